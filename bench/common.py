@@ -13,8 +13,9 @@ import numpy as np
 from bethink.ingest.compare import WriteOptions
 from bethink.ingest.extract import extract
 from bethink.ingest.pipeline import make_memory
-from bethink.store.places import cache_key
-from bethink.types import Batch, Entry, Passage, Source
+from bethink.store.places import cache_key, content_hash
+from bethink.text.ids import new_id
+from bethink.types import Batch, Entry, Memory, Passage, Source
 
 BATCH = 2000
 
@@ -123,25 +124,34 @@ def embedded(
 
 
 def fill(
-    store, scope: str, texts: Sequence[str], vectors: Sequence, model: str, seed: int = 7
+    store,
+    scope: str,
+    texts: Sequence[str],
+    vectors: Sequence,
+    model: str,
+    seed: int = 7,
+    really: int = 0,
 ) -> float:
-    """Writes told memories with ready vectors, as the pipeline makes them, in large transactions. Returns the seconds it took."""
+    """Writes told memories with ready vectors, as the pipeline makes them, in large transactions. Returns the seconds it took. With
+    `really` only so many texts are read for names and kinds; the others get those of one of them, and no cached vector."""
     dice, now = random.Random(seed), datetime.now(UTC)
     into, source = (
         WriteOptions(scope=scope, now=now, scopes={scope: ("bench", "")}),
         Source("note:bench", "note"),
     )
     started = time.perf_counter()
+    known = []
+
+    def make(text: str) -> Memory:
+        at = now - timedelta(minutes=dice.randrange(525_600))
+        if really and len(known) == really:
+            own = {"id": new_id(), "content": text, "content_hash": content_hash(text)}
+            return dice.choice(known)._replace(**own, created_at=at)
+        known.append(make_memory(extract(Passage(text, created_at=at)), source, into, 0))
+        return known[-1]
+
     for start in range(0, len(texts), BATCH):
-        made = [
-            make_memory(
-                extract(Passage(text, created_at=now - timedelta(minutes=dice.randrange(525_600)))),
-                source,
-                into,
-                0,
-            )
-            for text in texts[start : start + BATCH]
-        ]
+        made = [make(text) for text in texts[start : start + BATCH]]
         own = vectors[start : start + BATCH]
         store.write(
             Batch(
@@ -155,6 +165,7 @@ def fill(
                 cache={
                     cache_key(memory.content).hex(): (vector,)
                     for memory, vector in zip(made, own, strict=True)
+                    if not really
                 },
             )
         )

@@ -30,7 +30,7 @@ from texts import Teller
 from bethink.api import Bethink
 
 QUESTION = "why did the nightly cache of the payment service fail?"
-REALLY_EMBEDDED = 300
+REALLY_EMBEDDED, READ = 300, 2000
 HANDSHAKE: list[dict] = [
     {
         "id": 0,
@@ -70,7 +70,7 @@ def fill_database(folder: Path, count: int, project: Path) -> Path:
     texts = Teller().memories(count)
     with Bethink(path, directory=project) as memory:
         vectors, _ = embedded(texts, memory.embedder, np.random.default_rng(7), REALLY_EMBEDDED)
-        fill(memory.store, memory.scope, texts, vectors, memory.embedder.model)
+        fill(memory.store, memory.scope, texts, vectors, memory.embedder.model, really=READ)
     return path
 
 

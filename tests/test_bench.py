@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from bethink import bench, types
+from bethink import bench
 from bethink.errors import InvalidInput, NotFound
 
 IDEAL_2 = 1 + 1 / math.log2(3)
@@ -85,15 +85,15 @@ QUERIES = [
 def test_a_set_is_loaded_asked_and_judged_scope_by_scope(offline, tmp_path):
     told = []
     folder = write(tmp_path / "tiny", DOCUMENTS, QUERIES, name="tiny set")
-    modes = [*types.MODES, *bench.RECIPES]
+    modes = [*bench.SEARCHES, *bench.RECIPES]
     results = bench.run([folder], modes, lambda *words: told.append(words))
     assert [(row["set"], row["mode"], row["queries"], row["documents"]) for row in results] == [
         ("tiny set", mode, 4, 5) for mode in modes
     ]
     for row in results:
-        if row["mode"] in types.MODES:
+        if row["mode"] in bench.SEARCHES:
             assert [row[name] for name in bench.MEASURES] == [1.0] * len(bench.MEASURES), row
-            assert 0 < row["p50_ms"] <= row["p95_ms"]
+            assert 0 < row["p50_ms"] <= row["p95_ms"] and row["cpu_ms"] > 0
         assert 0 <= row["low"] <= row["nDCG@10"] <= row["high"] <= 1
         assert row["behind_low"] <= row["behind"] <= row["behind_high"]
         assert row["documents_per_second"] > 0
@@ -114,6 +114,11 @@ def test_a_session_counts_once_however_many_of_its_turns_are_found(offline, tmp_
     )
     (row,) = bench.run([folder], ["keyword"])
     assert (row["set"], row["hit@1"], row["MRR"]) == ("talk", 0.0, 0.5)
+
+
+def test_a_sample_asks_fewer_questions(offline, tmp_path):
+    folder = write(tmp_path / "tiny", DOCUMENTS, QUERIES)
+    assert [row["queries"] for row in bench.run([folder], ["keyword"], sample=2)] == [2]
 
 
 def test_several_sets_give_a_result_each_and_the_name_falls_back_to_the_folders(offline, tmp_path):

@@ -386,4 +386,24 @@ def test_the_runtime_of_the_model_leaves_nothing_behind(tmp_path, model_or_pull)
     }
     environment |= {"HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", code, model_or_pull], env=environment, check=True)
-    assert list(tmp_path.rglob("*")) == []
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert [path.parent.name for path in left] == [".optimised"]
+
+
+def test_a_copy_that_opens_faster_gives_the_same_bits_and_may_be_lost_or_damaged(
+    home, model_or_pull
+):
+    def embed():
+        return LocalEmbedder(MODEL, threads=1, directory=model_or_pull).query("Who deploys?")
+
+    first, copies = embed(), home / "models" / ".optimised"
+    [copy] = copies.iterdir()
+    good = copy.read_bytes()
+    assert np.array_equal(embed(), first)
+    copy.write_bytes(good[:1000])
+    assert np.array_equal(embed(), first)
+    assert copy.read_bytes() == good, "it was made anew"
+    copy.unlink()
+    copies.rmdir()
+    copies.write_text("no folder")  # nothing can be kept
+    assert np.array_equal(embed(), first)

@@ -42,6 +42,7 @@ VARYING = (
     "bytes",
     "p50_ms",
     "p95_ms",
+    "cpu_ms",
     "documents_per_second",
     "digest",
 )

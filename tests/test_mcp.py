@@ -252,6 +252,14 @@ def test_the_project_is_analysed_on_request(tmp_path):
         assert talk.store_memories(analyze="git").startswith("Read 0 commits: memories 0 added")
 
 
+def test_a_follow_up_is_searched_with_what_was_said_before(talk):
+    talk.store("Staging is deployed by hand from the laptop of whoever is on duty")
+    talk.store("Owls sleep by day")
+    said = "How is production deployed? By a tag. Staging is deployed in another way."
+    found = talk.search_memories(query="and the other one?", reason_for_search=said, limit=1)
+    assert "Staging is deployed by hand" in found
+
+
 def test_a_batch_says_what_became_of_each(talk):
     talk.store("The queue is sharded by tenant", kind="architecture")
     token = "ghp_" + "c3D4" * 9

@@ -126,6 +126,27 @@ def test_a_period_keeps_what_matters_most_where_there_is_more_than_fits(memory):
     assert answer.total == 5
 
 
+# Follow-ups
+
+
+BEFORE = "How long does the cache keep an entry? It keeps it for five minutes."
+
+
+@pytest.mark.parametrize(
+    ("question", "context", "first"),
+    [
+        ("why?", BEFORE, TTL),
+        ("And the other one?", f"{BEFORE} NOT (Redis", TTL),
+        ("what about the second?", BEFORE, TTL),
+        ("which test runner do we use?", BEFORE, RUNNER),  # names what it asks about
+        ("and the runner?", BEFORE, RUNNER),
+    ],
+)
+def test_a_question_that_only_points_takes_along_what_was_said(memory, question, context, first):
+    assert texts(memory.search(question, context=context))[0] == first
+    assert memory.search("why?").query.terms[0].text == "why"
+
+
 # Commands
 
 

@@ -123,6 +123,9 @@ def test_only_the_first_few_are_read_and_of_each_the_part_that_fits(memory, judg
         ("Is", False),
         ("don't cache tokens", False),
         ("Wie deployen wir den Server und warum?", False),
+        ("was macht Redis hier?", False),
+        ("was ist der Grund für den Cache?", False),
+        ("was the cache chosen for speed?", True),
         ("部署在哪里？", False),
     ],
 )

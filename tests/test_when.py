@@ -48,6 +48,14 @@ def test_a_span_lies_in_the_past_or_where_asked_ahead(text, seconds):
         (" tomorrow ", MIDNIGHT + timedelta(days=1)),
         ("2026-03-01", datetime(2026, 3, 1, tzinfo=UTC)),
         ("20260301", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("01.03.2026", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("1.3.2026", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("21/01/2026", datetime(2026, 1, 21, tzinfo=UTC)),
+        ("01/21/2026", datetime(2026, 1, 21, tzinfo=UTC)),  # it cannot be another
+        ("03/04/2026", datetime(2026, 4, 3, tzinfo=UTC)),  # the day first
+        ("2026.03.01", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2026/3/1", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("1.3.2026 12:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
         ("2026-03-01T12:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
         ("2026-03-01 12:00:05", datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC)),
         ("2026-03-01T12:00:00Z", datetime(2026, 3, 1, 12, tzinfo=UTC)),
@@ -133,6 +141,8 @@ NO_TIMES = [
     "3.5d",
     "2026-13-01",
     "2026-02-30",
+    "31.02.2026",
+    "2026.13.01",
     "10 parsecs",
     "1d 2h",
     "0001234d",

@@ -635,9 +635,11 @@ class Bethink:
         related: bool = True,
         hypothesis: str = "",
         rerank: bool = False,
+        context: str = "",
     ) -> Answer:
         """The memories that best answer a question, best first. Never writes. Looks near a `hypothesis` of the answer too. `rerank`
-        lets the judge read the first hits again, where there is one and the order is by relevance."""
+        lets the judge read the first hits again, where there is one and the order is by relevance. `context` is what was said before,
+        for a question that points there and names nothing itself."""
         if not query.strip():
             raise InvalidInput(
                 "The question is empty.",
@@ -661,6 +663,7 @@ class Bethink:
             related=related,
             hints=hints,
             hypothesis=hypothesis,
+            context=context,
         )
         if mode == "vector" and embedder is None:
             raise self._model.explain_missing()

@@ -17,7 +17,7 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +32,8 @@ DEPTH = 10
 BATCH = 256
 ASKED = {"own": 0, "day": 1, "week": 7, "month": 30}  # days after the newest memory
 RECIPES = ("newest", "bm25", "convex", "rrf")
+RERANKED = "reranked"  # hybrid, with the first hits read again by the judge
+SEARCHES = (*MODES, RERANKED)
 POOL = 300  # hits that the plain recipes put into an order of their own
 MEANING, RRF_K = (
     0.6,
@@ -131,11 +133,14 @@ def run(
     database: Path | None = None,
     asked: Sequence[str] = ("own",),
     as_conversations: bool = False,
+    sample: int | None = None,
 ) -> list[dict[str, Any]]:
-    """One object per set, time of asking and mode, keys named as the measures."""
+    """One object per set, time of asking and mode, keys named as the measures. Of a `sample` so many questions, spread over the set."""
     results: list[dict[str, Any]] = []
     for directory in directories:
         dataset = read(directory)
+        step = max(1, len(dataset.queries) // sample) if sample else 1
+        dataset = replace(dataset, queries=dataset.queries[::step][:sample])
         with (
             tempfile.TemporaryDirectory(prefix="bethink-bench-") as folder,
             Bethink(
@@ -281,11 +286,13 @@ def measure(
     for mode in modes:
         judged: list[dict[str, float]] = []
         times: list[float] = []
-        if mode in MODES:
+        before = time.process_time()
+        if mode in SEARCHES:
             _ask(memory, dataset.queries[0], mode, later, DEPTH, labels)  # so that all is loaded
+            before = time.process_time()
         for number, query in enumerate(dataset.queries, start=1):
             now = _own_time(query) if asked == "own" else later
-            if mode in MODES:
+            if mode in SEARCHES:
                 started = time.perf_counter()
                 found = _ask(memory, query, mode, now, DEPTH * 6, labels)
                 times.append(time.perf_counter() - started)
@@ -298,9 +305,10 @@ def measure(
             judged.append(_judge_found(found, query))
             if progress:
                 progress(f"{dataset.name}: {mode}, asked {asked}", number, len(dataset.queries))
+        spent = (time.process_time() - before) if times else None
         values = [one["nDCG@10"] for one in judged]
         first = first or values
-        rows.append({"asked": asked, "mode": mode, **_summarise(judged, first, times)})
+        rows.append({"asked": asked, "mode": mode, **_summarise(judged, first, times, spent)})
     return rows
 
 
@@ -314,7 +322,9 @@ def _ask(
 ) -> list[LabelledHit]:
     memory.clock = lambda: now
     seen = Filter(scopes=(_enter(memory, query),), now=now)
-    answer = memory.search(query["query"], mode=mode, filter=seen, limit=depth, related=False)
+    rerank, mode = mode == RERANKED, "hybrid" if mode == RERANKED else mode
+    asked: dict[str, Any] = {"mode": mode, "rerank": rerank, "related": False}
+    answer = memory.search(query["query"], filter=seen, limit=depth, **asked)
     return [
         labels(hit.memory)._replace(
             bm25=hit.why.get("bm25", 0.0),
@@ -376,7 +386,10 @@ def _judge_found(found: Sequence[LabelledHit], query: dict[str, Any]) -> dict[st
 
 
 def _summarise(
-    judged: Sequence[dict[str, float]], first: Sequence[float], times: list[float]
+    judged: Sequence[dict[str, float]],
+    first: Sequence[float],
+    times: list[float],
+    spent: float | None,
 ) -> dict[str, Any]:
     count = len(judged)
     values = [one["nDCG@10"] for one in judged]
@@ -392,6 +405,7 @@ def _summarise(
         "behind_high": behind_high,
         "p50_ms": _percentile(times, 0.5),
         "p95_ms": _percentile(times, 0.95),
+        "cpu_ms": None if spent is None else round(spent / count * 1000, 2),
         "queries": count,
     }
 

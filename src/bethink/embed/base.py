@@ -1,18 +1,25 @@
-"""What an embedder is: text in, unit vectors out; and what all of them share: text made safe and cut to size.
+"""What an embedder is: text in, unit vectors out; and what all of them share: text made safe and cut to size, and how a model's
+file is opened, which the judge does, too.
 
 A text longer than the model's window becomes several windows and so several vectors; nothing is cut off.
-Nothing here knows a model or its tokens, or where vectors are kept.
+Nothing here knows one model from another, or where vectors are kept.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from contextlib import suppress
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
+    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int], None]
 Result = TypeVar("Result")
 
+COPY_DAYS = 7  # after which a copy of a model that is no longer there is removed
 WINDOW = 128  # tokens of text behind one vector (bench/LOG.md, 2026-11-15)
 
 
@@ -99,3 +107,76 @@ def _last_cut(text: str, low: int, high: int) -> int:
         return low + ends[-1]
     space = max(text.rfind(blank, low, high) for blank in " \t\n")
     return space + 1 if space >= 0 else high
+
+
+# Models of onnxruntime
+
+
+def open_session(model: Path, home: Path) -> Any:
+    """A session over a model, on one core. onnxruntime first rewrites the graph into faster operations, which is two thirds of the
+    opening (bench/LOG.md, 2026-11-16); so the outcome is kept under `home`, and the next process opens that. The numbers are
+    the same. A copy can be thrown away at any time, and is where it cannot be read."""
+    # It looks only while it is imported. Without this it writes an id of the machine into the user's cache and calls home.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import onnxruntime
+
+    onnxruntime.disable_telemetry_events()
+    levels = onnxruntime.GraphOptimizationLevel
+
+    def start(file: Path, level: Any, written: Path | None = None) -> Any:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1  # texts run side by side instead
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 4  # what is wrong is raised; stderr belongs to the program
+        options.graph_optimization_level = level
+        if written:
+            options.optimized_model_filepath = str(written)
+        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+
+    copies = home / "models" / ".optimised"
+    told = model.stat()
+    identity = f"{model.resolve()} {told.st_size} {told.st_mtime_ns} {onnxruntime.__version__}"
+    copy = copies / f"{sha256(identity.encode()).hexdigest()[:20]}.onnx"
+    part = copy.with_suffix(f".{os.getpid()}.part")
+    # Its errors have no base of their own.
+    with suppress(Exception):
+        if copy.exists():
+            return start(copy, levels.ORT_DISABLE_ALL)
+    try:
+        _prepare_copies(copies)
+        session = start(model, levels.ORT_ENABLE_EXTENDED, part)
+        part.replace(copy)
+        return session
+    except Exception:  # noqa: BLE001 - a folder that is only read, a full disk: opening goes on as slowly as before
+        with suppress(OSError):
+            part.unlink()
+    return start(model, levels.ORT_ENABLE_EXTENDED)
+
+
+def _prepare_copies(copies: Path) -> None:
+    copies.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for old in copies.iterdir():
+        with suppress(OSError):
+            if time.time() - old.stat().st_mtime > COPY_DAYS * 86_400:
+                old.unlink()
+
+
+_opening = threading.Lock()
+
+
+def open_tokenizer(file: Path) -> Any:
+    """The tokenizer of a file, without limits. Models that split texts in the same way share one."""
+    text = file.read_text("utf-8")
+    with _opening:
+        return _read_tokenizer(text)
+
+
+@lru_cache(maxsize=4)
+def _read_tokenizer(text: str) -> Any:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_str(text)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # "[SEP]" in somebody's text is text.
+    return tokenizer

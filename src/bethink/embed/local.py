@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from bethink.embed.base import clean, pieces, sentence_ends
+from bethink.config import data_directory
+from bethink.embed.base import clean, open_session, open_tokenizer, pieces, sentence_ends
 from bethink.embed.models import (
     DEFAULT,
     MODEL_FILE,
@@ -193,34 +194,19 @@ class LocalEmbedder:
 
 
 def _load(directory: Path, model: LocalModel) -> _Runtime:
-    # It looks only while it is imported. Without this it writes an id of the machine into the user's cache and calls home.
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
-        import onnxruntime
-        import tokenizers
+        tokenizer = open_tokenizer(directory / TOKENIZER_FILE)
+        session = open_session(directory / MODEL_FILE, data_directory())
     except ImportError as error:
         raise EmbeddingError(
             f"The embedding model '{model.name}' cannot be run: {error}.",
             "Run `pip install onnxruntime tokenizers`.",
         ) from error
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # Cores are used by `_side_by_side`.
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3  # Errors only: stderr belongs to the program.
-    try:
-        onnxruntime.disable_telemetry_events()
-        tokenizer = tokenizers.Tokenizer.from_file(str(directory / TOKENIZER_FILE))
-        session = onnxruntime.InferenceSession(
-            str(directory / MODEL_FILE), options, providers=["CPUExecutionProvider"]
-        )
     except Exception as error:  # Neither library's errors have a base of their own.
         raise EmbeddingError(
             f"The embedding model in {directory} cannot be loaded: {error}.",
             "Run `bethink model pull` to fetch it anew.",
         ) from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    tokenizer.encode_special_tokens = True  # "[SEP]" in somebody's text is text.
     sample = tokenizer.encode("a")
     special = sample.special_tokens_mask
     content = special.index(0) if 0 in special else len(special)

@@ -27,7 +27,7 @@ from bethink.hooks.evidence import PromptWords, confidence, read_prompt, spell_o
 from bethink.hosts.base import is_notice, remove_blocks
 from bethink.ingest.redact import PRIVATE, redact
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
-from bethink.store.words import query_words, space_out, tokenize
+from bethink.store.words import as_words, query_words, tokenize
 from bethink.text.fence import Quote, fence_items, new_marker
 from bethink.types import ASKED_IMPORTANCE, BUILTIN, STATEMENTS, TRUST
 
@@ -56,9 +56,6 @@ TWO = 2  # memories told at most; the second only if half as much doubt is left 
 HEAD, LEAST = 4, 12  # tokens around a text, and of the shortest text worth telling
 WARNINGS = ("gotcha", "problem")
 MOST_WARNINGS, LOOKED_WARNINGS = 3, 20
-_SYNTAX = re.compile(r"[\"“”()*^{}\[\]|~]|(?<!\S)[-@]{1,4}(?=\w)")
-_FIELD = re.compile(r"\b(content|summary|section|tags|kind|entity):", re.IGNORECASE)
-_OPERATOR = re.compile(r"\b(?:AND|OR|NOT)\b")
 _COMMAND = re.compile(r"/[\w:.-]{1,80}(?:\s|$)")
 
 
@@ -92,14 +89,6 @@ def find_question(hook: Hook) -> str:
         if "private" in text.lower():
             text = redact(text).text.replace(PRIVATE, " ")
     return text if any(character.isalnum() for character in text) else ""
-
-
-def as_words(text: str) -> str:
-    """A prompt without what would be query syntax."""
-    text = _FIELD.sub(r"\1 ", _SYNTAX.sub(" ", text))
-    text = _OPERATOR.sub(lambda found: found[0].lower(), text)
-    # Where a script has no spaces a whole sentence would be looked for as it stands.
-    return space_out(text)
 
 
 def choose(

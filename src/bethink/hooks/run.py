@@ -4,8 +4,8 @@
 every prompt, so the command line comes here before it imports anything else.
 
 Reading events tell the model something; the others note the transcript and wake the worker. Nothing is written but the spool, what a
-session was given, and the counters. A database that does not exist yet is not made, a locked one is not waited for, and models are opened
-only for a prompt that may be about something, in a project that knows something.
+session was given, the counters, and a model's optimised copy where there is none yet. A database that does not exist yet is not made, a
+locked one is not waited for, and models are opened only for a prompt that may be about something, in a project that knows something.
 """
 
 from __future__ import annotations

@@ -18,7 +18,11 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from bethink.config import data_directory
+from bethink.embed.base import open_session, open_tokenizer
 
 if TYPE_CHECKING:
     from bethink.config import Config
@@ -191,20 +195,6 @@ def _chance(logit: float) -> float:
 
 
 def open_model() -> tuple[Any, Any]:
-    from importlib.resources import files
-
-    import onnxruntime
-    from tokenizers import Tokenizer
-
-    onnxruntime.disable_telemetry_events()
-    folder = files("bethink.judge") / "data"
-    tokenizer = Tokenizer.from_str((folder / "tokenizer.json").read_text("utf-8"))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # pairs run side by side instead
-    options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(
-        (folder / "judge.onnx").read_bytes(), options, providers=["CPUExecutionProvider"]
-    )
-    return tokenizer, session
+    folder = Path(__file__).parent / "data"
+    tokenizer = open_tokenizer(folder / "tokenizer.json")
+    return tokenizer, open_session(folder / "judge.onnx", data_directory())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
@@ -26,6 +27,8 @@ from bethink.recall.score import (
 from bethink.recall.shape import find_sought, title_code
 from bethink.recall.temporal import KNOWN, NamedEvent, apply_event_time, find_event
 from bethink.store.base import Store
+from bethink.store.words import as_words
+from bethink.text.words import STOP_WORDS
 from bethink.types import ASKED_IMPORTANCE, Answer, Candidate, Filter, Hit, Query
 
 if TYPE_CHECKING:
@@ -47,6 +50,12 @@ SPARE = (
 # .3 % of the answered questions of six sets fall below, and 74 % of those that belong to another set (bench/LOG.md, 2026-11-15).
 FITS, HELD = 0.235, 0.21
 STRANGE = "Nothing fits this question well; what is shown is only the nearest."
+# What follow-ups are made of beside stop words: they point at something that was said before. And as many of its words are taken along.
+POINTING = frozenset(
+    """again another back both else ever first former instead last latter next one ones other others previous reason rest same second then third
+    two way well""".split()
+)
+WORDS_BEFORE = 40
 # What may change the text that is embedded: a guess, checked against the analysis.
 PLAIN, SYNTAX = 400, '"“”:()*@-^'
 
@@ -66,6 +75,7 @@ class Ask(NamedTuple):
     related: bool = True
     hints: tuple[str, ...] = ()
     hypothesis: str = ""  # what an answer might say, to look near it too
+    context: str = ""  # what was said before the question
     looking_up: bool = False  # the time of an event, for another question
 
 
@@ -79,6 +89,7 @@ def recall(
     judge: Judge | None = None,
 ) -> Answer:
     """The answer to a question. With a judge the first hits are read a second time."""
+    question = complete_question(question, ask.context)
     reader = _prepare_reader(question, judge)
     asked = embedder if ask.mode != "keyword" else None
     query, filter, vector = _understand(question, ask, store, embedder, now)
@@ -126,6 +137,17 @@ def _drop_repeated_turns(hits: Iterable[Hit]) -> list[Hit]:
 
 
 # Understanding the question
+
+
+def complete_question(question: str, context: str) -> str:
+    """A follow-up that names nothing to look for ("and the other one?") with the last words of what was said before; any other question
+    as it is."""
+    words = re.findall(r"[\w'’]+", question.lower())
+    if not context.strip() or not words or not (STOP_WORDS | POINTING).issuperset(words):
+        return question
+    said = as_words(context).split()
+    start = max(0, len(said) - WORDS_BEFORE)
+    return " ".join([*said[start:], question])
 
 
 def _understand(

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from bethink.recall.temporal import NUMERIC_DATE, temporal
+from bethink.recall.temporal import temporal
+from bethink.text.when import NUMERIC_DATE
 from bethink.text.words import STOP_WORDS
 from bethink.types import KIND_ALIASES, KINDS, Query, Term
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bethink.recall.shape import choose_excerpt, find_sought
-from bethink.text.words import STOP_WORDS
+from bethink.text.words import STOP_WORDS, is_english
 from bethink.types import Candidate, Memory, Query
 
 if TYPE_CHECKING:
@@ -38,8 +38,11 @@ _ASKS = (
 def is_question(text: str) -> bool:
     """Whether somebody asks, in English and in words of their own, as the model has learned it."""
     text = text.strip().replace("’", "'").lower()
-    spoken = text.endswith("?") and not STOP_WORDS.isdisjoint(text.split())
-    return len(text) <= LONGEST and (spoken or re.match(_ASKS, text) is not None)
+    words = set(text.rstrip("?").split()) - {"was"}  # with which German asks, too
+    spoken = not STOP_WORDS.isdisjoint(words)
+    begins = re.match(_ASKS, text) is not None and (spoken or not text.startswith("was "))
+    asks = begins or (spoken and text.endswith("?"))
+    return asks and len(text) <= LONGEST and is_english(text)
 
 
 def rerank(

@@ -17,7 +17,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from bethink.text.when import WEEKDAYS
+from bethink.text.when import NUMERIC_DATE, WEEKDAYS, order_date
 from bethink.types import Filter, Query
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -44,11 +44,6 @@ _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _COUNT = r"(?:\d{1,4}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 _WEEKDAY = f"(?:{'|'.join(WEEKDAYS)})"
 
-# 21.01.2024, 21/01/2024, 2024.01.21. With dots the first is the day; with slashes only where it cannot be the month.
-NUMERIC_DATE = (
-    r"(?:(?:0?[1-9]|[12]\d|3[01])(?P<mark>[./])(?:0?[1-9]|[12]\d|3[01])(?P=mark)(?:19|20)\d\d"
-    r"|(?:19|20)\d\d\.(?:0?[1-9]|1[0-2])\.(?:0?[1-9]|[12]\d|3[01]))"
-)
 # The ways to name a moment, tried in this order at each place. What a form means is read from its words, so the
 # patterns need to say nothing but where a form begins and ends.
 FORMS = {
@@ -218,8 +213,6 @@ def _means_date(form: str, matched: str, lead: str, after: str) -> bool:
         return False
     if re.match(_DENIED.get(form, _DENIED_ALWAYS), after) or (lead == "less" and form != "ago"):
         return False
-    if form == "numeric":
-        return "/" not in matched or _is_day_first(matched)
     if form == "date" and ":" in matched:
         return bool(lead)  # without a word before it, a time stamp is the start of a log line
     if form == "day":
@@ -229,12 +222,6 @@ def _means_date(form: str, matched: str, lead: str, after: str) -> bool:
     if form in ("month", "named", "day_month", "month_day") and not has_year:
         return _is_month(form, matched, lead, after)
     return True
-
-
-def _is_day_first(matched: str) -> bool:
-    """Whether one of the two numbers before the year cannot be the month, so that nobody can mistake them."""
-    smaller, larger = sorted(map(int, matched.split("/")[:2]))
-    return larger > 12 or smaller == larger
 
 
 def _counts_things(after: str) -> bool:
@@ -375,12 +362,8 @@ def _name_period(words: tuple[str, ...], now: datetime) -> Period:
 def _calendar(form: str, words: tuple[str, ...], now: datetime) -> Period:
     """A date, month, quarter or year; where the year is left out, the latest one not after now."""
     numbers = [int(word) for word in words if word.isdigit()]
-    if form == "numeric":
-        numbers = numbers if numbers[0] > 31 else numbers[::-1]
-        if numbers[1] > 12:  # 01/21/2024
-            numbers = [numbers[0], numbers[2], numbers[1]]
     if form in ("date", "numeric"):
-        return _whole(datetime(numbers[0], numbers[1], numbers[2]), "day")
+        return _whole(datetime(*order_date(numbers[:3])), "day")
     if form == "year":
         return _whole(datetime(numbers[0], 1, 1), "year")
     if form == "year_month":

@@ -252,6 +252,9 @@ def _load_vectors_module() -> Any:
     return vectors
 
 
+WIDE = 1000  # memories among which those that pass a filter are looked for first
+
+
 class SqliteStore(Store):
     """One database file. A connection per thread, since SQLite's are not shared; one set of vectors per process."""
 
@@ -424,13 +427,15 @@ class SqliteStore(Store):
     ) -> Ranking:
         scopes = self._scopes(filter.scopes)
         held = self._vectors()
-        if not filter.narrow:
-            found = held.search(self._run, vector, model, scopes, limit, None, least)
-            if not found or not self._hides(scopes):
-                return Ranking("vector", found)
-            seen = self._visible(found, *rows.where(filter, scopes, by_key=True))
-            if len(seen) * 2 >= len(found):
-                return Ranking("vector", tuple(row for row in found if row[0] in seen))
+        looked = max(limit, WIDE) if filter.narrow else limit
+        found = held.search(self._run, vector, model, scopes, looked, None, least)
+        if not found or not (filter.narrow or self._hides(scopes)):
+            return Ranking("vector", found)
+        # What a filter lets through is mostly among the nearest; only otherwise is every memory of the scope asked about.
+        seen = self._visible(found, *rows.where(filter, scopes, by_key=True))
+        enough = limit if filter.narrow else len(found) / 2
+        if len(seen) >= enough or len(found) < looked:
+            return Ranking("vector", tuple(row for row in found if row[0] in seen)[:limit])
         sql, values = rows.where(filter, scopes)
         allowed = [key for (key,) in self._run(f"SELECT m.key FROM memories m WHERE {sql}", values)]
         found = held.search(self._run, vector, model, scopes, limit, allowed, least)

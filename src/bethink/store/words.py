@@ -39,6 +39,9 @@ _TOLD = bytes(
     else 32
     for at in range(256)
 )
+_SYNTAX = r"[\"“”()*^{}\[\]|~]|(?<!\S)[-@]{1,4}(?=\w)"
+_FIELD = r"(?i)\b(content|summary|section|tags|kind|entity):"
+_OPERATOR = r"\b(?:AND|OR|NOT)\b"
 _PARTS = r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+"
 
 
@@ -58,6 +61,12 @@ def _pairs(match: re.Match[str]) -> str:
 def space_out(text: str) -> str:
     """A text whose unspaced runs are written as pairs of characters."""
     return text if text.isascii() else _compile(_RUN).sub(_pairs, text)
+
+
+def as_words(text: str) -> str:
+    """A text without what would be query syntax. Where a script has no spaces a whole sentence would be looked for as it stands."""
+    text = _compile(_FIELD).sub(r"\1 ", _compile(_SYNTAX).sub(" ", text))
+    return space_out(_compile(_OPERATOR).sub(lambda found: found[0].lower(), text))
 
 
 def is_unspaced(text: str) -> bool:

@@ -38,7 +38,7 @@ which memories:
 --source SOURCE*      only from this source; may be repeated
 --session ID          only from this conversation; the beginning of its id is enough
 --host HOST*          only said in conversations with this agent: claude, codex …
---since TIME          made at or after: 7d, yesterday, 2026-03-01
+--since TIME          made at or after: 7d, yesterday, 2026-03-01, 1.3.2026 (03/04/2026 is 3 April)
 --until TIME          made before
 --as-of TIME          what was valid at that time
 --min-importance N number 0..10     of this importance (0 to 10) or more
@@ -55,6 +55,7 @@ how to look:
 --intent, --profile NAME              weigh recency and use too: {", ".join(PROFILES)}, one of the setting `profiles`, or weights: "relevance=0.6 recency=0.4"
 --threshold SCORE number 0..1         only scores (0 to 1) from here on
 --seed N whole 0..4294967296          make the chance in an intent repeatable
+--context TEXT                        what was said before, for a question that only points there: "and the other one?"
 --hyde                                look near what the language model supposes the answer to be, too
 """
 
@@ -99,6 +100,7 @@ def search(memory: Bethink, question: str, asked: Any, wanted: Filter, **how: An
         mode=asked.mode,
         profile=asked.intent,
         threshold=asked.threshold,
+        context=asked.context or "",
         **how,
     )
 

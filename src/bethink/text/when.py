@@ -1,8 +1,10 @@
-"""Moments as people write them: `30d`, `2 weeks`, `2026-03-01`, `2026-03-01T12:00`, `yesterday`. A day is one of the time zone of `now`."""
+"""Moments as people write them: `30d`, `2 weeks`, `2026-03-01`, `1.3.2026`, `2026-03-01T12:00`, `yesterday`. A day is one of the time
+zone of `now`."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from bethink.errors import InvalidInput
@@ -28,8 +30,13 @@ _SECONDS = {
 }
 
 
+# 21.01.2024, 21/01/2024, 2024.01.21, 2024/01/21
+NUMERIC_DATE = (
+    r"(?:(?:0?[1-9]|[12]\d|3[01])(?P<mark>[./])(?:0?[1-9]|[12]\d|3[01])(?P=mark)(?:19|20)\d\d"
+    r"|(?:19|20)\d\d(?P<sign>[./])(?:0?[1-9]|1[0-2])(?P=sign)(?:0?[1-9]|[12]\d|3[01]))"
+)
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-HINT = "Write a span (30d, 2 days ago), today, yesterday, last monday, last month, a month (2026-03), a date (2026-03-01) or a date and time."
+HINT = "Write a span (30d, 2 days ago), today, yesterday, last monday, last month, a month (2026-03), a date (2026-03-01 or 1.3.2026, the day first) or a date and time."
 
 
 class Local(tzinfo):
@@ -77,6 +84,9 @@ def moment(text: str, now: datetime, future: bool = False) -> datetime:
             raise InvalidInput(
                 f"'{text}' is too far away.", "Use a shorter span, such as 30d or 2y."
             ) from None
+    if found := re.match(rf"{NUMERIC_DATE}(?!\d)", plain):
+        year, month, day = order_date([int(part) for part in re.split("[./]", found[0])])
+        plain = f"{year}-{month:02}-{day:02}{plain[found.end() :]}"
     today = now.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
     named = {
         "now": now,
@@ -95,6 +105,13 @@ def moment(text: str, now: datetime, future: bool = False) -> datetime:
         ).astimezone(UTC)
     except (ValueError, OverflowError):  # the latter where UTC has no such year any more
         raise InvalidInput(f"'{text}' is not a time.", HINT) from None
+
+
+def order_date(numbers: Sequence[int]) -> tuple[int, int, int]:
+    """Year, month and day of the numbers of a date. The day stands before the month, as in most countries: 03/04/2024 is 3 April; only
+    where it cannot be the month is the second number the day."""
+    year, month, day = numbers if numbers[0] > 31 else numbers[::-1]
+    return (year, day, month) if month > 12 else (year, month, day)
 
 
 def _calendar(text: str, today: datetime, future: bool) -> datetime | None:

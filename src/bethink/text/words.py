@@ -19,8 +19,8 @@ STOP_WORDS = frozenset(
 # Small words of German, French and Spanish.
 _FOREIGN = frozenset(
     """
-    aber auf aus bei das dem den der die ein eine einen ist für ich im kein mit nicht nie noch oder sind und uns von warum was welche
-    welcher wer wie wir wird wo wurde zu zum zur avec ce cette comment dans de des du elle est et il je la le les mais ne nous ont où
+    aber auf aus bei das dem den der die ein eine einen er gibt haben ist für ich im kein macht mit nicht nie noch oder sie sind und uns
+    unser unsere von wann warum was welche welchen welcher welches wer wie wir wird wo wurde zu zum zur avec avons ce cette comment dans de des du elle est et il je la le les mais ne nous ont où
     par pas pour pourquoi quand que quel quelle qui sont sur une cómo con cuál cuándo del donde dónde el ella en es esta este lo los las
     nosotros para pero por porque qué quién se su un una usamos y
     """.split()

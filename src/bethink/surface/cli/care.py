@@ -42,8 +42,13 @@ STEP_WORDS = {
 MEASURES = ("hit@1", "any@5", "any@10", "recall@5", "recall@10", "all@5", "MRR", "nDCG@10")
 INTERVALS = ("low", "high", "behind", "behind_low", "behind_high")
 CONTROLS, ASKED = ("newest", "bm25", "convex", "rrf"), ("own", "day", "week", "month")
-SPEEDS = ("p50_ms", "p95_ms", "documents_per_second", "documents", "queries")
-HEADINGS = {"documents_per_second": "docs/s", "p50_ms": "p50 ms", "p95_ms": "p95 ms"}
+SPEEDS = ("p50_ms", "p95_ms", "cpu_ms", "documents_per_second", "documents", "queries")
+HEADINGS = {
+    "documents_per_second": "docs/s",
+    "p50_ms": "p50 ms",
+    "p95_ms": "p95 ms",
+    "cpu_ms": "cpu ms",
+}
 
 
 @command(
@@ -340,8 +345,9 @@ def audit_line(line: Any) -> str:
     "bench",
     """
     DIRECTORY+        a set: a folder with corpus.jsonl and queries.jsonl
-    --mode MODE*      hybrid, vector, keyword, or a control: newest, bm25, convex, rrf; may be repeated or a comma list (default: all)
+    --mode MODE*      hybrid, vector, keyword, or a control: newest, bm25, convex, rrf; or reranked: hybrid with the first hits read again; may be repeated or a comma list (default: all but that)
     --asked WHEN*     when the questions are asked: each at its `own` time, or a `day`, a `week`, a `month` of 30 days after the newest memory; may be repeated or a comma list (default: own)
+    --sample N whole 1..  only so many questions of each set
     --as READING turns|conversations = turns  documents of a session as they stand, or read as a conversation, with topics and ideas
     """,
     formats=FORMATS,
@@ -359,7 +365,7 @@ def bench(args: Namespace) -> Result:
       bethink bench ../shared/bench/sessions-git-sync --asked own,month --as conversations
       bethink bench ../shared/bench/cosqa --json
     """
-    modes = _chosen("mode", args.mode, (*MODES, *CONTROLS)) or [*MODES, *CONTROLS]
+    modes = _chosen("mode", args.mode, (*MODES, *CONTROLS, "reranked")) or [*MODES, *CONTROLS]
     asked = _chosen("time to ask at", args.asked, ASKED) or ["own"]
     folders = [Path(name).expanduser() for name in args.directory]
     for folder in folders:
@@ -378,6 +384,7 @@ def bench(args: Namespace) -> Result:
             database=Path(args.database) if args.database else None,
             asked=asked,
             as_conversations=vars(args)["as"] == "conversations",
+            sample=args.sample,
         )
     fields = ("set", "asked", "mode", *MEASURES, *INTERVALS, *SPEEDS)
     table = [[HEADINGS.get(field, field) for field in fields]]

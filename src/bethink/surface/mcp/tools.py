@@ -87,6 +87,7 @@ def search_memories(memory: Bethink, given: Arguments) -> ToolReply:
         quoted = quote_list(memory, found, total, budget, offset)
     else:
         how = {"filter": filter, "mode": given.get("mode"), "profile": given.get("intent")}
+        how["context"] = given.get("reason_for_search", "")  # what a mere "why?" is about
         answer = find_spread(memory, given["query"], limit, offset, **how)
         total, quoted = answer.total, quote_answer(memory, answer, budget, offset=offset)
     following = {} if quoted.following is None else {"next_offset": quoted.following}

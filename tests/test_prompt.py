@@ -223,6 +223,13 @@ def test_what_may_replace_is_asked_on_a_terminal(cli, answer, held):
     assert [one["content"].split()[4] for one in cli.json("list")] == held
 
 
+def test_where_nothing_is_known_yet_it_is_said_how_to_begin(cli):
+    for words in (["search", "deploy"], ["recall", "how do we deploy?"]):
+        assert "`bethink init` reads this project" in cli(*words).err
+    cli.add("We sign releases")
+    assert "`bethink init`" not in cli("search", "zebra", "--mode", "keyword").err
+
+
 # Looks, and errors for programs
 
 

@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from bethink.types import Answer, Memory, Session, Span
 
 EVERYTHING = 2**62
+BEGIN = (
+    '`bethink init` reads this project; `bethink add "We deploy on Fridays"` tells it something.'
+)
 AROUND = 3  # turns or passages on either side of a memory
 AGENT_TOKENS = 4000  # of each memory that an agent gets in full, as by MCP for two
 
@@ -151,6 +154,8 @@ def _around_answer(args: Namespace, memory: Bethink, answer: Answer) -> dict[str
     if answer.hits:
         return {"hints": hints}
     other = "Try other words, --all-projects, or --include-superseded; `bethink list` shows what there is."
+    if not memory.store.count(memory.filter()):
+        other = BEGIN
     return {"notes": ["No memories match."], "hints": [*hints, other]}
 
 

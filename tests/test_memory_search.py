@@ -92,12 +92,25 @@ def test_a_question_for_nothing_but_a_kind_is_answered_by_it_and_otherwise_by_wh
     assert len(memory.search("what did we decide about owl 3?").hits) > 1
 
 
-def test_a_question_that_nothing_fits_is_told_so_and_the_nearest_are_shown(hashing):
+def test_a_question_that_nothing_fits_gets_little_and_is_told_so(hashing):
     hashing.add_many([Passage(text) for text in OWLS])
-    strange = hashing.search("capital of France")
-    assert strange.hits and strange.hints == (STRANGE,)
+    hashing.add_many(
+        [Passage(f"The law of barn {number} is old") for number in range(9)], dedup=False
+    )
+    for question in ("asdf qwer zxcv", "capital of France"):
+        strange = hashing.search(question)
+        assert (strange.hits, strange.total, strange.hints) == ((), 0, (STRANGE,)), question
+        assert not hashing.search(question, mode="keyword").hits
+    few, by_words = "purple elephant submarine chandelier tax law", {"mode": "keyword"}
+    strange = hashing.search(few, **by_words)
+    assert (len(strange.hits), strange.total, strange.hints) == (3, 3, (STRANGE,))
+    assert not hashing.search(few, **by_words, offset=3).hits
+    # Who says what fits, or narrows the search, gets it all.
+    narrow = hashing.filter(kinds=("general", "fact", "domain"))
+    for more in ({"threshold": 0.0}, {"filter": narrow}, {"profile": "explore"}):
+        assert len(hashing.search(few, **by_words, **more).hits) > 3, more
+    assert len(hashing.search("asdf qwer zxcv", mode="vector").hits) > 3
     assert not hashing.search("when does the barn owl hunt").hints
-    assert not hashing.search("capital of France", mode="keyword").hints
 
 
 def test_pages_follow_each_other_and_the_total_is_told(memory):

@@ -19,13 +19,13 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 393_682,
-    "lines": 57_657,
+    "tokens": 393_805,
+    "lines": 57_672,
     "files": 174,
     "import cycles": 0,
     "function-level imports of our own": 59,
     "functions of complexity over 15": 4,
-    "test lines": 51_623,
+    "test lines": 51_636,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

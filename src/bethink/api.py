@@ -213,10 +213,8 @@ class Bethink:
             entities=tuple(map(as_entity, entities)),
             expires_at=expires_at,
             valid_from=valid_from,
-            metadata={
-                **(metadata or {}),
-                **({EMBEDDING_TEXT: embedding_text} if embedding_text else {}),
-            },
+            metadata=(metadata or {})
+            | ({EMBEDDING_TEXT: embedding_text} if embedding_text else {}),
             supersedes=tuple(self.resolve(id) for id in supersedes),
         )
         return self.add_many(
@@ -637,9 +635,9 @@ class Bethink:
         rerank: bool = False,
         context: str = "",
     ) -> Answer:
-        """The memories that best answer a question, best first. Never writes. Looks near a `hypothesis` of the answer too. `rerank`
-        lets the judge read the first hits again, where there is one and the order is by relevance. `context` is what was said before,
-        for a question that points there and names nothing itself."""
+        """The memories that best answer a question, best first. Never writes. Where nothing fits, few come or none, and `hints` says
+        so, unless a `threshold` is given. Looks near a `hypothesis` of the answer too. `rerank` lets the judge read the first hits again,
+        where there is one and the order is by relevance. `context` is what was said before, for a question that only points there."""
         if not query.strip():
             raise InvalidInput(
                 "The question is empty.",
@@ -649,6 +647,7 @@ class Bethink:
         mode = check_choice("mode", mode or config.mode, types.MODES)
         profile = profile or configuration.PROFILES[0]
         weights = self._find_weights(profile)
+        by_relevance = weights == PROFILES["relevance"]
         embedder, hints = self._ready_embedder(mode)
         ask = Ask(
             filter=filter or self.filter(),
@@ -664,10 +663,11 @@ class Bethink:
             hints=hints,
             hypothesis=hypothesis,
             context=context,
+            sift=threshold is None and by_relevance,
         )
         if mode == "vector" and embedder is None:
             raise self._model.explain_missing()
-        wanted = rerank and ask.mode != "keyword" and weights == PROFILES["relevance"]
+        wanted = rerank and ask.mode != "keyword" and by_relevance
         judge = self.judge if wanted else None
         try:
             return recall(

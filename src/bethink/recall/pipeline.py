@@ -49,7 +49,11 @@ SPARE = (
 # How far the nearest hit must stand out of what the model gives to strangers, and what it counts that it holds the question's words:
 # .3 % of the answered questions of six sets fall below, and 74 % of those that belong to another set (bench/LOG.md, 2026-11-15).
 FITS, HELD = 0.235, 0.21
-STRANGE = "Nothing fits this question well; what is shown is only the nearest."
+# By words alone: how much of the question the best must hold, weighed by how rare its words are. One of 1,000 answered questions of
+# four sets falls below (bench/LOG.md, 2026-11-16).
+THIN = 0.2
+FEW = 3  # hits that are shown then, if they hold a word of the question at all
+STRANGE = "Nothing fits this question well: a few of the nearest are shown, if any; mode vector shows more."
 # What follow-ups are made of beside stop words: they point at something that was said before. And as many of its words are taken along.
 POINTING = frozenset(
     """again another back both else ever first former instead last latter next one ones other others previous reason rest same second then third
@@ -77,6 +81,7 @@ class Ask(NamedTuple):
     hypothesis: str = ""  # what an answer might say, to look near it too
     context: str = ""  # what was said before the question
     looking_up: bool = False  # the time of an event, for another question
+    sift: bool = False  # leave out most of what does not fit, unless a filter says what does
 
 
 def recall(
@@ -104,7 +109,7 @@ def recall(
     chosen = ranked[: ask.offset + ask.limit + SPARE]
     memories = store.load([candidate.key for _, candidate in chosen])
     sought = find_sought(query)
-    hits: Sequence[Hit] = _drop_repeated_turns(
+    found = _drop_repeated_turns(
         Hit(
             title_code(memories[one.key], sought),
             value,
@@ -112,12 +117,18 @@ def recall(
         )
         for value, one in chosen
         if one.key in memories
-    )[ask.offset : ask.offset + ask.limit]
-    hints = (STRANGE, *ask.hints) if _is_strange(hits, asked, ask, query) else ask.hints
+    )
+    total, hints = len(ranked), ask.hints
+    if not query.strict and not query.kinds and _is_strange(found[: ask.limit], asked):
+        hints = (STRANGE, *hints)
+        if ask.sift and ask.mode != "vector" and not (ask.hypothesis or ask.filter.narrow):
+            found = [hit for hit in found if hit.why.get("coverage")][:FEW]
+            total = len(found)
+    hits: Sequence[Hit] = found[ask.offset : ask.offset + ask.limit]
     if ask.related:
         hits = expand(hits, store, filter.scopes, filter.include_deleted)
         hits = put_newer_first(hits, ask.limit) if not (held or filter.as_of) else hits
-    return Answer(query, tuple(hits), len(ranked), ask.mode, ask.profile, hints)
+    return Answer(query, tuple(hits), total, ask.mode, ask.profile, hints)
 
 
 def _recap(query: Query, ask: Ask, store: Store) -> Answer:
@@ -194,6 +205,7 @@ def _find_event_time(
         weights=PROFILES["relevance"],
         related=False,
         looking_up=True,
+        sift=False,
     )
     hits = recall(asked.text, look, store, embedder, now, random.Random(0)).hits
     return (asked, hits[0].memory.valid_from or hits[0].memory.created_at) if hits else None
@@ -331,10 +343,13 @@ def _in_time(created: float, query: Query) -> bool:
 # Telling
 
 
-def _is_strange(hits: Sequence[Hit], embedder: Embedder | None, ask: Ask, query: Query) -> bool:
-    """Whether even the best of the hits is no nearer to the question than memories about something else are."""
-    if embedder is None or ask.offset or query.strict or query.kinds:
-        return False
+def _is_strange(hits: Sequence[Hit], embedder: Embedder | None) -> bool:
+    """Whether even the best of the hits is no nearer to the question than memories about something else are. Without a model, whether
+    it holds next to nothing of the question, and is not there for a name or a topic either."""
+    if embedder is None:
+        held = [hit.why.get("coverage", 0.0) for hit in hits]
+        other = any("named" in hit.why or "topic" in hit.why for hit in hits)
+        return bool(held) and max(held) < THIN and not other
     baseline = embedder.baseline
     near = [
         (hit.why["cosine"] - baseline) / (1 - baseline) + HELD * hit.why.get("coverage", 0.0)

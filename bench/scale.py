@@ -74,7 +74,7 @@ class Place:
         if self.kind == "sqlite":
             return self.base
         if tenant not in self._acting:
-            self._acting[tenant] = self.base.acting(f"tenant-{tenant}", "")
+            self._acting[tenant] = self.base.act_as(f"tenant-{tenant}", "")
         return self._acting[tenant]
 
     def memory(self, tenant: int, embedder: Ready) -> Bethink:

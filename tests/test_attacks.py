@@ -17,7 +17,7 @@ from test_conversations import transcript
 from bethink import Bethink
 from bethink.errors import InvalidInput
 from bethink.features import conversations, handoffs, inbox, knowledge
-from bethink.judge import KINDS, Judgement, Reading
+from bethink.judge import KINDS, Judgement, StatementReading
 from bethink.surface.cli.main import main
 from bethink.surface.mcp import schemas, tools
 from bethink.text.fence import trust_word
@@ -279,9 +279,9 @@ class Gullible:
     def relate(self, pairs: Sequence[tuple[str, str]]) -> list[Judgement]:
         return [Judgement("replaces", 1.0, {"replaces": 1.0}) for _ in pairs]
 
-    def read(self, pairs: Sequence[tuple[str, str]]) -> list[Reading]:
+    def read(self, pairs: Sequence[tuple[str, str]]) -> list[StatementReading]:
         decided = {kind: float(kind == "decision") for kind in KINDS}
-        return [Reading(decided, 1.0, 0.0) for _ in pairs]
+        return [StatementReading(decided, 1.0, 0.0) for _ in pairs]
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if not TABLE[way].replaced])

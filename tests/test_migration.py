@@ -166,7 +166,7 @@ def test_a_source_that_never_rests_is_told_of(source, store):
 
 def test_projects_go_by_name_in_a_teams_database_and_by_folder_in_ones_own(source, store, tmp_path):
     migration.migrate(source, store, "here")
-    team = hasattr(store, "acting")
+    team = hasattr(store, "act_as")
     assert sorted(store.scopes()) == sorted([team_scope("shop") if team else HERE, OTHER, PERSONAL])
     assert len(list(store.scan(everything(team_scope("shop"))))) == (8 if team else 0)
 

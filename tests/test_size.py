@@ -19,12 +19,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 393_805,
-    "lines": 57_672,
+    "tokens": 393_777,
+    "lines": 57_673,
     "files": 174,
     "import cycles": 0,
     "function-level imports of our own": 59,
-    "functions of complexity over 15": 4,
+    "functions of complexity over 15": 3,
     "test lines": 51_636,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.

@@ -130,7 +130,7 @@ class ChangeOfMind(NamedTuple):
     old: Memory
 
 
-class Recent(NamedTuple):
+class RecentWork(NamedTuple):
     since: datetime
     told: int  # statements
     sessions: tuple[Session, ...]
@@ -140,7 +140,7 @@ class Recent(NamedTuple):
     days: Mapping[str, int]  # of the calendar: date → memories
 
 
-def catch_up(memory: Bethink, scopes: tuple[str, ...], since: datetime) -> Recent:
+def catch_up(memory: Bethink, scopes: tuple[str, ...], since: datetime) -> RecentWork:
     """What happened since a time, newest first: only so much that it can be read."""
     store = memory.store
     statements = memory.filter(scopes=scopes, kinds=STATEMENTS, since=since)
@@ -148,7 +148,7 @@ def catch_up(memory: Bethink, scopes: tuple[str, ...], since: datetime) -> Recen
     sessions = store.sessions(scopes, MOST_RECENT)
     days = store.count_days(scopes, memory.clock() - timedelta(weeks=WEEKS))
     undone = memory.filter(scopes=scopes, kinds=OPEN, answered=False)
-    return Recent(
+    return RecentWork(
         since,
         store.count(statements),
         tuple(one for one in sessions if (one.ended_at or one.started_at or since) > since),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.errors import BethinkError, InvalidInput, Overtaken
 from bethink.ingest.redact import redact
+from bethink.text.checks import replace_broken
 from bethink.types import PERSONAL, TRUST, Change, Passage, Source
 
 if TYPE_CHECKING:
@@ -281,7 +282,7 @@ def _text(command: Mapping[str, Any], name: str, default: str | None = None) -> 
         raise InvalidInput(
             f"The parameter `{name}` is missing or is no text.", f"Give `{name}` as a string."
         )
-    return value.encode("utf-8", "replace").decode()  # halves of characters cannot be stored
+    return replace_broken(value)
 
 
 def _path(command: Mapping[str, Any], name: str) -> tuple[str, str]:

@@ -133,7 +133,7 @@ def _take(target: Store, bundle: Bundle) -> None:
 
 def map_scopes(source: Store, target: Store) -> dict[str, str]:
     """Scope in the source → scope in the target, for those that differ. What would fall together with another keeps its name."""
-    to_team, from_team = (hasattr(store, "acting") for store in (target, source))
+    to_team, from_team = (hasattr(store, "act_as") for store in (target, source))
     if to_team == from_team:
         return {}
     known = list(export_items(source, "scopes", PAGE))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.ingest.redact import redact_name
+from bethink.text.checks import replace_broken
 
 EVENTS = (
     "session-start",
@@ -195,8 +196,7 @@ def render_answer(hook: Hook, context: str) -> str:
     compacting = hook.event == "pre-compact"
     if not context or (not compacting and hook.event not in CLAUDE):
         return ""
-    # Halves of characters, which no JSON reader likes, become marks.
-    context = context.encode("utf-8", "replace").decode()
+    context = replace_broken(context)
     if compacting and hook.host != "opencode":
         # Claude Code adds the plain text to what its summarising call is told; opencode's plugin does the same.
         return context if hook.host == "claude" else ""

@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
+from bethink.text.checks import refuse_constant
 from bethink.text.textfile import line_end
 
 SERVER = "bethink"  # the name under which the MCP server is registered
@@ -139,11 +140,7 @@ class Node(NamedTuple):
         return places[-1] if places and isinstance(self.value, dict) else None
 
 
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(name)
-
-
-_decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+_decoder = json.JSONDecoder(parse_constant=refuse_constant)
 
 
 @lru_cache(maxsize=4)  # an edit parses the same text again and again, and some files have megabytes

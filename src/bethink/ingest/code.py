@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.ingest.files import Found, read_text
@@ -28,6 +28,7 @@ from bethink.ingest.redact import redact
 from bethink.ingest.symbols import LANGUAGES, Symbol, language_of, outline
 from bethink.ingest.sync import Document, Skipped
 from bethink.store.words import parts
+from bethink.text.checks import refuse_constant, replace_broken
 from bethink.types import Entity, Passage
 
 SMALL = 600  # characters up to which neighbours share a passage
@@ -503,16 +504,12 @@ def _parse_map(raw: bytes, name: str) -> Any:
         )
 
     try:
-        return json.loads(raw.decode("utf-8-sig"), parse_constant=_refuse_constant)
+        return json.loads(raw.decode("utf-8-sig"), parse_constant=refuse_constant)
     except RecursionError:
         why = "it is nested too deeply"
     except ValueError as error:  # also bytes that are no UTF-8, and a number of thousands of digits
         why = str(error)
     raise InvalidInput(f"The repo map '{name}' is not valid JSON: {why}.", _HINT)
-
-
-def _refuse_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON")
 
 
 def _read_entry(item: Any, number: int, name: str) -> Listed:
@@ -540,11 +537,7 @@ def _read_string(item: dict[str, Any], key: str, where: str) -> str:
 
 def _clean(text: str) -> str:
     """Without what no database takes: NUL, and halves of surrogate pairs, which JSON can spell."""
-    return (
-        text
-        if text.isascii() and "\0" not in text
-        else text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
-    )
+    return replace_broken(text.replace("\0", ""))
 
 
 def _describe(value: Any) -> str:

@@ -24,7 +24,7 @@ from bethink.ingest.pasted import find_pasted
 from bethink.ingest.sentences import LONGEST, Statement, statements
 from bethink.ingest.titles import tells_what_remains
 from bethink.ingest.wording import contrasts, find_change
-from bethink.judge import Judge, Reading, asks
+from bethink.judge import Judge, StatementReading, asks
 from bethink.types import Entity
 
 # What an idea of each kind is worth to somebody who comes back in a month.
@@ -245,7 +245,7 @@ def _grow(said: Sequence[Statement], at: int) -> str:
     return text if len(text) + len(after.core) >= LONGEST else f"{text} {after.core}"
 
 
-def _name_kind(each: PlacedStatement, reading: Reading) -> tuple[str, float]:
+def _name_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, float]:
     """What is kept of a statement and how surely, or "none"."""
     user, label = each.speaker == "user", each.statement.label
     likeliest = max(reading.kinds, key=reading.kinds.__getitem__)

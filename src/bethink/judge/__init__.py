@@ -56,7 +56,7 @@ class Judgement(NamedTuple):
     probabilities: Mapping[str, float]
 
 
-class Reading(NamedTuple):
+class StatementReading(NamedTuple):
     """What a statement is in its place, each a probability."""
 
     kinds: Mapping[str, float]  # of KINDS
@@ -76,7 +76,7 @@ class Judge(Protocol):
         """What each new text, the second of its pair, is to the old one."""
         ...
 
-    def read(self, pairs: Pairs) -> list[Reading]:
+    def read(self, pairs: Pairs) -> list[StatementReading]:
         """What each statement, the second of its pair, is in the light of what stands around it."""
         ...
 
@@ -119,9 +119,9 @@ class TrainedJudge:
             found.append(read_logits(logits, impossible))
         return found
 
-    def read(self, pairs: Pairs) -> list[Reading]:
+    def read(self, pairs: Pairs) -> list[StatementReading]:
         return [
-            Reading(
+            StatementReading(
                 dict(zip(KINDS, _shares(kinds).tolist(), strict=True)),
                 _chance(worth[0]),
                 _chance(still[0]),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, NewType, Protocol
 
 from bethink.errors import BethinkError
+from bethink.text.checks import refuse_constant, replace_broken
 
 Clean = NewType("Clean", str)
 """Text that has been redacted and fenced. Only `guard` may make it."""
@@ -193,7 +194,7 @@ def parse_answer(answer: str) -> Any:
         if at < 0:
             break
         try:
-            value, _ = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode(body, at)
+            value, _ = json.JSONDecoder(parse_constant=refuse_constant).raw_decode(body, at)
         except (ValueError, RecursionError):
             continue
         return value
@@ -231,7 +232,7 @@ def conform(value: Any, schema: Mapping[str, Any], path: str = "the answer") -> 
 
 
 def _string(value: str, schema: Mapping[str, Any], path: str) -> str:
-    cleaned = value.encode("utf-8", "replace").decode().replace("\x00", "")
+    cleaned = replace_broken(value).replace("\x00", "")
     if len(cleaned) > schema.get("maxLength", len(cleaned)):
         raise Mismatch(f"{path} has more than {schema['maxLength']} characters")
     if "enum" not in schema:
@@ -240,7 +241,3 @@ def _string(value: str, schema: Mapping[str, Any], path: str) -> str:
         if cleaned.strip().casefold() == option.casefold():
             return str(option)
     raise Mismatch(f"{path} is none of: {', '.join(schema['enum'])}")
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")

@@ -29,6 +29,7 @@ from bethink.llm.base import (
     simplify_schema,
 )
 from bethink.llm.budget import Budget
+from bethink.text.checks import replace_broken
 
 # What a second question may mend.
 WORTH_ANOTHER_TRY = ("garbage", "form", "cut off", "broken")
@@ -167,7 +168,7 @@ def estimate(ask: ModelRequest) -> int:
 
 def _sendable(text: str) -> str:
     """Without what is no text: halves of surrogate pairs, NULs."""
-    return text.encode("utf-8", "replace").decode().replace("\x00", " ")
+    return replace_broken(text).replace("\x00", " ")
 
 
 def _add(first: Usage, second: Usage) -> Usage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NoReturn
 
 from bethink import types
 from bethink.errors import InvalidInput
@@ -56,3 +57,13 @@ def as_entity(name: str | Entity) -> Entity:
     if rest and head in types.ENTITY_TYPES:
         return Entity(rest.strip(), head)
     return Entity(name.strip(), "concept")
+
+
+def replace_broken(text: str) -> str:
+    """The text with a mark for each half of a character, which no message and no database can carry."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def refuse_constant(word: str) -> NoReturn:
+    """For JSON that may not hold NaN and Infinity, which Python's reader would take."""
+    raise ValueError(f"{word} is not JSON")

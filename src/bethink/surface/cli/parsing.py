@@ -22,7 +22,7 @@ from bethink.surface.arguments import (
 )
 from bethink.surface.cli import COMMANDS, console
 from bethink.surface.layout import hang, wrap
-from bethink.text.checks import suggest
+from bethink.text.checks import replace_broken, suggest
 
 PATHS = ("database", "project", "file", "output", "directory")  # their bytes need not be UTF-8
 COLUMN = 24  # where the help of an argument begins
@@ -235,7 +235,7 @@ def readable(name: str, value: object) -> object:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
         if name in ("query", "question"):
-            return value.encode("utf-8", "replace").decode("utf-8")  # a search takes any input
+            return replace_broken(value)  # a search takes any input
         at = len(value[: error.start].encode("utf-8"))
         raise InvalidInput(
             f"The {name} is not valid UTF-8: byte {at} cannot be read.",

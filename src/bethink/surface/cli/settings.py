@@ -33,8 +33,10 @@ from bethink.text.when import LOCAL, expiry
 from bethink.types import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from types import SimpleNamespace as Namespace
+
+    from bethink.embed.base import Embedder
 
 
 @command(
@@ -480,6 +482,14 @@ def demo(args: Namespace) -> Result:
     return Result(steps, [end])
 
 
+def describe_model(model: Embedder | None, hints: Sequence[str]) -> str:
+    """Where meaning comes from in the demo, or why there is none."""
+    if model:
+        return f"# Meaning comes from {model.model}, on this machine."
+    none = "There is no embedding model, so this demo finds memories by their words only."
+    return "\n".join(f"# {line}" for line in (none, *hints))
+
+
 def play(args: Namespace, folder: Path) -> list[dict[str, object]]:
     """Goes through the script. Says and shows each step as it comes, and gives all of them."""
     project = folder / "shop"
@@ -490,11 +500,8 @@ def play(args: Namespace, folder: Path) -> list[dict[str, object]]:
     with open_memory(inside, make=True) as memory:
         hints = memory.search("anything", mode="hybrid").hints
         model = memory.embedder if memory.config.embedding != "hashing" else None
-    if text and model:
-        out(f"\n# Meaning comes from {model.model}, on this machine.")
-    elif text:
-        none = "There is no embedding model, so this demo finds memories by their words only."
-        out("\n" + "\n".join(f"# {line}" for line in (none, *hints)))
+    if text:
+        out("\n" + describe_model(model, hints))
     steps: list[dict[str, object]] = []
     ids: dict[str, str] = {}
     for line in SCRIPT.strip().splitlines():

@@ -39,6 +39,7 @@ from bethink.errors import (
 )
 from bethink.surface.http import tokens
 from bethink.surface.http.tokens import Grant, Register
+from bethink.text.checks import replace_broken
 from bethink.types import PERSONAL, TEAM
 
 LARGEST_BODY = 8 * 1024 * 1024
@@ -186,10 +187,10 @@ def problem(
         "type": URN + name,
         "title": title,
         "status": status,
-        "detail": _sendable(detail),
+        "detail": replace_broken(detail),
     }
     if hint:
-        value["hint"] = _sendable(hint)
+        value["hint"] = replace_broken(hint)
     return Response(
         json.dumps(value, ensure_ascii=False).encode(), status, dict(headers or {}), MEDIA_TYPE
     )
@@ -198,10 +199,6 @@ def problem(
 def _over_http(hint: str | None) -> str | None:
     """A hint that names a command or its options is for a shell; a program is sent to the description of what it can call."""
     return DOCS if hint and re.search(r"\bbethink [a-z]|(?<!\w)--[a-z]", hint) else hint
-
-
-def _sendable(text: str) -> str:
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 # Who calls

@@ -78,7 +78,7 @@ def open_register(config: Config, project: Project) -> Register:
 
 
 def register_of(store: Store) -> Register:
-    if hasattr(store, "acting"):
+    if hasattr(store, "act_as"):
         return SharedTokens(cast("PostgresStore", store))
     return FileTokens(location())
 

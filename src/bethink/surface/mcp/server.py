@@ -40,7 +40,7 @@ from bethink.surface.mcp import Wire, schemas
 from bethink.surface.mcp.keeper import Keeper
 from bethink.surface.mcp.schemas import PROMPTS, check_prompt
 from bethink.surface.remote import Team, Unreachable
-from bethink.text.checks import suggest
+from bethink.text.checks import replace_broken, suggest
 
 WARM_AFTER = 0.3  # seconds after the list of tools was asked for: by then it is answered
 ROOTS_WITHIN = 2.0  # seconds a client has to name its roots
@@ -144,7 +144,9 @@ class Handlers:
         modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
         missing = types.INVALID_PARAMS if modern else NOT_FOUND_BEFORE_2026
         kind, text = await translate(self._work(context, "resources.read", params.uri), missing)
-        contents = types.TextResourceContents(uri=params.uri, mime_type=kind, text=sendable(text))
+        contents = types.TextResourceContents(
+            uri=params.uri, mime_type=kind, text=replace_broken(text)
+        )
         return types.ReadResourceResult(contents=[contents])
 
     async def list_prompts(self, context: Context, params: Any) -> types.ListPromptsResult:
@@ -158,7 +160,7 @@ class Handlers:
         if problem := check_prompt(name, given):
             raise MCPError(types.INVALID_PARAMS, problem)
         text = await translate(self._work(context, f"tools.write_{name}", given, meaning=True))
-        content = types.TextContent(type="text", text=sendable(text))
+        content = types.TextContent(type="text", text=replace_broken(text))
         message = types.PromptMessage(role="user", content=content)
         return types.GetPromptResult(description=PROMPTS[name].about, messages=[message])
 
@@ -172,7 +174,7 @@ class Handlers:
             )
         else:
             work = self._work(context, "resources.complete", reference.uri, asked.value)
-        values = [sendable(value) for value in await translate(work)]
+        values = [replace_broken(value) for value in await translate(work)]
         return types.CompleteResult(
             completion=types.Completion(values=values, total=len(values), has_more=False)
         )
@@ -260,15 +262,10 @@ def _check_known(what: str, name: str, known: Iterable[str]) -> None:
 def tool_result(
     text: str, failed: bool = False, numbers: Mapping[str, Any] | None = None
 ) -> types.CallToolResult:
-    text = sendable(text)
+    text = replace_broken(text)
     content = types.TextContent(type="text", text=text)
     structured = {"answer": text, **numbers} if numbers else None
     return types.CallToolResult(content=[content], is_error=failed, structured_content=structured)
-
-
-def sendable(text: str) -> str:
-    """The text without halves of characters, which no message can carry."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 async def translate(work: Awaitable[Any], missing: int = types.INVALID_PARAMS) -> Any:

@@ -25,7 +25,8 @@ LIMITS = {
     "import cycles": 0,
     "function-level imports of our own": 59,
     "functions of complexity over 15": 3,
-    "test lines": 51_636,
+    "class names used twice": 0,
+    "test lines": 51_640,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}
@@ -108,6 +109,7 @@ def measure() -> dict[str, int]:
     paths = sorted(SOURCE.rglob("*.py"))
     names = {name_module(path) for path in paths} - {""}
     graph: dict[str, set[str]] = {}
+    classes: Counter[str] = Counter()
     for path in paths:
         text = path.read_text("utf-8")
         tree = ast.parse(text)
@@ -119,6 +121,7 @@ def measure() -> dict[str, int]:
                 node.body = [ast.Pass()]
         graph[name_module(path)] = find_imports(tree, names) - {name_module(path)}
         for node in ast.walk(tree):
+            classes[getattr(node, "name", "")] += isinstance(node, ast.ClassDef)
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 inner = [
                     one for one in ast.walk(node) if isinstance(one, ast.Import | ast.ImportFrom)
@@ -128,6 +131,7 @@ def measure() -> dict[str, int]:
                 )
                 branches = sum(isinstance(one, BRANCHES) for one in ast.walk(node))
                 found["functions of complexity over 15"] += branches > 15
+    found["class names used twice"] = sum(count > 1 for count in classes.values())
     found["import cycles"] = count_cycles(graph)
     found["test lines"] = sum(
         path.read_text("utf-8").count("\n") for path in (ROOT / "tests").rglob("*.py")

@@ -511,7 +511,7 @@ def _genuine(found: Suspect) -> bool:
     return not _compile(_BLANK + "|example|your|placeholder").search(found.value)
 
 
-def _counted(found: Suspect) -> bool:
+def _has_digit_and_letter(found: Suspect) -> bool:
     """For shapes that a dashed English phrase could take: a real one has a digit and a letter."""
     value = found.value
     return _genuine(found) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
@@ -670,7 +670,7 @@ _CHECKS = {
     for check in (
         *(
             _genuine,
-            _counted,
+            _has_digit_and_letter,
             _credential,
             _key_block,
             _url_password,

@@ -71,6 +71,8 @@ ALIKE = [
 ]
 # What says something else in nearly the same words.
 DIFFERENT = [
+    ("The build uses just", "The build uses make"),
+    ("We are thinking of Valkey for the cache", "We use Redis for the cache"),
     ("Keep the dark mode flag off in production", "Keep the dark mode flag on in production"),
     ("The cache is cleared after the import", "The cache is cleared before the import"),
     ("Migrations run after the deploy of the shop", "Migrations run before the deploy of the shop"),
@@ -171,3 +173,13 @@ def test_memory_keeps_what_says_something_else_and_not_what_repeats(
             status[new, old] = memory.add(new).status
     assert [pair for pair in DIFFERENT if status[pair] != "added"] == []
     assert [pair for pair in ALIKE if status[pair] == "added"] == []
+
+
+def test_who_only_thinks_of_something_replaces_nothing(local_128, tmp_path, monkeypatch):
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
+    (tmp_path / "shop").mkdir()
+    with Bethink(tmp_path / "memory.db", directory=tmp_path / "shop", embedder=local_128) as memory:
+        known = memory.add("We use Redis for the cache")
+        thought = memory.add("We are thinking of Valkey for the cache")
+        assert not thought.supersedes and [one.id for one in thought.proposals] == [known.id]
+        assert memory.add("The cache runs on Valkey, Redis is gone").supersedes

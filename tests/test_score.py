@@ -204,3 +204,22 @@ def test_a_score_without_jitter_stays_between_nothing_and_one(
         confidence=confidence,
     )
     assert 0 <= score(one, relevance, name, NOW, Middle()) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("held", "fit", "first"),
+    [
+        (
+            (1, 1),
+            0.6,
+            "statement",
+        ),  # both hold what is asked for, and the document fits a little better
+        ((1, 1), 0.9, "document"),  # it fits much better
+        ((0, 0), 0.6, "document"),  # the statement is about something else
+    ],
+)
+def test_the_user_s_word_comes_before_a_document_about_the_same(held, fit, first):
+    own = candidate(frequencies=held)
+    read = candidate(key=2, kind="document", trust=1, frequencies=(1, 1))
+    value, other = scoring.put_statements_first([own, read], [0.5, fit])
+    assert ("statement" if value > other else "document") == first

@@ -15,6 +15,7 @@ from bethink.ingest.wording import (
     count_shared_words,
     differ_in_denial,
     find_change,
+    is_tentative,
     mentions,
     other_part,
     say_the_same,
@@ -266,6 +267,8 @@ class _Found:
         if relation == "answers":
             return ANSWERS
         if relation == "replaces":
+            if is_tentative(self.new.content):
+                return 1.0
             return REPLACES if count_shared_words(old.content, self.new.content) else STRANGELY
         if relation != "completes":
             return None

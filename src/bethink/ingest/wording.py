@@ -128,11 +128,13 @@ def _content_words(text: str) -> list[str]:
             found += [{"can": "can", "cannot": "can", "won": "will"}.get(word, word[:-1]), "not"]
         else:
             found.append(word)
-    # In front of all others an auxiliary asks, or insists.
+    # In front of all others an auxiliary asks, or insists; and behind a verb a tool can be called "just".
     return [
         word
         for at, word in enumerate(found)
-        if word not in _FILLING or (not at and word in _AUXILIARIES)
+        if word not in _FILLING
+        or (not at and word in _AUXILIARIES)
+        or (word == "just" and at == len(found) - 1)
     ]
 
 
@@ -216,6 +218,10 @@ def mentions(text: str, thing: str) -> bool:
     return bool(wanted) and all(word in words or word.rstrip("s") in words for word in wanted)
 
 
+_TENTATIVE = (
+    r"\b(?:maybe|perhaps|might|(?:are|am|is|'re|'m) (?:thinking|considering|wondering|tempted|leaning)|thinking (?:of|about)|considering"
+    r"|not sure|wonder(?:ing)? (?:if|whether)|what if|should we|could (?:also )?(?:use|try|switch|move|go))\b"
+)
 # What a report says was done: not what is being done, nor what it was for.
 _DID = r"(?:[a-z]{3,}ed|made|built|wrote|written|rewrote|rewritten|split|sent|set|cut|put|done)\b"
 _REPORTS = (
@@ -227,6 +233,11 @@ _REPORTS = (
 def tells_of_work(text: str) -> bool:
     """Whether a sentence, in small letters, reports something as done."""
     return re.search(_REPORTS, text) is not None
+
+
+def is_tentative(text: str) -> bool:
+    """Whether a text only thinks of something: it may come to replace what holds, and does not yet."""
+    return re.search(_TENTATIVE, text, re.IGNORECASE) is not None
 
 
 def count_shared_words(one: str, other: str) -> int:

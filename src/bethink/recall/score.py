@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from bethink.types import ASKED_IMPORTANCE, IDEAS, STATEMENTS, Candidate, turn_of
+from bethink.types import ASKED_IMPORTANCE, IDEAS, STATEMENTS, TRUST, Candidate, turn_of
 
 
 class Profile(NamedTuple):
@@ -54,6 +54,7 @@ UNFIT, FIT = 0.15, 0.3
 MORE, REPEATED = 1.2, 1.4
 FITS = 2.2  # how much better than the best statement a question may fit before that statement is about something else
 MOST, BEHIND = 0.6, 0.999
+SUBJECT = 0.5  # share of a document's words of the question by which a statement is about the same, by hand
 DISTILLED = frozenset(STATEMENTS) - {"question"}
 
 
@@ -129,24 +130,46 @@ def _keep_one_of_turn_and_idea(
 def put_statements_first(candidates: Sequence[Candidate], scored: Sequence[float]) -> list[float]:
     """What was said on the way comes behind a statement that holds the same words of the question and fits nearly as well: whoever
     repeats a decision often must not bury it. And what was only asked comes behind a statement that holds most of those words: it
-    resembles the question, whatever the answer is."""
-    best: dict[int, float] = {}
-    for value, one in zip(scored, candidates, strict=True):
-        if one.kind in DISTILLED:
-            words = _find_words(one)
-            best[words] = max(best.get(words, 0.0), value)
+    resembles the question, whatever the answer is. Likewise what stands on nobody's word, such as a document or an import, comes
+    behind a statement of the user that holds the same words: of two claims the user's is the one to hear first."""
+    stated = [
+        (value, one) for value, one in zip(scored, candidates, strict=True) if one.kind in DISTILLED
+    ]
+    best = _find_best(stated)
+    own = _find_best([(value, one) for value, one in stated if one.trust >= TRUST["user"]])
 
     def lower(value: float, one: Candidate) -> float:
-        if one.kind not in ("context", "question") or not one.span:
-            return value
-        asks = one.kind == "question" or one.importance <= ASKED_IMPORTANCE
-        words = 0 if asks else _find_words(one)
-        rival = max((other for held, other in best.items() if held & words == words), default=0.0)
-        return (
-            min(value, rival * BEHIND) if value <= rival * (FITS if asks else REPEATED) else value
-        )
+        if one.kind in ("context", "question") and one.span:
+            asks = one.kind == "question" or one.importance <= ASKED_IMPORTANCE
+            words = 0 if asks else _find_words(one)
+            return _put_behind(value, _find_rival(best, words), FITS if asks else REPEATED)
+        if one.trust <= TRUST["import"] and (words := _find_words(one)):
+            return _put_behind(value, _find_rival(own, words, SUBJECT), REPEATED)
+        return value
 
     return list(map(lower, scored, candidates))
+
+
+def _find_rival(best: Mapping[int, float], words: int, share: float = 1.0) -> float:
+    """The best score of a statement that holds these words of the question, or a share of them."""
+    enough = share * words.bit_count()
+    return max(
+        (most for held, most in best.items() if (held & words).bit_count() >= enough), default=0.0
+    )
+
+
+def _put_behind(value: float, rival: float, factor: float) -> float:
+    """A score, just below that of a rival which fits nearly as well."""
+    return min(value, rival * BEHIND) if value <= rival * factor else value
+
+
+def _find_best(scored: Iterable[tuple[float, Candidate]]) -> dict[int, float]:
+    """The best score of those that hold each combination of the question's words."""
+    best: dict[int, float] = {}
+    for value, one in scored:
+        words = _find_words(one)
+        best[words] = max(best.get(words, 0.0), value)
+    return best
 
 
 def _find_words(candidate: Candidate) -> int:

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 393_777,
-    "lines": 57_673,
+    "tokens": 394_017,
+    "lines": 57_710,
     "files": 174,
     "import cycles": 0,
     "function-level imports of our own": 59,
     "functions of complexity over 15": 3,
     "class names used twice": 0,
-    "test lines": 51_640,
+    "test lines": 51_671,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

@@ -138,9 +138,11 @@ def many(count: int, one: str, several: str = "") -> str:
 
 
 def columns(rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: str = "  ") -> list[str]:
-    """Rows as aligned columns; those named in `right` are numbers. Where they are wider than the terminal, each row is wrapped."""
+    """Rows as aligned columns; those named in `right` are numbers. Where they are wider than the terminal, each row is wrapped; for
+    another program a row stays a line."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    if sum(widths) + len(gap) * (len(widths) - 1) > width():
+    seen = bool(os.environ.get("COLUMNS")) or sys.stdout.isatty()
+    if seen and sum(widths) + len(gap) * (len(widths) - 1) > width():
         filled = (gap.join(filter(None, (cell.strip() for cell in row))) for row in rows)
         wrapped = (wrap(row, "    ") for row in filled)
         return [line for lines in wrapped for line in (lines[0].lstrip(), *lines[1:])]

@@ -185,10 +185,8 @@ def import_(args: Namespace) -> Result:
     text is trusted less than what you say, unless you say that the file is yours with --trusted.
 
     Examples:
-      bethink import memories.json
       bethink import old-memory.db --trusted --all-scopes
       bethink import .memo/memo.db --dry-run
-      bethink import notes.csv --text-column remark
       bethink import notes.csv --undo
       bethink import --markdown vendor/react-router/docs --container react-router
       bethink map --json > repo-map.json && bethink import --repo-map repo-map.json

@@ -358,7 +358,7 @@ def test_a_purge_empties_everybodys_cache_of_its_text():
     tenant = postgres.new_tenant()
     anna, ben = (postgres.shared().act_as(tenant, name) for name in ("anna", "ben"))
     memory = make("The old plan")
-    key = cache_key(vector_text(None, memory.content))
+    key = cache_key(vector_text(None, memory.content, {}))
     put(anna, memory)
     put(ben, make("something else"), cache={key.hex(): [vector("y")]})
     assert set(ben.read_cache([key], MODEL)) == {key} and anna.read_cache([key], MODEL) == {}

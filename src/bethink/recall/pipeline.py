@@ -52,8 +52,8 @@ FITS, HELD = 0.235, 0.21
 # By words alone: how much of the question the best must hold, weighed by how rare its words are. One of 1,000 answered questions of
 # four sets falls below (bench/LOG.md, 2026-11-16).
 THIN = 0.2
-FEW = 3  # hits that are shown then, if they hold a word of the question at all
-STRANGE = "Nothing fits this question well: a few of the nearest are shown, if any; mode vector shows more."
+FEW = 3  # hits that are shown then; by words alone, if they hold a word of the question at all
+STRANGE = "Nothing fits this question well: only a few of the nearest are shown."
 # What follow-ups are made of beside stop words: they point at something that was said before. And as many of its words are taken along.
 POINTING = frozenset(
     """again another back both else ever first former instead last latter next one ones other others previous reason rest same second then third
@@ -122,7 +122,8 @@ def recall(
     if not query.strict and not query.kinds and _is_strange(found[: ask.limit], asked):
         hints = (STRANGE, *hints)
         if ask.sift and ask.mode != "vector" and not (ask.hypothesis or ask.filter.narrow):
-            found = [hit for hit in found if hit.why.get("coverage")][:FEW]
+            # By meaning the nearest few are shown: of short statements, asked for in other words, a quarter are this far away.
+            found = [hit for hit in found if asked or hit.why.get("coverage")][:FEW]
             total = len(found)
     hits: Sequence[Hit] = found[ask.offset : ask.offset + ask.limit]
     if ask.related:

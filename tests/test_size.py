@@ -19,12 +19,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 394_042,
-    "lines": 57_711,
+    "tokens": 394_134,
+    "lines": 57_734,
     "files": 174,
     "import cycles": 0,
     "function-level imports of our own": 59,
-    "functions of complexity over 15": 4,
+    "functions of complexity over 15": 3,
     "class names used twice": 0,
     "test lines": 51_671,
 }

@@ -202,7 +202,7 @@ def read_questions(path: Path) -> tuple[list[Asked], list[Asked]]:
 
 def find_wrong(asked: list[Asked], judge: Judge, data: Data) -> None:
     """The nearest wrong texts of each: what a search would offer."""
-    texts = sorted({text for one in asked for text in _known_texts(one)})
+    texts = sorted({text for one in asked for text in known_texts(one)})
     place = {text: at for at, text in enumerate(texts)}
     vectors = embed(judge, data, texts)
     asking = embed(judge, data, [ASKING + one["text"] for one in asked])
@@ -211,7 +211,7 @@ def find_wrong(asked: list[Asked], judge: Judge, data: Data) -> None:
         key = id(one["all"]) if "all" in one else id(one)
         if key not in pools:
             pools[key] = torch.tensor(
-                [place[text] for text in _known_texts(one)], device=vectors.device
+                [place[text] for text in known_texts(one)], device=vectors.device
             )
         own = pools[key]
         order = own[(vectors[own] @ vector).topk(min(60, len(own))).indices].tolist()
@@ -223,7 +223,7 @@ def find_wrong(asked: list[Asked], judge: Judge, data: Data) -> None:
             one["right"] = near[:2]
 
 
-def _known_texts(one: Asked) -> list[str]:
+def known_texts(one: Asked) -> list[str]:
     return list(one["all"].values()) if "all" in one else [*one["right"], *one["wrong"]]
 
 

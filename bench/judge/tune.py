@@ -22,16 +22,6 @@ from model import OUTPUTS, Judge, load, save
 from train import Data, Deck, Pair, Relate
 
 
-class Keep:
-    """Pairs of every task, of which the judge is to say what it said before."""
-
-    def __init__(self, pairs: list[Pair], data: Data, size: int) -> None:
-        self.deck = Deck(pairs, size, lambda pair: sum(len(data.tokens(text)) for text in pair))
-
-    def draw(self) -> list[Pair]:
-        return self.deck.draw()
-
-
 def differ(before: dict, now: dict, rows: slice) -> torch.Tensor:
     """How far the judge has moved from what it said."""
     lost = torch.zeros((), device=now["relation"].device)
@@ -50,7 +40,7 @@ def read_known(args: argparse.Namespace) -> list[Pair]:
     asked = [one for path in args.prompts for one in train.read_prompts(path)]
     asked += [one for path in args.questions for one in train.read_questions(path)[0]]
     for one in asked:
-        known = train._known_texts(one)
+        known = train.known_texts(one)
         texts = random.sample(known, min(6, len(known)))
         pairs += [(one["text"], text) for text in (*one["right"], *texts)]
     for path in args.talk:
@@ -98,7 +88,8 @@ def main() -> None:
         Relate(more, data, round(size * args.share)),
     ]
     lessons[1].weights = dict.fromkeys(lessons[1].weights, 1.0)  # most of what is near is unrelated
-    keep = Keep(read_known(args), data, 48)
+    # Of these the judge is to say what it said before.
+    keep = Deck(read_known(args), 48, lambda pair: sum(len(data.tokens(text)) for text in pair))
     cast = torch.autocast(args.device, torch.bfloat16, enabled=args.device == "cuda")
 
     def measure(name: str) -> None:

@@ -506,12 +506,14 @@ def _find_done(
     filter = Filter(
         scopes=(recipe.options.scope,), now=recipe.options.now, kinds=MENDED, answered=False
     )
+    fresh = [one for one in made if one.kind in MENDED and not one.answered]
+    if not fresh and not recipe.store.list(filter, 1):
+        return {}
     vectors = recipe.embed([text for text, _ in reports])
     wanted = []
     for (text, turn), own in zip(reports, vectors, strict=True):
         near = nearest(own[0], filter, recipe.store, recipe.embedder, WAITING) if len(own) else []
         words = content_words(text)
-        fresh = (one for one in made if one.kind in MENDED and not one.answered)
         listed = [one for one in fresh if len(words & content_words(one.content)) > 1]
         waiting = [*(one.memory for one in near), *listed[:WAITING]]
         wanted += [(old, text, turn) for old in waiting if _comes_after(turn, old)]

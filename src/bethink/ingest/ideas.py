@@ -201,22 +201,24 @@ def place_statements(turns: Sequence[tuple[str, str]], first: int = 0) -> Iterat
     runs = _find_runs([role for role, _ in turns])
     telling = [sum(_says_something(each) for at in run for each in said[at]) for run in runs]
     for number, run in enumerate(runs):
-        role, after = turns[run[0]][0], number + 1 if number + 1 < len(runs) else None
+        role, is_last = turns[run[0]][0], number + 1 == len(runs)
         words = texts[runs[number - 1][-1]].split() if number else []
         asked = words[:ASKED] if role == "assistant" else words[-ASKED:]
-        reply = texts[runs[after][0]].split()[:REPLIED_WITH] if after else []
-        for turn in run:
-            if turn < first:
-                continue
-            working = role == "assistant" and turn != run[-1]
-            speaker = "working" if working else role
-            replied = after is not None and telling[after] > 1
-            last = role == "user" or after is None
+        reply = [] if is_last else texts[runs[number + 1][0]].split()[:REPLIED_WITH]
+        replied = not is_last and telling[number + 1] > 1
+        for turn in (at for at in run if at >= first):
+            speaker = "working" if role == "assistant" and turn != run[-1] else role
             for at, each in enumerate(said[turn]):
                 if _says_something(each):
-                    context = _describe_place(speaker, said[turn], at, asked, reply)
-                    text = _grow(said[turn], at)
-                    yield PlacedStatement(turn, speaker, each, context, text, replied, last)
+                    yield PlacedStatement(
+                        turn,
+                        speaker,
+                        each,
+                        _describe_place(speaker, said[turn], at, asked, reply),
+                        _grow(said[turn], at),
+                        replied,
+                        role == "user" or is_last,
+                    )
 
 
 def _find_runs(roles: Sequence[str]) -> list[list[int]]:
@@ -248,14 +250,9 @@ def _grow(said: Sequence[Statement], at: int) -> str:
 def _name_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, float]:
     """What is kept of a statement and how surely, or "none"."""
     user, label = each.speaker == "user", each.statement.label
-    likeliest = max(reading.kinds, key=reading.kinds.__getitem__)
-    if label == "todo":
-        return (label, LABELLED) if each.last or _waits(each.statement) else ("none", 0.0)
-    if each.last and not user and tells_what_remains(each.statement.core):
-        return "todo", LABELLED
-    if likeliest in ("question", "todo"):
-        stays = likeliest == "question" or reading.open >= STILL_OPEN
-        return (likeliest, LABELLED) if user and stays and not each.replied else ("none", 0.0)
+    waiting = _name_waiting(each, reading)
+    if waiting is not None:
+        return (waiting, LABELLED) if waiting != "none" else ("none", 0.0)
     if user and (label or _reports_change(each.statement.core)):
         return ANNOUNCED.get(label, label) if label else "decision", LABELLED
     chance = reading.worth * sum(reading.kinds[kind] for kind in LASTING)
@@ -266,6 +263,20 @@ def _name_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, f
     clear = {kind: cues[kind] for kind in LASTING if cues.get(kind, 0.0) >= CUED}
     kind = max(LASTING, key=lambda kind: (clear.get(kind, 0.0), reading.kinds[kind]))
     return kind, chance**0.5
+
+
+def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | None:
+    """The question or the to-do that a statement is, "none" where nothing waits any more; None for every other statement."""
+    user = each.speaker == "user"
+    if each.statement.label == "todo":
+        return "todo" if each.last or _waits(each.statement) else "none"
+    if each.last and not user and tells_what_remains(each.statement.core):
+        return "todo"
+    likeliest = max(reading.kinds, key=reading.kinds.__getitem__)
+    if likeliest not in ("question", "todo"):
+        return None
+    stays = likeliest == "question" or reading.open >= STILL_OPEN
+    return likeliest if user and stays and not each.replied else "none"
 
 
 def _waits(statement: Statement) -> bool:

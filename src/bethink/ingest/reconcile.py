@@ -26,13 +26,13 @@ from bethink.ingest.wording import (
 from bethink.judge import Judgement, asks
 from bethink.types import TRUST, Change, Memory, Proposal, Relation, supersede
 
-# How sure the judge must be for something to be done at once. On 200 pairs and 1,421 real neighbours these bars find .82 of the
-# replacements, .80 of the same, .85 of the answers and .90 of the completions; of real neighbours that must stay .01 would be
-# replaced (bench/LOG.md, 2026-11-16).
+# How sure the judge must be for something to be done at once. On 200 written pairs these bars find .82 of the replacements, .80 of the
+# same, .85 of the answers and .90 of the completions; of 107 real neighbours that must stay one or two would be replaced
+# (bench/LOG.md, 2026-11-16).
 REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.65, 0.55, 0.75, 0.5, 0.75
-COMPLETES_LOOSELY = 0.8  # of what shares one word alone: set by hand
+ONE_SHARED = 0.8  # of what shares one word alone: set by hand
 REDACTED = "[REDACTED:"
-STRANGELY = 0.9  # of a replacement that shares no word with the old statement: .02 to .1 of true ones do not
+UNSHARED = 0.9  # of a replacement that shares no word with the old statement: .02 to .1 of true ones do not
 MAYBE = 0.35  # and to be told at all
 # Characters of what can be one statement. Of the pairs that the judge learned .999 are shorter; among whole turns of
 # conversations, most of them longer, .04 were taken for replaced by others that only spoke of a change (bench/LOG.md, 2026-11-16).
@@ -141,14 +141,14 @@ def may_settle(new: Memory, old: Memory) -> bool:
 
 
 def needed_to_complete(todo: str, report: str, agent: bool = False) -> float:
-    """How probably a report must complete a to-do for it to be done. The judge takes all work for that work: all of 20 that share
-    no word with their to-do were about something else, and of true ones .03 share none. What an agent says is often no report."""
+    """How probably a report must complete a to-do for it to be done. The judge takes work of any sort for that work, so the two must
+    share words: of completions that were written as such .03 share none. What an agent says is often no report."""
     shared = count_shared_words(todo, report)
     if agent and (not shared or not tells_of_work(report.lower())):
         return 1.0
     if not shared:
-        return STRANGELY
-    return COMPLETES if shared > 1 and not agent else COMPLETES_LOOSELY
+        return UNSHARED
+    return COMPLETES if shared > 1 and not agent else ONE_SHARED
 
 
 # The verdict
@@ -269,7 +269,7 @@ class _Found:
         if relation == "replaces":
             if is_tentative(self.new.content):
                 return 1.0
-            return REPLACES if count_shared_words(old.content, self.new.content) else STRANGELY
+            return REPLACES if count_shared_words(old.content, self.new.content) else UNSHARED
         if relation != "completes":
             return None
         if self.new.kind in ("todo", "question"):  # what is to be done itself completes nothing

@@ -121,9 +121,8 @@ def recall(
     total, hints = len(ranked), ask.hints
     if not query.strict and not query.kinds and _is_strange(found[: ask.limit], asked):
         hints = (STRANGE, *hints)
-        if ask.sift and ask.mode != "vector" and not (ask.hypothesis or ask.filter.narrow):
-            # By meaning the nearest few are shown: of short statements, asked for in other words, a quarter are this far away.
-            found = [hit for hit in found if asked or hit.why.get("coverage")][:FEW]
+        if _may_sift(ask):
+            found = _take_few(found, asked)
             total = len(found)
     hits: Sequence[Hit] = found[ask.offset : ask.offset + ask.limit]
     if ask.related:
@@ -342,6 +341,17 @@ def _in_time(created: float, query: Query) -> bool:
 
 
 # Telling
+
+
+def _may_sift(ask: Ask) -> bool:
+    """Whether what does not fit may be left out: whoever narrows the search, or says what an answer looks like, gets it all."""
+    return ask.sift and ask.mode != "vector" and not (ask.hypothesis or ask.filter.narrow)
+
+
+def _take_few(hits: Sequence[Hit], embedder: Embedder | None) -> list[Hit]:
+    """The nearest few; without a model only such that hold a word of the question. By meaning none is left out for its words: of
+    short statements, asked for in other words, a quarter are as far away as strangers."""
+    return [hit for hit in hits if embedder or hit.why.get("coverage")][:FEW]
 
 
 def _is_strange(hits: Sequence[Hit], embedder: Embedder | None) -> bool:

@@ -32,7 +32,6 @@ sys.path.insert(0, str(ROOT / "src"))
 from bethink import __version__, errors, types  # noqa: E402
 from bethink import api as memories  # noqa: E402
 from bethink.config import PERSONAL, SETTINGS, Config  # noqa: E402
-from bethink.features.memorytool import MemoryTool  # noqa: E402
 from bethink.recall import candidates, fuse  # noqa: E402
 from bethink.recall.score import PROFILES  # noqa: E402
 from bethink.store import base  # noqa: E402
@@ -114,7 +113,7 @@ VARIABLES = {
     "BETHINK_MODEL_DIR": "A folder of ready models, looked into before the data folder and never written.",
     "OPENAI_API_KEY": 'The key for `embedding = "http"`. Sent to `embedding_url` and nowhere else.',
     "OPENAI_TOKEN_MEMORY_EMBEDDINGS": "The same, looked at when the first is not set.",
-    "BETHINK_TOKEN": "The token for a team's server, for `sync` and `mcp --remote`.",
+    "BETHINK_TOKEN": "The token for a team's server, for `sync`.",
     "BETHINK_DEBUG": "If set, an error shows where it came from.",
     "BETHINK_LOG": "Level of the MCP server's log on stderr: debug, info, warning or error.",
     "BETHINK_HOOKS": "Set to `off`, hooks do nothing. The language model's own command is started so, that nothing of Bethink runs inside it.",
@@ -676,16 +675,6 @@ def python() -> str:
                 "python",
             )
         )
-    parts += ["## MemoryTool", inspect.cleandoc(MemoryTool.__doc__ or "").split(">>>")[0].strip()]
-    parts.append(fenced(_signature("MemoryTool", MemoryTool.__init__), "python"))
-    for name, function in [
-        (name, value) for name, value in vars(MemoryTool).items() if not name.startswith("_")
-    ]:
-        parts += [
-            f"### MemoryTool.{name}",
-            _sentences(name, function),
-            fenced(_signature(name, function), "python"),
-        ]
     parts.append("## Values")
     parts.append(
         "Immutable named tuples of `bethink.types`, `Overview` and `Problem` of `bethink.store.base`. Times are aware datetimes in UTC."

@@ -513,13 +513,8 @@ def test_a_job_runs_in_the_background_and_tells_what_it_did(api, served):
     api.fails("GET", "/jobs/nope", 404)
 
 
-def test_other_machines_of_a_team_call_tools_and_exchange_whole_memories(api):
-    told = api.ok(
-        "POST", "/tools/store_memories", arguments={"memories": [{"content": "Owls hunt at night"}]}
-    )
-    assert told["text"].startswith("1. stored [")
-    assert api.ok("POST", "/tools/get_memories", arguments={"ids": ["ffffffff"]})["failed"]
-    api.fails("POST", "/tools/nothing", 404, arguments={})
+def test_other_machines_of_a_team_exchange_whole_memories(api):
+    api.ok("POST", "/memories", status=201, memories=[{"content": "Owls hunt at night"}])
     ((id, version, hash, alone),) = api.ok("POST", "/sync/outline", what=["told"])["lines"]
     assert alone
     bundle = api.ok("POST", "/sync/records", ids=[id])["bundle"]

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 394_134,
-    "lines": 57_734,
-    "files": 174,
+    "tokens": 388_848,
+    "lines": 56_890,
+    "files": 173,
     "import cycles": 0,
-    "function-level imports of our own": 59,
+    "function-level imports of our own": 57,
     "functions of complexity over 15": 3,
     "class names used twice": 0,
-    "test lines": 51_671,
+    "test lines": 50_785,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

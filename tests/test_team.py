@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import threading
 from contextlib import ExitStack
@@ -15,11 +14,7 @@ import postgres
 import pytest
 from cli_runner import cli  # noqa: F401
 from http_server import body, problem
-from mcp_client import ERAS, talking
 from test_http_serve import started
-
-from bethink.post import Key
-from bethink.surface.remote import Client, Outbox, Team
 
 V1 = "/api/v1"
 SHOP = {"project": "team:shop"}
@@ -314,57 +309,6 @@ def test_a_server_that_is_killed_takes_nothing_with_it(cli, team):  # noqa: F811
             "content"
         ]
         == "Told to another"
-    )
-
-
-def test_writes_that_waited_are_delivered_to_whichever_server_is_there(cli, team, tmp_path):  # noqa: F811
-    secret = Key(token(cli, "anna", "--scope", "write", "--team", "shop"), "test")
-    outbox = Outbox(tmp_path / "outbox")
-    id = re.search(
-        r"\[(\S+)\]",
-        Team(Client(team.urls[0], secret), "shop", outbox=outbox).call(
-            "store_memories", {"memories": [{"content": "Rated"}]}, None
-        )[0],
-    )[1]
-
-    class Lossy(Client):
-        def post(self, *given, **how):
-            from bethink.surface.remote import Unreachable
-
-            super().post(*given, **how)
-            raise Unreachable("The answer was lost.")
-
-    Team(Lossy(team.urls[0], secret), "shop", outbox=outbox).call(
-        "rate_memories", {"ratings": [{"id": id, "value": 3}]}, None
-    )
-    assert len(outbox.list_waiting()) == 1
-    assert Team(Client(team.urls[1], secret), "shop", outbox=outbox).deliver() == 1
-    assert (
-        body(team.client(0, secret.value).get(f"{V1}/memories/{id}", params=SHOP))["usefulness"]
-        == 3
-    )
-
-
-def test_an_agent_works_on_the_teams_database_through_its_own_server(
-    cli,  # noqa: F811
-    team,
-    tmp_path,
-    monkeypatch,
-):
-    secret = token(cli, "anna", "--scope", "write", "--team", "shop", "--personal")
-    with talking(
-        ERAS[0],
-        cli.project,
-        tmp_path / "laptop",
-        "--remote",
-        team.urls[1],
-        env={"BETHINK_TOKEN": secret},
-    ) as talk:
-        talk.store("Orders live in PostgreSQL")
-        assert "Orders live in PostgreSQL" in talk.search_memories(query="where do orders live?")
-    assert (
-        body(team.client(0, secret).get(f"{V1}/memories", params=SHOP))["items"][0]["content"]
-        == "Orders live in PostgreSQL"
     )
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 TYPE_CHECKING = False  # not the one of `typing`, whose import alone is most of the time in which Ctrl-C would meet nobody
 
 __version__ = "0.7.0"
-__all__ = ["Bethink", "MemoryTool", "__version__"]
+__all__ = ["Bethink", "__version__"]
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
-    from bethink.features.memorytool import MemoryTool
 
 
 def __getattr__(name: str) -> object:
@@ -18,8 +17,4 @@ def __getattr__(name: str) -> object:
         from bethink.api import Bethink
 
         return Bethink
-    if name == "MemoryTool":
-        from bethink.features.memorytool import MemoryTool
-
-        return MemoryTool
     raise AttributeError(f"module 'bethink' has no attribute {name!r}")

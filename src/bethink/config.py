@@ -97,7 +97,7 @@ briefing_tokens 0..2000   Longest briefing that a hook gives a session when it s
 prompt_tokens 0..2000   Most that a hook adds to a prompt, in tokens; 0 adds nothing.
 tool_hooks   Whether hooks tell known gotchas about a file before a tool edits it.
 hook_seconds 0.2..60   Seconds after which a hook gives up.
-team   The team's server (https://…) or database, for `sync` and `mcp --remote`. A token goes into BETHINK_TOKEN.
+team   The team's server (https://…) or database, for `sync`. A token goes into BETHINK_TOKEN.
 busy_timeout 0.1..600   Seconds to wait for another process's write, or for a database server to come back.
 """
 

@@ -28,7 +28,6 @@ from bethink.errors import BethinkError, InvalidInput, StoreCorrupt
 from bethink.features import incoming, notes, readers
 from bethink.features.incoming import Given
 from bethink.features.knowledge import MARKDOWN
-from bethink.features.memorytool import SOURCE as TOOL_FILES
 from bethink.features.merging import merge
 from bethink.features.migration import without_password
 from bethink.features.readers import Reading
@@ -316,8 +315,7 @@ def _read_memory(value: Any, number: int, file: Path) -> Given:
 
 def _is_unique(memory: Memory) -> bool:
     """Whether its text may stand only once in its scope: what was told, and what was said in a conversation beyond the turns."""
-    told = memory.kind != "context" if memory.session else memory.source_type == "note"
-    return told and memory.source != TOOL_FILES
+    return memory.kind != "context" if memory.session else memory.source_type == "note"
 
 
 def _check_all(given: Sequence[Given], file: Path, memory: Bethink, trusted: bool) -> list[Given]:

@@ -20,7 +20,6 @@ from typing import Any
 from bethink.api import Bethink
 from bethink.config import Config
 from bethink.errors import BethinkError, InvalidInput, NotFound
-from bethink.features.memorytool import SOURCE as TOOL_FILES
 from bethink.features.promotion import BEGIN, END
 from bethink.ingest import markdown
 from bethink.ingest.files import Found, place, read_text, walk
@@ -199,7 +198,7 @@ def _check_path(path: str) -> str:
     """A path as a document of this project may have: relative, without ways out, and none that a reader here uses."""
     parts = path.replace("\\", "/").split("/")
     clean = "/".join(part for part in parts if part not in ("", "."))
-    is_free = clean.strip() not in ("", TOOL_FILES) and ".." not in parts and parts[0] != ""
+    is_free = clean.strip() and ".." not in parts and parts[0] != ""
     if not is_free or ":" in path or not path.isprintable() or len(path) > 500:
         raise InvalidInput(
             f"'{path[:80]}' is no path for a document.",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -128,29 +127,18 @@ def line_end(text: str) -> str:
 
 
 @contextmanager
-def alone(folder: Path, until: float | None = None) -> Iterator[bool]:
-    """One process at a time works in this folder. Where the system has no such lock, `write` still notices a change. Who waits only
-    `until` a moment of the monotonic clock is told whether the folder is theirs."""
+def alone(folder: Path) -> Iterator[None]:
+    """One process at a time works in this folder. Where the system has no such lock, `write` still notices a change."""
     try:
         import fcntl
 
         handle = os.open(folder, os.O_RDONLY)
     except (ImportError, OSError):
-        yield True
+        yield
         return
     try:
-        theirs = False
         with suppress(OSError):  # a file system without locks
-            if until is None:
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            while until is not None:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if theirs := time.monotonic() >= until:
-                        break
-                    time.sleep(0.05)
-        yield not theirs
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
     finally:
         os.close(handle)

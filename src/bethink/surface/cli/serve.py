@@ -39,32 +39,20 @@ MAKING = ("name", "also", "all_projects", "personal", "expires", "team", "person
 Announce = Callable[["Namespace", str, str, str], None]
 
 
-@command(
-    "mcp",
-    """
-    --remote [URL]      the tools of a team's server; by default of the setting `team`
-    --as NAME           what the team calls this project (default: the name of its folder)
-    --token-file FILE   a file that holds the token for the server (default: $BETHINK_TOKEN)
-    """,
-)
+@command("mcp")
 def mcp(args: Namespace) -> None:
     """Speak the Model Context Protocol on stdin and stdout, for agents that start it themselves. The project is --project, else
     what the client says, else the current directory. Ends with its client. BETHINK_LOG=debug tells more on stderr.
-    With --remote the same tools work on a team's memory; while its server cannot be reached, what is to be stored waits on this
-    machine and is delivered later, and searches are answered from this machine's own memory.
 
     Examples:
       claude mcp add -s user bethink -- bethink mcp
       codex mcp add bethink -- bethink mcp
       bethink mcp --project ~/code/shop
-      claude mcp add -s user team -e BETHINK_TOKEN=rcl_… -- bethink mcp --remote https://memory.example
     """
-    place, team = directory(args), None if args.remote is None else remote_team(args)
+    place = directory(args)
 
     def serve_rest(wire: Wire) -> None:
-        server = load_server()
-        make = team and (lambda keeper, places: server.RemoteTools(keeper, places, team))
-        server.serve(wire, place, args.database, args.container, make)
+        load_server().serve(wire, place, args.database, args.container)
 
     try:
         if find_spec("mcp") is None:
@@ -87,16 +75,6 @@ def load_server() -> Any:
     from bethink.surface.mcp import server
 
     return server
-
-
-def remote_team(args: Namespace) -> Any:
-    """The team whose server answers calls."""
-    from bethink.surface.remote import Client, Team, read_token
-
-    url = args.remote or settings(args).team
-    if not url.startswith(("http://", "https://")):
-        raise UsageError("Which server is not said.", "bethink mcp --remote https://memory.example")
-    return Team(Client(url, read_token(args.token_file)), vars(args)["as"], args.container)
 
 
 @command(

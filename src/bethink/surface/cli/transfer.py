@@ -352,7 +352,6 @@ def migrate(args: Namespace) -> Result:
     --personal           your personal memories too, for a team of your own machines
     --accept-removals    even if most of what both sides had is gone on one of them
     --forget-base        as if for the first time: nothing is removed, only added and merged
-    --token-file FILE    a file that holds the token for the server (default: $BETHINK_TOKEN)
     """,
     opens="make",
 )
@@ -396,7 +395,7 @@ def sync(args: Namespace, memory: Bethink) -> Result:
 def open_peer(args: Namespace, memory: Bethink, team: str) -> Iterator[Callable[[str], Peer]]:
     """The team's side of each scope: of a server, or of a database."""
     if team.startswith(("http://", "https://")):
-        client = Client(team, read_token(args.token_file))
+        client = Client(team, read_token())
         name = team_name(args, memory)
         yield lambda scope: ServerPeer(client, name, args.container, scope == PERSONAL)
         return

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError
+from bethink.errors import InvalidInput, NotFound
 from bethink.features import browse, condition, conversations, inbox, incoming, tending
 from bethink.features.sync import StorePeer
 from bethink.recall.shape import plain
@@ -17,18 +17,14 @@ from bethink.surface.http.api import (
     PAGE,
     Cursor,
     OperationCall,
-    OperationReply,
     operation,
     read_cursor,
     read_page,
 )
 from bethink.surface.http.background import TASKS, Job, job_scope
-from bethink.surface.http.projects import NOWHERE, no_personal, refuse_write
+from bethink.surface.http.projects import NOWHERE, no_personal
 from bethink.surface.http.security import Forbidden
 from bethink.surface.layout import pick
-from bethink.surface.mcp import schemas
-from bethink.surface.mcp.tools import call as call_mcp_tool
-from bethink.text.checks import suggest
 from bethink.text.when import moment
 from bethink.types import PERSONAL, Session, Words
 
@@ -415,8 +411,7 @@ def _job_fields(job: Job) -> dict[str, Any]:
     return {name: value for name, value in job._asdict().items() if name != "scope"}
 
 
-# Other machines of a team: the tools of agents that reach this server through their own `bethink mcp --remote`, and the
-# exchange of `bethink sync`.
+# Other machines of a team: the exchange of `bethink sync`.
 
 WHICH = "--personal     what is personal, instead of the project"
 WANTED = "--what WHAT* told|conversations|documents"
@@ -432,44 +427,6 @@ REMOVAL = f"""
 --purge ID* text ..{MOST_REMOVED}
 --unlink LINK* any ..{MOST_REMOVED}   source, target and type of each relation
 """
-
-
-@operation(
-    "POST /tools/{name}",
-    "Team",
-    "Told",
-    "--arguments VALUES object ..5000000",
-    writes=False,
-    meaning=True,
-)
-def call_tool(call: OperationCall) -> OperationReply:
-    """Calls a tool of the MCP server and gives the text that an agent reads. With an `Idempotency-Key` a call that changes something is
-    done once."""
-    name = call.path["name"]
-    if name not in schemas.TOOLS:
-        raise NotFound(
-            f"There is no tool '{name[:100]}'.",
-            f"{suggest(name, list(schemas.TOOLS))} /mcp lists them.".strip(),
-        )
-    if schemas.TOOLS[name].hints.get("readOnlyHint"):
-        # There is nothing to do twice, and nothing to keep: memories are quoted in its answer.
-        return _run_tool(call, name)
-    if not call.caller.may_write:
-        raise refuse_write()
-    request = b"\0".join((call.memory.scope.encode(), name.encode(), call.raw))
-    return call.tools.once(call, request, lambda call: _run_tool(call, name))
-
-
-def _run_tool(call: OperationCall, name: str) -> OperationReply:
-    try:
-        reply = call_mcp_tool(call.memory, name, schemas.check(name, call.asked.arguments))
-        return OperationReply({"text": reply.text, "failed": False})
-    except BethinkError as error:
-        if getattr(error, "status", 0) or isinstance(error, StoreError):
-            raise  # a database that is away refuses nothing: whoever asked asks again
-        return OperationReply(
-            {"text": f"{error.message} {error.hint or ''}".strip(), "failed": True}
-        )
 
 
 def _peer(call: OperationCall) -> StorePeer:

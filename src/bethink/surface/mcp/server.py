@@ -16,7 +16,6 @@ import os
 import re
 import signal
 import sys
-import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -39,7 +38,6 @@ from bethink.hosts import copilot
 from bethink.surface.mcp import Wire, schemas
 from bethink.surface.mcp.keeper import Keeper
 from bethink.surface.mcp.schemas import PROMPTS, check_prompt
-from bethink.surface.remote import Team, Unreachable
 from bethink.text.checks import replace_broken, suggest
 
 WARM_AFTER = 0.3  # seconds after the list of tools was asked for: by then it is answered
@@ -53,15 +51,10 @@ Context = ServerRequestContext[Any, Any]
 log = logging.getLogger("bethink")
 
 
-def build(
-    keeper: Keeper,
-    ask_roots: bool = False,
-    make: Callable[[Keeper, ClientPlaces], Handlers] | None = None,
-) -> Server[Any]:
-    """A server over the memories of a keeper. With `ask_roots` a client that has roots says which project it is in. `make` gives
-    other handlers than the usual ones."""
+def build(keeper: Keeper, ask_roots: bool = False) -> Server[Any]:
+    """A server over the memories of a keeper. With `ask_roots` a client that has roots says which project it is in."""
     places = ClientPlaces(ask_roots)
-    handlers = (make or Handlers)(keeper, places)
+    handlers = Handlers(keeper, places)
     hints: dict[Any, CacheHint] = {method: CacheHint(ms) for method, ms in schemas.KEPT.items()}
     server: Server[Any] = Server(
         **schemas.SERVER,
@@ -296,17 +289,13 @@ _PIECES = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\],:]|[^\s{}\[\],:"]++')
 log = logging.getLogger("bethink")
 
 
-Make = Callable[[Keeper, ClientPlaces], Handlers]
-
-
 def serve(
     wire: Wire,
     directory: Path | None = None,
     database: str | None = None,
     container: str | None = None,
-    make: Make | None = None,
 ) -> NoReturn:
-    """Speaks the protocol until the client is gone, and ends the process. `make` gives other handlers than the usual ones."""
+    """Speaks the protocol until the client is gone, and ends the process."""
     _prepare_log()
     home = os.environ.get("CLAUDE_PROJECT_DIR", "") or copilot.find_directory(
         os.environ, Path.home()
@@ -316,14 +305,14 @@ def serve(
     )
     keeper.hooked = True
     try:
-        asyncio.run(_serve(wire, keeper, make))
+        asyncio.run(_serve(wire, keeper))
     except KeyboardInterrupt:
         leave(keeper, 130)
     leave(keeper, 0)
 
 
-async def _serve(wire: Wire, keeper: Keeper, make: Make | None = None) -> None:
-    server = build(keeper, ask_roots=keeper.directory is None, make=make)
+async def _serve(wire: Wire, keeper: Keeper) -> None:
+    server = build(keeper, ask_roots=keeper.directory is None)
     _end_on_signals(lambda code: leave(keeper, code))
     watching = asyncio.create_task(_follow_parent(keeper, wire.parent))
     lines: Any = WireFile(wire)
@@ -474,47 +463,3 @@ def _prepare_log() -> None:
         log.warning(
             "BETHINK_LOG=%r is ignored: expected one of %s.", wanted[:40], ", ".join(LEVELS)
         )
-
-
-# The tools of a team's memory for a local agent: every call goes to the server, and what it answers comes back word for word. Where
-# the server cannot be reached, a write waits in the outbox; a read is answered from this machine's own memory of the project, which
-# `bethink sync` keeps alike, and says so first.
-
-
-class RemoteTools(Handlers):
-    """Answers tools from the team's server. Resources and prompts are of this machine's own project."""
-
-    def __init__(self, keeper: Keeper, places: ClientPlaces, team: Team) -> None:
-        super().__init__(keeper, places)
-        self._team = team
-        threading.Thread(target=team.keep_delivering, name="bethink-outbox", daemon=True).start()
-
-    async def call_tool(
-        self, context: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
-        name = params.name
-        if (
-            name not in schemas.TOOLS
-        ):  # none, or the prompt hook, which this machine's own memory answers
-            return await super().call_tool(context, params)
-        directory = await self._places.directory(context)
-        try:
-            arguments = schemas.check(name, params.arguments)
-            text, failed = await self._keeper.run(
-                self._team.call, name, arguments, directory or self._keeper.directory
-            )
-        except Unreachable as error:
-            return await self._answer_here(context, params, error)
-        except BethinkError as error:
-            text, failed = f"{error.message} {error.hint or ''}".strip(), True
-        content = types.TextContent(type="text", text=text.encode("utf-8", "replace").decode())
-        return types.CallToolResult(content=[content], is_error=failed)
-
-    async def _answer_here(
-        self, context: Context, params: types.CallToolRequestParams, error: Unreachable
-    ) -> types.CallToolResult:
-        """What this machine itself knows, with a word on why."""
-        found = await super().call_tool(context, params)
-        said = f"The team's memory is out of reach: {error.message} This is what this machine's own memory says:"
-        note = types.TextContent(type="text", text=said)
-        return types.CallToolResult(content=[note, *found.content], is_error=found.is_error)

@@ -422,20 +422,6 @@ def test_a_title_made_after_a_pause_is_not_taken_on_a_later_page(memory, tmp_pat
     )
 
 
-def test_each_session_of_a_file_has_its_own_title(memory, tmp_path):
-    chats = [
-        {
-            "uuid": f"k{n}",
-            "name": name,
-            "chat_messages": [{"uuid": f"m{n}", "sender": "human", "text": f"What about {name}?"}],
-        }
-        for n, name in enumerate(("ports", "owls"))
-    ]
-    assert sorted(
-        titled(memory, tmp_path, "plain", "conversations.json", json.dumps(chats))[0]
-    ) == ["owls", "ports"]
-
-
 def test_what_was_purged_does_not_come_back_with_a_fork(memory, tmp_path):
     first = transcript(tmp_path / "a.jsonl", "s1", tmp_path / "shop", *CHOICE)
     fill(memory, first)

@@ -276,3 +276,13 @@ def test_a_project_that_is_gone_and_a_clock_that_jumps_change_nothing(tmp_path):
     turns, _ = read(written(tmp_path / "s.jsonl", late, early, never))
     assert [turn.at and turn.at.year for turn in turns] == [2030, 1971, None]
     assert turns[0].cwd == "/no/such/place"
+
+
+def test_each_session_of_a_file_has_its_own_title(tmp_path):
+    titles = {"s1": "ports", "s2": "owls"}
+    lines = [
+        {"type": "ai-title", "aiTitle": title, "sessionId": session}
+        for session, title in titles.items()
+    ]
+    _, transcript = read(written(tmp_path / "s.jsonl", claude_line(1, "Hi."), *lines))
+    assert {session: transcript.title_of(session) for session in titles} == titles

@@ -1,7 +1,7 @@
 """Agent hosts: one module each says how its transcripts read and what it needs to be connected.
 
 claude  codex  copilot  gemini  opencode  cursor   agents: `Reader`s of their transcripts, and `targets` that `install` writes
-plain                                              exported chats, in Markdown or JSON
+plain                                              chats of no host, in Markdown or JSON lines
 base  transcript                                   what readers share
 place  edit  install  check                        connecting agents, and proving that they are connected
 """
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.errors import InvalidInput
-from bethink.hosts.base import START, Position, text_of
-from bethink.hosts.transcript import DATABASE, read_head, read_objects, read_outline
+from bethink.hosts.base import START, Position, as_dict, text_of
+from bethink.hosts.transcript import DATABASE, read_head, read_objects
 from bethink.text.checks import suggest_one_of
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ AGENTS = {
 }
 PEEK = 64 << 10  # bytes of a file that are looked at to tell whose it is
 TRIED = 40  # lines of it
+BLANK = b"\xef\xbb\xbf \t\r\n"
 
 
 def agent(host: str) -> Any:
@@ -61,10 +62,14 @@ def detect(path: Path) -> str | None:
     head = read_head(path, PEEK)
     if head.startswith(DATABASE):
         return "opencode" if path.name.startswith("opencode") else None
-    plain = agent("plain")
-    for entry in _read_first_entries(head):
-        if host := recognise(entry) or ("plain" if plain.is_chat(entry) else ""):
-            return host
+    plain, text = agent("plain"), head.lstrip(BLANK)
+    for line in text.splitlines()[:TRIED]:
+        for entry in filter(None, map(as_dict, read_objects(line)[0])):
+            if host := recognise(entry) or ("plain" if plain.is_message(entry) else ""):
+                return host
+    if text.startswith(b"{"):  # one object, which goes on behind what is looked at
+        is_export = b'"info"' in text and b'"messages"' in text
+        return "gemini" if b'"projectHash"' in text else "opencode" if is_export else None
     return "plain" if plain.is_likely(path, head) else None
 
 
@@ -84,15 +89,6 @@ def recognise(entry: Mapping[str, Any]) -> str:
         return "opencode"
     speaks = entry.get("role") in ("user", "assistant") and not type
     return "cursor" if speaks and isinstance(entry.get("message"), dict) else ""
-
-
-def _read_first_entries(head: bytes) -> Iterator[dict[str, Any]]:
-    """The first objects of a file: the keys of its one value if that goes over many lines, otherwise its lines."""
-    lines = head.lstrip(b"\xef\xbb\xbf \t\r\n").splitlines()[:TRIED]
-    if lines and not read_objects(lines[0])[1]:
-        yield read_outline(head)
-    for line in lines:
-        yield from (value for value in read_objects(line)[0] if isinstance(value, dict))
 
 
 def locate(host: str, environment: Mapping[str, str], home: Path) -> Iterator[Path]:

@@ -107,7 +107,7 @@ NOTICES = (
     "# AGENTS.md instructions for ",
     "Base directory for this skill: ",
 )
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _MODE = re.compile(
     r"^[ \t]{0,8}(?:<!--[ \t]{0,8})?memory-mode:[ \t]{0,8}(on|off)[ \t]{0,8}(?:-->)?[ \t]{0,8}$",
     re.IGNORECASE | re.MULTILINE,
@@ -459,7 +459,7 @@ def _shorten_fences(text: str) -> str:
     kept: list[str] = []
     opened, mark = -1, ""
     for number, line in enumerate(lines):
-        fence = _FENCE.match(line)
+        fence = FENCE.match(line)
         if opened < 0:
             kept.append(line)
             if fence:

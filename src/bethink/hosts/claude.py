@@ -20,7 +20,7 @@ same time, so neither would know what the other gave.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ from bethink.hosts.place import HostFile, InstallPlace
 from bethink.hosts.transcript import (
     PLAN,
     LineTranscript,
-    open_stream,
+    open_transcript,
     read_lines,
     read_object,
 )
@@ -95,104 +95,82 @@ NOTE = "\n\nNote: The user's next message may contain a correction or preference
 
 class ClaudeTranscript(LineTranscript):
     host = "claude"
+    kept = LineTranscript.kept | {"idle": []}
+    idle: list[str]  # sub-agents that were only warmed up
 
     def begin(self, state: Mapping[str, Any]) -> None:
         super().begin(state)
-        self.idle = set(texts_of(state.get("idle")))  # sub-agents that were only warmed up
         self.parents: set[str] = set()
         if self.path.name.startswith("agent-"):  # what a sub-agent was started for stands beside it
             about = self.path.with_suffix(".meta.json")
             told = read_object(about.read_bytes()) if about.is_file() else {}
             self.set_title(told.get("description"), "")
 
-    def own_state(self) -> dict[str, Any]:
-        return {"idle": sorted(self.idle)}
-
-    def take(self, entry: dict[str, Any], number: int) -> Iterable[Turn | str]:
-        type = text_of(entry, "type")
-        self.locate(entry.get("cwd"), entry.get("gitBranch"), entry.get("sessionId"))
-        session = name_of(entry, "sessionId")
+    def take(self, entry: dict[str, Any]) -> Turn | str:
+        type, session = text_of(entry, "type"), name_of(entry, "sessionId")
+        self.locate(entry.get("cwd"), entry.get("gitBranch"), session)
+        self.agent = agent_of(entry)
         if type == "assistant":
-            return (self.take_assistant(entry, number),)
+            return self.take_assistant(entry)
         if type == "user":
-            return (self.take_user(entry, number),)
+            return self.take_user(entry)
         if type == "attachment":
-            return (self.take_attachment(entry, number),)
+            return self.take_attachment(entry)
         if type == "system":
-            return (self.take_system(entry, number),)
+            return self.take_system(entry)
         if type == "memory-mode":
             off, at = entry.get("mode") == "off", time_of(entry, "timestamp")
             self.switch_memory(off, at, session or self.session)
-            return (BOOKKEEPING,)
+            return BOOKKEEPING
         if type in TITLES:
             self.set_title(entry.get(TITLES[type]), session)
-            return (BOOKKEEPING,)
-        return (TYPES.get(type, UNKNOWN),)
+            return BOOKKEEPING
+        return TYPES.get(type, UNKNOWN)
 
-    def say(
-        self,
-        entry: dict[str, Any],
-        role: str,
-        texts: list[str],
-        number: int,
-        summary: bool = False,
-        plan: bool = False,
-    ) -> Turn | str:
-        session, agent = name_of(entry, "sessionId") or self.session, agent_of(entry)
-        if agent and session and session not in self.parents:
+    def say(self, entry: dict[str, Any], role: str, texts: list[str], **what: bool) -> Turn | str:
+        session = name_of(entry, "sessionId") or self.session
+        if self.agent and session and session not in self.parents:
             self.parents.add(session)
             self.obey_parent(session)
-        return self.make_turn(
-            name_of(entry, "uuid"),
-            role,
-            "\n\n".join(texts),
-            time_of(entry, "timestamp"),
-            number,
-            session=session,
-            agent=agent,
-            summary=summary,
-            plan=plan,
-        )
+        text, at = "\n\n".join(texts), time_of(entry, "timestamp")
+        return self.make_turn(name_of(entry, "uuid"), role, text, at, session=session, **what)
 
-    def take_assistant(self, entry: dict[str, Any], number: int) -> Turn | str:
-        message, agent = dict_of(entry, "message"), agent_of(entry)
+    def take_assistant(self, entry: dict[str, Any]) -> Turn | str:
+        message = dict_of(entry, "message")
         if entry.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>":
             return ERROR
         texts, reason, plan = texts_of(message.get("content")), EMPTY, ""
         for item in dicts_of(message, "content"):
             if item.get("type") in ("tool_use", "server_tool_use"):
-                self.add_call(item.get("name"), item.get("input"), agent, item.get("id"))
+                self.add_call(item.get("name"), item.get("input"), item.get("id"))
                 if text_of(item, "name").lower() in PLANS:
                     plan = text_of(dict_of(item, "input"), "plan")
                 reason = TOOL_CALL
             elif item.get("type") in ("thinking", "redacted_thinking"):
                 reason = THINKING
-        if agent and (agent in self.idle or entry.get("parentUuid", "") is None):
+        if self.agent and (self.agent in self.idle or entry.get("parentUuid", "") is None):
             # Warmed up: an answer to "Warmup", or to nothing at all. The first line of real work is the prompt.
             return MACHINE
-        if agent and entry.get("attributionSkill") in RECALLING:
+        if self.agent and entry.get("attributionSkill") in RECALLING:
             return INJECTED
         if not texts and not plan:
             return reason
-        said = [*texts, plan] if plan else texts
-        return self.say(entry, "assistant", said, number, plan=bool(plan))
+        return self.say(entry, "assistant", [*texts, plan] if plan else texts, plan=bool(plan))
 
-    def take_user(self, entry: dict[str, Any], number: int) -> Turn | str:
-        message, agent = dict_of(entry, "message"), agent_of(entry)
+    def take_user(self, entry: dict[str, Any]) -> Turn | str:
+        message = dict_of(entry, "message")
         texts = texts_of(message.get("content"))
-        results = [
-            item for item in dicts_of(message, "content") if item.get("type") == "tool_result"
-        ]
+        results = [one for one in dicts_of(message, "content") if one.get("type") == "tool_result"]
         for item in results:
             output = "\n".join(texts_of(item.get("content")))
             self.add_result(item.get("tool_use_id"), output, item.get("is_error") is True)
         if entry.get("isCompactSummary") is True:
-            return self.say(entry, "assistant", texts, number, summary=True)
+            return self.say(entry, "assistant", texts, summary=True)
         if is_made_by_machine(entry):
             return MACHINE
-        if agent:
+        if self.agent:
             if any(text.strip() == "Warmup" for text in texts):
-                self.idle.add(agent)
+                self.idle.append(self.agent)
             return MACHINE if texts else TOOL_RESULT
         texts, reason = find_typed(texts)
         texts += find_answers(dict_of(entry, "toolUseResult"), results)
@@ -200,15 +178,15 @@ class ClaudeTranscript(LineTranscript):
             return reason or (TOOL_RESULT if results else EMPTY)
         if (planned := text_of(entry, "planContent")) and not texts[0].startswith(PLAN):
             texts = [f"{PLAN}\n\n{planned}"]
-        return self.say(entry, "user", texts, number)
+        return self.say(entry, "user", texts)
 
-    def take_attachment(self, entry: dict[str, Any], number: int) -> Turn | str:
+    def take_attachment(self, entry: dict[str, Any]) -> Turn | str:
         attachment = dict_of(entry, "attachment")
         kind = text_of(attachment, "type")
-        typed = attachment.get("commandMode", "prompt") == "prompt" and not agent_of(entry)
+        typed = attachment.get("commandMode", "prompt") == "prompt" and not self.agent
         if kind == "queued_command" and typed:
             texts, reason = find_typed(texts_of(attachment.get("prompt")))
-            return self.say(entry, "user", texts, number) if texts else reason or MACHINE
+            return self.say(entry, "user", texts) if texts else reason or MACHINE
         given = attachment.get("content")
         content = "\n".join(texts_of(given)) or str(given)
         if not kind.startswith("hook_") or f"<{TAG}" not in content:
@@ -216,11 +194,11 @@ class ClaudeTranscript(LineTranscript):
         self.hear_memory(content)
         return INJECTED
 
-    def take_system(self, entry: dict[str, Any], number: int) -> Turn | str:
+    def take_system(self, entry: dict[str, Any]) -> Turn | str:
         kind = entry.get("subtype")
         if kind == "away_summary":
             text = text_of(entry, "content").removesuffix("(disable recaps in /config)")
-            return self.say(entry, "assistant", [text], number, summary=True)
+            return self.say(entry, "assistant", [text], summary=True)
         return {"api_error": ERROR, "local_command": COMMAND}.get(str(kind), BOOKKEEPING)
 
     def obey_parent(self, session: str) -> None:
@@ -231,7 +209,7 @@ class ClaudeTranscript(LineTranscript):
                 for entry, off in find_switches(parent, self.bound):
                     self.switch_memory(off, time_of(entry, "timestamp"), session)
                 # Only the times count here: what the session's file says last may be later than what stands in this one.
-                self.off.discard(self.rename(session))
+                self.off = [one for one in self.off if one != self.rename(session)]
                 return
 
 
@@ -301,8 +279,8 @@ def find_answers(result: dict[str, Any], results: list[dict[str, Any]]) -> list[
 def find_switches(path: Path, bound: int) -> Iterator[tuple[dict[str, Any], bool]]:
     """The lines in which memory was switched in a session, and whether off."""
     hidden = False  # by a `<private>` that is not closed yet
-    with open_stream(path) as stream:
-        for line in read_lines(stream, bound=bound):
+    with open_transcript(path) as file:
+        for line in read_lines(file, bound=bound):
             if not line.data or not (b"memory-mode" in line.data or b"rivate>" in line.data):
                 continue
             entry = read_object(line.data)

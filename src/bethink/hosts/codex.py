@@ -15,7 +15,7 @@ It is connected by the MCP server in `config.toml`, hooks in `hooks.json` beside
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,6 @@ TRANSCRIPTS = (
     ),
 )
 EVENTS = place.USUAL_EVENTS
-TYPES = "session_meta turn_context response_item event_msg compacted world_state token_usage_record".split()
 CALLS = (
     "function_call custom_tool_call local_shell_call web_search_call tool_search_call "
     "image_generation_call".split()
@@ -80,39 +79,28 @@ PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.{1,500})$", re.MULT
 
 class CodexTranscript(LineTranscript):
     host = "codex"
+    kept = LineTranscript.kept | {"agent": None, "thread": "", "messages": 0}
+    thread: str  # what identities of messages without one are counted in
+    messages: int
 
-    def begin(self, state: Mapping[str, Any]) -> None:
-        super().begin(state)
-        self.agent = name_of(state, "agent")
-        # What identities of messages without one are counted in.
-        self.thread = name_of(state, "thread") or ""
-        count = state.get("messages")
-        self.messages = count if isinstance(count, int) else 0
-
-    def own_state(self) -> dict[str, Any]:
-        return {"agent": self.agent, "thread": self.thread, "messages": self.messages}
-
-    def take(self, entry: dict[str, Any], number: int) -> Iterable[Turn | str]:
+    def take(self, entry: dict[str, Any]) -> Turn | str:
         type, payload = text_of(entry, "type"), dict_of(entry, "payload")
         if "payload" not in entry and type != "compacted":
             # The first rollouts had items without an envelope, behind a line with the session's id.
             is_head = "instructions" in entry or entry.get("record_type") == "state"
             type, payload = "session_meta" if is_head else "response_item", entry
         if type == "response_item":
-            return (self.take_item(payload, entry, number),)
+            return self.take_item(payload, entry)
         if type == "event_msg":
-            return (self.take_event(payload),)
+            return self.take_event(payload)
         if type == "session_meta":
-            return (self.take_head(payload),)
+            return self.take_head(payload)
         if type == "turn_context":
             self.locate(payload.get("cwd"))
-        text = text_of(payload, "message") if type == "compacted" else ""
-        if text:
+        if type == "compacted" and (text := text_of(payload, "message")):
             at = time_of(entry, "timestamp")
-            return (
-                self.make_turn(None, "assistant", text, at, number, agent=self.agent, summary=True),
-            )
-        return (BOOKKEEPING if type else UNKNOWN,)
+            return self.make_turn(None, "assistant", text, at, summary=True)
+        return BOOKKEEPING if type else UNKNOWN
 
     def take_head(self, payload: dict[str, Any]) -> str:
         """The head of a rollout. A fork may repeat that of the thread it came from; the first one counts."""
@@ -130,18 +118,18 @@ class CodexTranscript(LineTranscript):
             self.switch_memory(True, time_of(payload, "timestamp"), self.session)
         return BOOKKEEPING
 
-    def take_item(self, payload: dict[str, Any], entry: dict[str, Any], number: int) -> Turn | str:
+    def take_item(self, payload: dict[str, Any], entry: dict[str, Any]) -> Turn | str:
         type = text_of(payload, "type")
         if type == "message":
-            return self.take_message(payload, entry, number)
+            return self.take_message(payload, entry)
         if type in CALLS:
             arguments = payload.get("arguments")
             if isinstance(arguments, str):  # JSON inside a string
                 arguments = read_object(arguments)
             name = text_of(payload, "namespace") + text_of(payload, "name")
-            self.add_call(name or type, arguments, self.agent, payload.get("call_id"))
+            self.add_call(name or type, arguments, payload.get("call_id"))
             patched = find_patched(payload)
-            self.add_used((), patched, self.agent, [Fact("edit", path) for path in patched])
+            self.add_used((), patched, [Fact("edit", path) for path in patched])
             return TOOL_CALL
         if type.endswith("_output"):
             output = payload.get("output")
@@ -150,9 +138,7 @@ class CodexTranscript(LineTranscript):
             return TOOL_RESULT
         return find_reason(type, {"reasoning": THINKING})
 
-    def take_message(
-        self, payload: dict[str, Any], entry: dict[str, Any], number: int
-    ) -> Turn | str:
+    def take_message(self, payload: dict[str, Any], entry: dict[str, Any]) -> Turn | str:
         role = payload.get("role")
         if role not in ("user", "assistant"):
             return CONTEXT
@@ -168,7 +154,7 @@ class CodexTranscript(LineTranscript):
         text = "\n\n".join(map(render_review, texts) if self.agent else texts)
         at = time_of(entry, "timestamp") or time_of(payload, "timestamp")
         id = name_of(payload, "id") or make_id(self.thread, self.messages, role, text)
-        return self.make_turn(id, str(role), text, at, number, agent=self.agent)
+        return self.make_turn(id, str(role), text, at)
 
     def take_event(self, payload: dict[str, Any]) -> str:
         """Events repeat what was said, but know best which files a command read or a patch changed."""
@@ -177,7 +163,7 @@ class CodexTranscript(LineTranscript):
         reads = [one for one in dicts_of(item, "parsed_cmd") if one.get("type") == "read"]
         seen = [path for one in reads if (path := name_of(one, "path", length=1000))]
         if changed or seen:
-            self.add_used((), [*changed, *seen], self.agent)
+            self.add_used((), [*changed, *seen])
         if payload.get("type") == "thread_name_updated":
             self.set_title(payload.get("thread_name"))
         return PROGRESS

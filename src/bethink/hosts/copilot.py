@@ -12,7 +12,7 @@ Code writes them make Copilot send what Claude Code sends.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,27 +78,22 @@ def _sessions(environment: Mapping[str, str], home: Path) -> Path:
 class CopilotTranscript(LineTranscript):
     host = "copilot"
 
-    def take(self, entry: dict[str, Any], number: int) -> Iterable[Turn | str]:
-        return (self.take_event(text_of(entry, "type"), dict_of(entry, "data"), entry, number),)
-
-    def take_event(
-        self, type: str, data: dict[str, Any], entry: dict[str, Any], number: int
-    ) -> Turn | str:
-        id = name_of(data, "messageId") or name_of(entry, "id")
-        at, agent = time_of(entry, "timestamp"), name_of(data, "parentToolCallId")
+    def take(self, entry: dict[str, Any]) -> Turn | str:
+        type, data = text_of(entry, "type"), dict_of(entry, "data")
+        id, at = name_of(data, "messageId") or name_of(entry, "id"), time_of(entry, "timestamp")
+        self.agent = name_of(data, "parentToolCallId")
         if type == "user.message":
             # What was typed has no source; skills and notices name themselves in it.
-            if agent or name_of(data, "source") not in (None, "user"):
+            if self.agent or name_of(data, "source") not in (None, "user"):
                 return MACHINE
-            return self.make_turn(id, "user", text_of(data, "content"), at, number)
+            return self.make_turn(id, "user", text_of(data, "content"), at)
         if type == "assistant.message":
             calls = dicts_of(data, "toolRequests")
             for call in calls:
-                id = call.get("toolCallId")
-                self.add_call(call.get("name"), call.get("arguments"), agent, id)
+                self.add_call(call.get("name"), call.get("arguments"), call.get("toolCallId"))
             text = text_of(data, "content")
             if text.strip():
-                return self.make_turn(id, "assistant", text, at, number, agent=agent)
+                return self.make_turn(id, "assistant", text, at)
             return TOOL_CALL if calls else EMPTY
         if type == "tool.execution_complete":
             output = text_of(dict_of(data, "result"), "content")
@@ -112,8 +107,7 @@ class CopilotTranscript(LineTranscript):
             return BOOKKEEPING
         if type == "session.compaction_complete":
             text = text_of(data, "summaryContent")
-            summary = self.make_turn(id, "assistant", text, at, number, summary=True)
-            return summary if text else BOOKKEEPING
+            return self.make_turn(id, "assistant", text, at, summary=True) if text else BOOKKEEPING
         return REASONS.get(type, PROGRESS if "." in type else UNKNOWN)
 
 

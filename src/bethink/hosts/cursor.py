@@ -9,7 +9,7 @@ It is connected by a file of MCP servers, a file of hooks, a folder of skills.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,28 +56,27 @@ class CursorTranscript(LineTranscript):
         super().begin(state)
         self.session = self.session or self.path.stem
         folders = [folder.name for folder in self.path.parents[:4]]
-        self.agent = None
         if "subagents" in folders:
             above = self.path.parents[folders.index("subagents") + 1].name
             self.agent = self.path.stem
             self.session = self.path.stem if above == "agent-transcripts" else above
 
-    def take(self, entry: dict[str, Any], number: int) -> Iterable[Turn | str]:
+    def take(self, entry: dict[str, Any]) -> Turn | str:
         role, message = entry.get("role"), dict_of(entry, "message")
         if role not in ("user", "assistant"):
-            return (CONTEXT if role in ("system", "tool") else UNKNOWN,)
+            return CONTEXT if role in ("system", "tool") else UNKNOWN
         calls = [item for item in dicts_of(message, "content") if item.get("type") == "tool_use"]
         for call in calls:
-            self.add_call(call.get("name"), call.get("input"), self.agent)
+            self.add_call(call.get("name"), call.get("input"))
         text = "\n\n".join(texts_of(message.get("content")))
         if role == "user":
             if self.agent:
-                return (MACHINE,)
+                return MACHINE
             text = find_block(text, "user_query") or remove_blocks(text, ADDED)[0]
         if not text.strip():
-            return (TOOL_CALL if calls else EMPTY,)
-        id, at = make_id(self.session, self.agent, number, role, text), time_of(entry, "timestamp")
-        return (self.make_turn(id, str(role), text, at, number, agent=self.agent),)
+            return TOOL_CALL if calls else EMPTY
+        id = make_id(self.session, self.agent, self.number, role, text)
+        return self.make_turn(id, str(role), text, time_of(entry, "timestamp"))
 
 
 read = CursorTranscript

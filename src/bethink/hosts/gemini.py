@@ -9,7 +9,6 @@ It is connected by hooks and the MCP server in its settings, skills where severa
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,14 @@ from bethink.hosts.base import (
     time_of,
 )
 from bethink.hosts.place import HostFile, InstallPlace
-from bethink.hosts.transcript import BOUND, LineTranscript, Transcript, WholeTranscript, read_head
+from bethink.hosts.transcript import (
+    BOUND,
+    LineTranscript,
+    Transcript,
+    WholeTranscript,
+    read_head,
+    read_whole,
+)
 
 PROGRAM = "gemini"
 # The variable that moves its folder, that folder in the home, and where the transcripts are in it.
@@ -61,32 +67,28 @@ SNAPSHOT = "<state_snapshot>"
 ACKNOWLEDGED = "Got it. Thanks for the additional context!"
 
 
-def read(
-    path: Path, position: Position = START, bound: int = BOUND
-) -> GeminiTranscript | GeminiObject:
+def read(path: Path, position: Position = START, bound: int = BOUND) -> Transcript:
     # Whether a file is one object over many lines, whatever its name says.
     first = read_head(path).lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0].strip()
-    if first == b"{" or (path.suffix == ".json" and first.startswith(b"{")):
-        return GeminiObject(path, position)
-    return GeminiTranscript(path, position, bound)
+    is_one = first == b"{" or (path.suffix == ".json" and first.startswith(b"{"))
+    return (GeminiObject if is_one else GeminiTranscript)(path, position, bound)
 
 
 class GeminiMessages(Transcript):
     """What both forms share: messages, and where the project is."""
 
     host = "gemini"
+    kept = Transcript.kept | {"agent": None, "words": {}}
+    words: dict[str, str]  # what messages said, hashed
 
     def begin(self, state: Mapping[str, Any]) -> None:
         super().begin(state)
-        # What messages said, hashed.
-        self.words = {id: as_text(words) for id, words in dict_of(state, "words").items()}
         if not self.project:
             self.locate(find_project(self.path))
-        self.agent = name_of(state, "agent")
 
-    def own_state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         # Of the newest ones also the next reading must know: a message is written again when its tools are done.
-        return {"agent": self.agent, "words": dict(list(self.words.items())[-RECENT:])}
+        return super().state() | {"words": dict(list(self.words.items())[-RECENT:])}
 
     def take_head(self, fields: dict[str, Any]) -> None:
         folders = list_of(fields, "directories")
@@ -97,15 +99,17 @@ class GeminiMessages(Transcript):
             self.session = self.session if parent == "chats" else parent
         self.set_title(fields.get("summary"))
 
-    def take_message(self, fields: dict[str, Any], number: int, copied: bool = False) -> Turn | str:
+    def take_message(self, fields: dict[str, Any], copied: bool = False) -> Turn | str:
         type = fields.get("type")
         if type not in ("user", "gemini"):
             return find_reason(type, {"error": ERROR, "warning": ERROR})
         parts = list_of(fields, "content") or [fields.get("content")]
         text = find_text(parts)
         calls = dicts_of(fields, "toolCalls")
-        if not copied:
-            self.add_calls(calls)
+        for call in () if copied else calls:
+            self.add_call(call.get("name"), call.get("args"), call.get("id"))
+            if "status" in call:
+                self.add_result(call.get("id"), find_output(call), call["status"] != "success")
         if not text:
             results = any("functionResponse" in as_dict(part) for part in parts)
             return TOOL_RESULT if results else TOOL_CALL if calls else EMPTY
@@ -117,14 +121,7 @@ class GeminiMessages(Transcript):
         id = self.note_words(id, words) if id else None
         summary = text.lstrip().startswith(SNAPSHOT)
         role = "user" if type == "user" and not summary else "assistant"
-        at = time_of(fields, "timestamp")
-        return self.make_turn(id, role, text, at, number, agent=self.agent, summary=summary)
-
-    def add_calls(self, calls: list[dict[str, Any]]) -> None:
-        for call in calls:
-            self.add_call(call.get("name"), call.get("args"), self.agent, call.get("id"))
-            if "status" in call:
-                self.add_result(call.get("id"), find_output(call), call["status"] != "success")
+        return self.make_turn(id, role, text, time_of(fields, "timestamp"), summary=summary)
 
     def note_words(self, id: str, words: str) -> str:
         """The identity of a message with these words: of one whose words changed, another than before."""
@@ -143,25 +140,23 @@ def find_text(parts: list[Any]) -> str:
 
 
 class GeminiTranscript(GeminiMessages, LineTranscript):
-    def take(self, entry: dict[str, Any], number: int) -> Iterable[Turn | str]:
+    def take(self, entry: dict[str, Any]) -> Turn | str | list[Turn | str]:
         update = dict_of(entry, "$set")
         if update or "sessionId" in entry:
             self.take_head(update or entry)
             copies = dicts_of(update, "messages")
-            return [self.take_message(one, number, copied=True) for one in copies] or (BOOKKEEPING,)
+            return [self.take_message(one, copied=True) for one in copies] or BOOKKEEPING
         if "$rewindTo" in entry or "$set" in entry:
-            return (BOOKKEEPING,)
-        return (self.take_message(entry, number),)
+            return BOOKKEEPING
+        return self.take_message(entry)
 
 
 class GeminiObject(GeminiMessages, WholeTranscript):
     def take_all(self, data: bytes) -> Iterable[Turn | str]:
-        value = json.loads(data.decode("utf-8-sig", "replace"), strict=False)
-        if not isinstance(value, dict):
-            raise ValueError("no session")
+        value = read_whole(data)
         self.take_head(value)
-        messages = dicts_of(value, "messages")
-        return [self.take_message(message, number) for number, message in enumerate(messages, 1)]
+        for self.number, message in enumerate(dicts_of(value, "messages"), 1):
+            yield self.take_message(message)
 
 
 def find_output(call: dict[str, Any]) -> str:

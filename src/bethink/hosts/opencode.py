@@ -16,9 +16,8 @@ It is connected by the MCP server in its configuration, a plugin file in place o
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +35,11 @@ from bethink.hosts.base import (
     Position,
     TranscriptPage,
     Turn,
-    as_dict,
     as_name,
     as_text,
     dict_of,
     dicts_of,
     find_reason,
-    list_of,
     name_of,
     text_of,
     time_of,
@@ -58,6 +55,7 @@ from bethink.hosts.transcript import (
     WholeTranscript,
     read_head,
     read_object,
+    read_whole,
 )
 from bethink.skills import opencode_plugin
 
@@ -69,31 +67,28 @@ BUSY = 3_000  # milliseconds to wait for a writer
 UNFINISHED = 200  # parts that are looked at again
 
 PARTS = """
-SELECT p.rowid, p.id, iif(length(p.data) <= :bound, p.data, NULL), m.id, iif(length(m.data) <= :bound, m.data, NULL),
+SELECT p.rowid, p.id, iif(length(p.data) <= :bound, p.data, NULL), iif(length(m.data) <= :bound, m.data, NULL),
        p.session_id, s.parent_id, s.directory, s.title
 FROM part p LEFT JOIN message m ON m.id = p.message_id LEFT JOIN session s ON s.id = p.session_id
 """
 
 
 def read(path: Path, position: Position = START, bound: int = BOUND) -> Transcript:
-    if read_head(path, len(DATABASE)) == DATABASE:
-        return OpencodeDatabase(path, position, bound)
-    return OpencodeSession(path, position)
+    is_database = read_head(path, len(DATABASE)) == DATABASE
+    return (OpencodeDatabase if is_database else OpencodeSession)(path, position, bound)
 
 
 class OpencodeParts(Transcript):
-    """What all forms share: a part of a message of a session."""
+    """What both forms share: a part of a message of a session."""
 
     host = "opencode"
 
+    @property
+    def channel(self) -> str:
+        return self.session
+
     def take_part(
-        self,
-        id: str,
-        message: dict[str, Any],
-        part: dict[str, Any],
-        number: int,
-        session: str,
-        parent: str | None,
+        self, id: str, message: dict[str, Any], part: dict[str, Any], parent: str | None
     ) -> Turn | str:
         if not part:
             return BROKEN
@@ -102,7 +97,7 @@ class OpencodeParts(Transcript):
         self.locate(dict_of(message, "path").get("cwd"))
         type, role = part.get("type"), message.get("role")
         if type == "tool":
-            return self.take_tool(part, part.get("callID") or id, session)
+            return self.take_tool(part, part.get("callID") or id)
         if type != "text":
             return find_reason(type, {"reasoning": THINKING})
         if role not in ("user", "assistant"):
@@ -110,21 +105,19 @@ class OpencodeParts(Transcript):
         by_host = True in (part.get("synthetic"), part.get("ignored"))
         if by_host or (role == "user" and parent):
             return MACHINE
+        self.agent = name_of(message, "agent") or self.session if parent else None
         return self.make_turn(
             name_of(part, "id") or id,
             str(role),
             text_of(part, "text"),
             time_of(dict_of(part, "time"), "start") or time_of(dict_of(message, "time"), "created"),
-            number,
-            session=parent or session,
-            agent=name_of(message, "agent") or session if parent else None,
-            thread=session,
+            session=parent or self.session,
             summary=role == "assistant" and message.get("summary") is True,
         )
 
-    def take_tool(self, part: dict[str, Any], call: Any, session: str) -> str:
+    def take_tool(self, part: dict[str, Any], call: Any) -> str:
         state = dict_of(part, "state")
-        self.add_call(part.get("tool"), state.get("input"), session, call)
+        self.add_call(part.get("tool"), state.get("input"), call)
         if state.get("status") in ("completed", "error"):
             code = dict_of(state, "metadata").get("exit")
             failed = state["status"] == "error" or code not in (0, None)
@@ -140,13 +133,8 @@ def is_finished(message: dict[str, Any], part: dict[str, Any]) -> bool:
 
 
 class OpencodeDatabase(OpencodeParts):
-    def begin(self, state: Mapping[str, Any]) -> None:
-        super().begin(state)
-        self.waiting = [row for row in list_of(state, "waiting") if isinstance(row, int)]
-        self.message: tuple[Any, dict[str, Any]] = (None, {})  # the one whose parts are being read
-
-    def own_state(self) -> dict[str, Any]:
-        return {"waiting": self.waiting}
+    kept = OpencodeParts.kept | {"waiting": []}
+    waiting: list[int]  # rows of parts that were not finished
 
     def pages(
         self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
@@ -177,7 +165,6 @@ class OpencodeDatabase(OpencodeParts):
         id: Any,
         part: Any,
         message: Any,
-        about: Any,
         session: Any,
         parent: Any,
         directory: Any,
@@ -186,15 +173,11 @@ class OpencodeDatabase(OpencodeParts):
         self.lines += 1
         if part is None:
             return LONG
-        if message != self.message[0] or message is None:
-            self.message = (message, read_object(about))
-        self.session, self.cwd, self.project = as_text(session), None, None
+        self.number, self.session, self.cwd, self.project = row, as_text(session), None, None
         self.set_title(title)
         self.locate(directory)
-        fields = read_object(part)
-        result = self.take_part(
-            as_text(id), self.message[1], fields, row, self.session, as_name(parent)
-        )
+        about, fields = read_object(message), read_object(part)
+        result = self.take_part(as_text(id), about, fields, as_name(parent))
         if result == HALF:
             self.waiting = [*self.waiting, row][-UNFINISHED:]
         return result
@@ -231,20 +214,17 @@ class OpencodeSession(OpencodeParts, WholeTranscript):
     """One session, exported."""
 
     def take_all(self, data: bytes) -> Iterable[Turn | str]:
-        value = as_dict(json.loads(data.decode("utf-8-sig", "replace"), strict=False))
+        value = read_whole(data)
         info = dict_of(value, "info")
-        if not info:
-            raise ValueError("no session")
-        self.session = name_of(info, "id") or ""
+        self.number, self.session = 0, name_of(info, "id") or ""
         self.set_title(info.get("title"))
         self.locate(info.get("directory"))
-        parent, number = name_of(info, "parentID"), 0
         for message in dicts_of(value, "messages"):
             about = dict_of(message, "info")
             for part in dicts_of(message, "parts"):
-                number += 1
-                id = f"{about.get('id')}/{number}"
-                yield self.take_part(id, about, part, number, self.session, parent)
+                self.number += 1
+                id = f"{about.get('id')}/{self.number}"
+                yield self.take_part(id, about, part, name_of(info, "parentID"))
 
 
 # Connecting

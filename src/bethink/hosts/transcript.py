@@ -10,7 +10,7 @@ holds for a `<private>` that the user opened, until it is closed. Every line giv
 A file is read in bounded memory. A line longer than the bound is never held: its bytes are passed over and it comes without data. The
 last line of a file may still be in the writing; only what was consumed moves the position. A position fits when the first line and the
 last bytes before the offset are what they were, whatever became of device, inode and times. Otherwise the file was cut, replaced or
-rewritten, and is read from its start. Compressed transcripts (`.zst`) look the same from outside; their offsets count what was packed.
+rewritten, and is read from its start. Of compressed transcripts (`.zst`) what was packed is read, and offsets count in that.
 This module knows no host's format and no store.
 """
 
@@ -18,12 +18,15 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import suppress
+from copy import deepcopy
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from tempfile import TemporaryFile
+from typing import IO, Any, ClassVar, NamedTuple
 
 from bethink.errors import BethinkError, NotFound
 from bethink.hosts.base import (
@@ -43,9 +46,7 @@ from bethink.hosts.base import (
     Turn,
     as_dict,
     as_name,
-    as_text,
     confirm_work,
-    dict_of,
     digest,
     expect_work,
     extract_speech,
@@ -53,12 +54,9 @@ from bethink.hosts.base import (
     find_paths,
     hash_words,
     is_our_tool,
-    list_of,
     make_id,
-    name_of,
     shorten,
     split_private,
-    texts_of,
 )
 from bethink.skills import NAMES
 from bethink.text.fence import TAG
@@ -73,21 +71,18 @@ _TOOLS, _FILES, _WORK, _SEEN, _SWITCHES, _THREADS, _CALLS = 32, 64, 24, 50_000, 
 _TOLD, _TOLD_WORDS, _TOLD_LENGTH = 24, 40, 20_000
 # A skill of ours that somebody calls by name, where the host gives it as it was typed: `/remember why …`, `$remember`.
 OWN_COMMAND = re.compile(rf"[/$](?:bethink:)?(?:{'|'.join(NAMES)})(?:\s|$)")
-_Used = tuple[list[str], list[str], list[Fact]]  # tools, files and work of a thread
 # How a prompt begins by which hosts hand an agent's plan back to it, and what one of them adds behind it.
 PLAN = "Implement the following plan:"
 BEHIND_PLAN = "\n\nIf you need specific details from before exiting plan mode"
 
 DATABASE = b"SQLite format 3\0"  # how a transcript begins that is a database
-BLOCK = 1 << 20
 BOUND = 16 << 20  # bytes of a line; the longest that a host was seen to write has 7 MB
-PIECE = 1 << 16
+PIECE = 1 << 16  # bytes that are passed over at once
 FIRST, LAST = 4096, 1024
 # Raw tabs and line breaks inside strings are read as they are.
 _DECODER = json.JSONDecoder(strict=False)
 # An object that begins where no value can stand: a whole line written right behind a torn one.
 _BEHIND_TORN = re.compile(r"[^\s:,\[{\\](?=\{\")")
-_KEY = re.compile(r"[\s,]*(\"[^\"\\]{0,100}\")\s*:\s*")
 _ATTEMPTS = 16
 
 
@@ -101,37 +96,22 @@ class FileLine(NamedTuple):
     ended: bool = True  # whether its line break is there
 
 
-class Stream:
-    """Bytes of a file in order. `piece` looks elsewhere without moving; `move` goes forward and says whether there was so much."""
-
-    def __init__(self, file: IO[bytes], path: Path) -> None:
-        self.file, self.path = file, path
-
-    def read(self, size: int) -> bytes:
-        try:
-            return self.file.read(size)
-        except OSError as error:
-            raise _unreadable(self.path, error) from None
-
-    def piece(self, start: int, size: int) -> bytes:
-        here = self.file.tell()
-        self.file.seek(start)
-        found = self.read(size)
-        self.file.seek(here)
-        return found
-
-    def move(self, offset: int) -> bool:
-        reached = offset <= self.file.seek(0, 2)
-        self.file.seek(offset)
-        return reached
+def open_transcript(path: Path) -> IO[bytes]:
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise NotFound(f"There is no transcript {path}.", "bethink backfill PATH") from None
+    except (OSError, ValueError) as error:
+        raise BethinkError(
+            f"The transcript {path} cannot be read: {error}.",
+            "Give another path, or the right to read this one.",
+        ) from None
+    return _unpack(file, path) if path.suffix == ".zst" else file
 
 
-class ZstdStream(Stream):
-    """A compressed file as what is in it. What cannot be unpacked ends the stream. Cold files do not change, so `piece` knows
-    only their beginning."""
-
-    def __init__(self, file: IO[bytes], path: Path) -> None:
-        super().__init__(file, path)
+def _unpack(packed: IO[bytes], path: Path) -> IO[bytes]:
+    """What is in a compressed file, as far as it can be unpacked."""
+    with packed:
         try:
             import zstandard
         except ImportError:
@@ -139,93 +119,60 @@ class ZstdStream(Stream):
                 f"The transcript {path} is compressed, and the package zstandard is not installed.",
                 "pip install 'bethink[zstd]'",
             ) from None
-        self.failure = zstandard.ZstdError
-        self.reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-        self.first = self.waiting = self.unpack(FIRST)
-
-    def unpack(self, size: int) -> bytes:
-        try:
-            # What was unpacked before damage in the same piece is lost with it, so pieces are small.
-            return self.reader.read(min(size, PIECE))
-        except self.failure:
-            return b""
-
-    def read(self, size: int) -> bytes:
-        found, self.waiting = self.waiting[:size], self.waiting[size:]
-        return found or self.unpack(size)
-
-    def piece(self, start: int, size: int) -> bytes:
-        return self.first[:size] if not start else b""
-
-    def move(self, offset: int) -> bool:
-        while offset > 0 and (block := self.read(min(offset, BLOCK))):
-            offset -= len(block)
-        return offset <= 0
-
-
-@contextmanager
-def open_stream(path: Path) -> Iterator[Stream]:
-    try:
-        file = path.open("rb", buffering=0)
-    except FileNotFoundError:
-        raise NotFound(f"There is no transcript {path}.", "bethink backfill PATH") from None
-    except (OSError, ValueError) as error:
-        raise _unreadable(path, error) from None
-    with file:
-        yield ZstdStream(file, path) if path.suffix == ".zst" else Stream(file, path)
+        file = TemporaryFile()  # noqa: SIM115 - whoever asked for the transcript closes it
+        reader = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+        with suppress(zstandard.ZstdError):
+            # What is unpacked before damage in the same piece is lost with it, so pieces are small.
+            shutil.copyfileobj(reader, file, FIRST)
+    file.seek(0)
+    return file
 
 
 def read_head(path: Path, size: int = FIRST) -> bytes:
-    with open_stream(path) as stream:
-        return stream.read(size)
+    with open_transcript(path) as file:
+        return file.read(size)
 
 
-def _unreadable(path: Path, error: Exception) -> BethinkError:
-    return BethinkError(
-        f"The transcript {path} cannot be read: {error}.",
-        "Give another path, or the right to read this one.",
-    )
+def read_lines(file: IO[bytes], number: int = 0, bound: int = BOUND) -> Iterator[FileLine]:
+    """The lines from where a file stands, which is behind line `number`."""
+    while data := file.readline(bound + 1):
+        number += 1
+        ended = data.endswith(b"\n")
+        if whole := ended or len(data) <= bound:
+            data = data.removesuffix(b"\n")
+        else:
+            data = b""
+            while not ended and (piece := file.readline(PIECE)):
+                ended = piece.endswith(b"\n")
+        yield FileLine(number, file.tell(), data if whole else None, ended)
 
 
-def read_lines(
-    stream: Stream, offset: int = 0, number: int = 0, bound: int = BOUND
-) -> Iterator[FileLine]:
-    """The lines from where the stream stands, which is at `offset`, behind line `number`."""
-    pieces: list[bytes] = []
-    size, at = 0, offset
-    while block := stream.read(BLOCK):
-        start = 0
-        while (end := block.find(b"\n", start)) >= 0:
-            number += 1
-            size += end - start
-            data = None if size > bound else b"".join([*pieces, block[start:end]])
-            yield FileLine(number, at + end + 1, data)
-            pieces, size, start = [], 0, end + 1
-        size += len(block) - start
-        pieces = [] if size > bound else [*pieces, block[start:]]
-        at += len(block)
-    if size:
-        yield FileLine(number + 1, at, None if size > bound else b"".join(pieces), ended=False)
+def identify(file: IO[bytes]) -> str:
+    return digest(_piece(file, 0, FIRST).partition(b"\n")[0].rstrip(b"\r"))
 
 
-def identify(stream: Stream) -> str:
-    return digest(stream.piece(0, FIRST).partition(b"\n")[0].rstrip(b"\r"))
-
-
-def digest_tail(stream: Stream, offset: int) -> str:
+def digest_tail(file: IO[bytes], offset: int) -> str:
     start = max(0, offset - LAST)
-    return digest(stream.piece(start, offset - start))
+    return digest(_piece(file, start, offset - start))
 
 
-def find_misfit(stream: Stream, offset: int, identity: str, tail: str) -> str:
-    """Why reading cannot go on at an offset, or nothing; then the stream stands there."""
-    if not stream.piece(0, 1):
-        return "truncated"
-    if identify(stream) != identity:
+def _piece(file: IO[bytes], start: int, size: int) -> bytes:
+    """Some bytes of a file, which stays where it stands."""
+    here = file.tell()
+    file.seek(start)
+    found = file.read(size)
+    file.seek(here)
+    return found
+
+
+def find_misfit(file: IO[bytes], known: Position) -> str:
+    """Why reading cannot go on at a position, or nothing."""
+    size = file.seek(0, 2)
+    if size and identify(file) != known.identity:
         return "replaced"
-    if not stream.move(offset):
+    if size < known.offset:
         return "truncated"
-    return "" if digest_tail(stream, offset) == tail else "rewritten"
+    return "" if digest_tail(file, known.offset) == known.tail else "rewritten"
 
 
 def read_objects(data: bytes) -> tuple[list[Any], bool]:
@@ -259,21 +206,12 @@ def read_object(data: Any) -> dict[str, Any]:
     return as_dict(found[0]) if found else {}
 
 
-def read_outline(head: bytes) -> dict[str, Any]:
-    """The top-level keys of a JSON object of which only the beginning is at hand; values that are not scalars become empty ones."""
-    text = head.decode("utf-8", "ignore").lstrip("\ufeff\0 \t\r\n")
-    found: dict[str, Any] = {}
-    at = 1 if text.startswith("{") else len(text)
-    try:
-        while match := _KEY.match(text, at):
-            key, _ = _DECODER.raw_decode(text, match.start(1))
-            empty: Any = {"{": {}, "[": []}.get(text[match.end() : match.end() + 1])
-            found[str(key)] = empty
-            value, at = _DECODER.raw_decode(text, match.end())
-            found[str(key)] = value if empty is None else empty
-    except (ValueError, RecursionError):
-        pass
-    return found
+def read_whole(data: bytes) -> dict[str, Any]:
+    """The JSON object that a whole file is. ValueError if it is none."""
+    value = json.loads(data.decode("utf-8-sig", "replace"), strict=False)
+    if not isinstance(value, dict):
+        raise ValueError("no session")
+    return value
 
 
 # Turns
@@ -281,22 +219,44 @@ def read_outline(head: bytes) -> dict[str, Any]:
 
 class Transcript:
     """One file of a host: who says what, where, with which tools, and whether it may be remembered. `pages` reads on from `position`;
-    afterwards `position` is where it stands now. Hosts find the messages."""
+    afterwards `position` is where it stands now. Hosts find the messages, and set `number` and `agent` for each."""
 
     host = ""
     rename: Callable[[str], str] = str  # takes secrets out of the ids that hosts give
+    # What a position keeps of a reading, and how each begins. JSON, and nothing that was said.
+    kept: ClassVar[dict[str, Any]] = {
+        "session": "",
+        "project": None,
+        "cwd": None,
+        "branch": None,
+        "off": [],
+        "private": [],
+        "hiding": [],
+        "stamps": [],
+        "used": {},
+        "told": [],
+        "calls": {},
+    }
+    session: str
+    project: str | None  # where the session began
+    cwd: str | None
+    branch: str | None
+    off: list[str]  # sessions in which memory is off
+    private: list[str]  # those in which it was off at any time
+    hiding: list[str]  # those with an open `<private>`
+    stamps: list[list[str]]  # switches of memory: session, time, "on" or "off"
+    used: dict[str, list[Any]]  # of each thread: its tools, its files, then each fact of its work
+    told: list[str]  # lines that memory told the agent, as `hash_words` gives them
+    calls: dict[str, list[Any]]  # without an outcome: the thread of each, then what it should do
 
     def __init__(self, path: Path, position: Position = START, bound: int = BOUND) -> None:
-        self.path = path
-        self.position = position
-        self.bound = bound
+        self.path, self.position, self.bound = path, position, bound
         self.skipped: Counter[str] = Counter()  # by reason, in all pages
         self.lines = 0
-        self.paged: tuple[Counter[str], int] = (
-            Counter(),
-            0,
-        )  # these two at the end of the last page
+        self.paged = (Counter(self.skipped), 0)  # these two at the end of the last page
         self.restarted = ""  # why it is read from its start again: replaced, truncated, rewritten
+        self.number = 0  # of the line or message that is being read
+        self.agent: str | None = None  # the sub-agent that it belongs to
         self.begin(position.state)
 
     def pages(
@@ -318,59 +278,17 @@ class Transcript:
     __iter__ = turns
 
     def begin(self, state: Mapping[str, Any]) -> None:
-        """Takes up what `state` kept; hosts add their own."""
+        """Takes up what `state` kept."""
         self.seen: dict[str, None] = {}
-        self.session = name_of(state, "session") or ""
-        self.told = texts_of(state.get("told"))
         # Titles of sessions, as lines of this reading say; under "" where they do not say of which.
         self.titles: dict[str, str] = {}
-        self.project = name_of(state, "project", length=1000)  # where the session began
-        self.cwd = name_of(state, "cwd", length=1000)
-        self.branch = name_of(state, "branch")
-        self.off = set(texts_of(state.get("off")))
-        self.private = set(texts_of(state.get("private")))  # sessions that were off at any time
-        self.hiding = set(texts_of(state.get("hiding")))  # those with an open `<private>`
-        self.stamps = [
-            (as_text(stamp[0]), as_text(stamp[1]), stamp[2] == "off")
-            for stamp in list_of(state, "stamps")
-            if isinstance(stamp, list) and len(stamp) == 3
-        ]
-        self.used: dict[str, _Used] = {
-            thread: (texts_of(kept[0]), texts_of(kept[1]), _read_facts(kept[2:]))
-            for thread, kept in dict_of(state, "used").items()
-            if isinstance(kept, list) and len(kept) > 1
-        }
-        # Calls whose outcome is not known yet: of which thread, and what each is expected to do.
-        self.calls = {
-            call: (as_text(kept[0]), _read_facts(kept[1:]))
-            for call, kept in dict_of(state, "calls").items()
-            if isinstance(kept, list) and kept
-        }
+        for name, empty in self.kept.items():
+            setattr(self, name, deepcopy(state.get(name, empty)))
 
     def state(self) -> dict[str, Any]:
-        kept = {
-            "session": self.rename(self.session),
-            "project": self.project,
-            "cwd": self.cwd,
-            "branch": self.branch,
-            "off": sorted(self.off),
-            "private": sorted(self.private),
-            "hiding": sorted(self.hiding),
-            "stamps": [[session, at, "off" if off else "on"] for session, at, off in self.stamps],
-            "used": {
-                thread: [tools, files, *map(list, work)]
-                for thread, (tools, files, work) in self.used.items()
-            },
-            "told": self.told,
-            "calls": {
-                call: [thread, *map(list, work)] for call, (thread, work) in self.calls.items()
-            },
-        } | self.own_state()
-        return {key: value for key, value in kept.items() if value}
-
-    def own_state(self) -> dict[str, Any]:
-        """What a host keeps beyond that; what is empty is left out."""
-        return {}
+        kept = {name: deepcopy(getattr(self, name)) for name in self.kept}
+        kept["session"] = self.rename(self.session)
+        return {name: value for name, value in kept.items() if value}
 
     def restart(self, why: str) -> None:
         """Nothing of the position holds any more."""
@@ -400,51 +318,56 @@ class Transcript:
     def title(self) -> str | None:
         return self.title_of(self.session)
 
-    def add_call(
-        self, tool: Any, arguments: Any = None, thread: str | None = None, call: Any = None
-    ) -> None:
+    @property
+    def channel(self) -> str:
+        """Whose tool calls belong to the turn behind them: a sub-agent works beside its session."""
+        return self.agent or ""
+
+    def add_call(self, tool: Any, arguments: Any = None, call: Any = None) -> None:
         """Keeps a tool call for the next turn of its thread; what it did is known when `add_result` tells of it."""
         name = as_name(tool)
         if not name or is_our_tool(name, arguments):
             return
-        self.add_used([name], find_paths(name, arguments), thread)
+        self.add_used([name], find_paths(name, arguments))
         expected, id = expect_work(name, arguments), as_name(call)
         if expected and id:
-            self.calls[id] = (thread or "", expected)
+            self.calls[id] = [self.channel, *map(list, expected)]
             while len(self.calls) > _CALLS:
                 del self.calls[next(iter(self.calls))]
 
     def add_result(self, call: Any, output: str, failed: bool = False) -> None:
         """Keeps what a tool call did for the next turn of its thread."""
         self.hear_memory(output)
-        thread, expected = self.calls.pop(as_name(call) or "", ("", []))
+        thread, *expected = self.calls.pop(as_name(call) or "", [""])
         if expected:
-            self.add_used((), (), thread, confirm_work(expected, output, failed))
+            self.add_used((), (), confirm_work(expected, output, failed), thread)
 
     def hear_memory(self, text: str) -> None:
         """Takes note of what Bethink told the agent, line by line: what the agent says in the same words is not learned again."""
         at = text.find(f"<{TAG}")
         if at >= 0:
             told = map(hash_words, text[at : at + _TOLD_LENGTH].splitlines())
-            kept = [" ".join(sorted(words)[:_TOLD_WORDS]) for words in told if len(words) > 1]
-            self.told = [*self.told, *kept][-_TOLD:]
+            lines = [" ".join(sorted(words)[:_TOLD_WORDS]) for words in told if len(words) > 1]
+            self.told = [*self.told, *lines][-_TOLD:]
 
     def add_used(
         self,
         tools: Iterable[str],
         files: Iterable[str],
-        thread: str | None = None,
         work: Iterable[Fact] = (),
+        thread: str | None = None,
     ) -> None:
-        if self.rename(self.session) in self.off or thread in self.off:
+        if self.rename(self.session) in self.off:
             return
-        known, touched, done = self.used.pop(thread or "", ([], [], []))
-        self.used[thread or ""] = (
+        thread = self.channel if thread is None else thread
+        known, touched, *done = self.used.pop(thread, [[], []])
+        # The outcome that came last counts.
+        latest = reversed(dict.fromkeys(reversed([*map(tuple, done), *map(tuple, work)])))
+        self.used[thread] = [
             list(dict.fromkeys([*known, *tools]))[:_TOOLS],
             list(dict.fromkeys([*touched, *files]))[:_FILES],
-            # The outcome that came last counts.
-            list(reversed(dict.fromkeys(reversed([*done, *work]))))[-_WORK:],
-        )
+            *list(map(list, latest))[-_WORK:],
+        ]
         while len(self.used) > _THREADS:
             del self.used[next(iter(self.used))]
 
@@ -454,11 +377,8 @@ class Transcript:
         role: str,
         text: str,
         at: datetime | None,
-        line: int,
         *,
         session: str | None = None,
-        agent: str | None = None,
-        thread: str | None = None,
         summary: bool = False,
         plan: bool = False,
     ) -> Turn | str:
@@ -466,7 +386,6 @@ class Transcript:
         if role == "user" and text.lstrip().startswith(PLAN):
             text, plan = text.partition(BEHIND_PLAN)[0], True
         session = self.rename(session or self.session or self.path.name.partition(".")[0])
-        thread = thread or agent or ""
         speech = extract_speech(text)
         if not speech.text:
             return speech.reason
@@ -477,7 +396,7 @@ class Transcript:
         if role == "user" and not summary:
             text, opens_private = self.obey_user(text, at, session)
         if self.is_off(at, session, summary):
-            self.used.pop(thread, None)
+            self.used.pop(self.channel, None)
             return OFF
         if not text:
             return COMMAND
@@ -486,25 +405,25 @@ class Transcript:
         if not self.is_new(id):
             return REPEATED
         if opens_private:
-            self.hiding.add(session)
+            self.hiding.append(session)
             self.switch_memory(True, at, session)
-        nothing: _Used = ([], [], [])
-        used = nothing if summary else self.used.pop(thread, nothing)
+        nothing: list[Any] = [[], []]
+        tools, files, *work = nothing if summary else self.used.pop(self.channel, nothing)
         return Turn(
             id,
             session,
             role,
             text,
             at,
-            line,
+            self.number,
             self.cwd,
             self.branch,
-            tuple(used[0]),
-            tuple(used[1]),
-            agent,
+            tuple(tools),
+            tuple(files),
+            self.agent,
             summary,
             plan,
-            tuple(used[2]),
+            tuple(Fact(*fact) for fact in work),
             tuple(self.told),
         )
 
@@ -529,18 +448,19 @@ class Transcript:
         if hidden and opened and not text:
             return "", False
         if hidden:
-            self.hiding.discard(session)
+            self.hiding.remove(session)
             self.switch_memory(False, at, session)
         return text, opened
 
     def switch_memory(self, off: bool, at: datetime | None, session: str) -> None:
         """Memory was switched, from this line on and from that time on."""
         session = self.rename(session)
-        self.off = self.off | {session} if off else self.off - {session}
-        self.private |= self.off
-        if at:
-            stamps = dict.fromkeys([*self.stamps, (session, at.isoformat(), off)])
-            self.stamps = sorted(stamps, key=lambda stamp: stamp[1])[-_SWITCHES:]
+        self.off = [one for one in self.off if one != session] + [session] * off
+        self.private = list(dict.fromkeys([*self.private, *self.off]))
+        stamp = [session, at.isoformat(), "off" if off else "on"] if at else []
+        if stamp and stamp not in self.stamps:
+            by_time = sorted([*self.stamps, stamp], key=lambda stamp: stamp[1])
+            self.stamps = by_time[-_SWITCHES:]
 
     def is_off(self, at: datetime | None, session: str, summary: bool) -> bool:
         """Whether memory was off when this was said, by the order of lines or by the time. A fork repeats, behind the newest mode,
@@ -549,70 +469,62 @@ class Transcript:
         if summary and session in self.private:
             return True
         when = at.isoformat() if at else ""
-        before = [off for whose, since, off in self.stamps if whose == session and since <= when]
-        return session in self.off or (bool(before) and before[-1])
+        before = [mode for whose, since, mode in self.stamps if whose == session and since <= when]
+        return session in self.off or before[-1:] == ["off"]
 
 
 class LineTranscript(Transcript):
     """A transcript with one JSON object per line. Hosts say what a line is in `take`."""
 
-    def take(self, entry: dict[str, Any], number: int) -> Iterable[Turn | str]:
-        """The turns of a line, or the reasons why there are none."""
+    def take(self, entry: dict[str, Any]) -> Turn | str | list[Turn | str]:
+        """The turn of a line or the reason why there is none; several where it holds several messages."""
         raise NotImplementedError
 
     def pages(
         self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
     ) -> Iterator[TranscriptPage]:
-        self.restarted, known = "", self.position
-        with open_stream(self.path) as stream:
-            why = known.offset and find_misfit(stream, known.offset, known.identity, known.tail)
-            if not why:
-                yield from self.walk(stream, limit_bytes, limit_turns)
-                return
-        self.restart(str(why))
-        with open_stream(self.path) as stream:
-            yield from self.walk(stream, limit_bytes, limit_turns)
+        self.restarted = ""
+        with open_transcript(self.path) as file:
+            if self.position.offset and (why := find_misfit(file, self.position)):
+                self.restart(why)
+            start, number = self.position.offset, self.position.line
+            # A last line that was whole without its line break was consumed. The break, when it comes, is not one line more.
+            joined = start > 0 and _piece(file, start - 1, 1) not in (b"\n", b"")
+            file.seek(start)
+            offset, turns, self.paged = start, list[Turn](), (Counter(self.skipped), self.lines)
+            for line in read_lines(file, number - joined, self.bound):
+                if joined and line.data is not None and not line.data.strip():
+                    joined, offset = False, line.end
+                    continue
+                joined = False
+                found, whole = read_objects(line.data) if line.data is not None else ([], False)
+                is_one = whole and len(found) == 1 and isinstance(found[0], dict)
+                if not line.ended and not is_one:
+                    self.skipped[HALF] += 1
+                    break
+                self.lines += 1
+                turns += self.take_line(line, found, whole)
+                offset, number = line.end, line.number
+                if offset - start >= limit_bytes or len(turns) >= limit_turns:
+                    yield self.end_page(turns, self.at(file, offset, number))
+                    turns, start = [], offset
+            if offset != self.position.offset or self.restarted:
+                yield self.end_page(turns, self.at(file, offset, number))
 
-    def walk(self, stream: Stream, limit_bytes: int, limit_turns: int) -> Iterator[TranscriptPage]:
-        offset, number = self.position.offset, self.position.line
-        # A last line that was whole without its line break was consumed. The break, when it comes, is not one line more.
-        joined = offset > 0 and stream.piece(offset - 1, 1) not in (b"\n", b"")
-        turns: list[Turn] = []
-        start, self.paged = offset, (Counter(self.skipped), self.lines)
-        for line in read_lines(stream, offset, number - joined, self.bound):
-            if joined and line.data is not None and not line.data.strip():
-                joined, offset = False, line.end
-                continue
-            joined = False
-            found, whole = read_objects(line.data) if line.data is not None else ([], False)
-            if not line.ended and not (whole and len(found) == 1 and isinstance(found[0], dict)):
-                self.skipped[HALF] += 1
-                break
-            self.lines += 1
-            turns += self.take_line(line, found, whole)
-            offset, number = line.end, line.number
-            if offset - start >= limit_bytes or len(turns) >= limit_turns:
-                yield self.end_page(turns, self.at(stream, offset, number))
-                turns, start = [], offset
-        if offset != self.position.offset or self.restarted:
-            yield self.end_page(turns, self.at(stream, offset, number))
-
-    def at(self, stream: Stream, offset: int, number: int) -> Position:
-        tail = digest_tail(stream, offset)
-        return Position(identify(stream), offset, number, tail, self.state())
+    def at(self, file: IO[bytes], offset: int, number: int) -> Position:
+        return Position(identify(file), offset, number, digest_tail(file, offset), self.state())
 
     def take_line(self, line: FileLine, found: list[Any], whole: bool) -> list[Turn]:
         """The turns of a line. A line that gives none is counted under one reason."""
-        turns: list[Turn] = []
-        reasons: list[str] = [] if whole else [LONG if line.data is None else BROKEN]
+        self.number = line.number
+        results: list[Turn | str] = [] if whole else [LONG if line.data is None else BROKEN]
         for entry in found:
-            for result in self.take(entry, line.number) if isinstance(entry, dict) else (UNKNOWN,):
-                if isinstance(result, Turn):
-                    turns.append(result)
-                else:
-                    reasons.append(result)
+            result = self.take(entry) if isinstance(entry, dict) else UNKNOWN
+            results += result if isinstance(result, list) else [result]
+        turns = [one for one in results if isinstance(one, Turn)]
+        reasons = [one for one in results if isinstance(one, str)]
         if not whole or not turns:
-            self.skipped[reasons[0] if reasons else UNKNOWN if found else EMPTY] += 1
+            self.skipped[reasons[0] if reasons else EMPTY] += 1
         return turns
 
 
@@ -620,29 +532,18 @@ class WholeTranscript(Transcript):
     """A transcript that is one value, read whole each time it changed. What was given before is not given again, as long as the
     turns before it are the same."""
 
-    def __init__(self, path: Path, position: Position = START) -> None:
-        super().__init__(path, position, WHOLE)
-
     def take_all(self, data: bytes) -> Iterable[Turn | str]:
         """All turns, and for each message without one the reason. ValueError if the file is no such transcript."""
         raise NotImplementedError
 
-    def contents(self) -> bytes:
-        """What is read and compared; hosts that keep a session in many files put them together."""
-        pieces: list[bytes] = []
-        with open_stream(self.path) as stream:
-            while sum(map(len, pieces)) <= self.bound and (piece := stream.read(BLOCK)):
-                pieces.append(piece)
-        return b"".join(pieces)
-
     def pages(
         self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
     ) -> Iterator[TranscriptPage]:
-        data = self.contents()
+        data = read_head(self.path, WHOLE + 1)
         identity, known = digest(data), self.position
         if identity == known.identity:
             return
-        if len(data) > self.bound:
+        if len(data) > WHOLE:
             self.skipped[LONG] += 1
             return
         self.begin(NOTHING)
@@ -671,8 +572,3 @@ class WholeTranscript(Transcript):
 
 def _digest_ids(turns: list[Turn]) -> str:
     return make_id(*(turn.id for turn in turns))
-
-
-def _read_facts(kept: list[Any]) -> list[Fact]:
-    """Facts as `state` kept them."""
-    return [Fact(*texts_of(one)) for one in kept if len(texts_of(one)) == 2]

@@ -58,7 +58,7 @@ def test_what_was_put_into_json_can_be_taken_out_to_the_byte(case: str, document
         if entry.kind == "member":
             assert edit.value_at(after, entry.path) == entry.value
         else:
-            assert entry.value in edit.value_at(after, edit._container_path(entry.key))
+            assert entry.value in edit.value_at(after, edit._holder_path(entry.key))
     assert list(before) == [key for key in after if key in before], "the order stays"
 
 
@@ -91,7 +91,7 @@ def test_strict_json_stays_strict_json(document: str) -> None:
         ),
         (
             "one line",
-            ',"mcpServers":{"bethink":{"command":"/opt/my tools/bethink","args":["mcp"]}}}',
+            ', "mcpServers": {"bethink": {"command": "/opt/my tools/bethink", "args": ["mcp"]}}}',
         ),
         (
             "trailing commas",
@@ -131,9 +131,9 @@ def test_crlf_files_get_no_other_line_ends() -> None:
 def test_one_member_is_taken_out_and_its_surroundings_stay_whole(
     text: str, index: int, expected: str
 ) -> None:
-    shorter = edit.remove(text, edit.parse(text), index)
-    assert shorter == expected
-    edit.parse(shorter)
+    value = edit.read_value(text)
+    del value[list(value)[index] if isinstance(value, dict) else index]
+    assert edit.rewrite_json(text, value) == expected
 
 
 EDITS = {
@@ -210,7 +210,7 @@ def test_a_server_of_our_name_that_somebody_else_made_is_kept(value: str) -> Non
         "/* open",
         '{"a": "\\x"}',
         "{" * 5000,
-        '{"a":' * 500 + "1" + "}" * 500,
+        '{"a":' * 5000 + "1" + "}" * 5000,
         "{,}",
         '{"a": NaN}',
     ],

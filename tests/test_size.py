@@ -19,12 +19,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 386_368,
-    "lines": 56_613,
+    "tokens": 385_593,
+    "lines": 56_534,
     "files": 173,
     "import cycles": 0,
     "function-level imports of our own": 57,
-    "functions of complexity over 15": 4,
+    "functions of complexity over 15": 5,
     "class names used twice": 0,
     "test lines": 50_681,
 }

@@ -1,9 +1,8 @@
 """Entries into a host's settings and out again, as text: every other byte stays.
 
-JSON may have comments and trailing commas, since some hosts read them. `parse` gives nodes that know where they stand, `insert`,
-`replace` and `remove` change the text around them. TOML is changed by tomlkit, which keeps what it does not touch; a table of ours is
-put at the end. `put_entries` and `take_entries` do it for a whole file, and each checks its own result: without our entries the text
-must say what it said before, or nothing is changed.
+What a file is to say is worked out on its plain value; then `rewrite_json` changes the text in as few places as make it say that, and
+`rewrite_toml` lets tomlkit do it, which keeps what it does not touch. JSON may have comments and trailing commas, since some hosts read
+them. Each result is read back: a text that would not say what it should is refused, and the file stays as it was.
 
 What is there and is ours is brought up to date in place; what is somebody else's is never touched. This module knows no host and
 touches no file.
@@ -24,30 +23,36 @@ from bethink.text.textfile import line_end
 
 SERVER = "bethink"  # the name under which the MCP server is registered
 PROMPT_TOOL = "bethink_prompt"  # the MCP tool that answers a prompt hook
-DEEPEST = 150  # levels of JSON; a settings file has about ten
+MOST_STEPS = 1000  # changes of one text; an installation makes about thirty
 
 # The fields of a hook that say what is run. The others, such as its time limit, are the user's to change.
 COMMANDS = ("command", "bash", "powershell", "commandWindows", "exec")
 RUN = ("type", "args", "server", "tool", "input", *COMMANDS)
 
-_BLANK = re.compile(r"(?:[ \t\r\n\f\ufeff]+|//[^\n\r]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z))*")
+# Comments, with strings first, since what looks like a comment in one is none. Each pattern goes on to the end of the text where its own
+# end is missing, so that the time is linear.
+_COMMENTS = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|//[^\n\r]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_LAST_COMMAS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]\s*,|,(?=\s*[}\]])')
+_INK = re.compile(r"\S")
+_BLANK = re.compile(r"\s*")
 _COMMENTS_BEHIND = re.compile(r"(?:[ \t]*(?:/\*(?:[^*\r\n]|\*(?!/))*\*/|//[^\r\n]*))*")
 _LAST_IS_LINE_COMMENT = re.compile(r"//[^\n\r]*$")
 _INDENT = re.compile(r'^([ \t]+)["\[{]', re.MULTILINE)
-_MEMBER_LABEL = re.compile(r'"(?:[^"\\]|\\.)*"[ \t]*:')
-_SPACE = " \t\r\n"
+_LIST_OF_WORDS = re.compile(r"\[\n\s*([^\[\]{}]*?)\n\s*\]")
 _HOOK = re.compile(
     r"bethink[\"']?(?:\.exe)?[\"']?\s+hook\s+([a-z-]{1,40})\s+--host\s+([a-z]{1,40})"
 )
 _PROGRAM = re.compile(r"(?:^|[\\/])bethink(?:\.exe)?$|^bethink[@\[=]")
 
-Path = tuple[str, ...]
-Key = tuple[str, Path]  # kind and path of an entry
+Path = tuple[str | int, ...]
+Key = tuple[str, tuple[str, ...]]  # kind and path of an entry
 
 
 class HostEntry(NamedTuple):
-    kind: str  # member, hook, item, table
-    path: Path  # of the member or table itself; of the list that a hook stands in; of an item's list, and the item
+    kind: str  # member, hook, item; table for a member in TOML
+    path: tuple[
+        str, ...
+    ]  # of the member; of the list that a hook stands in; of an item's list, and the item
     value: Any
 
     @property
@@ -112,144 +117,152 @@ def _is_hook_of(handler: Any, host: str) -> bool:
     return (hook_of(handler) or ("", ""))[1] == host
 
 
-# JSON: reading
-
-
-class Member(NamedTuple):
-    """A member of an object, or an item of an array (whose key is '')."""
-
-    key: str
-    start: int  # of the key, or of the item
-    node: Node
-    comma: int | None  # where the comma behind it stands
-
-    @property
-    def end(self) -> int:
-        return self.node.end if self.comma is None else self.comma + 1
-
-
-class Node(NamedTuple):
-    start: int
-    end: int
-    value: Any
-    members: tuple[Member, ...] = ()
-
-    def find_index(self, key: str) -> int | None:
-        """The place of a member. Of several with the same name the last counts, as everywhere."""
-        places = [at for at, member in enumerate(self.members) if member.key == key]
-        return places[-1] if places and isinstance(self.value, dict) else None
-
-
-_decoder = json.JSONDecoder(parse_constant=refuse_constant)
-
-
-@lru_cache(maxsize=4)  # an edit parses the same text again and again, and some files have megabytes
-def parse(text: str) -> Node:
-    """The value of the whole text. Raises InvalidInput that names the line where it is none."""
-    node = _parse_value(text, _skip_blank(text, 0), 0)
-    if (at := _skip_blank(text, node.end)) != len(text):
-        raise _wrong(text, at)
-    return node
+# Reading
 
 
 def is_empty(text: str) -> bool:
-    """Whether there is no value at all: nothing, or only blanks and comments."""
-    return _skip_blank(text, 0) == len(text)
+    """Whether there is no JSON value at all: nothing, or only blanks and comments."""
+    return not _blank_out(text)[0].strip()
 
 
 def read_value(text: str) -> Any:
-    """What a JSON text says; an empty one says {}."""
-    return {} if is_empty(text) else parse(text).value
-
-
-def find(text: str, path: Path) -> Node | None:
-    node = parse(text)
-    for key in path:
-        at = node.find_index(key)
-        if at is None:
-            return None
-        node = node.members[at].node
-    return node
-
-
-def _skip_blank(text: str, at: int) -> int:
-    found = _BLANK.match(text, at)
-    return found.end() if found else at
-
-
-def _wrong(text: str, at: int) -> InvalidInput:
-    line, rest = text.count("\n", 0, at) + 1, text[at : at + 20].partition("\n")[0].rstrip()
-    what = f"`{rest}` cannot stand there" if rest else "it ends too early"
-    return InvalidInput(f"Line {line} is no JSON: {what}.", "Mend that line, then try again.")
-
-
-def _parse_value(text: str, at: int, depth: int) -> Node:
-    if text[at : at + 1] in ("{", "["):
-        return _parse_container(text, at, depth + 1)
+    """What a JSON text says; an empty one says {}. Raises InvalidInput that names the line where it says nothing."""
+    if is_empty(text):
+        return {}
     try:
-        value, end = _decoder.raw_decode(text, at)
-    except ValueError:
-        raise _wrong(text, at) from None
-    return Node(at, end, value)
+        return json.loads(_blank_out(text)[1], parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
+        line, why = getattr(error, "lineno", 1), getattr(error, "msg", error)
+        raise InvalidInput(
+            f"Line {line} is no JSON: {why}.", "Mend that line, then try again."
+        ) from None
 
 
-def _parse_container(text: str, start: int, depth: int) -> Node:
-    is_object, close = (text[start] == "{"), ("}" if text[start] == "{" else "]")
-    members: list[Member] = []
-    at = _skip_blank(text, start + 1)
-    while text[at : at + 1] != close:
-        if depth > DEEPEST or (members and members[-1].comma is None):
-            raise _wrong(text, at)
-        begin, key = at, ""
-        if is_object:
-            name = _parse_value(text, at, depth)
-            key, at = name.value, _skip_blank(text, name.end)
-            if not isinstance(key, str) or text[at : at + 1] != ":":
-                raise _wrong(text, at)
-            at = _skip_blank(text, at + 1)
-        node = _parse_value(text, at, depth)
-        behind = _skip_blank(text, node.end)
-        comma = behind if text[behind : behind + 1] == "," else None
-        members.append(Member(key, begin, node, comma))
-        at = behind if comma is None else _skip_blank(text, comma + 1)
-    value = {member.key: member.node.value for member in members}
-    plain = value if is_object else [member.node.value for member in members]
-    return Node(start, at + 1, plain, tuple(members))
+def parse_toml(text: str) -> dict[str, Any]:
+    """What a document says. Raises InvalidInput where it is no TOML."""
+    try:
+        return tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"It is no TOML: {error}.", "Mend it, then try again.") from None
 
 
-# JSON: writing
+@lru_cache(maxsize=4)  # an edit reads the same text again and again, and some files have megabytes
+def _blank_out(text: str) -> tuple[str, str]:
+    """The text without its comments, then also without trailing commas: blanks stand for them, so that all else stays in its place."""
+
+    def blank(found: re.Match[str]) -> str:
+        piece = found[0]
+        ended = piece.startswith(("//", ",")) or (piece.endswith("*/") and len(piece) > 3)
+        return _INK.sub(" ", piece) if ended and piece[0] in "/," else piece
+
+    plain = _COMMENTS.sub(blank, text.replace("\ufeff", " ", 1) if text[:1] == "\ufeff" else text)
+    return plain, _LAST_COMMAS.sub(blank, plain)
 
 
-class Layout(NamedTuple):
-    """How a document is written, so that what is put in looks like the rest."""
+class Member(NamedTuple):
+    """A member of an object, or an item of an array, whose key is its number."""
 
-    end: str  # of a line
-    unit: str  # of indentation
-    gap: str  # behind commas and colons
-    one_line: bool
+    key: str | int
+    start: int  # of the key, or of the item
+    value: int  # where its value starts
+    end: int
+    comma: int | None  # where the comma behind it stands
 
-
-def _find_layout(text: str) -> Layout:
-    indent = _INDENT.search(text)
-    body = text.strip(_SPACE + "\ufeff")
-    one_line = "\n" not in body and len(body) > 2
-    tight = one_line and re.search(r'":\S', body)
-    return Layout(line_end(text), indent[1] if indent else "  ", "" if tight else " ", one_line)
+    @property
+    def behind(self) -> int:
+        return self.end if self.comma is None else self.comma + 1
 
 
-def _write(value: Any, look: Layout, indent: str, inline: bool, key: str | None = None) -> str:
-    """A value as text, as a member where it has a key. A list of nothing but words and numbers stays on one line."""
-    name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}:{look.gap}"
-    pairs = list(value.items()) if isinstance(value, dict) else []
-    if isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
-        pairs = [(None, one) for one in value]
-    if inline or not pairs:
-        separators = (f",{look.gap}", f":{look.gap}")
-        return name + json.dumps(value, ensure_ascii=False, separators=separators)
-    lead = look.end + indent + look.unit
-    rows = [_write(one, look, indent + look.unit, False, label) for label, one in pairs]
-    opening, closing = "{}" if isinstance(value, dict) else "[]"
-    return f"{name}{opening}{lead}{f',{lead}'.join(rows)}{look.end}{indent}{closing}"
+def _find(text: str, path: Path) -> tuple[int, int, list[Member]]:
+    """The object or array at a path: where it opens and closes, and what is in it."""
+    commas, plain = _blank_out(text)
+    start = _skip(plain, 0)
+    for key in path:
+        start = [one.value for one in _list_members(commas, plain, start) if one.key == key][-1]
+    members = _list_members(commas, plain, start)
+    return start, _skip(plain, members[-1].behind if members else start + 1), members
+
+
+def _list_members(commas: str, plain: str, start: int) -> list[Member]:
+    found: list[Member] = []
+    at = _skip(plain, start + 1)
+    while plain[at] not in "}]":
+        begin, key = at, len(found)
+        if plain[start] == "{":
+            key, at = _decode(plain, at)
+            at = _skip(plain, _skip(plain, at) + 1)
+        end = _decode(plain, at)[1]
+        behind = _skip(commas, end)
+        comma = behind if commas[behind] == "," else None
+        found.append(Member(key, begin, at, end, comma))
+        at = _skip(plain, found[-1].behind)
+    return found
+
+
+_decode = json.JSONDecoder().raw_decode
+
+
+def _skip(text: str, at: int) -> int:
+    return _BLANK.match(text, at).end()  # type: ignore[union-attr]
+
+
+def _inner(text: str, path: Path) -> str:
+    """What stands between the brackets of an object or array, '' where there is none."""
+    if is_empty(text) or not isinstance(value_at(read_value(text), path), dict | list):
+        return ""
+    start, close, _ = _find(text, path)
+    return text[start + 1 : close]
+
+
+# Writing
+
+
+def rewrite_json(text: str, value: Any, original: str = "") -> str:
+    """The text, changed in as few places as make it say this. What is emptied looks again as it did in `original`."""
+    if is_empty(text):
+        end = line_end(text)
+        text += ("" if not text.strip() or text.endswith("\n") else end) + "{}" + end
+    for _ in range(MOST_STEPS):
+        was = read_value(text)
+        if was == value:
+            return text
+        text = _change_once(text, (), was, value, original)
+    raise InvalidInput(
+        "The file would not have said the same afterwards, so it was left alone.",
+        "Change the entries by hand.",
+    )
+
+
+def _change_once(text: str, path: Path, was: Any, value: Any, original: str) -> str:
+    """The text with the first difference between what it says and what it should say taken out of it."""
+    if isinstance(was, dict) and isinstance(value, dict):
+        for key in was:
+            if key not in value:
+                return _remove(text, path, key, original)
+        for key, one in value.items():
+            if key not in was:
+                return _insert(text, path, one, key)
+            if was[key] != one:
+                return _change_once(text, (*path, key), was[key], one, original)
+    if not (isinstance(was, list) and isinstance(value, list)):
+        return _replace(text, path, value)
+    for at, (old, new) in enumerate(zip(was, value, strict=False)):
+        if old != new and len(was) > len(value):
+            return _remove(text, path, at, original)
+        if old != new:
+            return _change_once(text, (*path, at), old, new, original)
+    if len(was) > len(value):
+        return _remove(text, path, len(value), original)
+    return _insert(text, path, value[len(was)])
+
+
+def _write(value: Any, indent: str | None, unit: str, end: str) -> str:
+    """A value on one line, or with an indent over several; a list of nothing but words and numbers stays on one line."""
+    if indent is None:
+        return json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False, indent=unit)
+    text = _LIST_OF_WORDS.sub(lambda found: "[" + re.sub(r"\s*\n\s*", " ", found[1]) + "]", text)
+    return text.replace("\n", end + indent)
 
 
 def _line_indent(text: str, at: int) -> str:
@@ -258,59 +271,51 @@ def _line_indent(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _is_inline(text: str, node: Node) -> bool:
-    return "\n" not in text[node.start : node.members[0].start]
+def _find_unit(text: str) -> str:
+    found = _INDENT.search(text)
+    return found[1] if found else "  "
 
 
-def insert(text: str, node: Node, value: Any, key: str | None = None) -> str:
-    """The text with one more member or item at the end of a container."""
-    look = _find_layout(text)
-    if not node.members:
-        return _fill(text, node, value, key, look)
-    last, inline = node.members[-1], _is_inline(text, node)
-    if inline:
-        lead, indent, place = look.gap, "", last.end
-    else:
+def _insert(text: str, path: Path, value: Any, key: str | None = None) -> str:
+    """The text with one more member or item at the end of an object or array."""
+    start, close, members = _find(text, path)
+    unit, end, inner = _find_unit(text), line_end(text), text[start + 1 : close]
+    label = "" if key is None else json.dumps(key, ensure_ascii=False) + ": "
+    if not members:
+        outer = _line_indent(text, start)
+        lead = f"{end}{outer}{unit}{label}"
+        written = _write(value, outer + unit, unit, end)
+        return f"{text[: start + 1]}{inner.rstrip()}{lead}{written}{end}{outer}{text[close:]}"
+    last, indent, lead, place = members[-1], None, " ", members[-1].behind
+    if "\n" in text[start : members[0].start]:
+        indent = _line_indent(text, members[0].start)
         # Comments that follow on the same line belong to what stands before them.
-        indent = _line_indent(text, node.members[0].start)
-        lead, place = look.end + indent, _COMMENTS_BEHIND.match(text, last.end).end()  # type: ignore[union-attr]
-    piece = lead + _write(value, look, indent, inline, key)
+        lead, place = end + indent, _COMMENTS_BEHIND.match(text, place).end()  # type: ignore[union-attr]
+    piece = lead + label + _write(value, indent, unit, end)
     if last.comma is not None:
         return f"{text[:place]}{piece},{text[place:]}"
     return f"{text[: last.end]},{text[last.end : place]}{piece}{text[place:]}"
 
 
-def _fill(text: str, node: Node, value: Any, key: str | None, look: Layout) -> str:
-    """The text with a first member or item in an empty container."""
-    inner = text[node.start + 1 : node.end - 1]
-    before = text[text.rfind("\n", 0, node.start) + 1 : node.start].strip(" \t\ufeff")
-    alone = not before or _MEMBER_LABEL.fullmatch(before)
-    if (look.one_line or not alone) and "\n" not in inner and "//" not in inner:
-        piece = inner + _write(value, look, "", True, key)
-    else:
-        outer = _line_indent(text, node.start)
-        written = _write(value, look, outer + look.unit, False, key)
-        piece = f"{inner.rstrip(_SPACE)}{look.end}{outer}{look.unit}{written}{look.end}{outer}"
-    return text[: node.start + 1] + piece + text[node.end - 1 :]
+def _replace(text: str, path: Path, value: Any) -> str:
+    """The text with another value, on one line or several as the old one was."""
+    member = [one for one in _find(text, path[:-1])[2] if one.key == path[-1]][-1]
+    spread = "\n" in text[member.value : member.end]
+    indent = _line_indent(text, member.start) if spread else None
+    written = _write(value, indent, _find_unit(text), line_end(text))
+    return text[: member.value] + written + text[member.end :]
 
 
-def replace(text: str, node: Node, index: int, value: Any) -> str:
-    """The text with another value in a member or item, written as its neighbours are."""
-    member = node.members[index]
-    indent = _line_indent(text, member.start)
-    piece = _write(value, _find_layout(text), indent, _is_inline(text, node))
-    return text[: member.node.start] + piece + text[member.node.end :]
-
-
-def remove(text: str, node: Node, index: int, inner: str = "") -> str:
-    """The text without one member or item. `inner` is what an emptied container held before anything was put into it."""
-    member = node.members[index]
-    if len(node.members) == 1:
-        before, after = text[node.start + 1 : member.start], text[member.end : node.end - 1]
-        rest = before.rstrip(_SPACE) + after.rstrip(_SPACE)
-        rest = inner if rest.strip() == inner.strip() else before.rstrip(_SPACE) + after
-        return text[: node.start + 1] + rest + text[node.end - 1 :]
-    start, end = member.start, member.end
+def _remove(text: str, path: Path, key: str | int, original: str) -> str:
+    """The text without a member or item; of several with the same name the last, which is the one that counts."""
+    opening, close, members = _find(text, path)
+    index = max(at for at, one in enumerate(members) if one.key == key)
+    member = members[index]
+    start, end = member.start, member.behind
+    if len(members) == 1:
+        before, after, inner = text[opening + 1 : start], text[end:close], _inner(original, path)
+        same = (before.rstrip() + after.rstrip()).strip() == inner.strip()
+        return text[: opening + 1] + (inner if same else before.rstrip() + after) + text[close:]
     while text[start - 1] in " \t":
         start -= 1
     if text[start - 1] == "\n":
@@ -319,14 +324,48 @@ def remove(text: str, node: Node, index: int, inner: str = "") -> str:
         start = member.start
         end += len(text[end:]) - len(text[end:].lstrip(" \t"))
     # The comma before it goes if nothing follows; comments between stay.
-    comma = node.members[index - 1].comma if index else None
-    token = node.start + 1 if comma is None else comma + 1
+    comma = members[index - 1].comma if index else None
+    token = opening + 1 if comma is None else comma + 1
     between = text[token:start]
     if _LAST_IS_LINE_COMMENT.search(between) and text[end : end + 1] not in ("\n", "\r"):
         between += line_end(text)  # or the comment would swallow what follows
-    if comma is not None and index == len(node.members) - 1 and member.comma is None:
+    if comma is not None and index == len(members) - 1 and member.comma is None:
         token -= 1
     return text[:token] + between + text[end:]
+
+
+def rewrite_toml(text: str, path: tuple[str, ...], document: Any, original: str = "") -> str:
+    """The text with the table that the document has at a path, at the end where it is new; or without it."""
+    import tomlkit
+
+    there, table = value_at(parse_toml(text), path), value_at(document, path)
+    if there == table:
+        return text
+    end, mark = line_end(text), "\ufeff" if text.startswith("\ufeff") else ""
+    if there is None:
+        gap = "" if text == mark else end if text.endswith("\n") else end * 2
+        lines = tomlkit.dumps(table).replace("\n", end)
+        rest = f"{text}{gap}[{'.'.join(path)}]{end}{lines}"
+    else:
+        tree = tomlkit.parse(text.removeprefix(mark))
+        holder = value_at(tree, path[:-1])
+        if table is None:
+            del holder[path[-1]]
+        for key, value in (table or {}).items():
+            if there.get(key) != value:
+                holder[path[-1]][key] = value
+        rest = mark + tomlkit.dumps(tree)
+    says = [
+        {key: value for key, value in one.items() if value != {}}
+        for one in (parse_toml(rest), document)
+    ]
+    if says[0] != says[1]:
+        raise InvalidInput("The table cannot be changed alone.", "Change it by hand.")
+    if table is None and rest.strip() == original.strip():
+        return original
+    # With the table goes the empty line that was put before it.
+    ours = table is None and rest.endswith(end * 2) and not text.endswith(end * 2)
+    return rest.removesuffix(end) if ours else rest
 
 
 # Entries of a whole file
@@ -340,241 +379,123 @@ def put_entries(
     force: bool = False,
 ) -> EditResult:
     """The text with these entries; those that are there are brought up to date, `mine` also where somebody changed them."""
-    before, kept = text, []
-    keys = [entry.key for entry in wanted if entry.key in mine]
+    kept, keys = [], [entry.key for entry in wanted if entry.key in mine]
     for entry in wanted:
-        put = _put_table if entry.kind == "table" else _put
-        longer, reason = put(text, entry, host, force or entry.key in mine)
-        if reason:
+        document = _read(text, entry.key)
+        if reason := _put(document, entry, host, force or entry.key in mine):
             kept.append(reason)
             continue
+        longer = _rewrite(text, entry.key, document)
         if longer != text and entry.key not in keys:
             keys.append(entry.key)
         text = longer
-    _prove(before, text, [entry.key for entry in wanted], host)
     return EditResult(text, tuple(keys), tuple(kept))
 
 
 def take_entries(text: str, keys: Collection[Key], host: str, original: str | None) -> str:
     """The text without these entries, and without what was made for them and is empty now. `original` is what the file held
     before, None where that is not known."""
-    if not keys or is_empty(text):
+    if is_empty(text):
         return text
-    before = text
     for key in keys:
-        take = _take_table if key[0] == "table" else _take
-        text = take(text, key, host, original)
-    _prove(before, text, keys, host)
+        document = _read(text, key)
+        while _take(document, key, host):
+            text = _rewrite(text, key, document, original or "")
+        if key[0] != "table":
+            text = _remove_empty(text, _holder_path(key), original)
     return text
 
 
-def _container_path(key: Key) -> Path:
+def _read(text: str, key: Key) -> Any:
+    return parse_toml(text) if key[0] == "table" else read_value(text)
+
+
+def _rewrite(text: str, key: Key, document: Any, original: str = "") -> str:
+    if key[0] == "table":
+        return rewrite_toml(text, key[1], document, original)
+    return rewrite_json(text, document, original)
+
+
+def _holder_path(key: Key) -> tuple[str, ...]:
     """The path of the list of a hook or an item, or of the object that a member stands in."""
     return key[1] if key[0] == "hook" else key[1][:-1]
 
 
-def _find_ours(text: str, key: Key, host: str) -> list[tuple[Node, int]]:
-    """Where the member of an entry, or our hooks in the list of an event, stand: each as what holds it and its number there."""
-    node = find(text, _container_path(key))
-    if node is None:
-        return []
-    if key[0] == "item":
-        items = (member.node.value for member in node.members)
-        return [(node, at) for at, item in enumerate(items) if item == key[1][-1]]
-    if key[0] == "member":
-        index = node.find_index(key[1][-1])
-        return [] if index is None else [(node, index)]
-    found = []
-    for at, member in enumerate(node.members):
-        inside = member.node.find_index("hooks")
-        group = member.node.members[inside].node if inside is not None else None
-        if group is not None and isinstance(group.value, list):
-            found += [(group, number) for number in range(len(group.members))]
-        else:
-            found.append((node, at))
-    return [(one, at) for one, at in found if _is_hook_of(one.members[at].node.value, host)]
+def _put(document: Any, entry: HostEntry, host: str, mine: bool) -> str:
+    """Puts an entry into what a file says, or gives the reason why it was left alone."""
+    listed, name = entry.kind in ("hook", "item"), entry.path[-1]
+    holder = _make_holder(document, _holder_path(entry.key), list if listed else dict)
+    if entry.kind == "hook":
+        handlers = (one for element in holder for one in handlers_of(element))
+        there = next((one for one in handlers if _is_hook_of(one, host)), None)
+        if there is None:
+            holder.append(entry.value)
+            return ""
+        ours = handlers_of(entry.value)[0]
+        for key in {*there} & {*RUN} - {*ours}:
+            del there[key]
+        # The user's own fields stay.
+        there |= {key: value for key, value in ours.items() if key in RUN or key not in there}
+    elif entry.kind == "item":
+        holder += [] if name in holder else [name]
+    else:
+        there = holder.get(name)
+        fresh = there | entry.value if is_our_server(there) else entry.value
+        if name in holder and there != fresh and not mine:
+            same = is_our_server(there)
+            whose = "it starts Bethink too" if same else "it belongs to something else"
+            return f"{'.'.join(entry.path)} is there already and was kept: {whose}."
+        holder[name] = fresh
+    return ""
 
 
-def _put(text: str, entry: HostEntry, host: str, mine: bool) -> tuple[str, str]:
-    """The text with an entry, or the reason why it was left alone."""
-    above, is_hook = _container_path(entry.key), entry.kind == "hook"
-    name = entry.path[-1] if entry.kind == "member" else None
-    text = _make_container(text, above, {} if name else [])
-    for holder, at in _find_ours(text, entry.key, host)[:1]:
-        there, fresh = holder.members[at].node.value, entry.value
-        if is_hook:  # the user's own fields stay, in the order of ours
-            theirs = {key: value for key, value in there.items() if key not in RUN}
-            ours = handlers_of(fresh)[0]
-            fresh = {key: theirs.pop(key, value) for key, value in ours.items()} | theirs
-        if there == fresh:
-            return text, ""
-        if not is_hook and not mine:
-            return text, _explain_kept(".".join(entry.path), there)
-        return replace(text, holder, at, fresh), ""
-    node = find(text, above)
-    assert node is not None
-    return insert(text, node, entry.value, name), ""
-
-
-def _make_container(text: str, path: Path, empty: Any) -> str:
-    """The text in which there is such an object or list, made with all that leads to it."""
-    if is_empty(text):
-        end = line_end(text)
-        text += ("" if not text.strip(_SPACE) or text.endswith("\n") else end) + "{}" + end
-    for length in range(len(path) + 1):
-        here, kind = path[:length], empty if length == len(path) else {}
-        node = find(text, here)
-        if node is None:
-            above = find(text, here[:-1])
-            assert above is not None
-            text = insert(text, above, kind, here[-1])
-        elif type(node.value) is not type(kind):
-            found, needed = type(node.value).__name__, "an object" if kind == {} else "a list"
+def _make_holder(document: Any, path: tuple[str, ...], kind: type) -> Any:
+    """The object or list at a path, made with all that leads to it."""
+    here, kinds = document, [dict] * len(path) + [kind]
+    for length, wanted in enumerate(kinds):
+        if length:
+            here = here.setdefault(path[length - 1], wanted())
+        if not isinstance(here, wanted):
+            found, needed = type(here).__name__, "an object" if wanted is dict else "a list"
             raise InvalidInput(
-                f"{'.'.join(here) or 'The file'} is of type {found}, where {needed} is needed.",
+                f"{'.'.join(path[:length]) or 'The file'} is of type {found}, where {needed} is needed.",
                 "Mend it by hand, then try again.",
             )
-    return text
+    return here
 
 
-def _explain_kept(name: str, there: Any) -> str:
-    whose = "it starts Bethink too" if is_our_server(there) else "it belongs to something else"
-    return f"{name} is there already and was kept: {whose}."
+def _take(document: Any, key: Key, host: str) -> bool:
+    """Takes one entry out of what a file says; whether there was one."""
+    holder, name = value_at(document, _holder_path(key)), key[1][-1]
+    if key[0] == "hook":
+        for element in holder if isinstance(holder, list) else ():
+            handlers = handlers_of(element)
+            for one in handlers:
+                if _is_hook_of(one, host):
+                    # A group goes with its only hook: it was made for it, or is of no use without one.
+                    (handlers if len(handlers) > 1 else holder).remove(
+                        one if len(handlers) > 1 else element
+                    )
+                    return True
+        return False
+    if key[0] == "item":
+        there = isinstance(holder, list) and name in holder
+        if there:
+            holder.remove(name)
+        return there
+    # What somebody else put there stays.
+    there = isinstance(holder, dict) and is_our_server(holder.get(name))
+    if there:
+        del holder[name]
+    return there
 
 
-def _take(text: str, key: Key, host: str, original: str | None) -> str:
-    above = _container_path(key)
-    while found := _find_ours(text, key, host):
-        holder, at = found[0]
-        if key[0] == "member" and not is_our_server(holder.members[at].node.value):
-            return text  # somebody put another there
-        if len(holder.members) > 1 or holder.start == _start_of(text, above):
-            text = remove(text, holder, at, _inner_of(original, above))
-        else:  # a group goes with its only hook: it was made for it, or is of no use without one
-            text = _remove_around(text, above, holder.start, original)
-    return _remove_empty(text, above, original)
-
-
-def _start_of(text: str, path: Path) -> int:
-    node = find(text, path)
-    return -1 if node is None else node.start
-
-
-def _inner_of(original: str | None, path: Path) -> str:
-    """What stood between the brackets of a container before anything was put into it."""
-    node = find(original, path) if original and not is_empty(original) else None
-    return (original or "")[node.start + 1 : node.end - 1] if node else ""
-
-
-def _remove_around(text: str, path: Path, place: int, original: str | None) -> str:
-    """The text without the member or item of a container in which a place is."""
-    node = find(text, path)
-    assert node is not None
-    around = [member.start <= place < member.node.end for member in node.members]
-    return remove(text, node, around.index(True), _inner_of(original, path))
-
-
-def _remove_empty(text: str, path: Path, original: str | None) -> str:
-    """Removes what is empty now and was made for our entries, from the inside out."""
+def _remove_empty(text: str, path: tuple[str, ...], original: str | None) -> str:
+    """Removes what is empty now and was made for our entries, from the inside out. What holds a comment stays."""
     before = None if original is None else read_value(original)
-    while path and (node := find(text, path)) and not node.members:
-        was_there = before is not None and value_at(before, path) is not None
-        if was_there or text[node.start + 1 : node.end - 1].strip():
-            break  # or somebody's comment is in it
+    while path and value_at(read_value(text), path) in ({}, []):
+        if value_at(before, path) is not None or _inner(text, path).strip():
+            break
+        text = _remove(text, path[:-1], path[-1], original or "")
         path = path[:-1]
-        text = _remove_around(text, path, node.start, original)
     return text
-
-
-# TOML
-
-
-def parse_toml(text: str) -> dict[str, Any]:
-    """What a document says. Raises InvalidInput where it is no TOML."""
-    try:
-        return tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"It is no TOML: {error}.", "Mend it, then try again.") from None
-
-
-def _put_table(text: str, entry: HostEntry, host: str, mine: bool) -> tuple[str, str]:
-    import tomlkit
-
-    there, end, name = value_at(parse_toml(text), entry.path), line_end(text), ".".join(entry.path)
-    if isinstance(there, dict) and there | entry.value == there:
-        return text, ""
-    if there is None:
-        gap = "" if not text.strip("\ufeff") else end if text.endswith("\n") else end * 2
-        table = tomlkit.dumps(entry.value).replace("\n", end)
-        return f"{text}{gap}[{name}]{end}{table}", ""
-    if not mine or not isinstance(there, dict):
-        return text, _explain_kept(name, there)
-    document = tomlkit.parse(text.removeprefix("\ufeff"))
-    for key, value in entry.value.items():
-        if there.get(key) != value:
-            value_at(document, entry.path)[key] = value
-    return _mark(text) + tomlkit.dumps(document), ""
-
-
-def _take_table(text: str, key: Key, host: str, original: str | None) -> str:
-    import tomlkit
-
-    (*above, name), end = key[1], line_end(text)
-    if not is_our_server(value_at(parse_toml(text), key[1])):
-        return text
-    document = tomlkit.parse(text.removeprefix("\ufeff"))
-    del value_at(document, tuple(above))[name]
-    rest = _mark(text) + tomlkit.dumps(document)
-    if original and rest.strip() == original.strip():
-        return original
-    # The empty line that was put before the table.
-    ours = rest.endswith(end * 2) and not text.endswith(end * 2)
-    return rest.removesuffix(end) if ours else rest
-
-
-def _mark(text: str) -> str:
-    """The byte order mark that a text begins with, or nothing."""
-    return "\ufeff" if text.startswith("\ufeff") else ""
-
-
-# Proof
-
-
-def _cut(value: Any, key: Key, host: str) -> Any:
-    """What a document says without our entries and without what is empty then."""
-    kind, (name, *rest) = key
-    if kind == "item" and isinstance(value, list):
-        return [one for one in value if one != name]
-    if not isinstance(value, dict) or name not in value:
-        return value
-    inside = value[name]
-    if rest:
-        inside = _cut(inside, (kind, tuple(rest)), host)
-    elif kind == "hook" and isinstance(inside, list):
-        inside = [left for one in inside if (left := _cut_hooks(one, host))]
-    else:
-        inside = None
-    others = {other: one for other, one in value.items() if other != name}
-    return others if inside in (None, {}, []) else value | {name: inside}
-
-
-def _cut_hooks(element: Any, host: str) -> Any:
-    handlers = handlers_of(element)
-    left = [one for one in handlers if not _is_hook_of(one, host)]
-    if len(left) == len(handlers):
-        return element
-    return element | {"hooks": left} if left else None
-
-
-def _prove(before: str, after: str, keys: Collection[Key], host: str) -> None:
-    if before == after:
-        return
-    read = parse_toml if any(kind == "table" for kind, _ in keys) else read_value
-    was, now = read(before), read(after)
-    for key in keys:
-        was, now = _cut(was, key, host), _cut(now, key, host)
-    if was != now:
-        raise InvalidInput(
-            "The file would not have said the same afterwards, so it was left alone.",
-            "Change the entries by hand.",
-        )

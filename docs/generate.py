@@ -327,7 +327,6 @@ VERSIONS = {
     "apsw": "3.51.3.0",
     "numpy": "2.3.4",
     "onnxruntime": "1.23.2",
-    "tokenizers": "0.22.1",
     "sqlite": "SQLite 3.51.3",
     "disk": "83.5 GB free",
 }

@@ -16,8 +16,7 @@ from bethink.errors import ConfigError
 from bethink.ingest.redact import redact
 from bethink.llm import open_budget, open_model
 from bethink.llm.base import REASONS, Clean, ModelError, ModelRequest, Usage
-from bethink.llm.budget import Budget, Count
-from bethink.llm.guard import FAILURES_IN_A_ROW, PAUSE, Guarded
+from bethink.llm.guard import FAILURES_IN_A_ROW, PAUSE, Budget, Count, Guarded
 from bethink.llm.providers import AnthropicModel, OpenAiModel
 
 KEY = "sk-ant-secret-4711"

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 import pytest
 
 from bethink.llm.base import ModelError, Usage
-from bethink.llm.budget import DAYS_KEPT, Budget, Count
+from bethink.llm.guard import DAYS_KEPT, Budget, Count
 
 DAY = date(2026, 11, 15)
 
@@ -158,7 +158,7 @@ import sys
 from datetime import date
 from pathlib import Path
 from bethink.llm.base import ModelError, Usage
-from bethink.llm.budget import Budget
+from bethink.llm.guard import Budget
 
 budget = Budget(Path(sys.argv[1]), int(sys.argv[2]), lambda: date(2026, 11, 15))
 sys.stdin.readline()

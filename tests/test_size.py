@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 385_593,
-    "lines": 56_534,
+    "tokens": 386_510,
+    "lines": 56_672,
     "files": 173,
     "import cycles": 0,
     "function-level imports of our own": 57,
     "functions of complexity over 15": 5,
     "class names used twice": 0,
-    "test lines": 50_681,
+    "test lines": 50_811,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

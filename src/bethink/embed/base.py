@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -159,24 +158,3 @@ def _prepare_copies(copies: Path) -> None:
         with suppress(OSError):
             if time.time() - old.stat().st_mtime > COPY_DAYS * 86_400:
                 old.unlink()
-
-
-_opening = threading.Lock()
-
-
-def open_tokenizer(file: Path) -> Any:
-    """The tokenizer of a file, without limits. Models that split texts in the same way share one."""
-    text = file.read_text("utf-8")
-    with _opening:
-        return _read_tokenizer(text)
-
-
-@lru_cache(maxsize=4)
-def _read_tokenizer(text: str) -> Any:
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_str(text)
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    tokenizer.encode_special_tokens = True  # "[SEP]" in somebody's text is text.
-    return tokenizer

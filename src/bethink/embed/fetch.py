@@ -203,7 +203,7 @@ def hub_url(model: LocalModel, file: str) -> str:
         from huggingface_hub import hf_hub_url
     except ImportError as error:
         raise EmbeddingError(
-            "The model hub cannot be asked, because its library is not installed."
+            "The model hub is asked by a package that is not installed: pip install 'bethink[models]'."
         ) from error
     return str(hf_hub_url(model.hub_repository, file, revision=model.hub_revision))
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from bethink.config import data_directory
-from bethink.embed.base import clean, open_session, open_tokenizer, pieces, sentence_ends
+from bethink.embed.base import clean, open_session, pieces, sentence_ends
 from bethink.embed.models import (
     DEFAULT,
     MODEL_FILE,
@@ -34,6 +34,7 @@ from bethink.embed.models import (
     location,
     missing_model,
 )
+from bethink.embed.tokenizer import Tokenizer, open_tokenizer
 from bethink.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -50,14 +51,12 @@ _PIECE = 20_000
 
 @dataclass(frozen=True, slots=True)
 class _Runtime:
-    """What is loaded on first use. `opening` and `closing` are the special tokens around every window."""
+    """What is loaded on first use."""
 
-    tokenizer: Any
+    tokenizer: Tokenizer
     session: Any
     inputs: frozenset[str]
     output: str
-    opening: tuple[int, ...]
-    closing: tuple[int, ...]
     query_prefix: tuple[int, ...]
     document_prefix: tuple[int, ...]
 
@@ -119,7 +118,7 @@ class LocalEmbedder:
 
     def _query(self, text: str) -> Matrix:
         runtime = self._load()
-        ids = runtime.tokenizer.encode(clean(text).strip()[:_PIECE], add_special_tokens=False).ids
+        ids = runtime.tokenizer.encode(clean(text).strip()[:_PIECE])
         vector = self._run(
             runtime, [*runtime.query_prefix, *ids[: self._room(runtime, runtime.query_prefix)]]
         )
@@ -136,10 +135,12 @@ class LocalEmbedder:
         ends: list[int] = []  # Indices into `ids` at which a sentence begins.
         empty = True
         for piece in pieces(clean(text), _PIECE):
-            encoding = runtime.tokenizer.encode(piece, add_special_tokens=False)
-            token_ends = [end for _, end in encoding.offsets]
-            ends += [len(ids) + bisect_right(token_ends, place) for place in sentence_ends(piece)]
-            ids += encoding.ids
+            start = 0
+            for end in sentence_ends(piece):
+                ids += runtime.tokenizer.encode(piece[start:end])
+                ends.append(len(ids))
+                start = end
+            ids += runtime.tokenizer.encode(piece[start:])
             while len(ids) > size:
                 cut = _cut(ends, size)
                 yield ids[:cut]
@@ -150,7 +151,8 @@ class LocalEmbedder:
             yield ids
 
     def _room(self, runtime: _Runtime, prefix: Sequence[int]) -> int:
-        return self._settings.window - len(runtime.opening) - len(runtime.closing) - len(prefix)
+        special = len(runtime.tokenizer.opening) + len(runtime.tokenizer.closing)
+        return self._settings.window - special - len(prefix)
 
     def _load(self) -> _Runtime:
         with self._lock:
@@ -159,7 +161,8 @@ class LocalEmbedder:
             return self._runtime
 
     def _run(self, runtime: _Runtime, ids: Sequence[int]) -> Matrix:
-        tokens = np.array([[*runtime.opening, *ids, *runtime.closing]], dtype=np.int64)
+        tokenizer = runtime.tokenizer
+        tokens = np.array([[*tokenizer.opening, *ids, *tokenizer.closing]], dtype=np.int64)
         feed = {
             "input_ids": tokens,
             "attention_mask": np.ones_like(tokens),
@@ -197,26 +200,14 @@ def _load(directory: Path, model: LocalModel) -> _Runtime:
     try:
         tokenizer = open_tokenizer(directory / TOKENIZER_FILE)
         session = open_session(directory / MODEL_FILE, data_directory())
-    except ImportError as error:
-        raise EmbeddingError(
-            f"The embedding model '{model.name}' cannot be run: {error}.",
-            "Run `pip install onnxruntime tokenizers`.",
-        ) from error
+    except EmbeddingError:
+        raise
     except Exception as error:  # Neither library's errors have a base of their own.
         raise EmbeddingError(
             f"The embedding model in {directory} cannot be loaded: {error}.",
             "Run `bethink model pull` to fetch it anew.",
         ) from error
-    sample = tokenizer.encode("a")
-    special = sample.special_tokens_mask
-    content = special.index(0) if 0 in special else len(special)
-    rest = next((i for i in range(content, len(special)) if special[i]), len(special))
     outputs = [output.name for output in session.get_outputs()]
-
-    def prefix(text: str) -> tuple[int, ...]:
-        # Without its last space, which tokenizers that mark word starts would turn into a token.
-        return tuple(tokenizer.encode(text.rstrip(), add_special_tokens=False).ids) if text else ()
-
     return _Runtime(
         tokenizer=tokenizer,
         session=session,
@@ -225,10 +216,8 @@ def _load(directory: Path, model: LocalModel) -> _Runtime:
             (name for name in ("last_hidden_state", "token_embeddings") if name in outputs),
             outputs[0],
         ),
-        opening=tuple(sample.ids[:content]),
-        closing=tuple(sample.ids[rest:]),
-        query_prefix=prefix(model.query_prefix),
-        document_prefix=prefix(model.document_prefix),
+        query_prefix=tuple(tokenizer.encode(model.query_prefix)),
+        document_prefix=tuple(tokenizer.encode(model.document_prefix)),
     )
 
 

@@ -16,7 +16,7 @@ from bethink.config import mask_password
 from bethink.features import language
 from bethink.hooks import spool, state
 from bethink.llm import open_budget
-from bethink.llm.budget import DAYS_REPORTED
+from bethink.llm.guard import DAYS_REPORTED
 
 WEEKS = 12
 MOST_SESSIONS = 5000

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from bethink.config import data_directory
-from bethink.embed.base import open_session, open_tokenizer
+from bethink.embed.base import open_session
+from bethink.embed.tokenizer import open_tokenizer
 
 if TYPE_CHECKING:
     from bethink.config import Config
@@ -144,9 +145,7 @@ class TrainedJudge:
         import numpy as np
 
         tokenizer, session = self._load()
-        tokens = lru_cache(maxsize=None)(
-            lambda text: tokenizer.encode(text[:CHARACTERS], add_special_tokens=False).ids[:TOKENS]
-        )
+        tokens = lru_cache(maxsize=None)(lambda text: tokenizer.encode(text[:CHARACTERS])[:TOKENS])
 
         def ask(pair: tuple[str, str]) -> Any:
             one, other = (tokens(text) for text in pair)

@@ -11,8 +11,7 @@ from typing import Protocol
 from bethink.config import data_directory
 from bethink.errors import ConfigError
 from bethink.llm.base import Model, ModelError, Provider, Reply, Task
-from bethink.llm.budget import Budget
-from bethink.llm.guard import Guarded
+from bethink.llm.guard import Budget, Guarded
 
 __all__ = [
     "PROVIDERS",

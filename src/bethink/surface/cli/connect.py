@@ -292,7 +292,7 @@ def printable_diff(diff: str) -> str:
 
 # How all of it is doing
 
-PACKAGES = ("apsw", "numpy", "onnxruntime", "tokenizers")
+PACKAGES = ("apsw", "numpy", "onnxruntime")
 LEAST_FREE = 200_000_000  # bytes: room for the write-ahead log and for a backup of a small database
 PARTS = {
     "database": "every page can be read",

@@ -1,0 +1,131 @@
+"""Our WordPiece beside the package `tokenizers`: the same ids on any text, in linear time."""
+
+import json
+import random
+import sys
+from pathlib import Path
+
+import growth
+import pytest
+import tokenizers
+from tokenizers import models, pre_tokenizers
+
+from bethink import judge
+from bethink.embed.tokenizer import LibraryTokenizer, WordPiece, open_tokenizer
+from bethink.errors import EmbeddingError
+
+ROOT = Path(__file__).parent.parent
+FILE = Path(judge.__file__).parent / "data" / "tokenizer.json"
+# What fuzzed texts are made of: whole words, pieces, and characters of every sort.
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+STUFF = [
+    *LETTERS,
+    *"ABCÄÖÜßéèêñçøłŠİıſ ΑΣσς ЖЙё ﬁ½²ªº™©€°±×µ",
+    *"的一是不了人我在有他中文字漢字仮名ひらがなカタカナ한국어각힣豈侮丽",
+    *"अआकखािीुूेैोौंःঅকােোகாிீைไทยກຂမြဩمرحباعالَمِשׁלוֹםአማ",
+    *"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~¡§«¶·»¿‐–—‘’“”„†•…‰′″⟨⟩、。〈〉《》「」（），．：？！",
+    *"😀🚀👩\u200d👧🏽🇩🇪❤\ufe0f☃✓→∑√∞≠≤≮Ω℃№Åﷺ",
+    *"\x00\x01\x07\x08\t\n\r\x0b\x0c\x1b\x1c\x1f\x7f\x80\x85\x9f\xa0\xad\u200b\u200e\u2028\u2029\u202e\u3000\ufeff\ufffd\ue000\U000f0000\U000e0001",
+    *"\u0301\u0308\u0327\u0338\u034f\u0483\u064b\u093c\u1abf\u20dd\u302e\U0001d165\U0001e944\U00011938",
+    *["[CLS]", "[SEP]", "[PAD]", "[UNK]", "[MASK]", "[unused1]", "##ing", "</s>", "  ", "\r\n"],
+    *"the and embedding tokenizer naïve café don't e-mail HTTPServer snake_case".split(),
+]
+
+
+@pytest.fixture(scope="module")
+def library():
+    return LibraryTokenizer(FILE.read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def ours():
+    found = open_tokenizer(FILE)
+    assert isinstance(found, WordPiece)
+    return found
+
+
+def test_special_tokens_stand_around_a_text(ours, library):
+    assert (ours.opening, ours.closing) == ((101,), (102,)) == (library.opening, library.closing)
+
+
+def test_every_character_is_treated_alike(ours, library):
+    beyond = range(0x30000, 0x110000, 101)
+    codes = [code for code in (*range(0x30000), *beyond) if not 0xD800 <= code < 0xE000]
+    for start in range(0, len(codes), 4096):
+        block = codes[start : start + 4096]
+        text = " ".join(f"x{chr(code)}y {chr(code)}" for code in block)
+        if ours.encode(text) != library.encode(text):
+            wrong = [c for c in block if ours.encode(f"x{chr(c)}") != library.encode(f"x{chr(c)}")]
+            pytest.fail(f"{[hex(code) for code in wrong]}")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_fuzzed_texts_have_the_same_ids(ours, library, seed):
+    rng = random.Random(seed)
+    for _ in range(500):
+        some = rng.sample(STUFF, rng.choice([2, 5, 20, 80]))
+        text = "".join(rng.choices([*some, " "], k=rng.choice([1, 3, 12, 90, 150])))
+        assert ours.encode(text) == library.encode(text), repr(text)
+
+
+@pytest.mark.parametrize("length", [1, 17, 18, 19, 99, 100, 101, 5000])
+@pytest.mark.parametrize("letters", ["a", "é", "İ", "의", "ab", "zq9", LETTERS])
+def test_long_words_are_cut_or_unknown_alike(ours, library, letters, length):
+    word = (letters * length)[:length]
+    assert ours.encode(f"{word} {word}s") == library.encode(f"{word} {word}s")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["README.md", "bench/LOG.md", "src/bethink/embed/*.py", "tests/cases/*.txt"]
+)
+def test_real_texts_have_the_same_ids(ours, library, pattern):
+    text = "\n".join(path.read_text("utf-8") for path in sorted(ROOT.glob(pattern)))[:150_000]
+    assert ours.encode(text) == library.encode(text)
+
+
+@pytest.mark.parametrize(
+    "kind", ["one word", "new words", "marks", "Chinese", "unknown", "accents"]
+)
+def test_time_is_linear_for_hostile_text(ours, kind):
+    rng = random.Random(7)
+
+    def make(size):
+        new = "".join(rng.choices(LETTERS, k=size))
+        texts = {
+            "one word": "a" * size,
+            "new words": " ".join(new[at : at + 99] for at in range(0, size, 99)),
+            "marks": "?!" * (size // 2),
+            "Chinese": "漢字" * (size // 2),
+            "unknown": "\U0001f680x" * (size // 2),
+            "accents": "e\u0301\u0301\u0301" * (size // 4),
+        }
+        return texts[kind]
+
+    assert not growth.grows_too_fast(ours.encode, make)
+
+
+def make_file(folder, **changes):
+    settings = json.loads(FILE.read_text("utf-8")) | changes
+    file = folder / "tokenizer.json"
+    file.write_text(json.dumps(settings), "utf-8")
+    return file
+
+
+def test_other_kinds_are_read_by_the_package(tmp_path):
+    cased = make_file(tmp_path, normalizer={"type": "Lowercase"})
+    assert isinstance(open_tokenizer(cased), LibraryTokenizer)
+    unigram = tokenizers.Tokenizer(
+        models.Unigram([("▁", -3.0), ("▁go", -1.0), ("es", -2.0), ("<u>", -9.0)], 3)
+    )
+    unigram.pre_tokenizer = pre_tokenizers.Metaspace()
+    file = tmp_path / "unigram.json"
+    file.write_text(unigram.to_str(), "utf-8")
+    found = open_tokenizer(file)
+    assert found.encode(" go goes ") == [1, 1, 2] and found.opening == found.closing == ()
+
+
+def test_without_the_package_the_error_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(EmbeddingError, match="package tokenizers") as caught:
+        open_tokenizer(make_file(tmp_path, normalizer=None))
+    assert "pip install 'bethink[models]'" in caught.value.hint

@@ -36,14 +36,11 @@ def contents(root: Path, tag: str) -> list[str]:
 # The whole
 
 
-def test_a_medium_project_is_told_in_a_few_dozen_findings(shop):
+def test_a_project_is_told_in_a_few_dozen_findings_with_kind_tags_and_lines_that_exist(shop):
     found, skipped = analysed(shop)
-    assert skipped == {}
-    assert 20 <= sum(map(len, found.values())) <= 60
-
-
-def test_every_finding_has_a_kind_tags_and_lines_that_exist(shop):
-    for path, passages in analysed(shop)[0].items():
+    assert skipped == {} and 20 <= sum(map(len, found.values())) <= 60
+    assert "not-to-be-remembered" not in repr(found)  # values of environment variables
+    for path, passages in found.items():
         length = (shop / path).read_text().count("\n") + 1
         for passage in passages:
             assert passage.kind in KINDS
@@ -61,7 +58,7 @@ def test_a_cited_line_holds_what_is_said(shop):
     found, _ = analysed(shop)
     for path, needle in [
         ("Makefile", "test: test-backend"),
-        ("docker-compose.yml", "services:"),
+        ("docker-compose.yml", "api:"),
         ("backend/pyproject.toml", "fastapi"),
     ]:
         lines = (shop / path).read_text().split("\n")
@@ -74,10 +71,6 @@ def test_a_cited_line_holds_what_is_said(shop):
 )
 def test_the_project_is_told_in_sentences(shop, tag, expected):
     assert any(expected in content for content in contents(shop, tag)), contents(shop, tag)
-
-
-def test_values_of_environment_variables_are_never_told(shop):
-    assert "not-to-be-remembered" not in repr(analysed(shop))
 
 
 # Sources, hashes, walks
@@ -161,19 +154,6 @@ def test_where_there_is_nothing_to_say_nothing_is_said(tmp_path, files):
     assert analysed(tmp_path) == ({}, {})
 
 
-def test_tests_examples_and_generated_code_do_not_speak_for_the_project(tmp_path):
-    plant(
-        tmp_path,
-        {
-            "tests/fixtures/package.json": '{"dependencies": {"express": "4"}}',
-            "examples/app/pyproject.toml": '[project]\nname = "x"\ndependencies = ["flask"]\n',
-            "src/api_pb2.py": '"""Generated protocol buffer code that nobody reads."""\n',
-            "testdata/Makefile": "test:\n\tfalse\n",
-        },
-    )
-    assert analysed(tmp_path) == ({}, {})
-
-
 def test_a_huge_project_stays_few(tmp_path):
     files: dict[str, str] = {}
     for number in range(120):
@@ -251,87 +231,6 @@ def test_other_sections_are_passed_over(tmp_path, heading):
     ] == []
 
 
-def test_rules_for_agents_are_no_guide_about_agents(tmp_path):
-    text = "# X\n\n## Connecting\n\nOpen the page, choose an agent of yours and press the button to connect it.\n"
-    plant(tmp_path, {"docs/agents.md": text, "docs/claude.md": text, "AGENTS.md": text})
-    found = analysed(tmp_path)[0]
-    assert [passage.kind for passage in found["AGENTS.md"]] == ["pattern"]
-    assert "docs/agents.md" not in found and "docs/claude.md" not in found
-
-
-ALERTS = {
-    "github": "> [!CAUTION]\n> Never run this twice in a row, please.\n",
-    "bold": "**Warning:** never run this twice in a row, please.\n",
-    "quoted": "> **Note**\n> Never run this twice in a row, please.\n",
-    "plain": "WARNING: never run this twice in a row, please.\n",
-    "mkdocs": '!!! danger "Careful"\n    Never run this twice in a row, please.\n',
-    "docusaurus": ":::warning\nNever run this twice in a row, please.\n:::\n",
-    "item": "- **Gotcha:** never run this twice in a row, please.\n",
-}
-
-
-@pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)
-def test_a_warning_that_is_set_apart_is_a_gotcha(tmp_path, alert):
-    plant(
-        tmp_path,
-        {
-            "README.md": f"# X\n\n## Usage of the thing\n\n{alert}\n\nAnd something else, after it.\n"
-        },
-    )
-    (passage,) = [
-        passage for passage in analysed(tmp_path)[0]["README.md"] if passage.tags[1] == "caveat"
-    ]
-    assert passage.kind == "gotcha"
-    assert passage.lines[0] == 5
-    assert passage.content.lower().endswith("never run this twice in a row, please.")
-    assert "(Usage of the thing)" in passage.content
-
-
-def test_a_warning_in_restructured_text_is_a_gotcha(tmp_path):
-    plant(
-        tmp_path,
-        {
-            "README.rst": "Title\n=====\n\nWhat it is, in quite a few words.\n\nUse\n---\n\n.. warning::\n\n   Never run this twice in a row, please.\n\nMore.\n"
-        },
-    )
-    assert contents(tmp_path, "caveat") == ["Warning (Use): Never run this twice in a row, please."]
-    assert contents(tmp_path, "readme") == [
-        "What this project is: Title. What it is, in quite a few words."
-    ]
-
-
-def test_code_in_a_page_is_no_heading_and_no_warning(tmp_path):
-    plant(
-        tmp_path,
-        {
-            "README.md": "# X\n\n```sh\n# Known issues\nWARNING: never run this twice in a row, please.\n```\n\n<!--\n## Known issues\nhidden words that are not for readers at all\n-->\n"
-        },
-    )
-    assert analysed(tmp_path) == ({}, {})
-
-
-def test_front_matter_is_no_heading(tmp_path):
-    text = "Here is a sentence with quite enough words to be worth keeping.\n"
-    plant(tmp_path, {"README.md": f"---\nlimitations:\n---\n\n{text}"})
-    assert contents(tmp_path, "caveat") == []
-    plant(tmp_path, {"README.md": f"Title\n===\n\nlimitations:\n---\n\n{text}"})
-    assert contents(tmp_path, "caveat") == [f"limitations: {text.strip()}"]
-
-
-def test_a_table_keeps_the_names_of_its_columns_where_they_matter(tmp_path):
-    plant(
-        tmp_path,
-        {
-            "ARCHITECTURE.md": "# A\n\n## Map\n\n| where | what | must not |\n|---|---|---|\n| `store/` | keeps rows | know a model |\n| `embed/` | makes vectors | know a store |\n"
-        },
-    )
-    (content,) = contents(tmp_path, "components")
-    assert (
-        content
-        == "Map:\n- `store/`: keeps rows; must not: know a model\n- `embed/`: makes vectors; must not: know a store"
-    )
-
-
 def test_a_long_section_is_cut_between_lines(tmp_path):
     rules = "\n".join(
         f"- Rule {number}: keep every part of the program as small as it can be and no smaller."
@@ -364,107 +263,18 @@ def test_what_a_project_shows_is_told_in_one_finding(tmp_path, project):
     assert project.name != "pattern" or 0.6 <= found[0].confidence <= 0.8
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "expected"),
-    cases("analyze-notable-choices-are-told"),
-)
-def test_notable_choices_are_told_each_in_one_sentence(tmp_path, name, text, expected):
-    plant(tmp_path, {name: text})
-    assert {
-        content for content in contents(tmp_path, "dependency") if " project" not in content
-    } == expected
-
-
-def test_a_requirements_file_that_repeats_the_manifest_is_not_told_again(tmp_path):
-    plant(
-        tmp_path,
-        {
-            "pyproject.toml": '[project]\nname = "x"\ndependencies = ["flask>=3"]\n',
-            "requirements.txt": "flask==3.0.1\n",
-        },
-    )
-    assert [
-        path
-        for path, passages in analysed(tmp_path)[0].items()
-        if any(" project" in passage.content for passage in passages)
-    ] == ["pyproject.toml"]
-
-
-def test_licences_and_generated_headers_describe_nothing(tmp_path):
-    plant(
-        tmp_path,
-        {
-            "src/index.ts": "/**\n * Copyright 2024 Somebody. Licensed under the MIT license.\n */\nimport x from 'y';\n",
-            "a/x.go": "// Code generated by protoc. DO NOT EDIT.\npackage a\n",
-        },
-    )
-    assert contents(tmp_path, "component") == []
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "expected"),
-    cases("analyze-warnings-beside-the-code"),
-)
-def test_warnings_beside_the_code_are_gotchas(tmp_path, name, text, expected):
-    plant(tmp_path, {name: text})
-    assert contents(tmp_path, "caveat") == ([expected] if expected else [])
-
-
-def test_a_dockerfile_is_read_by_its_instructions(tmp_path):
-    plant(
-        tmp_path,
-        {
-            "Dockerfile": "# syntax=x\nARG V=1\nFROM --platform=$BUILDPLATFORM golang:1.22 AS build\nRUN go \\\n  build\nFROM build AS test\nfrom scratch\nEXPOSE 80 443\nENTRYPOINT /app --port 80\n"
-        },
-    )
-    (passage,) = told(tmp_path, "container")
-    assert (
-        passage.content
-        == "The container image (Dockerfile) is based on golang:1.22 and scratch in 3 stages, exposes port 80 and 443 and starts `/app --port 80`."
-    )
-    assert passage.lines == (3, 9)
-
-
-def test_clusters_are_told_by_their_objects(tmp_path):
-    plant(
-        tmp_path,
-        {
-            "k8s/api.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: api}\nspec:\n  replicas: 3\n  template: {spec: {containers: [{image: 'shop/api:1'}]}}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: api}\n",
-            "charts/shop/Chart.yaml": "name: shop\ndescription: The shop.\ndependencies:\n  - name: redis\n",
-            "charts/shop/templates/x.yaml": "apiVersion: v1\nkind: {{ .Values.kind }}\n",
-        },
-    )
-    assert sorted(contents(tmp_path, "deploy")) == [
-        "A Helm chart in charts/shop deploys shop.",
-        "Kubernetes objects in k8s/: Deployment and Service.",
-    ]
-
-
-@pytest.mark.parametrize(
-    "files",
-    cases("analyze-half-of-the-evidence"),
-)
-def test_half_of_the_evidence_is_no_pattern(tmp_path, files):
+@pytest.mark.parametrize(("tag", "files", "expected"), cases("analyze-told-exactly"))
+def test_notable_choices_are_told_each_in_one_sentence(tmp_path, tag, files, expected):
     plant(tmp_path, files)
-    assert [
-        content
-        for content in contents(tmp_path, "pattern")
-        if "hexagonal" not in content or "docs" not in str(files)
-    ] == []
+    assert sorted(contents(tmp_path, tag)) == expected
 
 
 # Decision records
 
-NYGARD = "# 7. Use PostgreSQL for the ledger\n\nDate: 2024-03-02\n\n## Status\n\n{}\n\n## Context\n\nThe ledger needs serializable transactions.\n\n## Decision\n\nWe use PostgreSQL.\n\n## Consequences\n\nOne more server.\n"
-MADR2 = '# Use PostgreSQL for the ledger\n\n* Status: {}\n* Deciders: Ada, Bob\n* Date: 2024-03-02\n\n## Context and Problem Statement\n\nThe ledger needs serializable transactions.\n\n## Decision Outcome\n\nChosen option: "PostgreSQL", because it has them.\n\n### Positive Consequences\n\n* less code\n'
-MADR4 = '---\nstatus: "{}"\ndate: 2024-03-02\ndecision-makers: Ada\n---\n# Use PostgreSQL for the ledger\n\n## Context and Problem Statement\n\nThe ledger needs serializable transactions.\n\n## Decision Outcome\n\nChosen option: "PostgreSQL", because it has them.\n'
-BOLD = "# ADR-007: Use PostgreSQL for the ledger\n\n**Status:** {}\n**Date:** 2024-03-02\n\n## Decision\n\nWe use PostgreSQL for all of the ledger.\n"
-TABLED = "# ADR 7 - Use PostgreSQL for the ledger\n\n| Status | {} |\n|---|---|\n| Date | 2024-03-02 |\n\n## Decision\n\nWe use PostgreSQL for all of the ledger.\n"
+FORMS = cases("analyze-records")
 
 
-@pytest.mark.parametrize(
-    "form", [NYGARD, MADR2, MADR4, BOLD, TABLED], ids=["nygard", "madr2", "madr4", "bold", "table"]
-)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("status", "name", "importance", "confidence"),
     cases("analyze-every-form-of-record-1"),
@@ -488,7 +298,7 @@ def test_every_form_of_record_is_read_with_its_status(
     cases("analyze-records-are-found-in"),
 )
 def test_records_are_found_in_the_usual_folders(tmp_path, folder):
-    plant(tmp_path, {f"{folder}/0007-x.md": NYGARD.format("Accepted")})
+    plant(tmp_path, {f"{folder}/0007-x.md": FORMS[0].format("Accepted")})
     assert len(told(tmp_path, "adr")) == 1
 
 
@@ -496,83 +306,45 @@ OLD, NEW = "docs/adr/0003-old-way.md", "docs/adr/0012-new-way.md"
 RECORD = "# {}. {}\n\n## Status\n\n{}\n\n## Decision\n\nWe do it the {} way from now on.\n"
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    cases("analyze-a-superseded-record-hands"),
-)
-def test_a_superseded_record_hands_over_to_its_successor(tmp_path, old, new):
-    plant(
-        tmp_path,
-        {OLD: RECORD.format(3, "Old", old, "old"), NEW: RECORD.format(12, "New", new, "new")},
-    )
-    found, _ = analysed(tmp_path)
+def read_pair(root: Path, old: str, new: str):
+    """What is told of two records with these statuses, and which replaces which."""
+    files = {OLD: RECORD.format(3, "Old", old, "old"), NEW: RECORD.format(12, "New", new, "new")}
+    found, _ = analysed(plant(root, files))
+    at = datetime(2024, 1, 1, tzinfo=UTC)
     (before,), (after,) = found[OLD], found[NEW]
-    assert before.metadata == {
-        "adr": 3,
-        "adr_key": OLD,
-        "status": "superseded",
-        "superseded_by": NEW,
-        "superseded_by_adr": 12,
-    }
+    memories = [
+        Memory(id, "project:x", one.kind, one.content, "", at, at, metadata=one.metadata)
+        for id, one in (("old", before), ("new", after))
+    ]
+    return before, after, [(one.id, other.id) for one, other in pages.superseded_pairs(memories)]
+
+
+@pytest.mark.parametrize(("old", "new"), cases("analyze-a-superseded-record-hands"))
+def test_a_superseded_record_hands_over_to_its_successor(tmp_path, old, new):
+    before, after, pairs = read_pair(tmp_path, old, new)
+    known = {"adr": 3, "adr_key": OLD, "status": "superseded"}
+    assert before.metadata == {**known, "superseded_by": NEW, "superseded_by_adr": 12}
     assert after.metadata == {"adr": 12, "adr_key": NEW, "status": "accepted"}
     assert "Superseded by ADR 12: New." in before.content
-    memories = [stored(str(number), passage) for number, passage in enumerate((before, after))]
-    assert [(one.id, other.id) for one, other in pages.superseded_pairs(memories)] == [("0", "1")]
+    assert pairs == [("old", "new")]
 
 
-def stored(id: str, passage) -> Memory:
-    at = datetime(2024, 1, 1, tzinfo=UTC)
-    return Memory(
-        id,
-        "project:x",
-        passage.kind,
-        passage.content,
-        "",
-        at,
-        at,
-        metadata=passage.metadata,
-        tags=passage.tags,
-    )
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    cases("analyze-what-does-not-replace"),
-)
+@pytest.mark.parametrize(("old", "new"), cases("analyze-what-does-not-replace"))
 def test_what_does_not_replace_a_record_leaves_it_in_force(tmp_path, old, new):
-    plant(
-        tmp_path,
-        {OLD: RECORD.format(3, "Old", old, "old"), NEW: RECORD.format(12, "New", new, "new")},
-    )
-    found, _ = analysed(tmp_path)
-    assert found[OLD][0].metadata["status"] == "accepted"
-    assert pages.superseded_pairs([stored("0", found[OLD][0]), stored("1", found[NEW][0])]) == []
+    before, _, pairs = read_pair(tmp_path, old, new)
+    assert (before.metadata["status"], pairs) == ("accepted", [])
 
 
 def test_records_that_replace_each_other_replace_nothing(tmp_path):
-    plant(
-        tmp_path,
-        {
-            OLD: RECORD.format(3, "Old", "Superseded by ADR 12", "old"),
-            NEW: RECORD.format(12, "New", "Superseded by ADR 3", "new"),
-        },
-    )
-    found, _ = analysed(tmp_path)
-    assert pages.superseded_pairs([stored("0", found[OLD][0]), stored("1", found[NEW][0])]) == []
+    assert read_pair(tmp_path, "Superseded by ADR 12", "Superseded by ADR 3")[2] == []
 
 
 def test_the_same_number_in_two_folders_is_two_records(tmp_path):
-    plant(
-        tmp_path,
-        {
-            "a/adr/0003-x.md": RECORD.format(3, "X", "Superseded by ADR 4", "x"),
-            "a/adr/0004-y.md": RECORD.format(4, "Y", "Accepted", "y"),
-            "b/adr/0004-z.md": RECORD.format(4, "Z", "Accepted", "z"),
-        },
-    )
-    assert (
-        analysed(tmp_path)[0]["a/adr/0003-x.md"][0].metadata["superseded_by"] == "a/adr/0004-y.md"
-    )
+    texts = [(3, "X", "Superseded by ADR 4", "x"), (4, "Y", "Accepted", "y")]
+    old, new = (RECORD.format(*text) for text in texts)
+    plant(tmp_path, {"a/adr/0003-x.md": old, "a/adr/0004-y.md": new, "b/adr/0004-z.md": new})
+    (told_of,) = analysed(tmp_path)[0]["a/adr/0003-x.md"]
+    assert told_of.metadata["superseded_by"] == "a/adr/0004-y.md"
 
 
 def test_odd_files_in_the_folder_of_records_are_passed_over(tmp_path):
@@ -580,7 +352,7 @@ def test_odd_files_in_the_folder_of_records_are_passed_over(tmp_path):
         tmp_path,
         {
             "docs/adr/README.md": "# Decisions\n\nWe keep decisions here, all of them.\n",
-            "docs/adr/template.md": NYGARD.format("Proposed"),
+            "docs/adr/template.md": FORMS[0].format("Proposed"),
             "docs/adr/index.md": "# Index\n",
             "docs/adr/0001-empty.md": "",
             "docs/adr/0002-binary.md": b"\x00\x01\x02" * 100,
@@ -618,8 +390,7 @@ BAD = [
     ("pyproject.toml", "a" + ".a" * 50_000 + " = 1", "more than 60 parts"),
     ("package.json", '{"name": ', "no valid JSON"),
     ("package.json", "[" * 100_000, "JSON that nests too deeply"),
-    ("package.json", '{"name": "' + "x" * 10_000_000 + '"}', "MB, larger than the limit of 4 MB"),
-    ("package.json", '{"name": "' + "x" * 2_000_000 + '"}', "too long to analyse"),
+    ("package.json", '{"name": "' + "x" * 2_000_000 + '"}', "MB, larger than the limit of 1 MB"),
     ("package.json", '{"version": ' + "9" * 5_000 + "}", "no valid JSON"),
     ("pom.xml", LAUGHS, "XML with a document type"),
     ("pom.xml", "<project><a></project>", "no valid XML"),
@@ -629,8 +400,6 @@ BAD = [
     ("docker-compose.yml", "? [a]\n: b\n", "no valid YAML"),
     (".github/workflows/ci.yml", "jobs: @x", "no valid YAML"),
     ("setup.cfg", "no section\n", "no valid INI file"),
-    ("setup.py", "setup(name=", "no valid Python"),
-    ("setup.py", "x = " + "-" * 400_000 + "1", "Python that nests too deeply"),
     ("README.md", b"\x00\x01\x02\x03" * 50, "binary file"),
 ]
 
@@ -646,66 +415,18 @@ def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path, name
     assert list(found) == ["Makefile"]
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("docker-compose.yml", YAML_LAUGHS),
-        (".github/workflows/ci.yml", YAML_LAUGHS),
-        ("azure-pipelines.yml", YAML_LAUGHS + "stages: *u\n"),
-        (
-            "docker-compose.yml",
-            "services: &s\n  a: *s\n  b: {build: *s, ports: *s, depends_on: *s}\n",
-        ),
-        ("azure-pipelines.yml", "stages: &a [*a, *a, *a]\nsteps: *a\n"),
-        ("pom.xml", "<a>" * 100_000 + "</a>" * 100_000),
-        (
-            "package.json",
-            '{"name": 7, "scripts": [1], "dependencies": "x", "workspaces": {"packages": 3}, "bin": 5, "engines": []}',
-        ),
-        (
-            "package.json",
-            '{"scripts": {"test": null, "build": {"a": 1}, "": "x"}, "dependencies": {"react": 18, "": "1"}}',
-        ),
-        (
-            "pyproject.toml",
-            'project = "x"\n[tool]\npoetry = 3\nhatch = {envs = {default = {scripts = 3}}}\n',
-        ),
-        (
-            "pyproject.toml",
-            '[project]\nname = 3\ndependencies = "flask"\noptional-dependencies = [1]\nscripts = {a = 1}\n',
-        ),
-        ("Cargo.toml", 'package = 3\nworkspace = {members = "x"}\ndependencies = [1]\n'),
-        ("docker-compose.yml", "services: [a, b]\n"),
-        (
-            "docker-compose.yml",
-            "services:\n  a:\n  b: x\n  1: {image: [x], ports: {a: 1}, depends_on: 3}\n",
-        ),
-        (
-            ".github/workflows/ci.yml",
-            "on: {push: x, schedule: 3}\njobs: {a: [], b: {steps: {x: y}}, c: {strategy: {matrix: [1]}, steps: [a, {run: [x]}]}}\n",
-        ),
-        ("Taskfile.yml", "tasks: {test: [], build: {cmds: {a: b}}, lint: x}\n"),
-        ("k8s/a.yaml", "apiVersion: v1\nkind: List\nmetadata: x\n---\n- apiVersion\n- kind:\n"),
-        ("Chart.yaml", "name: x\ndescription: [a]\ndependencies: {a: 1}\n"),
-        ("go.mod", "module\nrequire (\n"),
-        ("Gemfile", "gem\ngroup\nend\nend\n"),
-        ("config/routes.rb", "end\nend\nmember do\nresources\nnamespace do\nget\n"),
-        (
-            "src/main/java/A.java",
-            '@RestController @RequestMapping( @GetMapping( @PostMapping("/x" class',
-        ),
-        ("Dockerfile", "FROM\nFROM x AS\nCMD [\nEXPOSE\nRUN a \\\n"),
-        ("Makefile", ":\n\t:\n::\ntest::\n" + "\t" * 1000),
-        ("README.md", "[" * 5_000 + "](" * 5_000 + "\n" + "<" * 5_000 + "\n" + "*" * 5_000),
-        ("README.md", "\u2028# a\u2028\x0b\x0c# Known issues\r\r\n\x85" * 500),
-        ("docs/adr/0001-\u202e.md", "# 1. \u202e\n\n## Status\n\nAccepted by \ud7ff\n"),
-        (
-            "src/__init__.py",
-            "__all__ = [x for x in y] + z\n__all__ += w\nfrom . import *\nfrom .... import a\n",
-        ),
-        ("p/__init__.py", "from .p import a\nfrom . import a\n__all__ = ['a']\n"),
-    ],
-)
+HOSTILE = [
+    ("docker-compose.yml", YAML_LAUGHS),
+    (".github/workflows/ci.yml", YAML_LAUGHS),
+    ("pom.xml", "<a>" * 100_000 + "</a>" * 100_000),
+    ("Makefile", ":\n\t:\n::\ntest::\n" + "\t" * 1000),
+    ("README.md", "[" * 5_000 + "](" * 5_000 + "\n" + "<" * 5_000 + "\n" + "*" * 5_000),
+    ("README.md", "\u2028# a\u2028\x0b\x0c# Known issues\r\r\n\x85" * 500),
+    *cases("analyze-odd"),
+]
+
+
+@pytest.mark.parametrize(("name", "content"), HOSTILE)
 def test_odd_and_hostile_files_do_no_harm(tmp_path, name, content):
     plant(tmp_path, {name: content, ".nvmrc": "20\n"})
     begun = time.process_time()
@@ -766,13 +487,10 @@ def table_patterns() -> list[str]:
     facts = [row.get(key, []) for row in manifests for key in ("name", "requires", "members")]
     found += [place[3:] for places in facts for place in places if place.startswith("re:")]
     found += [row["pattern"] for row in commands["runner"] if "pattern" in row]
-    found += [row[key] for row in commands["ci"] for key in ("jobs", "steps") if key in row]
+    found += [row["steps"] for row in commands["ci"]]
     found += [row["hint"] for row in load_table("routes")["language"].values() if "hint" in row]
     found += [row["exports"] for row in load_table("routes")["by_place"]]
-    found += [
-        commands["steps"],
-        load_table("analyze")["remarks"]["opening"].replace("WORDS", "HACK"),
-    ]
+    found.append(load_table("analyze")["remarks"]["opening"].replace("WORDS", "HACK"))
     found += [row["words"] for row in load_table("structure")["sign"] if "words" in row]
     return list(dict.fromkeys(found))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from case_tables import cases
-from trees import analysed, load_projects, plant, told
+from trees import load_projects, plant, told
 
 from bethink.ingest.analyze import routes
 from bethink.ingest.analyze.tree import Tree
@@ -77,18 +77,14 @@ def test_routers_that_include_each_other_end(tmp_path):
     assert len(found(tmp_path)) == 1
 
 
-def test_routes_are_told_in_one_sentence_per_file(tmp_path):
-    plant(tmp_path, FLASK)
-    passages, _ = analysed(tmp_path)
-    (told_of,) = [
-        passage for passage in passages["app.py"] if passage.tags == ("analysis", "api-route")
-    ]
+def test_routes_are_told_in_one_sentence_with_their_places(tmp_path):
+    plant(tmp_path, {"app.py": FLASK["app.py"]})
+    (told_of,) = told(tmp_path, "api-route")
     assert told_of.content == (
         "The HTTP API in app.py (Flask) has GET / (home, line 7), GET, POST /login (login, line 10), "
         "GET /admin/users/<int:id> (user, line 13) and GET /health (health_check, line 16)."
     )
-    assert told_of.kind == "architecture"
-    assert told_of.lines == (7, 16)
+    assert (told_of.kind, told_of.lines) == ("architecture", (7, 16))
 
 
 def test_small_files_are_told_together_with_their_lines(tmp_path):

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 386_510,
-    "lines": 56_672,
-    "files": 173,
+    "tokens": 383_337,
+    "lines": 56_285,
+    "files": 172,
     "import cycles": 0,
     "function-level imports of our own": 57,
-    "functions of complexity over 15": 5,
+    "functions of complexity over 15": 6,
     "class names used twice": 0,
-    "test lines": 50_811,
+    "test lines": 50_525,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

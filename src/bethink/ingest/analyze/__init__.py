@@ -13,18 +13,14 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from bethink.ingest.analyze import build, pages, routes, sources, structure
+from bethink.ingest.analyze import build, pages, routes, sources
 from bethink.ingest.analyze.tree import Finding, Tree
 from bethink.ingest.files import Found
 from bethink.ingest.sync import Document, Skipped
 from bethink.types import Passage
 
-VERSION = 2  # raised when the same files would be told differently
-ANALYZERS: tuple[Callable[[Tree], Iterator[Finding]], ...] = (
-    pages.analyze,
-    build.analyze,
-    structure.analyze,
-)
+VERSION = 3  # raised when the same files would be told differently
+ANALYZERS: tuple[Callable[[Tree], Iterator[Finding]], ...] = (pages.analyze, build.analyze)
 BY_SYNTAX: tuple[Callable[[Tree], Iterator[Finding]], ...] = (sources.analyze, routes.analyze)
 
 

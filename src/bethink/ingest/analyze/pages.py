@@ -20,10 +20,10 @@ from bethink.ingest.analyze.build import read_manifests
 from bethink.ingest.analyze.tree import (
     Finding,
     Tree,
-    as_strings,
     clip,
     count_words,
     first_sentence,
+    flatten,
     load_table,
     make_finding,
     pick_important,
@@ -38,8 +38,9 @@ from bethink.types import Entity, Memory
 MOST = 24  # findings of all pages together
 MOST_PAGES = 200
 MOST_PER_FILE = 6
-MOST_INSTRUCTIONS = 2
+MOST_INSTRUCTIONS = 2  # how to set up and run stands in every second page
 MOST_WARNINGS = 4  # per file: a page that warns in every paragraph is a manual
+MOST_LISTED = 24  # pages in the index of the documentation
 MOST_RECORDS = 80
 LONGEST = 1_200  # characters of a finding
 PIECES = 2  # into which a long section is cut; the rest is for who opens the file
@@ -57,6 +58,8 @@ _ADMONITION = re.compile(
     """
 )
 _LINK = re.compile(r"\]\([^)\s]{1,200}\.(?:md|rst|mdx|html)[)#]")
+_ABOUT = re.compile(r"(?i)about|what (?:is|does)|overview|introduction|description|why")
+_IDLE = re.compile(r"(?i)(?:table of )?contents|english\b|\[")
 
 
 class SectionTopic(NamedTuple):
@@ -72,33 +75,33 @@ class ParsedPage(NamedTuple):
 
 
 def analyze(tree: Tree) -> Iterator[Finding]:
-    found = list(_describe_purpose(tree))
+    found = list(_describe_project(tree))
     for path in list(_find_pages(tree))[:MOST_PAGES]:
         found += _describe_page(tree, path)
     found += _list_documentation(tree)
-    # How to set up and run stands in every second page. The shallowest two tell it.
-    instructions = [one for one in found if one.passage.tags[1] == "command"][MOST_INSTRUCTIONS:]
-    yield from pick_important([one for one in found if one not in instructions], MOST)
+    instructions = [one for one in found if one.passage.tags[1] == "command"]
+    told = [one for one in found if one not in instructions[MOST_INSTRUCTIONS:]]
+    yield from pick_important(told, MOST)
     yield from _describe_records(tree)
 
 
 # Reading
 
 
-def _read_page(text: str) -> ParsedPage:
+def read_page(tree: Tree, path: str) -> ParsedPage:
+    reader = _parse_restructured if path.endswith(".rst") else _parse_page
+    return tree.parse(path, reader) or ParsedPage({}, (), read_sections(()))
+
+
+def _parse_page(text: str) -> ParsedPage:
     page = parse(text)
     body = page.body if page.directives.get("index", True) else ""
     blocks = read_blocks(body, page.first_line)
     return ParsedPage(page.frontmatter if body else {}, blocks, read_sections(blocks))
 
 
-def _read_restructured(text: str) -> ParsedPage:
-    return _read_page(to_markdown(text, ".rst"))
-
-
-def page_of(tree: Tree, path: str) -> ParsedPage:
-    reader = _read_restructured if path.endswith(".rst") else _read_page
-    return tree.parse(path, reader) or ParsedPage({}, (), read_sections(()))
+def _parse_restructured(text: str) -> ParsedPage:
+    return _parse_page(to_markdown(text, ".rst"))
 
 
 def render_blocks(found: Sequence[Block]) -> str:
@@ -122,12 +125,10 @@ def render_blocks(found: Sequence[Block]) -> str:
 
 def _render_row(block: Block) -> str:
     """A row as an item. From the third column on a value needs its column's name to be understood."""
-    columns = [*map(strip_markup, block.columns), *([""] * len(block.cells))]
+    columns = ["", "", *map(strip_markup, block.columns[2:]), *block.cells]
     cells = [
-        f"{column}: {cell}" if at > 1 and column else cell
-        for at, (column, cell) in enumerate(
-            zip(columns, map(strip_markup, block.cells), strict=False)
-        )
+        f"{column}: {cell}" if column else cell
+        for column, cell in zip(columns, map(strip_markup, block.cells), strict=False)
         if cell
     ]
     return f"- {': '.join(filter(None, (cells[0], '; '.join(cells[1:]))))}" if cells else ""
@@ -161,16 +162,15 @@ def _stem(path: str) -> str:
 
 
 def _find_pages(tree: Tree) -> Iterator[str]:
-    seen_readme = False
+    readmes = [path for path in tree.find_suffixed(*PAGES) if _stem(path) == "readme"]
     for path in tree.find_suffixed(*PAGES):
-        folder, readme = dirname(path).lower(), _stem(path) == "readme"
-        if _patterns()["passed_over"].search(path.lower()) or _in_record_folder(path):
+        folder = dirname(path).lower()
+        if _patterns()["passed_over"].search(path.lower()) or _is_record(path):
             continue
         if folder in ("", ".github"):
             # README.de.md says the same again
-            if not seen_readme if readme else _find_topic("subject", _stem(path)):
+            if path in readmes[:1] or _find_topic("subject", _stem(path)):
                 yield path
-            seen_readme = seen_readme or readme
         elif _patterns()["documentation"].match(f"{folder}/"):
             yield path
 
@@ -178,39 +178,34 @@ def _find_pages(tree: Tree) -> Iterator[str]:
 # What pages tell
 
 
-def _describe_purpose(tree: Tree) -> Iterator[Finding]:
+def _describe_project(tree: Tree) -> Iterator[Finding]:
     """What the project is: the title and the first paragraphs of its README that say anything."""
     path = next(tree.find_named("readme", "readme.*"), "/")
-    found = page_of(tree, path).sections if "/" not in path else ()
-    about = re.compile(r"(?i)about|what (?:is|does)|overview|introduction|description|why")
-    for section in found[:4]:
-        if section.level > 1 and not about.match(section.title):
-            continue
-        told: list[Block] = []
-        for block in section.own:
-            text = strip_markup(block.text)
-            idle = re.match(r"(?i)(?:table of )?contents|english\b|\[", text)
-            if block.kind == "paragraph" and count_words(text) >= 4 and not idle:
-                told.append(block._replace(text=text))
-            if sum(len(one.text) for one in told) > 200 or len(told) == 3:
-                break
-        if told:
-            title = next((section.title for section in found if section.level == 1), "")
-            yield _tell_purpose(tree, path, title, told)
+    sections = read_page(tree, path).sections if "/" not in path else ()
+    for section in sections[:4]:
+        texts = [
+            (block.lines, strip_markup(block.text))
+            for block in section.own
+            if block.kind == "paragraph"
+        ]
+        told = [(at, text) for at, text in texts if count_words(text) > 3 and not _IDLE.match(text)]
+        if told and (section.level < 2 or _ABOUT.match(section.title)):
+            told = told[: 1 if len(told[0][1]) > 200 else 2]
+            title = next((one.title for one in sections if one.level == 1), "")
+            lines = (told[0][0][0], told[-1][0][1])
+            yield _tell_purpose(tree, path, title, lines, " ".join(text for _, text in told))
             return
 
 
-def _tell_purpose(tree: Tree, path: str, title: str, told: Sequence[Block]) -> Finding:
-    top = (one for one in read_manifests(tree) if "/" not in one.path and one.name)
-    manifest = next(top, None)
-    name = title or (manifest.name if manifest else tree.root.name)
-    stated = manifest.description.rstrip(".") if manifest else ""
-    text = " ".join(block.text for block in told)
+def _tell_purpose(tree: Tree, path: str, title: str, lines: tuple[int, int], text: str) -> Finding:
+    top = [one for one in read_manifests(tree) if "/" not in one.path and one.name]
+    name = title or (top[0].name if top else tree.root.name)
+    stated = top[0].description.rstrip(".") if top else ""
     if count_words(stated) > 3 and stated.lower() not in text.lower() and len(text) < 400:
         text = f"{stated}. {text}"
     return make_finding(
         path,
-        (told[0].lines[0], told[-1].lines[1]),
+        lines,
         "domain",
         "readme",
         f"What this project is: {name}. {clip(text, 700)}",
@@ -222,17 +217,17 @@ def _tell_purpose(tree: Tree, path: str, title: str, told: Sequence[Block]) -> F
 
 
 def _describe_page(tree: Tree, path: str) -> list[Finding]:
-    page, depth = page_of(tree, path), path.count("/")
-    told: list[tuple[float, list[Finding]]] = []
+    page = read_page(tree, path)
+    told: list[list[Finding]] = []
     until = 0  # the last line of the section that was taken
     for section, topic in _find_sections(page, path):
         made = _describe_section(path, section, topic) if section.line > until else []
         if made:
-            told.append((-topic.importance, made))
+            told.append(made)
             until = section.last_line
-    told.sort(key=lambda item: item[0])
-    most = MOST_PER_FILE if not depth else MOST_PER_FILE // 2
-    found = [one for _, made in told[:most] for one in made]
+    told.sort(key=lambda made: -(made[0].passage.importance or 0))
+    most = MOST_PER_FILE // 2 if "/" in path else MOST_PER_FILE
+    found = [one for made in told[:most] for one in made]
     covered = [one.passage.lines or (0, 0) for one in found]
     return [*found, *list(_describe_warnings(path, page, covered))[:MOST_WARNINGS]]
 
@@ -262,30 +257,24 @@ def _describe_section(path: str, section: BlockSection, topic: SectionTopic) -> 
     if count_words(body) < SHORTEST or 2 * linked > len(lines) or idle:
         return []
     title = section.title.rstrip(":.") + (":\n" if body.startswith("- ") else ": ")
+    # Cut where a line ends, because half a rule is worse than two memories.
+    pieces = [""]
+    for line in body.split("\n"):
+        if pieces[-1] and len(pieces[-1]) + len(line) > LONGEST:
+            pieces.append("")
+        pieces[-1] += f"\n{line}" if pieces[-1] else line
     return [
         make_finding(
             path,
             (section.line, section.last_line),
             topic.kind,
             topic.tag,
-            title + piece,
+            title + clip(piece, LONGEST + 300),
             importance=topic.importance,
             section=_place(path, section),
         )
-        for piece in _cut_evenly(body, 1 if topic.tag == "command" else PIECES)
+        for piece in pieces[: 1 if topic.tag == "command" else PIECES]
     ]
-
-
-def _cut_evenly(body: str, most: int) -> list[str]:
-    """A long section in even pieces that end where a line does, because half a rule is worse than two memories."""
-    wanted = min(-(-len(body) // LONGEST), most)
-    share = min(len(body) // wanted, LONGEST)
-    pieces = [""]
-    for line in body.split("\n"):
-        if len(pieces[-1]) + len(line) / 2 > share and pieces[-1]:
-            pieces.append("")
-        pieces[-1] += f"\n{line}" if pieces[-1] else line
-    return [clip(piece, LONGEST + 300) for piece in pieces[:most]]
 
 
 def _place(path: str, section: BlockSection) -> str:
@@ -324,32 +313,25 @@ def _describe_warnings(
 
 def _list_documentation(tree: Tree) -> Iterator[Finding]:
     """Which question is answered where: the pages of the documentation with their titles."""
-    pages: list[tuple[str, str]] = []
+    pages: list[str] = []
     for path in list(tree.find_suffixed(*PAGES))[: 3 * MOST_PAGES]:
         left_out = re.search(r"/(?:i18n|locales?)/|(?:^|/)(?:index|readme)\.", path.lower())
-        if (
-            _patterns()["documentation"].match(path.lower())
-            and not left_out
-            and not _in_record_folder(path)
-        ):
-            page = page_of(tree, path)
+        if _patterns()["documentation"].match(path.lower()) and not (left_out or _is_record(path)):
+            page = read_page(tree, path)
             titles = [str(page.fields.get("title") or ""), *(one.title for one in page.sections)]
             if title := next(filter(None, titles), ""):
-                pages.append((path, strip_markup(title)))
-    if len(pages) < 3:
-        return
-    shown = "; ".join(f"{first_sentence(title, 70)} ({path})" for path, title in pages[:24])
-    more = f"; and {len(pages) - 24} more" if len(pages) > 24 else ""
-    main = (path for path in tree.paths if re.fullmatch(r"(?i)docs?/(?:index|readme)\.\w+", path))
-    yield make_finding(
-        next(main, pages[0][0]),
-        1,
-        "fact",
-        "docs",
-        f"Where to read about what in the documentation: {shown}{more}.",
-        importance=4.5,
-        section="Documentation",
-    )
+                pages.append(f"{first_sentence(strip_markup(title), 70)} ({path})")
+    if len(pages) > 2:
+        more = f"; and {len(pages) - MOST_LISTED} more" if len(pages) > MOST_LISTED else ""
+        yield make_finding(
+            pages[0].rpartition(" (")[2].rstrip(")"),
+            1,
+            "fact",
+            "docs",
+            f"Where to read about what in the documentation: {'; '.join(pages[:MOST_LISTED])}{more}.",
+            importance=4.5,
+            section="Documentation",
+        )
 
 
 # Decision records
@@ -358,11 +340,11 @@ _REPLACED = re.compile(r"(?i)(?:super[sc]eded|replaced|obsoleted)[ _-]by\b")
 _REPLACES = re.compile(r"(?i)\b(?:super[sc]edes|replaces|obsoletes)\b")
 _REFERENCE = re.compile(
     r"""(?xi)
-    \]\( [^)\s]{0,200}? (?P<file>[\w.%-]{1,150}?) \.(?:md|markdown|mdx) (?:\#[^)\s]{0,100})? \)   # [12. Use X](0012-use-x.md)
-  | \[\[ (?P<wiki>[^\]|]{1,150}) (?:\|[^\]]{0,150})? \]\]                                       # [[0012-use-x]]
-  | \b(?P<stem>\d{3,8}[-_][\w.-]{2,150}?) (?:\.md)? (?=[\s,;)\]]|$)                             # 0012-use-x.md
-  | \b(?:adr|rfc)[-_ #]{0,2} (?P<named>\d{1,5})\b                                               # ADR-12
-  | (?:^|[\s(,\#"'])\#? (?P<bare>\d{1,5}) (?=[\s,;.)"']|$)                                      # 12
+    \]\( [^)\s]{0,200}? ([\w.%-]{1,150}?) \.(?:md|markdown|mdx) (?:\#[^)\s]{0,100})? \)   # [12. Use X](0012-use-x.md)
+  | \[\[ ([^\]|]{1,150}) (?:\|[^\]]{0,150})? \]\]                                       # [[0012-use-x]]
+  | \b(\d{3,8}[-_][\w.-]{2,150}?) (?:\.md)? (?=[\s,;)\]]|$)                             # 0012-use-x.md
+  | \b(?:adr|rfc)[-_ #]{0,2} (\d{1,5})\b                                                # ADR-12
+  | (?:^|[\s(,\#"'])\#? (\d{1,5}) (?=[\s,;.)"']|$)                                      # 12
     """
 )
 _NUMBER = re.compile(
@@ -383,7 +365,7 @@ class DecisionRecord(NamedTuple):
     lines: tuple[int, int]
 
 
-def _in_record_folder(path: str) -> bool:
+def _is_record(path: str) -> bool:
     """Whether a file stands where decision records do."""
     return bool(_patterns()["records"].search(path.lower()))
 
@@ -392,7 +374,7 @@ def _describe_records(tree: Tree) -> Iterator[Finding]:
     about = re.compile(load_table("analyze")["records"]["no_records"])
     folders: dict[str, list[DecisionRecord]] = {}
     for path in tree.paths:
-        wanted = _in_record_folder(path) and not about.search(path.lower())
+        wanted = _is_record(path) and not about.search(path.lower())
         if wanted and (record := _read_record(tree, path)):
             folders.setdefault(dirname(path), []).append(record)
     told: list[Finding] = []
@@ -400,7 +382,7 @@ def _describe_records(tree: Tree) -> Iterator[Finding]:
         later = _find_successors(group)
         told += [_describe_record(tree, record, later.get(record.path)) for record in group]
     told.sort(key=lambda one: -(one.passage.metadata.get("adr") or 0))
-    yield from sorted(pick_important(told, MOST_RECORDS), key=lambda made: made.path)
+    yield from pick_important(told, MOST_RECORDS)
 
 
 def superseded_pairs(memories: Iterable[Memory]) -> list[tuple[Memory, Memory]]:
@@ -417,7 +399,7 @@ def superseded_pairs(memories: Iterable[Memory]) -> list[tuple[Memory, Memory]]:
 
 def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
     """The record in a file. One without a status, a decision or a number is something else that lies in the folder."""
-    page = page_of(tree, path)
+    page = read_page(tree, path)
     titled = next((section for section in page.sections if section.title), None)
     if titled is None:
         return None
@@ -430,7 +412,7 @@ def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
         return None
     number = int(numbered[1]) if numbered else None
     series = "RFC" if re.search(r"(?i)(?:^|/)rfcs?/", path) else "ADR"
-    replaced_by = [*_find_after(stated, _REPLACED), *_find_references(fields.get("superseded-by"))]
+    replaced_by = list(_find_after(stated, _REPLACED))
     return DecisionRecord(
         path,
         number,
@@ -439,7 +421,7 @@ def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
         "superseded" if replaced_by else _find_status(stated),
         _find_date(f"{fields.get('date', '')} {_find_field(page, 'date')} {stem}"),
         replaced_by,
-        [*_find_after(stated, _REPLACES), *_find_references(fields.get("supersedes"))],
+        list(_find_after(stated, _REPLACES)),
         parts,
         (titled.line, max(section.last_line for section in page.sections)),
     )
@@ -459,27 +441,30 @@ def _find_parts(page: ParsedPage) -> dict[str, str]:
     return found
 
 
-def _split_lines(found: Sequence[Block], most: int) -> list[str]:
+def _split_lines(found: Sequence[Block]) -> list[str]:
     marked = [("- " if block.kind == "item" else "", block.text) for block in found]
-    return [mark + line for mark, text in marked for line in text.split("\n")][:most]
+    return [mark + line for mark, text in marked for line in text.split("\n")][:30]
 
 
 def _find_field(page: ParsedPage, name: str) -> str:
     """`* Date: 2024-03-02`, `**Date:** …`, `Date: …`, `| Date | … |` above the second heading."""
     pattern = re.compile(rf"(?i)[\s>*|_-]{{0,6}}{name}[*_]{{0,2}}\s*[:|][*_]{{0,2}}\s*(.+)")
-    lines = (line for section in page.sections[:2] for line in _split_lines(section.own, 30))
+    lines = (line for section in page.sections[:2] for line in _split_lines(section.own))
     return next((match[1].strip(" |") for line in lines if (match := pattern.match(line))), "")
 
 
 def _find_status_lines(page: ParsedPage, fields: Mapping[str, Any]) -> list[str]:
     """The lines that stand in a place for the status."""
-    found = [_flatten(fields.get("status")), _find_field(page, "status")]
-    for name in ("superseded by", "supersedes"):
-        value = _find_field(page, name.replace("rs", "r[sc]").replace(" ", "[ -]"))
+    found = [flatten(fields.get("status")), _find_field(page, "status")]
+    for name, spelling in (
+        ("superseded by", "super[sc]eded[ -]by"),
+        ("supersedes", "super[sc]edes"),
+    ):
+        value = flatten(fields.get(name.replace(" ", "-"))) or _find_field(page, spelling)
         found.append(f"{name} {value}" if value else "")
     for section in page.sections:
         if re.fullmatch(r"[\d.\s]{0,20}(?:adr )?status", section.title.lower()):
-            found += _split_lines(section.own, 20)
+            found += _split_lines(section.own)
     return [line for line in found if line]
 
 
@@ -491,26 +476,15 @@ def _find_status(stated: Sequence[str]) -> str:
     return next(fitting, "")
 
 
-def _flatten(value: Any) -> str:
-    return ", ".join(as_strings(value)[:20]) or (str(value) if value else "")
-
-
-def _find_after(stated: Sequence[str], pattern: re.Pattern[str]) -> Iterator[str]:
-    """What is referred to after the words, on their line or, where that ends with them, on the lines below."""
-    other = re.compile(r"(?i)\b(?:super[sc]ede|replace|amend)")
+def _find_after(stated: Sequence[str], words: re.Pattern[str]) -> Iterator[str]:
+    """What is referred to after the words, on their line or, where that ends with them, in the list below."""
     for at, line in enumerate(stated):
-        for match in pattern.finditer(line):
-            found = list(_find_references(other.split(line[match.end() :], maxsplit=1)[0]))
-            for below in stated[at + 1 :]:
-                if found or not re.match(r"\s*(?:[-*+]\s|\[)", below):
-                    break
-                found += _find_references(below)
-            yield from found
-
-
-def _find_references(value: Any) -> Iterator[str]:
-    for match in _REFERENCE.finditer(_flatten(value)[:2_000]):
-        yield next(group for group in match.groups() if group)
+        for match in words.finditer(line):
+            rest = re.split(r"(?i)\b(?:super[sc]ede|replace|amend)", line[match.end() :])[0]
+            below = "" if rest.strip(" :") else "\n".join(stated[at + 1 :])
+            listed = re.match(r"(?:\s*(?:[-*+]\s|\[)[^\n]*(?:\n|$))*", below)
+            for found in _REFERENCE.finditer(f"{rest}\n{listed[0] if listed else ''}"[:2_000]):
+                yield next(filter(None, found.groups()))
 
 
 def _find_date(text: str) -> datetime | None:
@@ -527,24 +501,22 @@ def _find_successors(group: Sequence[DecisionRecord]) -> dict[str, DecisionRecor
     known: dict[str, DecisionRecord] = {}
     for record in group:
         known.setdefault(basename(record.path).rpartition(".")[0].lower(), record)
-        if record.number is not None:
-            known.setdefault(str(record.number), record)
+        known.setdefault(str(record.number), record)
 
     def resolve(references: Sequence[str]) -> Iterator[DecisionRecord]:
         for reference in references:
             name = basename(reference.lower().removesuffix(".md"))
-            digits = name.split("-")[0].lstrip("0")
-            if found := known.get(name) or known.get(digits):
+            if found := known.get(name) or known.get(name.split("-")[0].lstrip("0")):
                 yield found
 
     claims = [(old, record) for record in group for old in resolve(record.replaces)][::-1]
     claims += [(record, new) for record in group for new in resolve(record.replaced_by)]
-    later = {}
-    for old, new in claims:
-        wishes = new.status in ("proposed", "rejected") and old.status != "superseded"
-        if new is not old and not wishes:
-            later[old.path] = new
-    return later
+    return {
+        old.path: new
+        for old, new in claims
+        if new is not old
+        and (new.status not in ("proposed", "rejected") or old.status == "superseded")
+    }
 
 
 def _describe_record(tree: Tree, record: DecisionRecord, later: DecisionRecord | None) -> Finding:

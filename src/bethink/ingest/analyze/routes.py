@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.ingest.analyze.tree import Finding, Tree, join_words, load_table, make_finding, unique
@@ -25,7 +26,6 @@ PER_FINDING = 15  # routes told together
 MOST = 14
 MOST_ROUTES = 2_000
 MOST_PER_FILE = 600
-SMALL = 5  # routes; files with no more are told together with their neighbours
 OVERVIEW = 25  # routes from which on an overview helps
 DEEPEST = 6  # routers in routers that are followed
 METHODS = "GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
@@ -108,13 +108,9 @@ def find_routes(tree: Tree) -> list[Route]:
     for group in groups.values():
         found += _resolve(tree, group)
     # A route that two patterns found counts once, with the method if one of them knows it.
-    once: dict[tuple[str, int, str, str], Route] = {}
-    for route in found:
-        key = (route.file, route.line, route.path, route.handler)
-        if key not in once or not once[key].method:
-            once[key] = route
-    told = {route[:4]: route for route in reversed(once.values())}
-    return list(told.values())[::-1][:MOST_ROUTES]
+    found.sort(key=lambda route: not route.method)
+    once = {route[1:5]: route for route in reversed(found)}
+    return sorted(once.values(), key=lambda route: (route.file, route.line))[:MOST_ROUTES]
 
 
 # Reading one file
@@ -195,7 +191,7 @@ def _read_router(own: RouteFile, call: Call) -> None:
 
 def _read_route(own: RouteFile, call: Call) -> None:
     verb, router, paths = call.text("verb"), call.text("on"), call.paths()
-    handler = call.text("handler")
+    handler, owner = call.text("handler"), call.text("owner")
     if not handler:
         given = [
             call.named[key] for key in ("handler", "view_func", "endpoint") if key in call.named
@@ -204,23 +200,21 @@ def _read_route(own: RouteFile, call: Call) -> None:
         # router.route("/users").get(list).post(create)
         if chain := re.match(r"([\w$.]{1,80})\.route\(\s*+['\"`]([^'\"`\n]{1,200})", router):
             router, paths, given = chain[1], [chain[2]], call.placed[-1:]
-        if not given:
-            return
-        handler = call.handler(given[0])
-    elif not router:
-        paths = paths or [""]
-        owner = call.text("owner")
-        handler = f"{owner}.{handler}" if owner else handler
-    pattern = own.rules.get("routers")
-    if router and router not in own.routers and pattern and not re.fullmatch(pattern, router):
-        return  # a client's `axios.get("/users")`
-    for path in paths:
+        handler = call.handler(given[0]) if given else "include"
+    known = not router or router in own.routers or re.fullmatch(own.rules["routers"], router)
+    if not known or handler == "include":
+        # A client's `axios.get("/users")`; no handler, or Django's include("shop.urls"), which is a mount.
+        return
+    for path in paths if router else paths or [""]:
         # Go 1.22: "GET /users/{id}"
         stated = re.fullmatch(rf"({METHODS})\s+(\S{{1,200}})", path)
         method, path = (stated[1], stated[2]) if stated else (_find_methods(own, call, verb), path)
+        if verb in ("re_path", "url"):  # (?P<year>[0-9]{4})
+            named = re.sub(r"\(\?P<(\w{1,60})>[^()]{0,80}\)", r"<\1>", path)
+            path = re.sub(r"[\^$\\]", "", named)
         if not router or not path or path[0] in "/*":
-            part = call.part("place", path, router=router, method=method, handler=handler)
-            own.routes.append(part)
+            name = f"{owner}.{handler}" if owner else handler
+            own.routes.append(call.part("place", path, router=router, method=method, handler=name))
 
 
 def _find_methods(own: RouteFile, call: Call, verb: str) -> str:
@@ -239,26 +233,11 @@ def _read_mount(own: RouteFile, call: Call) -> None:
     if placed and (call.text("verb") != "route" or call.first):
         target = call.source.text_of(placed[-1 if call.text("verb") == "use" else 0])[:200]
         prefix = call.first if call.first is not None else call.prefix()
-        own.mounts.append(call.part("args", prefix or "", target=target))
+        own.mounts.append(call.part("args", prefix or "", target=call.text("target") or target))
 
 
 def _read_block(own: RouteFile, call: Call) -> None:
     own.blocks.append(call.part("scope", (call.paths() or [""])[0]))
-
-
-def _read_django(own: RouteFile, call: Call) -> None:
-    path = call.first if len(call.placed) > 1 else None
-    if path is None or "urlpatterns" not in own.code:
-        return
-    if call.text("verb") in ("re_path", "url"):
-        path = re.sub(r"\(\?P<(\w{1,60})>[^()]{0,80}\)", r"<\1>", path)
-        path = path.strip("^$").replace("\\", "")
-    target = call.source.text_of(call.placed[1])
-    if included := re.match(r"include\(\s*+\(?\s*+([\"'][\w.]{1,200}[\"'])", target):
-        own.mounts.append(call.part("place", path, router="", target=included[1]))
-    else:
-        handler = call.handler(call.placed[1])
-        own.routes.append(call.part("place", path, router="", handler=handler))
 
 
 def _read_import(own: RouteFile, call: Call) -> None:
@@ -300,7 +279,6 @@ _READERS = {
     "route": _read_route,
     "mount": _read_mount,
     "scope": _read_block,
-    "django": _read_django,
     "import": _read_import,
     "global": _read_global,
     "rails_block": _read_rails_block,
@@ -413,23 +391,19 @@ def join_paths(*parts: str) -> str:
 # What is told
 
 
-def _group_routes(found: Sequence[Route]) -> Iterator[list[Route]]:
-    """The routes of a file together, those of small files with their neighbours, so many as a finding holds."""
-    by_file: dict[str, list[Route]] = {}
-    for route in sorted(found, key=lambda route: (route.file, route.line)):
-        by_file.setdefault(route.file, []).append(route)
-    large: list[list[Route]] = []
-    small: list[list[Route]] = [[]]
-    for own in by_file.values():
-        if len(own) > SMALL or len(by_file) <= 2:
-            large.append(own)
-        elif len(small[-1]) + len(own) > PER_FINDING:
-            small.append(own)
-        else:
-            small[-1].extend(own)
-    for own in large + small:
-        for start in range(0, len(own), PER_FINDING):
-            yield own[start : start + PER_FINDING]
+def _group_routes(found: Sequence[Route]) -> list[list[Route]]:
+    """So many routes as a finding holds together: those of a file, and of small files beside each other."""
+    groups: list[list[Route]] = [[]]
+    ordered = sorted(found, key=lambda route: (route.file, route.line))
+    for _, several in groupby(ordered, key=lambda route: route.file):
+        own = list(several)
+        if len(groups[-1]) + len(own) > PER_FINDING:
+            groups.append([])
+        for route in own:
+            if len(groups[-1]) == PER_FINDING:
+                groups.append([])
+            groups[-1].append(route)
+    return [group for group in groups if group]
 
 
 def _describe_group(framework: str, group: Sequence[Route]) -> Finding:

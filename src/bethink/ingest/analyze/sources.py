@@ -13,7 +13,7 @@ from posixpath import basename, dirname, join, normpath
 from typing import NamedTuple
 
 from bethink.ingest.analyze.build import Manifest, read_manifests
-from bethink.ingest.analyze.pages import page_of
+from bethink.ingest.analyze.pages import read_page
 from bethink.ingest.analyze.tree import (
     Finding,
     Tree,
@@ -35,7 +35,6 @@ MOST_FOLDERS = 14
 MOST_MODULES = 14  # of one folder
 MOST_INTERFACES = 8
 MOST_NAMES = 30  # of one interface
-DESCRIBED = 12  # names that are told with their first sentence
 MOST_REMARKS, MOST_REMARKS_PER_FILE = 8, 3
 SHORTEST_REMARK = 8  # words
 HEAD = 8_000  # characters in which a file says what it is for
@@ -73,14 +72,11 @@ def _describe_folders(tree: Tree) -> Iterator[Finding]:
             about.setdefault(dirname(path), own._replace(text=first_sentence(own.text, 240)))
         elif own:
             modules.setdefault(dirname(path), []).append(own)
-    made = [
-        (-min(len(modules.get(folder, ())), 4), one)
-        for folder in sorted({*about, *modules}, key=lambda folder: (folder.count("/"), folder))
-        if (one := _describe_folder(folder, about.get(folder), modules.get(folder, [])))
-    ]
+    folders = sorted({*about, *modules}, key=lambda folder: (folder.count("/"), folder))
     # Folders that explain more of themselves come first when there are too many.
-    chosen = sorted(range(len(made)), key=lambda at: (made[at][0], at))[:MOST_FOLDERS]
-    yield from (made[at][1] for at in sorted(chosen))
+    telling = sorted(folders, key=lambda folder: -min(len(modules.get(folder, ())), 4))
+    found = [_describe_folder(one, about.get(one), modules.get(one, [])) for one in telling]
+    yield from [one for one in found if one][:MOST_FOLDERS]
 
 
 def _read_own_words(tree: Tree, path: str) -> Description | None:
@@ -97,7 +93,7 @@ def _read_own_words(tree: Tree, path: str) -> Description | None:
 
 
 def _find_folder_descriptions(tree: Tree) -> dict[str, Description]:
-    """Folders that a README of their own or the description in their manifest describes."""
+    """Folders that a README of their own describes."""
     about: dict[str, Description] = {}
     elsewhere = re.compile(r"(?:docs?|documentation)(?:/|$)|\.|$")
     for path in tree.find_named("readme.md", "readme.rst"):
@@ -105,23 +101,18 @@ def _find_folder_descriptions(tree: Tree) -> dict[str, Description]:
         if folder.count("/") < 3 and not elsewhere.match(folder):
             texts = (
                 Description(path, block.lines[0], clip(strip_markup(block.text), 300))
-                for block in page_of(tree, path).blocks
+                for block in read_page(tree, path).blocks
                 if block.kind == "paragraph"
             )
             if told := next((one for one in texts if count_words(one.text) >= 5), None):
                 about.setdefault(folder, told)
-    for manifest in read_manifests(tree):
-        if dirname(manifest.path) and count_words(manifest.description) >= 3:
-            told = Description(manifest.path, 0, clip(manifest.description, 300))
-            about.setdefault(dirname(manifest.path), told)
     return about
 
 
 def _describe_folder(
     folder: str, about: Description | None, modules: Sequence[Description]
 ) -> Finding | None:
-    # What a manifest says is told with its dependencies.
-    if not modules if about and not about.line else not about and len(modules) < 2:
+    if not about and len(modules) < 2:
         return None
     name = f"{folder}/" if folder else "The top folder"
     lead = f"{name} holds {len(modules)} modules that say what they do."
@@ -146,39 +137,22 @@ def _describe_folder(
 # What a package gives to others
 
 
-class Export(NamedTuple):
-    name: str
-    kind: str  # class, function, type, constant, module, or "" where it is not known
-    file: str
-    line: int
-    about: str = ""
-
-
 def _describe_interfaces(tree: Tree) -> Iterator[Finding]:
-    made = 0
-    for name, files in _find_entry_points(tree):
-        found = [export for file in files for export in _find_exports(tree, file, 0)][:200]
-        exports = list({export.name: export for export in reversed(found)}.values())[::-1]
-        exports.sort(key=lambda export: files[0].endswith(".py") and not export.about)
-        if not exports or made == MOST_INTERFACES:
-            continue
-        made += 1
-        file = files[0]
-        shown = [_cite(export, file, at < DESCRIBED) for at, export in enumerate(exports)]
-        inside = [export.line for export in exports if export.file == file] or [1]
+    found = ((name, files, _find_exports(tree, files)) for name, files in _find_packages(tree))
+    for name, files, exports in [one for one in found if one[2]][:MOST_INTERFACES]:
         yield make_finding(
-            file,
-            (min(inside), max(inside)),
+            files[0],
+            1,
             "component",
             "export",
-            f"The public interface of {name} ({file}) is {join_words(shown, MOST_NAMES)}.",
+            f"The public interface of {name} ({files[0]}) is {join_words(exports, MOST_NAMES)}.",
             importance=6,
             section=f"{name} › public interface",
-            entities=[Entity(export.name, "symbol") for export in exports[:10]],
+            entities=[Entity(export.split()[0], "symbol") for export in exports[:10]],
         )
 
 
-def _find_entry_points(tree: Tree) -> Iterator[tuple[str, list[str]]]:
+def _find_packages(tree: Tree) -> Iterator[tuple[str, list[str]]]:
     """The packages of the project by name, each with the files that tell what it exports."""
     for path in tree.find_named("__init__.py"):
         folder = dirname(path)
@@ -203,71 +177,50 @@ def _find_entry_files(tree: Tree, manifest: Manifest) -> list[str]:
     return [path for path in paths if path in tree.own and path.endswith(SOURCES)][:1]
 
 
-def _cite(export: Export, file: str, described: bool) -> str:
-    place = f"{export.file}:{export.line}" if export.file != file else ""
-    about = [*filter(None, (export.kind, place, export.about if described else ""))]
-    return f"{export.name} ({', '.join(about)})" if about else export.name
-
-
-def _find_exports(tree: Tree, file: str, depth: int) -> list[Export]:
-    """What a file gives to others: what it defines for them, lists, or hands on."""
-    visible = re.compile(load_table("analyze")["visible"].get(_language(file), "(?!)"))
-    names = [
-        symbol.name
-        for symbol in _outline(tree, file).symbols
-        if not symbol.parent and visible.search(f"{symbol.signature}\n{symbol.name}")
-    ]
-    matches = _find_handed_on(tree, file)
-    listed = [texts["name"] for texts in matches if texts["role"] == "listed"]
-    if not listed:  # without a list a package gives what its entry point imports from itself
+def _find_exports(tree: Tree, files: Sequence[str]) -> list[str]:
+    """What files give to others: what they define for them, with its kind and its first sentence, and what they list or hand on. Where
+    that is defined, the code map tells."""
+    kinds, found = load_table("analyze")["kinds"], dict[str, str]()
+    for file in files:
+        language = _language(file)
+        visible = re.compile(load_table("analyze")["visible"].get(language, "(?!)"))
+        defined = {one.name: one for one in _outline(tree, file).symbols if not one.parent}
         listed = [
-            texts["name"]
-            for texts in matches
-            if texts["role"] == "imported" and tree.find_module(file, texts["module"])
+            name
+            for name, symbol in defined.items()
+            if visible.search(f"{symbol.signature}\n{name}")
         ]
-    found = [_follow(tree, file, name, 0) for name in (*names, *listed) if name != "default"]
-    for texts in matches:
-        target = tree.find_module(file, texts.get("module", ""))
-        if texts["role"] == "everything" and target and depth < 2:
-            found += _find_exports(tree, target, depth + 1)
-    return [export for export in found if not export.name.startswith("_")]
+        for name in [*listed, *_find_handed_on(tree, file, language)]:
+            symbol = defined.get(name)
+            about = [kinds.get(symbol.kind, symbol.kind), symbol.doc] if symbol else []
+            shown = ", ".join(first_sentence(one, 120) for one in about if one)
+            if name != "default" and not name.startswith("_"):
+                found.setdefault(name, f"{name} ({shown})" if shown else name)
+    return list(found.values())
 
 
-def _follow(tree: Tree, file: str, name: str, depth: int) -> Export:
-    """A name with where it is defined, through at most three re-exports."""
-    for symbol in _outline(tree, file).symbols:
-        if symbol.name == name and not symbol.parent:
-            kind = load_table("analyze")["kinds"].get(symbol.kind, symbol.kind)
-            return Export(name, kind, file, symbol.lines[0], first_sentence(symbol.doc, 120))
-    for texts in _find_handed_on(tree, file) if depth < 3 else ():
-        target = tree.find_module(file, texts.get("module", ""))
-        if texts.get("name") == name and target:
-            original = texts.get("original", name)
-            return _follow(tree, target, original, depth + 1)._replace(name=name)
-    return Export(name, "", file, 1)
-
-
-def _outline(tree: Tree, file: str) -> FileOutline:
-    return tree.parse(file, _OUTLINES[_language(file)]) or FileOutline([])
-
-
-_OUTLINES = {
-    language: (lambda text, language=language: outline(text, language))
-    for language in ("python", "javascript", "typescript", "tsx", "rust", "go")
-}
-
-
-def _find_handed_on(tree: Tree, file: str) -> list[Mapping[str, str]]:
-    """What the query of a file's language finds: the role of each match and the texts of its captures."""
-    language = _language(file)
+def _find_handed_on(tree: Tree, file: str, language: str) -> list[str]:
+    """The names that a file lists or exports again; where it lists none, those that it imports from its own package."""
     query = load_table("analyze")["export_queries"].get(language)
     if not query:
         return []
     source, _ = parse_source(tree.text(file), language)
-    return [
-        {"role": settings["role"], **{name: source.text_of(node) for name, node in nodes.items()}}
-        for settings, nodes, _ in find_matches(f"exports/{query}", source)
-    ]
+    names: dict[str, list[str]] = {"listed": [], "imported": [], "everything": []}
+    for settings, nodes, _ in find_matches(f"exports/{query}", source):
+        module = (
+            tree.find_module(file, source.text_of(nodes["module"])) if "module" in nodes else ""
+        )
+        if settings["role"] == "everything" and module and module != file:
+            outlined = _outline(tree, module).symbols
+            exported = [one for one in outlined if one.signature.startswith("export ")]
+            names["everything"] += [one.name for one in exported if not one.parent]
+        elif settings["role"] == "listed" or (settings["role"] == "imported" and module):
+            names[settings["role"]].append(source.text_of(nodes["name"]))
+    return [*(names["listed"] or names["imported"]), *names["everything"]]
+
+
+def _outline(tree: Tree, file: str) -> FileOutline:
+    return outline(tree.text(file), _language(file))
 
 
 # Warnings beside the code

@@ -9,12 +9,10 @@ Patterns in this package are linear in the text: blanks are matched possessively
 
 from __future__ import annotations
 
-import ast
 import configparser
 import json
 import re
 import tomllib
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
@@ -29,8 +27,7 @@ from bethink.types import NOTHING, Entity, Passage
 
 Value = TypeVar("Value")
 
-LARGEST = 4_000_000  # bytes of a file that is read at all
-LONGEST = 1_000_000  # characters of a text that is analysed; what people write by hand is shorter
+LARGEST = 1_000_000  # bytes of a file that is read; what people write by hand is shorter
 LONGEST_YAML = 120_000  # the parser in Python takes up to 3 s for it
 DEEPEST_YAML = 100  # brackets in brackets; beyond that the parser takes seconds to give up
 MOST_FILES = 20_000  # paths that are looked at; a tree beyond that is data, not a project
@@ -144,7 +141,7 @@ class Tree:
 
     def text(self, path: str) -> str:
         """The text with plain line ends and without what is private, or nothing where it cannot be read."""
-        return self._make(path, (path, "text"), lambda: self._load(path)) or ""
+        return self._make(path, "text", self._load) or ""
 
     def lines(self, path: str) -> list[str]:
         return self.text(path).split("\n")
@@ -152,18 +149,11 @@ class Tree:
     def parse(self, path: str, parser: Callable[[str], Value]) -> Value | None:
         """What a parser makes of a file; None, and a note why, where it is not of that format."""
         text = self.text(path)
-        return self._make(path, (path, parser), lambda: parser(text) if text.strip() else None)
+        return self._make(path, parser, lambda _: parser(text) if text.strip() else None)
 
     def table(self, path: str, format: str) -> dict[str, Any]:
         """The mapping that a file of a known format holds; an empty one where it holds none."""
-        return as_table(self.parse(path, FORMATS[format]))
-
-    def once(self, function: Callable[[Tree], Value]) -> Value:
-        """What a function says about this tree, worked out the first time it is asked."""
-        if function not in self._made:
-            self._made[function] = function(self)
-        value: Value = self._made[function]
-        return value
+        return as_table(self.parse(path, FORMATS[format])) if format in FORMATS else {}
 
     def find_module(self, file: str, module: str) -> str | None:
         """The project's file behind an import: `./users` in JavaScript, `.users` or `shop.users` in Python. Whether `src/` stands
@@ -186,14 +176,14 @@ class Tree:
     def _python(self) -> tuple[str, ...]:
         return tuple(path for path in self.paths if path.endswith(".py"))
 
-    def _make(self, path: str, key: Any, make: Callable[[], Value]) -> Value | None:
-        if key not in self._made:
+    def _make(self, path: str, what: Any, make: Callable[[str], Value]) -> Value | None:
+        if (path, what) not in self._made:
             try:
-                self._made[key] = make()
+                self._made[path, what] = make(path)
             except Unreadable as error:
                 self.skipped.setdefault(path, str(error))
-                self._made[key] = None
-        value: Value | None = self._made[key]
+                self._made[path, what] = None
+        value: Value | None = self._made[path, what]
         return value
 
     def _load(self, path: str) -> str:
@@ -205,13 +195,9 @@ class Tree:
         read = read_text(self._files[path], LARGEST)
         if isinstance(read, Skipped):
             raise Unreadable(read.reason)
-        text = read[0]
-        if len(text) > LONGEST:
-            raise Unreadable(f"too long to analyse ({len(text):,} characters, at most {LONGEST:,})")
-        self._read += len(text)
-        plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-        clean, _ = redact_in_place(plain)
-        return clean
+        self._read += len(read[0])
+        plain = read[0].removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+        return redact_in_place(plain)[0]
 
 
 def _find_hidden(root: Path) -> Iterator[str]:
@@ -245,9 +231,7 @@ def _read_toml(text: str) -> Any:
 def _read_ini(text: str) -> dict[str, dict[str, str]]:
     parser = configparser.ConfigParser(interpolation=None, strict=False, allow_no_value=True)
     parser.read_string(text)
-    return {
-        name: {key: value or "" for key, value in parser.items(name)} for name in parser.sections()
-    }
+    return {name: dict(parser[name]) for name in parser.sections()}
 
 
 def _read_yaml(text: str) -> Any:
@@ -289,22 +273,6 @@ def _read_element(element: Any, depth: int) -> Any:
     return value
 
 
-def _read_setup(text: str) -> dict[str, Any]:
-    """The arguments of `setup(…)` that are written out; what is computed at run time stays unseen."""
-    found: dict[str, Any] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # invalid escapes of other people's code
-        module = ast.parse(text)
-    for node in ast.walk(module):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("setup"):
-            for keyword in node.keywords:
-                try:
-                    found[keyword.arg or ""] = ast.literal_eval(keyword.value)
-                except (ValueError, TypeError, SyntaxError):
-                    continue
-    return found
-
-
 def _decode(format: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
     """A parser whose errors say what is wrong with the file."""
 
@@ -322,31 +290,33 @@ def _decode(format: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
     return read
 
 
-# "text" is for what is read by patterns alone.
+# Any other format is read by patterns alone.
 FORMATS: Mapping[str, Callable[[str], Any]] = {
     "toml": _decode("TOML", _read_toml),
     "json": _decode("JSON", json.loads),
     "yaml": _decode("YAML", _read_yaml),
     "xml": _decode("XML", _read_xml),
     "ini": _decode("INI file", _read_ini),
-    "setup.py": _decode("Python", _read_setup),
-    "text": lambda text: {},
 }
 
 
-def as_table(value: Any, *keys: str) -> dict[str, Any]:
-    """The mapping at that path, with what its YAML merge key `<<` names; empty where there is something else."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    if not isinstance(value, dict):
-        return {}
-    if "<<" not in value:
-        return value
-    bases = value["<<"] if isinstance(value["<<"], list) else [value["<<"]]
-    result: dict[str, Any] = {}
-    for base in (*reversed(bases[:20]), value):
-        result |= base if isinstance(base, dict) else {}
-    return {key: item for key, item in result.items() if key != "<<"}
+def find_all(value: Any, path: str, star: str = "") -> Iterator[tuple[str, Any]]:
+    """What stands at a path of keys, with the key that a `*` stood for. Lists are gone through, because XML makes them."""
+    if not path:
+        yield star, value
+        return
+    key, _, rest = path.partition("/")
+    for one in value if isinstance(value, list) else [value]:
+        if isinstance(one, dict) and key == "*":
+            for name, inner in one.items():
+                yield from find_all(inner, rest, str(name))
+        elif isinstance(one, dict) and key in one:
+            yield from find_all(one[key], rest, star)
+
+
+def as_table(value: Any) -> dict[str, Any]:
+    """The value if it is a mapping, else an empty one."""
+    return value if isinstance(value, dict) else {}
 
 
 def as_strings(value: Any) -> list[str]:
@@ -358,6 +328,13 @@ def as_strings(value: Any) -> list[str]:
 
 def as_string(value: Any) -> str:
     return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def flatten(value: Any) -> str:
+    """What stands at a key, on one line: a string, the strings of a list, a mapping's keys with the strings that they stand for."""
+    if isinstance(value, dict):
+        value = [f"{key} {as_string(item)}".rstrip() for key, item in value.items()]
+    return ", ".join(map(as_string, as_strings(value)[:5]))[:120]
 
 
 # Sentences

@@ -24,11 +24,14 @@
 ((call function: (identifier) @verb arguments: (argument_list) @args) @scope
   (#set! role "scope") (#set! verb "Mount"))
 
-; path("cart/<int:id>/", view) and path("shop/", include("shop.urls")); router.register("orders", View)
+; urlpatterns = [path("cart/<int:id>/", view), path("shop/", include("shop.urls"))]; router.register("orders", OrderViewSet)
 ((call function: (identifier) @verb arguments: (argument_list) @args) @place
-  (#set! role "django") (#set! verb "path|re_path|url"))
-((call function: (attribute object: (_) @on attribute: (identifier) @verb) arguments: (argument_list) @args) @place
-  (#set! role "django") (#set! verb "register"))
+  (#set! role "route") (#set! verb "path|re_path|url"))
+((call function: (identifier) @verb arguments: (argument_list . (string) . (call function: (identifier) @include
+  arguments: (argument_list . [(string) @target (tuple . (string) @target)]))) @args)
+  (#set! role "mount") (#set! verb "path|re_path|url") (#set! include "include"))
+((call function: (attribute attribute: (identifier) @verb) arguments: (argument_list . (string) . (_) @view) @args) @place
+  (#set! role "route") (#set! verb "register") (#set! view ".*View(?:Set)?"))
 
 ; from app.api import users as people
 ((import_from_statement module_name: (_) @module name: (dotted_name) @name) (#set! role "import"))

@@ -37,7 +37,7 @@ from bethink.recall.score import PROFILES  # noqa: E402
 from bethink.store import base  # noqa: E402
 from bethink.store.connection import MIGRATIONS  # noqa: E402
 from bethink.surface import cli as commands  # noqa: E402
-from bethink.surface.cli import parsing  # noqa: E402
+from bethink.surface.cli import console  # noqa: E402
 from bethink.surface.cli.main import main as run_command  # noqa: E402
 from bethink.surface.render import SIGNALS  # noqa: E402
 
@@ -97,7 +97,7 @@ def cli() -> str:
     for group in commands.GROUPS.values():
         for name, (_, about) in group.items():
             with mock.patch.dict(os.environ, COLUMNS=str(WIDTH)):
-                help = parsing.render_help(parsing.load(name))
+                help = console.render_help(console.load(name))
             parts += [f"## {name}", f"{about[0].upper()}{about[1:]}.", fenced(help)]
     return page("Command line", *parts)
 

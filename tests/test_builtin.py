@@ -160,15 +160,6 @@ def test_it_stays_apart_from_the_knowledge_folders(
         assert sorted(one.source for one in memory.list()) == ["AGENTS.md", "builtin:AGENTS.md"]
 
 
-def test_the_setting_switches_it_off_and_takes_out_what_was_read(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(desk, "AGENTS.md", "Tests first.\n")
-    assert len(kept(desk)) == 1
-    monkeypatch.setenv("BETHINK_BUILTIN_MEMORY", "off")
-    assert kept(desk) == []
-
-
 @pytest.mark.parametrize(
     "content",
     [

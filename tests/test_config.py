@@ -94,12 +94,11 @@ BAD = [
     ("mode", '"fuzzy"', "hybrid, vector, keyword"),
     ("fusion", '"sum"', "adaptive, rrf"),
     ("fusion", '"odd"', "adaptive"),
-    ("judge", '"perhaps"', "true or false"),
-    ("judge", "1", "true or false"),
+    ("tool_hooks", '"perhaps"', "true or false"),
+    ("tool_hooks", "1", "true or false"),
     ("knowledge", "5", "list of strings"),
     ("knowledge", "[1]", "list of strings"),
     ("mode", "5", "expected a string"),
-    ("dedup_threshold", "0.1", "from 0.5 to 1"),
 ]
 
 
@@ -143,7 +142,7 @@ def test_a_bad_value_on_the_command_line_is_an_error(project):
     ("key", "hint"),
     [
         ("limits", "Did you mean 'limit'?"),
-        ("dedup-threshold", "Did you mean 'dedup_threshold'?"),
+        ("min-similarity", "Did you mean 'min_similarity'?"),
         ("zzz", "lists every setting"),
     ],
 )

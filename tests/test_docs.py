@@ -33,7 +33,7 @@ from bethink.embed import base
 from bethink.embed.models import KNOWN
 from bethink.ingest import extract
 from bethink.recall import candidates, fuse, pipeline, query, score
-from bethink.surface.cli import COMMANDS, parsing
+from bethink.surface.cli import COMMANDS, console
 from bethink.surface.cli.main import main
 
 model_or_pull = test_embed.model_or_pull
@@ -354,7 +354,7 @@ def test_commands_in_pages_have_the_options_they_are_shown_with(path: Path) -> N
         if command not in COMMANDS:
             assert re.match(r"COMMAND|help|-|\d", command), f"{name_of(path)}: {line}"
             continue
-        known = {flag for one in parsing.load(command).arguments for flag in one.names}
+        known = {flag for one in console.load(command).arguments for flag in one.names}
         bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", re.split(r"\s[|#&]|[;>]", line)[0])
         assert [
             word for word in re.findall(r"(?<=\s)--?[a-z][a-z-]*", bare) if word not in known

@@ -198,7 +198,7 @@ def test_nearly_the_same_is_named_with_how_much_it_is_alike(cli):
 
 UNSURE = """
 import sys
-from bethink import api
+from bethink import judge
 from bethink.judge import Judgement
 from bethink.surface.cli.main import main
 
@@ -206,7 +206,7 @@ class Judge:
     def relate(self, pairs):
         return [Judgement("replaces", 0.5, {"replaces": 0.5}) for _ in pairs]
 
-api.load_judge = lambda config: Judge()
+judge.load = lambda config: Judge()
 sys.exit(main())
 """
 
@@ -323,7 +323,7 @@ class Later(real):
     def now(cls, tz=None):
         return real.now(tz) + d.timedelta(days=3)
 
-d.datetime = Later
+console.datetime = Later
 sys.exit(main())
 """
 

@@ -147,7 +147,7 @@ def test_a_question_is_known_by_its_form(text, asks):
 def test_recall_reads_again_and_search_when_told(cli, monkeypatch, judge, command, asked):
     for text in TOLD:
         cli.add(text)
-    monkeypatch.setattr("bethink.api.load_judge", lambda config: judge)
+    monkeypatch.setattr("bethink.judge.load", lambda config: judge)
     name, *options = command
     out = cli.ok(name, QUESTION, *options)
     assert bool(judge.asked) == asked

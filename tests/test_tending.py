@@ -23,7 +23,9 @@ def clock():
 @pytest.fixture
 def memory(tmp_path, clock, monkeypatch):
     monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("BETHINK_JUDGE", "false")  # test_compare has what a judge makes of it
+    monkeypatch.setattr(
+        "bethink.judge.load", lambda config: None
+    )  # test_compare has what a judge makes of it
     with Bethink(
         tmp_path / "memory.db",
         directory=tmp_path,

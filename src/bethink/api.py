@@ -12,16 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from bethink import config as configuration
+from bethink import ingest, types
 from bethink import project as projects
-from bethink import types
 from bethink.config import Config
 from bethink.embed import LazyModel, without_vectors
 from bethink.embed.base import WINDOW, Embedder
 from bethink.errors import Ambiguous, BethinkError, EmbeddingError, InvalidInput, NotFound
-from bethink.ingest.redact import redact, redact_name
-from bethink.ingest.traces import traces
-from bethink.ingest.vectors import Recent, make_batch_parts, reindex
-from bethink.judge import load as load_judge
 from bethink.recall.pipeline import Ask, recall
 from bethink.recall.score import PROFILES, Profile, make_profile
 from bethink.store import open_store
@@ -97,7 +93,7 @@ class Bethink:
         earlier = projects.earlier_identities(project)
         if earlier:
             known = self.store.export("scopes", "", 10_000)[0].scopes
-            root = redact_name(str(project.root))
+            root = ingest.redact.redact_name(str(project.root))
             for key, _, path in known:
                 if path == root and key.removeprefix("project:") in earlier:
                     return project._replace(identity=key.removeprefix("project:"))
@@ -153,12 +149,14 @@ class Bethink:
     @cached_property
     def judge(self) -> Judge | None:
         """What tells how a new statement relates to a known one; None where there is no such model."""
-        return self._judge or load_judge(self.config)
+        from bethink.judge import load
+
+        return self._judge or load(self.config)
 
     @cached_property
     def recent(self) -> Recent:
         """The vectors that this process made last."""
-        return Recent()
+        return ingest.vectors.Recent()
 
     @property
     def hints(self) -> tuple[str, ...]:
@@ -283,8 +281,6 @@ class Bethink:
     ) -> Synced:
         """Brings the memories of a collection of sources in step with what its reader finds now (`ingest/sync.py`). A dry run only
         says which sources would change."""
-        from bethink.ingest.sync import Collection, sync
-
         believed = types.TRUST["import"] if trust is None else trust
         options = self.write_options(self.scope, unique=False, trust=believed, lenient=True)
 
@@ -300,7 +296,7 @@ class Bethink:
                 moved,
             )
 
-        target = Collection(
+        target = ingest.sync.Collection(
             collection,
             type,
             known={source.uri: source for source in self.store.sources(self.scope, collection)},
@@ -313,13 +309,11 @@ class Bethink:
             ),
             exists=alive,
         )
-        return sync(documents, target, looked=looked, progress=progress)
+        return ingest.sync.sync(documents, target, looked=looked, progress=progress)
 
     def write_options(self, scope: str, **changes: Any) -> WriteOptions:
         """How something is written into a scope from here, but for what the caller changes."""
-        from bethink.ingest.compare import WriteOptions
-
-        options = WriteOptions(
+        options = ingest.compare.WriteOptions(
             scope=scope,
             now=self.clock(),
             actor=self.actor,
@@ -341,7 +335,12 @@ class Bethink:
                 else self.project.name
             )
             projects.pin(self.project)
-            return {scope: (redact_name(name), redact_name(str(self.project.root)))}
+            return {
+                scope: (
+                    ingest.redact.redact_name(name),
+                    ingest.redact.redact_name(str(self.project.root)),
+                )
+            }
         return {scope: (scope, "")} if scope in (PERSONAL, TEAM) else {}
 
     def _ingest(
@@ -352,11 +351,9 @@ class Bethink:
         replace_sources: bool = False,
         moved: Mapping[str, str] = types.NOTHING,
     ) -> Receipt:
-        from bethink.ingest.pipeline import ingest
-
         def write(embedder: Embedder | None) -> Receipt:
             store, recent = self.store, self.recent
-            return ingest(
+            return ingest.pipeline.ingest(
                 groups, options, store, embedder, recent, progress, replace_sources, moved
             )
 
@@ -373,11 +370,9 @@ class Bethink:
         """Changes a memory; the old version stays in its history. Fields: content, summary, kind, importance, confidence, tags,
         entities, expires_at, valid_from, valid_to, answered, metadata, embedding_text. `clear` names times to be emptied, such as expires_at.
         Given as it `was` read, it is changed only if nobody else changed it since."""
-        from bethink.ingest.edit import place_embedding_text
-
         memory = was or self.one(id)
         unchanged = ((was.id, was.updated_at),) if was else ()
-        fields = place_embedding_text(memory, fields)
+        fields = ingest.edit.place_embedding_text(memory, fields)
         return self._edit(memory, fields, clear, min(memory.trust, self.trust), unchanged)
 
     def _edit(
@@ -389,11 +384,9 @@ class Bethink:
         unchanged: Any = (),
         first: tuple[Change, ...] = (),
     ) -> types.Memory:
-        from bethink.ingest.edit import edit_values
-
         given = {name: value for name, value in fields.items() if value is not None}
         self._refuse_rewriting(memory, given, clear)
-        changes = edit_values(memory, given, clear, self.config.max_characters, trust)
+        changes = ingest.edit.edit_values(memory, given, clear, self.config.max_characters, trust)
         new = memory._replace(
             **{name: changes[name] for name in ("content", "metadata") if name in changes}
         )
@@ -429,7 +422,9 @@ class Bethink:
             return {}
         texts = {memory.id: embedded_text(memory) for memory in memories}
         try:
-            return make_batch_parts("vectors", texts, embedder, self.recent, self.store.read_cache)
+            return ingest.vectors.make_batch_parts(
+                "vectors", texts, embedder, self.recent, self.store.read_cache
+            )
         except EmbeddingError as error:
             self._model.rest(error)
             return {}
@@ -448,7 +443,7 @@ class Bethink:
         ]
         gone = tuple(one.id for one in wanted)
         if purge and wanted:
-            gone += tuple(one.id for one in traces(self.store, wanted).same)
+            gone += tuple(one.id for one in ingest.traces.traces(self.store, wanted).same)
         elif wanted:
             now = self.clock()
             change += [
@@ -484,8 +479,6 @@ class Bethink:
         return self.store.get([memory.id])[0]
 
     def _restore_version(self, memory: types.Memory, version: int) -> types.Memory:
-        from bethink.ingest.edit import trust_of_version, values_of_version
-
         events = self.store.history(memory.id)
         if version not in range(1, len(events) + 1):
             raise NotFound(
@@ -494,12 +487,12 @@ class Bethink:
             )
         back = Change(memory.id, "restore", {"deleted_at": None})
         first = (back,) if memory.deleted_at is not None else ()
-        values = values_of_version(events, version)
+        values = ingest.edit.values_of_version(events, version)
         if not values:
             self.write(change=first)
             return self.store.get([memory.id])[0]
         cleared = [name for name, value in values.items() if value is None]
-        trust = trust_of_version(memory, events, version, self.trust)
+        trust = ingest.edit.trust_of_version(memory, events, version, self.trust)
         return self._edit(memory, values, cleared, trust, first=first)
 
     def vote(self, id: str, value: float = 1) -> types.Memory:
@@ -534,8 +527,6 @@ class Bethink:
 
     def unlink(self, source: str, target: str, type: str = "relates_to") -> Relation:
         """Takes a relation back, and what it had changed, unless another one of its type still says so."""
-        from bethink.ingest.edit import give_back
-
         relation = Relation(self.resolve(source), self.resolve(target), type)
         known = self._relations_to(relation.target, type)
         others = [other for other in known if other.source != relation.source]
@@ -546,7 +537,7 @@ class Bethink:
             )
         changes: tuple[Change, ...] = ()
         if type == "supersedes" and self.one(target).superseded_by == relation.source:
-            changes = (give_back(self.store, relation.target, others),)
+            changes = (ingest.edit.give_back(self.store, relation.target, others),)
         elif type == "answers" and not others:
             changes = (Change(relation.target, "reopen", {"answered": False}),)
         self.write(unrelate=(relation,), change=changes)
@@ -769,7 +760,9 @@ class Bethink:
         if embedder is None:
             raise self._model.explain_missing()
         try:
-            return reindex(self.store, embedder, self.recent, self.write, full, progress)
+            return ingest.vectors.reindex(
+                self.store, embedder, self.recent, self.write, full, progress
+            )
         except EmbeddingError as error:
             self._model.rest(error)
             raise EmbeddingError(
@@ -795,6 +788,6 @@ def _drop_proposal(tags: Sequence[str]) -> tuple[str, ...]:
 
 def _harmless_container(name: str | None) -> str | None:
     """The name of a container. One that holds a secret is refused: scopes are shown and stored."""
-    if name and redact(name).text != name:
+    if name and ingest.redact.redact(name).text != name:
         raise InvalidInput("The name of the container holds a secret.", "Use another name.")
     return name

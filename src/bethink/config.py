@@ -5,8 +5,7 @@ A mistake in a file is an error that names the file and the key; a mistake in th
 ignored, because an environment is often not the user's own.
 """
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: NamedTuple compiles each annotation that is a text, and every command loads this.
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -75,20 +74,15 @@ embedding   Embedding model by name, a folder with model.onnx, `http`, `hashing`
 embedding_url   Base URL of an OpenAI-compatible endpoint, for `embedding = "http"`.
 embedding_model   Model asked for at that endpoint.
 model_timeout 0.1..600   Seconds for one answer of an embedding endpoint or a language model.
-judge   Whether the packaged model judges how a new statement relates to known ones; else rules do.
 mode {"|".join(MODES)}   How `search` looks: by meaning and words, by meaning only, by words only.
 fusion {"|".join(FUSIONS)}   How the signals of a hybrid search are brought together.
 limit 1..1000   How many hits a search returns.
 min_similarity -1..1   Vector gate: cosines below it do not take part in a search; -1 lets all in.
 threshold 0..1   Final bar: hits with a lower score (0 to 1) are not returned.
 profiles   Profiles of your own for `--intent`, each a name and weights: `"mine relevance=0.6 recency=0.3 importance=0.1"`. One of ours is weighed anew.
-max_tokens 50..1000000   Token budget of an answer in the index-and-details form.
-dedup_threshold 0.5..1   Cosine from which two memories say the same.
 knowledge   Folders whose documents are a project's knowledge, relative to its root. Until it is set, those of the documentation are read, too.
-builtin_memory   Whether the rules and memory files that agents load by themselves (AGENTS.md, CLAUDE.md, Claude auto memory) are read too.
 chunk_size 100..10000   Longest passage of an indexed document, in characters.
 chunk_overlap 0..50   Part of a passage that the next one repeats, in percent.
-keep_context_days 0..36500   Days after which `consolidate` retires turns that nothing was taken from; 0 keeps them all.
 llm |none|anthropic|openai|claude   Language model for extraction, summaries and HyDE: `anthropic`, `openai` (and compatible), `claude`; empty: none.
 llm_model   Model asked for. Empty: a small one of Anthropic's; `openai` needs a name.
 llm_url   Base URL of that model's endpoint, such as http://127.0.0.1:11434/v1. Empty: the provider's own.
@@ -124,7 +118,10 @@ PERSONAL = tuple(
 )
 
 
-FIXED = ("threads", "max_characters", "prompt_bar")  # fields that are no settings
+# Fields that are no settings.
+FIXED = (
+    "judge max_tokens dedup_threshold keep_context_days threads max_characters prompt_bar".split()
+)
 
 
 class Config(NamedTuple):
@@ -135,20 +132,15 @@ class Config(NamedTuple):
     embedding_url: str = "https://api.openai.com/v1"
     embedding_model: str = "text-embedding-3-small"
     model_timeout: float = 60.0
-    judge: bool = True
     mode: str = "hybrid"
     fusion: str = "adaptive"
     limit: int = 10
     min_similarity: float = -1.0
     threshold: float = 0.0
     profiles: tuple[str, ...] = ()
-    max_tokens: int = 1000
-    dedup_threshold: float = 0.9
     knowledge: tuple[str, ...] = (".claude/knowledge",)
-    builtin_memory: bool = True
     chunk_size: int = 2000
     chunk_overlap: int = 15
-    keep_context_days: int = 365
     llm: str = ""
     llm_model: str = ""
     llm_url: str = ""
@@ -160,6 +152,14 @@ class Config(NamedTuple):
     team: str = ""
     busy_timeout: float = 30.0
     # No settings, because nobody should have to choose; a caller may replace them.
+    judge: bool = True  # whether the packaged model judges statements; else rules do
+    max_tokens: int = (
+        1000  # of an answer in the index-and-details form, where a call names no number
+    )
+    dedup_threshold: float = 0.9  # cosine from which two memories say the same
+    keep_context_days: int = (
+        365  # after which `consolidate` retires turns that nothing was taken from
+    )
     threads: int = 0  # for the local models; 0 uses every core
     max_characters: int = 200_000  # of one memory
     prompt_bar: float = 0.5  # how sure a hook must be that a memory fits a prompt (bench/hooks.py)

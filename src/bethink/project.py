@@ -7,8 +7,6 @@ has the same, so the copy counts as another project. Outside git a project is th
 directory itself, and is known by its path. Only the id is stored with memories.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from contextlib import suppress

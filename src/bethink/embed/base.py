@@ -13,8 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from bethink.text.ids import sha256
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future

@@ -375,10 +375,9 @@ def sync_builtin(memory: Bethink) -> Synced:
 
 
 def find_builtin(memory: Bethink) -> Iterator[tuple[Found | Skipped, str]]:
-    """Each file with its mark; none where the setting switches all of this off."""
-    if memory.config.builtin_memory:
-        yield from ((found, RULES) for found in _find_rules(memory.project.worktree))
-        yield from ((found, AUTO) for found in _find_auto_memory(memory.project.root))
+    """Each file with its mark."""
+    yield from ((found, RULES) for found in _find_rules(memory.project.worktree))
+    yield from ((found, AUTO) for found in _find_auto_memory(memory.project.root))
 
 
 def _find_rules(root: Path) -> Iterator[Found | Skipped]:

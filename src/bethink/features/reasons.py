@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 DECIDED = ("decision", "preference", "conclusion", "solution")
 NEAR = 2  # turns on either side of a decision that may say why
 # What begins a reason, up to the end of its sentence.
-_REASON = re.compile(
-    r"(?is)\b(?:because(?: of)?|so that|in order to|due to|the reason (?:is|was)(?: that)?|owing to|as otherwise|otherwise)\b\s*(.+?)(?=[.!?](?:\s|$)|\n|$)"
-)
+_REASON = r"(?is)\b(?:because(?: of)?|so that|in order to|due to|the reason (?:is|was)(?: that)?|owing to|as otherwise|otherwise)\b\s*(.+?)(?=[.!?](?:\s|$)|\n|$)"
 
 
 class Reason(NamedTuple):
@@ -48,4 +46,4 @@ def find_reason(memory: Bethink, subject: str) -> Reason | None:
 
 
 def _first_reason(texts: Iterable[str]) -> str:
-    return next((found[1].strip() for text in texts if (found := _REASON.search(text))), "")
+    return next((found[1].strip() for text in texts if (found := re.search(_REASON, text))), "")

@@ -1,0 +1,19 @@
+"""Anything → memories: the write side. Its stages are loaded when they are first used (`ingest.edit`): a search loads none."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from bethink.ingest import compare, edit, pipeline, redact, sync, traces, vectors
+
+__all__ = ["compare", "edit", "pipeline", "redact", "sync", "traces", "vectors"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in __all__:
+        raise AttributeError(f"module 'bethink.ingest' has no attribute {name!r}")
+    return import_module(f"bethink.ingest.{name}")

@@ -17,13 +17,12 @@ text. A switch is off; with the default `yes` it is on, with `null` it is neithe
 group; of the lines that begin with a bar, one may be given.
 """
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: NamedTuple compiles each annotation that is a text, and every command loads this.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bethink.errors import InvalidInput
+from bethink.errors import InvalidInput, UsageError
 from bethink.text.checks import suggest, suggest_one_of
 from bethink.types import KIND_ALIASES, KINDS
 
@@ -38,7 +37,7 @@ UNTOLD = ("minimum", "maxItems", "maxLength")  # by the schema of a tool
 SWITCH_DEFAULTS = {"yes": True, "null": None}
 SWITCH_TEXTS = {"true": True, "1": True, "false": False, "0": False}
 
-_TYPE = re.compile(r"(whole|number|text|objects?|any)\b ?(?:(-?\d+)?\.\.(-?\d+)?)?")
+_TYPE = r"(whole|number|text|objects?|any)\b ?(?:(-?\d+)?\.\.(-?\d+)?)?"
 
 
 class Argument(NamedTuple):
@@ -53,7 +52,7 @@ class Argument(NamedTuple):
     help: str
     group: str
     alone: bool  # one of a set of which only one may be given
-    inner: tuple[Argument, ...] = ()  # of objects: what each of them holds
+    inner: "tuple[Argument, ...]" = ()  # of objects: what each of them holds
 
     @property
     def name(self) -> str:
@@ -130,7 +129,7 @@ def _parse_type(form: str) -> tuple[str, int | None, int | None, tuple[str, ...]
     """What a value is, its bounds, and what it may be."""
     if not form:
         return "text", None, None, ()
-    found = _TYPE.fullmatch(form)
+    found = re.fullmatch(_TYPE, form)
     if not found:
         return "choice", None, None, tuple(form.split("|"))
     low, high = (int(bound) if bound else None for bound in found.groups()[1:])
@@ -147,6 +146,100 @@ def parse_value(text: str, argument: Argument) -> Any:
         except ValueError:
             return text
     return text
+
+
+# As it is typed
+
+
+def read_typed(words: Sequence[str], arguments: Sequence[Argument]) -> dict[str, Any]:
+    """The arguments of a command line. Options and words mix freely, what looks like a negative number is no option, and behind
+    `--` there are only words."""
+    flags = {flag: one for one in arguments if one.is_option for flag in one.names}
+    given: dict[str, Any] = {}
+    plain: list[str] = []
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        if word == "--":
+            plain += left
+            break
+        flag, equals, value = word.partition("=")
+        if word[:2] in flags and not word.startswith("--") and len(flag) > 2:
+            flag, equals, value = word[:2], "=", word[2:]
+        if _is_text(flag, flags):
+            plain.append(word)
+        else:
+            _read_option(flag, value if equals else None, left, flags, given)
+    _check_rivals([one for one in arguments if one.alone and one.name in given])
+    if not given.keys() & {"help", "version"}:
+        _read_words(plain, arguments, given)
+    return given
+
+
+def _is_text(flag: str, flags: Mapping[str, Argument]) -> bool:
+    """Whether a word is no option although it may begin with a dash."""
+    if not flag.startswith("-") or flag == "-" or re.fullmatch(r"-\d+(\.\d*)?|-\.\d+", flag):
+        return True
+    return " " in flag and flag not in flags
+
+
+def _read_option(
+    flag: str,
+    value: str | None,
+    left: list[str],
+    flags: Mapping[str, Argument],
+    given: dict[str, Any],
+) -> None:
+    """Puts an option into what was given; its value stands behind it unless it is known."""
+    one = flags.get(flag)
+    if one is None:
+        close = suggest("--" + flag.lstrip("-"), [name for name in flags if name[:2] == "--"])
+        raise UsageError(f"There is no option {flag} here.", close if len(flag) > 2 else None)
+    if one.type == SWITCH:
+        given[one.name] = True
+        return
+    if value is None and left and left[0] not in flags and left[0] != "--":
+        value = left.pop(0)
+    if value is None and one.many != "?":
+        raise UsageError(f"{flag}: expected one argument.")
+    if one.many == "*":
+        given.setdefault(one.name, []).append(value)
+    else:
+        given[one.name] = _read_value(value, one) if value or one.many != "?" else ""
+
+
+def _check_rivals(given: Sequence[Argument]) -> None:
+    """Refuses two of a set of which one may be given."""
+    first: dict[str, str] = {}
+    for one in given:
+        if one.group in first:
+            raise UsageError(f"{one.names[0]}: not allowed with {first[one.group]}.")
+        first[one.group] = one.names[0]
+
+
+def _read_words(plain: list[str], arguments: Sequence[Argument], given: dict[str, Any]) -> None:
+    """Puts the arguments that are known by their place into what was given."""
+    for one in arguments:
+        if one.is_option:
+            continue
+        if one.many in ("+", "*"):
+            given[one.name], plain = plain, []
+        elif plain:
+            given[one.name] = _read_value(plain.pop(0), one)
+        if one.is_required and not given.get(one.name):
+            raise UsageError(f"The following arguments are required: {one.value}.")
+    if plain:
+        raise UsageError(f"Unrecognized arguments: {' '.join(plain)}.")
+
+
+def _read_value(text: str | None, argument: Argument) -> Any:
+    text, name = text or "", argument.names[0]
+    try:
+        return check_value(parse_value(text, argument), argument, name)
+    except InvalidInput as error:
+        if argument.type not in NUMBERS:
+            raise UsageError(error.message, error.hint) from None
+        raise UsageError(f"{name}: {text!r} is not {describe_type(argument)}.") from None
 
 
 # As JSON Schema

@@ -1,6 +1,6 @@
 """The command line: the table of its commands, and what `--help` and `--version` print.
 
-`main.py` runs a command, `parsing.py` builds its parser; each other file is one group of commands, or what the groups share.
+`main.py` runs a command, `console.py` is what all stand on; each other file is one group of commands, or what the groups share.
 Nothing of ours is imported here: `--help` reads this file and `main.py` alone.
 """
 
@@ -19,12 +19,12 @@ today           find        list what was said, decided and done today, or at an
 get             find        show memories by id
 list            find        list memories by time, importance or use
 update          remember    change a memory
-edit            remember    change the text of a memory in your editor
+edit            editing     change the text of a memory in your editor
 forget          remember    hide memories, or with --purge remove every trace of them
 restore         remember    bring back a forgotten or replaced memory, or an earlier version
 vote            remember    say that a memory was useful, or was not
 link            remember    relate two memories
-open            find        open the source of a memory at its line
+open            editing     open the source of a memory at its line
 history         find        show every version of a memory
 handoff         remember    leave word for whoever works here next, or read it
 Take in:

@@ -14,8 +14,7 @@ from bethink.features import promotion, tending
 from bethink.recall.shape import plain
 from bethink.surface import operations
 from bethink.surface.cli import console
-from bethink.surface.cli.console import Bar, Listing, Result, confirm, directory, settings
-from bethink.surface.cli.parsing import command
+from bethink.surface.cli.console import Bar, Listing, Result, command, confirm, directory, settings
 from bethink.surface.layout import FORMATS, cell, columns, many, one_line, pick, size, unstyle
 from bethink.surface.render import memory_label, memory_line, short_ids
 from bethink.text.checks import check_choice
@@ -179,7 +178,7 @@ def pairs_result(memory: Bethink, found: Sequence[Pair], none: str) -> Result:
 )
 def consolidate(args: Namespace, memory: Bethink) -> Result:
     """Tidy up: merge what says the same, mark contradictions and answered questions, retire what expired and old turns that
-    nothing was taken from (setting `keep_context_days`). Shows what it would do and asks. Every step is in the history of its
+    nothing was taken from for a year. Shows what it would do and asks. Every step is in the history of its
     memory, and `bethink restore ID` undoes it.
 
     Examples:

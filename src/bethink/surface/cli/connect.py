@@ -25,8 +25,7 @@ from bethink.hosts.place import NAME, InstallPlace, is_passing, portable_command
 from bethink.ingest.redact import redact
 from bethink.store.connection import OLDEST_SQLITE
 from bethink.surface.cli import console
-from bethink.surface.cli.console import Bar, Listing, Result, open_memory, project
-from bethink.surface.cli.parsing import command
+from bethink.surface.cli.console import Bar, Listing, Result, command, open_memory, project
 from bethink.surface.layout import FORMATS, many, plain, size, style
 
 if TYPE_CHECKING:

@@ -1,39 +1,47 @@
-"""What every command body stands on: the memory that its arguments name, the text it is given, a yes or no from the user; and
-where its result goes. stdout is data; stderr is talk. The data formats give stored text back as it is, but for a terminal."""
-
-from __future__ import annotations
+"""What every command stands on: what it takes and gives back (`Command`, `Result`), the memory that its arguments name, the text it is
+given, a yes or no from the user, and where its result goes. stdout is data; stderr is talk. The data formats give stored text back
+as it is, but for a terminal."""
 
 import errno
+import importlib
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace as Namespace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
 
 from bethink import config
 from bethink import project as projects
+from bethink.config import Config
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
-from bethink.surface.layout import flatten_record, format_records, json_text, plain, size, width
+from bethink.project import Project
+from bethink.surface.arguments import Argument, fill_defaults, parse_arguments, read_typed
+from bethink.surface.cli import COMMANDS
+from bethink.surface.layout import (
+    flatten_record,
+    format_records,
+    hang,
+    json_text,
+    plain,
+    size,
+    width,
+    wrap,
+)
+from bethink.text.checks import replace_broken, suggest
 from bethink.text.fence import clean, fence_text
 from bethink.text.when import LOCAL
 from bethink.text.words import is_english
 from bethink.types import NOTHING, TRUST
 
 if TYPE_CHECKING:
-    from types import SimpleNamespace as Namespace
-
     from bethink.api import Bethink
-    from bethink.config import Config
-    from bethink.project import Project
 
 LONGEST = 4 * 5_000_000  # bytes: no setting allows a longer memory
-WAIT = "Fetching the embedding model; this happens once."
-EVERY, LINE_EVERY = (
-    0.1,
-    10.0,
-)  # seconds between two drawings of a bar; between two lines where there is no terminal
+EVERY, LINE_EVERY = 0.1, 10.0  # seconds between two drawings of a bar, between two lines elsewhere
 CELLS, FEWEST_CELLS = 24, 8  # of a bar
 SETTLED = 3.0  # seconds after which the time left can be told
 # What agents set for the commands that they run: Claude Code, Codex, Gemini CLI, opencode, Cursor, Copilot CLI, any other.
@@ -49,6 +57,149 @@ AGENTS = (
     "COPILOT_CLI",
     "AI_AGENT",
 )
+
+
+PATHS = ("database", "project", "file", "output", "directory")  # their bytes need not be UTF-8
+COLUMN = 24  # where the help of an argument begins
+# What other tools call it; by its letters another command would be nearest.
+MEANT = {
+    "purge": "forget --purge",
+    "delete": "forget",
+    "remove": "forget",
+    "rm": "forget",
+    "remember": "add",
+    "store": "add",
+    "find": "search",
+    "ask": "recall",
+    "show": "get",
+    "undo": "restore",
+    "setup": "init",
+    "settings": "config",
+}
+SHARED = """
+options of every command:
+--database PATH      the database to use
+--project DIR        act as if started in that directory
+--container NAME     a named container inside the project
+--format FORMAT {choices}     how to show the result: {formats}
+--json               the same as --format json
+--for-agent          quote stored text with its origin, and count as an agent; agents get it by themselves
+--quiet              no hints, warnings or progress
+--version, -V        print the version
+"""
+
+
+# Commands
+
+
+class Command(NamedTuple):
+    """A command: what it does (its docstring is its help), what it accepts, how its output can be shown, and whether it needs
+    the memory: to "read" one that is there, or to "make" one if need be."""
+
+    name: str
+    run: Callable[..., Any]
+    takes: str
+    formats: tuple[str, ...] = ("text", "json")
+    opens: str = ""
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        shared = SHARED.format(choices="|".join(self.formats), formats=", ".join(self.formats))
+        return parse_arguments(f"--help, -h     show this help and exit\n{self.takes}\n{shared}")
+
+
+REGISTERED: dict[str, Command] = {}
+
+
+def command(
+    name: str, takes: str = "", opens: str = "", formats: tuple[str, ...] = ("text", "json")
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Makes a function the body of a command."""
+
+    def register(run: Callable[..., Any]) -> Callable[..., Any]:
+        REGISTERED[name] = Command(name, run, takes, formats, opens)
+        return run
+
+    return register
+
+
+def load(name: str | None, first: str = "") -> Command:
+    """The command of that name; without one, `first` is what was typed in its place."""
+    if name not in COMMANDS:
+        meant = f"Did you mean '{MEANT[name]}'?" if name in MEANT else suggest(name or "", COMMANDS)
+        wrong = f"'{name}' is not a command." if name else f"{first!r} needs a command."
+        raise UsageError(wrong, meant or "`bethink --help` lists the commands.")
+    importlib.import_module(f"bethink.surface.cli.{COMMANDS[name][0]}")
+    return REGISTERED[name]
+
+
+def parse(command: Command, words: Sequence[str]) -> Namespace:
+    """What was typed behind a command."""
+    arguments = command.arguments
+    try:
+        args = Namespace(**fill_defaults(read_typed(words, arguments), arguments))
+    except UsageError as error:
+        error.hint = error.hint or f"`bethink {command.name} --help` shows what it takes."
+        raise
+    args.explicit_format = bool(args.format or args.json)
+    args.format = args.format or ("json" if args.json else "text")
+    args.for_agent = args.for_agent or is_read_by_agent()
+    for name, value in vars(args).items():
+        if name not in PATHS:
+            setattr(args, name, readable(name, value))
+    return args
+
+
+def readable(name: str, value: object) -> object:
+    """The value, unless it holds bytes that are no UTF-8. Python smuggles those in as lone surrogates, which nothing can store."""
+    if isinstance(value, list):
+        return [readable(name, part) for part in value]
+    if not isinstance(value, str) or value.isascii():
+        return value
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        if name in ("query", "question"):
+            return replace_broken(value)  # a search takes any input
+        at = len(value[: error.start].encode("utf-8"))
+        raise InvalidInput(
+            f"The {name} is not valid UTF-8: byte {at} cannot be read.",
+            "Check the encoding of your terminal.",
+        ) from None
+    return value
+
+
+def render_help(command: Command) -> str:
+    about, _, examples = (command.run.__doc__ or "").partition("Examples:\n")
+    arguments = command.arguments
+    placed = [one for one in arguments if not one.is_option]
+    usage = " ".join([f"usage: bethink {command.name} [options]", *map(_placeholder, placed)])
+    lines = [*wrap(usage, ""), "", *wrap(" ".join(about.split()), "")]
+    groups = {"arguments": placed} if placed else {}
+    for one in arguments:
+        if one.is_option:
+            groups.setdefault(one.group or "options", []).append(one)
+    for title, members in groups.items():
+        lines += ["", f"{title}:", *(line for one in members for line in _help_lines(one))]
+    lines += ["", "examples:", *(f"  {line.strip()}" for line in examples.strip().splitlines())]
+    return "\n".join(lines) + "\n"
+
+
+def _placeholder(argument: Argument) -> str:
+    name = "|".join(argument.choices) or argument.value
+    return {"+": f"{name} …", "*": f"[{name} …]", "?": f"[{name}]"}.get(argument.many, name)
+
+
+def _help_lines(argument: Argument) -> list[str]:
+    value = f"[{argument.value}]" if argument.many == "?" else argument.value
+    head = f"{', '.join(argument.names)} {value}".rstrip()
+    if not argument.is_option:
+        head = "{" + ",".join(argument.choices) + "}" if argument.choices else argument.value
+    lines = hang(argument.help, f"  {head}  ", " " * COLUMN)
+    return [line.rstrip() for line in lines if line.strip()]
+
+
+# Streams
 
 
 def prepare() -> None:
@@ -128,8 +279,6 @@ def describe_failure(error: Exception, settled: bool) -> tuple[str, str | None]:
 def _settle_stdout() -> bool:
     """Writes what is buffered. Where that is impossible it is given up, or Python would try again while it ends, and complain; and
     the answer is False."""
-    from contextlib import suppress
-
     try:
         sys.stdout.flush()
         return True
@@ -143,9 +292,9 @@ def _settle_stdout() -> bool:
 
 
 class Listing(NamedTuple):
-    """What a list of records is called, and which of their fields CSV, Markdown and XML give."""
+    """What a list of records is called, and which of their fields CSV, Markdown and XML give: by default those of the first."""
 
-    fields: Sequence[str]
+    fields: Sequence[str] = ()
     root: str = "memories"
     item: str = "memory"
     about: Mapping[str, str] = NOTHING  # attributes of the XML root
@@ -154,7 +303,7 @@ class Listing(NamedTuple):
 class Result(NamedTuple):
     """What a command gives back. It is printed in the format that was asked for, and what `bethink` says about it comes after."""
 
-    value: Any = None  # for JSON; of a listing, its records
+    value: Any = None  # for JSON; of a listing, its records or the one it is about
     lines: Iterable[str] | Callable[[], Iterable[str]] = ()  # for people
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()
@@ -173,19 +322,16 @@ def finish(args: Namespace, result: Result | int | None) -> int:
 def present(args: Namespace, result: Result) -> int:
     """Prints a result. Returns the exit code."""
     if args.format == "text":
-        if args.for_agent:
-            _present_to_agent(result)
-        else:
-            for line in _lines(result):
-                out(line)
-    elif result.listing:
-        records = (
-            (flatten_record(one) for one in result.value) if args.format != "json" else result.value
-        )
-        fields, root, item, about = result.listing
-        data(format_records(args.format, records, fields, root, item, **about))
-    else:
+        _present_text(args, result)
+    elif result.listing is None or (args.format == "json" and isinstance(result.value, dict)):
         data([json_text(result.value) + "\n"])
+    else:
+        fields, root, item, about = result.listing
+        records = [result.value] if isinstance(result.value, dict) else list(result.value)
+        if args.format != "json":
+            fields = fields or list(records[0])
+            records = list(map(flatten_record, records))
+        data(format_records(args.format, records, fields, root, item, **about))
     for text in result.notes:
         note(args, text)
     for text in result.warnings:
@@ -195,17 +341,14 @@ def present(args: Namespace, result: Result) -> int:
     return result.code
 
 
-def _lines(result: Result) -> Iterable[str]:
-    return result.lines() if callable(result.lines) else result.lines
-
-
-def _present_to_agent(result: Result) -> None:
-    if result.quoted:
-        out(result.quoted)
-        return
-    text = "\n".join(_lines(result))
-    if text:
-        out(fence_text(text) if result.stored else clean(text))
+def _present_text(args: Namespace, result: Result) -> None:
+    lines = result.lines() if callable(result.lines) else result.lines
+    if not args.for_agent:
+        for line in lines:
+            out(line)
+    elif text := result.quoted or "\n".join(lines):
+        quoted = text if result.quoted else fence_text(text) if result.stored else clean(text)
+        out(quoted)
 
 
 def data(parts: Iterable[str], stream: TextIO | None = None) -> None:
@@ -302,7 +445,7 @@ def terminal_width() -> int:
 # What a command is given
 
 
-def offer_languages(memory: Bethink, text: str) -> list[str]:
+def offer_languages(memory: "Bethink", text: str) -> list[str]:
     """Says once on this machine that another model knows more languages than English, when a question or a memory is in another."""
     model = memory.config.embedding
     other = model in ("none", "hashing", "http") or "/" in model or "multilingual" in model
@@ -316,40 +459,30 @@ def offer_languages(memory: Bethink, text: str) -> list[str]:
 
 
 @contextmanager
-def open_memory(args: Namespace, make: bool = False) -> Iterator[Bethink]:
+def open_memory(args: Namespace, make: bool = False) -> "Iterator[Bethink]":
     """The memory seen from the directory that the arguments name. Says what is odd about the settings. Only what takes something
     in may `make` a database that was named and is not there. What an agent tells by a command is the agent's word, as over MCP."""
-    from datetime import datetime
-
     from bethink.api import Bethink
 
     if not make:
         check_database(args)
-    told: list[bool] = []
-    with Bar(args, "fetching the embedding model", size) as bar:
-
-        def show_fetch(done: int, total: int | None) -> None:
-            if not told and not bar.shown and not args.quiet:
-                talk(WAIT)
-            told.append(True)
-            bar(done, total)
-
-        everywhere = getattr(args, "all_projects", False)
-        clock = lambda: datetime.now(LOCAL)  # noqa: E731 – times are shown in it too
-        actor = "agent:shell" if args.for_agent else "user"
-        with Bethink(
+    actor = "agent:shell" if args.for_agent else "user"
+    with (
+        Bar(args, "fetching the embedding model, once", size) as bar,
+        Bethink(
             args.database,
             directory=directory(args),
             container=args.container,
-            everywhere=everywhere,
+            everywhere=getattr(args, "all_projects", False),
             actor=actor,
             trust=TRUST[actor.partition(":")[0]],
-            clock=clock,
-            on_pull=show_fetch,
-        ) as memory:
-            for warning in memory.config.warnings:
-                warn(args, warning)
-            yield memory
+            clock=lambda: datetime.now(LOCAL),  # times are shown in it too
+            on_pull=bar,
+        ) as memory,
+    ):
+        for warning in memory.config.warnings:
+            warn(args, warning)
+        yield memory
 
 
 def check_database(args: Namespace) -> None:
@@ -440,82 +573,6 @@ def decode_text(raw: bytes, name: str) -> str:
             f"{name} is not valid UTF-8: byte {at} (0x{raw[at]:02x}) cannot be read.",
             "Convert it with `iconv -t UTF-8`.",
         ) from None
-
-
-# Editors: how each is told the line of a file, by the name of its program, and which return at once unless told to wait.
-AT_LINE = {
-    "vi vim nvim gvim nano pico emacs emacsclient micro kak joe editor": ("+{line}", "{file}"),
-    "code code-insiders codium cursor windsurf": ("-g", "{file}:{line}"),
-    "subl zed hx helix": ("{file}:{line}",),
-    "idea pycharm webstorm goland clion rubymine phpstorm rider": ("--line", "{line}", "{file}"),
-}
-RETURNS = "code code-insiders codium cursor windsurf subl zed idea pycharm webstorm goland".split()
-EDITORS = ("editor", "nano", "vi", "notepad")  # looked for where the environment names none
-
-
-def run_editor(file: Path, line: int | None = None, wait: bool = False) -> None:
-    """Opens a file in the user's editor, at a line where the editor is known to take one."""
-    import subprocess
-
-    words = find_editor()
-    name = Path(words[0]).stem.lower()
-    forms = [form for names, form in AT_LINE.items() if line and name in names.split()]
-    where = [part.format(line=line, file=file) for part in (*forms, ("{file}",))[0]]
-    waiting = ["--wait"] if wait and name in RETURNS and not {"--wait", "-w"} & {*words} else []
-    try:
-        code = subprocess.run([*words, *waiting, *where], check=False).returncode
-    except OSError as error:
-        raise NotFound(
-            f"The editor {words[0]} cannot be started: {error.strerror}.",
-            "Name yours: export EDITOR=nano",
-        ) from None
-    if code:
-        raise BethinkError(f"The editor {words[0]} ended with {code}. Nothing was changed.")
-
-
-def find_editor() -> list[str]:
-    """The command of the user's editor: $VISUAL, $EDITOR, or at a terminal one that every system has."""
-    import shlex
-    from shutil import which
-
-    named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
-    try:
-        words = shlex.split(named, posix=os.name != "nt")
-    except ValueError as error:
-        raise UsageError(
-            f"The editor '{named}' cannot be read: {error}.", "Mend $EDITOR."
-        ) from None
-    if not words and has_terminal():
-        words = [name for name in EDITORS if which(name)][:1]
-    if not words:
-        raise NotFound("There is no editor.", "Name yours: export EDITOR=nano")
-    return words
-
-
-@contextmanager
-def keep_draft(text: str, name: str) -> Iterator[Path]:
-    """A file of that text for an editor, which only its owner can read. It goes when all went well; where that fails, a changed
-    one stays, and the error says where."""
-    import shutil
-    import tempfile
-
-    folder = Path(tempfile.mkdtemp(prefix="bethink-edit-"))
-    draft = folder / name
-    raw = text.encode()
-    try:
-        draft.write_bytes(raw)
-        yield draft
-    except BaseException as error:
-        if not draft.is_file() or draft.read_bytes().strip() in (b"", raw.strip()):
-            shutil.rmtree(folder)
-            raise
-        kept = f"Your text is kept in {draft}."
-        if not isinstance(error, BethinkError):
-            talk(kept)
-            raise
-        error.hint = f"{kept} {error.hint or ''}".rstrip()
-        raise
-    shutil.rmtree(folder)
 
 
 def confirm(args: Namespace, question: str) -> None:

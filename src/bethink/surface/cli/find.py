@@ -1,26 +1,15 @@
-"""`search`, `recall`, `why`, `today`, `get`, `open`, `list`, `history`, `sessions`, `topics` and `stats`: what memory holds."""
+"""`search`, `recall`, `why`, `today`, `get`, `list`, `history`, `sessions`, `topics` and `stats`: what memory holds."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bethink.errors import NotFound, StoreError, UsageError
+from bethink.errors import StoreError, UsageError
 from bethink.features.reasons import find_reason
 from bethink.recall.shape import citation, digest_lines, plain, plain_hit
 from bethink.surface import operations, render
-from bethink.surface.cli.console import (
-    Listing,
-    Result,
-    has_terminal,
-    offer_languages,
-    open_memory,
-    read_text,
-    run_editor,
-)
-from bethink.surface.cli.parsing import command
+from bethink.surface.cli.console import Listing, Result, command, offer_languages, read_text
 from bethink.surface.layout import (
     FORMATS,
     cell,
@@ -43,11 +32,14 @@ if TYPE_CHECKING:
 
     from bethink.api import Bethink
     from bethink.store.base import Overview
-    from bethink.types import Answer, Memory, Session, Span
+    from bethink.types import Memory, Span
 
 EVERYTHING = 2**62
 BEGIN = (
     '`bethink init` reads this project; `bethink add "We deploy on Fridays"` tells it something.'
+)
+OTHER = (
+    "Try other words, --all-projects, or --include-superseded; `bethink list` shows what there is."
 )
 AROUND = 3  # turns or passages on either side of a memory
 AGENT_TOKENS = 4000  # of each memory that an agent gets in full, as by MCP for two
@@ -65,7 +57,7 @@ RANKED = f"""
 
 def project_labels(args: Namespace, memory: Bethink) -> dict[str, str]:
     """Scope → what it is called, for telling memories of several projects apart; nothing where only those of one are shown."""
-    if not args.all_projects:
+    if not getattr(args, "all_projects", False):
         return {}
     return render.scope_labels(memory.every_scope(), scope_names(memory, memory.stats(())))
 
@@ -86,9 +78,10 @@ def scope_names(memory: Bethink, overview: Overview) -> dict[str, str]:
     --dual            an index of all matches, then details within --max-tokens
     {RANKED}
     """,
+    opens="read",
     formats=FORMATS,
 )
-def search(args: Namespace) -> Result:
+def search(args: Namespace, memory: Bethink) -> Result:
     """Find memories of this project and personal ones, best first. Never changes anything.
 
     Examples:
@@ -104,9 +97,7 @@ def search(args: Namespace) -> Result:
             f"The index-and-details form cannot be shown as {args.format}.",
             "Use --format text or json with --dual.",
         )
-    with open_memory(args) as memory:
-        answer = ask(args, memory, query, dual)
-        return (answer_result if dual else hits_result)(args, memory, answer)
+    return ask(args, memory, query, dual, args.rerank, args.explain)
 
 
 @command(
@@ -115,8 +106,9 @@ def search(args: Namespace) -> Result:
     QUESTION+         in words; - reads stdin
     {RANKED}
     """,
+    opens="read",
 )
-def recall(args: Namespace) -> Result:
+def recall(args: Namespace, memory: Bethink) -> Result:
     """Answer a question from memory, for reading: the best matches in full with where they come from, how sure they are
     and what they replaced; then an index of the others; then totals. All within a token budget.
 
@@ -126,66 +118,49 @@ def recall(args: Namespace) -> Result:
       bethink recall "what do I prefer in reviews?" --personal --json
     """
     question = read_text(args.question, None, 'bethink recall "why did we leave MySQL?"')
-    with open_memory(args) as memory:
-        return answer_result(args, memory, ask(args, memory, question, dual=True, rerank=True))
+    return ask(args, memory, question, True, not args.no_rerank)
 
 
 def ask(
-    args: Namespace, memory: Bethink, question: str, dual: bool, rerank: bool = False
-) -> Answer:
-    rerank = args.rerank or (rerank and not args.no_rerank)
-    limit = args.limit
-    if dual and limit is None:
-        limit = operations.count_lines(args.max_tokens or memory.config.max_tokens)
-    wanted = operations.make_filter(memory, args)
+    args: Namespace,
+    memory: Bethink,
+    question: str,
+    dual: bool,
+    rerank: bool,
+    explain: bool = False,
+) -> Result:
+    """The answer to a question: a list of hits, or in the `dual` form the best in full and an index of the others."""
+    budget = args.max_tokens or memory.config.max_tokens
+    limit = operations.count_lines(budget) if dual and args.limit is None else args.limit
     how = {"limit": limit, "offset": args.offset, "seed": args.seed, "rerank": rerank}
-    return operations.search(memory, question, args, wanted, **how)
-
-
-def _around_answer(args: Namespace, memory: Bethink, answer: Answer) -> dict[str, Any]:
-    """What is said about an answer, and how agents get it."""
+    wanted = operations.make_filter(memory, args)
+    answer = operations.search(memory, question, args, wanted, **how)
+    if dual:
+        arranged = render.arrange_answer(memory, answer, budget)
+        result = Result(operations.recall_record(arranged))
+    else:
+        fields = (*render.FIELDS, "why") if explain else render.FIELDS
+        listing = Listing(fields, "searchResults", "result", {"query": answer.query.raw})
+        result = Result([plain_hit(hit, explain) for hit in answer.hits], listing=listing)
     if args.for_agent and args.format == "text":
-        budget = args.max_tokens or memory.config.max_tokens
         more = "`bethink get ID` gives whole texts."
-        explain = getattr(args, "explain", False)
         told = render.quote_answer(memory, answer, budget, more, explain, args.offset)
-        return {"quoted": told.text}
+        return result._replace(quoted=told.text)
     hints = [*answer.hints, *offer_languages(memory, answer.query.raw)]
-    if answer.hits:
-        return {"hints": hints}
-    other = "Try other words, --all-projects, or --include-superseded; `bethink list` shows what there is."
-    if not memory.store.count(memory.filter()):
-        other = BEGIN
-    return {"notes": ["No memories match."], "hints": [*hints, other]}
+    if not answer.hits:
+        hints.append(OTHER if memory.store.count(memory.filter()) else BEGIN)
+        return result._replace(notes=["No memories match."], hints=hints)
+    if dual and not arranged.both.details:
+        hints.append("No match fits the budget in full; raise --max-tokens, or `bethink get ID`.")
 
-
-def hits_result(args: Namespace, memory: Bethink, answer: Answer) -> Result:
-    lines: list[str] = []
-    if args.format == "text" and not args.for_agent:
+    def lines() -> list[str]:
         short = render.short_ids_of_hits(memory, answer.hits)
         labels = project_labels(args, memory)
-        lines = render.hit_lines(answer, short, args.offset + 1, args.explain, labels)
-    fields = (*render.FIELDS, "why") if args.explain else render.FIELDS
-    return Result(
-        [plain_hit(hit, args.explain) for hit in answer.hits],
-        lines,
-        listing=Listing(fields, "searchResults", "result", {"query": answer.query.raw}),
-        **_around_answer(args, memory, answer),
-    )
+        if dual:
+            return render.answer_lines(arranged, short, labels)
+        return render.hit_lines(answer, short, args.offset + 1, explain, labels)
 
-
-def answer_result(args: Namespace, memory: Bethink, answer: Answer) -> Result:
-    arranged = render.arrange_answer(memory, answer, args.max_tokens or memory.config.max_tokens)
-    both = arranged.both
-    lines: list[str] = []
-    if answer.hits and args.format == "text" and not args.for_agent:
-        short = render.short_ids_of_hits(memory, answer.hits)
-        lines = render.answer_lines(arranged, short, project_labels(args, memory))
-    around = _around_answer(args, memory, answer)
-    if lines and both.index and not both.details:
-        raise_it = "No match fits the budget in full; raise --max-tokens, or `bethink get ID`."
-        around["hints"] = [*around["hints"], raise_it]
-    return Result(operations.recall_record(arranged), lines, **around)
+    return result._replace(lines=lines, hints=hints)
 
 
 @command(
@@ -256,14 +231,29 @@ def today(args: Namespace, memory: Bethink) -> Result:
         example = "Write a day or a span: yesterday, 'last week', 'since monday', 2026-03-01."
         raise UsageError(f"'{when}' is not a time.", example)
     found = [hit.memory for hit in answer.hits]
-    short = render.short_ids(memory, found)
-    quoted = render.quote_items([render.quote_line(one, short) for one in found])
+    return memories_result(args, memory, found, f"Nothing was noted {when}.")
+
+
+def memories_result(
+    args: Namespace, memory: Bethink, found: Sequence[Memory], none: str, hints: Sequence[str] = ()
+) -> Result:
+    """Memories on a line each."""
+    short = render.short_ids(memory, found) if args.format == "text" else {}
+    quoted = ""
+    if args.for_agent and short:
+        quoted = render.quote_items([render.quote_line(one, short) for one in found])
+
+    def lines() -> list[str]:
+        labels = project_labels(args, memory)
+        return [render.memory_line(one, short, labels) for one in found]
+
     return Result(
         map(plain, found),
-        [render.memory_line(one, short) for one in found],
-        notes=() if found else [f"Nothing was noted {when}."],
+        lines,
+        notes=() if found else [none],
+        hints=hints,
         listing=Listing(render.FIELDS),
-        quoted=quoted if args.for_agent and found else "",
+        quoted=quoted,
     )
 
 
@@ -319,63 +309,6 @@ def get(args: Namespace, memory: Bethink) -> Result:
     return Result(records, lines, warnings=warnings, listing=Listing(render.FIELDS), quoted=quoted)
 
 
-@command(
-    "open",
-    """
-    ID                an id or any unique beginning of one
-    --all-projects    of any project, not only this one and personal ones
-    """,
-    opens="read",
-)
-def open_source(args: Namespace, memory: Bethink) -> Result:
-    """Open what a memory was taken from, at its line: a file or transcript in your editor ($VISUAL, or else $EDITOR), a page in
-    your browser. Where there is no terminal, and with --json, its place is printed instead, as PATH:LINE.
-
-    Examples:
-      bethink open 01a1dd89
-      EDITOR=code bethink open 01a1dd89
-      bethink open 01a1dd89 --json | jq -r .path
-    """
-    one = memory.one(args.id)
-    file, url = find_source(memory, one)
-    line = one.lines[0] if file and one.lines else None
-    place = url or (f"{file}:{line}" if line else str(file))
-    value = {"id": one.id, "path": str(file) if file else None, "line": line, "url": url}
-    seen = sys.stdout.isatty() and has_terminal()
-    if not seen or args.for_agent or args.format != "text":
-        return Result(value, [printable(place)])
-    if url:
-        from webbrowser import open as browse
-
-        return Result(value, [f"opened {url}" if browse(url) else url])
-    assert file is not None
-    run_editor(file, line)
-    return Result(value, [f"opened {printable(place)}"])
-
-
-def find_source(memory: Bethink, one: Memory) -> tuple[Path | None, str | None]:
-    """The file that a memory was taken from, or the address of the page."""
-    source = one.path or one.source
-    if source.startswith(("http://", "https://")):
-        return None, source
-    folders = (memory.project.worktree, memory.project.root, Path.cwd())
-    for file in (folder / source for folder in folders):
-        if file.is_file():
-            return file, None
-    short = memory.store.abbreviate([one.id])[one.id]
-    if source.startswith("git:"):
-        raise NotFound(f"{short} was taken from a commit.", f"git show {source[4:]}")
-    if one.path:
-        raise NotFound(
-            f"{source} is not there any more.",
-            f"`bethink get {short} --source` shows what is kept.",
-        )
-    raise NotFound(
-        f"{short} has no source to open: it was told ({one_line(source)}).",
-        f"`bethink get {short}` shows it, `bethink edit {short}` changes it.",
-    )
-
-
 def quote_found(
     memory: Bethink, found: Sequence[Memory], around: Mapping[str, Sequence[Memory]]
 ) -> str:
@@ -410,26 +343,10 @@ def list_memories(args: Namespace, memory: Bethink) -> Result:
     wanted = operations.make_filter(memory, args)
     limit = EVERYTHING if args.all else args.limit
     found = memory.list(filter=wanted, limit=limit, offset=args.offset, order=args.order)
-
-    def lines() -> list[str]:
-        short = render.short_ids(memory, found)
-        labels = project_labels(args, memory)
-        return [render.memory_line(one, short, labels) for one in found]
-
     total = memory.store.count(wanted) if len(found) == args.limit and not args.all else 0
     more = total > args.offset + len(found)
-    quoted = ""
-    if args.for_agent and found:
-        short = render.short_ids(memory, found)
-        quoted = render.quote_items([render.quote_line(one, short) for one in found])
-    return Result(
-        map(plain, found),
-        lines,
-        notes=() if found else ["No memories."],
-        hints=[f"{len(found)} of {total:,} are shown; --all shows every one."] if more else (),
-        listing=Listing(render.FIELDS),
-        quoted=quoted,
-    )
+    hints = [f"{len(found)} of {total:,} are shown; --all shows every one."] if more else ()
+    return memories_result(args, memory, found, "No memories.", hints)
 
 
 @command(
@@ -488,9 +405,6 @@ def difference_lines(old: str, new: str) -> list[str]:
 
 # Conversations
 
-NO_SESSIONS = "No conversations are known here."
-HOW_TO_READ = "`bethink backfill --all` reads what the agents on this machine keep."
-
 
 @command(
     "sessions",
@@ -509,22 +423,7 @@ def sessions(args: Namespace, memory: Bethink) -> Result:
       bethink sessions 3f2a
       bethink sessions --limit 50 --json
     """
-    chosen = [session for session, _ in find_sessions(memory, args)]
-    labels = project_labels(args, memory)
-    return Result(
-        list(map(operations.session_record, chosen)),
-        [
-            line
-            for session in chosen
-            for line in (
-                *session_lines(session, labels),
-                *map("  {}".format, digest_lines(session)),
-            )
-        ],
-        notes=() if chosen else [NO_SESSIONS],
-        hints=() if chosen else [HOW_TO_READ],
-        stored=True,
-    )
+    return talks_result(args, memory, topics=False)
 
 
 @command(
@@ -546,18 +445,11 @@ def topics(args: Namespace, memory: Bethink) -> Result:
       bethink topics 3f2a --tree
       bethink topics --limit 50 --json
     """
-    talks = find_sessions(memory, args)
-    return Result(
-        [operations.session_record(session, spans) for session, spans in talks],
-        topic_lines(talks, args.tree or bool(args.session), project_labels(args, memory)),
-        notes=() if talks else [NO_SESSIONS],
-        hints=() if talks else [HOW_TO_READ],
-        stored=True,
-    )
+    return talks_result(args, memory, topics=True)
 
 
-def find_sessions(memory: Bethink, args: Namespace) -> list[tuple[Session, list[Span]]]:
-    """The sessions that are asked for, with their topics."""
+def talks_result(args: Namespace, memory: Bethink, topics: bool) -> Result:
+    """The conversations that are asked for, each with its topics or with its digest."""
     from bethink.features import conversations
 
     chosen = (
@@ -565,30 +457,40 @@ def find_sessions(memory: Bethink, args: Namespace) -> list[tuple[Session, list[
         if args.session
         else conversations.sessions(memory, args.limit)
     )
-    return [(session, conversations.topics(memory, session)) for session in chosen]
+    labels = project_labels(args, memory)
+    records, lines = [], []
+    for session in chosen:
+        spans = conversations.topics(memory, session) if topics else None
+        records.append(operations.session_record(session, spans))
+        project = f"  [{one_line(labels.get(session.scope, session.scope))}]" if labels else ""
+        title = one_line(session.title or "untitled", 70)
+        head = f"{date_and_time(session.started_at)}  {session.host}  {title}"
+        lines += [style(head, "bold"), f"  {session.id}{project}"]
+        if spans is None:
+            lines += [f"  {line}" for line in digest_lines(session)]
+        else:
+            lines += topic_lines(spans, args.tree or bool(args.session))
+    return Result(
+        records,
+        lines,
+        notes=() if chosen else ["No conversations are known here."],
+        hints=()
+        if chosen
+        else ["`bethink backfill --all` reads what the agents on this machine keep."],
+        stored=True,
+    )
 
 
-def session_lines(session: Session, projects: Mapping[str, str]) -> list[str]:
-    title = one_line(session.title or "untitled", 70)
-    head = f"{date_and_time(session.started_at)}  {session.host}  {title}"
-    project = f"  [{one_line(projects.get(session.scope, session.scope))}]" if projects else ""
-    return [style(head, "bold"), f"  {session.id}{project}"]
-
-
-def topic_lines(
-    talks: Sequence[tuple[Session, Sequence[Span]]], full: bool, projects: Mapping[str, str]
-) -> list[str]:
+def topic_lines(spans: Sequence[Span], full: bool) -> list[str]:
     lines = []
-    for session, spans in talks:
-        lines += session_lines(session, projects)
-        for span in spans:
-            if span.depth and not full:
-                continue
-            indent = "  " * (span.depth + 1)
-            place = f"(lines {span.lines[0]}-{span.lines[1]})"
-            lines.append(f"{indent}- {one_line(span.name or 'unnamed', 80)}  {place}")
-            if full and span.summary:
-                lines += wrap(span.summary, indent + "    ")
+    for span in spans:
+        if span.depth and not full:
+            continue
+        indent = "  " * (span.depth + 1)
+        place = f"(lines {span.lines[0]}-{span.lines[1]})"
+        lines.append(f"{indent}- {one_line(span.name or 'unnamed', 80)}  {place}")
+        if full and span.summary:
+            lines += wrap(span.summary, indent + "    ")
     return lines
 
 

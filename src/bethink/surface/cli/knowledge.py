@@ -16,8 +16,7 @@ from bethink.hooks import state
 from bethink.hosts import AGENTS
 from bethink.hosts.install import is_here, record_file
 from bethink.surface.cli import connect, console
-from bethink.surface.cli.console import Bar, Result, directory, open_memory
-from bethink.surface.cli.parsing import command
+from bethink.surface.cli.console import Bar, Result, command, directory, open_memory
 from bethink.surface.layout import many, one_line
 from bethink.surface.operations import sync_record
 from bethink.text.when import moment
@@ -98,7 +97,7 @@ def index(args: Namespace) -> Result | None:
     """Bring the Markdown files of the knowledge folders in step with memory: new ones are read, unchanged ones skipped,
     changed ones replace their own memories, moved ones keep them, vanished ones retire them. The setting `knowledge` names
     the folders (.claude/knowledge by default). Files that git ignores are left out. What agents load by themselves (AGENTS.md,
-    CLAUDE.md, Claude auto memory) is read too, unless `builtin_memory` is off: searches find it, hooks do not repeat it.
+    CLAUDE.md, Claude auto memory) is read too: searches find it, hooks do not repeat it.
 
     Examples:
       bethink index

@@ -59,16 +59,14 @@ def run(words: list[str]) -> int:
     name, rest = find_command(words)
     if name == "help":
         name, rest = (rest[0], ["--help"]) if rest else (None, ["--help"])
-    from bethink.surface.cli import console, parsing
+    from bethink.surface.cli import console
 
-    if name is None:
-        if tell_about_itself(rest):
-            return 0 if rest else 2
-        raise parsing.missing_command(rest[0])
-    command = parsing.load(name)
-    args = parsing.parse(command, rest)
+    if name is None and tell_about_itself(rest):
+        return 0 if rest else 2
+    command = console.load(name, *rest[:1])
+    args = console.parse(command, rest)
     if args.help or args.version:
-        sys.stdout.write(parsing.render_help(command) if args.help else version())
+        sys.stdout.write(console.render_help(command) if args.help else version())
         return 0
     if not command.opens:
         return console.finish(args, command.run(args))

@@ -1,9 +1,10 @@
-"""`add`, `update`, `edit`, `vote`, `link`, `forget`, `restore` and `handoff`: what people tell their memory, and take back."""
+"""`add`, `update`, `vote`, `link`, `forget`, `restore` and `handoff`: what people tell their memory, and take back."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
@@ -16,6 +17,7 @@ from bethink.surface import operations
 from bethink.surface.cli import console
 from bethink.surface.cli.console import (
     Result,
+    command,
     confirm,
     has_terminal,
     offer_languages,
@@ -23,7 +25,6 @@ from bethink.surface.cli.console import (
     read_text,
     says_yes,
 )
-from bethink.surface.cli.parsing import command
 from bethink.surface.layout import date_and_time, many, one_line, pick, style, wrap
 from bethink.surface.render import (
     PROPOSED,
@@ -69,21 +70,22 @@ HANDOFF_LISTS = {
     "next": "next_steps",
     "memory": "memory_ids",
 }
+# What a yes to a proposal links.
+DECIDED = {"replaces": "supersedes", "answers": "answers", "completes": "answers"}
 HANDOFF_EXAMPLE = 'bethink handoff save --summary "The cache is moved, the tests are not"'
 
 
 def given_values(args: Namespace, memory: Bethink) -> dict[str, Any]:
     """The fields that the options give, those that were not given left out."""
     given: dict[str, Any] = {
-        "kind": args.kind,
-        "importance": args.importance,
-        "confidence": args.confidence,
+        name: getattr(args, name)
+        for name in ("kind", "importance", "confidence", "summary", "embedding_text")
+    }
+    given |= {
         "tags": operations.split_lists(args.tag) if args.tag else None,
         "entities": operations.split_lists(args.entity) if args.entity else None,
         "expires_at": expiry(args.expires, memory.clock()) if args.expires else None,
-        "summary": args.summary,
-        "metadata": parse_metadata(args.metadata) if args.metadata else None,
-        "embedding_text": args.embedding_text,
+        "metadata": parse_metadata(args.metadata) or None,
     }
     return {name: value for name, value in given.items() if value is not None}
 
@@ -126,8 +128,9 @@ def parse_metadata(parts: Sequence[str]) -> dict[str, Any]:
     --no-dedup        keep it even if something much like it is known
     --force           even if this text was purged before
     """,
+    opens="make",
 )
-def add(args: Namespace) -> Result:
+def add(args: Namespace, memory: Bethink) -> Result:
     """Remember one statement. Kind, summary and entities are found by rules where they are not given. What stands in
     <private>…</private> and what looks like a secret is taken out before anything is stored. Says so when the same, or
     nearly the same, is already known.
@@ -139,49 +142,46 @@ def add(args: Namespace) -> Result:
       bethink add "The staging password changes on Friday" --expires 7d --personal
     """
     text = read_text(args.text, args.file, 'bethink add "We deploy on Fridays"')
-    with open_memory(args, make=True) as memory:
-        outcome = memory.add(
-            text,
-            **given_values(args, memory),
-            personal=args.personal,
-            team=args.team,
-            supersedes=args.supersedes,
-            source=args.source or args.file,
-            dedup=False if args.no_dedup else None,
-            allow_purged=args.force,
+    outcome = memory.add(
+        text,
+        **given_values(args, memory),
+        personal=args.personal,
+        team=args.team,
+        supersedes=args.supersedes,
+        source=args.source or args.file,
+        dedup=False if args.no_dedup else None,
+        allow_purged=args.force,
+    )
+    if outcome.status == "purged":
+        raise BethinkError(
+            "This text was purged, so it is not taken in again.",
+            "Add --force to remember it all the same.",
         )
-        if outcome.status == "purged":
-            raise BethinkError(
-                "This text was purged, so it is not taken in again.",
-                "Add --force to remember it all the same.",
-            )
-        asks = args.format == "text" and not args.for_agent
-        if asks and has_terminal():
-            outcome = decide_proposals(memory, outcome)
-        lines, hints = describe_outcome(args, memory, outcome)
-        hints = [*memory.hints, *hints, *offer_languages(memory, text)]
-        return Result(outcome.plain(), lines, hints=hints)
+    if args.format == "text" and not args.for_agent and has_terminal():
+        outcome = decide_proposals(memory, outcome)
+    lines, hints = describe_outcome(args, memory, outcome)
+    hints = [*memory.hints, *hints, *offer_languages(memory, text)]
+    return Result(outcome.plain(), lines, hints=hints)
 
 
 def decide_proposals(memory: Bethink, outcome: Outcome) -> Outcome:
     """Lets whoever told a statement say at once what it means for known ones."""
     known = {one.id: one for one in memory.store.get([one.id for one in outcome.proposals])}
     short = memory.store.abbreviate(list(known))
-    left, supersedes, settles = [], list(outcome.supersedes), list(outcome.settles)
+    left, done = [], {"supersedes": list(outcome.supersedes), "answers": list(outcome.settles)}
     for proposal in outcome.proposals:
         old = known[proposal.id]
-        about = one_line(old.summary or old.content, 80)
-        type = {"replaces": "supersedes", "answers": "answers", "completes": "answers"}.get(
-            proposal.relation
-        )
-        what = f"{PROPOSED[proposal.relation]} {short[old.id]}"
-        if type is None or not says_yes(f"this may {what}: {about}"):
+        about = f"{short[old.id]}: {one_line(old.summary or old.content, 80)}"
+        type = DECIDED.get(proposal.relation)
+        if type and says_yes(f"this may {PROPOSED[proposal.relation]} {about}"):
+            memory.link(outcome.id, old.id, type)
+            done[type].append(old.id)
+        else:
             left.append(proposal)
-            continue
-        memory.link(outcome.id, old.id, type)
-        (supersedes if type == "supersedes" else settles).append(old.id)
     return outcome._replace(
-        supersedes=tuple(supersedes), settles=tuple(settles), proposals=tuple(left)
+        supersedes=tuple(done["supersedes"]),
+        settles=tuple(done["answers"]),
+        proposals=tuple(left),
     )
 
 
@@ -214,8 +214,6 @@ def describe_outcome(
 
 def hints_about_place(memory: Bethink) -> list[str]:
     """What is told outside of any project is easily lost sight of: said at the first memory, and in the home directory at each."""
-    from pathlib import Path
-
     root = memory.project.root
     if memory.shared or is_marked(memory.project):
         return []
@@ -238,8 +236,9 @@ def hints_about_place(memory: Bethink) -> list[str]:
     | --open          a question that is open again
     --no-expiry       let it stay for good
     """,
+    opens="read",
 )
-def update(args: Namespace) -> Result:
+def update(args: Namespace, memory: Bethink) -> Result:
     """Change a memory. Only what is given changes; the old version stays in its history.
 
     Examples:
@@ -249,56 +248,13 @@ def update(args: Namespace) -> Result:
       bethink update 01a1dd89 --file notes/auth.txt
     """
     given = [args.content] if args.content is not None else None
-    text = None
+    fields = given_values(args, memory)
     if given or args.file:
-        text = read_text(given, args.file, "bethink update ID --content TEXT")
-    answered = True if args.answered else False if args.open else None
-    with open_memory(args) as memory:
-        clear = ("expires_at",) if args.no_expiry else ()
-        fields = given_values(args, memory)
-        changed = memory.update(args.id, clear=clear, **fields, content=text, answered=answered)
-        return describe_change(memory, "updated", changed)
-
-
-@command("edit", ID, opens="read")
-def edit(args: Namespace, memory: Bethink) -> Result:
-    """Change the text of a memory in your editor: $VISUAL, or else $EDITOR. The old version stays in its history. Left as it
-    is, nothing changes; emptied, it is forgotten if you say so. A text that is not taken is kept in a file, which is named.
-
-    Examples:
-      bethink edit 01a1dd89
-      EDITOR="code --wait" bethink edit 01a1dd89
-      bethink history 01a1dd89
-    """
-    was = memory.one(args.id)
-    short = memory.store.abbreviate([was.id])
-    if args.for_agent:
-        raise UsageError(
-            "`edit` opens an editor, which an agent cannot use.",
-            f"bethink update {short[was.id]} --content TEXT",
-        )
-    with console.keep_draft(f"{was.content}\n", f"{short[was.id]}.md") as draft:
-        console.run_editor(draft, wait=True)
-        text = console.decode_text(draft.read_bytes(), draft.name)
-        if "\r" not in was.content:
-            text = text.replace("\r\n", "\n")
-        if text.strip() == was.content.strip():
-            return Result(plain(was), [f"unchanged {memory_label(was, short)}"])
-        if not text.strip():
-            return forget_emptied(memory, was, short[was.id])
-        changed = memory.update(was.id, was=was, content=text.rstrip())
-    return describe_change(memory, "updated", changed)
-
-
-def forget_emptied(memory: Bethink, was: Memory, short: str) -> Result:
-    """Forgets a memory whose text was taken away in the editor, if that was meant."""
-    if not has_terminal() or not says_yes(f"The text is empty. Forget {short}?"):
-        raise BethinkError(
-            "The text is empty, so nothing was changed.", f"`bethink forget {short}` forgets it."
-        )
-    memory.forget(was.id)
-    undo = f"Undo with `bethink restore {short}`."
-    return Result({"id": was.id, "status": "forgotten"}, [f"forgotten {short}"], hints=[undo])
+        fields["content"] = read_text(given, args.file, "bethink update ID --content TEXT")
+    if args.answered or args.open:
+        fields["answered"] = args.answered
+    clear = ("expires_at",) if args.no_expiry else ()
+    return describe_change(memory, "updated", memory.update(args.id, clear=clear, **fields))
 
 
 @command(

@@ -16,8 +16,7 @@ from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.features.sync import team_scope
 from bethink.surface.cli import console
-from bethink.surface.cli.console import Listing, Result, directory, project, settings
-from bethink.surface.cli.parsing import command
+from bethink.surface.cli.console import Listing, Result, command, directory, project, settings
 from bethink.surface.http import tokens
 from bethink.surface.http.tokens import AccessToken, Grant, Register
 from bethink.surface.layout import FORMATS, columns, date, json_text, pick

@@ -24,16 +24,24 @@ from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import EVERYWHERE, Pause, pause_memory, read_pauses, resume_memory
 from bethink.recall.shape import iso
 from bethink.surface.cli import COMMANDS, console
-from bethink.surface.cli.console import Listing, Result, open_memory, out, project, settings
-from bethink.surface.cli.main import run
-from bethink.surface.cli.parsing import command, load
+from bethink.surface.cli.console import (
+    Listing,
+    Result,
+    command,
+    load,
+    open_memory,
+    out,
+    project,
+    settings,
+)
+from bethink.surface.cli.main import find_command, run
 from bethink.surface.layout import FORMATS, NARROW, cell, date_and_time, style, width, wrap
 from bethink.text import textfile
 from bethink.text.when import LOCAL, expiry
 from bethink.types import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
     from types import SimpleNamespace as Namespace
 
     from bethink.embed.base import Embedder
@@ -288,63 +296,34 @@ def hook(args: Namespace) -> int:
     return 0
 
 
-# Shell completions, made from what the commands say they take. Bash and zsh share one script.
+# Shell completions. Each shell's script asks `completion words` what may follow what was typed.
 
-BASH = """_bethink() {{
-  local current="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" command="" words="" at
-  for ((at = 1; at < COMP_CWORD; at++)); do
-    case "${{COMP_WORDS[at]}}" in
-      --database|--project|--container|--format) at=$((at + 1)) ;;
-      -*) ;;
-      *) command="${{COMP_WORDS[at]}}"; break ;;
-    esac
-  done
-  case "$before" in
-    --file|--output|-o|--database) COMPREPLY=($(compgen -f -- "$current")); return ;;
-    --project) COMPREPLY=($(compgen -d -- "$current")); return ;;
-  esac
-  case "$command:$before" in
-    :*) words="{names} --help --version" ;;
-{cases}
-  esac
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
-}}
+BASH = """_bethink() {
+  local IFS=$'\\n'
+  COMPREPLY=($(bethink completion words "${COMP_LINE:0:COMP_POINT}" 2>/dev/null | cut -f1))
+}
 complete -o default -F _bethink bethink"""
-POWERSHELL = """Register-ArgumentCompleter -Native -CommandName bethink -ScriptBlock {{
+SCRIPTS = {
+    "bash": BASH,
+    "zsh": "#compdef bethink\nautoload -Uz bashcompinit && bashcompinit\n" + BASH,
+    "fish": """complete -c bethink -n __fish_use_subcommand -f
+complete -c bethink -a '(bethink completion words (commandline -cp | string collect) 2>/dev/null)'""",
+    "powershell": """Register-ArgumentCompleter -Native -CommandName bethink -ScriptBlock {
     param($word, $ast, $position)
-    $commands = [ordered]@{{
-{commands}
-    }}
-    $options = @{{
-{options}
-    }}
-    $values = @{{
-{values}
-    }}
-    $typed = @($ast.CommandElements | Select-Object -Skip 1 | ForEach-Object {{ $_.ToString() }})
-    if ($word -ne '') {{ $typed = @($typed | Select-Object -SkipLast 1) }}
-    $command = ''
-    for ($at = 0; $at -lt $typed.Count; $at++) {{
-        if ($typed[$at] -in '--database', '--project', '--container', '--format') {{ $at++ }}
-        elseif ($typed[$at] -notlike '-*') {{ $command = $typed[$at]; break }}
-    }}
-    $before = if ($typed.Count) {{ $typed[-1] }} else {{ '' }}
-    $key = $command + ':' + $before
-    if ($values.ContainsKey($key)) {{ $found = $values[$key] -split ' ' }}
-    elseif ($options.ContainsKey($command)) {{ $found = $options[$command] -split ' ' }}
-    else {{ $found = @($commands.Keys) + @('--help', '--version') }}
-    $found | Where-Object {{ $_ -like ($word + '*') }} | ForEach-Object {{
-        $about = if ($command -eq '' -and $commands.Contains($_)) {{ $commands[$_] }} else {{ $_ }}
-        [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $about)
-    }}
-}}"""
-ZSH = "#compdef bethink\nautoload -Uz bashcompinit && bashcompinit\n"
+    $line = $ast.ToString().PadRight($position).Substring(0, $position)
+    bethink completion words $line 2>$null | ForEach-Object {
+        $name, $about = $_ -split "`t"
+        [System.Management.Automation.CompletionResult]::new($name, $name, 'ParameterValue', $about)
+    }
+}""",
+}
 
 
 @command(
     "completion",
     """
-    shell bash|zsh|fish|powershell
+    shell bash|zsh|fish|powershell|words
+    [LINE]            of words: what was typed; lists what may stand at its end
     """,
 )
 def completion(args: Namespace) -> Result:
@@ -356,74 +335,30 @@ def completion(args: Namespace) -> Result:
       bethink completion fish > ~/.config/fish/completions/bethink.fish
       bethink completion powershell | Out-String | Invoke-Expression
     """
-    made = {"fish": lambda: "\n".join(fish_lines()), "powershell": powershell_script}
-    script = made.get(args.shell, bash_script)()
-    script = ZSH + script if args.shell == "zsh" else script
+    if args.shell == "words":
+        found = complete_line(args.line or "")
+        return Result(found, [f"{word}\t{about}" for word, about in found.items()])
+    script = SCRIPTS[args.shell]
     return Result({"shell": args.shell, "script": script}, [script])
 
 
-def options_of(name: str) -> tuple[list[str], dict[tuple[str, ...], tuple[str, list[str]]]]:
-    """What may follow a command: the values of its positional arguments; its options, each with its help and its values."""
-    words: list[str] = []
-    options = {}
-    for argument in load(name).arguments:
-        values = list(argument.choices or (KINDS if argument.value == "KIND" else ()))
-        if argument.is_option:
-            options[argument.names] = (argument.help, values)
-        else:
-            words += values
-    return words, options
-
-
-def bash_script() -> str:
-    cases = []
-    for name in COMMANDS:
-        words, options = options_of(name)
-        for flags, (_, values) in options.items():
-            if values:
-                after = "|".join(f"{name}:{flag}" for flag in flags)
-                cases.append(f'    {after}) words="{" ".join(values)}" ;;')
-        every = [*words, *(flag for flags in options for flag in flags)]
-        cases.append(f'    {name}:*) words="{" ".join(every)}" ;;')
-    return BASH.format(names=" ".join(COMMANDS), cases="\n".join(cases))
-
-
-def powershell_script() -> str:
-    options: dict[str, str] = {}
-    values: dict[str, str] = {}
-    for name in COMMANDS:
-        words, known = options_of(name)
-        options[name] = " ".join([*words, *(flag for flags in known for flag in flags)])
-        after = {
-            flag: choices for flags, (_, choices) in known.items() for flag in flags if choices
-        }
-        values |= {f"{name}:{flag}": " ".join(choices) for flag, choices in after.items()}
-
-    def entries(table: Mapping[str, str]) -> str:
-        return "\n".join(f"        {quote(key)} = {quote(text)}" for key, text in table.items())
-
-    about = {name: text for name, (_, text) in COMMANDS.items()}
-    return POWERSHELL.format(
-        commands=entries(about), options=entries(options), values=entries(values)
-    )
-
-
-def fish_lines() -> Iterator[str]:
-    for name, (_, about) in COMMANDS.items():
-        yield f"complete -c bethink -n __fish_use_subcommand -f -a {name} -d {quote(about)}"
-        here = f"complete -c bethink -n '__fish_seen_subcommand_from {name}'"
-        words, options = options_of(name)
-        if words:
-            yield f"{here} -f -a {quote(' '.join(words))}"
-        for flags, (help, values) in options.items():
-            names = (f"-l {one[2:]}" if one.startswith("--") else f"-s {one[1:]}" for one in flags)
-            after = f" -x -a {quote(' '.join(values))}" if values else ""
-            yield f"{here} {' '.join(names)}{after} -d {quote(help)}"
-
-
-def quote(text: str) -> str:
-    """For a shell: no quote inside quotes."""
-    return "'" + text.replace("'", "’").replace("\\", "") + "'"
+def complete_line(line: str) -> dict[str, str]:
+    """What may stand at the end of a line that is being typed, and what each is for."""
+    typed = line.split()[1:]
+    last = typed.pop() if typed and not line.endswith(" ") else ""
+    name, _ = find_command(typed)
+    found = {name: about for name, (_, about) in COMMANDS.items()}
+    if name in COMMANDS:
+        arguments = load(name).arguments
+        valued = [one for one in arguments if typed[-1] in one.names and one.value]
+        found = {}
+        for one in valued or arguments:
+            if one.is_option and not valued:
+                found |= dict.fromkeys(one.names, one.help)
+            else:
+                choices = one.choices or (KINDS if one.value == "KIND" else ())
+                found |= dict.fromkeys(choices, one.help)
+    return {word: about or word for word, about in found.items() if word.startswith(last)}
 
 
 # The product in under a minute, on a database that is thrown away. Each step is a command as a user would type it.

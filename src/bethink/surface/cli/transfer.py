@@ -31,14 +31,21 @@ from bethink.recall.shape import plain
 from bethink.store import locate_database, open_store
 from bethink.surface import render
 from bethink.surface.cli import console
-from bethink.surface.cli.console import Bar, Result, check_database, open_memory, project, settings
+from bethink.surface.cli.console import (
+    Bar,
+    Result,
+    check_database,
+    command,
+    open_memory,
+    project,
+    settings,
+)
 from bethink.surface.cli.knowledge import (
     count_words,
     existing_path,
     sync_with_bar,
     synced_result,
 )
-from bethink.surface.cli.parsing import command
 from bethink.surface.cli.settings import edit_file
 from bethink.surface.layout import FORMATS, columns, flatten_record, format_records, many
 from bethink.surface.operations import FILTERS, STATES, make_filter, split_lists

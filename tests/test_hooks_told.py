@@ -596,22 +596,3 @@ def test_turns_and_documents_are_weighed_by_words(shop: Shop, weighing: Callable
     shop.add("Tea comes in tins", "fact")
     assert weighing(judge, "tell me a joke about ducks", session="s3") == ""
     assert judge.read == ["Tea comes in tins"]
-
-
-# Tools
-
-
-def test_gotchas_about_a_file_are_told_before_it_is_edited_if_asked_for(shop: Shop) -> None:
-    shop.add("billing/ledger.py rounds up; never call round() there", "gotcha")
-    shop.add("web/ledger.py is generated", "gotcha", entities=["file:web/ledger.py"])
-    edit = {
-        "tool_name": "Edit",
-        "tool_input": {"file_path": str(shop.project / "billing" / "ledger.py")},
-    }
-    assert shop.printed("pre-tool", **edit) == ""
-    _with(shop, "tool_hooks = true\n")
-    told = json.loads(shop.printed("pre-tool", **edit))["hookSpecificOutput"]
-    assert told["hookEventName"] == "PreToolUse"
-    assert "rounds up" in told["additionalContext"] and "generated" not in told["additionalContext"]
-    assert shop.printed("pre-tool", **edit) == ""  # once is enough
-    assert shop.printed("post-tool", tool_name="Bash", tool_input={"command": "ls"}) == ""

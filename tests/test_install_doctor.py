@@ -337,7 +337,9 @@ def test_what_install_wrote_into_a_project_is_proven_and_mended(
 def test_a_hook_in_a_shell_that_is_too_slow_leaves_no_process(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     line = f"(sleep 1; echo late > '{mark}') & wait"
-    ran = check.run_command(line, 0.2, os.environ, lambda process: process.communicate(b""))
+    ran = check.run_command(
+        ["sh", "-c", line], 0.2, os.environ, lambda process: process.communicate(b"")
+    )
     assert "did not end or answer within" in ran.trouble
     deadline = time.monotonic() + 1.3
     while time.monotonic() < deadline and not mark.exists():

@@ -15,7 +15,7 @@ from bethink.hosts import agent, edit
 from bethink.hosts.edit import HostEntry, put_entries, take_entries
 from bethink.hosts.place import InstallPlace
 
-PLACE = InstallPlace(Path("/home/ü ser"), {}, None, ("/opt/my tools/bethink",), tool_hooks=True)
+PLACE = InstallPlace(Path("/home/ü ser"), {}, None, ("/opt/my tools/bethink",))
 
 
 def wanted(name: str, part: str) -> tuple[HostEntry, ...]:

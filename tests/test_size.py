@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 382_466,
-    "lines": 56_150,
+    "tokens": 381_442,
+    "lines": 55_992,
     "files": 172,
     "import cycles": 0,
     "function-level imports of our own": 51,
-    "functions of complexity over 15": 6,
+    "functions of complexity over 15": 7,
     "class names used twice": 0,
-    "test lines": 50_511,
+    "test lines": 50_487,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

@@ -89,7 +89,6 @@ llm_url   Base URL of that model's endpoint, such as http://127.0.0.1:11434/v1. 
 llm_daily_tokens 0..100000000   Tokens that the model may take in a day; 0 sends nothing.
 briefing_tokens 0..2000   Longest briefing that a hook gives a session when it starts, in tokens; 0 gives none.
 prompt_tokens 0..2000   Most that a hook adds to a prompt, in tokens; 0 adds nothing.
-tool_hooks   Whether hooks tell known gotchas about a file before a tool edits it.
 hook_seconds 0.2..60   Seconds after which a hook gives up.
 team   The team's server (https://…) or database, for `sync`. A token goes into BETHINK_TOKEN.
 busy_timeout 0.1..600   Seconds to wait for another process's write, or for a database server to come back.
@@ -147,7 +146,6 @@ class Config(NamedTuple):
     llm_daily_tokens: int = 50_000
     briefing_tokens: int = 600
     prompt_tokens: int = 400
-    tool_hooks: bool = False
     hook_seconds: float = 5.0
     team: str = ""
     busy_timeout: float = 30.0

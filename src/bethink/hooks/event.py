@@ -18,28 +18,16 @@ from bethink.errors import InvalidInput
 from bethink.ingest.redact import redact_name
 from bethink.text.checks import replace_broken
 
-EVENTS = (
-    "session-start",
-    "prompt",
-    "stop",
-    "subagent-stop",
-    "pre-compact",
-    "post-compact",
-    "session-end",
-    "pre-tool",
-    "post-tool",
+EVENTS = tuple(
+    "session-start prompt stop subagent-stop pre-compact post-compact session-end".split()
 )
 HOSTS = ("claude", "codex", "copilot", "gemini", "cursor", "opencode")
 AUTO = "auto"  # for one of them, to be told by what it says
-PEOPLE = (
-    "",
-    "user",
-    "sdk",
-)  # sources of a prompt behind which a person may stand; the others are timers and notices
+# Sources of a prompt behind which a person may stand; the others are timers and notices.
+PEOPLE = ("", "user", "sdk")
 LONGEST_INPUT = 8_000_000  # bytes; a tool's answer may come along
 LONGEST_TEXT = 200_000  # characters of a prompt
 LONGEST_NAME = 4096  # characters of a path or an identifier
-FILES = 20
 HARMLESS = 12  # characters of a session's id that is too short for a secret
 _USUAL_SESSION = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|ses_[0-9A-Za-z]{10,40}")
 
@@ -49,24 +37,17 @@ TRANSCRIPT = ("transcript_path", "transcriptPath")
 DIRECTORY = ("cwd", "directory", "workspace_roots")
 PROMPT = ("prompt", "initial_prompt", "initialPrompt")
 AGENT = ("agent_type", "agentName", "subagent_type")
-TOOL_INPUT = ("tool_input", "toolArgs", "tool_args", "arguments")
-PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "path", "file")
 
 
 class Hook(NamedTuple):
     event: str  # one of EVENTS
     host: str
     session: str = ""
-    transcript: str = (
-        ""  # path, '' when the host gives none; a sub-agent's own where `agent` is set
-    )
+    transcript: str = ""  # path, if the host gives one; a sub-agent's own where `agent` is set
     directory: str = ""
     prompt: str = ""
-    source: str = (
-        ""  # where a session or a prompt came from: startup, resume, user, schedule_wakeup …
-    )
+    source: str = ""  # of a session or a prompt: startup, resume, user, schedule_wakeup …
     agent: str = ""  # a sub-agent's type
-    files: tuple[str, ...] = ()  # that the tool is about to touch, or touched
 
 
 # Reading
@@ -106,7 +87,6 @@ def from_fields(event: str, host: str, fields: Mapping[str, Any]) -> Hook:
         prompt=_first(fields, PROMPT)[:LONGEST_TEXT] if event == "prompt" else "",
         source=_name(fields, ("source",)),
         agent=_name(fields, AGENT) if inside else "",
-        files=_files(fields),
     )
 
 
@@ -151,60 +131,30 @@ def _session(fields: Mapping[str, Any]) -> str:
     return redact_name(name)
 
 
-def _files(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    """The files in a tool's arguments, which Copilot sends as JSON in a string."""
-    told: Any = next((fields[name] for name in TOOL_INPUT if fields.get(name)), None)
-    if isinstance(told, str) and told.startswith("{"):
-        try:
-            told = json.loads(told)
-        except (ValueError, RecursionError):
-            return ()
-    if not isinstance(told, dict):
-        return ()
-    several = [told.get(name) for name in ("paths", "files", "edits")]
-    items = [one for listed in several if isinstance(listed, list) for one in listed]
-    found = [told.get(name) for name in PATHS]
-    found += [_first(one, PATHS) if isinstance(one, dict) else one for one in items]
-    named = (_name({"file": one}, ("file",)) for one in found if isinstance(one, str))
-    return tuple(dict.fromkeys(filter(None, named)))[:FILES]
-
-
 # Answering
 
 # Event → its name in hosts that repeat it in the answer.
-CLAUDE = {
-    "session-start": "SessionStart",
-    "prompt": "UserPromptSubmit",
-    "pre-tool": "PreToolUse",
-    "post-tool": "PostToolUse",
-}
-GEMINI = {
-    "session-start": "SessionStart",
-    "prompt": "BeforeAgent",
-    "pre-tool": "BeforeTool",
-    "post-tool": "AfterTool",
-}
+NAMES = {"session-start": "SessionStart", "prompt": "UserPromptSubmit"}
 
 
 def render_answer(hook: Hook, context: str) -> str:
     """What the hook prints, '' for nothing: no context, or an event in which this host listens to none.
 
     The forms exclude each other: Codex throws an answer with an unknown key away whole, Copilot reads only the outermost object,
-    Claude Code and Gemini CLI only the inner one. In other events than those of `CLAUDE` an answer would do something else than inform:
+    Claude Code and Gemini CLI only the inner one. In other events than those of `NAMES` an answer would do something else than inform:
     a Stop hook with context makes the agent go on.
     """
-    compacting = hook.event == "pre-compact"
-    if not context or (not compacting and hook.event not in CLAUDE):
+    compacting, context = hook.event == "pre-compact", replace_broken(context)
+    if compacting and hook.host == "claude":
+        return context  # which it adds to what its summarising call is told; opencode's plugin does the same
+    if not context or not (hook.event in NAMES or (compacting and hook.host == "opencode")):
         return ""
-    context = replace_broken(context)
-    if compacting and hook.host != "opencode":
-        # Claude Code adds the plain text to what its summarising call is told; opencode's plugin does the same.
-        return context if hook.host == "claude" else ""
-    names = GEMINI if hook.host == "gemini" else CLAUDE
     answer: dict[str, Any] = {"context": context}
     if hook.host in ("claude", "codex", "gemini"):
-        told = {"hookEventName": names[hook.event], "additionalContext": context}
-        answer = {"hookSpecificOutput": told}
+        name = (
+            "BeforeAgent" if (hook.host, hook.event) == ("gemini", "prompt") else NAMES[hook.event]
+        )
+        answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}}
     elif hook.host == "copilot":
         answer = {"additionalContext": context}
     elif hook.host == "cursor":

@@ -1,5 +1,4 @@
-"""What fits a prompt, if anything clearly does: memories above the bar, each told once in a session. And what to beware of in a file
-that a tool is about to edit, with the setting `tool_hooks`.
+"""What fits a prompt, if anything clearly does: memories above the bar, each told once in a session.
 
 The prompt is looked up as plain words, never as query syntax. Where the models are on this machine, statements are weighed by meaning:
 "install lodash please" shares no word with "We use pnpm, never npm". The judge reads the prompt beside the few statements that are
@@ -16,8 +15,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.embed import open_embedder
 from bethink.errors import EmbeddingError
@@ -29,7 +27,7 @@ from bethink.ingest.redact import PRIVATE, redact
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
 from bethink.store.words import as_words, query_words, tokenize
 from bethink.text.fence import Quote, fence_items, new_marker
-from bethink.types import ASKED_IMPORTANCE, BUILTIN, STATEMENTS, TRUST
+from bethink.types import ASKED_IMPORTANCE, BUILTIN, STATEMENTS
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -54,8 +52,6 @@ PATIENCE = 0.7  # share of `hook_seconds` after which the judge is not waited fo
 NEAR, WORDED, EVEN = 4.0, 2.5, 1.0
 TWO = 2  # memories told at most; the second only if half as much doubt is left as the bar allows
 HEAD, LEAST = 4, 12  # tokens around a text, and of the shortest text worth telling
-WARNINGS = ("gotcha", "problem")
-MOST_WARNINGS, LOOKED_WARNINGS = 3, 20
 _COMMAND = re.compile(r"/[\w:.-]{1,80}(?:\s|$)")
 
 
@@ -262,40 +258,6 @@ def _is_echo(one: Memory, said: frozenset[str], wanted: bool) -> bool:
 def is_own(hook: Hook, one: Memory) -> bool:
     """Whether this session said it."""
     return bool(hook.session) and one.session == hook.session
-
-
-# Files that a tool is about to edit, or has just read
-
-
-def recall_for_files(hook: Hook, memory: Bethink) -> Context:
-    """Known gotchas about the files of a tool call that this session was not told before."""
-    given = state.read_deliveries(hook).ids
-    chosen: dict[str, Memory] = {}
-    for file in hook.files:
-        name = PurePath(file.replace("\\", "/")).name
-        options: dict[str, Any] = {"mode": "keyword", "seed": 0, "related": False}
-        filter = memory.filter(kinds=WARNINGS)
-        hits = (
-            memory.search(f'"{name}"', filter=filter, limit=LOOKED_WARNINGS, **options).hits
-            if name
-            else ()
-        )
-        for one in (hit.memory for hit in hits):
-            known = one.id in given or one.answered or is_always_told(one)
-            if not known and one.trust >= TRUST["agent"] and _is_about(one, file, name):
-                chosen[one.id] = one
-    best = list(chosen.values())[:MOST_WARNINGS]
-    return render_memories(memory, best, Sought(frozenset()), memory.config.prompt_tokens)
-
-
-def _is_about(one: Memory, file: str, name: str) -> bool:
-    """Whether a memory means this file: by its path where it names one, else by its name."""
-    files = [entity.name for entity in one.entities if entity.type == "file"]
-    paths = [path for path in files if "/" in path and PurePath(path).name == name]
-    whole = "/" + file.replace("\\", "/").lstrip("/")
-    if paths:
-        return any(whole.endswith("/" + path.lstrip("./")) for path in paths)
-    return name in one.content
 
 
 # Rendering

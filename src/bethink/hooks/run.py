@@ -260,9 +260,7 @@ def _clean_up(database: str) -> None:
 def _is_wanted(hook: Hook, config: Config) -> bool:
     if hook.event == "session-start":
         return config.briefing_tokens > 0
-    if hook.event == "prompt":
-        return config.prompt_tokens > 0 and config.prompt_bar < 1 and is_telling(hook.prompt)
-    return config.tool_hooks and bool(hook.files)
+    return config.prompt_tokens > 0 and config.prompt_bar < 1 and is_telling(hook.prompt)
 
 
 def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
@@ -297,8 +295,6 @@ def _find_context(hook: Hook, memory: Bethink, meaning: bool) -> Context:
         from bethink.hooks.briefing import render_briefing
 
         return render_briefing(hook, memory)
-    from bethink.hooks import prompt
+    from bethink.hooks.prompt import recall_for_prompt
 
-    if hook.event == "prompt":
-        return prompt.recall_for_prompt(hook, memory, meaning)
-    return prompt.recall_for_files(hook, memory)
+    return recall_for_prompt(hook, memory, meaning)

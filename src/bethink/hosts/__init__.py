@@ -39,7 +39,7 @@ BLANK = b"\xef\xbb\xbf \t\r\n"
 
 def agent(host: str) -> Any:
     """The module of a host. Reading: read(path, position, bound), TRANSCRIPTS. Connecting: PROGRAM, EVENTS, folder(place),
-    targets(place), notes(place), and in some plugin(place), why_blocked(place)."""
+    targets(place), notes(place), and in some PLUGINS, why_blocked(place)."""
     if host not in HOSTS:
         raise InvalidInput(f"There is no agent host '{host}'.", suggest_one_of(host, HOSTS))
     return import_module(f"bethink.hosts.{host}")

@@ -49,8 +49,6 @@ PROBES: dict[str, dict[str, str]] = {
     "stop": {},
 }
 
-Command = str | tuple[str, ...]  # a line for the shell, or words; () for a hook of the MCP server
-
 
 class Check(NamedTuple):
     host: str
@@ -67,11 +65,9 @@ class Connection:
     host: str
     place: InstallPlace
     paths: list[Path] = field(default_factory=list)  # that mention us
-    hooks: list[tuple[str, Command]] = field(
-        default_factory=list
-    )  # by event, as `install` writes them
-    server: tuple[str, ...] = ()
-    environment: dict[str, str] = field(default_factory=dict)
+    hooks: list[str] = field(default_factory=list)  # events with a hook as `install` writes it
+    server: bool = False  # whether the MCP server is there as `install` writes it
+    environment: dict[str, str] = field(default_factory=dict)  # that it is started with
     strange: list[str] = field(default_factory=list)  # start Bethink, but not as `install` would
     problems: list[str] = field(default_factory=list)
     unreadable: bool = False  # one of the files, which only its owner can mend
@@ -85,9 +81,8 @@ class Connection:
     @property
     def missing(self) -> list[str]:
         """Events without a hook, where others have one."""
-        events = {event for event, _ in self.hooks}
-        wanted = agent(self.host).EVENTS.values() if events else ()
-        return [event for event in wanted if event not in events]
+        wanted = agent(self.host).EVENTS.values() if self.hooks else ()
+        return [event for event in wanted if event not in self.hooks]
 
     @property
     def mending(self) -> str:
@@ -126,7 +121,15 @@ def find_connection(
     host: str, place: InstallPlace, known: Mapping[Path, tuple[edit.Key, ...]]
 ) -> Connection | None:
     """How a host is connected: by entries, whose keys the record gives for each file, or by our plugin."""
-    one = find_entries(host, place)
+    one = Connection(host, place)
+    for target in install.merge_targets(agent(host).targets(place)):
+        try:
+            text = textfile.read(target.path.resolve())
+            if text is not None and target.part != "skills":
+                _look_into(one, target, text)
+        except (BethinkError, OSError) as error:
+            one.problems.append(f"{target.path}: {error}")
+            one.unreadable = True
     gone = [
         path for path, keys in known.items() if install.WHOLE not in keys and path not in one.paths
     ]
@@ -146,35 +149,17 @@ def connect_by_plugin(host: str, place: InstallPlace, plugin: str) -> Connection
     if program is None:
         gone = f"{NAME}, which the plugin starts, is not there."
         return Connection(host, place, problems=[gone], plugin=plugin)
-    hooks = _probe_hooks(place._replace(words=(program,)), host)
-    return Connection(host, place, hooks=hooks, server=(program, "mcp"), plugin=plugin)
-
-
-def _probe_hooks(place: InstallPlace, host: str) -> list[tuple[str, Command]]:
-    return [(event, place.hook_words(event, host)) for event in PROBES]
-
-
-def find_entries(host: str, place: InstallPlace) -> Connection:
-    found = Connection(host, place)
-    for target in install.merge_targets(agent(host).targets(place)):
-        if target.part == "skills":
-            continue
-        try:
-            text = textfile.read(target.path.resolve())
-            if text is not None:
-                _look_into(found, target, text)
-        except (BethinkError, OSError) as error:
-            found.problems.append(f"{target.path}: {error}")
-            found.unreadable = True
-    return found
+    place = place._replace(words=(program,))
+    return Connection(host, place, hooks=list(PROBES), server=True, plugin=plugin)
 
 
 def _look_into(found: Connection, target: HostFile, text: str) -> None:
+    """Takes note of what of ours is in a file: as `install` would write it, or strange."""
     seen = Connection(found.host, found.place)
-    if target.text is not None:  # opencode's plugin
-        command = install.PLUGIN_COMMAND.search(text)
-        seen.hooks = _probe_hooks(found.place, found.host) if target.text == text else []
-        seen.strange = [command[0]] if command and target.text != text else []
+    if target.text == text:  # opencode's plugin
+        seen.hooks = list(PROBES)
+    elif target.text is not None and (command := install.PLUGIN_COMMAND.search(text)):
+        seen.strange = [command[0]]
     document = parse_settings(target.path, text) if target.text is None else {}
     for entry in target.entries:
         value = edit.value_at(document, entry.path)
@@ -193,7 +178,8 @@ def _look_into(found: Connection, target: HostFile, text: str) -> None:
     found.hooks += seen.hooks
     found.strange += seen.strange
     if seen.server:
-        found.server, found.environment = seen.server, seen.environment
+        found.server, found.environment = True, seen.environment
+    found.place = found.place._replace(warm=found.place.warm or seen.place.warm)
 
 
 def _look_at_hooks(seen: Connection, listed: Any, wanted: dict[str, Any]) -> None:
@@ -203,10 +189,10 @@ def _look_at_hooks(seen: Connection, listed: Any, wanted: dict[str, Any]) -> Non
         if whose != seen.host:
             continue
         lines = edit.command_lines(handler)
-        by_words = isinstance(handler.get("args"), list)
-        command: Command = edit.server_words(handler) if by_words else lines[0] if lines else ()
-        if not command or all(handler.get(key) == wanted.get(key) for key in edit.RUN):
-            seen.hooks.append((event, command))
+        if not lines:  # the MCP server answers it
+            seen.place = seen.place._replace(warm=True)
+        if not lines or all(handler.get(key) == wanted.get(key) for key in edit.RUN):
+            seen.hooks.append(event)
         else:
             seen.strange.append(lines[0])
 
@@ -216,7 +202,7 @@ def _look_at_server(seen: Connection, server: Any, wanted: tuple[str, ...]) -> N
     pairs = told.items() if isinstance(told, dict) else ()
     variables = {str(name): str(value) for name, value in pairs}
     if words == wanted and not (variables and seen.place.root):
-        seen.server, seen.environment = words, variables
+        seen.server, seen.environment = True, variables
         return
     shown = [f"{name}={value}" for name, value in variables.items()]
     seen.strange.append(" ".join([*shown, shell_line(words)]))
@@ -229,22 +215,21 @@ def examine(found: Sequence[Connection]) -> Iterator[Check]:
     """The chain of every host, link by link. The same server is started once, however many hosts have it."""
     answers: dict[Any, Check] = {}
     for one in found:
-        yield _check_files(one)
-        yield from _check_strange(one)
+        yield from _check_entries(one)
         if one.hooks:
             yield _check_hooks(one)
         if one.server:
-            tool = edit.PROMPT_TOOL if any(not command for _, command in one.hooks) else ""
-            key = (one.server, tool, *one.environment.items())
+            key = (one.place.words, one.place.warm, *one.environment.items())
             if key not in answers:
-                answers[key] = _check_server(one, tool)
+                answers[key] = _check_server(one)
             yield answers[key]._replace(host=one.host)
     for host in dict.fromkeys(one.host for one in found):
         yield _check_capture(host)
         yield from _check_failures(host)
 
 
-def _check_strange(one: Connection) -> Iterator[Check]:
+def _check_entries(one: Connection) -> Iterator[Check]:
+    yield _check_files(one)
     if one.strange:
         more = f" and {len(one.strange) - 1} more" if len(one.strange) > 1 else ""
         command = " ".join(one.strange[0].split())[:LONGEST_SHOWN]
@@ -257,9 +242,8 @@ def _check_files(one: Connection) -> Check:
     blocked = getattr(agent(one.host), "why_blocked", lambda _: "")(one.place) if one.hooks else ""
     other = "" if one.plugin else install.plugin_of(one.host, one.place)
     if one.problems:
-        mend = (
-            f"Mend that file by hand, then run `{one.mending}`." if one.unreadable else one.mending
-        )
+        by_hand = f"Mend that file by hand, then run `{one.mending}`."
+        mend = by_hand if one.unreadable else one.mending
         return one.check("config", False, " ".join(one.problems), mend)
     if one.missing and not one.strange and not one.plugin:
         return one.check("config", False, f"{one.files} has no hook for {', '.join(one.missing)}")
@@ -282,24 +266,26 @@ def _check_hooks(one: Connection) -> Check:
         here = str(Path.cwd())
     except OSError:  # removed under us
         here = ""
+    by_server = ["prompt"] if one.place.warm else []
     times: dict[str, float] = {}
-    for event, command in one.hooks:
-        if event not in PROBES or not command:
+    for event in one.hooks:
+        if event not in PROBES or event in by_server:
             continue
         before = _count_failures(one.host, event)
         told = json.dumps({"cwd": here, "hook_event_name": event, **PROBES[event]}).encode()
         talk = partial(subprocess.Popen.communicate, input=told)
-        ran = run_command(command, HOOK_SECONDS, one.place.environment, talk)
+        words = one.place.hook_words(event, one.host)
+        ran = run_command(words, HOOK_SECONDS, one.place.environment, talk)
         after = _count_failures(one.host, event)
         fault = _find_fault(ran) or (after[1] if after[0] > before[0] else "")
         if fault:
             return one.check("hooks", False, f"{event}: {fault}")
         times[event] = ran.seconds
-    warm = [event for event, command in one.hooks if not command]
-    by_server = f"; {', '.join(warm)} by the MCP server" if warm else ""
+    warm = "; prompt by the MCP server" if by_server else ""
     slowest = max(times.values(), default=0.0) * 1000
-    message = f"{', '.join(times)} run, the slowest in {slowest:.0f} ms{by_server}"
-    return one.check("hooks", True, message)
+    return one.check(
+        "hooks", True, f"{', '.join(times)} run, the slowest in {slowest:.0f} ms{warm}"
+    )
 
 
 def _count_failures(host: str, event: str) -> tuple[int, str]:
@@ -323,19 +309,18 @@ def _find_fault(ran: CommandResult) -> str:
     return "" if isinstance(answer, dict) else "its answer is no JSON object"
 
 
-def _check_server(one: Connection, tool: str) -> Check:
-    environment = {**one.place.environment, **one.environment}
-    talk = partial(_list_tools, tool=tool)
-    ran = run_command(one.server, SERVER_SECONDS, environment, talk)
-    name, answer = " ".join(one.server), ran.answer
-    if not isinstance(answer, list):
+def _check_server(one: Connection) -> Check:
+    environment, words = {**one.place.environment, **one.environment}, (*one.place.words, "mcp")
+    talk = partial(_list_tools, tool=edit.PROMPT_TOOL if one.place.warm else "")
+    ran = run_command(words, SERVER_SECONDS, environment, talk)
+    if not isinstance(ran.answer, list):
         # Entries can be written anew as often as one likes: without the library no server starts.
         fix = one.mending if find_spec("mcp") else "pip install 'bethink[mcp]'"
-        trouble = ran.trouble or answer or "it ended without an answer"
-        return one.check("MCP", False, f"{name}: {trouble}", fix)
-    if not answer:
-        return one.check("MCP", False, f"{name} has no tools")
-    return one.check("MCP", True, f"answers with {len(answer)} tools in {ran.seconds:.1f} s")
+        trouble = ran.trouble or ran.answer or "it ended without an answer"
+        return one.check("MCP", False, f"{' '.join(words)}: {trouble}", fix)
+    if not ran.answer:
+        return one.check("MCP", False, f"{' '.join(words)} has no tools")
+    return one.check("MCP", True, f"answers with {len(ran.answer)} tools in {ran.seconds:.1f} s")
 
 
 def _check_capture(host: str) -> Check:
@@ -396,18 +381,13 @@ def mend(found: Sequence[Connection]) -> Iterator[install.FileOutcome]:
     for one in found:
         if one.strange and not one.parts:
             continue  # somebody else's, for people to look at first
-        checks = [
-            _check_files(one),
-            *_check_strange(one),
-            *([_check_hooks(one)] if one.hooks else []),
-        ]
+        checks = [*_check_entries(one), *([_check_hooks(one)] if one.hooks else [])]
         if all(check.ok for check in checks) or install.plugin_of(one.host, one.place):
             continue
         there = {"hooks": one.hooks, "mcp": one.server}
         parts = [part for part in install.PARTS if there.get(part) or part in one.parts]
-        place = one.place._replace(warm=any(not command for _, command in one.hooks))
         with install.Files() as files:
-            yield from install.install(files, [one.host], place, parts, force=True)
+            yield from install.install(files, [one.host], one.place, parts, force=True)
     state.clear_failures()
 
 
@@ -424,18 +404,16 @@ class CommandResult(NamedTuple):
 
 
 def run_command(
-    command: Command,
+    words: Sequence[str],
     seconds: float,
     environment: Mapping[str, str],
     talk: Callable[[subprocess.Popen[bytes]], Any],
 ) -> CommandResult:
-    """Starts a command, lets `talk` speak with it, and ends it with all that it started. A line goes through the shell, as hosts do it;
-    words do not."""
+    """Starts a command, lets `talk` speak with it, and ends it with all that it started."""
     started, pipe = time.monotonic(), subprocess.PIPE
     try:
         process = subprocess.Popen(
-            command,
-            shell=isinstance(command, str),
+            words,
             stdin=pipe,
             stdout=pipe,
             stderr=pipe,

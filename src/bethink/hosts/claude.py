@@ -21,6 +21,7 @@ same time, so neither would know what the other gave.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -297,9 +298,7 @@ def find_switches(path: Path, bound: int) -> Iterator[tuple[dict[str, Any], bool
 
 # Connecting
 
-EDITING = (
-    "Edit|MultiEdit|Write|NotebookEdit"  # the tools before which gotchas about a file are told
-)
+PLUGINS = "settings.json"  # where plugins are switched on
 # What a briefing advises to use, and what only reads: rules by which Claude Code does not ask before.
 READS = (
     *(
@@ -321,23 +320,15 @@ def targets(where: InstallPlace) -> list[HostFile]:
     servers = (Path(moved).expanduser() if moved else where.home) / ".claude.json"
     if where.root is not None:
         servers = where.root / ".mcp.json"
-    hooks = place.hook_entries(place.with_tool_hooks(where), _group, where)
+    settings = folder(where) / "settings.json"
+    hooks = place.hook_entries(EVENTS, partial(_hook, where))
     rules = [HostEntry("item", ("permissions", "allow", rule), rule) for rule in READS]
     return [
         place.server_target(servers, {"type": "stdio", **where.server()}, strict=True),
-        HostFile("hooks", folder(where) / "settings.json", hooks, strict=True),
-        *(
-            [HostFile("mcp", folder(where) / "settings.json", tuple(rules), strict=True)]
-            if where.allow_reads
-            else []
-        ),
+        HostFile("hooks", settings, hooks, strict=True),
+        *([HostFile("mcp", settings, tuple(rules), strict=True)] if where.allow_reads else []),
         *place.skill_targets("claude", folder(where) / "skills"),
     ]
-
-
-def _group(where: InstallPlace, event: str) -> dict[str, Any]:
-    group = {"hooks": [_hook(where, event)]}
-    return {"matcher": EDITING} | group if event == "pre-tool" else group
 
 
 def _hook(where: InstallPlace, event: str) -> dict[str, Any]:
@@ -349,10 +340,6 @@ def _hook(where: InstallPlace, event: str) -> dict[str, Any]:
         return {"type": "command", "command": where.hook_line(event, "claude")} | seconds
     program, *args = where.hook_words(event, "claude")
     return {"type": "command", "command": program, "args": args} | seconds
-
-
-def plugin(where: InstallPlace) -> str:
-    return place.find_plugin(folder(where) / "settings.json")
 
 
 def why_blocked(where: InstallPlace) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -206,8 +207,8 @@ def find_patched(payload: Mapping[str, Any]) -> list[str]:
 
 # Connecting
 
+PLUGINS = "config.toml"  # where plugins are switched on
 LAST_SECONDS = 3  # the most that Codex gives a hook at the end of a session
-EDITING = "apply_patch|Edit|Write"
 
 
 def folder(where: InstallPlace) -> Path:
@@ -215,8 +216,8 @@ def folder(where: InstallPlace) -> Path:
 
 
 def targets(where: InstallPlace) -> list[HostFile]:
-    hooks = place.hook_entries(place.with_tool_hooks(where), _group, where)
     table = HostEntry("table", ("mcp_servers", SERVER), where.server())
+    hooks = place.hook_entries(EVENTS, partial(_hook, where))
     return [
         HostFile("mcp", folder(where) / "config.toml", (table,)),
         HostFile("hooks", folder(where) / "hooks.json", hooks, strict=True),
@@ -224,18 +225,9 @@ def targets(where: InstallPlace) -> list[HostFile]:
     ]
 
 
-def _group(where: InstallPlace, event: str) -> dict[str, Any]:
-    group = {"hooks": [_hook(where, event)]}
-    return {"matcher": EDITING} | group if event == "pre-tool" else group
-
-
 def _hook(where: InstallPlace, event: str) -> dict[str, Any]:
     seconds = LAST_SECONDS if event == "session-end" else place.SECONDS
     return {"type": "command", "command": where.hook_line(event, "codex"), "timeout": seconds}
-
-
-def plugin(where: InstallPlace) -> str:
-    return place.find_plugin(folder(where) / "config.toml", "plugins")
 
 
 def notes(where: InstallPlace) -> list[str]:

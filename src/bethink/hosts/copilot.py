@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,8 @@ read = CopilotTranscript
 
 # Connecting
 
+PLUGINS = "settings.json"  # where plugins are switched on
+
 
 def folder(where: InstallPlace) -> Path:
     return where.folder(".github" if where.root is not None else ".copilot", "COPILOT_HOME")
@@ -123,16 +126,11 @@ def folder(where: InstallPlace) -> Path:
 
 def targets(where: InstallPlace) -> list[HostFile]:
     servers = folder(where) / ("mcp.json" if where.root is not None else "mcp-config.json")
-    hooks = place.hook_entries(EVENTS, _hook, where)
+    hooks = place.hook_entries(EVENTS, partial(_hook, where), grouped=False)
+    ours = folder(where) / "hooks" / "bethink.json"
     return [
         place.server_target(servers, {"type": "local", **where.server(), "tools": ["*"]}),
-        HostFile(
-            "hooks",
-            folder(where) / "hooks" / "bethink.json",
-            hooks,
-            strict=True,
-            start=place.VERSIONED,
-        ),
+        HostFile("hooks", ours, hooks, strict=True, start=place.VERSIONED),
         *place.skill_targets("copilot", where.folder(".agents") / "skills"),
     ]
 
@@ -144,10 +142,6 @@ def _hook(where: InstallPlace, event: str) -> dict[str, Any]:
     words = (word.replace("'", "''") for word in where.hook_words(event, "copilot"))
     line = "& " + " ".join(f"'{word}'" for word in words)
     return {"type": "command", "powershell": line} | seconds
-
-
-def plugin(where: InstallPlace) -> str:
-    return place.find_plugin(folder(where) / "settings.json")
 
 
 def notes(where: InstallPlace) -> list[str]:

@@ -10,6 +10,7 @@ It is connected by a file of MCP servers, a file of hooks, a folder of skills.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def folder(where: InstallPlace) -> Path:
 
 
 def targets(where: InstallPlace) -> list[HostFile]:
-    hooks = place.hook_entries(EVENTS, _hook, where)
+    hooks = place.hook_entries(EVENTS, partial(_hook, where), grouped=False)
     return [
         place.server_target(folder(where) / "mcp.json", where.server()),
         HostFile("hooks", folder(where) / "hooks.json", hooks, start=place.VERSIONED),

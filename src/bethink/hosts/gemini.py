@@ -10,6 +10,7 @@ It is connected by hooks and the MCP server in its settings, skills where severa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -184,22 +185,17 @@ def folder(where: InstallPlace) -> Path:
 
 def targets(where: InstallPlace) -> list[HostFile]:
     settings = folder(where) / "settings.json"
-    hooks = place.hook_entries(EVENTS, _group, where)
     return [
         place.server_target(settings, where.server()),
-        HostFile("hooks", settings, hooks),
+        HostFile("hooks", settings, place.hook_entries(EVENTS, partial(_hook, where))),
         *place.skill_targets("gemini", where.folder(".agents") / "skills"),
     ]
 
 
-def _group(where: InstallPlace, event: str) -> dict[str, Any]:
-    hook = {
-        "type": "command",
-        "name": f"bethink-{event}",
-        "command": where.hook_line(event, "gemini"),
-        "timeout": place.SECONDS * 1000,
-    }
-    return {"hooks": [hook]}
+def _hook(where: InstallPlace, event: str) -> dict[str, Any]:
+    line, milliseconds = where.hook_line(event, "gemini"), place.SECONDS * 1000
+    name = f"bethink-{event}"
+    return {"type": "command", "name": name, "command": line, "timeout": milliseconds}
 
 
 def notes(where: InstallPlace) -> list[str]:

@@ -14,7 +14,6 @@ import json
 import os
 import re
 import shutil
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -24,7 +23,7 @@ from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.hosts import AGENTS, agent
 from bethink.hosts.edit import Key, put_entries, take_entries
-from bethink.hosts.place import VERSIONED, HostFile, InstallPlace, why_ignored
+from bethink.hosts.place import VERSIONED, HostFile, InstallPlace, find_plugin, why_ignored
 from bethink.text import textfile
 
 PARTS = ("mcp", "hooks", "skills")
@@ -56,8 +55,8 @@ def is_here(host: str, place: InstallPlace) -> bool:
 
 def plugin_of(host: str, place: InstallPlace) -> str:
     """The name of an installed plugin of ours, which does what hooks, server and skills do."""
-    find = getattr(agent(host), "plugin", None)
-    return str(find(place._replace(root=None))) if find else ""
+    settings, user = getattr(agent(host), "PLUGINS", ""), place._replace(root=None)
+    return find_plugin(agent(host).folder(user) / settings) if settings else ""
 
 
 # The record
@@ -116,8 +115,7 @@ def _save_records(records: Mapping[str, InstalledFile]) -> None:
     files = {name: one._asdict() for name, one in records.items()}
     # ASCII, so that paths with bytes that are no UTF-8 can be kept.
     text = json.dumps({"version": 2, "files": files}, indent=1)
-    while not textfile.write(record_file(), text, textfile.read(record_file()), 0o600):
-        pass  # only another of us writes this file, and the lock keeps it out
+    textfile.write(record_file(), text, textfile.read(record_file()), 0o600)
 
 
 def backup_folder() -> Path:
@@ -126,16 +124,12 @@ def backup_folder() -> Path:
 
 def _back_up(file: Path, text: str) -> str:
     """Keeps what a file held, for its owner alone, and returns the name of the backup."""
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    name = f"{stamp}-{digest(str(file))[:8]}-{file.name.lstrip('.')[:80]}"
+    name = f"{digest(str(file))[:8]}-{digest(text)[:16]}-{file.name.lstrip('.')[:80]}"
     _make_folder(backup_folder())
-    for number in range(1000):
-        path = backup_folder() / (f"{name}.{number}" if number else name)
-        if textfile.read(path) == text or textfile.write(path, text, None, 0o600):
-            return path.name
-    raise BethinkError(
-        f"{backup_folder()} holds too many backups of {file}.", "Remove the old ones."
-    )
+    path = backup_folder() / name
+    if (there := textfile.read(path)) != text:
+        textfile.write(path, text, there, 0o600)
+    return name
 
 
 def _make_folder(folder: Path) -> None:

@@ -45,7 +45,6 @@ class InstallPlace(NamedTuple):
     environment: Mapping[str, str]
     root: Path | None = None  # of the project
     words: tuple[str, ...] = ()  # that start Bethink
-    tool_hooks: bool = False
     warm: bool = False  # whether a prompt is answered by the MCP server instead of a new process
     allow_reads: bool = (
         False  # whether tools that only read need not be asked for, where a host asks
@@ -86,19 +85,14 @@ def server_target(path: Path, value: Mapping[str, Any], strict: bool = False) ->
 
 
 def hook_entries(
-    events: Mapping[str, str],
-    make: Callable[[InstallPlace, str], dict[str, Any]],
-    where: InstallPlace,
+    events: Mapping[str, str], make: Callable[[str], dict[str, Any]], grouped: bool = True
 ) -> tuple[HostEntry, ...]:
-    """A hook for each event, in the list of that event."""
+    """A hook for each event, in the list of that event; most hosts want it in a group."""
+    made = {name: make(event) for name, event in events.items()}
     return tuple(
-        HostEntry("hook", ("hooks", name), make(where, event)) for name, event in events.items()
+        HostEntry("hook", ("hooks", name), {"hooks": [hook]} if grouped else hook)
+        for name, hook in made.items()
     )
-
-
-def with_tool_hooks(where: InstallPlace) -> dict[str, str]:
-    """The usual events, and that before a tool where the settings want it."""
-    return USUAL_EVENTS | ({"PreToolUse": "pre-tool"} if where.tool_hooks else {})
 
 
 def skill_targets(host: str, folder: Path) -> list[HostFile]:
@@ -131,9 +125,10 @@ def parse_settings(path: Path, text: str) -> Any:
     return parse_toml(text) if path.suffix == ".toml" else read_value(text)
 
 
-def find_plugin(path: Path, field: str = "enabledPlugins") -> str:
+def find_plugin(path: Path) -> str:
     """The name of our plugin, where such settings switch it on: as true, or in a table of its own."""
-    plugins = read_settings(path).get(field)
+    settings = read_settings(path)
+    plugins = settings.get("plugins" if path.suffix == ".toml" else "enabledPlugins")
     for name, on in plugins.items() if isinstance(plugins, dict) else ():
         if name.partition("@")[0] == NAME and (on.get("enabled") if isinstance(on, dict) else on):
             return str(name)

@@ -205,8 +205,7 @@ def find_place(args: Namespace) -> InstallPlace:
                 f"{root} holds everything of yours; it is not a project.", "bethink install --user"
             )
         where = where._replace(root=root, words=place.portable_command())
-    settings = config.load(where.root, {"database": args.database})
-    return where._replace(tool_hooks=settings.tool_hooks)
+    return where
 
 
 def command_notes(where: InstallPlace) -> list[str]:

@@ -140,7 +140,7 @@ class Client(threading.Thread):
         return self.client.get(f"{V1}/search", params={"query": self.teller.questions(1)[0]})
 
     def recall(self) -> httpx2.Response:
-        return self.client.post(f"{V1}/recall", json={"query": self.teller.questions(1)[0]})
+        return self.client.get(f"{V1}/recall", params={"query": self.teller.questions(1)[0]})
 
     def get(self) -> httpx2.Response:
         return self.client.get(f"{V1}/memories/{self.chance.choice(list(self.kept))}")

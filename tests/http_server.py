@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,11 +16,12 @@ import jsonschema
 import pytest
 
 from bethink import project as projects
-from bethink.surface.http import api, app, security, serving, tokens
-from bethink.surface.http.api import Operation
+from bethink.surface.http import app, security, serving, tokens
+from bethink.surface.http.api import OPERATIONS, Operation, describe
 from bethink.surface.http.projects import Projects
 from bethink.surface.http.tokens import Grant
 
+V1 = "/api/v1"
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
@@ -56,6 +58,13 @@ class Running:
         return tokens.FileTokens(self.file).create(
             name, scope, granted, personal=more.pop("personal", False), now=now, **more
         )[0]
+
+    def add(self, text: str, client: httpx2.Client | None = None, **more: Any) -> str:
+        """The id of a new memory, told by the owner or by another client."""
+        params = {name: more.pop(name) for name in ("project", "container") if name in more}
+        told = {"memories": [{"content": text}], **more}
+        sent = (client or self.owner).post(f"{V1}/memories", json=told, params=params)
+        return str(body(sent, 201)["outcomes"][0]["id"])
 
     def expired(self, name: str) -> str:
         return self.token(
@@ -113,9 +122,61 @@ def conforms(operation: Operation, response: httpx2.Response) -> None:
     """Holds an answer against its description."""
     if operation.answer:
         reference = {"$ref": f"#/components/schemas/{operation.answer}"}
-        schema = {**reference, "components": api.describe()["components"]}
+        schema = {**reference, "components": describe()["components"]}
         wrong = jsonschema.Draft202012Validator(schema).iter_errors(response.json())
         assert [f"{error.json_path}: {error.message[:200]}" for error in wrong] == []
+
+
+class Api:
+    """Calls operations in a container of its own and holds each answer against its description."""
+
+    def __init__(self, served: Running, container: str) -> None:
+        self.served, self.container, self.client = served, container, served.owner
+
+    def send(self, address: str, headers: Any = None, **given: Any) -> httpx2.Response:
+        """What is given goes into the body where the operation has one, else into the address."""
+        method, path = address.split(" ", 1)
+        operation = next(
+            one
+            for one in OPERATIONS
+            if one.method == method and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", one.path), path)
+        )
+        where, fields = {"container": self.container}, given
+        if operation.body is None:
+            where, fields = where | given, None  # type: ignore[assignment]
+        response = self.client.request(
+            method, V1 + path, params=where, json=fields, headers=headers
+        )
+        if response.status_code < 300:
+            assert response.status_code == operation.status
+            conforms(operation, response)
+        return response
+
+    def __call__(self, address: str, **given: Any) -> Any:
+        response = self.send(address, **given)
+        return body(response, response.status_code if response.status_code < 300 else 200)
+
+    def fails(self, address: str, status: int, **given: Any) -> str:
+        return str(problem(self.send(address, **given), status)["detail"])
+
+    def add(self, *texts: str, **more: Any) -> list[str]:
+        told = self("POST /memories", memories=[{"content": text} for text in texts], **more)
+        return [outcome["id"] for outcome in told["outcomes"]]
+
+    def list(self, **params: Any) -> Any:
+        return self("GET /memories", **params)["items"]
+
+    def page(self, address: str, **params: Any) -> list[dict[str, Any]]:
+        """All pages of a list."""
+        pages = [self(address, **params)]
+        while cursor := pages[-1]["next"]:
+            pages.append(self(address, **{**params, "cursor": cursor}))
+        return pages
+
+
+@pytest.fixture
+def api(served: Running, request: pytest.FixtureRequest) -> Api:
+    return Api(served, re.sub(r"\W+", "-", request.node.name)[:60])
 
 
 @pytest.fixture(scope="module")

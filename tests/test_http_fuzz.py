@@ -7,36 +7,19 @@ import re
 from urllib.parse import quote
 
 import pytest
-from http_server import conforms, served
+from http_server import V1, conforms, served
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from bethink.surface.http.api import OPERATIONS
 
 __all__ = ["served"]
-V1 = "/api/v1"
 
 letters = some.text(some.characters(exclude_categories=("Cs",)), max_size=30)
 plausible = some.sampled_from(
-    [
-        "",
-        "0",
-        "1",
-        "-1",
-        "true",
-        "null",
-        "7d",
-        "2026-03-01",
-        "created",
-        "decision",
-        "hybrid",
-        "explore",
-        "01a1",
-        "person:Ada",
-        "a AND b",
-        "e30",
-        "index",
-    ]
+    "|0|1|-1|true|null|7d|2026-03-01|created|decision|hybrid|explore|01a1|person:Ada|a AND b|e30".split(
+        "|"
+    )
 )
 scalars = some.none() | some.booleans() | some.integers() | some.floats() | letters | plausible
 values = some.recursive(
@@ -54,22 +37,10 @@ def requests(operation):
     if operation.body is not None:
         fields = dict.fromkeys((one.name for one in operation.body), values)
         if "memories" in fields:
-            statement = dict.fromkeys(
-                (
-                    "content",
-                    "kind",
-                    "tags",
-                    "metadata",
-                    "expires",
-                    "importance",
-                    "supersedes",
-                    "entities",
-                ),
-                values,
-            )
-            fields["memories"] = some.lists(
-                some.fixed_dictionaries({}, optional={**statement, "content": letters}), max_size=3
-            )
+            names = "kind tags metadata expires importance supersedes entities".split()
+            statement = {**dict.fromkeys(names, values), "content": letters}
+            objects = some.fixed_dictionaries({}, optional=statement)
+            fields["memories"] = some.lists(objects, max_size=3)
         body = some.fixed_dictionaries({}, optional=fields) | values
     return some.tuples(query, body, letters | plausible)
 
@@ -90,9 +61,8 @@ def test_no_request_is_a_server_error(served, operation):
         query, body, name = request
         path = re.sub(r"\{\w+\}", quote(name or "x", safe=""), operation.path)
         query = {"container": "fuzz", **query}
-        content = (
-            None if operation.body is None else json.dumps(body).encode()
-        )  # NaN and Infinity included
+        # NaN and Infinity included
+        content = None if operation.body is None else json.dumps(body).encode()
         headers = {} if content is None else {"Content-Type": "application/json"}
         response = served.owner.request(
             operation.method, V1 + path, params=query, content=content, headers=headers

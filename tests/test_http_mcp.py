@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from contextlib import asynccontextmanager
 
 import httpx2
 import pytest
-from http_server import problem, served
+from http_server import V1, problem, served
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.exceptions import MCPError
 
-from bethink.surface.http.app import only_reads
 from bethink.surface.mcp import schemas
 
 __all__ = ["served"]
@@ -40,83 +39,62 @@ def said(result) -> str:
     return result.content[0].text
 
 
+# Each tool with what it is given, ID being the memory that the first one stores, and a part of its answer.
+CALLS = [
+    ("store_memories", {"memories": [{"content": "Orders live in PostgreSQL"}]}, "stored ["),
+    ("search_memories", {"query": "where do orders live?"}, "Orders live in PostgreSQL"),
+    ("get_memories", {"ids": ["ID"]}, "Orders live in PostgreSQL"),
+    ("update_memory", {"id": "ID", "importance": 9}, "updated [ID]"),
+    ("rate_memories", {"ratings": [{"id": "ID", "value": 2}]}, "+2"),
+    ("store_handoff", {"summary": "All is moved", "memory_ids": ["ID"]}, "stored"),
+    ("get_handoff", {}, "All is moved"),
+    ("memory_overview", {}, "memories"),
+    ("forget_memories", {"ids": ["ID"]}, "forgotten"),
+]
+
+
+def filled(arguments, id):
+    return json.loads(json.dumps(arguments).replace("ID", id))
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_every_tool_works_in_both_eras(served, era):
     async def talk():
         async with connected(served, served.session, era, f"?container=tools-{era}") as client:
             tools = (await client.list_tools()).tools
             assert [tool.name for tool in tools] == list(schemas.TOOLS)
-            stored = said(
-                await client.call_tool(
-                    "store_memories",
-                    {"memories": [{"content": "Orders live in PostgreSQL", "kind": "decision"}]},
-                )
-            )
-            id = re.search(r"\[(\S+)\]", stored)[1]
-            assert "Orders live in PostgreSQL" in said(
-                await client.call_tool("search_memories", {"query": "where do orders live?"})
-            )
-            assert "Orders live in PostgreSQL" in said(
-                await client.call_tool("get_memories", {"ids": [id]})
-            )
-            assert id in said(await client.call_tool("update_memory", {"id": id, "importance": 9}))
-            assert "+2" in said(
-                await client.call_tool("rate_memories", {"ratings": [{"id": id, "value": 2}]})
-            )
-            assert "stored" in said(
-                await client.call_tool(
-                    "store_handoff", {"summary": "All is moved", "memory_ids": [id]}
-                )
-            )
-            assert "All is moved" in said(await client.call_tool("get_handoff", {}))
-            assert "memories" in said(await client.call_tool("memory_overview", {}))
-            assert "forgotten" in said(await client.call_tool("forget_memories", {"ids": [id]}))
+            assert {name for name, _, _ in CALLS} == set(schemas.TOOLS)
+            id = ""
+            for name, arguments, told in CALLS:
+                answer = said(await client.call_tool(name, filled(arguments, id)))
+                id = id or re.search(r"\[(\S+)\]", answer)[1]
+                assert told.replace("ID", id) in answer
 
     asyncio.run(talk())
 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_a_token_for_reading_calls_only_tools_that_read(served, era):
+    """Whatever a tool is called and says of itself, the store refuses what it would change."""
     token = served.token(f"reads-{era}", "read", [served.projects.home.root])
+    id = served.add(f"Kept in {era}")
 
     async def talk():
         async with connected(served, token, era) as client:
-            for name in schemas.TOOLS:
-                if only_reads(name):
-                    arguments = {
-                        "search_memories": {"query": "x"},
-                        "get_memories": {"ids": ["ffff"]},
-                    }.get(name, {})
-                    await client.call_tool(name, arguments)  # an error of the tool at most
-                else:
-                    with pytest.raises(MCPError, match="may only read"):
-                        await client.call_tool(name, {})
+            for name, arguments, _ in CALLS:
+                result = await client.call_tool(name, filled(arguments, id))
+                refused = result.is_error and "may only read" in result.content[0].text
+                assert refused != bool(schemas.TOOLS[name].hints.get("readOnlyHint")), result
             assert (await client.list_tools()).tools  # it goes on
 
     asyncio.run(talk())
+    kept = served.owner.get(f"{V1}/memories/{id}").json()
+    assert (kept["usefulness"], kept["importance"], kept["deleted_at"]) == (0, 5, None)
 
 
-def call(name, arguments, id=1):
-    return {
-        "jsonrpc": "2.0",
-        "id": id,
-        "method": "tools/call",
-        "params": {"name": name, "arguments": arguments},
-    }
-
-
-def test_a_refused_tool_is_a_403_that_says_which_scope_is_needed(served):
-    client = served.client(served.token("reader", "read", [served.projects.home.root]))
-    response = client.post(
-        "/mcp", json=call("store_memories", {"memories": [{"content": "x"}]}, "abc"), headers=BOTH
-    )
-    assert response.status_code == 403
-    assert 'error="insufficient_scope", scope="write"' in response.headers["www-authenticate"]
-    assert (response.json()["id"], response.json()["error"]["code"]) == ("abc", -32001)
-    many = [call("search_memories", {"query": "x"}), call("forget_memories", {"ids": ["a"]})]
-    assert client.post("/mcp", json=many, headers=BOTH).status_code == 403
-    sly = b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call","params":{"name":"search_memories","name":"store_memories"}}'
-    assert client.post("/mcp", content=sly, headers=BOTH).status_code == 403
+def call(name, arguments):
+    params = {"name": name, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
 def test_a_batch_with_something_personal_from_whoever_may_not_tell_it_stores_nothing(served):
@@ -127,22 +105,8 @@ def test_a_batch_with_something_personal_from_whoever_may_not_tell_it_stores_not
     ]
     response = client.post("/mcp", json=call("store_memories", {"memories": batch}), headers=BOTH)
     assert "does not see personal memories" in response.text
-    listed = client.get("/api/v1/memories", params={"limit": 100}).json()["items"]
+    listed = client.get(f"{V1}/memories", params={"limit": 100}).json()["items"]
     assert "A gateway that nobody hears of" not in {one["content"] for one in listed}
-
-
-def test_a_tool_that_writes_under_another_name_is_stopped_by_the_store(served, monkeypatch):
-    from bethink.surface.http import app
-
-    monkeypatch.setattr(app, "only_reads", lambda tool: True)
-    client = served.client(served.token("sly", "read", [served.projects.home.root]))
-    response = client.post(
-        "/mcp",
-        json=call("store_memories", {"memories": [{"content": "Sneaked past the admission"}]}),
-        headers=BOTH,
-    )
-    assert "may only read" in response.text
-    assert '"isError":true' in response.text.replace(" ", "")
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -150,27 +114,26 @@ def test_a_token_of_another_project_works_there_whatever_the_client_says(served,
     other = served.projects.home.root.parent / "other"
     token = served.token(f"other-{era}", "write", [other])
 
+    def told(**statement):
+        return {"memories": [statement]}
+
     async def talk():
         async with connected(served, token, era) as client:
-            await client.call_tool(
-                "store_memories", {"memories": [{"content": f"Kangaroos hop in {era}"}]}
-            )
-            found = said(await client.call_tool("search_memories", {"query": "kangaroos"}))
-            assert "Kangaroos" in found
-            refused = await client.call_tool(
-                "store_memories", {"memories": [{"content": "I like tea", "personal": True}]}
-            )
-            assert refused.is_error
-        async with connected(served, served.session, era) as client:
-            assert "Kangaroos" not in said(
-                await client.call_tool("search_memories", {"query": "kangaroos"})
-            )
-        async with connected(served, served.session, era, "?project=other") as client:
-            assert "Kangaroos" in said(
-                await client.call_tool("search_memories", {"query": "kangaroos"})
-            )
-        async with connected(served, token, era, "?project=shop") as client:
-            assert (await client.call_tool("search_memories", {"query": "kangaroos"})).is_error
+            await client.call_tool("store_memories", told(content=f"Kangaroos hop in {era}"))
+            mine = told(content="I like tea", personal=True)
+            assert (await client.call_tool("store_memories", mine)).is_error
+        for secret, where, hears in (
+            (token, "", True),
+            (served.session, "", False),
+            (served.session, "?project=other", True),
+            (token, "?project=shop", None),
+        ):
+            async with connected(served, secret, era, where) as client:
+                answer = await client.call_tool("search_memories", {"query": "kangaroos"})
+                if hears is None:
+                    assert answer.is_error
+                else:
+                    assert ("Kangaroos" in said(answer)) == hears
 
     asyncio.run(talk())
 
@@ -206,13 +169,3 @@ def test_there_is_no_stream_to_listen_to_and_no_session_to_end(served):
     )
     assert response.status_code == 200
     assert "mcp-session-id" not in response.headers
-
-
-def test_the_tools_that_write_are_known_by_their_annotations():
-    assert {name for name in schemas.TOOLS if not only_reads(name)} == {
-        "store_memories",
-        "update_memory",
-        "forget_memories",
-        "rate_memories",
-        "store_handoff",
-    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import stat
 import subprocess
@@ -13,20 +14,16 @@ import threading
 import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
 
 import httpx2
 import pytest
 from cli_runner import cli
-from http_server import body, running
+from http_server import V1, body, running
 from stores import child_environment
 
-from bethink.errors import BethinkError
 from bethink.surface.http import tokens
-from bethink.surface.http.background import TASKS, Jobs
 
 __all__ = ["cli"]
-V1 = "/api/v1"
 SOME = 1.5  # seconds that many clients keep the server busy
 
 
@@ -51,28 +48,18 @@ def test_a_token_is_for_this_project_for_reading_and_nothing_personal_unless_mor
     cli, tmp_path
 ):
     (tmp_path / "website").mkdir()
-    cli.ok("token", "create", "--name", "a")
-    cli.ok(
-        "token",
-        "create",
-        "--name",
-        "b",
-        "--scope",
-        "write",
-        "--also",
-        str(tmp_path / "website"),
-        "--expires",
-        "90d",
-    )
-    cli.ok("token", "create", "--name", "c", "--all-projects", "--personal")
-    cli.ok("token", "create", "--name", "d", "--project", str(tmp_path / "website"))
+    website = str(tmp_path / "website")
+    for words in (
+        "a",
+        f"b --scope write --also {website} --expires 90d",
+        "c --all-projects --personal",
+        f"d --project {website}",
+    ):
+        cli.ok("token", "create", "--name", *words.split())
     found = {one["name"]: one for one in cli.json("token", "list")}
     assert [one["name"] for one in found["a"]["projects"]] == ["shop"]
-    assert (found["a"]["scope"], found["a"]["personal"], found["a"]["expires"]) == (
-        "read",
-        False,
-        None,
-    )
+    plain = {"scope": "read", "personal": False, "expires": None}
+    assert {**found["a"], **plain} == found["a"]
     assert [one["name"] for one in found["b"]["projects"]] == ["shop", "website"]
     assert found["b"]["expires"] > datetime.now(UTC).isoformat()
     assert (found["c"]["projects"], found["c"]["personal"]) == (None, True)
@@ -118,10 +105,9 @@ def test_no_token_is_lost_when_many_are_made_at_once(cli, file):
     made = []
 
     def make(number):
+        name, now = f"t{number}", datetime.now(UTC)
         made.append(
-            tokens.FileTokens(file)
-            .create(f"t{number}", "read", None, personal=False, now=datetime.now(UTC))[1]
-            .id
+            tokens.FileTokens(file).create(name, "read", None, personal=False, now=now)[1].id
         )
 
     threads = [threading.Thread(target=make, args=(number,)) for number in range(12)]
@@ -136,14 +122,8 @@ def test_no_token_is_lost_when_many_are_made_at_once(cli, file):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "null",
-        "[]",
-        '{"version": 1}',
-        '{"version": 9, "tokens": []}',
-        '{"version": 1, "tokens": [{}]}',
-        "\x00",
-        "[" * 9999,
+        *("", "null", "[]", '{"version": 1}', '{"version": 9, "tokens": []}'),
+        *('{"version": 1, "tokens": [{}]}', "\x00", "[" * 9999),
     ],
 )
 def test_a_file_of_tokens_that_is_none_is_said_to_be_so_and_is_not_overwritten(cli, file, text):
@@ -163,18 +143,11 @@ def test_tokens_that_others_could_have_written_are_not_trusted(cli, file):
 
 
 def test_an_expired_token_says_so(file):
-    now = datetime.now(UTC)
+    now, day = datetime.now(UTC), timedelta(days=1)
     file.parent.mkdir()
-    _, made = tokens.FileTokens(file).create(
-        "old",
-        "read",
-        None,
-        personal=False,
-        now=now - timedelta(days=9),
-        expires=now - timedelta(days=1),
-    )
-    assert made.state(now) == "expired"
-    assert made.state(now - timedelta(days=2)) == "active"
+    times = {"now": now - 9 * day, "expires": now - day}
+    _, made = tokens.FileTokens(file).create("old", "read", None, personal=False, **times)
+    assert [made.state(at) for at in (now, now - 2 * day)] == ["expired", "active"]
 
 
 # What is refused
@@ -199,22 +172,18 @@ def test_an_expired_token_says_so(file):
     ],
 )
 def test_a_server_that_would_be_unsafe_or_impossible_does_not_start(cli, words, code, said):
-    assert said in cli("serve", *words).err
-    assert cli("serve", *words).code == code
+    result = cli("serve", *words)
+    assert said in result.err and result.code == code
+
+
+def keys(tmp_path):
+    return "--tls-cert", str(tmp_path / "cert.pem"), "--tls-key", str(tmp_path / "key.pem")
 
 
 def test_a_certificate_that_is_none_is_said_to_be_so(cli, tmp_path):
     for name in ("cert.pem", "key.pem"):
         (tmp_path / name).write_text("not a certificate")
-    words = (
-        "--port",
-        "0",
-        "--tls-cert",
-        str(tmp_path / "cert.pem"),
-        "--tls-key",
-        str(tmp_path / "key.pem"),
-    )
-    assert "cannot be used" in cli.fails("serve", *words, code=1)
+    assert "cannot be used" in cli.fails("serve", "--port", "0", *keys(tmp_path), code=1)
 
 
 def test_tokens_alone_are_not_enough_to_be_reached_from_elsewhere(cli):
@@ -233,11 +202,10 @@ def test_a_port_that_is_taken_is_said_to_be_so(cli, tmp_path):
 
 
 @contextmanager
-def started(cli, *words):
-    """`bethink serve` in a process of its own, ended with SIGTERM."""
-    command = [sys.executable, "-m", "bethink", "serve", "--port", "0", "--json", *words]
+def begun(cli, *command):
+    """A server in a process of its own, ended with SIGTERM."""
     process = subprocess.Popen(
-        command,
+        [sys.executable, *command],
         cwd=cli.project,
         env=child_environment(BETHINK_HOME=str(cli.home)),
         stdout=subprocess.PIPE,
@@ -256,6 +224,20 @@ def started(cli, *words):
             stream.close()
 
 
+def started(cli, *words):
+    """`bethink serve` as people run it."""
+    return begun(cli, "-m", "bethink", "serve", "--port", "0", "--json", *words)
+
+
+def end(process, number=signal.SIGTERM):
+    """What a server said on stderr that was told to end."""
+    process.send_signal(number)
+    assert process.wait(20) == 0
+    said = process.stderr.read()
+    assert "Traceback" not in said
+    return said
+
+
 def test_it_starts_serves_its_owner_and_ends_with_nothing_left_behind(cli):
     secret = cli.ok("token", "create", "--name", "laptop", "--scope", "write").strip()
     with started(cli) as (process, url):
@@ -267,27 +249,17 @@ def test_it_starts_serves_its_owner_and_ends_with_nothing_left_behind(cli):
             assert client.get("/readyz").json() == {"status": "ready"}
             assert client.get(f"{V1}/memories").status_code == 401
             owner = {"Authorization": f"Bearer {note['token']}"}
-            added = client.post(
-                f"{V1}/memories",
-                json={"memories": [{"content": "We deploy from main"}]},
-                headers=owner,
-            )
-            assert body(added, 201)["added"] == 1
-            found = client.get(
-                f"{V1}/search",
-                params={"query": "deploy"},
-                headers={"Authorization": f"Bearer {secret}"},
-            )
+            told = {"memories": [{"content": "We deploy from main"}]}
+            assert client.post(f"{V1}/memories", json=told, headers=owner).status_code == 201
+            reader = {"Authorization": f"Bearer {secret}"}
+            found = client.get(f"{V1}/search", params={"query": "deploy"}, headers=reader)
             assert body(found)["items"][0]["source"] == "note:user"
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(20) == 0
-        said = process.stderr.read()
+        said = end(process)
         assert "Bethink serves shop at http://127.0.0.1:" in said
         assert note["token"] not in said  # stderr is no terminal here
         assert secret not in said
         assert "deploy" not in said
         assert "GET /api/v1/search 200" in said
-        assert "Traceback" not in said
         assert not kept.exists()
         assert sorted(path.name for path in cli.home.iterdir()) == ["memory.db", "tokens.json"]
     assert cli.json("search", "deploy")[0]["content"] == "We deploy from main"
@@ -298,17 +270,11 @@ def test_what_runs_is_finished_before_it_ends(cli):
         started(cli, "--no-auth") as (process, url),
         httpx2.Client(base_url=url, trust_env=False, timeout=30) as client,
     ):
-        statements = [
-            {"content": f"Statement {number} of a long batch with {number * 7} apples"}
-            for number in range(800)
-        ]
+        texts = [f"Statement {n} of a long batch with {n * 7} apples" for n in range(800)]
+        told = {"memories": [{"content": text} for text in texts], "dedup": False}
         answers = []
         sending = threading.Thread(
-            target=lambda: answers.append(
-                client.post(
-                    f"{V1}/memories", json={"memories": statements, "dedup": False}
-                ).status_code
-            )
+            target=lambda: answers.append(client.post(f"{V1}/memories", json=told).status_code)
         )
         with httpx2.Client(base_url=url, trust_env=False) as other:
             sending.start()
@@ -322,7 +288,7 @@ def test_what_runs_is_finished_before_it_ends(cli):
 
 
 def test_a_call_that_never_ends_does_not_keep_the_server_from_ending(cli):
-    stuck = f"""
+    stuck = """
 import sys, time
 from bethink.surface.cli.main import main
 from bethink.surface.http import app
@@ -331,133 +297,37 @@ app.LAST = 0.2
 Bethink.history = lambda self, id: time.sleep(600)
 from bethink.surface.http import serving
 serving.GRACE = 1
-sys.exit(main(["serve", "--port", "0", "--json", "--no-auth", "--project", {str(cli.project)!r}]))
+sys.exit(main(["serve", "--port", "0", "--json", "--no-auth"]))
 """
-    process = subprocess.Popen(
-        [sys.executable, "-c", stuck],
-        env=child_environment(BETHINK_HOME=str(cli.home)),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        url = json.loads(process.stdout.readline())["url"]
+    with begun(cli, "-c", stuck) as (process, url):
         with pytest.raises(httpx2.ReadTimeout):
             httpx2.get(f"{url}{V1}/memories/x/history", timeout=0.5, trust_env=False)
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
         assert "given up" in process.stderr.read()
-    finally:
-        process.kill()
-        process.wait()
-        for stream in (process.stdout, process.stderr):
-            stream.close()
-
-
-def test_a_job_that_runs_is_stopped_when_the_server_ends(monkeypatch):
-    jobs, under_way = Jobs(), threading.Event()
-
-    def work(memory, progress, since, full):
-        for done in range(10**9):
-            progress(done)
-            under_way.set()
-
-    monkeypatch.setitem(TASKS, "index", work)
-    started_job = jobs.start("index", SimpleNamespace(scope="project:x"))
-    assert under_way.wait(10)
-    with pytest.raises(BethinkError, match="under way"):
-        jobs.start("map", SimpleNamespace(scope="project:x"))
-    assert jobs.close(10)
-    (ended,) = jobs.all()
-    assert (ended.id, ended.state) == (started_job.id, "stopped")
-    assert ended.ended_at
-
-
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (BethinkError("No git here.", "Install git."), "No git here. Install git."),
-        (ZeroDivisionError("x"), "log"),
-    ],
-)
-def test_a_job_that_fails_says_why(error, told, monkeypatch):
-    jobs = Jobs()
-
-    def work(memory, progress, since, full):
-        raise error
-
-    monkeypatch.setitem(TASKS, "history", work)
-    jobs.start("history", SimpleNamespace(scope="project:x"))
-    while (job := jobs.all()[0]).state == "running":
-        pass
-    assert job.state == "failed"
-    assert told in job.error
 
 
 def test_ctrl_c_is_a_good_end_too(cli):
     with started(cli, "--no-auth") as (process, url):
         assert httpx2.get(f"{url}/healthz", trust_env=False).status_code == 200
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
-        said = process.stderr.read()
-        assert "every program on this machine" in said
-        assert "Traceback" not in said
+        assert "every program on this machine" in end(process, signal.SIGINT)
 
 
+@pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl to make a certificate with")
 def test_tls_is_spoken_where_a_certificate_is_given(cli, tmp_path):
-    made = (
-        subprocess.run(
-            [
-                "openssl",
-                "req",
-                "-x509",
-                "-newkey",
-                "rsa:2048",
-                "-nodes",
-                "-keyout",
-                "key.pem",
-                "-out",
-                "cert.pem",
-                "-days",
-                "1",
-                "-subj",
-                "/CN=localhost",
-            ],
-            cwd=tmp_path,
-            capture_output=True,
-            check=False,
-        )
-        if _has_openssl()
-        else None
-    )
-    if made is None or made.returncode:
-        pytest.skip("no openssl to make a certificate with")
+    make = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 1 -subj /CN=localhost"
+    subprocess.run(make.split(), cwd=tmp_path, capture_output=True, check=True)
     secret = cli.ok("token", "create", "--name", "laptop").strip()
-    words = (
-        "--host",
-        "0.0.0.0",
-        "--tls-cert",
-        str(tmp_path / "cert.pem"),
-        "--tls-key",
-        str(tmp_path / "key.pem"),
-    )
-    with started(cli, *words) as (_, url), httpx2.Client(verify=False, trust_env=False) as client:
+    with (
+        started(cli, "--host", "0.0.0.0", *keys(tmp_path)) as (_, url),
+        httpx2.Client(verify=False, trust_env=False) as client,
+    ):
         assert url.startswith("https://0.0.0.0:")
-        there = url.replace("0.0.0.0", "127.0.0.1")
-        assert (
-            client.get(
-                f"{there}{V1}/memories", headers={"Authorization": f"Bearer {secret}"}
-            ).status_code
-            == 200
-        )
-        assert client.get(f"{there}{V1}/memories").status_code == 401
+        there = url.replace("0.0.0.0", "127.0.0.1") + f"{V1}/memories"
+        owner = {"Authorization": f"Bearer {secret}"}
+        assert client.get(there, headers=owner).status_code == 200
+        assert client.get(there).status_code == 401
         assert not (cli.home / "servers").exists()  # nobody gets a token without asking for one
-
-
-def _has_openssl() -> bool:
-    import shutil
-
-    return shutil.which("openssl") is not None
 
 
 def test_sixteen_clients_reading_and_writing_at_once_meet_no_error_and_lose_nothing(
@@ -476,21 +346,18 @@ def test_sixteen_clients_reading_and_writing_at_once_meet_no_error_and_lose_noth
                 act = chance.random()
                 if act < 0.4 or not mine:
                     text = f"Client {number} counted {chance.randrange(10**9)} apples"
-                    response = client.post(
-                        f"{V1}/memories", json={"memories": [{"content": text}], "dedup": False}
-                    )
+                    told_now = {"memories": [{"content": text}], "dedup": False}
+                    response = client.post(f"{V1}/memories", json=told_now)
                     if response.status_code == 201:
                         mine.append(response.json()["outcomes"][0]["id"])
                 elif act < 0.7:
-                    response = client.get(
-                        f"{V1}/search", params={"query": f"client {number} apples"}
-                    )
+                    asked = {"query": f"client {number} apples"}
+                    response = client.get(f"{V1}/search", params=asked)
                 elif act < 0.85:
                     response = client.get(f"{V1}/memories/{chance.choice(mine)}")
                 else:
-                    response = client.post(
-                        f"{V1}/memories/{chance.choice(mine)}/votes", json={"value": 1}
-                    )
+                    path = f"{V1}/memories/{chance.choice(mine)}/votes"
+                    response = client.post(path, json={"value": 1})
                 if response.status_code not in (200, 201):
                     failed.append(response.text)
             told.extend(mine)
@@ -501,9 +368,7 @@ def test_sixteen_clients_reading_and_writing_at_once_meet_no_error_and_lose_noth
         for thread in threads:
             thread.join()
         assert failed == []
-        kept = {
-            json.loads(line)["id"]
-            for line in here.client(None).get(f"{V1}/export").text.splitlines()
-        }
+        exported = here.client(None).get(f"{V1}/export").text
+        kept = {json.loads(line)["id"] for line in exported.splitlines()}
         assert kept == set(told)
         assert len(told) > 16

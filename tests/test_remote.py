@@ -26,8 +26,9 @@ from bethink.post import Key
 from bethink.store.bundle import Bundle, bundle_to_json
 from bethink.store.sqlite import SqliteStore
 from bethink.surface import remote
+from bethink.surface.http import api as http_api
 from bethink.surface.http import tokens
-from bethink.surface.http.api import Once, OnceStore
+from bethink.surface.http.api import OnceStore
 from bethink.surface.http.tokens import Grant
 from bethink.surface.remote import Client, ServerPeer
 from bethink.types import Batch, Session, Source, Span
@@ -108,7 +109,7 @@ def test_a_request_whose_first_answer_was_lost_gets_that_answer(
             body = {"memories": json.loads(json.dumps(sent).replace("ID", id))}
             if lose:
                 with monkeypatch.context() as patch:  # the process dies before the answer is kept
-                    patch.setattr(Once, "_keep", lambda *_: 1 / 0)
+                    patch.setattr(http_api, "keep_answer", lambda *_: 1 / 0)
                     assert client.post(f"{V1}/memories", json=body).status_code == 500
             got = client.post(f"{V1}/memories", json=body)
             return got.status_code, re.sub(r"[0-9a-f]{8}-[0-9a-f-]+", "ID", got.text)

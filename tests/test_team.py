@@ -12,11 +12,11 @@ from types import SimpleNamespace
 import httpx2
 import postgres
 import pytest
-from cli_runner import cli  # noqa: F401
-from http_server import body, problem
+from cli_runner import cli
+from http_server import V1, body, problem
 from test_http_serve import started
 
-V1 = "/api/v1"
+__all__ = ["cli"]
 SHOP = {"project": "team:shop"}
 
 
@@ -58,33 +58,49 @@ def servers(tmp_path_factory):
 
 
 @pytest.fixture
-def team(servers, cli, monkeypatch):  # noqa: F811
+def team(servers, cli, monkeypatch):
     """The servers, and a tenant of the test's own."""
     postgres.use(monkeypatch)
     return servers
 
 
-def token(cli, name, *words):  # noqa: F811
+def token(cli, name, *words):
     return cli.ok("token", "create", "--name", name, "--person", name, *words).strip()
 
 
-def test_a_token_holds_on_every_server_until_it_is_revoked(cli, team):  # noqa: F811
+def add(client, text, project="team:shop", **more):
+    """The id of a memory that a client tells."""
+    told = {"memories": [{"content": text}], **more}
+    answer = client.post(f"{V1}/memories", json=told, params={"project": project})
+    return body(answer, 201)["outcomes"][0]["id"]
+
+
+def contents(client, path="/memories", **params):
+    found = body(client.get(V1 + path, params={**SHOP, **params}))["items"]
+    return sorted(one["content"] for one in found)
+
+
+def together(function, given):
+    """Calls a function in as many threads as there is something to give it."""
+    threads = [threading.Thread(target=function, args=one) for one in given]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_a_token_holds_on_every_server_until_it_is_revoked(cli, team):
     secret = token(cli, "anna", "--scope", "write", "--team", "shop", "--personal")
     one, other = team.both(secret)
-    added = body(
-        one.post(
-            f"{V1}/memories", json={"memories": [{"content": "We deploy from main"}]}, params=SHOP
-        ),
-        201,
-    )
+    id = add(one, "We deploy from main")
     found = body(other.get(f"{V1}/search", params={"query": "how do we deploy?", **SHOP}))
-    assert [hit["id"] for hit in found["items"]] == [added["outcomes"][0]["id"]]
+    assert [hit["id"] for hit in found["items"]] == [id]
     assert not (cli.home / "tokens.json").exists()
     listed = cli.json("token", "list")
-    assert [
-        (one["name"], one["person"], one["state"], [project["name"] for project in one["projects"]])
-        for one in listed
-    ] == [("anna", "anna", "active", ["shop"])]
+    assert [[one[name] for name in ("name", "person", "state")] for one in listed] == [
+        ["anna", "anna", "active"]
+    ]
+    assert [project["name"] for project in listed[0]["projects"]] == ["shop"]
     assert listed[0]["used"]
     assert "already" in cli.fails("token", "create", "--name", "anna", code=2)
     cli.ok("token", "revoke", "anna")
@@ -93,41 +109,21 @@ def test_a_token_holds_on_every_server_until_it_is_revoked(cli, team):  # noqa: 
     assert token(cli, "anna", "--team", "shop") != secret
 
 
-def test_a_request_that_reaches_both_servers_is_done_once(cli, team):  # noqa: F811
+def test_a_request_that_reaches_both_servers_is_done_once(cli, team):
     secret = token(cli, "anna", "--scope", "write", "--team", "shop")
     answers: list[httpx2.Response] = []
 
     def post(client, key):
-        answers.append(
-            client.post(
-                f"{V1}/memories",
-                params=SHOP,
-                headers={"Idempotency-Key": key},
-                json={"memories": [{"content": f"Said under {key}"}], "dedup": False},
-            )
-        )
+        told = {"memories": [{"content": f"Said under {key}"}], "dedup": False}
+        headers = {"Idempotency-Key": key}
+        answers.append(client.post(f"{V1}/memories", params=SHOP, headers=headers, json=told))
 
     for key in ("a", "b", "c"):
-        threads = [
-            threading.Thread(target=post, args=(client, key))
-            for client in team.both(secret)
-            for _ in range(2)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert {answer.status_code for answer in answers} <= {
-        200,
-        201,
-        409,
-    }  # 409: the same server is at it
+        together(post, [(client, key) for client in team.both(secret) for _ in range(2)])
+    assert {answer.status_code for answer in answers} == {201}
     listed = body(team.client(0, secret).get(f"{V1}/memories", params=SHOP))["items"]
-    assert sorted(one["content"] for one in listed) == [
-        "Said under a",
-        "Said under b",
-        "Said under c",
-    ]
+    said = sorted(one["content"] for one in listed)
+    assert said == ["Said under a", "Said under b", "Said under c"]
     again = team.client(1, secret)
     for key in ("a", "b", "c"):
         post(again, key)
@@ -135,35 +131,21 @@ def test_a_request_that_reaches_both_servers_is_done_once(cli, team):  # noqa: F
         assert answers[-1].json()["outcomes"][0]["id"] in {one["id"] for one in listed}
 
 
-def test_people_share_a_project_and_keep_what_is_personal_to_themselves(cli, team):  # noqa: F811
+def test_people_share_a_project_and_keep_what_is_personal_to_themselves(cli, team):
     anna, ben = (
         team.client(number, token(cli, name, "--scope", "write", "--team", "shop", "--personal"))
         for number, name in enumerate(("anna", "ben"))
     )
-    anna.post(
-        f"{V1}/memories",
-        json={"memories": [{"content": "Anna likes tea"}], "personal": True},
-        params=SHOP,
-    )
-    anna.post(f"{V1}/memories", json={"memories": [{"content": "The shop sells tea"}]}, params=SHOP)
-    assert {one["content"] for one in body(anna.get(f"{V1}/memories", params=SHOP))["items"]} == {
-        "Anna likes tea",
-        "The shop sells tea",
-    }
-    (shared,) = body(ben.get(f"{V1}/memories", params=SHOP))["items"]
-    assert shared["content"] == "The shop sells tea"
-    assert [
-        hit["content"]
-        for hit in body(ben.get(f"{V1}/search", params={"query": "tea", **SHOP}))["items"]
-    ] == ["The shop sells tea"]
-    actors = [
-        event["actor"]
-        for event in body(ben.get(f"{V1}/memories/{shared['id']}/history", params=SHOP))["items"]
-    ]
+    add(anna, "Anna likes tea", personal=True)
+    id = add(anna, "The shop sells tea")
+    assert contents(anna) == ["Anna likes tea", "The shop sells tea"]
+    assert contents(ben) == contents(ben, "/search", query="tea") == ["The shop sells tea"]
+    events = body(ben.get(f"{V1}/memories/{id}/history", params=SHOP))["items"]
+    actors = [event["actor"] for event in events]
     assert actors and all("anna" in actor for actor in actors)
 
 
-def test_a_token_for_personal_memories_says_whose(cli, team):  # noqa: F811
+def test_a_token_for_personal_memories_says_whose(cli, team):
     told = cli.fails("token", "create", "--name", "anna", "--team", "shop", "--personal", code=2)
     assert "Whose personal memories" in told
     assert "--person NAME" in told
@@ -171,52 +153,32 @@ def test_a_token_for_personal_memories_says_whose(cli, team):  # noqa: F811
     cli.ok("token", "create", "--name", "ci", "--team", "shop")  # a machine needs no person
 
 
-def test_a_server_for_one_tenant_shows_nothing_of_another(cli, team, monkeypatch):  # noqa: F811
+def test_a_server_for_one_tenant_shows_nothing_of_another(cli, team, monkeypatch):
     mine = team.client(0, token(cli, "anna", "--scope", "write", "--all-projects"))
-    id = body(
-        mine.post(
-            f"{V1}/memories", json={"memories": [{"content": "Our secret plans"}]}, params=SHOP
-        ),
-        201,
-    )["outcomes"][0]["id"]
+    id = add(mine, "Our secret plans")
     monkeypatch.setenv("BETHINK_TENANT", postgres.new_tenant())
-    other = team.client(
-        0, token(cli, "anna", "--scope", "write", "--all-projects")
-    )  # a token of another tenant, on the same server
-    assert body(other.get(f"{V1}/memories", params=SHOP))["items"] == []
-    assert body(other.get(f"{V1}/search", params={"query": "secret plans", **SHOP}))["items"] == []
+    # A token of another tenant, on the same server.
+    other = team.client(0, token(cli, "anna", "--scope", "write", "--all-projects"))
+    assert contents(other) == contents(other, "/search", query="secret plans") == []
     problem(other.get(f"{V1}/memories/{id}", params=SHOP), 404)
     assert "shop" not in {one["name"] for one in body(other.get(f"{V1}/projects"))["items"]}
     assert body(other.post(f"{V1}/sync/outline", json={}, params=SHOP))["lines"] == []
     assert "bethink_memories 0" in other.get("/metrics").text
-    other.post(f"{V1}/memories", json={"memories": [{"content": "Theirs"}]}, params=SHOP)
-    assert [one["content"] for one in body(mine.get(f"{V1}/memories", params=SHOP))["items"]] == [
-        "Our secret plans"
-    ]
+    add(other, "Theirs")
+    assert contents(mine) == ["Our secret plans"]
     assert [one["name"] for one in cli.json("token", "list")] == ["anna"]
 
 
 def plan(client, **query):
     """The server's answer to an agent that reads a knowledge file."""
-    asked = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "resources/read",
-        "params": {"uri": "memory://plan.md"},
-    }
-    headers = {
-        "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": "2025-06-18",
-    }
+    params = {"uri": "memory://plan.md"}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params}
+    accept = "application/json, text/event-stream"
+    headers = {"Accept": accept, "MCP-Protocol-Version": "2025-06-18"}
     return client.post("/mcp", params=query, json=asked, headers=headers).text
 
 
-def test_files_of_a_servers_machine_are_its_own_tenants_and_conversations_its_owners(
-    cli,  # noqa: F811
-    team,
-    tmp_path,
-    monkeypatch,
-):
+def test_files_of_a_servers_machine_are_its_own_tenants(cli, team, tmp_path, monkeypatch):
     served, other = team.place.project, tmp_path / "other"
     for folder in (served, other):
         (folder / ".claude" / "knowledge").mkdir(parents=True)
@@ -227,93 +189,51 @@ def test_files_of_a_servers_machine_are_its_own_tenants_and_conversations_its_ow
     }
     for what, secret in foreign.items():
         client = team.client(0, secret)
-        for task in ("index", "backfill", "analyze"):
-            assert client.post(f"{V1}/jobs", json={"task": task}).status_code == 403, (what, task)
-        for name in (
-            served,
-            other,
-        ):  # known by name in this tenant, as it is to the server by folder
-            client.post(
-                f"{V1}/memories",
-                params={"project": f"team:{name.name}"},
-                json={"memories": [{"content": "Known here now"}]},
-            )
+        for name in (served, other):  # known by name here, as it is to the server by folder
+            told = {"memories": [{"content": "Known here now"}]}
+            client.post(f"{V1}/memories", params={"project": f"team:{name.name}"}, json=told)
             assert "sea" not in plan(client, project=str(name)), (what, name)
         assert "sea" not in plan(client), what
+    everything = team.client(0, foreign["everything"])
     for address in ("projects", "scopes"):
-        paths = {
-            one["path"]
-            for one in body(team.client(0, foreign["everything"]).get(f"{V1}/{address}"))["items"]
-        }
-        assert paths == {None}
+        found = body(everything.get(f"{V1}/{address}"))["items"]
+        assert {one["path"] for one in found} == {None}
     monkeypatch.setenv("BETHINK_TENANT", team.tenant)
     own = team.client(0, token(cli, "anna", "--scope", "write", "--all-projects"))
     assert "sea" in plan(own)
-    body(own.post(f"{V1}/jobs", json={"task": "index"}), 202)
-    assert "owner" in problem(own.post(f"{V1}/jobs", json={"task": "backfill"}), 403)["detail"]
-    own.post(
-        f"{V1}/memories",
-        params={"project": "team:other"},
-        json={"memories": [{"content": "Known here now"}]},
-    )
-    assert "sea" not in plan(
-        own, project=str(other)
-    )  # the server was started for one project of its machine
+    add(own, "Known here now", "team:other")
+    # The server was started for one project of its machine.
+    assert "sea" not in plan(own, project=str(other))
 
 
-def test_an_update_that_somebody_overtook_on_the_other_server_is_refused(cli, team):  # noqa: F811
+def test_an_update_that_somebody_overtook_on_the_other_server_is_refused(cli, team):
     one, other = team.both(token(cli, "anna", "--scope", "write", "--team", "shop"))
-    id = body(
-        one.post(f"{V1}/memories", json={"memories": [{"content": "Tea at four"}]}, params=SHOP),
-        201,
-    )["outcomes"][0]["id"]
-    seen = body(one.get(f"{V1}/memories/{id}", params=SHOP))["updated_at"]
+    path = f"{V1}/memories/{add(one, 'Tea at four')}"
+    seen = body(one.get(path, params=SHOP))["updated_at"]
     answers = []
 
     def change(client, text):
-        answers.append(
-            client.patch(
-                f"{V1}/memories/{id}", json={"content": text, "updated_at": seen}, params=SHOP
-            ).status_code
-        )
+        fields = {"content": text, "updated_at": seen}
+        answers.append(client.patch(path, json=fields, params=SHOP).status_code)
 
-    threads = [
-        threading.Thread(target=change, args=(client, f"Tea at {number}"))
-        for number, client in enumerate((one, other) * 3)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(change, [(client, f"Tea at {n}") for n, client in enumerate((one, other) * 3)])
     assert sorted(answers) == [200, 409, 409, 409, 409, 409]
 
 
-def test_a_server_that_is_killed_takes_nothing_with_it(cli, team):  # noqa: F811
+def test_a_server_that_is_killed_takes_nothing_with_it(cli, team):
     secret = token(cli, "anna", "--scope", "write", "--team", "shop")
+    bearer = {"Authorization": f"Bearer {secret}"}
     with started(team.place) as (process, url):
-        with httpx2.Client(
-            base_url=url, headers={"Authorization": f"Bearer {secret}"}, timeout=30, trust_env=False
-        ) as client:
-            told = body(
-                client.post(
-                    f"{V1}/memories",
-                    json={"memories": [{"content": "Told to another"}]},
-                    params=SHOP,
-                ),
-                201,
-            )
+        with httpx2.Client(base_url=url, headers=bearer, timeout=30, trust_env=False) as client:
+            id = add(client, "Told to another")
         process.send_signal(signal.SIGKILL)
         process.wait(20)
-    assert (
-        body(team.client(0, secret).get(f"{V1}/memories/{told['outcomes'][0]['id']}", params=SHOP))[
-            "content"
-        ]
-        == "Told to another"
-    )
+    found = body(team.client(0, secret).get(f"{V1}/memories/{id}", params=SHOP))
+    assert found["content"] == "Told to another"
 
 
 def test_a_laptop_is_brought_in_step_with_the_team_by_address_and_by_database(
-    cli,  # noqa: F811
+    cli,
     team,
     tmp_path,
     monkeypatch,
@@ -338,25 +258,18 @@ def test_a_laptop_is_brought_in_step_with_the_team_by_address_and_by_database(
     assert {one["content"] for one in cli.json("list")} == {"Told on the laptop", "Told on another"}
 
 
-def test_a_memory_moves_to_the_teams_database_and_back(cli, tmp_path, monkeypatch):  # noqa: F811
+def test_a_memory_moves_to_the_teams_database_and_back(cli, tmp_path, monkeypatch):
     id = cli.add("We deploy from main")
     cli.ok("vote", id)
     monkeypatch.setenv("BETHINK_TENANT", postgres.new_tenant())
-    there = cli.json("migrate", "--to", postgres.database_url())
+    url, copy = postgres.database_url(), str(tmp_path / "back.db")
+    there = cli.json("migrate", "--to", url)
     assert there["verified"]
     assert postgres.PASSWORD not in json.dumps(there)
-    assert (
-        cli.json("list", "--database", postgres.database_url())[0]["content"]
-        == "We deploy from main"
-    )
-    back = cli.json(
-        "migrate", "--database", postgres.database_url(), "--to", str(tmp_path / "back.db")
-    )
+    assert cli.json("list", "--database", url)[0]["content"] == "We deploy from main"
+    back = cli.json("migrate", "--database", url, "--to", copy)
     assert back["parts"] == cli.json("migrate", "--to", str(tmp_path / "copy.db"))["parts"]
-    assert {part: one["number"] for part, one in back["parts"].items()} == {
-        part: one["number"] for part, one in there["parts"].items()
-    }
-    assert [
-        event["action"]
-        for event in cli.json("history", id, "--database", str(tmp_path / "back.db"))
-    ] == ["add", "vote"]
+    numbers = [[one["number"] for one in found["parts"].values()] for found in (back, there)]
+    assert numbers[0] == numbers[1]
+    events = cli.json("history", id, "--database", copy)
+    assert [event["action"] for event in events] == ["add", "vote"]

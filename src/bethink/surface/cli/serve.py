@@ -132,8 +132,10 @@ def run_server(args: Namespace, announce: Announce, quiet: bool) -> None:
 
 def check_libraries() -> None:
     try:
+        import itsdangerous  # noqa: F401
         import jinja2  # noqa: F401
         import mcp.server.streamable_http_manager  # noqa: F401
+        import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
         missing = (error.name or "").partition(".")[0]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import copy
 import json
-import threading
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
@@ -57,8 +57,7 @@ from bethink.surface.http.security import (
 from bethink.types import KINDS, NOTHING, RELATIONS, TRUST, Batch, Memory, Receipt
 
 if TYPE_CHECKING:
-    from bethink.surface.http.app import Metrics
-    from bethink.surface.http.background import Checkup, Jobs
+    from bethink.surface.http.background import Checkup, SearchTimes
     from bethink.surface.http.tokens import Register
 
 BASE = "/api/v1"
@@ -76,9 +75,7 @@ class Tools(NamedTuple):
     """What operations share besides the memory."""
 
     projects: Projects
-    jobs: Jobs
-    once: Once
-    metrics: Metrics
+    searches: SearchTimes
     checkup: Checkup
     tokens: Register
 
@@ -92,13 +89,6 @@ class OperationCall(NamedTuple):
     path: Mapping[str, str]
     given: Mapping[str, Any]  # by name; None for a null
     asked: Any  # the same as attributes, with defaults for the rest
-    key: str | None = None  # under which the request is done once
-    raw: bytes = b""
-
-
-class OperationReply(NamedTuple):
-    value: Any  # whatever `to_json` takes
-    status: int = 200
 
 
 class Lines(NamedTuple):
@@ -113,6 +103,8 @@ def to_json(value: Any) -> Any:
         return plain(value)
     if isinstance(value, datetime):
         return iso(value)
+    if isinstance(value, Lines):
+        return value
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return to_json(value._asdict())
     if isinstance(value, Mapping):
@@ -133,7 +125,7 @@ class Operation(NamedTuple):
     query: tuple[Argument, ...]
     body: tuple[Argument, ...] | None
     writes: bool
-    status: tuple[int, ...]  # the usual one first
+    status: int  # of an answer
     meaning: bool  # whether the embedding model is waited for
 
     def read(self, query: Mapping[str, Any], body: Any = NOTHING) -> dict[str, Any]:
@@ -156,7 +148,7 @@ def operation(
     *,
     where: str = "",
     writes: bool | None = None,
-    status: tuple[int, ...] = (200,),
+    status: int = 200,
     meaning: bool = False,
     **inner: str,
 ) -> Callable[[AnyRun], AnyRun]:
@@ -205,26 +197,23 @@ def _route(path: str, operations: dict[str, Operation], tools: Tools) -> Route:
 async def _answer(request: Request, operation: Operation, tools: Tools) -> Response:
     caller: Caller = request.scope["bethink.caller"]
     check_scope(operation, caller)
-    raw, body = b"", {}
+    body = {}
     if operation.body is not None:
         check_json(request.headers)
-        raw = await read_body(request.receive, request.headers)
-        body = _read_json(raw)
+        body = _read_json(await read_body(request.receive, request.headers))
     given = operation.read(_read_query(request, operation.query), body)
     path = {name: str(value) for name, value in request.path_params.items()}
     check_ids(path)
     key = request.headers.get("idempotency-key")
 
-    def work() -> tuple[Any, int]:
-        found = perform(operation, caller, tools, path, given, key, raw)
-        if isinstance(found, Lines):
-            return found.values, operation.status[0]
-        return _encode(found.value), found.status
+    def work() -> bytes | Iterator[Any]:
+        found = perform(operation, caller, tools, path, given, key)
+        return found.values if isinstance(found, Lines) else _encode(found)
 
-    content, status = await tools.projects.run(work)
+    content = await tools.projects.run(work)
     if isinstance(content, bytes):
-        return Response(content, status, media_type=JSON)
-    return StreamingResponse(stream(content, tools.projects.run), status, media_type=JSON_LINES)
+        return Response(content, operation.status, media_type=JSON)
+    return StreamingResponse(stream(content, tools.projects.run), media_type=JSON_LINES)
 
 
 def perform(
@@ -234,9 +223,8 @@ def perform(
     path: Mapping[str, str],
     given: Mapping[str, Any],
     key: str | None = None,
-    raw: bytes = b"",
-) -> OperationReply | Lines:
-    """Runs an operation for a caller, over REST or for a page."""
+) -> Any:
+    """What an operation answers to a caller, over REST or on a page: a JSON value or lines of them."""
     arguments = (*operation.query, *(operation.body or ()))
     asked = SimpleNamespace(**fill_defaults(given, arguments))
     access = Access(caller, asked.project, asked.container)
@@ -244,13 +232,10 @@ def perform(
     actor = "user" if caller.owner else f"token:{caller.name}"
     trust = TRUST["user" if caller.owner else "agent"]
     memory = tools.projects.view(access, actor, trust, operation.meaning)
-    found = operation.run(OperationCall(memory, caller, tools, path, given, asked, key, raw))
-    if isinstance(found, Lines):
-        return found
-    reply = (
-        found if isinstance(found, OperationReply) else OperationReply(found, operation.status[0])
-    )
-    return reply._replace(value=to_json(reply.value))
+    call = OperationCall(memory, caller, tools, path, given, asked)
+    if operation.writes and key is not None:
+        return answer_once(call, operation.run, key)
+    return to_json(operation.run(call))
 
 
 def check_scope(operation: Operation, caller: Caller) -> None:
@@ -305,7 +290,7 @@ async def stream(
 PAGE = """
 --cursor CURSOR text 1..500     `next` of the page before; the other parameters stay the same
 --limit N whole 1..100"""
-FURTHEST = 1_000_000_000
+_CURSOR = re.compile(r"(\d{1,9})\.(\d{0,10})\.(.{0,200})", re.ASCII)
 OVERLAP = 100  # places by which what was last seen may have moved while somebody pages; set by hand
 
 
@@ -325,26 +310,18 @@ class Cursor(NamedTuple):
     seed: int | None = None
 
     def write(self) -> str:
-        value = json.dumps(self, separators=(",", ":"))
-        return base64.urlsafe_b64encode(value.encode()).decode().rstrip("=")
+        return f"{self.at}.{'' if self.seed is None else self.seed}.{self.last}"
 
 
 def read_cursor(text: str | None) -> Cursor:
     """The cursor of a request; the beginning where there is none."""
     if text is None:
         return Cursor()
-    try:
-        padded = text + "=" * (-len(text) % 4)
-        at, last, seed = json.loads(base64.b64decode(padded, b"-_", validate=True))
-        cursor = Cursor(at, last, seed)
-        sound = type(cursor.at) is int and 0 <= cursor.at <= FURTHEST and type(cursor.last) is str
-        sound = sound and (cursor.seed is None or type(cursor.seed) is int)
-    except (ValueError, TypeError, RecursionError):
-        sound = False
-    if not sound:
+    found = _CURSOR.fullmatch(text)
+    if not found:
         hint = "Take `next` of the page before, or leave it out to begin."
         raise Refusal(400, "This is no cursor.", hint)
-    return cursor
+    return Cursor(int(found[1]), found[3], int(found[2]) if found[2] else None)
 
 
 def read_page(
@@ -371,72 +348,40 @@ LONGEST_KEY = 200
 ANSWER, ADDING = "answer:", "answer:adding:"  # before a key, among the facts about the database
 
 
-class Once:
-    """Does a request with an `Idempotency-Key` once, whichever server process it reaches: its answer is kept in the database
-    and given again.
+def answer_once(call: OperationCall, run: Run, key: str) -> Any:
+    """The answer to a request with an `Idempotency-Key`: worked out now, or the one that its key got before, whichever server
+    process it reached. It is kept in the database.
 
-    What it writes carries a key of its own, made from the request's and from what it changes, which the store keeps in the
-    same transaction. So even where a process dies between its writes and the answer, what was written is not written again.
+    What the request writes carries a key of its own, made from the request's and from what it changes, which the store keeps in
+    the same transaction. So even where a process dies between its writes and the answer, what was written is not written again.
     The ids of what is going to be added are noted before it is: whoever sends the request again then reads that it was added,
     as the first answer said or would have said, and not that it was known already.
     """
+    if not 1 <= len(key) <= LONGEST_KEY:
+        message = f"An Idempotency-Key has 1 to {LONGEST_KEY} characters."
+        raise Refusal(400, message, "A random UUID is a good one.")
+    name = sha256(f"{call.caller.id}\0{key}".encode()).hexdigest()[:32]
+    request = json.dumps([call.memory.scope, call.path, call.given], sort_keys=True)
+    asked, store = sha256(request.encode()).hexdigest(), call.memory.store
+    if kept := store.read_note(ANSWER + name):
+        found = json.loads(kept)
+        if found["asked"] != asked:
+            raise Refusal(
+                422,
+                "This Idempotency-Key was sent with another request before.",
+                "Take a new key for a new request.",
+            )
+        return found["value"]
+    memory = copy.copy(call.memory)
+    memory.added_before = frozenset(noted_ids(store, name))
+    memory.store = cast(Store, OnceStore(store, name))
+    value = to_json(run(call._replace(memory=memory)))
+    keep_answer(store, name, {"at": stamp(memory.clock()), "asked": asked, "value": value})
+    return value
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._running: set[str] = set()
 
-    def __call__(
-        self, call: OperationCall, request: bytes, work: Callable[[OperationCall], OperationReply]
-    ) -> OperationReply:
-        """The answer to a request: worked out now, or the one that its key got before."""
-        key = call.key
-        if key is None:
-            return work(call)
-        if not 1 <= len(key) <= LONGEST_KEY:
-            message = f"An Idempotency-Key has 1 to {LONGEST_KEY} characters."
-            raise Refusal(400, message, "A random UUID is a good one.")
-        name = sha256(f"{call.caller.id}\0{key}".encode()).hexdigest()[:32]
-        with self._lock:
-            if name in self._running:
-                hint = "Wait for its answer, or ask again in a moment."
-                raise Refusal(409, "The same request is being worked on.", hint)
-            self._running.add(name)
-        try:
-            return self._answer(call, name, sha256(request).hexdigest(), work)
-        finally:
-            with self._lock:
-                self._running.discard(name)
-
-    def _answer(
-        self,
-        call: OperationCall,
-        name: str,
-        asked: str,
-        work: Callable[[OperationCall], OperationReply],
-    ) -> OperationReply:
-        store = call.memory.store
-        if kept := store.read_note(ANSWER + name):
-            found = json.loads(kept)
-            if found["asked"] != asked:
-                raise Refusal(
-                    422,
-                    "This Idempotency-Key was sent with another request before.",
-                    "Take a new key for a new request.",
-                )
-            return OperationReply(found["value"], found["status"])
-        memory = copy.copy(call.memory)
-        memory.added_before = frozenset(noted_ids(store, name))
-        memory.store = cast(Store, OnceStore(store, name))
-        done = work(call._replace(memory=memory))
-        reply = done._replace(value=to_json(done.value))
-        self._keep(store, name, asked, stamp(memory.clock()), reply)
-        return reply
-
-    def _keep(
-        self, store: Store, name: str, asked: str, at: int | None, reply: OperationReply
-    ) -> None:
-        answer = {"at": at, "asked": asked, **reply._asdict()}
-        store.take(Bundle(), note=(ANSWER + name, json.dumps(answer)))
+def keep_answer(store: Store, name: str, answer: Mapping[str, Any]) -> None:
+    store.take(Bundle(), note=(ANSWER + name, json.dumps(answer)))
 
 
 class OnceStore:
@@ -563,10 +508,9 @@ def _reference(shape: str) -> dict[str, str]:
 
 def _describe(operation: Operation) -> dict[str, Any]:
     about = " ".join((operation.run.__doc__ or "").split())
-    twice = operation.path in ("/search", "/recall") and operation.body
     need = "writing" if operation.writes else "reading"
     found: dict[str, Any] = {
-        "operationId": operation.run.__name__ + ("_by_body" if twice else ""),
+        "operationId": operation.run.__name__,
         "summary": about.partition(". ")[0].rstrip("."),
         "description": f"{about} Needs a token for {need}.",
         "tags": [operation.group],
@@ -593,7 +537,7 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
         }
         for one in operation.query
     ]
-    return [*found, ONCE] if "Idempotency-Key" in (operation.run.__doc__ or "") else found
+    return [*found, ONCE] if operation.writes else found
 
 
 def _responses(operation: Operation) -> dict[str, Any]:
@@ -601,7 +545,7 @@ def _responses(operation: Operation) -> dict[str, Any]:
     good: dict[str, Any] = {JSON_LINES: {"schema": {"type": "string"}}}
     if operation.answer:
         good = {JSON: {"schema": _reference(operation.answer)}}
-    statuses = {*operation.status, *ALWAYS, *(WITH_BODY if operation.body is not None else ())}
+    statuses = {operation.status, *ALWAYS, *(WITH_BODY if operation.body is not None else ())}
     return {
         str(status): {"description": "Done", "content": good}
         if status < 300

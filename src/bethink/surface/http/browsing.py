@@ -1,5 +1,5 @@
 """The operations for looking around and for keeping order: conversations, what stands around something, what is to be decided,
-duplicates, how memory is doing, with whom it is shared, jobs; and those for other machines of a team.
+how memory is doing, with whom it is shared; and those for other machines of a team.
 """
 
 from __future__ import annotations
@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bethink.errors import InvalidInput, NotFound
-from bethink.features import browse, condition, conversations, inbox, incoming, tending
+from bethink.errors import InvalidInput
+from bethink.features import browse, condition, conversations, inbox, incoming
 from bethink.features.sync import StorePeer
 from bethink.recall.shape import plain
 from bethink.store.bundle import EPOCH, Bundle, bundle_to_json, stamp
@@ -21,47 +21,17 @@ from bethink.surface.http.api import (
     read_cursor,
     read_page,
 )
-from bethink.surface.http.background import TASKS, Job, job_scope
 from bethink.surface.http.projects import NOWHERE, no_personal
 from bethink.surface.http.security import Forbidden
 from bethink.surface.layout import pick
 from bethink.text.when import moment
 from bethink.types import PERSONAL, Session, Words
 
-RECALLS = (
-    "/search",
-    "/api/v1/search",
-    "/api/v1/recall",
-)  # routes that are a recall and nothing else
 PROMOTING = ("promote", "undo-promote")
-WHOLE_DATABASE = (
-    "entities relations sources sessions spans vectors unembedded database_bytes cached"
-)
-PAIRS = "--limit N whole 1..500 = 20"
 MOST_RECORDS, MOST_REMOVED = 200, 1000  # of one request of a sync
-EVERYWHERE = "`bethink token create --all-projects`"
 
 
 # Conversations
-
-
-@operation(
-    "GET /sessions",
-    "Conversations",
-    "Sessions",
-    f"""{PAGE} = 20
-    --all-projects              of every project that the token is for
-    """,
-)
-def list_sessions(call: OperationCall) -> dict[str, Any]:
-    """Conversations, newest first."""
-    scopes = call.memory.every_scope() if call.asked.all_projects else ()
-
-    def fetch(number: int, offset: int) -> Sequence[Session]:
-        return conversations.sessions(call.memory, number, offset, scopes)
-
-    shown, following = read_page(call.asked, fetch)
-    return {"items": [operations.session_record(one) for one in shown], "next": following}
 
 
 @operation("GET /sessions/{id}", "Conversations", "OneSession")
@@ -192,36 +162,6 @@ def list_scopes(call: OperationCall) -> dict[str, Any]:
 # Order
 
 
-@operation("GET /duplicates", "Care", "Pairs", PAIRS, meaning=True)
-def list_duplicates(call: OperationCall) -> dict[str, Any]:
-    """Memories that say the same, or nearly so, the surest first: the one to keep, and the other."""
-    found = tending.find_duplicates(call.memory, limit=call.asked.limit)
-    return {"items": operations.pair_records(found)}
-
-
-@operation("GET /contradictions", "Care", "Pairs", PAIRS, meaning=True)
-def list_contradictions(call: OperationCall) -> dict[str, Any]:
-    """Memories that disagree, the newer one first."""
-    found = tending.find_contradictions(call.memory, limit=call.asked.limit)
-    return {"items": operations.pair_records(found)}
-
-
-@operation(
-    "POST /consolidation",
-    "Care",
-    "Consolidated",
-    "--dry-run = yes     only say what would be done",
-    meaning=True,
-)
-def consolidate(call: OperationCall) -> dict[str, Any]:
-    """Merges what says the same, marks contradictions and answered questions, retires what expired. Only says what it would do,
-    unless `dry_run` is false. `restore` undoes each step."""
-    steps = tending.plan_consolidation(call.memory)
-    done = 0 if call.asked.dry_run else tending.apply_steps(call.memory, steps)
-    shown = [{"text": "", **operations.step_record(step)} for step in steps]
-    return {"steps": shown, "done": done, "dry_run": call.asked.dry_run}
-
-
 @operation(
     "GET /inbox",
     "Care",
@@ -278,30 +218,6 @@ def _may_promote(call: OperationCall) -> bool:
 # How memory is doing
 
 
-@operation("GET /stats", "Care", "Stats")
-def show_stats(call: OperationCall) -> dict[str, Any]:
-    """Memories by kind and by project, of all that the token is for."""
-    names = {scope: name for scope, name, _ in call.tools.projects.list_visible(call.caller)}
-    seen = call.memory.stats([*names, *([PERSONAL] if call.caller.personal else [])])
-    whole = pick(seen, WHOLE_DATABASE)
-    return {
-        **pick(seen, "memories deleted by_kind by_scope"),
-        "scope_names": {scope: names[scope] for scope in seen.by_scope if scope in names},
-        "database": whole if call.caller.everywhere else None,
-    }
-
-
-@operation("GET /health", "Care", "Health")
-def check_health(call: OperationCall) -> dict[str, Any]:
-    """What is wrong with the database, if anything is. For tokens of every project."""
-    if not call.caller.everywhere:
-        message = "The health of the whole database is for tokens of every project."
-        raise Forbidden(message, EVERYWHERE)
-    problems = call.memory.check()
-    status = "problems" if problems else "ok"
-    return {"status": status, "problems": problems, "hints": call.memory.hints}
-
-
 @operation("GET /condition", "Care", "Condition")
 def show_condition(call: OperationCall) -> dict[str, Any]:
     """Capture by host, what waits, size and growth, the cost of a language model, how long searches take, what doctor says. What
@@ -309,20 +225,16 @@ def show_condition(call: OperationCall) -> dict[str, Any]:
     if not call.caller.everywhere or call.caller.tenant:
         # One tenant must not learn how many others there are.
         message = "The condition of the whole database is for tokens of every project."
-        raise Forbidden(message, EVERYWHERE)
-    projects, check, measured = call.tools.projects, call.tools.checkup, call.tools.metrics
+        raise Forbidden(message, "`bethink token create --all-projects`")
+    projects, check, searches = call.tools.projects, call.tools.checkup, call.tools.searches
     counted = check.counted.get(lambda: condition.examine(projects.base))
     checked = check.checked.get(lambda: check.run_doctor(projects.home, projects.database))
-    quantiles = {f"p{share}": measured.quantile(RECALLS, share / 100) for share in (50, 95)}
-    milliseconds = {
-        name: None if seconds is None else round(seconds * 1000, 1)
-        for name, seconds in quantiles.items()
-    }
+    quantiles = {f"p{share}": searches.quantile(share / 100) for share in (50, 95)}
     return {
         "condition": counted,
         "doctor": checked,
         "running": check.running,
-        "recall": {"searches": measured.number(RECALLS), **milliseconds},
+        "recall": {"searches": searches.number, **quantiles},
     }
 
 
@@ -349,66 +261,6 @@ def list_readers(call: OperationCall) -> dict[str, Any]:
         if token.state(now) == "active"
     ]
     return {"items": items}
-
-
-# Jobs
-
-
-@operation(
-    "POST /jobs",
-    "Jobs",
-    "Job",
-    f"""
-    task {"|".join(TASKS)}
-    --since TIME text ..60     of history and backfill
-    --full                     of reindex: every vector anew
-    """,
-    status=(202,),
-)
-def start_job(call: OperationCall) -> dict[str, Any]:
-    """Begins work on the server's own project and returns at once; `GET /jobs/{id}` shows how far it is. One job at a time:
-    `index` its knowledge folders, `map` its code, `analyze` its files or their `history`, `backfill` what agents on that machine
-    kept, `reindex` what has no vector."""
-    memory, asked, caller = call.memory, call.asked, call.caller
-    # By its folder: a project of the same name may be another tenant's.
-    if memory.project.root != call.tools.projects.home.root:
-        raise Forbidden(
-            "Files are read only for the server's own project.",
-            "Run the command on the project's own machine.",
-        )
-    if asked.task == "backfill" and caller.tenant:
-        raise Forbidden(
-            "Conversations on the server's machine are its owner's, not the team's.",
-            "Run `bethink backfill` on your own.",
-        )
-    if (asked.task == "backfill" or asked.full) and not caller.everywhere:
-        message = f"{asked.task} touches every project, and this token is not for all."
-        raise Forbidden(message, EVERYWHERE)
-    since = moment(asked.since, memory.clock()) if asked.since else None
-    return _job_fields(call.tools.jobs.start(asked.task, memory, since, asked.full))
-
-
-@operation("GET /jobs", "Jobs", "Jobs")
-def list_jobs(call: OperationCall) -> dict[str, Any]:
-    """The jobs of this project since the server started, newest first."""
-    return {"items": [_job_fields(job) for job in _jobs(call)]}
-
-
-@operation("GET /jobs/{id}", "Jobs", "Job")
-def get_job(call: OperationCall) -> dict[str, Any]:
-    """How far a job is, and what came of it."""
-    for job in _jobs(call):
-        if job.id == call.path["id"]:
-            return _job_fields(job)
-    raise NotFound(f"There is no job '{call.path['id'][:40]}'.", "GET /api/v1/jobs lists them.")
-
-
-def _jobs(call: OperationCall) -> list[Job]:
-    return [job for job in call.tools.jobs.all() if job.scope == job_scope(call.memory)]
-
-
-def _job_fields(job: Job) -> dict[str, Any]:
-    return {name: value for name, value in job._asdict().items() if name != "scope"}
 
 
 # Other machines of a team: the exchange of `bethink sync`.

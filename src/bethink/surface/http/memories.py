@@ -1,4 +1,4 @@
-"""The operations on memories: to search and recall, to read them by id and in order, to add and change them, to hand over."""
+"""The operations on memories: to search and recall, to read them by id and in order, to add and change them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from bethink.errors import InvalidInput, NotFound, Overtaken, StoreError
-from bethink.features import conversations, handoffs, knowledge, promotion
+from bethink.errors import Overtaken, StoreError
+from bethink.features import conversations, promotion
 from bethink.ingest.traces import Traces, traces
 from bethink.recall.shape import iso, plain, plain_hit, plain_relations
 from bethink.surface import operations, render
@@ -17,7 +17,6 @@ from bethink.surface.http.api import (
     Cursor,
     Lines,
     OperationCall,
-    OperationReply,
     operation,
     read_cursor,
     read_page,
@@ -30,7 +29,6 @@ from bethink.text.when import expiry, moment
 from bethink.types import RELATIONS, Answer, Filter, Memory
 
 TIMES = {"expires": "expires_at", "valid_from": "valid_from", "valid_to": "valid_to"}
-TAKEN = "added changed unchanged memories_added memories_kept memories_retired hints"
 
 FILTERS = f"{operations.FILTERS}\n--answered = null     of questions"
 RANKED = f"""
@@ -67,12 +65,10 @@ content                  one thing to remember; what is left out is found by rul
 {VALUES}
 --supersedes ID*         what it replaces
 """
-IDS = "ids+ text ..100     ids or any unique beginnings of them"
 LINK = f"""
 target text 1..100       an id or any unique beginning of one
 --type TYPE {"|".join(RELATIONS)} = relates_to
 """
-COUNT = "--count = yes     whether this counts as a use"
 
 
 def make_filter(call: OperationCall, **more: Any) -> Filter:
@@ -85,7 +81,6 @@ def make_filter(call: OperationCall, **more: Any) -> Filter:
 # Finding
 
 
-@operation("POST /search", "Find", "Found", SEARCH, writes=False, meaning=True)
 @operation("GET /search", "Find", "Found", SEARCH, meaning=True)
 def search(call: OperationCall) -> dict[str, Any]:
     """The memories that best answer a question, best first. Changes nothing."""
@@ -103,7 +98,6 @@ def search(call: OperationCall) -> dict[str, Any]:
     }
 
 
-@operation("POST /recall", "Find", "Recalled", RECALL, writes=False, meaning=True)
 @operation("GET /recall", "Find", "Recalled", RECALL, meaning=True)
 def recall(call: OperationCall) -> dict[str, Any]:
     """An answer from memory for reading: an index of the matches, then the best of them in full within a token budget."""
@@ -138,27 +132,21 @@ def list_memories(call: OperationCall) -> dict[str, Any]:
     return {"items": shown, "next": following, "total": memory.store.count(wanted)}
 
 
-@operation("GET /memories/{id}", "Find", "OneMemory", COUNT)
+@operation(
+    "GET /memories/{id}",
+    "Find",
+    "OneMemory",
+    "--count = yes     whether this counts as a use",
+)
 def get(call: OperationCall) -> dict[str, Any]:
     """One memory with what it is related to. Counts as a use of it, unless `count` is false."""
-    one = _use(call, [call.path["id"]])[0]
-    related = render.related_memories(call.memory, [one])[one.id]
-    return {**plain(one), "related": plain_relations(one.id, related)}
-
-
-@operation("POST /memories/get", "Find", "Memories", f"{IDS}\n{COUNT}", writes=False)
-def get_many(call: OperationCall) -> dict[str, Any]:
-    """Memories by their ids. Counts as a use of each, unless `count` is false."""
-    return {"items": _use(call, call.asked.ids)}
-
-
-def _use(call: OperationCall, ids: Sequence[str]) -> list[Memory]:
-    memory = call.memory
-    full = list(dict.fromkeys(memory.resolve(id) for id in ids))
+    memory, id = call.memory, call.memory.resolve(call.path["id"])
     if call.asked.count:
         with suppress(StoreError):  # a database that cannot be written can still be read
-            memory.touch(full)
-    return memory.store.get(full)
+            memory.touch([id])
+    one = memory.store.get([id])[0]
+    related = render.related_memories(memory, [one])[id]
+    return {**plain(one), "related": plain_relations(id, related)}
 
 
 @operation("GET /memories/{id}/history", "Find", "History")
@@ -211,18 +199,12 @@ def list_projects(call: OperationCall) -> dict[str, Any]:
     --force                      even if such a text was purged before
     """,
     memories=STATEMENT,
-    status=(201, 200),
+    status=201,
     meaning=True,
 )
-def add(call: OperationCall) -> OperationReply:
+def add(call: OperationCall) -> dict[str, Any]:
     """Remembers statements in one transaction. What is private or looks like a secret is taken out first. Says which were known
-    already. Where one replaces a memory, none of them is compared with what is known by meaning. With an `Idempotency-Key` a
-    repeated request gets the first answer."""
-    request = b"\0".join((call.memory.scope.encode(), call.raw))
-    return call.tools.once(call, request, _add)
-
-
-def _add(call: OperationCall) -> OperationReply:
+    already. Where one replaces a memory, none of them is compared with what is known by meaning."""
     memory, asked = call.memory, call.asked
     passages = [
         make_passage(memory, statement, f"memories[{at}]")
@@ -236,8 +218,7 @@ def _add(call: OperationCall) -> OperationReply:
         allow_purged=asked.force,
     )
     outcomes = [outcome.plain() for outcome in receipt.outcomes]
-    value = {"outcomes": outcomes, "added": receipt.added, "hints": receipt.hints}
-    return OperationReply(value, 201 if receipt.added else 200)
+    return {"outcomes": outcomes, "added": receipt.added, "hints": receipt.hints}
 
 
 @operation(
@@ -284,28 +265,19 @@ def update(call: OperationCall) -> Memory:
 def forget(call: OperationCall) -> dict[str, Any]:
     """Hides a memory from every search; `restore` brings it back. With `purge` it is gone for good, and with it what its conversation
     holds in the very same words."""
-    done = _forget(call, [call.path["id"]])
-    return {**done.pop("items")[0], **done}
-
-
-@operation("POST /memories/forget", "Change", "Forgotten", f"{IDS}\n--purge")
-def forget_many(call: OperationCall) -> dict[str, Any]:
-    """Hides memories, or with `purge` removes every trace of them."""
-    return _forget(call, call.asked.ids)
-
-
-def _forget(call: OperationCall, ids: list[str]) -> dict[str, Any]:
-    memory, purge = call.memory, call.asked.purge
-    full = list(dict.fromkeys(memory.resolve(id) for id in ids))
-    found = memory.store.get(full) if purge else []
+    memory, purge, id = call.memory, call.asked.purge, call.memory.resolve(call.path["id"])
+    found = memory.store.get([id]) if purge else []
     known = traces(memory.store, found) if purge else Traces()
     hints = promotion.withdraw_rules(memory, [*found, *known.same]) if purge else []
-    done = memory.forget(*full, purge=purge)
-    ended = [{"id": id, "status": "purged" if purge else "forgotten"} for id in done.ids]
-    ended += [{"id": id, "status": "proposed"} for id in done.proposed]
-    remains = [one.id for one in known.rest]
-    optional = {"remains": remains, "hints": [*hints, *done.hints]}
-    return {"items": ended, **{name: value for name, value in optional.items() if value}}
+    done = memory.forget(id, purge=purge)
+    status = "proposed" if done.proposed else "purged" if purge else "forgotten"
+    return {
+        "id": id,
+        "status": status,
+        "also": [other for other in done.ids if other != id],
+        "remains": [one.id for one in known.rest],
+        "hints": [*hints, *done.hints],
+    }
 
 
 @operation(
@@ -326,7 +298,7 @@ def vote(call: OperationCall) -> Memory:
     return call.memory.vote(call.path["id"], call.asked.value)
 
 
-@operation("POST /memories/{id}/relations", "Change", "Link", LINK, status=(201,))
+@operation("POST /memories/{id}/relations", "Change", "Link", LINK, status=201)
 def link(call: OperationCall) -> dict[str, Any]:
     """Relates a memory to another. `supersedes` ends the other's validity; `answers` marks a question as answered."""
     relation = call.memory.link(call.path["id"], call.asked.target, call.asked.type)
@@ -338,68 +310,3 @@ def unlink(call: OperationCall) -> dict[str, Any]:
     """Takes a relation back, and what it had changed."""
     relation = call.memory.unlink(call.path["id"], call.asked.target, call.asked.type)
     return {**pick(relation, "source type target"), "status": "removed"}
-
-
-@operation(
-    "POST /documents",
-    "Change",
-    "Taken",
-    "documents+ objects ..100",
-    documents="""
-    path text 1..500     relative, such as docs/deploy.md; a later text replaces it
-    content              Markdown; empty takes the document away
-    """,
-    meaning=True,
-)
-def take_documents(call: OperationCall) -> dict[str, Any]:
-    """Takes in Markdown documents, cut into passages that cite their lines. A document under a known path is replaced, and only its
-    changed passages are embedded."""
-    given = {document["path"]: document["content"] for document in call.asked.documents}
-    if len(given) < len(call.asked.documents):
-        hint = "Give each document a path of its own."
-        raise InvalidInput("Two of the documents have the same path.", hint)
-    synced = knowledge.import_texts(call.memory, given)
-    skipped = [{"path": uri, "reason": reason} for uri, reason in synced.skipped]
-    return {**pick(synced, TAKEN), "skipped": skipped}
-
-
-# Handing over
-
-
-@operation(
-    "GET /handoff",
-    "Hand over",
-    "Handoff",
-    "--branch NAME text ..1000     by default the one that is checked out",
-)
-def show_handoff(call: OperationCall) -> dict[str, Any]:
-    """The newest handoff of a branch, or of any where that has none."""
-    found = handoffs.find_latest(call.memory, call.asked.branch)
-    if found is None:
-        hint = "POST /api/v1/handoff leaves one."
-        raise NotFound("There is no handoff for this project yet.", hint)
-    return operations.handoff_record(found, call.memory.clock())
-
-
-@operation(
-    "POST /handoff",
-    "Hand over",
-    "SavedHandoff",
-    """
-    summary text 1..4000
-    --completed TEXT* text ..50
-    --in-progress-blocked TEXT* text ..50
-    --key-decisions TEXT* text ..50
-    --next-steps TEXT* text ..50
-    --memory-ids ID*              memories that were used; counts as a use
-    --branch NAME text ..200
-    --metadata VALUES object ..10000
-    """,
-    meaning=True,
-)
-def save_handoff(call: OperationCall) -> dict[str, Any]:
-    """Leaves word for whoever works here next, in place of the branch's last handoff."""
-    given = {**vars(call.asked), "project": None}  # that of the request is a place, not a label
-    fields = {name: given[name] for name in handoffs.Handoff._fields}
-    saved = handoffs.save_handoff(call.memory, handoffs.handoff_from_fields(fields))
-    return operations.saved_handoff_record(saved, handoffs.read_handoff(saved.memory))

@@ -1,4 +1,4 @@
-"""The memories that requests work on: one per project, all on one store and one embedding model where the settings agree.
+"""The memories that requests work on: of every project, on the one store and the one embedding model of the server.
 
 What a request gets is a view for its caller: the project that it may see and, if allowed, what is personal; with a token for
 reading, a store that refuses to write. Threads are few and lasting, because the store keeps a connection for each.
@@ -10,12 +10,11 @@ import contextvars
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from bethink import config as configuration
 from bethink import project as projects
 from bethink.api import Bethink
-from bethink.config import Config
 from bethink.errors import Ambiguous, InvalidInput, NotFound, StoreBusy
 from bethink.features.sync import team_scope
 from bethink.ingest.redact import redact
@@ -27,13 +26,15 @@ from bethink.surface.mcp.keeper import Keeper, Opened
 from bethink.types import PERSONAL, TRUST, Batch, Outcome, Passage, Receipt
 from bethink.types import TEAM as EVERYBODY
 
+if TYPE_CHECKING:
+    from bethink.store.postgres import PostgresStore
+
 THREADS = 8
 WAITING = 256  # requests that may wait for a thread; more are told to come back
-PLACES = 1000  # projects and containers whose settings are remembered
+CALLERS = 1000  # people of a team whose stores and names of projects are remembered
 LONGEST_NAME, LONGEST_TEAM_NAME = 4096, 200
-BY_NAME = (
-    "team:"  # before the name of a project that several people share, however each of them keeps it
-)
+# Before the name of a project that several people share, however each of them keeps it.
+BY_NAME = "team:"
 UNKNOWN = "agent:unknown"
 NOWHERE = Path("/dev/null")  # the folder of a project whose own is not known: nothing can lie in it
 
@@ -137,32 +138,22 @@ def check_name(name: str | None) -> None:
         )
 
 
-class Place(NamedTuple):
-    """One project or container, with its settings."""
-
-    project: Project
-    container: str | None
-    config: Config
-
-
 class Projects(Keeper):
-    """Owns the memories of the server. `home` is the project that it was started for."""
+    """Owns the memories of the server: one database, read and written by the settings of `home`, the project that it was
+    started for."""
 
     def __init__(
         self,
         directory: Path | None = None,
         database: str | None = None,
         container: str | None = None,
-        threads: int = THREADS,
     ) -> None:
-        super().__init__(directory, database, container, threads)
+        super().__init__(directory, database, container, THREADS)
         found = projects.find(directory)
-        config = configuration.load(found.root, {"database": database})
-        self.shared = config.shared  # then projects are known by name
-        self._tenant = config.tenant if self.shared else ""
+        self.config = configuration.load(found.root, {"database": database})
+        self.shared = self.config.shared  # then projects are known by name
         self.home = projects.of_team(found) if self.shared else found
         self.ended = False  # whether everything was closed at the end
-        self._places: dict[tuple[Project, str | None], Place] = {}
         self._names: dict[tuple[str, str], tuple[tuple[str, ...], dict[str, str]]] = {}
         self._acting: dict[tuple[str, str], Store] = {}
 
@@ -177,40 +168,37 @@ class Projects(Keeper):
     def memory(self, directory: Path | None, actor: str, meaning: bool = False) -> Bethink:
         """For agents: the memory that the current request is about. Where a client says it works counts for nothing here."""
         access = ACCESS.get()
-        named = (
-            actor if actor != UNKNOWN else f"agent:{access.caller.name}"
-        )  # a client introduces itself once, and nothing is kept of it
+        # A client introduces itself once, and nothing is kept of it.
+        named = actor if actor != UNKNOWN else f"agent:{access.caller.name}"
         return self.view(access, named, TRUST["agent"], meaning)
 
     def view(self, access: Access, actor: str, trust: int, meaning: bool = False) -> View:
         """The memory that a request is about, as its caller sees it."""
-        caller = access.caller
-        place = self._place(access)
-        memory = cast(View, self._lend(self._open_for(place), meaning))
-        memory.project, memory.container, memory.config = place
-        memory.actor, memory.trust, memory.caller = actor, trust, caller
-        memory.store = self.store_of(caller, memory.store)
+        caller, container = access.caller, access.container
+        for name in (access.project, container):
+            check_name(name)
+        project = self._choose_project(access)
+        if container is None and access.project is None and project.scope == self.home.scope:
+            container = self._container
+        memory = cast(View, self._lend(self._open(None), meaning))
+        memory.project, memory.container, memory.caller = project, container, caller
+        memory.actor, memory.trust = actor, trust
+        memory.store = self.store_of(caller)
         if not caller.may_write:
             memory.store = cast(Store, ReadOnly(memory.store))
         return memory
 
     def list_visible(self, caller: Caller) -> list[tuple[str, str, str | None]]:
         """The projects and containers that a caller may name: scope, name, and the folder where that is theirs to know."""
-        known = self._list_scopes(caller)
-        granted = {grant.scope: grant for grant in caller.projects or ()}
-        scopes = dict.fromkeys(
-            [*granted, *([self.home.scope] if caller.sees(self.home.scope) else []), *known]
-        )
-        own = {self.home.scope: str(self.home.root)} if self._knows_folder(caller) else {}
-        folders = {**own, **{scope: grant.root for scope, grant in granted.items()}}
-        names = {
-            **known,
-            self.home.scope: self.home.name,
-            **{scope: grant.name for scope, grant in granted.items()},
-        }
+        names = self._list_scopes(caller) | {self.home.scope: self.home.name}
+        folders = {self.home.scope: str(self.home.root)} if self._knows_folder(caller) else {}
+        granted = caller.projects or ()
+        names |= {grant.scope: grant.name for grant in granted}
+        folders |= {grant.scope: grant.root for grant in granted}
+        first = [*(grant.scope for grant in granted), self.home.scope]
         return [
-            (scope, names.get(scope) or scope, folders.get(scope))
-            for scope in scopes
+            (scope, names[scope] or scope, folders.get(scope))
+            for scope in dict.fromkeys([*first, *names])
             if scope != PERSONAL and caller.sees(scope)
         ]
 
@@ -220,24 +208,23 @@ class Projects(Keeper):
         scopes = tuple(store.scopes())
         if scopes != self._names.get(whose, ((), {}))[0]:
             found = store.overview(()).extra.get("scope_names", {})
-            if len(self._names) >= PLACES:
+            if len(self._names) >= CALLERS:
                 self._names.clear()
             self._names[whose] = scopes, {scope: found.get(scope, "") for scope in scopes}
-        return self._names.get(whose, ((), {}))[1]
+        return dict(self._names.get(whose, ((), {}))[1])
 
-    def store_of(self, caller: Caller, store: Store | None = None) -> Store:
+    def store_of(self, caller: Caller) -> Store:
         """The store as a caller sees it: a database that several tenants share has one for each of their people."""
-        store = self.base.store if store is None else store
-        acting = getattr(store, "act_as", None)
-        whose = (caller.tenant or getattr(store, "name", ""), caller.person)
-        if acting is None or whose == (getattr(store, "name", ""), getattr(store, "person", "")):
+        if not self.shared:
+            return self.base.store
+        store = cast("PostgresStore", self.base.store)
+        whose = (caller.tenant or store.name, caller.person)
+        if whose == (store.name, store.person):
             return store
-        if store is not self.base.store:
-            return cast(Store, acting(*whose))
         if whose not in self._acting:
-            if len(self._acting) >= PLACES:
+            if len(self._acting) >= CALLERS:
                 self._acting.clear()
-            self._acting[whose] = acting(*whose)
+            self._acting[whose] = store.act_as(*whose)
         return self._acting[whose]
 
     @property
@@ -248,45 +235,27 @@ class Projects(Keeper):
     @property
     def base(self) -> Bethink:
         """The memory of the server's own project, without anybody's limits."""
-        return self._base().memory
+        return self._open(None).memory
 
     def ready(self) -> None:
         """Raises where the database cannot be read."""
         self.base.store.scopes()
 
-    # Which project
+    def _open(self, directory: Path | None) -> Opened:
+        def make(store: Store | None) -> View:
+            memory = View(directory=self.home.worktree, config=self.config, store=store)
+            memory.project = self.home
+            return memory
 
-    def _place(self, access: Access) -> Place:
-        for name in (access.project, access.container):
-            check_name(name)
-        project, container = self._choose_project(access), access.container
-        if container is None and access.project is None and project.scope == self.home.scope:
-            container = self._container
-        place = self._places.get((project, container))
-        if place is None:
-            if len(self._places) >= PLACES:  # names of containers come from outside
-                self._places.clear()
-            config = configuration.load(
-                None if project.root == NOWHERE else project.root, {"database": self._database}
-            )
-            place = self._places[project, container] = Place(project, container, config)
-        return place
+        return self._keep((), make)
+
+    # Which project
 
     def _choose_project(self, access: Access) -> Project:
         """The project that a request names; by default the one that its token is for, or the server's own."""
         caller, name = access.caller, access.project
         if name is None:
-            if caller.sees(self.home.scope):
-                return self._find_granted(
-                    caller, str(self.home.root), self.home.scope, self.home.name
-                )
-            grants = caller.projects or ()
-            if len(grants) != 1:
-                raise InvalidInput(
-                    "Which project is not said, and the token is for several.",
-                    "Add ?project=NAME; GET /api/v1/projects lists them.",
-                )
-            return self._find_granted(caller, grants[0].root, grants[0].scope, grants[0].name)
+            return self._default_project(caller)
         if name.startswith(BY_NAME):
             return self._of_team(caller, name.removeprefix(BY_NAME))
         listed = [one for one in self.list_visible(caller) if one[0].startswith("project:")]
@@ -301,26 +270,27 @@ class Projects(Keeper):
                 scope, known, folder = matches[0]
                 return self._find_granted(caller, folder, scope, known)
         found = None if caller.tenant else self._at(name)
-        if (
-            found is not None
-            and caller.sees(found.scope)
-            and found.scope in self._list_scopes(caller)
-        ):
-            return found
-        raise NotFound(
-            f"There is no project '{name[:200]}' here.",
-            "GET /api/v1/projects lists those that there are.",
-        )
+        if found and caller.sees(found.scope) and found.scope in self._list_scopes(caller):
+            return self._check_database(found)
+        raise _no_project(name[:200])
+
+    def _default_project(self, caller: Caller) -> Project:
+        home, grants = self.home, caller.projects or ()
+        if caller.sees(home.scope):
+            return self._find_granted(caller, str(home.root), home.scope, home.name)
+        if len(grants) != 1:
+            raise InvalidInput(
+                "Which project is not said, and the token is for several.",
+                "Add ?project=NAME; GET /api/v1/projects lists them.",
+            )
+        return self._find_granted(caller, grants[0].root, grants[0].scope, grants[0].name)
 
     def _of_team(self, caller: Caller, name: str) -> Project:
         """A project by the name that a team gave it. There need not be anything in it yet."""
         plain = name.strip()[:LONGEST_TEAM_NAME]
         scope = team_scope(plain)
         if not plain or not caller.sees(scope):
-            raise NotFound(
-                f"There is no project '{BY_NAME}{plain}' here.",
-                "GET /api/v1/projects lists those that there are.",
-            )
+            raise _no_project(BY_NAME + plain)
         return Project(NOWHERE, NOWHERE, scope.removeprefix("project:"), plain)
 
     def _find_granted(self, caller: Caller, folder: str | None, scope: str, name: str) -> Project:
@@ -330,15 +300,23 @@ class Projects(Keeper):
             found = self.home if self._knows_folder(caller) else None
         else:
             found = self._at(folder) if folder else None
-        return (
-            found
-            if found and found.scope == scope
-            else Project(NOWHERE, NOWHERE, scope.removeprefix("project:"), name)
-        )
+        if found and found.scope == scope:
+            return self._check_database(found)
+        return Project(NOWHERE, NOWHERE, scope.removeprefix("project:"), name)
+
+    def _check_database(self, project: Project) -> Project:
+        """A project that keeps its memories in a database of its own is not served from this one."""
+        own = locate_database(self.config, self.home)
+        if locate_database(self.config, project) != own:
+            raise InvalidInput(
+                f"The project {project.name} has a database of its own, which is not served here.",
+                "Start a server in its folder.",
+            )
+        return project
 
     def _knows_folder(self, caller: Caller) -> bool:
         """Whether the server's own folder is a caller's to know. Another tenant's project may bear the same name."""
-        return caller.tenant in ("", self._tenant)
+        return caller.tenant in ("", self.config.tenant if self.shared else "")
 
     def _at(self, path: str) -> Project | None:
         if not path.startswith(("/", "~")) or "\0" in path or len(path) > LONGEST_NAME:
@@ -349,53 +327,8 @@ class Projects(Keeper):
             return None
         return projects.of_team(found) if self.shared else found
 
-    # Opening
 
-    def _base(self) -> Opened:
-        return self._open_own_store((), self.home, None)
-
-    def _open(self, directory: Path | None) -> Opened:
-        return self._base()
-
-    def _open_for(self, place: Place) -> Opened:
-        """What a place is read from. By what is opened and not by who asks: names of projects come from outside, and any number of
-        them may share it."""
-        base, config = self._base(), place.config
-        own = base.memory.config
-        if _same_database(place, self.home, own) and _model(config) == _model(own):
-            return base
-        key = (locate_database(config, place.project), *_model(config))
-        return self._open_own_store(key, place.project, config)
-
-    def _open_own_store(
-        self, key: Sequence[Any], project: Project, config: Config | None
-    ) -> Opened:
-        """A memory with a store of its own, known by its database and model; the server's own by nothing."""
-
-        def make(store: Store | None) -> View:
-            database = self._database if config is None else None
-            memory = View(database, directory=project.worktree, config=config, store=store)
-            memory.project = project
-            return memory
-
-        return self._keep(tuple(key), make)
-
-
-def _same_database(place: Place, home: Project, base: Config) -> bool:
-    """Whether a project lives in the server's own database and not in one of its own."""
-    if place.config.database or base.database:
-        return place.config.database == base.database
-    return place.project.scope == home.scope or not (_has_own(place.project) or _has_own(home))
-
-
-def _has_own(project: Project) -> bool:
-    return project.local_database.exists() and configuration.trusts(project.root)
-
-
-def _model(config: Config) -> Sequence[Any]:
-    return (
-        config.embedding,
-        config.embedding_url,
-        config.embedding_model,
-        config.model_timeout,
+def _no_project(name: str) -> NotFound:
+    return NotFound(
+        f"There is no project '{name}' here.", "GET /api/v1/projects lists those that there are."
     )

@@ -504,7 +504,7 @@ def export(visit: Visit) -> PageAnswer:
     lines = visit.ask(memories.export, visit.wide)
     name = chosen if chosen in (PERSONAL, EVERY) else visit.query.get("container") or "project"
     letters = [one if one.isascii() and (one.isalnum() or one in "-_") else "-" for one in name]
-    return Sent(lines, "application/x-ndjson", f"bethink-{''.join(letters)[:60]}.jsonl")
+    return Sent(lines.values, "application/x-ndjson", f"bethink-{''.join(letters)[:60]}.jsonl")
 
 
 # One memory: what it says, where it came from and what stands around it there, how it changed, what it is related to.

@@ -7,18 +7,19 @@ while; a cookie is out of reach of scripts and of other sites; a mark belongs to
 
 from __future__ import annotations
 
-import hmac
 import os
 import secrets
 import stat
 import time
-from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.errors import BethinkError, ConfigError
 from bethink.text import textfile
+
+if TYPE_CHECKING:
+    from itsdangerous import URLSafeTimedSerializer
 
 FILE = "web.key"
 KEY_BYTES = 32
@@ -26,7 +27,7 @@ TICKET_SECONDS = 120
 COOKIE_SECONDS = 7 * 86400
 RENEW_SECONDS = 86400  # a cookie that is older is replaced by a new one
 VISIT_SECONDS = 1800  # without a look, after which the next one is another visit; set by hand
-LONGEST = 200  # characters of anything that is offered
+LONGEST = 500  # characters of anything that is offered
 ATTEMPTS = 5
 
 
@@ -34,16 +35,9 @@ class WebSession(NamedTuple):
     """Somebody who is signed in. `name` stays when the cookie is renewed."""
 
     cookie: str
-    expires: int
-
-    @property
-    def name(self) -> str:
-        return self.cookie.split(".")[1]
-
-    @property
-    def token(self) -> str:
-        """The hash of the token that somebody signed in with; empty for the owner, who came with a ticket."""
-        return self.cookie.split(".")[2]
+    name: str
+    token: str  # the hash of the one that somebody signed in with; empty for the owner, who came with a ticket
+    since: float
 
     @property
     def room(self) -> str:
@@ -58,68 +52,65 @@ class WebSession(NamedTuple):
 class Sessions:
     """Makes and reads what is signed with one key. Remembers the tickets that were used."""
 
-    def __init__(
-        self, key: bytes, clock: Callable[[], float] = time.time, began: float | None = None
-    ) -> None:
-        self._key, self._clock = key, clock
-        self._began = clock() if began is None else began  # when the server started
-        self._used: dict[str, int] = {}
+    def __init__(self, key: bytes, began: float | None = None) -> None:
+        self._key = key
+        self._began = time.time() if began is None else began  # when the server started
+        self._used: dict[str, float] = {}
+
+    def _signer(self, use: str) -> URLSafeTimedSerializer:
+        from itsdangerous import URLSafeTimedSerializer  # not for commands that open no page
+
+        return URLSafeTimedSerializer(self._key, salt=use, signer_kwargs={"digest_method": sha256})
 
     def new_ticket(self) -> str:
-        return self._issue("ticket", TICKET_SECONDS)
+        return str(self._signer("ticket").dumps(secrets.token_urlsafe(16)))
 
     def enter(self, ticket: str) -> WebSession | None:
         """A session for whoever brings a ticket. One that was used, or is of before the start, opens nothing."""
-        expires = self._read("ticket", ticket)
-        if expires is None or expires - TICKET_SECONDS < int(self._began) or ticket in self._used:
+        found = self._read("ticket", ticket, TICKET_SECONDS)
+        if found is None or found[1] < int(self._began) or ticket in self._used:
             return None
-        self._used = {known: end for known, end in self._used.items() if end >= self._clock()}
-        self._used[ticket] = expires
+        until = time.time() - TICKET_SECONDS
+        self._used = {known: made for known, made in self._used.items() if made >= until}
+        self._used[ticket] = found[1]
         return self.begin()
 
     def begin(self, name: str = "", token: str = "") -> WebSession:
-        cookie = self._issue("cookie", COOKIE_SECONDS, name, token)
-        return WebSession(cookie, int(self._clock()) + COOKIE_SECONDS)
+        name = name or secrets.token_urlsafe(16)
+        cookie = str(self._signer("cookie").dumps([name, token]))
+        return WebSession(cookie, name, token, time.time())
 
     def renew(self, session: WebSession) -> WebSession | None:
         """The session for another while, if it is time for that."""
-        return (
-            self.begin(session.name, session.token)
-            if session.expires - self._clock() < COOKIE_SECONDS - RENEW_SECONDS
-            else None
-        )
+        due = time.time() - session.since > RENEW_SECONDS
+        return self.begin(session.name, session.token) if due else None
 
     def find(self, cookie: str) -> WebSession | None:
         """The session that a cookie is of, if it is one of ours and still holds."""
-        expires = self._read("cookie", cookie)
-        return None if expires is None else WebSession(cookie, expires)
+        found = self._read("cookie", cookie, COOKIE_SECONDS)
+        if found is None:
+            return None
+        (name, token), since = found
+        return WebSession(cookie, name, token, since)
 
     def mark(self, session: WebSession) -> str:
         """What a form has to carry, so that no other site can have made it."""
-        return self._sign("mark", session.name)
+        return str(self._signer("mark").dumps(session.name))
 
     def is_genuine(self, session: WebSession, mark: str) -> bool:
-        return hmac.compare_digest(
-            self.mark(session).encode(), mark[:LONGEST].encode("utf-8", "replace")
-        )
+        found = self._read("mark", mark, COOKIE_SECONDS)
+        return found is not None and found[0] == session.name
 
-    def _issue(self, use: str, seconds: int, name: str = "", token: str = "") -> str:
-        text = f"{int(self._clock()) + seconds}.{name or secrets.token_urlsafe(16)}.{token}"
-        return f"{text}.{self._sign(use, text)}"
+    def _read(self, use: str, offered: str, seconds: int) -> tuple[Any, float] | None:
+        """What was signed by us for this use, and when; None where it was not, or is older than that."""
+        from itsdangerous import BadData
 
-    def _read(self, use: str, offered: str) -> int | None:
-        """When something signed by us for this use ends; None where it is not, or has ended."""
-        text, _, signature = offered[:LONGEST].rpartition(".")
-        sound = hmac.compare_digest(
-            self._sign(use, text).encode(), signature.encode("utf-8", "replace")
-        )
-        if not sound or text.count(".") != 2:
+        sent = offered[:LONGEST].encode("utf-8", "replace")
+        try:
+            value, at = self._signer(use).loads(sent, max_age=seconds, return_timestamp=True)
+        except BadData:
             return None
-        expires = int(text.partition(".")[0])
-        return expires if expires >= self._clock() else None
-
-    def _sign(self, use: str, text: str) -> str:
-        return hmac.new(self._key, f"{use}\0{text}".encode("utf-8", "replace"), sha256).hexdigest()
+        return value, at.timestamp()
 
 
 def note_visit(kept: str, now: float, looks: bool) -> tuple[str, float | None]:

@@ -16,7 +16,7 @@ from starlette.datastructures import QueryParams
 
 from bethink.errors import UsageError
 from bethink.surface.http import api
-from bethink.surface.http.api import Operation, OperationReply, Run, Tools
+from bethink.surface.http.api import Operation, Run, Tools
 from bethink.surface.http.security import Caller
 from bethink.types import NOTHING
 
@@ -97,8 +97,7 @@ class Visit(NamedTuple):
         if self.own != self.tools.projects.home.scope:
             named.setdefault("project", self.own)
         given = operation.read({**named, **query}, body or {})
-        reply = api.perform(operation, self.caller, self.tools, path, given)
-        return reply.value if isinstance(reply, OperationReply) else reply.values
+        return api.perform(operation, self.caller, self.tools, path, given)
 
     def at(self, address: str, **more: str | None) -> str:
         """An address of these pages, for the same project."""
@@ -131,8 +130,8 @@ def page(
 
 @cache
 def _operations() -> dict[Run, Operation]:
-    """Operations by their function. Of one that takes its question in two ways, the way by address."""
-    return {operation.run: operation for operation in reversed(api.OPERATIONS)}
+    """Operations by their function."""
+    return {operation.run: operation for operation in api.OPERATIONS}
 
 
 def place(scope: str) -> dict[str, str]:

@@ -12,15 +12,11 @@ import threading
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import NamedTuple
 
-from bethink.llm.base import Task, form_choice, form_integer, form_list, form_record, form_text
+from bethink.config import Config
+from bethink.llm.base import Task
 
-FORM = form_record(
-    colour=form_choice(("red", "green")),
-    sizes=form_list(form_integer(""), 3, "Sizes."),
-    note=form_text(40, "A note."),
-)
+FORM = {"colour": ("red", "green"), "sizes": [int], "note": "A note."}
 GOOD = {"colour": "red", "sizes": [1, 2], "note": "fine"}
 TASK = Task(
     "ideas", "Say what it is.", (("turn 1, user", "A red thing of sizes 1 and 2."),), FORM, 500
@@ -30,12 +26,7 @@ KNOWN = {"type", "properties", "required", "additionalProperties", "items", "enu
 USAGE = (120, 30)
 
 
-class Settings(NamedTuple):
-    llm: str = ""
-    llm_model: str = "some-model"
-    llm_url: str = ""
-    model_timeout: float = 5.0
-    llm_daily_tokens: int = 50_000
+SETTINGS = Config(llm_model="some-model", model_timeout=5.0)
 
 
 def says(text, **more):
@@ -113,27 +104,12 @@ class Exchange(BaseHTTPRequestHandler):
         if self.anthropic:
             if self.headers["anthropic-version"] != "2023-06-01":
                 return "anthropic-version: header is required"
-            allowed = {
-                "model",
-                "max_tokens",
-                "system",
-                "messages",
-                "output_config",
-                "tools",
-                "tool_choice",
-            }
+            allowed = set("model max_tokens system messages output_config".split())
             needed = {"model", "max_tokens", "messages"}
             form = self.body.get("output_config", {}).get("format", {})
         else:
-            allowed = {
-                "model",
-                "messages",
-                "temperature",
-                "max_tokens",
-                "max_completion_tokens",
-                "stream",
-                "response_format",
-            }
+            allowed = set("model messages temperature max_tokens max_completion_tokens".split())
+            allowed |= {"stream", "response_format"}
             needed = {"model", "messages"}
             form = self.body.get("response_format", {}).get("json_schema", {})
         unknown, missing = set(self.body) - allowed, needed - set(self.body)
@@ -144,22 +120,12 @@ class Exchange(BaseHTTPRequestHandler):
     def answer(self, text, **more):
         given, made = USAGE
         if self.anthropic:
-            content = [{"type": "text", "text": text}]
-            if "tools" in self.body:
-                content = [
-                    {
-                        "type": "tool_use",
-                        "id": "toolu_1",
-                        "name": self.body["tools"][0]["name"],
-                        "input": json.loads(text),
-                    }
-                ]
             whole = {
                 "id": "msg_1",
                 "type": "message",
                 "role": "assistant",
                 "model": self.body["model"],
-                "content": content,
+                "content": [{"type": "text", "text": text}],
                 "stop_reason": "end_turn",
                 "stop_sequence": None,
                 "usage": {

@@ -231,7 +231,7 @@ def test_an_endpoint_that_wants_to_be_left_alone_for_hours_is_not_waited_for(end
 
 def test_after_three_tries_it_gives_up(endpoint):
     error = failing(endpoint, (500, {"error": "overloaded"}), sleep=lambda seconds: None)
-    assert "after 3 tries" in error.message and "overloaded" in error.message
+    assert "overloaded" in error.message and error.hint == "Try again later."
     assert len(endpoint.requests) == 3
 
 
@@ -296,7 +296,7 @@ def test_a_bad_address_is_refused_before_anything_is_sent(url):
     ],
 )
 def test_the_path_is_added_to_the_address(url, sent_to):
-    assert http._endpoint(url).geturl() == sent_to
+    assert http.open_endpoint(url).where.geturl() == sent_to
 
 
 def test_an_endpoint_that_was_down_is_asked_again_after_a_while(endpoint, tmp_path, monkeypatch):

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from case_tables import cases
-from fake_llm import FORM, GOOD, TASK, Settings
+from fake_llm import FORM, GOOD, TASK
 
+from bethink.config import Config
 from bethink.ingest.redact import redact
 from bethink.llm import open_budget, open_model
 from bethink.llm.base import ModelError, Usage
@@ -32,7 +33,7 @@ RESULT = {
         "output_tokens": 30,
     },
 }
-SETTINGS = Settings(llm="claude", llm_model="", model_timeout=20.0)
+SETTINGS = Config(llm="claude", model_timeout=20.0)
 
 
 @pytest.fixture(autouse=True)
@@ -113,34 +114,22 @@ def test_it_is_run_headless_without_tools_settings_or_traces(program, tmp_path, 
     )
     ask(llm_model="sonnet")
     told = json.loads((tmp_path / "told.json").read_text())
-    arguments = told["arguments"]
+    arguments, environment = told["arguments"], told["environment"]
     options = dict(zip(arguments, [*arguments[1:], None], strict=True))
-    assert (
-        "-p" in arguments
-        and "--strict-mcp-config" in arguments
-        and "--no-session-persistence" in arguments
-    )
-    assert (
-        "--disable-slash-commands" in arguments
-        and options["--output-format"] == "json"
-        and options["--model"] == "sonnet"
-    )
-    assert options["--tools"] == "" and options["--setting-sources"] == ""
-    assert json.loads(options["--json-schema"])["required"] == FORM["required"]
-    assert options["--system-prompt"].startswith(
-        "Say what it is."
-    ) and "A red thing" not in " ".join(arguments)
+    flags = {"-p", "--strict-mcp-config", "--no-session-persistence", "--disable-slash-commands"}
+    assert flags <= set(arguments)
+    given = {name: options[name] for name in ("--output-format", "--model", "--tools")}
+    assert given == {"--output-format": "json", "--model": "sonnet", "--tools": ""}
+    assert options["--setting-sources"] == ""
+    assert json.loads(options["--json-schema"])["required"] == list(FORM)
+    assert options["--system-prompt"].startswith("Say what it is.")
+    assert "A red thing" not in " ".join(arguments)
     assert "A red thing of sizes 1 and 2." in told["input"]
-    environment = told["environment"]
-    assert (
-        environment["BETHINK_HOOKS"] == "off"
-        and environment["CLAUDE_CODE_DISABLE_ATTACHMENTS"] == "1"
-    )
-    assert (
-        environment["CLAUDE_CODE_DISABLE_AUTO_MEMORY"] == "1"
-        and environment["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] == "500"
-    )
-    assert "CLAUDECODE" not in environment and "CLAUDE_CODE_SESSION_ID" not in environment
+    assert environment["BETHINK_HOOKS"] == "off"
+    assert environment["CLAUDE_CODE_DISABLE_ATTACHMENTS"] == "1"
+    assert environment["CLAUDE_CODE_DISABLE_AUTO_MEMORY"] == "1"
+    assert environment["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] == "500"
+    assert not {"CLAUDECODE", "CLAUDE_CODE_SESSION_ID"} & set(environment)
     assert told["files"] == [] and told["leader"]
     assert not Path(told["folder"]).exists() and list((tmp_path / "temporary").iterdir()) == []
 

@@ -2,7 +2,7 @@
 
 The time is that of the whole exchange: a server that sends a byte now and then does not hold anybody longer. Redirects
 are not followed, because they would carry the key and the text to another host. What goes wrong becomes a `PostError`,
-whose message is a sentence without the key. This module knows no setting and no model; callers add their hints by `kind`.
+whose message is a sentence without the key. An `Endpoint` is the address and key of a model, and adds to errors what to do.
 """
 
 from __future__ import annotations
@@ -36,11 +36,17 @@ class PostError(Exception):
     """Why there is no answer.
 
     `kind` is one of: key, missing, busy, redirect, refused, unreachable, timeout, broken, large, garbage. `said` holds the
-    server's own words, `wait` the seconds it asked for, `status` the code it answered with.
+    server's own words, `wait` the seconds it asked for, `status` the code it answered with, `hint` what an `Endpoint` advises.
     """
 
     def __init__(
-        self, kind: str, message: str, said: str = "", wait: float | None = None, status: int = 0
+        self,
+        kind: str,
+        message: str,
+        said: str = "",
+        wait: float | None = None,
+        status: int = 0,
+        hint: str = "",
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -48,6 +54,7 @@ class PostError(Exception):
         self.said = said
         self.wait = wait
         self.status = status
+        self.hint = hint
 
 
 class Key(NamedTuple):
@@ -74,6 +81,81 @@ class Deadline:
         if left <= 0:
             raise TimeoutError
         return left
+
+
+# What to do about an error, by its kind; {} stands for the beginning of the settings' names.
+HINTS = {
+    "missing": "Check the settings `{}_model` and `{}_url`; with Ollama, run `ollama pull` for the model.",
+    "busy": "Try again later.",
+    "broken": "Try again later.",
+    "redirect": "Set `{}_url` to its final address.",
+    "refused": "Check the settings that begin with `{}`.",
+    "unreachable": "Is the server running? The setting `{}_url` holds its address.",
+    "timeout": "Raise the setting `model_timeout`, or choose a faster model.",
+    "large": "Is a model of this sort at that address? The setting `{}_url` holds it.",
+    "garbage": "Is a model of this sort at that address? The setting `{}_url` holds it.",
+}
+
+
+class Endpoint:
+    """A model behind an address, as the settings that begin with `setting` name it, and its key from the environment. `owner` is the
+    host that answers nobody without one."""
+
+    def __init__(
+        self,
+        setting: str,
+        url: str,
+        path: str,
+        variables: Sequence[str],
+        owner: str,
+        timeout: float,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._setting, self._variables, self._sleep = setting, " or ".join(variables), sleep
+        self.timeout = timeout
+        try:
+            self.where = address(url, path)
+        except ValueError as error:
+            message = f"The setting `{setting}_url` cannot be used: {error}."
+            hint = f"Use one such as https://host/v1; a key goes into {self._variables}."
+            raise PostError("missing", message, hint=hint) from None
+        try:
+            self.key = key(variables)
+        except ValueError as error:
+            raise PostError("key", f"{error}.", hint=f"Set {self._variables} anew.") from None
+        self.owned = self.where.hostname == owner
+
+    @property
+    def shown(self) -> str:
+        return urlunsplit((self.where.scheme, self.where.netloc, self.where.path, "", ""))
+
+    def ask(
+        self,
+        body: Any,
+        headers: Mapping[str, str],
+        deadline: Deadline,
+        again: Sequence[str] = ("busy",),
+        largest: int = LARGEST_ANSWER,
+    ) -> Any:
+        """The answer within the deadline; no single try takes longer than the timeout."""
+
+        def attempt() -> Any:
+            limit = deadline if deadline.seconds <= self.timeout else Deadline(self.timeout)
+            return send(self.where, body, headers, self.key, limit, largest)
+
+        try:
+            if self.owned and self.key is None:
+                raise PostError("key", f"The endpoint {self.shown} needs a key, and none is set.")
+            return persist(attempt, deadline, self._sleep, again)
+        except PostError as error:
+            hint = f"Check the environment variable {self.key.variable}." if self.key else ""
+            hint = HINTS.get(error.kind, hint or f"Set {self._variables}.")
+            error.hint = hint.replace("{}", self._setting)
+            if error.wait:
+                error.message = (
+                    f"{error.message.rstrip('.')}, and asks to wait {error.wait:g} seconds."
+                )
+            raise
 
 
 def address(url: str, path: str) -> SplitResult:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult
 
 from bethink import post
 from bethink.embed.base import clean, pieces
@@ -33,22 +32,30 @@ _TOO_LONG = re.compile(
     r"context|too (long|large|many)|max\w{0,20} (input|sequence|token|allowed|batch)|exceed",
     re.IGNORECASE,
 )
+BASELINE = (
+    0.15  # what hosted models give unrelated texts; it matters only in scopes of a few memories
+)
 
 
 class _TooLong(EmbeddingError):
     """The endpoint takes less text at once than it was given."""
 
 
+def open_endpoint(
+    url: str, timeout: float = 60.0, sleep: Callable[[float], None] = time.sleep
+) -> post.Endpoint:
+    try:
+        return post.Endpoint(
+            "embedding", url, "/embeddings", KEY_VARIABLES, "api.openai.com", timeout, sleep
+        )
+    except post.PostError as error:
+        raise EmbeddingError(error.message, error.hint) from None
+
+
 def identity(url: str, model: str) -> str:
     """Model and host, since two servers may mean different things by one name."""
-    parts = _endpoint(url)
-    host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
-    return f"{model}@{host}"
-
-
-BASELINE = (
-    0.15  # what hosted models give unrelated texts; it matters only in scopes of a few memories
-)
+    where = open_endpoint(url).where
+    return f"{model}@{where.hostname}" + (f":{where.port}" if where.port else "")
 
 
 class HttpEmbedder:
@@ -62,14 +69,8 @@ class HttpEmbedder:
         self.model = identity(url, model)
         self.baseline = self.unrelated = BASELINE
         self._name = model
-        self._where = _endpoint(url)
+        self._endpoint = open_endpoint(url, timeout, sleep)
         self._width = 0  # until the first answer
-        self._timeout = timeout
-        self._sleep = sleep
-        try:
-            self._key = post.key(KEY_VARIABLES)
-        except ValueError as error:
-            raise EmbeddingError(f"{error}.", f"Set {' or '.join(KEY_VARIABLES)} anew.") from None
         self._remembered = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
 
     @cached_property
@@ -85,15 +86,12 @@ class HttpEmbedder:
         for batch in _batches(
             (owner, window) for owner, text in enumerate(texts) for window in _windows(text)
         ):
-            for (owner, _), rows in zip(
-                batch, self._rows([window for _, window in batch]), strict=True
-            ):
-                found[owner] += rows
-            # The last text of a batch may go on in the next one.
-            done = batch[-1][0]
-            if progress and done > finished:
-                progress(done)
-                finished = done
+            rows = self._rows([window for _, window in batch])
+            for (owner, _), more in zip(batch, rows, strict=True):
+                found[owner] += more
+            if progress and owner > finished:  # the last text of a batch may go on in the next one
+                progress(owner)
+                finished = owner
         if progress and texts:
             progress(len(texts))
         return [np.stack(rows) for rows in found]
@@ -146,82 +144,21 @@ class HttpEmbedder:
 
     def _nonsense(self, what: str) -> EmbeddingError:
         return EmbeddingError(
-            f"The endpoint {self._shown} answered with {what}.",
+            f"The endpoint {self._endpoint.shown} answered with {what}.",
             f"Is '{self._name}' an embedding model?",
         )
 
-    @property
-    def _shown(self) -> str:
-        return f"{self._where.scheme}://{self._where.netloc}{self._where.path}"
-
     def _ask(self, body: dict[str, Any]) -> Any:
-        if self._key is None and self._where.hostname == "api.openai.com":
-            raise EmbeddingError(
-                f"The endpoint {self._shown} needs a key, and none is set.",
-                f"Set {' or '.join(KEY_VARIABLES)}.",
-            )
-        headers = {"Authorization": f"Bearer {self._key.value}"} if self._key else {}
-
-        def attempt() -> Any:
-            return post.send(
-                self._where, body, headers, self._key, post.Deadline(self._timeout), LARGEST_ANSWER
-            )
-
-        patience = post.Deadline(post.TRIES * self._timeout + LONGEST_WAIT)
+        key = self._endpoint.key
+        headers = {"Authorization": f"Bearer {key.value}"} if key else {}
+        patience = post.Deadline(post.TRIES * self._endpoint.timeout + LONGEST_WAIT)
         try:
-            return post.persist(attempt, patience, self._sleep, again=("busy", "broken"))
+            return self._endpoint.ask(body, headers, patience, ("busy", "broken"), LARGEST_ANSWER)
         except post.PostError as error:
-            raise self._translate(error) from None
-
-    def _translate(self, error: post.PostError) -> EmbeddingError:
-        """The error with what to do about it here."""
-        if error.status == 413 or (error.status in (400, 422) and _TOO_LONG.search(error.said)):
-            return _TooLong(error.message)
-        if error.kind == "garbage":
-            return self._nonsense("something that is not JSON")
-        if error.kind == "missing":
-            detail = f": {error.said}" if error.said else ""
-            hint = "Check the settings `embedding_model` and `embedding_url`; with Ollama, run `ollama pull` for the model."
-            return EmbeddingError(
-                f"The endpoint {self._shown} was not found or knows no model '{self._name}'{detail}.",
-                hint,
+            long = error.status == 413 or (
+                error.status in (400, 422) and _TOO_LONG.search(error.said)
             )
-        if error.kind in ("busy", "broken"):
-            asks = error.wait is not None and error.wait > LONGEST_WAIT
-            told = (
-                f"and asks to wait {error.wait:.0f} seconds"
-                if asks
-                else f"after {post.TRIES} tries"
-            )
-            return EmbeddingError(f"{error.message.rstrip('.')}, {told}.", "Try again later.")
-        keys = (
-            f"Check the environment variable {self._key.variable}."
-            if self._key
-            else f"Set {' or '.join(KEY_VARIABLES)}."
-        )
-        hints = {
-            "key": keys,
-            "redirect": "Set `embedding_url` to its final address.",
-            "timeout": "Raise the setting `model_timeout`.",
-            "unreachable": "Is the server running? The setting `embedding_url` holds its address.",
-        }
-        return EmbeddingError(
-            error.message, hints.get(error.kind, "Check the settings that begin with `embedding`.")
-        )
-
-
-def _endpoint(url: str) -> SplitResult:
-    try:
-        return post.address(url, "/embeddings")
-    except ValueError as error:
-        hint = (
-            f"Put the key into {KEY_VARIABLES[0]}."
-            if "password" in str(error)
-            else "Use one such as https://host/v1."
-        )
-        raise EmbeddingError(
-            f"The setting `embedding_url` cannot be used: {error}.", hint
-        ) from None
+            raise (_TooLong if long else EmbeddingError)(error.message, error.hint) from None
 
 
 def _windows(text: str) -> Iterator[str]:

@@ -74,7 +74,7 @@ class Task(NamedTuple):
     purpose: str
     instruction: str
     parts: tuple[tuple[str, str], ...]
-    schema: Mapping[str, Any]
+    form: Mapping[str, Any]
     tokens: int = 1500  # the most that the answer may take
 
 
@@ -95,7 +95,7 @@ class RawAnswer(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """A value that has the form of its task's schema, and what all tries for it cost."""
+    """A value that has the form of its task, and what all tries for it cost."""
 
     value: dict[str, Any]
     usage: Usage
@@ -114,75 +114,37 @@ class Model(Protocol):
     name: str
 
     def ask(self, task: Task) -> Reply:
-        """The answer in the form of the task's schema. Raises ModelError."""
+        """The answer in the form of the task. Raises ModelError."""
         ...
 
 
-# The form of an answer, in the small part of JSON Schema that our questions use: types, properties (all required), items, enum, maxItems,
-# maxLength. Providers' own strict modes know only some of these words and refuse the others, so `simplify_schema` tells limits in the
-# description and `conform` holds the answer to them.
+# The form of an answer, told by its shape: a dict is an object of these members, a list of one form an array of such, a tuple of words
+# one of them, a text a string which the text describes; `int` and `bool` are themselves.
 
-TYPES: dict[str, tuple[type, ...]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "integer": (int, float),
-    "boolean": (bool,),
-}
 BEGINNINGS = 8  # places at which an object is looked for inside an answer that talks around it
+MOST_ITEMS, LONGEST_TEXT = 100, 8_000  # what is more was not asked for
 
 
 class Mismatch(ValueError):
     """The answer is no JSON object, or not of the asked form. The message is for the model, which is asked once more."""
 
 
-def form_record(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def form_list(items: Mapping[str, Any], most: int, about: str = "") -> dict[str, Any]:
-    return {"type": "array", "items": items, "maxItems": most, "description": about}
-
-
-def form_text(most: int, about: str) -> dict[str, Any]:
-    return {"type": "string", "maxLength": most, "description": about}
-
-
-def form_choice(options: tuple[str, ...], about: str = "") -> dict[str, Any]:
-    return {"type": "string", "enum": list(options), "description": about}
-
-
-def form_integer(about: str) -> dict[str, Any]:
-    return {"type": "integer", "description": about}
-
-
-def form_switch(about: str) -> dict[str, Any]:
-    return {"type": "boolean", "description": about}
-
-
-LIMITS = {"maxItems": "At most {} items.", "maxLength": "At most {} characters."}
-
-
-def simplify_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema in the words that every provider's strict mode takes."""
-    limits = [text.format(schema[word]) for word, text in LIMITS.items() if word in schema]
-    about = " ".join([schema.get("description", ""), *limits]).strip()
-    told = (*LIMITS, "description")
-    kept = {word: value for word, value in schema.items() if word not in told}
-    if about:
-        kept["description"] = about
-    if "properties" in kept:
-        kept["properties"] = {
-            name: simplify_schema(inner) for name, inner in kept["properties"].items()
+def make_schema(form: Any) -> dict[str, Any]:
+    """A form in the part of JSON Schema that every provider's strict mode takes."""
+    if isinstance(form, dict):
+        return {
+            "type": "object",
+            "properties": {name: make_schema(inner) for name, inner in form.items()},
+            "required": list(form),
+            "additionalProperties": False,
         }
-    if "items" in kept:
-        kept["items"] = simplify_schema(kept["items"])
-    return kept
+    if isinstance(form, list):
+        return {"type": "array", "items": make_schema(form[0])}
+    if isinstance(form, tuple):
+        return {"type": "string", "enum": list(form)}
+    if isinstance(form, str):
+        return {"type": "string", "description": form}
+    return {"type": "integer" if form is int else "boolean"}
 
 
 def parse_answer(answer: str) -> Any:
@@ -201,43 +163,33 @@ def parse_answer(answer: str) -> Any:
     raise Mismatch("it was not one JSON object")
 
 
-def conform(value: Any, schema: Mapping[str, Any], path: str = "the answer") -> Any:
-    """The value as the schema has it: what the schema does not name is left out, text is made storable, the rest must fit."""
-    kind: str = schema["type"]
-    fits: Any = TYPES[kind]
-    if not isinstance(value, fits) or (kind != "boolean" and isinstance(value, bool)):
-        raise Mismatch(f"{path} is not of type {kind}")
-    if kind == "object":
-        for name in schema["required"]:
+def conform(value: Any, form: Any, path: str = "the answer") -> Any:
+    """The value as the form has it: what the form does not name is left out, text is made storable, the rest must fit."""
+    if isinstance(form, dict) and isinstance(value, dict):
+        for name in form:
             if name not in value:
                 raise Mismatch(f"{path} lacks '{name}'")
-        return {
-            name: conform(value[name], inner, f"{path}.{name}")
-            for name, inner in schema["properties"].items()
-            if name in value
-        }
-    if kind == "array":
-        if len(value) > schema.get("maxItems", len(value)):
-            raise Mismatch(f"{path} has more than {schema['maxItems']} items")
-        return [
-            conform(item, schema["items"], f"{path}[{number}]") for number, item in enumerate(value)
-        ]
-    if kind == "integer":
-        if isinstance(value, float) and not value.is_integer():
-            raise Mismatch(f"{path} is not of type integer")
+        return {name: conform(value[name], inner, f"{path}.{name}") for name, inner in form.items()}
+    if isinstance(form, list) and isinstance(value, list):
+        if len(value) > MOST_ITEMS:
+            raise Mismatch(f"{path} has more than {MOST_ITEMS} items")
+        return [conform(item, form[0], f"{path}[{at}]") for at, item in enumerate(value)]
+    if isinstance(form, str | tuple) and isinstance(value, str):
+        return _conform_text(value, form, path)
+    if form is bool and isinstance(value, bool):
+        return value
+    if form is int and (type(value) is int or (type(value) is float and value.is_integer())):
         return int(value)
-    if kind == "string":
-        return _string(value, schema, path)
-    return value
+    raise Mismatch(f"{path} is not of type {make_schema(form)['type']}")
 
 
-def _string(value: str, schema: Mapping[str, Any], path: str) -> str:
-    cleaned = replace_broken(value).replace("\x00", "")
-    if len(cleaned) > schema.get("maxLength", len(cleaned)):
-        raise Mismatch(f"{path} has more than {schema['maxLength']} characters")
-    if "enum" not in schema:
-        return cleaned
-    for option in schema["enum"]:
-        if cleaned.strip().casefold() == option.casefold():
-            return str(option)
-    raise Mismatch(f"{path} is none of: {', '.join(schema['enum'])}")
+def _conform_text(value: str, form: str | tuple[str, ...], path: str) -> str:
+    text = replace_broken(value).replace("\x00", "")
+    if len(text) > LONGEST_TEXT:
+        raise Mismatch(f"{path} has more than {LONGEST_TEXT} characters")
+    if isinstance(form, str):
+        return text
+    for word in form:
+        if text.strip().casefold() == word.casefold():
+            return word
+    raise Mismatch(f"{path} is none of: {', '.join(form)}")

@@ -21,20 +21,15 @@ from bethink import post
 from bethink.errors import ConfigError
 from bethink.llm.base import ModelError, ModelRequest, RawAnswer, Usage
 
-HINTS = {
-    "missing": "Check the settings `llm_model` and `llm_url`; with Ollama, run `ollama pull` for the model.",
-    "busy": "Try again later.",
-    "redirect": "Set `llm_url` to its final address.",
-    "refused": "Check the settings that begin with `llm`.",
-    "unreachable": "Is the server running, and the network there? The setting `llm_url` holds the address.",
-    "timeout": "Raise the setting `model_timeout`, or choose a faster model with `llm_model`.",
-    "broken": "Try again later.",
-    "large": "Is it a language model? The setting `llm_url` holds the address.",
-    "garbage": "Is it a language model? The setting `llm_url` holds the address.",
-}
 # After these the request may have been worked on, and paid for.
 PERHAPS_PAID = ("timeout", "broken", "large", "garbage")
 LARGEST_COUNT = 100_000_000  # tokens; what is more is nonsense
+SCHEMA_SHOWN = "\n\nThe form of the answer, as a JSON Schema: {}"
+# How servers name the part of a request by which they hold an answer to its form, when they do not know it.
+NO_FORMAT = re.compile(
+    r"output_config|output_format|response_format|schema|structured|grammar", re.IGNORECASE
+)
+CLAUDE_INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 def read_usage(usage: Any, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Usage | None:
@@ -51,17 +46,11 @@ def read_usage(usage: Any, inputs: tuple[str, ...], outputs: tuple[str, ...]) ->
     return Usage(*sums)
 
 
-class Refused(ModelError):
-    """The server did not take the request. `said` is why, in its words: often a parameter that it does not know."""
-
-    said = ""
-
-
 class HttpProvider:
-    """A model behind HTTP: where it is, its key, and what each failure means for the settings."""
+    """A model behind HTTP. The strictest form of a request is tried first; what a server refuses by name is given up, once each, and
+    that is remembered. Where the server does not hold the answer to its form, the words of the question tell the form."""
 
-    KIND = URL = PATH = VARIABLE = ""
-    OWNER = ""  # the host that answers nobody without a key; others may want none
+    KIND = URL = PATH = VARIABLE = OWNER = MODEL = ""
 
     def __init__(
         self,
@@ -70,174 +59,109 @@ class HttpProvider:
         timeout: float = 60.0,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.name = f"{self.KIND} {model}"
-        self._model, self._timeout, self._sleep = model, timeout, sleep
-        try:
-            self._where = post.address(url or self.URL, self.PATH)
-        except ValueError as error:
-            raise ModelError(
-                f"The setting `llm_url` cannot be used: {error}.",
-                f"Use one such as https://host/v1; a key goes into {self.VARIABLE}.",
-                "missing",
-            ) from None
-        try:
-            self._key = post.key([self.VARIABLE])
-        except ValueError as error:
-            raise ModelError(f"{error}.", f"Set {self.VARIABLE} anew.", "key") from None
-        self._host = self._where.hostname or ""
-
-    def send(self, ask: ModelRequest) -> RawAnswer:
-        deadline = post.Deadline(self._timeout)
-        while True:
-            try:
-                return self._read(self._post(self._body(ask), deadline))
-            except Refused as error:
-                if not self._adapt(error.said):
-                    raise
-
-    def _headers(self) -> dict[str, str]:
-        raise NotImplementedError
-
-    def _body(self, ask: ModelRequest) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _adapt(self, said: str) -> bool:
-        """Gives up what the server refused by name, once each. False where there is nothing to give up."""
-        raise NotImplementedError
-
-    def _read(self, answer: dict[str, Any]) -> RawAnswer:
-        raise NotImplementedError
-
-    def _refuse_answer(self, usage: Usage | None) -> ModelError:
-        message = f"The model {self.name} declined to answer."
-        return ModelError(message, "Offline rules do the work.", "declined", usage)
-
-    def _cut_off(self, usage: Usage | None) -> ModelError:
-        message = f"The answer of {self.name} was cut off."
-        return ModelError(message, "Another model may be briefer.", "cut off", usage)
-
-    def _post(self, body: Mapping[str, Any], deadline: post.Deadline) -> dict[str, Any]:
-        """The answer's JSON object. The headers carry the key; the address is the only one that sees them."""
-        if self._key is None and self._host == self.OWNER:
-            message = f"The endpoint at {self._host} needs a key, and none is set."
-            raise ModelError(message, f"Set {self.VARIABLE}.", "key")
-
-        def attempt() -> Any:
-            return post.send(self._where, body, self._headers(), self._key, deadline)
-
-        try:
-            answer = post.persist(attempt, deadline, self._sleep)
-            if not isinstance(answer, dict):
-                message = (
-                    f"The endpoint at {self._host} answered with something that is no JSON object."
-                )
-                raise post.PostError("garbage", message)
-        except post.PostError as error:
-            key = f"{'Check' if self._key else 'Set'} the environment variable {self.VARIABLE}."
-            hint = HINTS.get(error.kind, key)
-            if error.kind == "refused":
-                refused = Refused(error.message, hint, error.kind)
-                refused.said = error.said
-                raise refused from None
-            usage = None if error.kind in PERHAPS_PAID else Usage()
-            raise ModelError(error.message, hint, error.kind, usage) from None
-        return answer
-
-
-class AnthropicModel(HttpProvider):
-    """The form of the answer is asked for by `output_config.format`; a model or gateway that does not know it is made to call a
-    tool instead, whose input has that form."""
-
-    KIND, URL, PATH = "anthropic", "https://api.anthropic.com", "/v1/messages"
-    VARIABLE, OWNER = "ANTHROPIC_API_KEY", "api.anthropic.com"
-    MODEL = "claude-haiku-5-5"
-    VERSION = "2023-06-01"
-    TOOL = "answer"
-    NO_FORMAT = re.compile(r"output_config|output_format|structured|json_schema", re.IGNORECASE)
-
-    def __init__(self, url: str = "", model: str = "", *how: Any, **more: Any) -> None:
-        super().__init__(url, model or self.MODEL, *how, **more)
-        self._by_tool = False
-
-    def _headers(self) -> dict[str, str]:
-        key = {"x-api-key": self._key.value} if self._key else {}
-        return {"anthropic-version": self.VERSION, **key}
-
-    def _body(self, ask: ModelRequest) -> dict[str, Any]:
-        body: dict[str, Any] = {
-            "model": self._model,
-            "max_tokens": ask.tokens,
-            "system": ask.instruction,
-            "messages": [{"role": "user", "content": [{"type": "text", "text": ask.text}]}],
-        }
-        if self._by_tool:
-            tool = {"name": self.TOOL, "description": "Takes the answer."}
-            body["tools"] = [{**tool, "input_schema": ask.schema}]
-            body["tool_choice"] = {"type": "tool", "name": self.TOOL}
-        else:
-            body["output_config"] = {"format": {"type": "json_schema", "schema": ask.schema}}
-        return body
-
-    def _adapt(self, said: str) -> bool:
-        if self._by_tool or not self.NO_FORMAT.search(said):
-            return False
-        self._by_tool = True
-        return True
-
-    def _read(self, answer: dict[str, Any]) -> RawAnswer:
-        usage = read_usage(answer.get("usage"), CLAUDE_INPUTS, ("output_tokens",))
-        stopped = answer.get("stop_reason")
-        if stopped == "refusal":
-            raise self._refuse_answer(usage)
-        if stopped in ("max_tokens", "model_context_window_exceeded"):
-            raise self._cut_off(usage)
-        return RawAnswer(self._text(answer.get("content")), usage)
-
-    def _text(self, content: Any) -> str:
-        """The words of an answer. Thinking, and calls of tools that we did not offer, are passed over."""
-        blocks = content if isinstance(content, list) else []
-        texts = []
-        for block in (one for one in blocks if isinstance(one, dict)):
-            if block.get("type") == "tool_use" and block.get("name") == self.TOOL:
-                return json.dumps(block.get("input"))
-            if block.get("type") == "text":
-                texts.append(str(block.get("text", "")))
-        return "".join(texts)
-
-
-class OpenAiModel(HttpProvider):
-    """OpenAI, Ollama, LM Studio, llama.cpp, vLLM: they differ in what they take. The strictest form of a request is tried first;
-    what a server refuses by name is given up, and remembered: LM Studio knows no `json_object`, older servers no `json_schema`,
-    OpenAI's newer models no `max_tokens` and no temperature but their own."""
-
-    KIND, URL, PATH = "openai", "https://api.openai.com/v1", "/chat/completions"
-    VARIABLE, OWNER = "OPENAI_API_KEY", "api.openai.com"
-    FORMATS = ("json_schema", "json_object", "text")
-    SCHEMA_SHOWN = "\n\nThe form of the answer, as a JSON Schema: {schema}"
-    NO_FORMAT = re.compile(
-        r"response_format|json_schema|json_object|schema|structured|grammar", re.IGNORECASE
-    )
-
-    def __init__(self, url: str, model: str, *how: Any, **more: Any) -> None:
-        if not model:
+        self._model = model or self.MODEL
+        if not self._model:
             raise ConfigError(
                 "The setting `llm_model` is empty.",
                 "Name the model to ask: `bethink config llm_model NAME`.",
             )
-        super().__init__(url, model, *how, **more)
-        self._ours = self._host == self.OWNER
-        self._format = 0
-        self._limit = "max_completion_tokens" if self._ours else "max_tokens"
-        self._temperature = not self._ours
+        self.name = f"{self.KIND} {self._model}"
+        self._strict = True
+        try:
+            self._endpoint = post.Endpoint(
+                "llm", url or self.URL, self.PATH, [self.VARIABLE], self.OWNER, timeout, sleep
+            )
+        except post.PostError as error:
+            raise ModelError(error.message, error.hint, error.kind) from None
 
-    def _headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self._key.value}"} if self._key else {}
+    def send(self, ask: ModelRequest) -> RawAnswer:
+        deadline = post.Deadline(self._endpoint.timeout)
+        while True:
+            try:
+                answer = self._endpoint.ask(self._make_body(ask), self._make_headers(), deadline)
+                break
+            except post.PostError as error:
+                if error.kind != "refused" or not self._adapt(error.said):
+                    usage = None if error.kind in PERHAPS_PAID else Usage()
+                    raise ModelError(error.message, error.hint, error.kind, usage) from None
+        text, usage, stopped = self._read(answer if isinstance(answer, dict) else {})
+        if stopped == "declined":
+            message = f"The model {self.name} declined to answer."
+            raise ModelError(message, "Offline rules do the work.", stopped, usage)
+        if stopped == "cut off":
+            message = f"The answer of {self.name} was cut off."
+            raise ModelError(message, "Another model may be briefer.", stopped, usage)
+        return RawAnswer(text, usage)
 
-    def _body(self, ask: ModelRequest) -> dict[str, Any]:
-        form = self.FORMATS[self._format]
+    def _make_headers(self) -> dict[str, str]:
+        raise NotImplementedError
+
+    def _make_body(self, ask: ModelRequest) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _adapt(self, said: str) -> bool:
+        """Gives up what the server refused by name. False where there is nothing to give up."""
+        if not self._strict or not NO_FORMAT.search(said):
+            return False
+        self._strict = False
+        return True
+
+    def _read(self, answer: dict[str, Any]) -> tuple[str, Usage | None, str]:
+        """The words of an answer, what it cost, and why it has none, if so."""
+        raise NotImplementedError
+
+
+class AnthropicModel(HttpProvider):
+    KIND, URL, PATH = "anthropic", "https://api.anthropic.com", "/v1/messages"
+    VARIABLE, OWNER, MODEL = "ANTHROPIC_API_KEY", "api.anthropic.com", "claude-haiku-5-5"
+
+    def _make_headers(self) -> dict[str, str]:
+        key = self._endpoint.key
+        return {"anthropic-version": "2023-06-01"} | ({"x-api-key": key.value} if key else {})
+
+    def _make_body(self, ask: ModelRequest) -> dict[str, Any]:
+        shown = "" if self._strict else SCHEMA_SHOWN.format(json.dumps(ask.schema))
+        body: dict[str, Any] = {
+            "model": self._model,
+            "max_tokens": ask.tokens,
+            "system": ask.instruction + shown,
+            "messages": [{"role": "user", "content": [{"type": "text", "text": ask.text}]}],
+        }
+        if self._strict:
+            body["output_config"] = {"format": {"type": "json_schema", "schema": ask.schema}}
+        return body
+
+    def _read(self, answer: dict[str, Any]) -> tuple[str, Usage | None, str]:
+        """Thinking, and calls of tools that nobody offered, are passed over."""
+        usage = read_usage(answer.get("usage"), CLAUDE_INPUTS, ("output_tokens",))
+        reason = answer.get("stop_reason")
+        stopped = "declined" if reason == "refusal" else ""
+        if reason in ("max_tokens", "model_context_window_exceeded"):
+            stopped = "cut off"
+        return _join_texts(answer.get("content")), usage, stopped
+
+
+class OpenAiModel(HttpProvider):
+    """OpenAI, Ollama, LM Studio, llama.cpp, vLLM: they differ in what they take. OpenAI's newer models know no `max_tokens` and no
+    temperature but their own."""
+
+    KIND, URL, PATH = "openai", "https://api.openai.com/v1", "/chat/completions"
+    VARIABLE, OWNER = "OPENAI_API_KEY", "api.openai.com"
+
+    def __init__(self, *how: Any, **more: Any) -> None:
+        super().__init__(*how, **more)
+        owned = self._endpoint.owned
+        self._limit = "max_completion_tokens" if owned else "max_tokens"
+        self._temperature = not owned
+
+    def _make_headers(self) -> dict[str, str]:
+        key = self._endpoint.key
+        return {"Authorization": f"Bearer {key.value}"} if key else {}
+
+    def _make_body(self, ask: ModelRequest) -> dict[str, Any]:
         # Servers that constrain the words do not show the model what they are constrained to.
-        hidden = form == "json_schema" and self._ours
-        shown = "" if hidden else self.SCHEMA_SHOWN.format(schema=json.dumps(ask.schema))
+        hidden = self._strict and self._endpoint.owned
+        shown = "" if hidden else SCHEMA_SHOWN.format(json.dumps(ask.schema))
         body: dict[str, Any] = {
             "model": self._model,
             "messages": [
@@ -249,11 +173,9 @@ class OpenAiModel(HttpProvider):
         }
         if self._temperature:
             body["temperature"] = 0
-        if form == "json_schema":
+        if self._strict:
             schema = {"name": "answer", "strict": True, "schema": ask.schema}
-            body["response_format"] = {"type": form, "json_schema": schema}
-        elif form == "json_object":
-            body["response_format"] = {"type": form}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return body
 
     def _adapt(self, said: str) -> bool:
@@ -261,33 +183,33 @@ class OpenAiModel(HttpProvider):
             self._limit = "max_completion_tokens"
         elif "temperature" in said and self._temperature:
             self._temperature = False
-        elif self.NO_FORMAT.search(said) and self._format < len(self.FORMATS) - 1:
-            self._format += 1
         else:
-            return False
+            return super()._adapt(said)
         return True
 
-    def _read(self, answer: dict[str, Any]) -> RawAnswer:
+    def _read(self, answer: dict[str, Any]) -> tuple[str, Usage | None, str]:
         usage = read_usage(answer.get("usage"), ("prompt_tokens",), ("completion_tokens",))
         try:
             first = answer["choices"][0]
             message, finished = first["message"], first.get("finish_reason")
             content, refusal = message.get("content"), message.get("refusal")
         except (KeyError, IndexError, TypeError, AttributeError):
-            return RawAnswer("", usage)
-        if refusal or finished == "content_filter":
-            raise self._refuse_answer(usage)
-        if finished == "length":
-            raise self._cut_off(usage)
-        if isinstance(content, list):
-            parts = [part for part in content if isinstance(part, dict)]
-            content = "".join(str(part.get("text", "")) for part in parts)
-        return RawAnswer(content if isinstance(content, str) else "", usage)
+            return "", usage, ""
+        stopped = "cut off" if finished == "length" else ""
+        stopped = "declined" if refusal or finished == "content_filter" else stopped
+        return content if isinstance(content, str) else _join_texts(content), usage, stopped
+
+
+def _join_texts(content: Any) -> str:
+    """The words of an answer that comes in parts."""
+    parts = (
+        [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    )
+    return "".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
 
 
 # The user's own program
 
-CLAUDE_INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 LARGEST_OUTPUT = 2 << 20
 GRACE = 1.0  # seconds to tidy up in
 # Claude Code reads every file that a question names as @path, even without tools. Recorded text is full of such names.
@@ -319,7 +241,7 @@ class ClaudeCli:
 
     PROGRAM, MODEL = "claude", "haiku"
 
-    def __init__(self, model: str = "", timeout: float = 60.0) -> None:
+    def __init__(self, url: str, model: str, timeout: float) -> None:
         self._model = model or self.MODEL
         self.name = f"claude {self._model}"
         self._timeout = timeout
@@ -440,3 +362,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(GRACE)
     process.wait()
+
+
+PROVIDERS: Mapping[str, Callable[[str, str, float], HttpProvider | ClaudeCli]] = {
+    "anthropic": AnthropicModel,
+    "openai": OpenAiModel,
+    "claude": ClaudeCli,
+}

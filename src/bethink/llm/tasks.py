@@ -14,37 +14,19 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
-from bethink.llm.base import (
-    Task,
-    form_choice,
-    form_integer,
-    form_list,
-    form_record,
-    form_switch,
-    form_text,
-)
+from bethink.llm.base import Task
 from bethink.store.words import tokenize
 from bethink.text.words import STOP_WORDS
 from bethink.types import ENTITY_TYPES, Entity
 
-IDEA_KINDS = (
-    "decision",
-    "conclusion",
-    "question",
-    "problem",
-    "solution",
-    "todo",
-    "context",
-    "fact",
-    "preference",
+IDEA_KINDS = tuple(
+    "decision conclusion question problem solution todo context fact preference".split()
 )
 RELATIONS = ("contradicts", "supersedes", "same", "unrelated")
 # About 4,000 tokens of text: small enough for local models, and a dozen such questions stay below the default ceiling.
 PORTION_CHARACTERS = 12_000
-IDEAS_PER_PORTION = 20
 IDEA_CHARACTERS = 400
 NAME_WORDS = 6
-POINTS = 8
 PASSAGE_CHARACTERS = 1200
 
 
@@ -127,37 +109,24 @@ def portions(
 
 def extract_ideas(turns: Sequence[NumberedTurn]) -> Task:
     """One portion of a conversation → the statements worth remembering."""
-    idea = form_record(
-        kind=form_choice(IDEA_KINDS),
-        text=form_text(
-            2000,
-            "One statement that is understood without the conversation, in its words, in one or two sentences.",
-        ),
-        firm=form_switch("False if it was tentative, doubted or only proposed."),
-        entities=form_list(
-            form_record(
-                name=form_text(200, "As written in the turns."), type=form_choice(ENTITY_TYPES)
-            ),
-            10,
-            "Things that the statement names.",
-        ),
-        turns=form_list(form_integer("Number of a turn."), 20, "The turns that say it."),
-    )
+    idea = {
+        "kind": IDEA_KINDS,
+        "text": "One statement that is understood without the conversation, in its words, in one or two sentences.",
+        "firm": bool,
+        "entities": [{"name": "As written in the turns.", "type": ENTITY_TYPES}],
+        "turns": [int],
+    }
     instruction = (
         "You read a part of a conversation between a person and a coding assistant, and note what will still matter in a later "
         "session: decisions and their reasons, conclusions, open questions, problems, solutions that worked, things to do, "
         "preferences of the person, facts and constraints of the project. "
         "Leave out greetings, progress reports, tool output, code, and what is obvious from the code. "
         "Use only what the turns say, and their own words, names and numbers. Keep every 'not'. "
-        "Of a change, note what holds at the end. If nothing matters, answer with an empty list."
+        "Of a change, note what holds at the end. If nothing matters, answer with an empty list, and with at most twenty ideas else. "
+        "An idea is firm unless it was tentative, doubted or only proposed; its entities are the things that it names, and its turns "
+        "the numbers of those that say it."
     )
-    return Task(
-        "ideas",
-        instruction,
-        _label_turns(turns),
-        form_record(ideas=form_list(idea, IDEAS_PER_PORTION)),
-        2000,
-    )
+    return Task("ideas", instruction, _label_turns(turns), {"ideas": [idea]}, 2000)
 
 
 def read_ideas(value: Mapping[str, Any], turns: Sequence[NumberedTurn]) -> Ideas:
@@ -208,13 +177,8 @@ def confirm_topics(boundaries: Sequence[TopicBoundary]) -> Task:
             (f"place {boundary.number}, before", boundary.before),
             (f"place {boundary.number}, after", boundary.after),
         ]
-    places = form_list(
-        form_record(number=form_integer("Number of the place."), new_topic=form_switch("")),
-        max(1, len(boundaries)),
-    )
-    return Task(
-        "topics", instruction, tuple(parts), form_record(places=places), 100 + 25 * len(boundaries)
-    )
+    form = {"places": [{"number": int, "new_topic": bool}]}
+    return Task("topics", instruction, tuple(parts), form, 100 + 25 * len(boundaries))
 
 
 def read_topics(value: Mapping[str, Any], boundaries: Sequence[TopicBoundary]) -> dict[int, bool]:
@@ -229,18 +193,17 @@ def read_topics(value: Mapping[str, Any], boundaries: Sequence[TopicBoundary]) -
 
 def name_topic(turns: Sequence[NumberedTurn]) -> Task:
     """The turns of one topic → its name and summary. Long turns are shortened in the middle, so that all have a say."""
-    point = form_text(600, "One sentence in the words of the turns.")
-    form = form_record(
-        name=form_text(200, f"A title of at most {NAME_WORDS} words."),
-        focus=form_text(600, "What it was about, in one or two sentences."),
-        decisions=form_list(point, POINTS, "What was decided."),
-        conclusions=form_list(point, POINTS, "What was found out."),
-        questions=form_list(point, POINTS, "What is still open at the end."),
-    )
+    form = {
+        "name": f"A title of at most {NAME_WORDS} words.",
+        "focus": "What it was about, in one or two sentences.",
+        "decisions": ["One sentence on what was decided, in the words of the turns."],
+        "conclusions": ["One sentence on what was found out, in the words of the turns."],
+        "questions": ["One sentence on what is still open at the end, in the words of the turns."],
+    }
     instruction = (
         "You read one topic of a conversation between a person and a coding assistant. Name it and sum it up, for somebody who "
         "looks for it months later. Use only what the turns say, and their own words, names and numbers. Keep every 'not'. "
-        "Lists may be empty."
+        "Lists may be empty, and have at most eight sentences."
     )
     return Task("summaries", instruction, _label_turns(_shorten_turns(turns)), form, 900)
 
@@ -285,8 +248,7 @@ def hypothetical(question: str) -> Task:
         "Somebody searches the notes of past work on a software project with the question below. Write the note that would answer "
         "it, as if you had found it: two to four plain sentences in the words that such a note would use. Make up the details."
     )
-    form = form_record(passage=form_text(4000, "The note."))
-    return Task("hyde", instruction, (("question", question),), form, 300)
+    return Task("hyde", instruction, (("question", question),), {"passage": "The note."}, 300)
 
 
 def read_hypothetical(value: Mapping[str, Any]) -> str:
@@ -306,11 +268,11 @@ def contradiction(first: str, second: str, first_at: str = "", second_at: str = 
         (f"first statement{f', of {first_at}' if first_at else ''}", first),
         (f"second statement{f', of {second_at}' if second_at else ''}", second),
     )
-    form = form_record(
-        relation=form_choice(RELATIONS),
-        newer=form_choice(("first", "second", "unknown")),
-        why=form_text(600, "The reason, in one sentence."),
-    )
+    form = {
+        "relation": RELATIONS,
+        "newer": ("first", "second", "unknown"),
+        "why": "The reason, in one sentence.",
+    }
     return Task("contradictions", instruction, parts, form, 200)
 
 
@@ -329,10 +291,8 @@ def merge(first: str, second: str) -> Task:
         "either says, once, in their own words. Keep every name, number, path, reason and 'not'. Add nothing. "
         "If they do not belong together, answer with an empty text."
     )
-    form = form_record(text=form_text(8000, "The statement, or nothing."))
-    return Task(
-        "merge", instruction, (("first statement", first), ("second statement", second)), form, 1000
-    )
+    parts = (("first statement", first), ("second statement", second))
+    return Task("merge", instruction, parts, {"text": "The statement, or nothing."}, 1000)
 
 
 def read_merge(value: Mapping[str, Any], first: str, second: str) -> str | None:

@@ -16,13 +16,15 @@ import socket
 import subprocess
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from bethink.store.pg.connection import Who, translate_errors
 from bethink.store.postgres import PostgresStore
 
 NOBODY = 65534
@@ -236,6 +238,13 @@ def shared() -> PostgresStore:
     store = PostgresStore(database_url(), tenant="shared", timeout=5)
     atexit.register(store.close)
     return store
+
+
+@contextmanager
+def transaction(store: PostgresStore, who: Who | None = None) -> Iterator[psycopg.Connection]:
+    """A transaction that acts as a store's person, or as `who`, for statements of a test's own."""
+    with translate_errors(store.path), store.database.transaction(who or store.who) as connection:
+        yield connection
 
 
 def new_database() -> str:

@@ -134,7 +134,7 @@ def store(proxy: Proxy) -> Iterator[PostgresStore]:
 
 def marks(store: PostgresStore, word: str) -> int:
     """How many lines of the audit trail speak of this."""
-    with store.transaction() as connection:
+    with postgres.transaction(store) as connection:
         row = connection.execute(
             "SELECT count(*) FROM audit WHERE strpos(changes, %s) > 0", (word,)
         ).fetchone()

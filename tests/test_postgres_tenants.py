@@ -29,6 +29,7 @@ from stores import (
 
 from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError
 from bethink.store.pg import search
+from bethink.store.pg.connection import Who
 from bethink.store.places import cache_key, vector_text
 from bethink.store.postgres import PostgresStore
 from bethink.types import PERSONAL, Batch, Change, Entity, Relation, Source, Term, Words
@@ -67,7 +68,7 @@ def two() -> tuple[PostgresStore, PostgresStore]:
 
 
 def counts(store: PostgresStore) -> dict[str, int]:
-    with store.transaction() as connection:
+    with postgres.transaction(store) as connection:
         return {
             table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
             for table in TABLES
@@ -136,13 +137,13 @@ def test_numbers_given_out_tell_nothing_of_other_tenants(two):
 def test_without_a_tenant_nothing_is_seen_and_nothing_can_be_written(two):
     one, _ = two
     fill(one, "heron")
-    with one.outside() as connection:
+    with postgres.transaction(one, Who(None)) as connection:
         for table in (*TABLES, "tenants"):
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
         assert connection.execute(
             "SELECT count(*) FROM find(ARRAY['heron'::tsquery], ARRAY[1.0::float8], 10)"
         ).fetchone() == (0,)
-    with pytest.raises(StoreError), one.outside() as connection:
+    with pytest.raises(StoreError), postgres.transaction(one, Who(None)) as connection:
         connection.execute(
             "INSERT INTO meta(tenant, scope, key, value) VALUES (%s, 0, 'x', 'y')", (one.tenant,)
         )
@@ -335,10 +336,10 @@ def test_nothing_that_is_derived_from_what_is_personal_is_seen_by_others():
     assert {name for name in TABLES if seen_by_ben[name] != before[name]} <= {"audit", "meta"}
     assert seen_by_ben["meta"] <= before["meta"] + 1  # the tenant's secret
     mark = f"{anna.tenant:x}.{anna._scopes([PERSONAL])[0]:x}:numbat"
-    with ben.transaction() as connection:
+    with postgres.transaction(ben) as connection:
         asked = f"SELECT count(*) FROM find(ARRAY[$q$'{mark}'$q$::tsquery], ARRAY[1.0::float8], 9)"
         assert connection.execute(asked.encode()).fetchone() == (0,)
-    with anna.transaction() as connection:
+    with postgres.transaction(anna) as connection:
         assert connection.execute(asked.encode()).fetchone() == (1,)
 
 
@@ -433,7 +434,7 @@ def test_every_change_carries_the_name_of_its_person():
     put(anna, memory)
     change(ben, memory.id, actor="claude", importance=9.0)
     assert [event.actor for event in anna.history(memory.id)] == ["anna", "claude for ben"]
-    with anna.transaction() as connection:
+    with postgres.transaction(anna) as connection:
         found = connection.execute("SELECT person, actor FROM audit ORDER BY number").fetchall()
     assert found == [("anna", "anna"), ("ben", "claude for ben")]
 
@@ -644,8 +645,8 @@ def test_the_work_of_a_question_says_nothing_of_anothers_memories(two):
     def pages(word: str) -> int:
         mark = search.mark(one.tenant, one._scopes([HERE])[0])
         asked = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM find(ARRAY[%s::tsquery], ARRAY[1.0::float8], 10)"
-        with one.transaction() as connection:
-            (plan,) = connection.execute(asked, (search.term(Term(word), mark),)).fetchone()
+        with postgres.transaction(one) as connection:
+            (plan,) = connection.execute(asked, (search._write_term(mark, Term(word)),)).fetchone()
         return plan[0]["Plan"]["Shared Hit Blocks"] + plan[0]["Plan"]["Shared Read Blocks"]
 
     for word in ("albatross", "zyzzyva"):

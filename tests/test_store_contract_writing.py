@@ -215,6 +215,15 @@ def test_a_vote_is_kept_in_history_but_is_no_edit(store):
     assert store.history(memory.id)[-1].after == {"usefulness": 1.0}
 
 
+def test_clocks_that_differ_reorder_nothing(store):
+    memory = make("a text")
+    put(store, memory)
+    for year, importance in ((2031, 1.0), (2021, 2.0)):
+        change(store, memory.id, at=NOW.replace(year=year), importance=importance)
+    order = [event.after.get("importance") for event in store.history(memory.id)]
+    assert order == [None, 1.0, 2.0]
+
+
 def test_a_use_is_counted_and_leaves_no_history(store):
     memory, other = make("a text"), make("another")
     put(store, memory, other)

@@ -244,7 +244,9 @@ def test_a_laptop_is_brought_in_step_with_the_team_by_address_and_by_database(
     assert cli.json("sync", "--with", team.urls[0])["pushed"] == 1
     again = cli.json("sync", "--with", team.urls[0])
     assert (again["pushed"], again["pulled"]) == (0, 0)
-    with postgres.shared().act_as(os.environ["BETHINK_TENANT"], "").transaction() as connection:
+    with postgres.transaction(
+        postgres.shared().act_as(os.environ["BETHINK_TENANT"], "")
+    ) as connection:
         found = connection.execute("SELECT actor FROM history").fetchall()
     assert found == [("anna",)], "the team reads who told it"
     assert [event["actor"] for event in cli.json("history", told)] == ["user"]

@@ -116,7 +116,7 @@ def _catch_up(
     if known and part == "records":
         target.take(Bundle(gone=tuple(known)))
     elif known and part == "relations":
-        gone = tuple(Relation(*json.loads(key)) for key in known)
+        gone = tuple(Relation(*key) for key in known)
         target.write(Batch(at=EPOCH, actor="migration", unrelate=gone))
     # A scope that only the target names holds nothing: what is personal has one from the start.
     return taken + (0 if part == "scopes" else len(known)), tally

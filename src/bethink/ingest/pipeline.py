@@ -57,8 +57,6 @@ def ingest(
     memories = [
         make_memory(extract(one.passage), one.source, options, one.position) for one in fresh
     ]
-    if embedder and options.unique and fresh:
-        store.ready(embedder.model, (options.scope,))
     vectors, made = waiting()
     own = vectors[: len(memories)]
     explicit = [one.passage.supersedes for one in fresh]

@@ -12,13 +12,13 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
-from itertools import groupby
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
 from bethink.store import rows, transfer
 from bethink.store.bundle import Bundle, Record, Stored
-from bethink.store.places import MEMORIES, TOPICS, Vectors, tombstone
+from bethink.store.places import MEMORIES, TOPICS, Vectors, find_purged
 from bethink.store.rules import Writer
 from bethink.store.words import count_occurrences, hash_word, pair_hash
 from bethink.types import (
@@ -73,9 +73,13 @@ class Problem(NamedTuple):
     repair: str = ""
 
 
+Problems = list[Problem]
+Scores = list[tuple[str, float]]  # ids of topics and how well each fits
+
+
 def compare_numbers(
     memories: int, indexed: int, counted: int, topics: int, named: int, orphans: int
-) -> list[Problem]:
+) -> Problems:
     """What numbers about the derived parts say of them, in any database."""
     wrong = {
         f"{memories} memories, but {indexed} are indexed.": memories != indexed,
@@ -90,7 +94,7 @@ def compare_numbers(
     return problems
 
 
-def report_damaged_vectors(number: int) -> list[Problem]:
+def report_damaged_vectors(number: int) -> Problems:
     said = f"{number} vectors are not what was written."
     return [Problem("vectors", said, "reindex")] if number else []
 
@@ -116,10 +120,10 @@ class Store:
     """Memories in one database. What raises NotImplementedError is the database's own."""
 
     columns: str  # rows.COLUMNS, with the database's own way to put rows into JSON
-    vector_tables: tuple[str, ...] = ("vectors", "span_vectors", "embedding_cache")
 
     def __init__(self) -> None:
         self._scope_ids: dict[str, int] = {}
+        self._model_ids: dict[str, int] = {}
 
     def _run(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         raise NotImplementedError
@@ -297,12 +301,7 @@ class Store:
 
     def find_purged(self, hashes: Sequence[str]) -> set[str]:
         """Those of these content hashes whose text was purged."""
-        salt = self._run("SELECT value FROM meta WHERE key = 'salt'")
-        if not salt:
-            return set()
-        stones = {tombstone(hash, salt[0][0]): hash for hash in hashes}
-        found = self._run("SELECT hash FROM tombstones WHERE hash = ANY(?)", (list(stones),))
-        return {stones[bytes(hash)] for (hash,) in found}
+        return find_purged(self._run, hashes)
 
     def source(self, scope: str, uri: str) -> Source | None:
         found = self._run(f"{rows.SOURCE} WHERE s.key = ? AND o.uri = ?", (scope, uri))
@@ -487,9 +486,10 @@ class Store:
         return [name for (name,) in self._run(sql)]
 
     def _model_id(self, name: str) -> int:
-        """The number of a model; one that no model has where it is not known."""
-        found = self._run("SELECT id FROM models WHERE name = ?", (name,))
-        return int(found[0][0]) if found else -1
+        """The number of a model; one that no model has where it is not known. None ever changes."""
+        if name not in self._model_ids:
+            self._model_ids.update(self._run("SELECT name, id FROM models"))
+        return self._model_ids.get(name, -1)
 
     def read_cache(self, hashes: Sequence[bytes], model: str) -> dict[bytes, Any]:
         """Hash of a text → the vectors of it that are kept."""
@@ -599,7 +599,7 @@ class Store:
         def drop(writer: Writer) -> int:
             some = "1 = 1" if model is None else f"model = {self._model_id(model)}"
             number = writer.one(f"SELECT count(*) FROM vectors WHERE {some}")[0]
-            for table in self.vector_tables:
+            for table in ("vectors", "span_vectors", "embedding_cache"):
                 writer.run(f"DELETE FROM {table} WHERE {some}")
             if number:
                 writer.audit("drop_vectors", model or "all")
@@ -704,7 +704,7 @@ class Store:
 
     # Care
 
-    def _check_rows(self) -> builtins.list[Problem]:
+    def _check_rows(self) -> Problems:
         """Reads every memory, and names those that are not what was written."""
         bad, seen = builtins.list[str](), 0
         for row in self._scan_rows("1 = 1", (), bad):
@@ -727,9 +727,7 @@ class Store:
     def keyword(self, query: Query, filter: Filter, limit: int) -> Ranking:
         raise NotImplementedError
 
-    def keyword_spans(
-        self, query: Query, scopes: Sequence[str], limit: int
-    ) -> builtins.list[tuple[str, float]]:
+    def keyword_spans(self, query: Query, scopes: Sequence[str], limit: int) -> Scores:
         raise NotImplementedError
 
     def embed_question(self, text: str, embedder: Embedder) -> Any:
@@ -742,13 +740,8 @@ class Store:
         """The memories nearest to a vector. With `least`, for who looks for what is almost the same, those of at least that cosine."""
         raise NotImplementedError
 
-    def nearest_spans(
-        self, vector: Any, model: str, scopes: Sequence[str], limit: int
-    ) -> builtins.list[tuple[str, float]]:
+    def nearest_spans(self, vector: Any, model: str, scopes: Sequence[str], limit: int) -> Scores:
         raise NotImplementedError
-
-    def ready(self, model: str, scopes: Sequence[str]) -> None:
-        """Takes up what was written since the last search, so that the next `nearest` need not: for who waits for a vector anyway."""
 
     def cosines(
         self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]
@@ -756,7 +749,7 @@ class Store:
         """The cosine of each of these memories that has a vector of this model, and the mean over all that the scopes hold."""
         raise NotImplementedError
 
-    def check(self, deep: bool = False) -> builtins.list[Problem]:
+    def check(self, deep: bool = False) -> Problems:
         raise NotImplementedError
 
     def backup(self, path: str) -> int:
@@ -779,22 +772,14 @@ def _order_counts(counts: Counter[str]) -> dict[str, int]:
 def spell_id(prefix: str) -> str:
     """The beginning of an id as ids are written: lower case, with dashes where they belong."""
     plain = prefix.strip().lower().replace("-", "")
-    if not plain or not all(character in "0123456789abcdef" for character in plain):
+    if not plain or plain.strip("0123456789abcdef"):
         raise NotFound(f"'{prefix}' is not the id of a memory.", "`bethink list` shows ids.")
-    marks = [at for at in (8, 12, 16, 20) if at < len(plain)]
-    return "-".join(plain[a:b] for a, b in zip([0, *marks], [*marks, None], strict=True))
+    parts = (plain[:8], plain[8:12], plain[12:16], plain[16:20], plain[20:])
+    return "-".join(filter(None, parts))
 
 
 def _shorten(id: str, neighbours: Sequence[str | None]) -> str:
     """An id cut where no other shares its beginning; its neighbours in order are those that share most."""
-    shared = max((_common(id, other) for other in neighbours if other), default=0)
+    shared = max((len(commonprefix([id, other])) for other in neighbours if other), default=0)  # noqa: RUF071
     size = max(SHORTEST, shared + 1)
     return id[: size + 1] if size < len(id) and id[size - 1] == "-" else id[:size]
-
-
-def _common(one: str, other: str) -> int:
-    """How many characters two ids begin with in common."""
-    same = next(
-        groupby(zip(one, other, strict=False), lambda pair: pair[0] == pair[1]), (False, ())
-    )
-    return len(list(same[1])) if same[0] else 0

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import binascii
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from operator import attrgetter, itemgetter
 from types import UnionType
 from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
@@ -20,8 +21,6 @@ from bethink.types import (
     Entity,
     Event,
     Memory,
-    Outcome,
-    Proposal,
     Receipt,
     Relation,
     Session,
@@ -109,17 +108,21 @@ def rename_scopes(bundle: Bundle, names: Mapping[str, str]) -> Bundle:
     )
 
 
-def item_key(part: str, item: Any) -> str:
-    """By what an item is known in its part."""
-    if part in ("records", "sessions"):
-        return str((item.memory if part == "records" else item).id)
-    if part in ("spans", "scopes"):
-        return str(item[0].id if part == "spans" else item[0])
-    if part == "relations":
-        return json.dumps(item[0][:3])
-    if part == "sources":
-        return json.dumps([item[0], item[1].uri])
-    return item[0].hex() if part == "tombstones" else json.dumps([item[0], item[1].hex()])
+# By what an item of a part is known.
+_KEYS: dict[str, Callable[[Any], Any]] = {
+    "scopes": itemgetter(0),
+    "sources": lambda one: (one[0], one[1].uri),
+    "sessions": attrgetter("id"),
+    "spans": lambda one: one[0].id,
+    "records": attrgetter("memory.id"),
+    "relations": lambda one: one[0][:3],
+    "turns": tuple,
+    "tombstones": itemgetter(0),
+}
+
+
+def item_key(part: str, item: Any) -> Any:
+    return _KEYS[part](item)
 
 
 def digest(part: str, item: Any) -> bytes:
@@ -265,18 +268,8 @@ def receipt_text(receipt: Receipt, at: int) -> str:
 
 
 def receipt_of(text: str) -> Receipt:
-    outcomes, changed, retired, purged, hints = json.loads(text)["receipt"]
-    told = tuple(
-        Outcome(id, status, of, similarity, tuple(supersedes), redactions, *_later(more))
-        for id, status, of, similarity, supersedes, redactions, *more in outcomes
-    )
-    return Receipt(told, changed, retired, purged, tuple(hints))
-
-
-def _later(more: Sequence[Any]) -> tuple[tuple[Proposal, ...], tuple[str, ...]]:
-    """Proposals, and what was settled. Receipts that were kept before there were such things have none."""
-    proposals, settles = more if len(more) == 2 else ((), ())
-    return tuple(Proposal(*one) for one in proposals), tuple(settles)
+    receipt: Receipt = _from_json(Receipt, json.loads(text)["receipt"])
+    return receipt
 
 
 # As JSON
@@ -366,7 +359,10 @@ def _from_json(kind: Any, value: Any) -> Any:
 
 
 def _row_from_json(kind: Any, value: Any) -> Any:
-    """A named tuple. What has a default may be missing."""
-    given = value if isinstance(value, Mapping) else dict(zip(kind._fields, value, strict=True))
+    """A named tuple from an object or a row. What has a default may be missing."""
+    names = kind._fields
+    if len(value) > len(names) and not isinstance(value, Mapping):
+        raise ValueError(f"a {kind.__name__} of {len(value)} parts")
+    given = value if isinstance(value, Mapping) else dict(zip(names, value, strict=False))
     wanted = [name for name in kind._fields if name in given or name not in kind._field_defaults]
     return kind(**{name: _from_json(_fields(kind)[name], given[name]) for name in wanted})

@@ -19,9 +19,9 @@ from typing import Any
 import apsw
 
 from bethink.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreError, StoreTooNew
-from bethink.store.base import Problem, compare_numbers
+from bethink.store.base import Problem, Problems, compare_numbers
 
-SCHEMA = 5  # the number of the newest migration
+SCHEMA = 6  # the number of the newest migration
 APPLICATION = 0x52636F6C  # "Rcol", so that another program's database is never taken for ours
 MIGRATIONS = Path(__file__).parent / "migrations" / "sqlite"
 REINDEXED = (
@@ -173,10 +173,10 @@ def _quote(name: str) -> str:
 
 
 def _prepare(connection: apsw.Connection, path: Path, rebuild: Rebuild) -> None:
-    version = connection.pragma("user_version")
-    if connection.pragma("application_id") not in (
-        (0, APPLICATION) if version == 0 else (APPLICATION,)
-    ):
+    # First whether there is anything: another process may be making it, and puts its name on it in the same transaction.
+    filled = connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").get
+    version, owner = connection.pragma("user_version"), connection.pragma("application_id")
+    if owner != APPLICATION and (filled or version or owner):
         raise StoreCorrupt(
             f"{path} is a database of another program.",
             "Choose another path with the `database` setting.",
@@ -205,14 +205,6 @@ def migrations() -> list[str]:
 def migrate(connection: apsw.Connection, scripts: list[str], rebuild: Rebuild) -> None:
     """Applies what is missing, each script in a transaction of its own. Two processes may do this at once."""
     if connection.pragma("user_version") == 0:
-        if (
-            list(connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1"))
-            and connection.pragma("application_id") != APPLICATION
-        ):
-            raise StoreCorrupt(
-                "The file is a database of another program.",
-                "Choose another path with the `database` setting.",
-            )
         retry(lambda: connection.pragma("journal_mode", "WAL"))
     for number, script in enumerate(scripts, start=1):
         with immediate(connection):
@@ -287,9 +279,8 @@ def immediate(connection: apsw.Connection, patience: float = 30.0) -> Iterator[N
         raise
 
 
-def retry(action: object, patience: float = 30.0) -> None:
+def retry(action: Callable[[], object], patience: float = 30.0) -> None:
     """Calls until no other process is in the way. SQLite's own waiting is not fair, so late-comers retry with jitter."""
-    assert callable(action)
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -390,7 +381,7 @@ def size(path: Path) -> int:
     return sum(file.stat().st_size for file in _files(path, "", "-wal"))
 
 
-def check_permissions(path: Path) -> list[Problem]:
+def check_permissions(path: Path) -> Problems:
     return [
         Problem(
             "permissions",
@@ -402,14 +393,14 @@ def check_permissions(path: Path) -> list[Problem]:
     ]
 
 
-def check_file(connection: apsw.Connection, deep: bool) -> list[Problem]:
+def check_file(connection: apsw.Connection, deep: bool) -> Problems:
     """What is wrong with the pages, all of them if `deep`, and with what is derived from the rows."""
     pragma = "PRAGMA integrity_check(20)" if deep else "PRAGMA quick_check(20)"
     verdict = [line for (line,) in connection.execute(pragma) if line != "ok"]
     return [Problem("database", line, "restore") for line in verdict] + _check_indexes(connection)
 
 
-def _check_indexes(connection: apsw.Connection) -> list[Problem]:
+def _check_indexes(connection: apsw.Connection) -> Problems:
     """The derived parts must agree with the rows they were made from."""
     run = connection.execute
     problems = []

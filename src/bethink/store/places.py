@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.store import rows
+from bethink.store.bundle import Record, Stored
 from bethink.store.words import unpack
 from bethink.text.ids import blake2b, sha256
 from bethink.types import (
@@ -45,6 +46,14 @@ def content_hash(text: str) -> str:
 def tombstone(content_hash: str, salt: str) -> bytes:
     """What is kept of a purged text. Salted by the database's own secret: a bare hash of a short text could be guessed."""
     return blake2b(content_hash.encode(), key=bytes.fromhex(salt), digest_size=16).digest()
+
+
+def find_purged(run: Callable[..., list[Any]], hashes: Iterable[str]) -> set[str]:
+    """Those of these content hashes whose text was purged."""
+    salt = run("SELECT value FROM meta WHERE key = 'salt'")
+    stones = {tombstone(hash, salt[0][0]): hash for hash in hashes} if salt else {}
+    found = run("SELECT hash FROM tombstones WHERE hash = ANY(?)", (list(stones),))
+    return {stones[bytes(hash)] for (hash,) in found}
 
 
 def vector_text(section: str | None, content: str, metadata: str | Mapping[str, Any]) -> str:
@@ -107,12 +116,12 @@ Window = tuple[int, int, int, bytes]  # key of the memory or topic, scope, model
 class Places:
     """One write on its way in, and what it changes in the statistics."""
 
+    entity_scope = "scope"  # the column that tells under which scope a name is kept
+
     def __init__(self, batch: Batch, actor: str) -> None:
         self.batch, self.actor = batch, actor
         self.at = rows.stamp(batch.at) or 0
         self.counts: Counter[tuple[int, int]] = Counter()  # (scope, hash of a word) → memories
-        self.scope_memories: Counter[int] = Counter()
-        self.scope_words: Counter[int] = Counter()
         self.scope_ids: dict[str, int] = {}
         self.source_ids: dict[tuple[int, str], int] = {}
         self.model_ids: dict[str, tuple[int, int]] = {}
@@ -121,6 +130,11 @@ class Places:
     def one(self, sql: str, values: Sequence[Any] = ()) -> Any:
         found = self.run(sql, values)
         return found[0] if found else None
+
+    def update(self, table: str, values: Mapping[str, Any], key: str, id: Any) -> None:
+        """Gives the columns of one row other values."""
+        names = ", ".join(f"{name} = ?" for name in values)
+        self.run(f"UPDATE {table} SET {names} WHERE {key} = ?", (*values.values(), id))
 
     # What a memory belongs to
 
@@ -133,10 +147,8 @@ class Places:
             else:
                 self.scope_ids[key] = known[0]
                 if name not in ("", known[1]) or path not in ("", known[2]):
-                    self.run(
-                        "UPDATE scopes SET name = ?, path = ? WHERE id = ?",
-                        (name or known[1], path or known[2], known[0]),
-                    )
+                    called = {"name": name or known[1], "path": path or known[2]}
+                    self.update("scopes", called, "id", known[0])
         return self.scope_ids[key]
 
     def source_id(self, scope: int, uri: str) -> int | None:
@@ -145,60 +157,41 @@ class Places:
 
     def source(self, scope: int, uri: str, type: str) -> int:
         """The number of a source, which is made where there is none."""
-        if (scope, uri) not in self.source_ids:
-            self.source_ids[scope, uri] = self.source_id(scope, uri) or self._new_source(
-                scope, Source(uri, type)
-            )
+        self.sources([(scope, uri, type)])
         return self.source_ids[scope, uri]
 
     def sources(self, wanted: Iterable[tuple[int, str, str]]) -> None:
-        """Makes the sources (scope, uri, type) of many memories known at once."""
-        fresh = {
-            (scope, uri): type for scope, uri, type in wanted if (scope, uri) not in self.source_ids
-        }
-        if len(fresh) < 2:
+        """Makes sure that there are these sources (scope, uri, type), and notes their numbers."""
+        types = {(scope, uri): type for scope, uri, type in wanted}
+        unknown = [place for place in types if place not in self.source_ids]
+        if not unknown:
             return
         sql = "SELECT scope, uri, id FROM sources WHERE uri = ANY(?)"
-        found = {(scope, uri): id for scope, uri, id in self.run(sql, ([uri for _, uri in fresh],))}
-        self.source_ids.update({place: found[place] for place in fresh if place in found})
+        for scope, uri, id in self.run(sql, ([uri for _, uri in unknown],)):
+            self.source_ids[scope, uri] = id
+        fresh = [
+            self._source_row(scope, Source(uri, types[scope, uri]), self.at)
+            for scope, uri in unknown
+            if (scope, uri) not in self.source_ids
+        ]
+        self.put("sources", fresh)
+        self.source_ids.update({(row["scope"], row["uri"]): row["id"] for row in fresh})
 
-    def _new_source(self, scope: int, source: Source, at: int | None = None) -> int:
-        id = self.number("sources")
-        self.put(
-            "sources",
-            [
-                {
-                    "id": id,
-                    "scope": scope,
-                    "uri": source.uri,
-                    "type": source.type,
-                    "hash": source.hash,
-                    "position": source.position,
-                    "read_at": self.at if at is None else at,
-                    "metadata": rows.to_column("metadata", source.metadata),
-                }
-            ],
-        )
-        return id
+    def _source_row(self, scope: int, source: Source, at: int) -> dict[str, Any]:
+        return {
+            "id": self.number("sources"),
+            "scope": scope,
+            "uri": source.uri,
+            "type": source.type,
+            "hash": source.hash,
+            "position": source.position,
+            "read_at": at,
+            "metadata": rows.to_column("metadata", source.metadata),
+        }
 
-    def read_source(self, scope: int, source: Source, at: int | None = None) -> None:
-        """Notes how a source was read, by default just now."""
-        id = self.source_id(scope, source.uri)
-        if id is None:
-            id = self._new_source(scope, source, at)
-        else:
-            self.run(
-                "UPDATE sources SET type = ?, hash = ?, position = ?, read_at = ?, metadata = ? WHERE id = ?",
-                (
-                    source.type,
-                    source.hash,
-                    source.position,
-                    self.at if at is None else at,
-                    rows.to_column("metadata", source.metadata),
-                    id,
-                ),
-            )
-        self.source_ids[scope, source.uri] = id
+    def read_source(self, scope: int, source: Source, at: int) -> None:
+        """Notes how a source was read."""
+        self.put("sources", [self._source_row(scope, source, at)], key="scope, uri")
         self.audit("source", source.uri)
 
     def model(self, name: str, dimensions: int) -> int:
@@ -226,17 +219,18 @@ class Places:
 
     # The rows of memories, with their words and names
 
-    def insert(self, chosen: Sequence[tuple[int, int, Memory, bool]]) -> None:
-        """The rows of memories (key, scope, memory, unique), with their words and names."""
-        self.sources((scope, one.source, one.source_type) for _, scope, one, _ in chosen)
+    def put_records(self, records: Sequence[tuple[int, int, Record]]) -> None:
+        """New memories (key, scope, record) with everything that is only their own."""
+        self.sources(
+            (scope, one.memory.source, one.memory.source_type) for _, scope, one in records
+        )
         given, words = [], []
-        for key, scope, memory, unique in chosen:
+        for key, scope, (memory, unique, _, _) in records:
             tags = index_tags(memory.tags, memory.source, memory.source_type)
             worded = self.find_words(
                 Texts(key, scope, memory.content, memory.summary, memory.section, tags)
             )
-            source = self.source(scope, memory.source, memory.source_type)
-            row = rows.values(memory, scope, source)
+            row = rows.values(memory, scope, self.source_ids[scope, memory.source])
             given.append(
                 {
                     "key": key,
@@ -250,38 +244,36 @@ class Places:
             words.append((key, scope, worded))
         self.put("memories", given)
         self._count_in(words)
-        self.entities([(key, scope, memory.entities) for key, scope, memory, _ in chosen])
+        self.entities([(key, scope, one.memory.entities) for key, scope, one in records])
+        self.put_vectors(MEMORIES, [(key, scope, one.vectors) for key, scope, one in records])
+        self.put_events(
+            [(key, scope, event) for key, scope, one in records for event in one.events]
+        )
 
     def _count_in(self, words: Sequence[tuple[int, int, Worded]]) -> None:
         self.index_words(words)
         for _, scope, worded in words:
-            self._count(scope, worded.lexemes, worded.length, +1)
+            self._count(scope, worded.lexemes, +1)
 
     def index(self, texts: Sequence[Texts]) -> None:
         """Makes the words of rows that are there already findable."""
         words = [(text.key, text.scope, self.find_words(text)) for text in texts]
         for key, _, worded in words:
-            self.run(
-                "UPDATE memories SET length = ?, lexemes = ? WHERE key = ?",
-                (worded.length, worded.lexemes, key),
-            )
+            found = {"length": worded.length, "lexemes": worded.lexemes}
+            self.update("memories", found, "key", key)
         self._count_in(words)
 
     def unindex(self, keys: Sequence[int]) -> None:
         """Takes memories out of the word index and out of the counts. Before their texts, tags or source change: an index may have
         to be told what their words were."""
-        found = self.run(
-            "SELECT scope, lexemes, length FROM memories WHERE key = ANY(?)", (list(keys),)
-        )
+        found = self.run("SELECT scope, lexemes FROM memories WHERE key = ANY(?)", (list(keys),))
         self.drop_words(keys)
-        for scope, packed, length in found:
-            self._count(scope, packed, length, -1)
+        for scope, packed in found:
+            self._count(scope, packed, -1)
 
-    def _count(self, scope: int, packed: bytes, length: int, sign: int) -> None:
+    def _count(self, scope: int, packed: bytes, sign: int) -> None:
         for hash in unpack(packed):
             self.counts[scope, hash] += sign
-        self.scope_memories[scope] += sign
-        self.scope_words[scope] += sign * length
 
     def entities(self, named: Sequence[tuple[int, int, Sequence[Entity]]]) -> None:
         """The names (key, scope, entities) of memories."""
@@ -293,7 +285,9 @@ class Places:
                 )
         if not wanted:
             return
-        known = self.known_entities(sorted({folded for _, folded, _ in wanted}))
+        sql = f"SELECT {self.entity_scope}, folded, type, id FROM entities WHERE folded = ANY(?)"
+        found = self.run(sql, (sorted({folded for _, folded, _ in wanted}),))
+        known = {(scope, folded, type): id for scope, folded, type, id in found}
         fresh = [(place, self.number("entities")) for place in wanted if place not in known]
         self.put(
             "entities",
@@ -319,20 +313,37 @@ class Places:
             [{"memory": key, "scope": scope, "entity": id} for key, scope, id in sorted(pairs)],
         )
 
-    def vectors(self, which: Vectors, given: Sequence[tuple[int, int, Sequence[Any]]]) -> None:
-        """(key, scope, vectors) of memories or topics, of the batch's model."""
+    def encode(self, vectors: Sequence[Any]) -> Stored:
+        """Vectors of the batch's model as they are stored."""
         model = self.batch.model
-        wanted = [(key, scope, vectors) for key, scope, vectors in given if len(vectors)]
-        if model is None or not wanted:
-            return
+        if model is None or not len(vectors):
+            return ()
         from bethink.store.vectors import encode
 
-        windows = [
-            (key, scope, self.model(model, len(vector)), encode(vector))
-            for key, scope, vectors in wanted
-            for vector in vectors
-        ]
-        self.put_vectors(which, windows)
+        return tuple((model, len(vector), encode(vector)) for vector in vectors)
+
+    def put_vectors(self, which: Vectors, given: Sequence[tuple[int, int, Stored]]) -> None:
+        """(key, scope, vectors) of memories or topics."""
+        windows = [(key, scope, *window) for key, scope, stored in given for window in stored]
+        for _, _, model, dimensions, data in windows:
+            if len(data) != 4 + 2 * dimensions:
+                raise InvalidInput(
+                    f"A vector of {model} has {len(data)} bytes, not those of {dimensions} dimensions.",
+                    "Nothing was stored.",
+                )
+        if windows:
+            self.put_windows(
+                which,
+                [
+                    (key, scope, self.model(model, dimensions), data)
+                    for key, scope, model, dimensions, data in windows
+                ],
+            )
+
+    def drop_vectors(self, which: Vectors, keys: Sequence[int], model: int | None = None) -> None:
+        """Takes the vectors of memories or topics out: all, or those of a model."""
+        some = "" if model is None else f" AND model = {model}"
+        self.run(f"DELETE FROM {which.table} WHERE {which.owner} = ANY(?){some}", (list(keys),))
 
     def put_events(self, events: Sequence[tuple[int, int, Event]]) -> None:
         """(memory, scope, event) into history."""
@@ -387,15 +398,20 @@ class Places:
             for key, scope, content, summary, section, tags, uri, type in found
         ]
 
-    def put_span_rows(self, spans: Sequence[Span]) -> dict[str, int]:
-        """The rows of topics and their words. Gives their keys."""
-        sql = "SELECT id, key FROM spans WHERE id = ANY(?)"
-        known: dict[str, int] = dict(self.run(sql, ([span.id for span in spans],)))
-        self.drop_topic_words(list(known.values()))
-        fresh, keys = [], dict(known)
-        for span in spans:
-            row = {
-                "scope": self.scope(span.scope),
+    def put_spans(self, spans: Sequence[tuple[Span, Stored]]) -> None:
+        """New topics, or known ones with what is true of them now. The vectors of one that says the same and brings none stay."""
+        latest = {span.id: (span, self.scope(span.scope), vectors) for span, vectors in spans}
+        if not latest:
+            return
+        sql = "SELECT id, key, name, summary FROM spans WHERE id = ANY(?)"
+        known = {id: row for id, *row in self.run(sql, (list(latest),))}
+        self.drop_topic_words([key for key, _, _ in known.values()])
+        keys = {id: known[id][0] if id in known else self.number("spans") for id in latest}
+        given = [
+            {
+                "key": keys[span.id],
+                "id": span.id,
+                "scope": scope,
                 "session": span.session,
                 "parent": span.parent,
                 "name": span.name,
@@ -406,20 +422,21 @@ class Places:
                 "created_at": rows.stamp(span.created_at),
                 "metadata": rows.to_column("metadata", span.metadata),
             }
-            if span.id in known:
-                self.run(
-                    f"UPDATE spans SET {', '.join(f'{name} = ?' for name in row)} WHERE id = ?",
-                    (*row.values(), span.id),
-                )
-            else:
-                keys[span.id] = self.number("spans")
-                fresh.append({"key": keys[span.id], "id": span.id, **row})
-        self.put("spans", fresh)
+            for span, scope, _ in latest.values()
+        ]
+        self.put("spans", given, key="id")
         self.index_topics(
-            [(keys[one.id], self.scope(one.scope), one.name, one.summary) for one in spans]
+            [(keys[id], scope, span.name, span.summary) for id, (span, scope, _) in latest.items()]
         )
-        self.audit("topic", *(span.id for span in spans))
-        return keys
+        same = {
+            id
+            for id, (_, *said) in known.items()
+            if said == [latest[id][0].name, latest[id][0].summary]
+        }
+        fresh = [id for id, (_, _, vectors) in latest.items() if vectors or id not in same]
+        self.drop_vectors(TOPICS, [keys[id] for id in fresh])
+        self.put_vectors(TOPICS, [(keys[id], *latest[id][1:]) for id in fresh])
+        self.audit("topic", *latest)
 
     def remove(self, keys: Sequence[int]) -> None:
         """Takes memories out of every place but the relations, without a trace in history."""
@@ -448,12 +465,7 @@ class Places:
         return str(self.one("SELECT value FROM meta WHERE key = 'salt'")[0])
 
     def find_purged(self, hashes: Iterable[str]) -> set[str]:
-        if not self.one("SELECT 1 FROM tombstones LIMIT 1"):
-            return set()
-        salt = self.salt()
-        stones = {tombstone(hash, salt): hash for hash in hashes}
-        found = self.run("SELECT hash FROM tombstones WHERE hash = ANY(?)", (list(stones),))
-        return {stones[bytes(hash)] for (hash,) in found}
+        return find_purged(self.run, hashes)
 
     def note_fact(self, key: str, value: str) -> None:
         self.run("DELETE FROM meta WHERE key = ?", (key,))
@@ -491,21 +503,12 @@ class Places:
                 f"DELETE FROM lexeme_counts WHERE scope = {scope} AND hash = ANY(?) AND memories <= 0",
                 (fewer,),
             )
-        for scope, change in self.scope_memories.items():
-            if change or self.scope_words[scope]:
-                self.run(
-                    "UPDATE scopes SET memories = memories + ?, words = words + ? WHERE id = ?",
-                    (change, self.scope_words[scope], scope),
-                )
         self.counts.clear()
-        self.scope_memories.clear()
-        self.scope_words.clear()
 
     def rebuild(self) -> int:
         """Words and counts anew from the texts: they are derived and may always be thrown away."""
         self.clear_derived()
         self.run("DELETE FROM lexeme_counts")
-        self.run("UPDATE scopes SET memories = 0, words = 0")
         done, last = 0, 0
         while page := self.run(
             "SELECT key FROM memories WHERE key > ? ORDER BY key LIMIT 500", (last,)
@@ -514,6 +517,10 @@ class Places:
             last, done = keys[-1], done + len(keys)
             self.index(self.texts(keys))
         self.index_topics(self.run("SELECT key, scope, name, summary FROM spans"))
+        self.run(
+            "UPDATE scopes SET memories = (SELECT count(*) FROM memories WHERE scope = scopes.id),"
+            " words = (SELECT coalesce(sum(length), 0) FROM memories WHERE scope = scopes.id)"
+        )
         self.settle()
         return done
 
@@ -523,8 +530,9 @@ class Places:
         """The rows of a statement; `?` and `= ANY(?)` as in `rows`."""
         raise NotImplementedError
 
-    def put(self, table: str, given: Sequence[Mapping[str, Any]]) -> None:
-        """Inserts rows. Into the tables of OFTEN a row may come again: what is there already stays as it is."""
+    def put(self, table: str, given: Sequence[Mapping[str, Any]], key: str = "") -> None:
+        """Inserts rows. Into the tables of OFTEN a row may come again: what is there already stays as it is. With the columns of
+        a `key`, the row that has the same gets the new values, but for its number."""
         raise NotImplementedError
 
     def number(self, table: str) -> int:
@@ -541,10 +549,6 @@ class Places:
     def own_shelf(self) -> int:
         """The same for what belongs to whoever writes."""
         return 0
-
-    def known_entities(self, folded: Sequence[str]) -> dict[tuple[int, str, str], int]:
-        """(shelf, folded name, type) → id of the entities of these names."""
-        raise NotImplementedError
 
     def find_words(self, texts: Texts) -> Worded:
         raise NotImplementedError
@@ -567,10 +571,7 @@ class Places:
         """(scope, hash of a word, change) to the number of memories that hold it."""
         raise NotImplementedError
 
-    def put_vectors(self, which: Vectors, windows: Sequence[Window]) -> None:
-        raise NotImplementedError
-
-    def drop_vectors(self, which: Vectors, keys: Sequence[int], model: int | None = None) -> None:
+    def put_windows(self, which: Vectors, windows: Sequence[Window]) -> None:
         raise NotImplementedError
 
     def clear_derived(self) -> None:

@@ -11,9 +11,7 @@ import builtins
 import json
 import secrets
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,20 +20,27 @@ import psycopg
 
 from bethink.errors import InvalidInput, StoreError
 from bethink.store import rows
-from bethink.store.base import Problem, Result, Store, compare_numbers, report_damaged_vectors
+from bethink.store.base import (
+    Problem,
+    Problems,
+    Result,
+    Scores,
+    Store,
+    compare_numbers,
+    report_damaged_vectors,
+)
 from bethink.store.bundle import PARTS, Stored, export_pages, sign_actor
 from bethink.store.connection import claim_backup
 from bethink.store.pg import search, team
 from bethink.store.pg.connection import Database, Who, outcome_unknown, prepare, translate_errors
-from bethink.store.places import MEMORIES, OFTEN, Texts, Vectors, Window, Worded
+from bethink.store.places import OFTEN, Texts, Vectors, Window, Worded
 from bethink.store.rules import Writer
 from bethink.store.sqlite import SqliteStore
-from bethink.store.words import pack
+from bethink.store.words import hash_word, keep_topic_terms, pack, query_words
 from bethink.text.ids import new_id
 from bethink.types import PERSONAL, Batch, Filter, Query, Ranking
 
 LONGEST_NAME = 200
-SKEW = 5.0  # seconds that clocks of writers may differ before it is a problem; set by hand
 SAMPLE = 200  # rows whose size stands for that of all
 SIZED = ("memories", "words", "vectors", "span_vectors", "history", "sources", "embedding_cache")
 
@@ -91,12 +96,13 @@ def translate(sql: str) -> bytes:
 
 
 @cache
-def _insert(table: str, names: tuple[str, ...]) -> bytes:
+def _insert(table: str, names: tuple[str, ...], key: str) -> bytes:
     """Many rows in one statement. (COPY would be faster, but knows no row-level security.)"""
     listed = ", ".join(names)
     again = " ON CONFLICT DO NOTHING" if table in OFTEN else ""
-    rows = f"json_populate_recordset(NULL::{table}, %s::json)"
-    return f"INSERT INTO {table}({listed}) SELECT {listed} FROM {rows}{again}".encode()
+    again = rows.on_conflict(f"tenant, {key}", names) if key else again
+    given = f"json_populate_recordset(NULL::{table}, %s::json)"
+    return f"INSERT INTO {table}({listed}) SELECT {listed} FROM {given}{again}".encode()
 
 
 def _as_json(value: Any) -> Any:
@@ -112,7 +118,6 @@ class PostgresWriter(Writer):
     def __init__(self, connection: psycopg.Connection[Any], who: Who, batch: Batch) -> None:
         super().__init__(batch, sign_actor(batch.actor, who.person))
         self.connection, self.who = connection, who
-        self.totals: dict[tuple[int, int], tuple[int, Any]] = {}
         self.done: dict[str, list[Any]] = {}
         row = self.one("SELECT last, sealed FROM tenants FOR UPDATE")
         if row is None:
@@ -125,11 +130,11 @@ class PostgresWriter(Writer):
         # Only what gives rows is waited for: the rest goes out with it, and comes to light there if it fails.
         return decode(cursor.fetchall()) if sql.startswith(("SELECT", "WITH")) else []
 
-    def put(self, table: str, given: Sequence[Mapping[str, Any]]) -> None:
+    def put(self, table: str, given: Sequence[Mapping[str, Any]], key: str = "") -> None:
         if given:
             found = [{name: _as_json(value) for name, value in row.items()} for row in given]
             self.connection.execute(
-                _insert(table, tuple(given[0])), (json.dumps(found, ensure_ascii=False),)
+                _insert(table, tuple(given[0]), key), (json.dumps(found, ensure_ascii=False),)
             )
 
     def number(self, table: str) -> int:
@@ -161,10 +166,6 @@ class PostgresWriter(Writer):
         self.put("meta", [{"scope": 0, "key": "salt", "value": salt}])
         return salt
 
-    def known_entities(self, folded: Sequence[str]) -> dict[tuple[int, str, str], int]:
-        sql = "SELECT scope, folded, type, id FROM entities WHERE folded = ANY(?)"
-        return {(scope, name, type): id for scope, name, type, id in self.run(sql, (list(folded),))}
-
     # Words
 
     def mark(self, scope: int) -> str:
@@ -183,7 +184,7 @@ class PostgresWriter(Writer):
 
     def index_topics(self, topics: Sequence[tuple[int, int, str, str]]) -> None:
         given = [
-            {"key": key, "scope": scope, "lexed": search.topic(self.mark(scope), name, summary)}
+            {"key": key, "scope": scope, "lexed": search.lex_topic(self.mark(scope), name, summary)}
             for key, scope, name, summary in topics
         ]
         self.put("span_words", given)
@@ -202,7 +203,7 @@ class PostgresWriter(Writer):
 
     # Vectors
 
-    def put_vectors(self, which: Vectors, windows: Sequence[Window]) -> None:
+    def put_windows(self, which: Vectors, windows: Sequence[Window]) -> None:
         import numpy as np
 
         from bethink.store.vectors import decode as numbers_of
@@ -227,28 +228,7 @@ class PostgresWriter(Writer):
                     "data": search.vector_text(values),
                 }
             )
-            if which == MEMORIES:
-                self._total(model, scope, values, +1)
         self.put(which.table, given)
-
-    def _total(self, model: int, scope: int, values: Any, sign: int) -> None:
-        import numpy as np
-
-        count, total = self.totals.get((model, scope), (0, 0.0))
-        self.totals[model, scope] = count + sign, total + sign * np.asarray(values, np.float64)
-
-    def drop_vectors(self, which: Vectors, keys: Sequence[int], model: int | None = None) -> None:
-        found = self.run(
-            f"WITH gone AS (DELETE FROM {which.table} WHERE {which.owner} = ANY(?)"
-            " AND (?::bigint IS NULL OR model = ?::bigint) RETURNING model, scope, data)"
-            " SELECT model, scope, vector_send(data) FROM gone",
-            (list(keys), model, model),
-        )
-        if which == MEMORIES and found:
-            import numpy as np
-
-            for number, scope, data in found:
-                self._total(number, scope, np.frombuffer(data, ">f4", offset=4), -1)
 
     # Leaving
 
@@ -270,19 +250,6 @@ class PostgresWriter(Writer):
         self.run("SELECT expunge(?::bytea[])", (list(hashes),))
 
     # The end
-
-    def settle(self) -> None:
-        super().settle()
-        for (model, scope), (count, total) in self.totals.items():
-            self.run(
-                "INSERT INTO vector_totals(model, scope, vectors, total) VALUES (?, ?, ?, ?::vector)"
-                " ON CONFLICT (tenant, model, scope) DO UPDATE SET vectors = vector_totals.vectors + excluded.vectors,"
-                " total = vector_totals.total + excluded.total",
-                (model, scope, count, search.vector_text(total)),
-            )
-        if any(count < 0 for count, _ in self.totals.values()):
-            self.run("DELETE FROM vector_totals WHERE vectors <= 0")
-        self.totals.clear()
 
     def audit(self, action: str, *what: Any) -> None:
         self.done.setdefault(action, []).extend(what)
@@ -313,7 +280,6 @@ def tenant_gone() -> StoreError:
 class PostgresStore(Store):
     """One tenant of a PostgreSQL database, as one person sees it."""
 
-    vector_tables = (*Store.vector_tables, "vector_totals")
     columns = rows.COLUMNS.format("json_agg(json_build_array(e.name, e.type) ORDER BY e.id)::text")
 
     def __init__(
@@ -332,7 +298,6 @@ class PostgresStore(Store):
         self.database: Database = shared.database if shared else Database(url, timeout)
         self.name, self.person, self.timeout = tenant, user, timeout
         self.path = self.database.shown  # what people are told where memories are
-        self._models: dict[str, int] = {}
         self._open = threading.local()  # the write that this thread is in
         try:
             if shared is None:
@@ -366,18 +331,6 @@ class PostgresStore(Store):
     def close(self) -> None:
         if not self._shared:
             self.database.close()
-
-    @contextmanager
-    def transaction(self) -> Iterator[psycopg.Connection[Any]]:
-        """A transaction that acts for this tenant and person, for what stands beside memories."""
-        with translate_errors(self.path), self.database.transaction(self.who) as connection:
-            yield connection
-
-    @contextmanager
-    def outside(self) -> Iterator[psycopg.Connection[Any]]:
-        """A transaction of no tenant: it sees what functions give out and nothing else."""
-        with translate_errors(self.path), self.database.transaction(Who(None)) as connection:
-            yield connection
 
     def _run(self, sql: str, values: Any = ()) -> list[Any]:
         writer: PostgresWriter | None = getattr(self._open, "writer", None)
@@ -433,13 +386,56 @@ class PostgresStore(Store):
         if not scopes:
             return Ranking("keyword", ())
         where = rows.where(filter, scopes, by_key=True)
-        found = search.keyword(self._run, self.tenant, scopes, query, filter.narrow, where, limit)
+        found: builtins.list[Any] = []
+        if not filter.narrow and not query.strict and len(query.terms) > 1:
+            found = self._find_by_words(query, scopes, where, limit)
+        asked = self._question(query, scopes)
+        if asked["query"] and not found:
+            found = self._search(search.BY_EXPRESSION, where, **asked, limit=limit)
         return Ranking("keyword", tuple(found))
 
-    def keyword_spans(
-        self, query: Query, scopes: Sequence[str], limit: int
-    ) -> builtins.list[tuple[str, float]]:
-        return search.keyword_topics(self._run, self.tenant, self._scopes(scopes), query, limit)
+    def _marks(self, scopes: Sequence[int]) -> builtins.list[str]:
+        return [search.mark(self.tenant, scope) for scope in scopes]
+
+    def _question(self, query: Query, scopes: Sequence[int]) -> dict[str, Any]:
+        """A question as the parameters of a statement: a tsquery, and the words that count for the score."""
+        marks, counted = self._marks(scopes), query_words(query).lexemes
+        return {
+            "scopes": builtins.list(scopes),
+            "query": search.write_tsquery(query, marks),
+            "lexemes": [search.bound_word(mark, word) for mark in marks for word in counted],
+            "hashes": [hash_word(word) for _ in marks for word in counted],
+        }
+
+    def _search(self, statement: str, where: tuple[str, Sequence[Any]], **given: Any) -> Any:
+        """Runs a statement of named parameters. Those of the filter, which are marked with `?`, get names, too."""
+        first, *rest = where[0].split("?")
+        filter = first + "".join(f"%(f{at})s{part}" for at, part in enumerate(rest))
+        named = {f"f{at}": value for at, value in enumerate(where[1])}
+        return self._run(statement.replace("{filter}", filter), {**named, **given})
+
+    def _find_by_words(
+        self, query: Query, scopes: Sequence[int], where: tuple[str, Sequence[Any]], limit: int
+    ) -> builtins.list[tuple[int, float]]:
+        """Memories by the weight of their words; none where hidden ones crowd out the rest: the slow way looks behind them."""
+        pieces = search.split_terms(query, self._marks(scopes))
+        found = self._search(
+            search.BY_WORDS,
+            where,
+            scopes=builtins.list(scopes),
+            queries=builtins.list(pieces),
+            hashes=["{" + ",".join(map(str, hashes)) + "}" for hashes in pieces.values()],
+            every=[hash for hashes in pieces.values() for hash in hashes],
+            limit=limit,
+            most=2 * limit,
+        )
+        if found and (len(found) * 2 >= min(limit, found[0][2]) or found[0][2] <= 2 * limit):
+            return [(key, weight) for key, weight, _ in found]
+        return []
+
+    def keyword_spans(self, query: Query, scopes: Sequence[str], limit: int) -> Scores:
+        asked = self._question(keep_topic_terms(query), self._scopes(scopes))
+        return self._run(search.TOPICS, {**asked, "limit": limit}) if asked["query"] else []
 
     def nearest(
         self, vector: Any, model: str, filter: Filter, limit: int, least: float | None = None
@@ -447,28 +443,34 @@ class PostgresStore(Store):
         known, scopes = self._model_id(model), self._scopes(filter.scopes)
         if known < 0 or not scopes:
             return Ranking("vector", ())
-        where = rows.where(filter, scopes, by_key=not filter.narrow)
-        found = search.nearest(self._run, scopes, known, vector, filter.narrow, where, limit)
-        return Ranking("vector", tuple(row for row in found if least is None or row[1] >= least))
+        size = len(vector)
+        indexed = size in search.INDEXED
+        order = f"ORDER BY v.data::halfvec({size}) <=> %(vector)s::halfvec({size})"
+        statement = search.NEAREST.replace(
+            "{indexed}", f"AND v.dimensions = {size} {order}" if indexed else ""
+        )
+        given = {
+            "model": known,
+            "scopes": scopes,
+            "vector": search.vector_text(vector),
+            "limit": limit,
+            "wide": 3 * limit,
+        }
+        where = rows.where(filter, scopes)
+        exact = search.EXACT if indexed else search.EVERY
+        found = self._search(statement, where, **given, exact=exact)
+        if indexed and (not found or found[0][2]):
+            found = self._search(statement, where, **given, exact=search.EVERY)
+        best = ((key, cosine) for key, cosine, _ in found if least is None or cosine >= least)
+        return Ranking("vector", tuple(best))
 
-    def nearest_spans(
-        self, vector: Any, model: str, scopes: Sequence[str], limit: int
-    ) -> builtins.list[tuple[str, float]]:
+    def nearest_spans(self, vector: Any, model: str, scopes: Sequence[str], limit: int) -> Scores:
         return self._run(
             "SELECT p.id, max(-(v.data <#> ?::vector)) AS cosine FROM span_vectors v JOIN spans p ON p.key = v.span"
             f" WHERE v.model = ? AND {rows.within('v.scope', self._scopes(scopes))}"
             " GROUP BY p.id, p.key ORDER BY cosine DESC, p.key LIMIT ?",
             (search.vector_text(vector), self._model_id(model), limit),
         )
-
-    def _model_id(self, name: str) -> int:
-        """A model never changes its number, so it is asked for once."""
-        if name not in self._models:
-            found = super()._model_id(name)
-            if found < 0:
-                return found
-            self._models[name] = found
-        return self._models[name]
 
     def cosines(
         self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]
@@ -521,31 +523,16 @@ class PostgresStore(Store):
         """The newest lines of the audit trail, newest first."""
         return team.audit_lines(self._run, limit)
 
-    def check_audit(self) -> builtins.list[Problem]:
+    def check_audit(self) -> Problems:
         """Goes along the whole audit trail."""
         return team.check_audit(self._run, self.tenant)
 
-    def check(self, deep: bool = False) -> builtins.list[Problem]:
-        problems = [*self._check_clock(), *self._check_walls(), *self._check_indexes()]
+    def check(self, deep: bool = False) -> Problems:
+        problems = [*self._check_walls(), *self._check_indexes()]
         more = (self._check_rows, self._check_vectors, self.check_audit) if deep else ()
         return problems + [problem for look in more for problem in look()]
 
-    def _check_clock(self) -> builtins.list[Problem]:
-        """History is ordered by numbers, not by clocks; but times are told by the writers' clocks."""
-        before = time.time()
-        there = float(self._run("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0])
-        apart = there - (before + time.time()) / 2
-        if abs(apart) <= SKEW:
-            return []
-        way = "behind" if apart > 0 else "ahead of"
-        return [
-            Problem(
-                "clock",
-                f"This machine's clock is {abs(apart):.0f} s {way} the server's; times of memories will be off.",
-            )
-        ]
-
-    def _check_walls(self) -> builtins.list[Problem]:
+    def _check_walls(self) -> Problems:
         """What keeps tenants apart must stand: row-level security on every table, and a role that cannot pass it."""
         bare = self._run(
             "SELECT relname FROM pg_class WHERE relnamespace = 'bethink'::regnamespace AND relkind = 'r'"
@@ -574,7 +561,7 @@ class PostgresStore(Store):
             )
         return problems
 
-    def _check_indexes(self) -> builtins.list[Problem]:
+    def _check_indexes(self) -> Problems:
         """The derived parts must agree with the rows they were made from."""
         *numbers, kept, summed = self._run(
             "SELECT (SELECT count(*) FROM memories), (SELECT count(*) FROM words w JOIN memories m ON m.key = w.key),"
@@ -590,7 +577,7 @@ class PostgresStore(Store):
             )
         return problems
 
-    def _check_vectors(self) -> builtins.list[Problem]:
+    def _check_vectors(self) -> Problems:
         damaged = f"SELECT count(*) FROM vectors v JOIN models d ON d.id = v.model WHERE {UNSOUND}"
         return report_damaged_vectors(self._run(damaged)[0][0])
 

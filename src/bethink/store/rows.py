@@ -35,14 +35,18 @@ TYPE = f"CASE WHEN {TOLD} THEN 'note' ELSE o.type END"
 # The words of history that reading a source anew leaves by itself; any other is somebody's.
 READING = "('add', 'reread', 'restore', 'retire')"
 
-# `{}` is how a database puts the rows of a subquery into one text of JSON.
-COLUMNS = (
-    "m.key, m.id, s.key, m.kind, m.content, m.summary, m.created_at, m.updated_at, m.importance, m.confidence,"
-    " m.usefulness, m.access_count, m.last_accessed, m.valid_from, m.valid_to, m.expires_at, m.deleted_at,"
-    f" m.superseded_by, m.answered, m.content_hash, o.uri, {TYPE}, m.line_start, m.line_end, m.section, m.span,"
-    " m.session, m.tags, m.keywords, m.metadata, m.trust, m.row_hash,"
-    " (SELECT {} FROM memory_entities me JOIN entities e ON e.id = me.entity WHERE me.memory = m.key), m.position"
-)
+# What a field of a memory is read from, where that is no column of its name. `{}` is how a database puts the rows of a subquery into
+# one text of JSON.
+_READ_FROM = {
+    "scope": "s.key",
+    "source": "o.uri",
+    "source_type": TYPE,
+    "lines": "m.line_start",
+    "entities": "(SELECT {} FROM memory_entities me JOIN entities e ON e.id = me.entity WHERE me.memory = m.key)",
+}
+_FIELDS = ", ".join(_READ_FROM.get(name, f"m.{name}") for name in Memory._fields)
+COLUMNS = f"m.key, {_FIELDS}, m.line_end, m.row_hash"
+_PLACES = {name: at for at, name in enumerate(("key", *Memory._fields, "line_end", "row_hash"))}
 JOINS = "memories m JOIN scopes s ON s.id = m.scope JOIN sources o ON o.id = m.source"
 SOURCE = (
     "SELECT o.uri, o.type, o.hash, o.position, o.metadata, s.key"
@@ -116,24 +120,11 @@ ROW = (
     " position span session dedup content_hash tags keywords metadata"
 ).split()
 
-# What the row hash covers: all that was said, nothing that use changes. With its place in COLUMNS.
-GUARDED = {
-    "id": 1,
-    "kind": 3,
-    "content": 4,
-    "summary": 5,
-    "created_at": 6,
-    "importance": 8,
-    "confidence": 9,
-    "valid_from": 13,
-    "valid_to": 14,
-    "expires_at": 15,
-    "line_start": 22,
-    "line_end": 23,
-    "section": 24,
-    "tags": 27,
-    "metadata": 29,
-}
+# What the row hash covers: all that was said, nothing that use changes.
+GUARDED = (
+    "id kind content summary created_at importance confidence valid_from valid_to expires_at line_start line_end section"
+    " tags metadata"
+).split()
 
 
 def stamp(moment: datetime | None) -> int | None:
@@ -169,23 +160,10 @@ def to_column(field: str, value: Any) -> Any:
 
 def values(memory: Memory, scope: int, source: int) -> dict[str, Any]:
     """What the columns hold of a memory."""
-    lines = memory.lines or (None, None)
-    given = {name: to_column(name, getattr(memory, name)) for name in (*PLAIN, *TIMES, *JSONS)}
-    return {
-        **given,
-        "id": memory.id,
-        "scope": scope,
-        "source": source,
-        "importance": float(memory.importance),
-        "confidence": float(memory.confidence),
-        "usefulness": float(memory.usefulness),
-        "access_count": memory.access_count,
-        "line_start": lines[0],
-        "line_end": lines[1],
-        "position": memory.position,
-        "content_hash": memory.content_hash,
-        "content": memory.content,
-    }
+    first, last = memory.lines or (None, None)
+    plain = ("id", *EDITABLE, "access_count", "position")
+    given = {name: to_column(name, getattr(memory, name)) for name in plain}
+    return given | {"scope": scope, "source": source, "line_start": first, "line_end": last}
 
 
 def row_hash(values: Mapping[str, Any]) -> bytes:
@@ -203,7 +181,8 @@ def row_hash(values: Mapping[str, Any]) -> bytes:
 
 def is_intact(row: Sequence[Any]) -> bool:
     """Whether a row of COLUMNS says what was written."""
-    return row_hash({name: row[at] for name, at in GUARDED.items()}) == bytes(row[31])
+    stored = {name: row[at] for name, at in _PLACES.items()}
+    return row_hash(stored | {"line_start": stored["lines"]}) == bytes(stored["row_hash"])
 
 
 def memory(row: Sequence[Any]) -> Memory:
@@ -217,30 +196,29 @@ def memory(row: Sequence[Any]) -> Memory:
 
 
 def _memory(row: Sequence[Any]) -> Memory:
-    lines = None if row[22] is None else (row[22], row[22] if row[23] is None else row[23])
-    tags, keywords = (tuple(json.loads(text)) if text != "[]" else () for text in row[27:29])
-    entities = json.loads(row[32]) if row[32] else ()
-    # In the order of the fields of `Memory`.
-    return Memory._make(
-        (
-            *row[1:6],
-            instant(row[6]),
-            instant(row[7]),
-            *row[8:12],
-            *map(moment, row[12:17]),
-            row[17],
-            None if row[18] is None else bool(row[18]),
-            *row[19:22],
-            lines,
-            row[33],
-            *row[24:27],
-            tags,
-            keywords,
-            tuple(Entity(name, type) for name, type in entities),
-            json.loads(row[29]) if row[29] != "{}" else {},
-            row[30],
-        )
-    )
+    values = list(row[1 : len(Memory._fields) + 1])
+    for at, read in _READ_AT:
+        values[at] = read(values[at])
+    first, last = row[_PLACES["lines"]], row[_PLACES["line_end"]]
+    if first is not None:
+        values[_PLACES["lines"] - 1] = (first, first if last is None else last)
+    return Memory._make(values)
+
+
+def _read_list(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text)) if text != "[]" else ()
+
+
+# How the values of columns become those of fields.
+_READERS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(TIMES, moment),
+    "answered": lambda value: None if value is None else bool(value),
+    "tags": _read_list,
+    "keywords": _read_list,
+    "entities": lambda text: tuple(Entity(*one) for one in json.loads(text or "[]")),
+    "metadata": lambda text: json.loads(text) if text != "{}" else {},
+}
+_READ_AT = [(Memory._fields.index(name), read) for name, read in _READERS.items()]
 
 
 def event(at: int, actor: str, action: str, before: str, after: str, number: int) -> Event:
@@ -333,6 +311,12 @@ def within(column: str, scopes: Sequence[int] | None) -> str:
 
 def marks(values: Iterable[Any]) -> str:
     return ",".join("?" for _ in values)
+
+
+def on_conflict(key: str, names: Iterable[str]) -> str:
+    """The end of an insertion whose rows may be there under the same key: they get the new values, but for their number."""
+    changed = ", ".join(f"{name} = excluded.{name}" for name in names if name not in ("id", "key"))
+    return f" ON CONFLICT ({key}) DO UPDATE SET {changed}"
 
 
 # What a filter may choose by: its field, the condition, and the parameter of that.

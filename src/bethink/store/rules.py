@@ -15,7 +15,7 @@ from typing import Any
 
 from bethink.errors import InvalidInput, NotFound, Overtaken
 from bethink.store import rows
-from bethink.store.bundle import receipt_of, receipt_text, valid_before
+from bethink.store.bundle import Record, receipt_of, receipt_text, valid_before
 from bethink.store.places import (
     MEMORIES,
     TOPICS,
@@ -37,7 +37,6 @@ from bethink.types import (
     Receipt,
     Relation,
     Session,
-    Span,
 )
 
 # Keys among the facts about the database (`meta`): receipts of writes that may come again, and answers kept for such requests.
@@ -84,14 +83,14 @@ class Writer(Places):
         for scope, old, new in batch.move:
             self.move(self.scope(scope), old, new)
         for scope, source in batch.sources:
-            self.read_source(self.scope(scope), source)
+            self.read_source(self.scope(scope), source, self.at)
         retired = sum(self.retire(scope, uri) for scope, uri in batch.retire)
         retired += sum(self.vanish(scope, uri) for scope, uri in batch.vanish)
         for id, lines, position in batch.place:
             self.place(id, lines, position)
         for session in batch.sessions:
             self.put_session(session)
-        self.put_spans(batch.spans)
+        self.put_spans([(span, self.encode(vectors)) for span, vectors in batch.spans])
         outcomes = self.add(batch.add)
         changed = self._change_and_relate(outcomes)
         for id, times in Counter(batch.access).items():
@@ -153,16 +152,15 @@ class Writer(Places):
         told = {(scope, one.memory.content_hash) for scope, one in placed if one.unique}
         known = self.find_living(told)
         outcomes = tuple(self._admit(scope, one, purged, heard, known) for scope, one in placed)
+        event = Event(self.batch.at, self.actor, "add", {}, {})
         chosen = [
-            (self.number("memories"), scope, entry)
+            (scope, Record(entry.memory, entry.unique, (event,), self.encode(entry.vectors)))
             for (scope, entry), outcome in zip(placed, outcomes, strict=True)
             if outcome.status == "added"
         ]
         if chosen:
-            self.insert([(key, scope, one.memory, one.unique) for key, scope, one in chosen])
-            self.vectors(MEMORIES, [(key, scope, one.vectors) for key, scope, one in chosen])
-            self.record("add", [(key, scope) for key, scope, _ in chosen])
-            self.audit("add", *(entry.memory.id for _, _, entry in chosen))
+            self.put_records([(self.number("memories"), *one) for one in chosen])
+            self.audit("add", *(record.memory.id for _, record in chosen))
         return outcomes
 
     def _admit(
@@ -221,14 +219,14 @@ class Writer(Places):
                 f"SELECT id, key, scope, {texts} FROM {table} WHERE id = ANY(?)", (list(given),)
             )
             same = [
-                (key, scope, given[id])
+                (key, scope, self.encode(given[id]))
                 for id, key, scope, *parts in found
                 if batch.made_of.get(id) in (None, text_of(*parts))
             ]
             row = self.one("SELECT id FROM models WHERE name = ?", (batch.model,))
             if row:
                 self.drop_vectors(which, [key for key, _, _ in same], row[0])
-            self.vectors(which, same)
+            self.put_vectors(which, same)
 
     def relate(self, relations: Sequence[Relation]) -> None:
         self.put_relations([(one, self.at, self.actor) for one in relations])
@@ -247,13 +245,13 @@ class Writer(Places):
     def record(
         self,
         action: str,
-        places: Sequence[tuple[int, int]],
+        row: Mapping[str, Any],
         before: Mapping[str, Any] = NOTHING,
         after: Mapping[str, Any] = NOTHING,
     ) -> None:
-        """One line of history for each memory (key, scope)."""
+        """One line of the history of the memory that has, or had, this row."""
         event = Event(self.batch.at, self.actor, action, before, after)
-        self.put_events([(key, scope, event) for key, scope in places])
+        self.put_events([(row["key"], row["scope"], event)])
 
     # Changing
 
@@ -277,10 +275,7 @@ class Writer(Places):
         reindexed = any(name in changed for name in INDEXED)
         if reindexed:
             self.unindex([key])
-        self.run(
-            f"UPDATE memories SET {', '.join(f'{name} = ?' for name in changed)} WHERE key = ?",
-            (*changed.values(), key),
-        )
+        self.update("memories", changed, "key", key)
         if "content" in changed or "section" in changed:
             # The old vectors are of another text. New ones come with the batch where there is a model.
             self.drop_vectors(MEMORIES, [key])
@@ -292,7 +287,7 @@ class Writer(Places):
             was, now = self._rename(key, scope, change.fields["entities"])
             if was != now:
                 before["entities"], after["entities"] = was, now
-        self.record(change.action, [(key, scope)], before, after)
+        self.record(change.action, old, before, after)
         self.audit(change.action, change.id)
 
     def _find_changed_columns(self, change: Change, old: Mapping[str, Any]) -> dict[str, Any]:
@@ -381,11 +376,8 @@ class Writer(Places):
         if row is None:
             return  # purged meanwhile
         first, last = lines or (None, None)
-        hash = rows.row_hash(row | {"line_start": first, "line_end": last})
-        self.run(
-            "UPDATE memories SET line_start = ?, line_end = ?, position = ?, row_hash = ? WHERE id = ?",
-            (first, last, position, hash, id),
-        )
+        new = {"line_start": first, "line_end": last, "position": position}
+        self.update("memories", new | {"row_hash": rows.row_hash(row | new)}, "key", row["key"])
 
     def move(self, scope: int, old: str, new: str) -> None:
         """Gives a source another uri. Its path is a searchable word of its memories."""
@@ -408,48 +400,29 @@ class Writer(Places):
     def put_session(self, session: Session) -> None:
         """A new session, or a known one that went on."""
         scope = self.scope(session.scope)
-        given = {
-            "host": session.host,
-            "title": session.title,
-            "source": self.source(scope, session.source, "transcript") if session.source else None,
-            "started_at": rows.stamp(session.started_at),
-            "ended_at": rows.stamp(session.ended_at),
-            "metadata": rows.to_column("metadata", session.metadata),
-        }
         known = self.one(
             "SELECT title, metadata, started_at, ended_at FROM sessions WHERE id = ?", (session.id,)
         )
-        if known is None:
-            self.put("sessions", [{"id": session.id, "scope": scope, **given}])
-        else:
-            title, metadata, started, ended = known
-            times = (
-                [at for at in (started, given["started_at"]) if at is not None],
-                [at for at in (ended, given["ended_at"]) if at is not None],
+        title, metadata, *reach = known or ("", "{}", None, None)
+        starts, ends = (
+            [at for at in pair if at is not None]
+            for pair in zip(
+                reach, map(rows.stamp, (session.started_at, session.ended_at)), strict=True
             )
-            self.run(
-                "UPDATE sessions SET title = ?, metadata = ?, started_at = ?, ended_at = ? WHERE id = ?",
-                (
-                    given["title"] or title,
-                    metadata if given["metadata"] == "{}" else given["metadata"],
-                    min(times[0], default=None),
-                    max(times[1], default=None),
-                    session.id,
-                ),
-            )
-        self.audit("session", session.id)
-
-    def put_spans(self, spans: Sequence[tuple[Span, Sequence[Any]]]) -> None:
-        """New topics, or known ones with what is true of them now."""
-        if not spans:
-            return
-        latest = {span.id: (span, vectors) for span, vectors in spans}
-        keys = self.put_span_rows([span for span, _ in latest.values()])
-        self.drop_vectors(TOPICS, list(keys.values()))
-        self.vectors(
-            TOPICS,
-            [(keys[id], self.scope(span.scope), vectors) for id, (span, vectors) in latest.items()],
         )
+        given = {
+            "title": session.title or title,
+            "metadata": rows.to_column("metadata", session.metadata or json.loads(metadata)),
+            "started_at": min(starts, default=None),
+            "ended_at": max(ends, default=None),
+        }
+        if known:
+            self.update("sessions", given, "id", session.id)
+        else:
+            source = self.source(scope, session.source, "transcript") if session.source else None
+            place = {"id": session.id, "scope": scope, "host": session.host, "source": source}
+            self.put("sessions", [place | given])
+        self.audit("session", session.id)
 
     def _blank(self, span: str | None, session: str | None, source: int) -> None:
         """After a purge: names and summaries of topics were made from what was said, so those around the purged memory go too, and so
@@ -529,21 +502,14 @@ class Writer(Places):
             return 0
         key, scope = row["key"], row["scope"]
         self._blank(row["span"], row["session"], row["source"])
-        texts, sections, metadata = (
-            {row["content"]},
-            {row["section"], None},
-            {row["metadata"], "{}"},
-        )
-        for state in (state for both in self.states(key) for state in both):
-            texts |= {state["content"]} if state.get("content") else set()
-            sections |= {state["section"]} if "section" in state else set()
-            metadata |= {state["metadata"]} if state.get("metadata") else set()
+        states = [row, *(state for both in self.states(key) for state in both)]
+        texts = {state["content"] for state in states if state.get("content")}
+        sections = {None, *(state.get("section") for state in states)}
+        metadata = {"{}", *(state["metadata"] for state in states if state.get("metadata"))}
         embedded = {vector_text(*parts) for parts in product(sections, texts, metadata)}
         self.expunge([cache_key(text) for text in embedded])
-        named = [
-            row[0]
-            for row in self.run("SELECT entity FROM memory_entities WHERE memory = ?", (key,))
-        ]
+        sql = "SELECT entity FROM memory_entities WHERE memory = ?"
+        named = [entity for (entity,) in self.run(sql, (key,))]
         self.remove([key])
         self._drop_source(row["source"])
         self.release([id])
@@ -557,7 +523,7 @@ class Writer(Places):
                 for hash in sorted(hashes)
             ],
         )
-        self.record("purge", [(key, scope)])
+        self.record("purge", row)
         self.audit("purge", id)
         self.note_purge()
         return 1

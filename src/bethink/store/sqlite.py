@@ -18,7 +18,7 @@ import apsw
 from bethink.errors import StoreCorrupt
 from bethink.store import connection as database
 from bethink.store import rows
-from bethink.store.base import Problem, Result, Store, report_damaged_vectors
+from bethink.store.base import Problem, Problems, Result, Scores, Store, report_damaged_vectors
 from bethink.store.bundle import Stored
 from bethink.store.connection import codes_folder, connect, immediate, translate_errors
 from bethink.store.places import MEMORIES, OFTEN, TOPICS, Texts, Vectors, Window, Worded
@@ -46,7 +46,6 @@ LINGERING = (
     " database file. The next write after that takes it out."
 )
 UNREADABLE = (apsw.CorruptError, apsw.SQLError, apsw.NoMemError, UnicodeDecodeError)
-REMOVALS_KEPT = 100_000  # a scanner further behind than this reads its vectors anew
 # Tables that have no column `scope` here, where one person has the whole database.
 UNSCOPED = {
     "history",
@@ -88,21 +87,22 @@ def forget_words(statement: str) -> str:
 class SqliteWriter(Writer):
     """A write into SQLite."""
 
+    entity_scope = "0"  # one person has the whole database
+
     def __init__(self, connection: apsw.Connection, batch: Batch) -> None:
         super().__init__(batch, batch.actor)
         self.connection = connection
         self.numbers: dict[str, int] = {}
-        self.removed = False  # whether a vector was taken out
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         return list(self.connection.execute(translate(sql), bindings(values)))
 
-    def put(self, table: str, given: Sequence[Mapping[str, Any]]) -> None:
+    def put(self, table: str, given: Sequence[Mapping[str, Any]], key: str = "") -> None:
         if not given:
             return
         names = [name for name in given[0] if name != "scope" or table not in UNSCOPED]
         self.connection.executemany(
-            _insert(table, tuple(names)), ([row[name] for name in names] for row in given)
+            _insert(table, tuple(names), key), ([row[name] for name in names] for row in given)
         )
 
     def number(self, table: str) -> int:
@@ -120,10 +120,6 @@ class SqliteWriter(Writer):
         id = self.number("scopes")
         self.put("scopes", [{"id": id, "key": key, "name": name, "path": path}])
         return id
-
-    def known_entities(self, folded: Sequence[str]) -> dict[tuple[int, str, str], int]:
-        sql = "SELECT folded, type, id FROM entities WHERE folded = ANY(?)"
-        return {(0, name, type): id for name, type, id in self.run(sql, (list(folded),))}
 
     # Words
 
@@ -177,18 +173,11 @@ class SqliteWriter(Writer):
 
     # Vectors
 
-    def put_vectors(self, which: Vectors, windows: Sequence[Window]) -> None:
+    def put_windows(self, which: Vectors, windows: Sequence[Window]) -> None:
         self.connection.executemany(
             f"INSERT INTO {which.table}({which.owner}, scope, model, data) VALUES (?, ?, ?, ?)",
             windows,
         )
-
-    def drop_vectors(self, which: Vectors, keys: Sequence[int], model: int | None = None) -> None:
-        self.run(
-            f"DELETE FROM {which.table} WHERE {which.owner} = ANY(?) AND (? IS NULL OR model = ?)",
-            (list(keys), model, model),
-        )
-        self.removed = True
 
     # Leaving
 
@@ -214,18 +203,6 @@ class SqliteWriter(Writer):
     def note_purge(self) -> None:
         self.note_fact(database.SCRUB, "")
 
-    def settle(self) -> None:
-        super().settle()
-        if not self.removed:
-            return
-        for which in (MEMORIES, TOPICS):
-            log = f"{which.table}_removed"
-            oldest, newest = self.one(
-                f"SELECT (SELECT min(number) FROM {log}), (SELECT max(number) FROM {log})"
-            )
-            if oldest and newest - oldest > REMOVALS_KEPT * 1.1:
-                self.run(f"DELETE FROM {log} WHERE number <= ?", (newest - REMOVALS_KEPT,))
-
 
 def prepare_texts(texts: Texts) -> tuple[str, str, str, str]:
     """A memory's texts as the full-text index is given them."""
@@ -235,21 +212,15 @@ def prepare_texts(texts: Texts) -> tuple[str, str, str, str]:
 
 
 @cache
-def _insert(table: str, names: tuple[str, ...]) -> str:
-    ignore = " OR IGNORE" if table in OFTEN else ""
-    return f"INSERT{ignore} INTO {table}({', '.join(names)}) VALUES ({rows.marks(names)})"
+def _insert(table: str, names: tuple[str, ...], key: str) -> str:
+    values = f"({', '.join(names)}) VALUES ({rows.marks(names)})"
+    again = rows.on_conflict(key, names) if key else ""
+    return f"INSERT{' OR IGNORE' * (table in OFTEN)} INTO {table}{values}{again}"
 
 
 def rebuild(connection: apsw.Connection) -> None:
     """After a migration that emptied the index."""
     SqliteWriter(connection, Batch(at=datetime.now(UTC))).rebuild()
-
-
-def _load_vectors_module() -> Any:
-    """The module of vectors, which brings NumPy: a search by words does without."""
-    from bethink.store import vectors
-
-    return vectors
 
 
 WIDE = 1000  # memories among which those that pass a filter are looked for first
@@ -393,9 +364,7 @@ class SqliteStore(Store):
         sql = f"SELECT 1 FROM memories WHERE {rows.within('scope', scopes)} AND ({rows.HIDDEN}) LIMIT 1"
         return bool(self._run(sql))
 
-    def keyword_spans(
-        self, query: Query, scopes: Sequence[str], limit: int
-    ) -> builtins.list[tuple[str, float]]:
+    def keyword_spans(self, query: Query, scopes: Sequence[str], limit: int) -> Scores:
         asked = span_expression(query, self._scopes(scopes))
         if asked is None:
             return []
@@ -409,18 +378,17 @@ class SqliteStore(Store):
 
     def _vectors(self, which: Vectors = MEMORIES) -> VectorIndex:
         if which not in self._held:
-            self._held[which] = _load_vectors_module().VectorIndex(*which, codes_folder(self.path))
+            from bethink.store.vectors import VectorIndex  # brings NumPy; words do without
+
+            self._held[which] = VectorIndex(self._run, *which, codes_folder(self.path))
         return self._held[which]
 
     def embed_question(self, text: str, embedder: Embedder) -> Any:
         if embedder.model.startswith("hashing"):  # quicker made than read
             return embedder.query(text)
-        asked = _load_vectors_module().Questions(codes_folder(self.path), embedder.model)
-        vector = asked.find(text)
-        if vector is None:
-            vector = embedder.query(text)
-            asked.keep(text, vector)
-        return vector
+        from bethink.store.vectors import ask_once
+
+        return ask_once(codes_folder(self.path), text, embedder)
 
     def nearest(
         self, vector: Any, model: str, filter: Filter, limit: int, least: float | None = None
@@ -428,7 +396,7 @@ class SqliteStore(Store):
         scopes = self._scopes(filter.scopes)
         held = self._vectors()
         looked = max(limit, WIDE) if filter.narrow else limit
-        found = held.search(self._run, vector, model, scopes, looked, None, least)
+        found = held.search(vector, model, scopes, looked, None, least)
         if not found or not (filter.narrow or self._hides(scopes)):
             return Ranking("vector", found)
         # What a filter lets through is mostly among the nearest; only otherwise is every memory of the scope asked about.
@@ -438,26 +406,19 @@ class SqliteStore(Store):
             return Ranking("vector", tuple(row for row in found if row[0] in seen)[:limit])
         sql, values = rows.where(filter, scopes)
         allowed = [key for (key,) in self._run(f"SELECT m.key FROM memories m WHERE {sql}", values)]
-        found = held.search(self._run, vector, model, scopes, limit, allowed, least)
+        found = held.search(vector, model, scopes, limit, allowed, least)
         return Ranking("vector", found)
 
-    def nearest_spans(
-        self, vector: Any, model: str, scopes: Sequence[str], limit: int
-    ) -> builtins.list[tuple[str, float]]:
-        found = self._vectors(TOPICS).search(
-            self._run, vector, model, self._scopes(scopes), limit, None
-        )
+    def nearest_spans(self, vector: Any, model: str, scopes: Sequence[str], limit: int) -> Scores:
+        found = self._vectors(TOPICS).search(vector, model, self._scopes(scopes), limit)
         sql = "SELECT key, id FROM spans WHERE key = ANY(?)"
         ids = dict(self._run(sql, ([key for key, _ in found],)))
         return [(ids[key], cosine) for key, cosine in found if key in ids]
 
-    def ready(self, model: str, scopes: Sequence[str]) -> None:
-        self._vectors().ready(self._run, model, self._scopes(scopes))
-
     def cosines(
         self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]
     ) -> tuple[dict[int, float], float]:
-        return self._vectors().cosines(self._run, vector, model, self._scopes(scopes), keys)
+        return self._vectors().cosines(vector, model, self._scopes(scopes), keys)
 
     def _stored_vectors(self, which: Vectors, keys: Sequence[int]) -> dict[int, Stored]:
         found: dict[int, Stored] = {}
@@ -474,7 +435,7 @@ class SqliteStore(Store):
     def _size(self) -> int:
         return database.size(self.path)
 
-    def check(self, deep: bool = False) -> builtins.list[Problem]:
+    def check(self, deep: bool = False) -> Problems:
         problems = database.check_permissions(self.path)
         try:
             problems += database.check_file(self.connection, deep)

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from bethink.errors import InvalidInput, StoreError
 from bethink.store import rows
-from bethink.store.bundle import Bundle, Record, Stored, list_texts, version
-from bethink.store.places import MEMORIES, TOPICS, Window, content_hash
+from bethink.store.bundle import Bundle, Record, list_texts, version
+from bethink.store.places import content_hash
 from bethink.store.rules import Writer
 from bethink.types import Session, Span
 
@@ -33,7 +33,8 @@ def take(writer: Writer, bundle: Bundle, known: Known, expect: Expected) -> tupl
         if session.id not in elsewhere:
             writer.run("DELETE FROM sessions WHERE id = ?", (session.id,))
             writer.put_session(session)
-    _take_spans(writer, bundle)
+    foreign = _find_elsewhere(writer, "spans", [span for span, _ in bundle.spans])
+    writer.put_spans([one for one in bundle.spans if one[0].id not in foreign])
     _take_salt(writer, bundle)
     left = _remove_records(writer, bundle.gone, known, expect)
     left += _take_records(writer, bundle.records, known, expect)
@@ -50,19 +51,6 @@ def _take_sources(writer: Writer, bundle: Bundle) -> None:
         known = writer.one(sql, (place, source.uri))
         if known is None or known[0] <= at:
             writer.read_source(place, source, at)
-
-
-def _take_spans(writer: Writer, bundle: Bundle) -> None:
-    elsewhere = _find_elsewhere(writer, "spans", [one for one, _ in bundle.spans])
-    given = [(one, vectors) for one, vectors in bundle.spans if one.id not in elsewhere]
-    if not given:
-        return
-    keys = writer.put_span_rows([one for one, _ in given])
-    embedded = [
-        (keys[one.id], writer.scope(one.scope), vectors) for one, vectors in given if vectors
-    ]
-    writer.drop_vectors(TOPICS, [key for key, _, _ in embedded])
-    writer.put_vectors(TOPICS, [window for one in embedded for window in _windows(writer, *one)])
 
 
 def _find_elsewhere(writer: Writer, table: str, given: Sequence[Session | Span]) -> set[str]:
@@ -144,13 +132,7 @@ def _take_records(
     writer.remove(list(keys.values()))
     for id in ids:
         keys.setdefault(id, writer.number("memories"))
-    stands = [(keys[one.memory.id], places[one.memory.id], one) for one in chosen]
-    writer.insert([(key, scope, one.memory, one.unique) for key, scope, one in stands])
-    windows = [
-        window for key, scope, one in stands for window in _windows(writer, key, scope, one.vectors)
-    ]
-    writer.put_vectors(MEMORIES, windows)
-    writer.put_events([(key, scope, event) for key, scope, one in stands for event in one.events])
+    writer.put_records([(keys[one.memory.id], places[one.memory.id], one) for one in chosen])
     writer.audit("take", *ids)
     return tuple(one.memory.id for one in records if one.memory.id not in keys)
 
@@ -200,15 +182,3 @@ def _find_new_texts(record: Record, current: Record | None) -> set[str]:
     """The hashes of the list_texts that a memory would bring in, those of its history included."""
     known = set(map(content_hash, list_texts(current))) if current else set()
     return {record.memory.content_hash, *map(content_hash, list_texts(record))} - known
-
-
-def _windows(writer: Writer, key: int, scope: int, vectors: Stored) -> list[Window]:
-    for model, dimensions, data in vectors:
-        if len(data) != 4 + 2 * dimensions:
-            raise InvalidInput(
-                f"A vector of {model} has {len(data)} bytes, not those of {dimensions} dimensions.",
-                "Nothing was stored.",
-            )
-    return [
-        (key, scope, writer.model(model, dimensions), data) for model, dimensions, data in vectors
-    ]

@@ -1,8 +1,8 @@
 """Nearest vectors, fast.
 
-The rows in the database are the truth. A process that searches holds a compact copy: two signed bytes per dimension and a
-one-bit code for each. A search compares codes first (a XOR and a bit count per 64 dimensions) and rescores the best few
-hundred from the numbers. The copy is kept per scope, so that a small project never pays for a large one, and is caught up
+The rows in the database are the truth. A process that searches holds a compact copy: a one-bit code for each dimension, and the
+numbers of the vectors that it came across. A search compares codes first (a XOR and a bit count per 64 dimensions) and rescores the
+best few hundred from the numbers. The copy is kept per scope, so that a small project never pays for a large one, and is caught up
 from the database before every search by the rising id of additions and the log of removals.
 
 The codes of a large scope also lie in a file beside the database, so that a new process need not read every vector: it takes the
@@ -12,39 +12,41 @@ against the database before it is believed, it may be lost, old, damaged or anot
 
 from __future__ import annotations
 
+import io
 import os
-import struct
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from bethink.embed.base import Embedder
+
 Floats = NDArray[np.float32]
+Ids = NDArray[np.int64]
 
 # Below this many vectors the numbers are compared directly: as fast, and exact.
 EXACT = 4096
 # From this many vectors on, codes are kept in a file: reading 10,000 vectors from the database takes .15 s, and the file as many
 # again whenever this share of it has changed.
 FILED, CHANGED = 10_000, 0.05
-HEADER = struct.Struct(
-    "<8sqqqqq"
-)  # mark, dimensions, vectors, newest vector, newest removal, how many the centre was taken of
-MARK = b"codes001"
 SAMPLE = 16  # vectors of a file that are compared with the database
+QUESTIONS = 256  # whose vectors are kept in files
 ROUGH = 192  # vectors rescored for who looks for near duplicates: their codes stand far in front
+CHUNK = (
+    1024  # vectors whose numbers are worked on at a time: as many as stay in a processor's cache
+)
 
 # One byte a dimension was tried: recall@10 of .973 on real texts, because one dimension of the default model is large in
 # every text and takes the range. Two bytes give 1.0 and are as fast. (bench/LOG.md, 2026-11-15)
 LARGEST = 32767
-LENGTH = (
-    0.01  # how far a stored vector may be from length one: rounding moves it by a tenth of that
-)
+LENGTH = 0.01  # how far a stored vector may be from length one: rounding moves it by a tenth
 
 
 def encode(vector: Any) -> bytes:
@@ -61,9 +63,7 @@ def encoded_size(dimensions: int) -> int:
 
 def decode(data: bytes) -> Floats:
     scale = np.frombuffer(data, np.float32, 1)[0]
-    return np.asarray(
-        np.frombuffer(data, np.int16, offset=4).astype(np.float32) * scale, np.float32
-    )
+    return np.asarray(np.frombuffer(data, np.int16, offset=4) * scale, np.float32)
 
 
 def sound(data: bytes, dimensions: int) -> bool:
@@ -84,323 +84,174 @@ Read = Callable[[list[int]], list[tuple[int, int, bytes]]]  # ids → (id, owner
 
 
 class Partition:
-    """The vectors of one model in one scope. Numbers that are not `held` yet are read when they are needed."""
+    """The vectors of one model in one scope. Numbers that it does not hold yet are read when they are needed."""
 
     def __init__(self, dimensions: int, read: Read = lambda ids: []) -> None:
         self.dimensions = dimensions
         self.last = 0  # highest vector id seen
-        self.size = 0
-        self.dead = 0
-        self.ids = np.empty(0, np.int64)
-        self.memories = np.empty(0, np.int64)
-        self.scales = np.empty(0, np.float32)
-        self.values = np.empty((0, dimensions), np.int16)
-        self.slots = np.empty(
-            0, np.int32
-        )  # where the numbers of a row stand among the values; -1 if they are not held
-        self.filled = 0  # values that are held
+        self.ids = np.empty(0, np.int64)  # rising
+        self.owners = np.empty(0, np.int64)  # keys of memories or topics
         # One row per 64 dimensions, so that a scan reads straight on.
         self.codes = np.empty(((dimensions + 63) // 64, 0), np.uint64)
+        self.data = np.empty(0, object)  # numbers as they are stored; b"" where they are not held
         self.total = np.zeros(dimensions, np.float64)
         self.centre = np.zeros(dimensions, np.float32)
+        self.centred = 0  # how many vectors the centre was taken of
         self.filed = 0  # vectors that the file holds, and below how many changes there were since
         self.changed = 0
         self._read = read
-        self._order: tuple[NDArray[np.int64], NDArray[np.int64]] | None = (
-            None  # rows by memory, and those memories
-        )
+        self._layout = np.dtype([("scale", np.float32), ("numbers", np.int16, (dimensions,))])
 
     def add(self, rows: Iterable[tuple[int, int, bytes]]) -> None:
         rows = list(rows)
-        if not rows:
-            return
-        self.last = rows[-1][0]
+        if rows:
+            self.last = rows[-1][0]
         # A vector of the wrong size is damaged, or of a model that changed under its name; `check` tells of it.
-        rows = [row for row in rows if len(row[2]) == encoded_size(self.dimensions)]
+        rows = [row for row in rows if len(row[2]) == self._layout.itemsize]
         if not rows:
             return
-        count = len(rows)
-        self._grow(self.size + count)
-        part = slice(self.size, self.size + count)
-        self.ids[part] = [row[0] for row in rows]
-        self.memories[part] = [row[1] for row in rows]
-        self._put(np.arange(part.start, part.stop), [row[2] for row in rows])
-        self.total += self._sum(np.arange(part.start, part.stop))
-        first = self.size == 0
-        self.size += count
-        self.changed += count
-        if first or self.size > 4 * self._centred:
-            self._recentre()
-        else:
-            self.codes[:, part] = self._encode(part)
-        self._order = None
-
-    _centred = 0
-
-    def _put(self, at: NDArray[np.int64], data: Sequence[bytes]) -> None:
-        """The numbers of some rows, as they are stored, behind those that are held."""
-        raw = np.frombuffer(b"".join(data), np.uint8).reshape(len(data), -1)
-        end = self.filled + len(data)
-        if end > len(self.values):
-            room = end if not self.filled else max(end, len(self.values) * 3 // 2, 256)
-            values = np.empty((room, self.dimensions), np.int16)
-            values[: self.filled] = self.values[: self.filled]
-            self.values = values
-        self.scales[at] = raw[:, :4].copy().view(np.float32)[:, 0]
-        self.values[self.filled : end] = raw[:, 4:].copy().view(np.int16)
-        self.slots[at] = np.arange(self.filled, end)
-        self.filled = end
-
-    def _hold(self, rows: NDArray[np.int64]) -> None:
-        """Reads the numbers of rows that only the file gave so far. One that is gone meanwhile has a cosine of 0."""
-        missing = rows[self.slots[rows] < 0]
-        for start in range(0, len(missing), 8192):
-            at = missing[start : start + 8192]
-            wanted = self.ids[at]
-            found = [
-                row
-                for row in self._read(wanted.tolist())
-                if len(row[2]) == encoded_size(self.dimensions)
-            ]
-            if found:
-                place = np.searchsorted(wanted, [row[0] for row in found])
-                self._put(at[place], [row[2] for row in found])
-
-    def _recentre(self) -> None:
+        ids, owners, data = zip(*rows, strict=True)
+        self.ids = np.concatenate([self.ids, ids])
+        self.owners = np.concatenate([self.owners, owners])
+        self.data = np.concatenate([self.data, np.array(data, object)])
+        fresh = np.arange(len(self.ids) - len(rows), len(self.ids))
+        self.total += self._sum(fresh)
+        self.changed += len(rows)
         # Codes are signs, which say most when they are taken around the middle of the data. The middle moves little
         # once there are many vectors, so it is taken again only when they have grown fourfold.
-        self._centred = self.size
-        self._hold(np.arange(self.size))
-        self.centre = (self.total / max(1, self.size - self.dead)).astype(np.float32)
-        for start in range(0, self.size, 16384):
-            part = slice(start, min(start + 16384, self.size))
-            self.codes[:, part] = self._encode(part)
+        if len(self.ids) == len(rows) or len(self.ids) > 4 * self.centred:
+            self.centred = len(self.ids)
+            self.centre = (self.total / len(self.ids)).astype(np.float32)
+            self.codes = self._encode(np.arange(len(self.ids)))
+        else:
+            self.codes = np.concatenate([self.codes, self._encode(fresh)], axis=1)
 
-    def _sum(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        numbers = self.values[self.slots[rows]].astype(np.float64)
-        total: NDArray[np.float64] = self.scales[rows].astype(np.float64) @ numbers
-        return total
+    def remove(self, ids: Ids | list[int]) -> None:
+        gone = np.isin(self.ids, ids)  # the log names vectors of every scope
+        number = int(gone.sum())
+        if not number:
+            return
+        known = np.flatnonzero(gone & self.data.astype(bool))
+        # What was never held is gone from the database, too; the mean stands for it.
+        guessed = self.total * ((number - len(known)) / len(self.ids))
+        self.total -= self._sum(known) + guessed
+        self.ids, self.owners, self.data = self.ids[~gone], self.owners[~gone], self.data[~gone]
+        self.codes = self.codes[:, ~gone]
+        self.changed += number
 
-    def _encode(self, rows: slice | NDArray[np.int64]) -> NDArray[np.uint64]:
-        signs = self.values[self.slots[rows]] * self.scales[rows, None] > self.centre
-        return self._pack(signs)
+    def _numbers(self, rows: Ids) -> Floats:
+        """Vectors, one a row. One that is gone meanwhile is all zeros, and so its cosines are."""
+        data = self.data[rows].tolist()
+        size = self._layout.itemsize
+        if not all(data):
+            missing = [
+                id for id, held in zip(self.ids[rows].tolist(), data, strict=True) if not held
+            ]
+            for id, _, found in self._read(missing):
+                if len(found) == size:
+                    self.data[np.searchsorted(self.ids, id)] = found
+            data = [held or bytes(size) for held in self.data[rows].tolist()]
+        stored = np.frombuffer(b"".join(data), self._layout)
+        # Made floats first: NumPy multiplies whole numbers with floats ten times slower than floats with floats.
+        numbers: Floats = stored["numbers"].astype(np.float32)
+        numbers *= stored["scale"][:, None]
+        return numbers
+
+    def _chunks(self, rows: Ids) -> Iterator[Floats]:
+        for at in range(0, len(rows), CHUNK):
+            yield self._numbers(rows[at : at + CHUNK])
+
+    def _sum(self, rows: Ids) -> Any:
+        return sum(numbers.sum(axis=0, dtype=np.float64) for numbers in self._chunks(rows))
+
+    def _encode(self, rows: Ids) -> NDArray[np.uint64]:
+        codes = [self._pack(numbers > self.centre) for numbers in self._chunks(rows)]
+        return np.concatenate(codes, axis=1)
 
     def _pack(self, signs: NDArray[np.bool_]) -> NDArray[np.uint64]:
         """Signs of one vector a row → codes, one vector a column."""
         packed = np.packbits(signs, axis=-1)
         spare = len(self.codes) * 8 - packed.shape[-1]
-        if spare:
-            packed = np.pad(packed, [(0, 0), (0, spare)])
-        return np.ascontiguousarray(packed).view(np.uint64).T
-
-    def _grow(self, size: int) -> None:
-        capacity = len(self.ids)
-        if size <= capacity:
-            return
-        # The first load is taken as it comes; after that room is made by half as much again.
-        capacity = size if capacity == 0 else max(size, capacity + capacity // 2, 256)
-        self._move(np.arange(self.size), capacity)
-
-    def _move(self, rows: NDArray[np.int64], capacity: int) -> None:
-        """Brings rows into arrays of their own."""
-        if len(rows) < self.size:
-            places = np.flatnonzero(self.slots[rows] >= 0)
-            self.values = self.values[self.slots[rows[places]]]
-            self.slots[rows[places]] = np.arange(len(places))
-            self.filled = len(places)
-        for name in ("ids", "memories", "scales", "slots"):
-            old = getattr(self, name)
-            new = np.full(capacity, 0 if name == "scales" else -1, old.dtype)
-            new[: len(rows)] = old[rows]
-            setattr(self, name, new)
-        codes = np.zeros((len(self.codes), capacity), np.uint64)
-        codes[:, : len(rows)] = self.codes[:, rows]
-        self.codes = codes
-
-    def remove(self, ids: NDArray[np.int64]) -> None:
-        if not self.size:
-            return
-        at = np.searchsorted(self.ids[: self.size], ids)
-        inside = at < self.size
-        at, ids = at[inside], ids[inside]
-        at = at[self.ids[at] == ids]  # the log names vectors of every scope
-        at = at[self.memories[at] >= 0]
-        if not len(at):
-            return
-        # What was never held is gone from the database, too; the mean stands for it.
-        known = at[self.slots[at] >= 0]
-        self.total -= self._sum(known) + self.total * ((len(at) - len(known)) / max(1, self.live))
-        self.memories[at] = -1
-        self.dead += len(at)
-        self.changed += len(at)
-        self._order = None
-        if self.dead * 4 > self.size:
-            alive = np.flatnonzero(self.memories[: self.size] >= 0)
-            self._move(alive, len(alive))
-            self.size, self.dead = len(alive), 0
+        return np.ascontiguousarray(np.pad(packed, [(0, 0), (0, spare)])).view(np.uint64).T
 
     # The file
 
     def save(self, path: Path, removed: int) -> None:
-        """Writes the codes of what is alive for its owner alone, whole or not at all."""
-        alive = np.flatnonzero(self.memories[: self.size] >= 0)
-        head = (MARK, self.dimensions, len(alive), self.last, removed, self._centred)
-        parts = (
-            self.ids[alive],
-            self.memories[alive],
-            self.codes[:, alive],
-            self.total,
-            self.centre,
-        )
-        body = HEADER.pack(*head) + b"".join(part.tobytes() for part in parts)
-        write_whole(path, body + zlib.crc32(body).to_bytes(4, "little"))
-        self.filed, self.changed = len(alive), 0
+        """Writes the codes for their owner alone, whole or not at all."""
+        body = io.BytesIO()
+        facts = np.array([self.dimensions, self.last, removed, self.centred])
+        np.savez(body, facts, self.ids, self.owners, self.codes, self.total, self.centre)
+        write_whole(path, body.getvalue())
+        self.filed, self.changed = len(self.ids), 0
 
     def load(self, path: Path) -> int | None:
         """Takes ids, owners and codes from a file and gives the newest removal that it knows; None if it is no such file."""
-        try:
-            data = path.read_bytes()
-        except OSError:
+        data = read_whole(path)
+        if data is None:
             return None
-        words = len(self.codes)
-        if len(data) < HEADER.size or zlib.crc32(data[:-4]) != _number(data[-4:]):
+        kept = np.load(io.BytesIO(data))
+        dimensions, last, removed, centred = kept["arr_0"].tolist()
+        if dimensions != self.dimensions:
             return None
-        mark, dimensions, count, last, removed, centred = HEADER.unpack_from(data)
-        whole = HEADER.size + count * 8 * (2 + words) + dimensions * 12 + 4
-        if mark != MARK or dimensions != self.dimensions or len(data) != whole:
-            return None
-        at = HEADER.size
-
-        def take(type: Any, number: int) -> Any:
-            nonlocal at
-            found = np.frombuffer(data, type, number, at)
-            at += found.nbytes
-            return found
-
-        self._grow(count + count // 4)
-        self.size = self.filed = count
-        self.ids[:count], self.memories[:count] = take(np.int64, count), take(np.int64, count)
-        self.codes[:, :count] = take(np.uint64, words * count).reshape(words, count)
-        self.total = take(np.float64, dimensions).copy()
-        self.centre = take(np.float32, dimensions).copy()
-        self.last, self._centred = last, centred
+        self.ids, self.owners, self.codes, self.total, self.centre = (
+            kept[f"arr_{number}"] for number in range(1, 6)
+        )
+        self.data = np.full(len(self.ids), b"", object)
+        self.last, self.centred, self.filed = last, centred, len(self.ids)
         return int(removed)
 
     def agrees(self, count: int) -> bool:
         """Whether what the file said holds: as many vectors as the database has, and of some of them the same owner and code."""
-        if self.live != count or not count:
+        if len(self.ids) != count or not count:
             return False
-        alive = np.flatnonzero(self.memories[: self.size] >= 0)
-        rows = alive[np.unique(np.linspace(0, len(alive) - 1, SAMPLE).astype(np.int64))]
-        found = self._read(self.ids[rows].tolist())
-        if [(id, owner) for id, owner, _ in found] != list(
-            zip(self.ids[rows].tolist(), self.memories[rows].tolist(), strict=True)
-        ):
-            return False
-        self._hold(rows)
-        held = bool((self.slots[rows] >= 0).all())
-        return held and bool((self._encode(rows) == self.codes[:, rows]).all())
+        rows = np.unique(np.linspace(0, count - 1, SAMPLE).astype(np.int64))
+        ids, owners = self.ids[rows].tolist(), self.owners[rows].tolist()
+        found = [(id, owner) for id, owner, _ in self._read(ids)]
+        same = found == list(zip(ids, owners, strict=True))
+        return same and bool((self._encode(rows) == self.codes[:, rows]).all())
 
-    @property
-    def live(self) -> int:
-        return self.size - self.dead
-
-    def similarity_total(self, query: Floats) -> float:
-        return float(self.total @ query)
+    # Searching
 
     def search(
-        self,
-        query: Floats,
-        limit: int,
-        allowed: NDArray[np.int64] | None,
-        least: float | None = None,
-    ) -> tuple[NDArray[np.int64], Floats]:
-        """Memories and cosines of the best `limit` vectors, best first; a memory may come more than once. What is as near as the
+        self, query: Floats, limit: int, allowed: Ids | None, least: float | None = None
+    ) -> tuple[Ids, Floats]:
+        """Owners and cosines of the best `limit` vectors, best first; an owner may come more than once. What is as near as the
         `least` that is asked for stands among the best codes, so fewer are looked at."""
-        rows: NDArray[np.int64] | None = None
-        if allowed is not None:
-            rows = np.flatnonzero(np.isin(self.memories[: self.size], allowed))
-        elif self.dead:
-            rows = np.flatnonzero(self.memories[: self.size] >= 0)
-        count = self.size if rows is None else len(rows)
-        if count > EXACT:
-            rows = self._shortlist(
-                query,
-                rows,
-                count,
-                count_rescored(count, limit) if least is None else max(ROUGH, 4 * limit),
-            )
+        if allowed is None:
+            rows = np.arange(len(self.ids))
+        else:
+            rows = np.flatnonzero(np.isin(self.owners, allowed))
+        if len(rows) > EXACT:
+            wanted = count_rescored(len(rows), limit) if least is None else max(ROUGH, 4 * limit)
+            rows = self._shortlist(query, rows, wanted)
         scores = self._cosines(query, rows)
         if least is not None:
-            near = np.flatnonzero(scores >= least)
-            rows, scores = near if rows is None else rows[near], scores[near]
-        if len(scores) > limit:
-            best = np.argpartition(-scores, limit - 1)[:limit]
-            best = best[np.argsort(-scores[best], kind="stable")]
-        else:
-            best = np.argsort(-scores, kind="stable")
-        memories = self.memories[: self.size] if rows is None else self.memories[rows]
-        return memories[best], scores[best]
+            rows, scores = rows[scores >= least], scores[scores >= least]
+        best = np.argsort(-scores, kind="stable")[:limit]
+        return self.owners[rows[best]], scores[best]
 
-    def _shortlist(
-        self, query: Floats, rows: NDArray[np.int64] | None, count: int, wanted: int
-    ) -> NDArray[np.int64]:
+    def _shortlist(self, query: Floats, rows: Ids, wanted: int) -> Ids:
         """The rows whose codes differ least from the question's: at least as many as are to be rescored."""
         code = self._pack(query[None, :] > self.centre * float(np.linalg.norm(query)))[:, 0]
-        codes = self.codes[:, : self.size] if rows is None else self.codes[:, rows]
-        distance = np.zeros(codes.shape[1], np.uint16)
-        for column, own in zip(codes, code, strict=True):
+        distance = np.zeros(len(self.ids), np.uint16)
+        for column, own in zip(self.codes, code, strict=True):
             distance += np.bitwise_count(column ^ own)
+        distance = distance[rows]
         # Distances are small whole numbers: counting them finds the cut faster than sorting.
         reached = np.cumsum(np.bincount(distance))
-        cut = int(np.searchsorted(reached, min(count, wanted)))
-        best = np.flatnonzero(distance <= cut)
-        return best if rows is None else rows[best]
+        return rows[distance <= np.searchsorted(reached, min(len(rows), wanted))]
 
-    def _cosines(self, query: Floats, rows: NDArray[np.int64] | None) -> Floats:
-        # Made floats first: NumPy multiplies whole numbers with floats ten times slower than floats with floats. And by einsum: `@`
-        # shares such a small product among threads, whose waiting for each other takes ten times longer on a busy machine.
-        chosen = np.arange(self.size) if rows is None else rows
-        self._hold(chosen)
-        if not self.filled:
-            return np.zeros(len(chosen), np.float32)
-        found: Floats = (
-            np.einsum("ij,j->i", self.values[self.slots[chosen]].astype(np.float32), query)
-            * self.scales[chosen]
-        )
-        return found
+    def _cosines(self, query: Floats, rows: Ids) -> Floats:
+        # By einsum: `@` shares such a small product among threads, whose waiting for each other takes ten times longer on a
+        # busy machine.
+        found = [np.einsum("ij,j->i", part, query) for part in self._chunks(rows)]
+        return np.concatenate([np.empty(0, np.float32), *found])
 
-    def cosines(self, query: Floats, memories: NDArray[np.int64]) -> dict[int, float]:
+    def cosines(self, query: Floats, owners: Ids) -> dict[int, float]:
         """The best cosine of each of these memories that has a vector here."""
-        if not self.size or not len(memories):
-            return {}
-        if self._order is None:
-            order = np.argsort(self.memories[: self.size], kind="stable")
-            self._order = order, self.memories[order]
-        order, ordered = self._order
-        start = np.searchsorted(ordered, memories, "left")
-        stop = np.searchsorted(ordered, memories, "right")
-        single = stop - start == 1
-        several = [
-            np.arange(first, last)
-            for first, last in zip(start[~single], stop[~single], strict=True)
-            if last > first
-        ]
-        rows = order[np.concatenate([start[single], *several])] if several else order[start[single]]
-        if not len(rows):
-            return {}
-        scores = self._cosines(query, rows)
-        best: dict[int, float] = {}
-        for memory, score in zip(self.memories[rows].tolist(), scores.tolist(), strict=True):
-            if score > best.get(memory, -2.0):
-                best[memory] = score
-        return best
-
-    @property
-    def nbytes(self) -> int:
-        return sum(
-            getattr(self, name).nbytes for name in ("ids", "memories", "scales", "values", "codes")
-        )
+        rows = np.flatnonzero(np.isin(self.owners, owners))
+        pairs = zip(self.owners[rows].tolist(), self._cosines(query, rows).tolist(), strict=True)
+        return dict(sorted(pairs, key=lambda pair: pair[1]))  # of several, the last is the best
 
 
 def count_rescored(count: int, limit: int) -> int:
@@ -414,9 +265,9 @@ Run = Callable[..., list[Any]]
 
 
 class VectorIndex:
-    """Those of one table: of memories, or of the topics of conversations. Codes of large scopes lie in the `folder`, if there is one."""
+    """Those of one table: of memories, or of the topics of conversations. Codes of large scopes lie in the `folder`."""
 
-    def __init__(self, table: str, owner: str, folder: Path | None = None) -> None:
+    def __init__(self, run: Run, table: str, owner: str, folder: Path) -> None:
         self._newest = (
             f"SELECT (SELECT coalesce(max(id), 0) FROM {table}), (SELECT coalesce(max(number), 0) FROM {table}_removed),"
             f" (SELECT coalesce(min(number), 0) FROM {table}_removed)"
@@ -425,205 +276,159 @@ class VectorIndex:
         self._some = f"SELECT id, {owner}, data FROM {table} WHERE id = ANY(?) ORDER BY id"
         self._count = f"SELECT count(*) FROM {table} WHERE model = ? AND scope = ?"
         self._removals = f"SELECT vector FROM {table}_removed WHERE number > ? AND number <= ?"
-        self._table, self._folder = table, folder
+        self._run, self._table, self._folder = run, table, folder
         self._lock = threading.RLock()
         self._parts: dict[tuple[int, int], Partition] = {}
-        self._seen = (
-            -1,
-            -1,
-        )  # newest vector and newest removal in the database when the parts were last caught up
+        # Newest vector and newest removal in the database when the parts were last caught up.
+        self._seen = (-1, -1)
         self._fresh: set[tuple[int, int]] = set()
 
     def search(
         self,
-        run: Run,
         vector: Any,
         model: str,
         scopes: Sequence[int],
         limit: int,
-        allowed: Sequence[int] | None,
+        allowed: Sequence[int] | None = None,
         least: float | None = None,
     ) -> tuple[tuple[int, float], ...]:
         query = np.asarray(vector, np.float32)
         permitted = None if allowed is None else np.asarray(allowed, np.int64)
         best: dict[int, float] = {}
         with self._lock:
-            for part in self._current(run, model, scopes):
-                found = _best(part, query, limit, permitted, least)
-                best.update(
-                    {
-                        memory: cosine
-                        for memory, cosine in found.items()
-                        if cosine > best.get(memory, -2.0)
-                    }
-                )
+            for part in self._current(model, scopes):
+                best |= _find_best(part, query, limit, permitted, least)
         return tuple(sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit])
 
     def cosines(
-        self, run: Run, vector: Any, model: str, scopes: Sequence[int], memories: Sequence[int]
+        self, vector: Any, model: str, scopes: Sequence[int], owners: Sequence[int]
     ) -> tuple[dict[int, float], float]:
         """Cosines of memories that other signals found, and the mean over every vector of the scopes."""
-        query, wanted = np.asarray(vector, np.float32), np.asarray(sorted(memories), np.int64)
+        query, wanted = np.asarray(vector, np.float32), np.asarray(owners, np.int64)
         found: dict[int, float] = {}
         with self._lock:
-            parts = self._current(run, model, scopes)
+            parts = self._current(model, scopes)
             for part in parts:
-                found.update(part.cosines(query, wanted))
-            count = sum(part.live for part in parts)
-            return found, sum(
-                part.similarity_total(query) for part in parts
-            ) / count if count else 0.0
+                found |= part.cosines(query, wanted)
+            count = sum(len(part.ids) for part in parts)
+            total = sum(float(part.total @ query) for part in parts)
+        return found, total / count if count else 0.0
 
-    def ready(self, run: Run, model: str, scopes: Sequence[int]) -> None:
-        with self._lock:
-            self._current(run, model, scopes)
-
-    def nbytes(self) -> int:
-        return sum(part.nbytes for part in self._parts.values())
-
-    def _current(self, run: Run, model: str, scopes: Sequence[int]) -> list[Partition]:
-        newest, removed, oldest = run(self._newest)[0]
-        found = run("SELECT id, dimensions FROM models WHERE name = ?", (model,))
+    def _current(self, model: str, scopes: Sequence[int]) -> list[Partition]:
+        newest, removed, oldest = self._run(self._newest)[0]
+        found = self._run("SELECT id, dimensions FROM models WHERE name = ?", (model,))
         if not found:
             return []
         number, dimensions = found[0]
         if (newest, removed) != self._seen:
-            self._forget(run, removed, oldest)
+            if oldest > self._seen[1] + 1:
+                self._parts.clear()  # the log was trimmed past what this process saw
+            gone = self._read_removals(self._seen[1], removed) if self._parts else []
+            for part in self._parts.values():
+                part.remove(gone)
             self._seen = (newest, removed)
             self._fresh.clear()
         for scope in scopes:
             key = (number, scope)
             if key not in self._fresh:
                 if key not in self._parts or self._parts[key].dimensions != dimensions:
-                    self._parts[key] = self._open(run, key, dimensions)
+                    self._parts[key] = self._open(key, dimensions)
                 part = self._parts[key]
-                part.add(run(self._page, (*key, part.last)))
-                self._file(run, key, part)
+                part.add(self._run(self._page, (*key, part.last)))
+                self._file(key, part)
                 self._fresh.add(key)
         return [self._parts[number, scope] for scope in scopes]
 
-    def _open(self, run: Run, key: tuple[int, int], dimensions: int) -> Partition:
+    def _read_removals(self, after: int, until: int) -> list[int]:
+        return [id for (id,) in self._run(self._removals, (after, until))]
+
+    def _open(self, key: tuple[int, int], dimensions: int) -> Partition:
         """The vectors of a scope as its file has them, caught up; an empty partition where there is no file that can be believed."""
 
         def read(ids: list[int]) -> list[tuple[int, int, bytes]]:
-            return run(self._some, (ids,))
+            return self._run(self._some, (ids,))
 
         part = Partition(dimensions, read)
-        known = part.load(self._path(key)) if self._folder else None
+        known = part.load(self._path(key))
         if known is None:
             return part
-        newest, removed, oldest = run(self._newest)[0]
+        newest, removed, oldest = self._run(self._newest)[0]
         if known <= removed and oldest <= known + 1:
-            part.remove(
-                np.asarray([row[0] for row in run(self._removals, (known, removed))], np.int64)
-            )
-            part.add(run(self._page, (*key, part.last)))
-            if part.agrees(run(self._count, key)[0][0]) or run(self._newest)[0][:2] != (
-                newest,
-                removed,
-            ):
+            part.remove(self._read_removals(known, removed))
+            part.add(self._run(self._page, (*key, part.last)))
+            agrees = part.agrees(self._run(self._count, key)[0][0])
+            if agrees or self._run(self._newest)[0][:2] != (newest, removed):
                 return part
         return Partition(dimensions, read)
 
-    def _file(self, run: Run, key: tuple[int, int], part: Partition) -> None:
+    def _file(self, key: tuple[int, int], part: Partition) -> None:
         """Keeps the codes of a large scope in its file, when enough has changed since it was written. What is removed while it is
         written may have been purged: then the file goes at once."""
-        if not self._folder or part.live < FILED or part.changed <= CHANGED * part.filed:
+        if len(part.ids) < FILED or part.changed <= CHANGED * part.filed:
             return
-        path = self._path(key)
-        part.save(path, self._seen[1])
-        if run(self._newest)[0][1] != self._seen[1]:
+        part.save(self._path(key), self._seen[1])
+        if self._run(self._newest)[0][1] != self._seen[1]:
             with suppress(OSError):
-                path.unlink()
+                self._path(key).unlink()
 
     def _path(self, key: tuple[int, int]) -> Path:
-        assert self._folder
-        return self._folder / f"{self._table}-{key[0]}-{key[1]}"
-
-    def _forget(self, run: Run, removed: int, oldest: int) -> None:
-        seen = self._seen[1]
-        if seen < 0 or removed == seen:
-            return
-        if oldest > seen + 1:
-            self._parts.clear()  # the log was trimmed past what this process saw
-            return
-        gone = np.asarray([row[0] for row in run(self._removals, (seen, removed))], np.int64)
-        for part in self._parts.values():
-            part.remove(gone)
+        return self._folder / f"{self._table}-{key[0]}-{key[1]}.npz"
 
 
-def _best(
+def _find_best(
     part: Partition, query: Any, limit: int, permitted: Any, least: float | None
 ) -> dict[int, float]:
     """The best `limit` memories of a partition. Several windows of one text may be near, so more rows are asked for until
     there are enough memories."""
     rows = limit + limit // 2
     while True:
-        memories, cosines = part.search(query, rows, permitted, least)
+        owners, cosines = part.search(query, rows, permitted, least)
         best: dict[int, float] = {}
-        for memory, cosine in zip(memories.tolist(), cosines.tolist(), strict=True):
-            best.setdefault(memory, cosine)  # rows come best first
-        if len(best) >= limit or len(memories) < rows:
+        for owner, cosine in zip(owners.tolist(), cosines.tolist(), strict=True):
+            best.setdefault(owner, cosine)  # rows come best first
+        if len(best) >= limit or len(owners) < rows:
             return best
         rows *= 4
 
 
-# The vectors of questions that were asked before
+# Files beside the database
 
 
-QUESTIONS = 256  # that are kept for a model; then the older half goes
+def ask_once(folder: Path, text: str, embedder: Embedder) -> Any:
+    """The vector of a question; from its file, if any process asked the same before: then the model need not be loaded. The files hold
+    no text, may be lost or damaged at any time, and a purge takes them away."""
+    asked = f"{embedder.model}\0{text}".encode("utf-8", "replace")
+    path = folder / f"question-{blake2b(asked, digest_size=16).hexdigest()}"
+    if (data := read_whole(path)) is not None:
+        return np.frombuffer(data, np.float32)
+    vector = embedder.query(text)
+    write_whole(path, np.asarray(vector, np.float32).tobytes())
+    with suppress(OSError):
+        kept = sorted(folder.glob("question-*"), key=lambda file: file.stat().st_mtime_ns)
+        for old in kept[:-QUESTIONS]:
+            old.unlink()
+    return vector
 
 
-class Questions:
-    """Vectors of questions in a file beside the database, by a hash, so that a new process that is asked the same need not load the
-    model. It holds no text, may be lost or damaged at any time, and a purge takes it away."""
-
-    def __init__(self, folder: Path, model: str) -> None:
-        self._path = folder / f"questions-{blake2b(model.encode(), digest_size=8).hexdigest()}"
-
-    def find(self, text: str) -> Floats | None:
-        key = self._key(text)
-        for record in reversed(self._records()):
-            if record.startswith(key) and zlib.crc32(record[:-4]) == _number(record[-4:]):
-                return np.frombuffer(record[16:-4], np.float32)
+def read_whole(path: Path) -> bytes | None:
+    """What `write_whole` wrote; None where that is not there any more."""
+    try:
+        data = path.read_bytes()
+    except OSError:
         return None
-
-    def keep(self, text: str, vector: Floats) -> None:
-        record = self._key(text) + np.asarray(vector, np.float32).tobytes()
-        record += zlib.crc32(record).to_bytes(4, "little")
-        known = [one for one in self._records() if len(one) == len(record)]
-        kept = known[-QUESTIONS // 2 :] if len(known) >= QUESTIONS else known
-        write_whole(self._path, b"".join([len(record).to_bytes(4, "little"), *kept, record]))
-
-    def _records(self) -> list[bytes]:
-        """Each a hash, a vector and a checksum; their length stands first."""
-        try:
-            data = self._path.read_bytes()
-        except OSError:
-            return []
-        length = max(24, _number(data[:4]))
-        return [data[at : at + length] for at in range(4, len(data), length)]
-
-    @staticmethod
-    def _key(text: str) -> bytes:
-        return blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
+    whole = len(data) > 4 and zlib.crc32(data[:-4]).to_bytes(4, "little") == data[-4:]
+    return data[:-4] if whole else None
 
 
-def _number(data: bytes) -> int:
-    return int.from_bytes(data, "little")
-
-
-def write_whole(path: Path, data: bytes) -> bool:
-    """Writes a file for its owner alone, whole or not at all. False where it cannot be: a full disk, a folder that only root may write."""
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes a file for its owner alone, whole or not at all; not where it cannot be: a full disk, a folder that only root may write."""
     fresh = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
     flags = os.O_CREAT | os.O_WRONLY | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         with os.fdopen(os.open(fresh, flags, 0o600), "wb") as stream:
-            stream.write(data)
+            stream.write(data + zlib.crc32(data).to_bytes(4, "little"))
         fresh.replace(path)
     except OSError:
         with suppress(OSError):
             fresh.unlink()
-        return False
-    return True

@@ -12,7 +12,7 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import combinations, islice, pairwise
 from math import log
@@ -190,6 +190,7 @@ def count_occurrences(
 
 # A question as an FTS5 MATCH expression
 
+COLUMNS = ("content", "summary", "section", "tags")
 FTS_COLUMNS = "{content section tags}"
 # Column weights of FTS5's bm25 in table order: content, summary, section, tags, scope. The order found here only decides
 # which memories become candidates; their score is worked out again with the word weights of their own scope.
@@ -211,27 +212,44 @@ def scope_token(scope: int) -> str:
     return f"zq{scope}"
 
 
-def expression(query: Query, scopes: Sequence[int]) -> str | None:
-    """The whole query as one expression, or None when there is no word to look for. Without scopes it looks everywhere."""
+# How a database writes "and", "or" and "not" between two pieces.
+Signs = Mapping[str, str]
+SIGNS = {"and": " AND ", "or": " OR ", "not": " NOT "}
+
+
+def write_question(query: Query, write_term: Callable[[Term], str], signs: Signs) -> str:
+    """A question as a database's expression: as its operators say, or any of its terms. Nothing where there is no word to look for."""
     if query.expression is not None:
-        words = _boolean(query.expression)
-    else:
-        words = " OR ".join(dict.fromkeys(_list_terms(query)))
+        return _write_node(query.expression, write_term, signs)
+    return signs["or"].join(dict.fromkeys(filter(None, map(write_term, query.terms))))
+
+
+def _write_node(node: Any, write_term: Callable[[Term], str], signs: Signs) -> str:
+    if isinstance(node, Term):
+        return write_term(node)
+    operator, left, right = node
+    one, other = (_write_node(side, write_term, signs) for side in (left, right))
+    if not one or not other:
+        return one if operator == "not" or not other else other
+    return f"({one}{signs[operator]}{other})"
+
+
+def keep_topic_terms(query: Query) -> Query:
+    """The words of a question, any of them, as topics know them: a topic has a name and a summary and no other columns."""
+    known = [one for one in query.terms if one.column in (None, "content", "summary")]
+    terms = tuple(one._replace(column=None) for one in known)
+    return query._replace(expression=None, terms=terms)
+
+
+def expression(query: Query, scopes: Sequence[int]) -> str | None:
+    """The whole query as one expression, or None when there is no word to look for."""
+    words = write_question(query, _write_column_term, SIGNS)
     return restrict(words, scopes) if words else None
 
 
 def span_expression(query: Query, scopes: Sequence[int]) -> str | None:
-    """The words of a question, any of them, as topics know them: a topic has a name and a summary and no other columns."""
-    words = [
-        _term(term)
-        for term in query.terms
-        if is_searchable(term) and term.column in (None, "content", "summary")
-    ]
-    return (
-        restrict(f"{{name summary}} : ({' OR '.join(dict.fromkeys(words))})", scopes)
-        if words and scopes
-        else None
-    )
+    words = write_question(keep_topic_terms(query), _write_term, SIGNS)
+    return restrict(f"{{name summary}} : ({words})", scopes) if words and scopes else None
 
 
 def restrict(words: str, scopes: Sequence[int]) -> str:
@@ -245,7 +263,7 @@ def alternatives(
 ) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
     """What finds a memory, each with its weight: the rarer words, and pairs of the commoner ones."""
     words = {
-        _column(term, _term(term)): tokenize(space_query(term.text), prepared=True)
+        _write_column_term(term): tokenize(space_query(term.text), prepared=True)
         for term in query.terms
         if is_searchable(term)
     }
@@ -267,10 +285,6 @@ def alternatives(
         for (one, a), (other, b) in combinations(common[:TOGETHER], 2)
     ]
     return rare, pairs
-
-
-def _list_terms(query: Query) -> list[str]:
-    return [_column(term, _term(term)) for term in query.terms if is_searchable(term)]
 
 
 def query_words(query: Query) -> Words:
@@ -316,7 +330,9 @@ def _shorten_phrase(text: str) -> str:
     return text[: beyond.start()] if beyond else text
 
 
-def _term(term: Term) -> str:
+def _write_term(term: Term) -> str:
+    if not is_searchable(term):
+        return ""
     spaced = _shorten_phrase(space_query(term.text).strip())
     if term.prefix or (len(term.text) == 1 and is_unspaced(term.text)):
         # A single Han character stands in the index at the start of pairs.
@@ -326,18 +342,7 @@ def _term(term: Term) -> str:
     return _quote(spaced)
 
 
-def _column(term: Term, words: str) -> str:
-    column = (
-        term.column if term.column in ("content", "summary", "section", "tags") else FTS_COLUMNS
-    )
-    return f"{column} : {words}" if words.startswith("(") else f"{column} : ({words})"
-
-
-def _boolean(node: Any) -> str:
-    if isinstance(node, Term):
-        return _column(node, _term(node)) if is_searchable(node) else ""
-    operator, left, right = node
-    one, other = _boolean(left), _boolean(right)
-    if not one or not other:
-        return one if operator == "not" or not other else other
-    return f"({one} {operator.upper()} {other})"
+def _write_column_term(term: Term) -> str:
+    column = term.column if term.column in COLUMNS else FTS_COLUMNS
+    words = _write_term(term)
+    return f"{column} : ({words})" if words else ""

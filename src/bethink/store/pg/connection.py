@@ -8,11 +8,11 @@ background cannot say why it could not.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from queue import Empty, LifoQueue
 from typing import Any, NamedTuple, TypeVar
 
 import psycopg
@@ -79,9 +79,10 @@ class Database:
         self.several = len(_places(url)) > 1  # one of them takes over from another
         self.shown = hide_password(url)
         self.path = "bethink, public"  # where names are looked up; the extension may live elsewhere
-        self._idle: list[psycopg.Connection[Any]] = []
-        self._free = threading.Semaphore(SIZE)
-        self._lock = threading.Lock()
+        # As many as may be used at once; None stands for one that is not open.
+        self._idle: LifoQueue[psycopg.Connection[Any] | None] = LifoQueue()
+        for _ in range(SIZE):
+            self._idle.put(None)
         self.closed = False
 
     def connect(self) -> psycopg.Connection[Any]:
@@ -101,38 +102,39 @@ class Database:
     @contextmanager
     def connection(self) -> Iterator[psycopg.Connection[Any]]:
         """One of the pool's. It goes back when it is whole and in no transaction, and is dropped otherwise."""
-        if not self._free.acquire(timeout=self.timeout):
+        try:
+            held = self._idle.get(timeout=self.timeout)
+        except Empty:
             raise StoreBusy(
                 f"All {SIZE} connections to {self.shown} are in use.",
                 "Try again, or raise `busy_timeout`.",
-            )
+            ) from None
+        kept = None
         try:
-            with self._lock:
-                held = self._idle.pop() if self._idle else None
             connection = held or self.connect()
             try:
                 yield connection
             finally:
-                usable = (
-                    not connection.closed
-                    and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-                )
-                if usable and not self.closed:
-                    with self._lock:
-                        self._idle.append(connection)
+                idle = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+                if idle and not connection.closed and not self.closed:
+                    kept = connection
                 else:
                     with suppress(psycopg.Error):
                         connection.close()
         finally:
-            self._free.release()
+            self._idle.put(kept)
 
     def drop(self) -> None:
         """Closes what lies idle: after a restart of the server none of it is of use."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            with suppress(psycopg.Error):
-                connection.close()
+        idle = []
+        with suppress(Empty):
+            while True:
+                idle.append(self._idle.get_nowait())
+        for held in idle:
+            self._idle.put(None)
+            if held:
+                with suppress(psycopg.Error):
+                    held.close()
 
     def close(self) -> None:
         self.closed = True
@@ -511,17 +513,6 @@ def _create_schema(connection: psycopg.Connection[Any], name: str) -> None:
     if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'bethink'").fetchone():
         raise StoreError(
             f"{name} has a schema `bethink` that is not ours.", "Use another database."
-        )
-    old = connection.execute(
-        "SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-        " WHERE c.relname IN ('memories', 'lexeme_counts', 'tombstones', 'migrations')"
-        " GROUP BY n.nspname HAVING count(*) = 4"
-    ).fetchone()
-    if old:
-        raise StoreError(
-            f"{name} holds memories of version 0.4, in the schema `{old[0]}`, which this version does not open.",
-            "With 0.4, as each person (`user`) and once without one: export --all-projects --output FILE. Then, with `user` set and"
-            " `database` naming a new database: bethink import FILE --all-scopes --trusted.",
         )
     connection.execute(SQL("CREATE SCHEMA {}").format(Identifier("bethink")))
     connection.execute(

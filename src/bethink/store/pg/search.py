@@ -7,7 +7,8 @@ words are still found, but not whether they stand side by side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -44,7 +45,7 @@ def of_summary(mark: str) -> str:
     return mark.replace(":", "~")
 
 
-def topic(mark: str, name: str, summary: str) -> str:
+def lex_topic(mark: str, name: str, summary: str) -> str:
     return lex_columns([(mark, "A", words.tokenize(name)), (mark, "B", words.tokenize(summary))])
 
 
@@ -86,108 +87,53 @@ def _quote(text: str) -> str:
 
 # Questions
 
-
-def expression(query: Query, marks: Sequence[str]) -> str | None:
-    """The whole question as a tsquery over some scopes, or None when there is no word to look for."""
-
-    def within(mark: str) -> str:
-        if query.expression is not None:
-            return _boolean(query.expression, mark)
-        return " | ".join(dict.fromkeys(filter(None, (term(one, mark) for one in query.terms))))
-
-    return _join_parts([within(mark) for mark in marks])
+SIGNS = {"and": " & ", "or": " | ", "not": " & !"}
 
 
-def topics(query: Query, marks: Sequence[str]) -> str | None:
-    """The words of a question, any of them, as topics know them."""
-    asked = [
-        one._replace(column=None)
-        for one in query.terms
-        if one.column in (None, "content", "summary")
-    ]
-    return _join_parts(
-        [
-            " | ".join(dict.fromkeys(filter(None, (term(one, mark) for one in asked))))
-            for mark in marks
-        ]
-    )
+def write_tsquery(query: Query, marks: Sequence[str]) -> str:
+    """The whole question as a tsquery over some scopes; empty when there is no word to look for."""
+    parts = (words.write_question(query, partial(_write_term, mark), SIGNS) for mark in marks)
+    return " | ".join(f"({part})" for part in parts if part)
 
 
-def terms(query: Query, marks: Sequence[str]) -> list[tuple[str, list[int]]]:
+def split_terms(query: Query, marks: Sequence[str]) -> dict[str, list[int]]:
     """Each searchable piece of a question over some scopes, with the hashes of its words."""
     found: dict[str, list[int]] = {}
     for one in query.terms:
-        asked = _join_parts([term(one, mark) for mark in marks])
+        asked = write_tsquery(query._replace(expression=None, terms=(one,)), marks)
         if asked:
-            found.setdefault(asked, [words.hash_word(word) for word in _tokens(one)])
-    return list(found.items())
+            found.setdefault(asked, [words.hash_word(word) for word in _tokenize_term(one)])
+    return found
 
 
-def leaves(query: Query) -> list[str]:
-    """The words of a question that count for its score."""
-    return list(words.query_words(query).lexemes)
+def _tokenize_term(term: Term) -> list[str]:
+    return words.tokenize(space_query(term.text), prepared=True)
 
 
-def _join_parts(parts: Sequence[str]) -> str | None:
-    return " | ".join(f"({part})" for part in parts if part) or None
-
-
-def _tokens(one: Term) -> list[str]:
-    return words.tokenize(space_query(one.text), prepared=True)
-
-
-def term(one: Term, mark: str) -> str:
+def _write_term(mark: str, term: Term) -> str:
     """One word, phrase or prefix."""
-    if not is_searchable(one):
+    if not is_searchable(term):
         return ""
-    mark, labels = (
-        (of_summary(mark), "")
-        if one.column == "summary"
-        else (mark, LABELS.get(one.column or "", ""))
-    )
-    whole = _phrase(
-        _tokens(one),
-        mark,
-        labels,
-        one.prefix or (len(one.text) == 1 and words.is_unspaced(one.text)),
-    )
-    split = words.parts(one.text)
-    if not one.prefix and len(split) > 1:
-        apart = _phrase(words.tokenize(" ".join(split), prepared=True), mark, labels, False)
-        return f"({whole} | {apart})" if whole and apart else whole or apart
-    return whole
+    label = LABELS.get(term.column or "", "")
+    if term.column == "summary":
+        mark = of_summary(mark)
+    prefix = term.prefix or (len(term.text) == 1 and words.is_unspaced(term.text))
+    written = [_write_phrase(_tokenize_term(term), mark, label, prefix)]
+    split = words.parts(term.text)
+    if not term.prefix and len(split) > 1:
+        apart = words.tokenize(" ".join(split), prepared=True)
+        written.append(_write_phrase(apart, mark, label, False))
+    return f"({' | '.join(filter(None, written))})" if any(written) else ""
 
 
-def _phrase(tokens: Sequence[str], mark: str, labels: str, prefix: bool) -> str:
-    tokens = tokens[:LONGEST_PHRASE]
-    signs = [
-        ("*" if prefix and at == len(tokens) else "") + labels for at in range(1, len(tokens) + 1)
-    ]
-    pieces = [
-        _quote(bound_word(mark, word)) + (f":{sign}" if sign else "")
-        for word, sign in zip(tokens, signs, strict=True)
-    ]
-    return f"({' <-> '.join(pieces)})" if len(pieces) > 1 else "".join(pieces)
-
-
-def _boolean(node: Any, mark: str) -> str:
-    if isinstance(node, Term):
-        return term(node, mark)
-    operator, left, right = node
-    one, other = _boolean(left, mark), _boolean(right, mark)
-    if not one or not other:
-        return one if operator == "not" or not other else other
-    sign: Callable[[str, str], str] = {
-        "and": "({} & {})".format,
-        "or": "({} | {})".format,
-        "not": "({} & !{})".format,
-    }[operator]
-    return sign(one, other)
+def _write_phrase(tokens: Sequence[str], mark: str, label: str, prefix: bool) -> str:
+    pieces = [f"{_quote(bound_word(mark, word))}:{label}" for word in tokens[:LONGEST_PHRASE]]
+    if prefix and pieces:
+        pieces[-1] += "*"
+    return " <-> ".join(piece.removesuffix(":") for piece in pieces)
 
 
 # The statements
-
-Run = Callable[..., list[Any]]
 
 # Up to this many vectors a scope's are compared one by one, which is exact and takes about a microsecond each; above, the HNSW index of
 # the partition is asked, with a recall@10 of .995 on real texts (bench/LOG.md, 2026-11-15).
@@ -235,154 +181,34 @@ GROUP BY s.key ORDER BY score DESC, s.key DESC LIMIT %(limit)s
 """
 
 # Two ways to the nearest, of which one is taken by how many vectors the scopes hold. Scores are inner products of unit vectors in both.
-# What is found is looked at by the filter afterwards; for a narrow filter, while it is being found.
-_SIZE = "WITH size AS (SELECT coalesce(sum(vectors), 0) AS n FROM vector_totals WHERE model = %(model)s AND scope = ANY(%(scopes)s)),"
+# The last column tells that the index gave up before it had found as many rows as were asked for.
 _OWN = "v.model = %(model)s AND v.scope = ANY(%(scopes)s)"
 NEAREST = f"""
-{_SIZE}
-  exact AS (SELECT v.memory AS key, -(v.data <#> %(vector)s::vector) AS cosine FROM vectors v WHERE (SELECT n FROM size) <= %(exact)s AND {_OWN}),
-  near AS MATERIALIZED (SELECT v.memory AS key, -(v.data <#> %(vector)s::vector) AS cosine FROM
-             (SELECT memory, data FROM vectors v WHERE (SELECT n FROM size) > %(exact)s AND {_OWN} {{indexed}} LIMIT %(wide)s) v),
-  best AS MATERIALIZED (SELECT key, max(cosine) AS cosine FROM (TABLE exact UNION ALL TABLE near) a GROUP BY key ORDER BY cosine DESC, key LIMIT %(most)s)
-SELECT b.key, b.cosine, (SELECT count(*) FROM best), (SELECT n FROM size) > %(exact)s AND (SELECT count(*) FROM near) < %(wide)s
-FROM best b JOIN memories m ON m.key = b.key WHERE {{filter}} ORDER BY b.cosine DESC, b.key LIMIT %(limit)s
-"""
-NARROW = f"""
-{_SIZE}
+WITH size AS (SELECT coalesce(sum(vectors), 0) AS n FROM vector_totals WHERE model = %(model)s AND scope = ANY(%(scopes)s)),
   exact AS (SELECT v.memory AS key, -(v.data <#> %(vector)s::vector) AS cosine FROM memories m JOIN vectors v ON v.memory = m.key
             WHERE (SELECT n FROM size) <= %(exact)s AND {_OWN} AND {{filter}}),
-  near AS (SELECT v.key, -(v.data <#> %(vector)s::vector) AS cosine FROM
+  near AS MATERIALIZED (SELECT v.key, -(v.data <#> %(vector)s::vector) AS cosine FROM
              (SELECT v.memory AS key, v.data FROM vectors v JOIN memories m ON m.key = v.memory
               WHERE (SELECT n FROM size) > %(exact)s AND {_OWN} AND {{filter}} {{indexed}} LIMIT %(wide)s) v)
-SELECT key, max(cosine) AS cosine FROM (TABLE exact UNION ALL TABLE near) a GROUP BY key ORDER BY cosine DESC, key LIMIT %(limit)s
+SELECT key, max(cosine) AS cosine, (SELECT n FROM size) > %(exact)s AND (SELECT count(*) FROM near) < %(wide)s
+FROM (TABLE exact UNION ALL TABLE near) a GROUP BY key ORDER BY cosine DESC, key LIMIT %(limit)s
 """
 # BM25 as FTS5 counts it: a name counts three times as much as a summary.
 TOPICS = """
-WITH found AS MATERIALIZED (SELECT f.key, f.lexed FROM find_spans(%s::tsquery) f),
+WITH found AS MATERIALIZED (SELECT f.key, f.lexed FROM find_spans(%(query)s::tsquery) f),
   size AS (SELECT greatest(count(*), 1)::float8 AS n, greatest(avg(length(w.lexed)), 1)::float8 AS average
-           FROM spans p JOIN span_words w ON w.key = p.key WHERE p.scope = ANY(%s)),
+           FROM spans p JOIN span_words w ON w.key = p.key WHERE p.scope = ANY(%(scopes)s)),
   counted AS (SELECT f.key, length(f.lexed) AS size, u.lexeme,
                      (SELECT sum(CASE w WHEN 'A' THEN 3.0 ELSE 1.0 END) FROM unnest(u.weights) w)::float8 AS times
-              FROM found f CROSS JOIN LATERAL unnest(f.lexed) u WHERE u.lexeme = ANY(%s)),
+              FROM found f CROSS JOIN LATERAL unnest(f.lexed) u WHERE u.lexeme = ANY(%(lexemes)s)),
   known AS (SELECT lexeme, count(*)::float8 AS df FROM counted GROUP BY lexeme)
 SELECT p.id, greatest(coalesce(sum(ln(1 + (size.n - least(known.df, size.n) + 0.5) / (known.df + 0.5)) * counted.times * 2.2
          / (counted.times + 1.2 * (0.25 + 0.75 * counted.size / size.average))), 0), 1e-6)::float8 AS score
 FROM found f JOIN spans p ON p.key = f.key CROSS JOIN size
   LEFT JOIN counted ON counted.key = f.key LEFT JOIN known ON known.lexeme = counted.lexeme
-WHERE p.scope = ANY(%s) GROUP BY p.id, p.key ORDER BY score DESC, p.key LIMIT %s
+WHERE p.scope = ANY(%(scopes)s) GROUP BY p.id, p.key ORDER BY score DESC, p.key LIMIT %(limit)s
 """
 INDEXED = (384, 768, 1024, 1536, 3072)  # sizes of vectors that the migration made an index for
-
-
-def _bind_filter(sql: str, filter: str, values: Sequence[Any]) -> tuple[str, dict[str, Any]]:
-    """Puts a filter, whose parameters are marked with `?`, into a statement with named ones."""
-    parts = filter.split("?")
-    named = "".join(f"{part}%(f{at})s" for at, part in enumerate(parts[:-1])) + parts[-1]
-    return sql.replace("{filter}", named), {f"f{at}": value for at, value in enumerate(values)}
-
-
-def keyword(
-    run: Run,
-    tenant: int,
-    scopes: Sequence[int],
-    query: Query,
-    narrow: bool,
-    filter: tuple[str, Sequence[Any]],
-    limit: int,
-) -> list[tuple[int, float]]:
-    marks = [mark(tenant, scope) for scope in scopes]
-    given = {"scopes": list(scopes), "limit": limit}
-    if not narrow and not query.strict and len(query.terms) > 1:
-        found = _find_by_words(run, terms(query, marks), filter, given)
-        if found:
-            return found
-    asked = expression(query, marks)
-    if asked is None:
-        return []
-    counted = leaves(query)
-    sql, values = _bind_filter(BY_EXPRESSION, *filter)
-    lexemes = [bound_word(mark, word) for mark in marks for word in counted]
-    hashes = [words.hash_word(word) for _ in marks for word in counted]
-    return run(sql, {**values, **given, "query": asked, "lexemes": lexemes, "hashes": hashes})
-
-
-def _find_by_words(
-    run: Run,
-    pieces: Sequence[tuple[str, list[int]]],
-    filter: tuple[str, Sequence[Any]],
-    given: dict[str, Any],
-) -> list[tuple[int, float]]:
-    """Memories by the weight of their words; none where hidden ones crowd out the rest: the slow way looks behind them."""
-    if not pieces:
-        return []
-    sql, values = _bind_filter(BY_WORDS, *filter)
-    limit = given["limit"]
-    asked = {
-        "queries": [one for one, _ in pieces],
-        "hashes": [_array(hashes) for _, hashes in pieces],
-        "every": [hash for _, hashes in pieces for hash in hashes],
-        "most": 2 * limit,
-    }
-    found = run(sql, {**values, **given, **asked})
-    if found and (len(found) * 2 >= min(limit, found[0][2]) or found[0][2] <= 2 * limit):
-        return [(key, weight) for key, weight, _ in found]
-    return []
-
-
-def _array(values: Sequence[int]) -> str:
-    return "{" + ",".join(map(str, values)) + "}"
-
-
-def nearest(
-    run: Run,
-    scopes: Sequence[int],
-    model: int,
-    vector: Any,
-    narrow: bool,
-    filter: tuple[str, Sequence[Any]],
-    limit: int,
-) -> list[tuple[int, float]]:
-    dimensions = len(vector)
-    indexed = dimensions in INDEXED
-    order = (
-        f"AND v.dimensions = {dimensions} ORDER BY v.data::halfvec({dimensions}) <=> %(vector)s::halfvec({dimensions})"
-        if indexed
-        else ""
-    )
-    open_sql, values = _bind_filter(NEAREST.replace("{indexed}", order), *filter)
-    narrow_sql, _ = _bind_filter(NARROW.replace("{indexed}", order), *filter)
-    given = {
-        **values,
-        "model": model,
-        "scopes": list(scopes),
-        "vector": vector_text(vector),
-        "limit": limit,
-        "most": 2 * limit,
-        "wide": 3 * limit,
-        "exact": EXACT if indexed else EVERY,
-    }
-    if not narrow:
-        found = run(open_sql, given)
-        # Where hidden memories take the places of visible ones, or the index gave up among rows of others, all of them are looked at.
-        if not found or (len(found) * 2 >= min(limit, found[0][2]) and not found[0][3]):
-            return [(key, cosine) for key, cosine, _, _ in found] or run(
-                narrow_sql, given | {"exact": EVERY}
-            )
-        return run(narrow_sql, given | {"exact": EVERY})
-    found = run(narrow_sql, given)
-    return run(narrow_sql, given | {"exact": EVERY}) if indexed and len(found) < limit else found
-
-
-def keyword_topics(
-    run: Run, tenant: int, scopes: Sequence[int], query: Query, limit: int
-) -> list[tuple[str, float]]:
-    marks = [mark(tenant, scope) for scope in scopes]
-    asked = topics(query, marks)
-    if asked is None:
-        return []
-    counted = [bound_word(mark, word) for mark in marks for word in leaves(query)]
-    inside = list(scopes)
-    return run(TOPICS, (asked, inside, counted, inside, limit))
 
 
 def vector_text(vector: Any) -> str:

@@ -252,17 +252,7 @@ def test_settings_that_cannot_be_read_are_counted(shop: Shop) -> None:
     assert "Unknown setting 'nonsense'" in state.read_failures()[0].message
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "[]",
-        '[{"host": 1}, 7]',
-        '{"a": 1}',
-        '[{"host":"a","event":"b","count":"x","first":0,"last":0,"message":""}]',
-    ],
-)
+@pytest.mark.parametrize("text", ["", "{", "[]", '[{"host": 1}, 7]', '{"a": 1}'])
 def test_counters_that_were_damaged_start_anew(shop: Shop, text: str) -> None:
     state.failures_file().parent.mkdir(parents=True, exist_ok=True)
     state.failures_file().write_text(text)

@@ -482,6 +482,39 @@ def test_tools_that_only_read_are_offered_an_allow_rule(
     assert tree(folder) == before
 
 
+OFFER = "at most 50,000 tokens of your plan a day"
+
+
+@pytest.mark.parametrize(
+    ("words", "answer", "settings", "offered", "chosen"),
+    [
+        ((), "n\ny\n", "", True, "claude"),
+        ((), "n\n\n", "", True, ""),
+        ((), "n\nn\n", "", True, ""),
+        ((), None, "", True, ""),
+        (("--dry-run",), "n\ny\n", "", True, ""),
+        (("--project",), None, "", False, ""),
+        (("--no-hooks",), None, "", False, ""),
+        ((), None, 'llm = "none"\n', False, "none"),
+        ((), None, "llm_daily_tokens = 0\n", False, ""),
+    ],
+)
+def test_the_users_own_claude_is_offered_with_what_it_takes_a_day(
+    cli, home: Path, monkeypatch, tmp_path, words, answer, settings, offered, chosen
+) -> None:
+    program = laid(tmp_path, "programs/claude", "#!/bin/sh\n", 0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    laid(cli.home, "config.toml", settings)
+    asked = cli("install", "--claude", *words, stdin=answer or "", terminal=answer is not None)
+    said = [line for line in asked.err.splitlines() if OFFER in line]
+    assert len(said) == offered
+    by_command = "`bethink config llm claude`" in "".join(said)
+    assert by_command == (offered and (answer is None or "--dry-run" in words))
+    assert cli.json("config", "llm")["value"] == chosen
+    if chosen == "claude":
+        assert OFFER not in cli("install", "--claude").err, "it is offered once"
+
+
 def test_a_rule_that_the_user_had_stays(cli, home: Path) -> None:
     rule = agent("claude").READS[0]
     text = json.dumps({"permissions": {"allow": [rule, "Bash(ls:*)"]}}, indent=2)

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 372_544,
-    "lines": 54_643,
+    "tokens": 372_485,
+    "lines": 54_658,
     "files": 172,
     "import cycles": 0,
     "function-level imports of our own": 52,
     "functions of complexity over 15": 8,
     "class names used twice": 0,
-    "test lines": 49_361,
+    "test lines": 49_384,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

@@ -169,15 +169,10 @@ def _age(path: Path) -> tuple[float, str]:
 
 def read(path: Path) -> SpoolEntry | None:
     """An entry, or None if it is broken or gone."""
-    row = state.read_json(path)
     try:
-        entry = SpoolEntry(**{name: row[name] for name in SpoolEntry._fields if name in row})
-        texts = (*entry[:5], entry.database)
-        noted_at, attempts = float(entry.noted_at), int(entry.attempts)
-    except (ValueError, TypeError, OverflowError):
+        return SpoolEntry(**state.read_json(path))
+    except TypeError:
         return None
-    whole = all(isinstance(text, str) for text in texts)
-    return entry._replace(noted_at=noted_at, attempts=attempts) if whole else None
 
 
 # Taking away, for the worker
@@ -376,8 +371,6 @@ def note_capture(host: str) -> None:
 
 def read_captures() -> dict[str, float]:
     """When something of each host was last captured, in seconds since the epoch."""
-    with suppress(OSError):
-        files = sorted((state.folder() / "captures").glob(f"*{NEW}"))
-        times = {path.stem: state.read_json(path) for path in files}
-        return {host: float(at) for host, at in times.items() if isinstance(at, int | float)}
-    return {}
+    files = sorted((state.folder() / "captures").glob(f"*{NEW}"))
+    times = {path.stem: state.read_json(path) for path in files}
+    return {host: at for host, at in times.items() if isinstance(at, float)}

@@ -107,18 +107,12 @@ def note_failure(host: str, event: str, message: str) -> None:
 
 
 def read_failures() -> list[Failure]:
-    """What failed, the latest first."""
-    rows = read_json(failures_file())
-    found = map(_read_failure, rows if isinstance(rows, list) else [])
-    return sorted(filter(None, found), key=lambda row: -row.last)
-
-
-def _read_failure(row: Any) -> Failure | None:
+    """What failed, the latest first; nothing where the file is damaged."""
     try:
-        times = (int(row["count"]), float(row["first"]), float(row["last"]))
-        return Failure(str(row["host"]), str(row["event"]), *times, str(row["message"]))
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return None
+        found = [Failure(**row) for row in read_json(failures_file()) or ()]
+    except TypeError:
+        return []
+    return sorted(found, key=lambda row: -row.last)
 
 
 def clear_failures() -> None:
@@ -144,8 +138,8 @@ def note_forgetting(prompt: str, root: Path) -> None:
 
 
 def is_forgetting_asked(root: Path) -> bool:
-    kept = read_json(folder() / "asked" / f"{digest(str(root))}.json")
-    return isinstance(kept, dict) and time.time() - float(kept.get("at", 0)) < ASKED_SECONDS
+    kept = read_json(folder() / "asked" / f"{digest(str(root))}.json") or {}
+    return time.time() - float(kept.get("at", 0)) < ASKED_SECONDS
 
 
 # What a session was given
@@ -164,8 +158,7 @@ def read_deliveries(hook: Hook) -> Deliveries:
     path = _deliveries_file(hook)
     kept: Any = read_json(path) if path else None
     try:
-        ids, briefing = tuple(map(str, kept["ids"])), str(kept["briefing"])
-        return Deliveries(ids, briefing, bool(kept["emptied"]), str(kept.get("briefed", "")))
+        return Deliveries(**{**kept, "ids": tuple(kept["ids"])})
     except (TypeError, KeyError):
         return Deliveries()
 

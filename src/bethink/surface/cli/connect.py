@@ -26,6 +26,7 @@ from bethink.ingest.redact import redact
 from bethink.store.connection import OLDEST_SQLITE
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Listing, Result, command, open_memory, project
+from bethink.surface.cli.settings import edit_file
 from bethink.surface.layout import FORMATS, many, plain, size, style
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def install(args: Namespace) -> Result:
         if "claude" in chosen and "mcp" in parts:
             where = where._replace(allow_reads=may_read(args, files, where, notes))
         outcomes = list(installer.install(files, chosen, where, parts, args.force))
+    if "claude" in chosen and "hooks" in parts:
+        offer_model(args, where, notes)
     done = {outcome.host for outcome in outcomes if outcome.status in ("made", "changed")}
     notes += [note for host in chosen if host in done for note in agent(host).notes(where)]
     return outcome_result(
@@ -151,13 +154,39 @@ def may_read(
         return True
     if where.root is not None:  # a rule in a project's file holds for everybody who works on it
         return False
-    if args.format == "text" and not args.quiet and not args.dry_run and console.has_terminal():
+    if can_ask(args):
         rules = ", ".join(agent("claude").READS)
         return console.says_yes(f"Let Claude Code read memory without asking? ({rules})", True)
     notes.append(
         "Claude Code asks before it reads memory for the first time; `bethink install --claude --allow-reads` lets it."
     )
     return False
+
+
+def offer_model(args: Namespace, where: InstallPlace, notes: list[str]) -> None:
+    """Offers the user's own Claude as the language model, with what it may take a day: asked at a terminal, otherwise said."""
+    settings = config.load(where.root, {"database": args.database})
+    program = shutil.which("claude", path=where.environment.get("PATH"))
+    if settings.llm or not settings.llm_daily_tokens or where.root is not None or not program:
+        return
+    cost = f"at most {settings.llm_daily_tokens:,} tokens of your plan a day"
+    if not can_ask(args):
+        notes.append(
+            f"Claude can help to understand what was said, for {cost}: `bethink config llm claude` turns it on."
+        )
+    elif console.says_yes(
+        f"Let Claude help to understand what was said? It takes {cost}; secrets are left out."
+    ):
+        edit_file(config.user_file(), "llm", "claude", None)
+        notes.append(
+            "Claude helps to understand what was said; `bethink config --unset llm` ends it."
+        )
+
+
+def can_ask(args: Namespace) -> bool:
+    """Whether somebody at a terminal may be asked something."""
+    quiet = args.format != "text" or args.quiet or args.dry_run
+    return not quiet and console.has_terminal()
 
 
 def connect_found(args: Namespace, hosts: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ import random
 import pytest
 from stores import content_hash, day, make
 
-from bethink.features.merging import apply_fields, find_circles, free, hide, merge
+from bethink.features.merging import apply_fields, free, hide, merge
 from bethink.store.bundle import Record, stamp, version
 from bethink.types import Entity, Event
 
@@ -194,20 +194,6 @@ def test_the_same_text_under_two_ids_leaves_one_visible():
     assert behind.memory.deleted_at is not None
     assert behind.events[-1].action == "merge"
     assert behind == hide(drop, keep)
-
-
-@pytest.mark.parametrize(
-    ("behind", "expected"),
-    [
-        ({}, []),
-        ({"a": "b", "b": "c"}, []),
-        ({"a": "b", "b": "a"}, [["a", "b"]]),
-        ({"x": "a", "a": "b", "b": "c", "c": "a", "y": "x"}, [["a", "b", "c"]]),
-        ({"a": "b", "b": "a", "c": "d", "d": "c", "e": "e"}, [["a", "b"], ["c", "d"], ["e"]]),
-    ],
-)
-def test_what_replaces_each_other_is_found(behind, expected):
-    assert find_circles(behind) == expected
 
 
 @pytest.mark.parametrize(

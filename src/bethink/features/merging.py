@@ -7,20 +7,15 @@ is lost: what was overruled stands in the history, from where `restore` brings i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from bethink.store.bundle import Record, event_digest, instant, stamp, valid_before, version
 from bethink.store.places import content_hash
-from bethink.types import Entity, Event, Memory
+from bethink.store.rows import from_history
+from bethink.types import Event, Memory
 
-TIMES = (
-    *("valid_from", "valid_to", "expires_at", "deleted_at"),
-    *("created_at", "last_accessed", "updated_at"),
-)
-LISTS = ("tags", "keywords")
 VOTES = "usefulness"  # what is summed instead of overruled
 OF_TEXT = ("summary", "keywords", "entities")  # what a new text brings along
 
@@ -57,20 +52,6 @@ def hide(record: Record, winner: Record) -> Record:
     event = Event(at, "sync", "merge", before, after)
     memory = record.memory._replace(superseded_by=winner.memory.id, deleted_at=at, updated_at=at)
     return record._replace(memory=memory, events=(*record.events, event))
-
-
-def find_circles(behind: Mapping[str, str]) -> list[list[str]]:
-    """The ids that replace each other in a circle, given what replaced each."""
-    found, seen = [], set[str]()
-    for start in behind:
-        path, at = list[str](), start
-        while at in behind and at not in seen:
-            seen.add(at)
-            path.append(at)
-            at = behind[at]
-        if at in path:
-            found.append(path[path.index(at) :])
-    return found
 
 
 def replaced_at(record: Record) -> datetime:
@@ -171,20 +152,8 @@ def _keep_text_whole(
 
 def apply_fields(memory: Memory, fields: Mapping[str, Any]) -> Memory:
     """A memory with values as history keeps them: times as milliseconds, lists and metadata as JSON."""
-    new: dict[str, Any] = {}
-    for name, value in fields.items():
-        if name in TIMES:
-            new[name] = None if value is None else instant(value)
-        elif name in LISTS:
-            new[name] = tuple(json.loads(value))
-        elif name == "metadata":
-            new[name] = json.loads(value)
-        elif name == "entities":
-            new[name] = tuple(Entity(str(one), str(type)) for one, type in value)
-        elif name == "answered":
-            new[name] = None if value is None else bool(value)
-        elif name in Memory._fields:
-            new[name] = value
+    known = {name: value for name, value in fields.items() if name in Memory._fields}
+    new = {name: from_history(name, value) for name, value in known.items()}
     if "content" in new:
         new["content_hash"] = content_hash(new["content"])
     return memory._replace(**new)

@@ -1,6 +1,6 @@
 """Two databases that share a project, brought in step: what is new goes over, what both changed is merged, what one removed goes.
 
-    outline both → compare with each other and with what both had last time → push, pull, merge, remove → remember what both have now
+    outline both → compare with each other and with what both had last time → remove, push, pull, merge → remember what both have now
 
 A project has a scope of its own in each database; on the way between them it is called "". What both had last time is kept beside the
 local database; without it nothing is ever removed, only added and merged. Every step is one transaction and every write expects what
@@ -11,7 +11,6 @@ was read, so a sync may be cut off or run beside writers at any moment: the next
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -34,6 +33,7 @@ from bethink.store.bundle import (
     version,
 )
 from bethink.store.places import content_hash
+from bethink.text import textfile
 from bethink.types import Batch, Memory, Relation
 
 PAGE = 200
@@ -49,8 +49,20 @@ class OutlineEntry(NamedTuple):
 
     version: bytes
     hash: str  # of its text
-    alone: bool  # whether no other visible memory of the scope may hold the same text
-    behind: str | None = None  # what replaced it; a server does not say
+    unique: bool  # whether no other visible memory of the scope may hold the same text
+    forgotten: bool
+    behind: str | None  # what replaced it
+
+
+Lines = Mapping[str, OutlineEntry]
+
+
+def _make_entry(record: Record) -> OutlineEntry:
+    memory = record.memory
+    hidden = memory.deleted_at is not None
+    return OutlineEntry(
+        version(record), memory.content_hash, record.unique, hidden, memory.superseded_by
+    )
 
 
 class Outline(NamedTuple):
@@ -126,27 +138,16 @@ def load_shared(file: Path) -> Shared:
 
 def save_shared(file: Path, shared: Shared) -> None:
     """Keeps what both peers have now, whole or not at all."""
-    value = {
-        "records": {id: one.hex() for id, one in shared.records.items()},
-        "links": sorted(shared.links),
-    }
-    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    records = {id: one.hex() for id, one in shared.records.items()}
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        partial.unlink(missing_ok=True)
-        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump(value, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(file)
+        with textfile.replace(file) as stream:
+            json.dump({"records": records, "links": sorted(shared.links)}, stream)
     except OSError as error:
         raise BethinkError(
             f"What both sides have now cannot be noted in {file}: {error.strerror or error}.",
             "Nothing is lost; free some space and sync again.",
         ) from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def team_scope(name: str) -> str:
@@ -161,13 +162,8 @@ class StorePeer:
         self.store, self.scope, self.actor, self.clock = store, scope, actor, clock
 
     def outline(self, what: Sequence[str]) -> Outline:
-        lines: dict[str, OutlineEntry] = {}
-        for record in self._items("records"):
-            memory = record.memory
-            if _sort_of(memory) in what:
-                alone = record.unique and memory.deleted_at is None
-                behind = memory.superseded_by
-                lines[memory.id] = OutlineEntry(version(record), memory.content_hash, alone, behind)
+        records = (one for one in self._items("records") if _sort_of(one.memory) in what)
+        lines = {one.memory.id: _make_entry(one) for one in records}
         links = {
             (relation.source, relation.target, relation.type): (relation, actor)
             for relation, actor in self._items("relations")
@@ -232,13 +228,7 @@ class Sync:
         self.mine, self.theirs, self.name = mine, theirs, name
         self.peers = (theirs, mine)  # what cannot be put down far away is not put down here either
         self.what, self.allow_loss = tuple(what), allow_loss
-        self.both: dict[str, bytes] = {}  # what both peers have when it is done
-        # What replaced memories on each peer.
-        self.behind: dict[Peer, dict[str, str]] = {mine: {}, theirs: {}}
-        # What this run itself has hidden for good, and on which peer.
-        self.forgotten: set[tuple[Peer, str]] = set()
-        # What is replaced by something that the other peer may get only later in this run.
-        self.waiting: list[str] = []
+        self.both: dict[str, OutlineEntry] = {}  # what both peers have when it is done
         self.undone: set[Link] = set()
         self.left: list[str] = []
         self.conflicts: list[tuple[str, tuple[str, ...]]] = []
@@ -247,25 +237,27 @@ class Sync:
         """Does it, and says what was done and what both peers have now."""
         mine, theirs = self.mine.outline(self.what), self.theirs.outline(self.what)
         common = [id for id in mine.lines if id in theirs.lines]
-        for id in common:
-            if mine.lines[id].version == theirs.lines[id].version:
-                self._note_agreement(id, mine.lines[id].version, mine.lines[id].behind)
-        pairs = _twins(mine, theirs)
+        self.both = {
+            id: mine.lines[id]
+            for id in common
+            if mine.lines[id].version == theirs.lines[id].version
+        }
+        pairs = _twins(mine.lines, theirs.lines)
         twins = {id for pair in pairs for id in pair}
-        here = self._plan_missing(mine, self.mine, theirs, self.theirs, twins, shared)
-        there = self._plan_missing(theirs, self.theirs, mine, self.mine, twins, shared)
+        here = self._plan_missing(mine.lines, self.mine, theirs.lines, self.theirs, twins, shared)
+        there = self._plan_missing(theirs.lines, self.theirs, mine.lines, self.mine, twins, shared)
         self._guard(sum(len(one.gone) + len(one.purge) for one in (here, there)), shared)
         if self.what != (TOLD,):
             self._exchange_places()
         # Before anything is merged: nothing may be put behind what is going to be removed.
         removed_here = self._remove(self.mine, here)
         removed_there = self._remove(self.theirs, there)
-        merged = self._merge([id for id in common if id not in self.both])
+        merged = self._merge(common)
         pushed = self._copy(self.mine, self.theirs, here.copy)
         pulled = self._copy(self.theirs, self.mine, there.copy)
-        waiting, self.waiting = self.waiting, []
-        merged += self._merge(waiting) + sum(self._settle_twins(*pair) for pair in pairs)
-        self._open_circles()
+        merged += self._merge(common)  # what is replaced by something that has come over since
+        merged += sum(self._settle_twins(*pair) for pair in pairs)
+        self._bring_back(mine.lines, theirs.lines)
         links, both_links = self._exchange_links(mine, theirs, shared)
         conflicts, left = tuple(self.conflicts), tuple(dict.fromkeys(self.left))
         report = SyncReport(
@@ -273,22 +265,16 @@ class Sync:
         )
         # What both still have and could not be agreed on may be removed or purged by the next sync as before.
         kept = {id: shared.records[id] for id in common if id in shared.records}
-        return report, Shared({**kept, **self.both}, both_links)
-
-    def _note_agreement(self, id: str, version: bytes, behind: str | None) -> None:
-        """Notes that both peers have a memory in this version now."""
-        self.both[id] = version
-        for known in self.behind.values():
-            known.pop(id, None)
-            if behind:
-                known[id] = behind
+        now = {id: line.version for id, line in self.both.items()}
+        return report, Shared({**kept, **now}, both_links)
 
     # What both have
 
-    def _merge(self, ids: Sequence[str]) -> int:
+    def _merge(self, common: Sequence[str]) -> int:
         """Makes one record of memories that differ, and puts it down on both peers."""
         done = 0
-        for page in split_pages(ids, PAGE):
+        differing = [id for id in common if id not in self.both and id not in self.left]
+        for page in split_pages(differing, PAGE):
             found = {
                 peer: {record.memory.id: record for record in peer.fetch(page)}
                 for peer in self.peers
@@ -300,28 +286,13 @@ class Sync:
 
     def _agree(self, was: Mapping[Peer, Record]) -> int:
         record, conflicts = merging.merge(was[self.mine], was[self.theirs])
-        id = record.memory.id
+        memory = record.memory
         for peer, before in was.items():
-            if before.memory.superseded_by:
-                self.behind[peer][id] = before.memory.superseded_by
-        for peer, before in was.items():
-            by = record.memory.superseded_by
-            hidden = record.memory.deleted_at or before.memory.deleted_at
-            if not by or by == before.memory.superseded_by or hidden:
-                continue
-            end = self._follow_replacements(peer, record.memory)
-            if end is None:
-                # Its replacement is on its way, or is not exchanged: what a private conversation did here is not done there.
-                self.waiting.append(id)
-                return 0
-            if not self._was_visible(peer, end) and self._was_visible(
-                peer, self._follow_replacements(peer, before.memory)
-            ):
-                # One peer replaced it by what the other had forgotten: neither meant that nothing of it is left.
-                record = self._free(record)
-                conflicts = tuple(sorted({*conflicts, "superseded_by"}))
+            is_new = memory.superseded_by not in (None, before.memory.superseded_by)
+            if is_new and not memory.deleted_at and not self._find_end(peer, memory):
+                return 0  # its replacement is not exchanged: what a private conversation did here is not done there
         if conflicts:
-            self.conflicts.append((id, conflicts))
+            self.conflicts.append((memory.id, conflicts))
         return self._put_both(record, was)
 
     def _put_both(self, record: Record, was: Mapping[Peer, Record]) -> int:
@@ -329,12 +300,10 @@ class Sync:
         for peer, before in was.items():
             if now != version(before) and self._put(peer, [record], {id: version(before)}):
                 return 0
-            if record.memory.deleted_at and before.memory.deleted_at is None:
-                self.forgotten.add((peer, id))
-        self._note_agreement(id, now, record.memory.superseded_by)
+        self.both[id] = _make_entry(record)
         return 1
 
-    def _follow_replacements(self, peer: Peer, memory: Memory) -> Memory | None:
+    def _find_end(self, peer: Peer, memory: Memory) -> Memory | None:
         """Where following what replaced a memory leads on a peer; None if it leads to something that the peer does not have."""
         seen = {memory.id}
         while memory.superseded_by and memory.superseded_by not in seen:
@@ -345,34 +314,27 @@ class Sync:
             memory = found[0].memory
         return memory
 
-    def _was_visible(self, peer: Peer, end: Memory | None) -> bool:
-        """Whether it could be seen on a peer when the run began."""
-        return end is not None and (end.deleted_at is None or (peer, end.id) in self.forgotten)
+    def _bring_back(self, mine: Lines, theirs: Lines) -> None:
+        """Brings back what both peers put together have hidden though neither meant that nothing of it is left: what each replaced by the
+        other, of which the later word stands, and what one replaced by something that the other had forgotten."""
 
-    def _free(self, record: Record) -> Record:
-        self.undone.add((record.memory.superseded_by or "", record.memory.id, "supersedes"))
-        return merging.free(record)
+        def is_lost(id: str) -> bool:
+            line = self.both[id]
+            end = _follow(self.both, id)
+            if not line.behind or line.forgotten or end in (SEEN, ELSEWHERE):
+                return False
+            before = [lines for lines in (mine, theirs) if id in lines]
+            was_seen = any(not (lines[id].behind or lines[id].forgotten) for lines in before)
+            chosen = any(_follow(lines, id) == FORGOTTEN for lines in before)
+            return end == CIRCLE or (was_seen and not chosen)
 
-    def _open_circles(self) -> None:
-        """Where each peer said that its own replaces the other's, the two hide each other. The later word stands: what was replaced first
-        is brought back. By what the peers have and not by what this run did, so that one that was cut off leaves no circle for good."""
-        for peer in (self.mine, self.theirs):
-            for circle in merging.find_circles(self.behind[peer]):
-                found = {record.memory.id: record for record in peer.fetch(circle)}
-                if any(
-                    id not in found or found[id].memory.superseded_by != self.behind[peer][id]
-                    for id in circle
-                ):
-                    continue  # changed meanwhile
-                known = [
-                    record
-                    for id, record in found.items()
-                    if self.both.get(id) == version(record) and not record.memory.deleted_at
-                ]
-                if known:
-                    first = min(known, key=lambda one: (merging.replaced_at(one), one.memory.id))
-                    self.conflicts.append((first.memory.id, ("superseded_by",)))
-                    self._put_both(self._free(first), dict.fromkeys(self.peers, first))
+        lost = self.mine.fetch([id for id in self.both if is_lost(id)])
+        for record in sorted(lost, key=lambda one: (merging.replaced_at(one), one.memory.id)):
+            id, by = record.memory.id, record.memory.superseded_by
+            if by and is_lost(id) and self.both[id].version == version(record):
+                self.undone.add((by, id, "supersedes"))
+                self.conflicts.append((id, ("superseded_by",)))
+                self._put_both(merging.free(record), dict.fromkeys(self.peers, record))
 
     def _settle_twins(self, mine: str, theirs: str) -> int:
         """The same text under two ids: the older one stays, the other is put behind it."""
@@ -383,7 +345,7 @@ class Sync:
         keep, drop = sorted(own.values(), key=lambda record: record.memory.id)
         peer = next(peer for peer, record in own.items() if record is drop)
         if drop.memory.deleted_at is None and drop.memory.superseded_by is None:
-            end = self._follow_replacements(peer, keep.memory)
+            end = self._find_end(peer, keep.memory)
             if end is None or end.deleted_at:
                 self.left += [mine, theirs]  # the one that would stay cannot be seen there either
                 return 0
@@ -394,29 +356,27 @@ class Sync:
             }
             if self._put(peer, [behind, keep], expect):
                 return 0
-        for record in (keep, behind):
-            self._note_agreement(record.memory.id, version(record), record.memory.superseded_by)
+        self.both |= {record.memory.id: _make_entry(record) for record in (keep, behind)}
         return 2
 
     # What one peer lacks
 
     def _plan_missing(
         self,
-        outline: Outline,
+        lines: Lines,
         having: Peer,
-        other: Outline,
+        other: Lines,
         lacking: Peer,
         twins: set[str],
         shared: Shared,
     ) -> Missing:
         """What becomes of the memories that one peer lacks."""
-        ids = [id for id in outline.lines if id not in other.lines and id not in twins]
+        ids = [id for id in lines if id not in other and id not in twins]
         known = [id for id in ids if id in shared.records]
-        hashes = {id: {outline.lines[id].hash} for id in known}
-        changed = [id for id in known if outline.lines[id].version != shared.records[id]]
-        for page in split_pages(
-            changed, PAGE
-        ):  # whose text may be another one than that which was purged
+        hashes = {id: {lines[id].hash} for id in known}
+        changed = [id for id in known if lines[id].version != shared.records[id]]
+        for page in split_pages(changed, PAGE):
+            # Its text may be another one than that which was purged.
             for record in having.fetch(page):
                 hashes[record.memory.id] = set(map(content_hash, list_texts(record)))
         purged = lacking.find_purged(sorted(set().union(*hashes.values()))) if known else set()
@@ -424,7 +384,7 @@ class Sync:
         gone = {
             id: shared.records[id]
             for id in known
-            if id not in purge and outline.lines[id].version == shared.records[id]
+            if id not in purge and lines[id].version == shared.records[id]
         }
         # What was removed on one peer, but changed on the other since, somebody cares for.
         copy = [id for id in ids if id not in gone and id not in purge]
@@ -450,12 +410,9 @@ class Sync:
             # Hidden ones first: they make room for a visible one with the same text.
             records.sort(key=lambda record: record.memory.deleted_at is None)
             left = self._put(target, records, {record.memory.id: None for record in records})
-            for record in records:
-                if record.memory.id not in left:
-                    self._note_agreement(
-                        record.memory.id, version(record), record.memory.superseded_by
-                    )
-                    done += 1
+            taken = [record for record in records if record.memory.id not in left]
+            self.both |= {record.memory.id: _make_entry(record) for record in taken}
+            done += len(taken)
         return done
 
     def _put(
@@ -505,15 +462,30 @@ class Sync:
                     peer.take(Bundle(**{part: tuple(page)}), {})  # type: ignore[arg-type]
 
 
-def _twins(mine: Outline, theirs: Outline) -> list[tuple[str, str]]:
+SEEN, FORGOTTEN, CIRCLE, ELSEWHERE = "seen", "forgotten", "circle", "elsewhere"
+
+
+def _follow(lines: Lines, id: str) -> str:
+    """Where following what replaced a memory leads: to one that is seen or forgotten, in a circle, or out of what is known."""
+    seen = set[str]()
+    while id in lines and id not in seen:
+        seen.add(id)
+        if not (behind := lines[id].behind):
+            return FORGOTTEN if lines[id].forgotten else SEEN
+        id = behind
+    return CIRCLE if id in seen else ELSEWHERE
+
+
+def _twins(mine: Lines, theirs: Lines) -> list[tuple[str, str]]:
     """The same text under two ids, told on both peers."""
     here, there = (
-        {line.hash: id for id, line in peer.lines.items() if line.alone} for peer in (mine, theirs)
+        {line.hash: id for id, line in lines.items() if line.unique and not line.forgotten}
+        for lines in (mine, theirs)
     )
     return [
         (here[hash], there[hash])
         for hash in here
-        if hash in there and here[hash] not in theirs.lines and there[hash] not in mine.lines
+        if hash in there and here[hash] not in theirs and there[hash] not in mine
     ]
 
 

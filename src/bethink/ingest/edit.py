@@ -3,9 +3,7 @@ when what replaced it does not any more. Nothing here writes."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from bethink.errors import InvalidInput
@@ -14,8 +12,9 @@ from bethink.ingest.pipeline import clean_passage
 from bethink.store.base import Store
 from bethink.store.bundle import EPOCH
 from bethink.store.places import EMBEDDING_TEXT, content_hash
+from bethink.store.rows import from_history
 from bethink.text.checks import as_entity, check_kind, check_range
-from bethink.types import Change, Entity, Event, Memory, Passage, Relation, supersede
+from bethink.types import Change, Event, Memory, Passage, Relation, supersede
 
 EDITABLE = frozenset(
     "content summary kind importance confidence tags entities expires_at valid_from valid_to answered metadata".split()
@@ -111,24 +110,8 @@ def values_of_version(events: Sequence[Event], version: int) -> dict[str, Any]:
     for event in events[version:]:
         for name, value in event.before.items():
             if name in EDITABLE:
-                values.setdefault(name, _read_history_value(name, value))
+                values.setdefault(name, from_history(name, value))
     return values
-
-
-def _read_history_value(name: str, value: Any) -> Any:
-    """A value of the history as an edit takes it."""
-    if value is None:
-        return None
-    if name in ("expires_at", "valid_from", "valid_to"):
-        return datetime.fromtimestamp(value / 1000, UTC)
-    if name == "entities":
-        return tuple(Entity(*entity) for entity in value)
-    if name == "answered":
-        return bool(value)
-    if name in ("tags", "metadata"):
-        found = json.loads(value)
-        return tuple(found) if name == "tags" else found
-    return value
 
 
 def give_back(store: Store, id: str, others: Iterable[Relation]) -> Change:

@@ -158,6 +158,20 @@ def to_column(field: str, value: Any) -> Any:
     return value
 
 
+def from_history(field: str, value: Any) -> Any:
+    """A field's value from what history keeps of it: as its column holds it, and entities as pairs."""
+    if value is None:
+        return None
+    if field in TIMES:
+        return instant(value)
+    if field in JSONS:
+        found = json.loads(value)
+        return found if field == "metadata" else tuple(found)
+    if field == "entities":
+        return tuple(Entity(str(name), str(type)) for name, type in value)
+    return bool(value) if field == "answered" else value
+
+
 def values(memory: Memory, scope: int, source: int) -> dict[str, Any]:
     """What the columns hold of a memory."""
     first, last = memory.lines or (None, None)

@@ -89,8 +89,8 @@ class ServerPeer:
         answer = self._ask("outline", what=list(what))
         try:
             lines = {
-                str(id): OutlineEntry(bytes.fromhex(version), str(hash), alone is True)
-                for id, version, hash, alone in answer["lines"]
+                str(id): OutlineEntry(bytes.fromhex(version), str(hash), *rest)
+                for id, version, hash, *rest in answer["lines"]
             }
             links = {}
             for source, target, type, at, actor in answer["links"]:

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 from bethink.errors import BethinkError, InvalidInput
 
@@ -71,6 +72,24 @@ def read(path: Path) -> str | None:
             "Convert it with `iconv -t UTF-8`.",
         )
     return raw.decode("utf-8", "surrogateescape")
+
+
+@contextmanager
+def replace(path: Path, mode: int = 0o600) -> Iterator[TextIO]:
+    """A stream into a file that appears under its name only when all is written. What goes wrong is an OSError."""
+    partial = path.with_name(f".{path.name[:80]}.{os.getpid()}.partial")
+    partial.unlink(missing_ok=True)  # of a process that was killed and had our number
+    try:
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(
+            handle, "w", encoding="utf-8", errors="surrogateescape", newline=""
+        ) as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def write(path: Path, text: str, was: str | None, mode: int = 0o666) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -50,6 +49,7 @@ from bethink.surface.cli.settings import edit_file
 from bethink.surface.layout import FORMATS, columns, flatten_record, format_records, many
 from bethink.surface.operations import FILTERS, STATES, make_filter, split_lists
 from bethink.surface.remote import Client, ServerPeer, read_token
+from bethink.text import textfile
 from bethink.types import PERSONAL, STATEMENTS
 
 if TYPE_CHECKING:
@@ -149,23 +149,14 @@ def destination(path: str | None) -> Iterator[TextIO]:
         yield sys.stdout
         return
     target = Path(path).expanduser()
-    if target.exists() and not target.is_file():
-        direct = target  # a pipe or a device
-    else:
-        direct = target.with_name(f".{target.name}.partial")
+    is_pipe = target.exists() and not target.is_file()  # or a device
     try:
-        handle = os.open(direct, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+        with target.open("w", encoding="utf-8") if is_pipe else textfile.replace(target) as stream:
             yield stream
-        if direct != target:
-            direct.replace(target)
     except OSError as error:
         raise BethinkError(
             f"{path} cannot be written: {error.strerror}.", "Check the folder and its free space."
         ) from error
-    finally:
-        if direct != target:
-            direct.unlink(missing_ok=True)
 
 
 @command(

@@ -294,7 +294,7 @@ def _peer(call: OperationCall) -> StorePeer:
 def outline(call: OperationCall) -> dict[str, Any]:
     """What a project holds, as far as it takes to compare it with another database."""
     found = _peer(call).outline(call.asked.what or ["told"])
-    lines = [[id, line.version.hex(), line.hash, line.alone] for id, line in found.lines.items()]
+    lines = [[id, line.version.hex(), *line[1:]] for id, line in found.lines.items()]
     links = [
         [*link, stamp(relation.created_at or EPOCH), actor]
         for link, (relation, actor) in found.links.items()

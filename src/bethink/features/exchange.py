@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
@@ -117,7 +117,9 @@ def import_file(
     """Takes in what a file, folder or database holds of this project; with `personal` what is personal too, with `all_scopes`
     everything."""
     reading = _read_place(memory, file, text_column)
-    given = _check_all(reading.given, file, memory, trusted)
+    given = [
+        _check(one, at, file, memory, trusted) for at, one in enumerate(reading.given, start=1)
+    ]
     scopes = _choose_scopes(memory, file, given, reading.names, all_scopes, personal)
     moved = [_move(one, scopes) for one in given if one.memory.scope in scopes]
     chosen = list({one.memory.id: one for one in reversed(moved)}.values())[::-1]
@@ -192,14 +194,21 @@ def _is_database(file: Path, used: str) -> bool:
 
 
 def _read_own(file: Path) -> Reading:
-    """A database of this or an older version."""
+    """A database of this or an older version, as an export of it would be."""
+    links: defaultdict[str, list[Any]] = defaultdict(list)
     names: dict[str, tuple[str, str]] = {}
     with open_copy(file) as store:
-        found = list(_read_database(store))
         for key, *called in export_items(store, "scopes", PAGE):
             name, path = redact_value(called)[0]
             names[key] = name, path
-    return Reading("database", found, names, {})
+        for relation, _ in export_items(store, "relations", PAGE):
+            links[relation.source].append({"type": relation.type, "target": relation.target})
+        values = (
+            {**record_to_json(one, whole=True), "relations": links[one.memory.id]}
+            for one in export_items(store, "records", PAGE)
+        )
+        given = [_read_memory(value, at, file) for at, value in enumerate(values, start=1)]
+    return Reading("database", given, names, {})
 
 
 def _read_vault(memory: Bethink, folder: Path) -> Reading:
@@ -212,14 +221,6 @@ def _read_vault(memory: Bethink, folder: Path) -> Reading:
     given.sort(key=lambda one: not one.saved)  # of two copies of a note the edited one counts
     new = readers.convert(memory, rows, "vault", folder, trust=TRUST["user"])
     return new._replace(given=[*given, *new.given])
-
-
-def _read_database(store: Store) -> Iterator[Given]:
-    relations: dict[str, list[Relation]] = {}
-    for relation, _ in export_items(store, "relations", PAGE):
-        relations.setdefault(relation.source, []).append(relation)
-    for record in export_items(store, "records", PAGE):
-        yield Given(record, tuple(relations.get(record.memory.id, ())))
 
 
 def _read_json(memory: Bethink, file: Path, text_column: str) -> Reading:
@@ -306,11 +307,13 @@ def _read_memory(value: Any, number: int, file: Path) -> Given:
         )
         unique = _is_unique(memory) if value.get("unique") is None else record.unique
     except incoming.WRONG as error:
-        why = f"it has no {error}" if isinstance(error, KeyError) else str(error)[:200]
-        raise InvalidInput(
-            f"Memory {number} of {file} is none of an export: {why}.", _NO_EXPORT
-        ) from None
+        missing = isinstance(error, KeyError)
+        raise _refuse(number, file, f"it has no {error}" if missing else str(error)) from None
     return Given(record._replace(memory=memory, unique=unique), links)
+
+
+def _refuse(number: int, file: Path, why: str) -> InvalidInput:
+    return InvalidInput(f"Memory {number} of {file} is none of an export: {why[:200]}.", _NO_EXPORT)
 
 
 def _is_unique(memory: Memory) -> bool:
@@ -318,21 +321,10 @@ def _is_unique(memory: Memory) -> bool:
     return memory.kind != "context" if memory.session else memory.source_type == "note"
 
 
-def _check_all(given: Sequence[Given], file: Path, memory: Bethink, trusted: bool) -> list[Given]:
-    return [_check(one, at, file, memory, trusted) for at, one in enumerate(given, start=1)]
-
-
 def _check(one: Given, number: int, file: Path, memory: Bethink, trusted: bool) -> Given:
     """A memory with nothing but values that our own pipeline would write, no secret, and no more trust than the file has."""
-    try:
-        wrong = incoming.wrong_field(one.record, memory.config.max_characters)
-    except incoming.WRONG as error:
-        wrong = str(error)[:200]
-    if wrong:
-        raise InvalidInput(
-            f"Memory {number} of {file} is none of an export: its {wrong} is not in order.",
-            _NO_EXPORT,
-        )
+    if wrong := incoming.wrong_field(one.record, memory.config.max_characters):
+        raise _refuse(number, file, f"its {wrong} is not in order")
     record, redactions = incoming.redact_record(one.record)
     if not trusted:
         record = incoming.limit_stranger(record, memory.clock())
@@ -383,7 +375,7 @@ def _own_identity(memory: Bethink, identities: set[str], names: Names) -> str | 
 
 def _find_by_path(scope: str, names: Names) -> str:
     """The scope of a project that has its folder on this machine, by the id that the folder has; else as it is called in the file."""
-    path = names.get(f"project:{_identity(scope)}", names.get(scope, ("", "")))[1]
+    path = names.get(f"project:{_identity(scope)}", ("", ""))[1]
     if not path or projects.is_gone(Path(path)):
         return scope
     found = projects.find(Path(path))

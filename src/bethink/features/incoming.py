@@ -7,11 +7,9 @@ secret is taken out. Of a sync such records are left out and named, because both
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from functools import partial
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
@@ -44,13 +42,8 @@ WRONG = (
     *(ValueError, KeyError, TypeError, IndexError, AttributeError),
     *(OverflowError, OSError, RecursionError),
 )
-_AS_IT_IS = (
-    "id",
-    "scope",
-    "kind",
-    "content_hash",
-    "superseded_by",
-)  # of which `_RULES` knows the form
+# Of which `wrong_field` knows the form.
+_AS_IT_IS = ("id", "scope", "kind", "content_hash", "superseded_by")
 _READERS = ("note", "markdown", "repomap", "transcript", "analysis", "git", "import")
 
 
@@ -67,129 +60,72 @@ class Given(NamedTuple):
         return self.record.memory
 
 
-# Values
+# Values. Whether each is of its type was seen when it was read.
 
 
-def _is_text(value: Any, longest: int = LONGEST_SHORT) -> bool:
-    return isinstance(value, str) and len(value) <= longest
+def _is_id(value: str | None) -> bool:
+    return bool(ID.fullmatch(value or ""))
 
 
-def _is_optional_text(value: Any) -> bool:
-    return value is None or _is_text(value)
-
-
-def _is_id(value: Any) -> bool:
-    return isinstance(value, str) and bool(ID.fullmatch(value))
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
-
-
-def _is_number(low: float, high: float) -> Callable[[Any], bool]:
-    def check(value: Any) -> bool:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        return number and math.isfinite(value) and low <= value <= high
-
-    return check
-
-
-def _is_object(value: Any, longest: int = LONGEST_METADATA) -> bool:
-    return isinstance(value, Mapping) and len(repr(value)) <= longest
-
-
-def _is_row_of_texts(value: Any) -> bool:
-    return len(value) <= MOST and all(map(_is_text, value))
-
-
-def _is_range(value: Any) -> bool:
-    return len(value) == 2 and all(map(_is_count, value))
+def _is_modest(value: Any, longest: int = LONGEST_METADATA) -> bool:
+    """Whether nothing in a value is endless."""
+    if isinstance(value, str):
+        return len(value) <= LONGEST_SHORT
+    if isinstance(value, Mapping):
+        return len(repr(value)) <= longest
+    if isinstance(value, tuple):
+        return len(value) <= MOST and all(_is_modest(one, longest) for one in value)
+    return not isinstance(value, int | float) or abs(value) < 1 << 53
 
 
 def _are_vectors(vectors: Stored) -> bool:
     return all(
-        _is_text(model) and 1 <= dimensions <= 8192 and len(data) == 4 + 2 * dimensions
+        _is_modest(model) and 1 <= dimensions <= 8192 and len(data) == 4 + 2 * dimensions
         for model, dimensions, data in vectors
     )
 
 
-_is_vote = _is_number(-1e9, 1e9)
-_RULES: dict[str, Callable[[Any], bool]] = {
-    "id": _is_id,
-    "scope": _is_text,
-    "kind": lambda value: value in KINDS,
-    "created_at": lambda value: value is not None,
-    "updated_at": lambda value: value is not None,
-    "importance": _is_number(0, 10),
-    "confidence": _is_number(0, 1),
-    "usefulness": _is_vote,
-    "access_count": _is_count,
-    "superseded_by": lambda value: value is None or _is_id(value),
-    "answered": lambda value: value in (None, True, False),
-    "source": _is_text,
-    "source_type": _is_text,
-    "lines": lambda value: value is None or _is_range(value),
-    "position": _is_count,
-    "section": _is_optional_text,
-    "span": _is_optional_text,
-    "session": _is_optional_text,
-    "tags": _is_row_of_texts,
-    "keywords": _is_row_of_texts,
-    "entities": lambda value: len(value) <= MOST and all(_is_row_of_texts(one) for one in value),
-    "metadata": _is_object,
-    "trust": lambda value: value in (0, 1, 2, 3),
-}
-
-
-# Sources, sessions and topics have fields of these names, too.
-_OF_PLACES: dict[str, Callable[[Any], bool]] = {
-    **_RULES,
-    "scope": lambda value: value == "",
-    "summary": partial(_is_text, longest=LONGEST_METADATA),
-    "lines": _is_range,
-    "depth": _is_count,
-    "metadata": partial(_is_object, longest=50 * LONGEST_METADATA),
-    **dict.fromkeys(("id", "uri", "type", "host", "title", "name"), _is_text),
-    **dict.fromkeys(("hash", "parent"), _is_optional_text),
-}
-
-
-def _find_wrong(value: Any, rules: Mapping[str, Callable[[Any], bool]]) -> str | None:
-    """The first field of a value that is not as its rule wants it."""
-    wrong = (
-        name for name in value._fields if name in rules and not rules[name](getattr(value, name))
-    )
-    return next(wrong, None)
-
-
 def wrong_field(record: Record, longest: int) -> str | None:
     """The name of a value that our own pipeline would not write, or None."""
-    memory = record.memory
-    if wrong := _find_wrong(memory, _RULES):
-        return wrong
-    if not _is_text(memory.content, longest) or not memory.content.strip():
-        return "content"
-    if not _is_text(memory.summary, longest):
-        return "summary"
-    if memory.content_hash != content_hash(memory.content):
-        return "content_hash"
-    if len(record.events) > MOST_EVENTS or not all(_is_event(one, memory) for one in record.events):
-        return "history"
-    return None if _are_vectors(record.vectors) else "vectors"
+    memory, events = record.memory, record.events
+    modest = {
+        name: _is_modest(value)
+        for name, value in memory._asdict().items()
+        if name not in ("content", "summary")
+    }
+    fitting = {
+        "id": _is_id(memory.id),
+        "kind": memory.kind in KINDS,
+        "importance": 0 <= memory.importance <= 10,
+        "confidence": 0 <= memory.confidence <= 1,
+        "usefulness": _is_vote(memory.usefulness),
+        "access_count": memory.access_count >= 0,
+        "superseded_by": memory.superseded_by is None or _is_id(memory.superseded_by),
+        "lines": min(memory.lines or (0,)) >= 0,
+        "position": memory.position >= 0,
+        "trust": memory.trust in TRUST.values(),
+        "content": bool(memory.content.strip()) and len(memory.content) <= longest,
+        "summary": len(memory.summary) <= longest,
+        "content_hash": memory.content_hash == content_hash(memory.content),
+        "history": len(events) <= MOST_EVENTS and all(_is_event(one, memory) for one in events),
+        "vectors": _are_vectors(record.vectors),
+    }
+    return next((name for name, fine in {**modest, **fitting}.items() if not fine), None)
+
+
+def _is_vote(value: Any) -> bool:
+    return isinstance(value, int | float) and abs(value) <= 1e9
 
 
 def _is_event(event: Event, memory: Memory) -> bool:
     """Whether a line of a history can be read, and its values put back into the memory."""
-    if not _is_text(event.actor) or not _is_text(event.action):
-        return False
-    for state in (event.before, event.after):
-        if not isinstance(state, dict) or not _is_vote(state.get(VOTES, 0)):
-            return False
-        try:
+    try:
+        for state in (event.before, event.after):
             apply_fields(memory, state)
-        except WRONG:
-            return False
-    return True
+        votes = [state.get(VOTES, 0) for state in (event.before, event.after)]
+        return all(map(_is_vote, votes)) and _is_modest((event.actor, event.action))
+    except WRONG:
+        return False
 
 
 # Secrets
@@ -224,29 +160,19 @@ def redact_record(record: Record) -> tuple[Record, int]:
 def redact_places(bundle: Bundle) -> Bundle:
     """The bundle with secrets taken out of sources, sessions and topics. No version is told by them, and memories need them."""
 
+    def clean(place: Any) -> Any:
+        names = {"title", "name", "summary", "metadata"} & set(place._fields)
+        return place._replace(**{name: redact_value(getattr(place, name))[0] for name in names})
+
     def topic(span: Span, vectors: Stored) -> tuple[Span, Stored]:
-        clean = span._replace(
-            name=_redact_text(span.name),
-            summary=_redact_text(span.summary),
-            metadata=_redact_text(span.metadata),
-        )
-        return clean, vectors if (clean.name, clean.summary) == (span.name, span.summary) else ()
+        kept = clean(span)
+        return kept, vectors if (kept.name, kept.summary) == (span.name, span.summary) else ()
 
     return bundle._replace(
-        sources=tuple(
-            (scope, source._replace(metadata=_redact_text(source.metadata)), read)
-            for scope, source, read in bundle.sources
-        ),
-        sessions=tuple(
-            one._replace(title=_redact_text(one.title), metadata=_redact_text(one.metadata))
-            for one in bundle.sessions
-        ),
+        sources=tuple((scope, clean(source), read) for scope, source, read in bundle.sources),
+        sessions=tuple(map(clean, bundle.sessions)),
         spans=tuple(topic(*one) for one in bundle.spans),
     )
-
-
-def _redact_text(value: Any) -> Any:
-    return redact_value(value)[0]
 
 
 # A stranger's file
@@ -266,15 +192,11 @@ def limit_stranger(record: Record, now: datetime) -> Record:
         usefulness=max(-MOST_VOTES, min(memory.usefulness, MOST_VOTES)),
         access_count=min(memory.access_count, MOST_USES),
         trust=min(memory.trust, TRUST["import"]),
-        source=_limit_source(memory.source) if told else memory.source,
+        source="import" if told and not memory.source.startswith("import:") else memory.source,
         source_type=memory.source_type if memory.source_type in _READERS else "import",
         entities=tuple(one for one in memory.entities if one.type in ENTITY_TYPES),
     )
     return record._replace(memory=memory, events=(), vectors=())
-
-
-def _limit_source(source: str) -> str:
-    return source if source.startswith("import:") else "import"
 
 
 # A bundle over the network
@@ -307,18 +229,18 @@ def _check_parts(bundle: Bundle, longest: int) -> None:
             "Send memories and what they belong to.",
         )
     named = (*bundle.scopes, *bundle.sources, *bundle.turns)
-    _need(not any(item[0] for item in named), "a scope")
-    _need(all(_is_row_of_texts(item) for item in bundle.scopes), "a scope")
-    places: list[Any] = [item[1] for item in bundle.sources]
-    for place in (*places, *bundle.sessions, *(item[0] for item in bundle.spans)):
-        _need(_find_wrong(place, _OF_PLACES) is None, f"a {type(place).__name__.lower()}")
+    places: list[Any] = [*bundle.sessions, *(span for span, _ in bundle.spans)]
+    scopes = [*(item[0] for item in named), *(place.scope for place in places)]
+    _need(not any(scopes) and all(map(_is_modest, bundle.scopes)), "a scope")
+    for place in (*places, *(source for _, source, _ in bundle.sources)):
+        _need(_is_modest(place, 50 * LONGEST_METADATA), f"a {type(place).__name__.lower()}")
     _need(all(_are_vectors(item[1]) for item in bundle.spans), "a topic")
     for record in bundle.records:
         wrong = wrong_field(record, longest) or ("scope" if record.memory.scope else None)
         _need(wrong is None, f"the {wrong} of the memory {str(record.memory.id)[:36]}")
     for relation, actor in bundle.relations:
         ends = all(map(_is_id, relation[:2]))
-        _need(ends and relation.type in RELATIONS and _is_text(actor), "a relation")
+        _need(ends and relation.type in RELATIONS and _is_modest(actor), "a relation")
     _need(max((len(identity) for _, identity in bundle.turns), default=0) <= 64, "a message")
 
 

@@ -138,54 +138,6 @@ def test_a_supposed_answer_helps_to_search(asked, model):
     assert result.code == 0 and "without a supposed answer" in result.err and DECISION in result.out
 
 
-@pytest.mark.parametrize(
-    ("relation", "newer", "actions"),
-    [
-        ("contradicts", "unknown", ["contradict"]),
-        ("supersedes", "first", ["merge"]),
-        ("unrelated", "unknown", []),
-    ],
-)
-def test_the_model_judges_what_seems_to_disagree(asked, model, relation, newer, actions):
-    asked.ok("add", "We deploy the shop on Fridays from the main branch", "--kind", "decision")
-    asked.ok(
-        "add",
-        "We do not deploy the shop on Fridays from the main branch",
-        "--kind",
-        "decision",
-        "--no-dedup",
-    )
-    model.script = [answers({"relation": relation, "newer": newer, "why": "Because it says so."})]
-    assert [step["action"] for step in asked.json("consolidate", "--dry-run")["steps"]] == actions
-
-
-def test_the_model_puts_two_that_say_nearly_the_same_into_one_text(asked, model):
-    asked.ok(
-        "add",
-        "The nightly backup of the orders database goes to the bucket cold-storage at 2 am",
-        "--kind",
-        "fact",
-    )
-    asked.ok(
-        "add",
-        "The nightly backup of the orders database goes to the bucket cold-storage encrypted",
-        "--kind",
-        "fact",
-        "--no-dedup",
-    )
-    both = "The nightly backup of the orders database goes encrypted to the bucket cold-storage at 2 am."
-    same = answers({"relation": "same", "newer": "unknown", "why": "Both tell where it goes."})
-    model.script = [same, answers({"text": "Backups go somewhere."})]
-    assert asked.json("consolidate", "--dry-run")["steps"] == []  # it loses the bucket and the hour
-    model.script = [same, answers({"text": both})]
-    (step,) = asked.json("consolidate", "--yes")["steps"]
-    assert (step["action"], step["text"]) == ("merge", both)
-    (left,) = asked.json("list")
-    assert left["content"] == both and len(asked.json("history", left["id"])) == 2
-    asked.ok("restore", step["memories"][1])
-    assert len(asked.json("list")) == 2
-
-
 def test_without_a_model_a_supposed_answer_says_how_to_set_one(cli):  # noqa: F811
     assert "bethink config llm" in cli.fails("search", "anything", "--hyde", code=2)
 

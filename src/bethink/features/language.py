@@ -1,7 +1,6 @@
-"""What a language model adds where one is set: a supposed answer to search with, a second opinion on contradictions, and one
-text for two that say nearly the same.
+"""What a language model adds to a search where one is set, a supposed answer to look near, and what it cost.
 
-Every function falls back to what the rules give: a model that fails, or today's ceiling, costs a hint and nothing else.
+A model that fails, or today's ceiling, costs a hint and nothing else.
 """
 
 from __future__ import annotations
@@ -16,9 +15,7 @@ from bethink.llm.base import REASONS, ModelError
 from bethink.types import Answer
 
 if TYPE_CHECKING:
-    from bethink.llm import tasks
     from bethink.llm.base import Model
-    from bethink.types import Memory
 
 NONE_SET = "bethink config llm anthropic, openai or claude"
 
@@ -41,27 +38,6 @@ def search(memory: Bethink, question: str, **options: Any) -> Answer:
             hints=(*answer.hints, f"Searched without a supposed answer: {error.message}")
         )
     return memory.search(question, hypothesis=supposed, **options)
-
-
-def ask_relation(model: Model, one: Memory, other: Memory) -> tasks.RelationVerdict | None:
-    """How two statements stand to each other, by the model; None where it has nothing to say."""
-    days = (f"{one.created_at:%Y-%m-%d}", f"{other.created_at:%Y-%m-%d}")
-    try:
-        return tasks.read_contradiction(
-            model.ask(tasks.contradiction(one.content, other.content, *days)).value
-        )
-    except ModelError:
-        return None
-
-
-def ask_one_text(model: Model, one: Memory, other: Memory) -> str | None:
-    """One text that says what both say; None where the model has none, or one that adds or loses something."""
-    try:
-        return tasks.read_merge(
-            model.ask(tasks.merge(one.content, other.content)).value, one.content, other.content
-        )
-    except ModelError:
-        return None
 
 
 def report_usage(memory: Bethink) -> dict[str, Any]:

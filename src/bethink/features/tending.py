@@ -2,8 +2,7 @@
 
 `duplicates` and `contradictions` list candidates for somebody to decide. `plan` works out what `consolidate` would do, and
 `apply` does it: everything through history, so that `restore` undoes each step. Documents, code and the turns of
-conversations repeat themselves by nature and are not compared. Where there is a judge it has a say in every pair; where a
-language model is set it is asked about those that stay doubtful.
+conversations repeat themselves by nature and are not compared. Where there is a judge it has a say in every pair.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from bethink.api import Bethink
-from bethink.features import language
 from bethink.ingest.compare import is_one_statement, nearest
 from bethink.ingest.reconcile import (
     ANSWERS,
@@ -32,7 +30,6 @@ from bethink.ingest.reconcile import (
 from bethink.ingest.reconcile import SAME as SURELY_SAME
 from bethink.ingest.wording import count_shared_words, say_the_same, tell_apart
 from bethink.judge import Judgement
-from bethink.llm.base import Model
 from bethink.types import STATEMENTS, Change, Filter, Memory, Relation, supersede
 
 COMPARED = STATEMENTS
@@ -40,7 +37,6 @@ ALIKE = 0.6  # nearness from which two statements are worth a look
 JUDGED = 0.4  # and from which the judge is asked: one in ten that say the same is below (pairs of 2026-11)
 PAGE = 256
 NEAREST = 8  # that a statement is compared with
-ASKED = 20  # pairs that a language model is asked about in one run
 SAME, MARKED, PROPOSED = "says the same", "marked as contradicting", "may replace the other"
 DISPUTES = ("contradicts", "may_replace")  # relations that wait for somebody to decide
 
@@ -62,7 +58,6 @@ class Step(NamedTuple):
     action: str  # merge, replace, contradict, answer, expire, retire
     memories: tuple[Memory, ...]
     reason: str
-    text: str = ""  # what the first of merged memories says from then on, where it changes
 
 
 class Surroundings(NamedTuple):
@@ -172,44 +167,31 @@ def _seems_opposed(around: Surroundings, neighbour: Neighbour) -> bool:
 def plan_consolidation(memory: Bethink, *, progress: Progress | None = None) -> list[Step]:
     """What consolidation would do. Changes nothing."""
     survey = list(_survey(memory, progress))
-    alike = _duplicates(memory, survey)
+    same = [pair for pair in _duplicates(memory, survey) if pair.reason == SAME]
+    disputes = [pair for pair in _contradictions(memory, survey) if not _is_known(pair)]
     steps: list[Step] = []
-    taken: set[str] = set()
-
-    def take(found: Sequence[Step], of: slice = slice(None)) -> None:
-        for step in found:
-            ids = {one.id for one in step.memories}
-            if not ids & taken:
-                taken.update(one.id for one in step.memories[of])
-                steps.append(step)
-
-    sure = [pair for pair in alike if pair.reason == SAME]
-    # What stays may take in several.
-    merged = [
-        Step("merge", (pair.keep, pair.other), f"{pair.reason} ({pair.similarity:.2f})")
-        for pair in sure
-    ]
-    take(merged, slice(1, None))
-    take(_find_replaced(survey), slice(1, None))
-    rest = [pair for pair in alike if not {pair.keep.id, pair.other.id} & taken]
-    take(_join_texts(memory, rest))
-    doubtful = [
-        pair
-        for pair in _contradictions(memory, survey)
-        if not _is_known(pair) and not {pair.keep.id, pair.other.id} & taken
-    ]
-    steps += _ask_about_disputes(memory, doubtful)
-    steps += [
-        step
-        for step in _find_answered(memory, survey)
-        if not {one.id for one in step.memories} & taken
-    ]
+    gone: set[str] = (
+        set()
+    )  # what another step puts behind something; what stays may take in several
+    for step in (
+        *(_make_step("merge", pair) for pair in same),
+        *_find_replaced(survey),
+        *(_make_step("contradict", pair) for pair in disputes),
+        *_find_answered(survey),
+    ):
+        ids = [one.id for one in step.memories]
+        if not gone.intersection(ids):
+            steps.append(step)
+            gone.update(ids[1:] if _RELATIONS[step.action] == "supersedes" else ())
     return steps + _find_expired(memory) + _find_unused(memory)
 
 
+def _make_step(action: str, pair: Pair) -> Step:
+    return Step(action, (pair.keep, pair.other), f"{pair.reason} ({pair.similarity:.2f})")
+
+
 def apply_steps(memory: Bethink, steps: Sequence[Step]) -> int:
-    """Does what was planned; but for texts that change, in one transaction. What changed meanwhile is left alone. Returns the number of
-    steps done."""
+    """Does what was planned, in one transaction. What changed meanwhile is left alone. Returns the number of steps done."""
     now = memory.clock()
     ids = [one.id for step in steps for one in step.memories]
     current = {one.id: one.updated_at for one in memory.store.get(ids)}
@@ -221,8 +203,6 @@ def apply_steps(memory: Bethink, steps: Sequence[Step]) -> int:
             continue
         done += 1
         first, *rest = step.memories
-        if step.text:
-            memory.update(first.id, content=step.text)
         if step.action in _RELATIONS:
             relate.append(Relation(first.id, rest[0].id, _RELATIONS[step.action]))
         if step.action == "merge":
@@ -260,53 +240,7 @@ def _find_replaced(survey: Sequence[Surroundings]) -> list[Step]:
     return list(steps.values())
 
 
-def _join_texts(memory: Bethink, pairs: Sequence[Pair]) -> list[Step]:
-    """Statements that say nearly the same put into one text, where a language model is set and finds one that loses nothing. What is
-    trusted differently is kept apart: a merged text would lend one's trust to the other."""
-    model = language.open_language_model(memory) if memory.config.llm and pairs else None
-    if model is None:
-        return []
-    fit = [
-        pair
-        for pair in pairs
-        if pair.keep.trust == pair.other.trust
-        and pair.keep.scope == pair.other.scope
-        and not are_opposed(pair.keep, pair.other)
-    ]
-    return [step for pair in fit[:ASKED] if (step := _one_text(model, pair))]
-
-
-def _one_text(model: Model, pair: Pair) -> Step | None:
-    text = language.ask_one_text(model, pair.keep, pair.other)
-    return (
-        Step("merge", (pair.keep, pair.other), f"one text for both: {text}", text) if text else None
-    )
-
-
-def _ask_about_disputes(memory: Bethink, pairs: Sequence[Pair]) -> list[Step]:
-    """What becomes of statements that seem to disagree: marked, unless a language model that is set knows better."""
-    model = language.open_language_model(memory) if memory.config.llm and pairs else None
-    steps = []
-    for number, pair in enumerate(pairs):
-        verdict = (
-            language.ask_relation(model, pair.keep, pair.other)
-            if model and number < ASKED
-            else None
-        )
-        reason = f"{pair.reason} ({pair.similarity:.2f})"
-        both = (pair.keep, pair.other)
-        if verdict is None or verdict.relation == "contradicts":
-            steps.append(Step("contradict", both, verdict.why if verdict else reason))
-        elif verdict.relation == "supersedes":
-            keep, gone = both[::-1] if verdict.newer == "second" else both
-            action = "contradict" if why_not(keep, gone, explicit=True) else "merge"
-            steps.append(Step(action, (keep, gone), verdict.why or reason))
-        elif verdict.relation == "same" and model and pair.keep.trust == pair.other.trust:
-            steps += [step] if (step := _one_text(model, pair)) else []
-    return steps
-
-
-def _find_answered(memory: Bethink, survey: Sequence[Surroundings]) -> list[Step]:
+def _find_answered(survey: Sequence[Surroundings]) -> list[Step]:
     """What was asked, or had to be done, and was settled later."""
     steps = []
     for around in survey:

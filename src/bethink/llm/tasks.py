@@ -22,7 +22,6 @@ from bethink.types import ENTITY_TYPES, Entity
 IDEA_KINDS = tuple(
     "decision conclusion question problem solution todo context fact preference".split()
 )
-RELATIONS = ("contradicts", "supersedes", "same", "unrelated")
 # About 4,000 tokens of text: small enough for local models, and a dozen such questions stay below the default ceiling.
 PORTION_CHARACTERS = 12_000
 IDEA_CHARACTERS = 400
@@ -81,12 +80,6 @@ class TopicSummary(NamedTuple):
         return "\n".join(
             [self.focus, *(f"{title}: {'; '.join(points)}" for title, points in lists if points)]
         ).strip()
-
-
-class RelationVerdict(NamedTuple):
-    relation: str  # one of RELATIONS
-    newer: str  # first, second or unknown
-    why: str
 
 
 def portions(
@@ -255,54 +248,6 @@ def read_hypothetical(value: Mapping[str, Any]) -> str:
     return " ".join(value["passage"].split())[:PASSAGE_CHARACTERS]
 
 
-def contradiction(first: str, second: str, first_at: str = "", second_at: str = "") -> Task:
-    """Two memories → how they stand to each other. The times are told to the model where they are known."""
-    instruction = (
-        "Two statements from the memory of a software project. Say how they stand to each other. "
-        "contradicts: both cannot hold at the same time, and nothing says which does. "
-        "supersedes: one replaces the other, because it is newer or says that something changed. "
-        "same: they say the same. unrelated: both can hold. "
-        "newer is the statement that holds now: first, second, or unknown."
-    )
-    parts = (
-        (f"first statement{f', of {first_at}' if first_at else ''}", first),
-        (f"second statement{f', of {second_at}' if second_at else ''}", second),
-    )
-    form = {
-        "relation": RELATIONS,
-        "newer": ("first", "second", "unknown"),
-        "why": "The reason, in one sentence.",
-    }
-    return Task("contradictions", instruction, parts, form, 200)
-
-
-def read_contradiction(value: Mapping[str, Any]) -> RelationVerdict:
-    """What replaces something must be one of the two; a verdict that does not say which is a contradiction for people to settle."""
-    relation, newer = value["relation"], value["newer"]
-    if relation == "supersedes" and newer == "unknown":
-        relation = "contradicts"
-    return RelationVerdict(relation, newer, " ".join(value["why"].split()))
-
-
-def merge(first: str, second: str) -> Task:
-    """Two memories that say much the same → one that says all of it."""
-    instruction = (
-        "Two statements from the memory of a software project say much the same. Write one statement that says everything that "
-        "either says, once, in their own words. Keep every name, number, path, reason and 'not'. Add nothing. "
-        "If they do not belong together, answer with an empty text."
-    )
-    parts = (("first statement", first), ("second statement", second))
-    return Task("merge", instruction, parts, {"text": "The statement, or nothing."}, 1000)
-
-
-def read_merge(value: Mapping[str, Any], first: str, second: str) -> str | None:
-    """The merged text, or None if it adds something or loses a name, a number or much of either text."""
-    merged = str(value["text"]).strip()
-    if not merged or not is_grounded(merged, f"{first}\n{second}"):
-        return None
-    return merged if keeps(first, merged) and keeps(second, merged) else None
-
-
 def _label_turns(turns: Sequence[NumberedTurn]) -> tuple[tuple[str, str], ...]:
     return tuple((f"turn {turn.number}, {turn.role}", turn.text) for turn in turns)
 
@@ -331,7 +276,6 @@ def _shorten_turns(turns: Sequence[NumberedTurn]) -> list[NumberedTurn]:
 # were set against another abstract; 0.5 lets 66 % and 0.7 % pass. Questions ask for the words of the text, so more of ours do.
 SHARE = 0.6
 RETOLD = 0.8  # of a text's words in one sentence: then it is that sentence
-KEPT = 0.75  # of either text in what two are merged to; stricter, because what is lost there is lost for good
 # Words that a retelling brings along, whoever tells it.
 FRAME = """
 user person assistant team conversation project session agreed agree chose choose chosen choice decided decide decision
@@ -365,14 +309,6 @@ def is_grounded(text: str, source: str) -> bool:
     ):
         return False
     return not _is_turned_round(text, telling, source)
-
-
-def keeps(text: str, merged: str) -> bool:
-    """Whether nothing that matters of a text is missing in what was made of it."""
-    telling = words(text) - _lexemes(FRAME)
-    return len(telling & words(merged)) >= KEPT * len(telling) and all(
-        mentions(fact, merged) for fact in _facts(text)
-    )
 
 
 def mentions(name: str, source: str) -> bool:

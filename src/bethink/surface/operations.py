@@ -176,8 +176,7 @@ def pair_records(found: Sequence[Pair]) -> list[dict[str, Any]]:
 def step_record(step: Step) -> dict[str, Any]:
     """One step of a consolidation."""
     ids = [one.id for one in step.memories]
-    record = {"action": step.action, "memories": ids, "reason": step.reason}
-    return {**record, "text": step.text} if step.text else record
+    return {"action": step.action, "memories": ids, "reason": step.reason}
 
 
 def handoff_record(found: LatestHandoff, now: datetime) -> dict[str, Any]:

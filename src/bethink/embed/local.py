@@ -14,26 +14,16 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from bethink.config import data_directory
 from bethink.embed.base import clean, open_session, pieces, sentence_ends
-from bethink.embed.models import (
-    DEFAULT,
-    MODEL_FILE,
-    TOKENIZER_FILE,
-    LocalModel,
-    find,
-    identity,
-    location,
-    missing_model,
-)
+from bethink.embed.models import MODEL_FILE, TOKENIZER_FILE, LocalModel, identity
 from bethink.embed.tokenizer import Tokenizer, open_tokenizer
 from bethink.errors import EmbeddingError
 
@@ -44,21 +34,20 @@ _Job = TypeVar("_Job")
 _Result = TypeVar("_Result")
 
 QUERIES_REMEMBERED = 256
-SMALLEST_WINDOW = 16
+TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")  # what a vector per token is called
 # Long texts are tokenised in pieces of this many characters, so that memory does not grow with the text.
 _PIECE = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Runtime:
+class _Runtime(NamedTuple):
     """What is loaded on first use."""
 
     tokenizer: Tokenizer
     session: Any
     inputs: frozenset[str]
     output: str
-    query_prefix: tuple[int, ...]
-    document_prefix: tuple[int, ...]
+    query_prefix: list[int]
+    document_prefix: list[int]
 
 
 class LocalEmbedder:
@@ -66,25 +55,16 @@ class LocalEmbedder:
 
     def __init__(
         self,
-        model: LocalModel | str = DEFAULT,
+        model: LocalModel,
+        directory: Path,
         threads: int = 0,
         window: int | None = None,
-        directory: Path | None = None,
     ) -> None:
-        self._settings = find(model) if isinstance(model, str) else model
-        name = str(self._settings.directory or self._settings.name)
-        found = directory or location(name)
-        if found is None:
-            raise missing_model(name)
-        if window is not None and window < SMALLEST_WINDOW:
-            raise EmbeddingError(
-                f"A window of {window} tokens is too small.", f"Choose {SMALLEST_WINDOW} or more."
-            )
-        self.model = identity(name, window) or self._settings.name
-        self.baseline, self.unrelated = self._settings.baseline, self._settings.unrelated
-        self._directory = found
+        self.model = identity(str(model.directory or model.name), window) or model.name
+        self.baseline, self.unrelated = model.baseline, model.unrelated
+        self._settings, self._directory = model, directory
         self._threads = threads or os.cpu_count() or 1
-        self._window = window
+        self._window = window or model.window
         self._runtime: _Runtime | None = None
         self._lock = threading.Lock()
         self._remembered = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
@@ -103,7 +83,7 @@ class LocalEmbedder:
 
         def vector(job: tuple[int, list[int]]) -> tuple[int, Matrix]:
             owner, window = job
-            return owner, self._run(runtime, [*runtime.document_prefix, *window])
+            return owner, self._run(runtime, runtime.document_prefix + window)
 
         result = []
         with closing(_side_by_side(vector, windows, self._threads)) as vectors:
@@ -119,18 +99,15 @@ class LocalEmbedder:
     def _query(self, text: str) -> Matrix:
         runtime = self._load()
         ids = runtime.tokenizer.encode(clean(text).strip()[:_PIECE])
-        vector = self._run(
-            runtime, [*runtime.query_prefix, *ids[: self._room(runtime, runtime.query_prefix)]]
-        )
+        room = self._room(runtime, runtime.query_prefix)
+        vector = self._run(runtime, runtime.query_prefix + ids[:room])
         vector.flags.writeable = False  # It is handed out again to whoever asks the same.
         return vector
 
     def windows(self, text: str) -> Iterator[list[int]]:
         """The text's tokens in windows, each broken at the last sentence end that fits; together they are all its tokens."""
         runtime = self._load()
-        size = min(
-            self._window or self._settings.window, self._room(runtime, runtime.document_prefix)
-        )
+        size = min(self._window, self._room(runtime, runtime.document_prefix))
         ids: list[int] = []
         ends: list[int] = []  # Indices into `ids` at which a sentence begins.
         empty = True
@@ -163,16 +140,11 @@ class LocalEmbedder:
     def _run(self, runtime: _Runtime, ids: Sequence[int]) -> Matrix:
         tokenizer = runtime.tokenizer
         tokens = np.array([[*tokenizer.opening, *ids, *tokenizer.closing]], dtype=np.int64)
-        feed = {
-            "input_ids": tokens,
-            "attention_mask": np.ones_like(tokens),
-            "token_type_ids": np.zeros_like(tokens),
-        }
+        feed = {"input_ids": tokens, "attention_mask": np.ones_like(tokens)}
+        feed["token_type_ids"] = np.zeros_like(tokens)
+        feed = {name: value for name, value in feed.items() if name in runtime.inputs}
         try:
-            output = runtime.session.run(
-                [runtime.output],
-                {name: value for name, value in feed.items() if name in runtime.inputs},
-            )[0]
+            (output,) = runtime.session.run([runtime.output], feed)
         except Exception as error:  # onnxruntime's errors have no base of their own.
             hint = f"If its window is smaller than {self._settings.window} tokens, say so in bethink.json beside it."
             raise EmbeddingError(
@@ -183,14 +155,10 @@ class LocalEmbedder:
             output = output[:, 0] if self._settings.pooling == "cls" else output.mean(axis=1)
         vector = np.asarray(output[0], dtype=np.float32)
         length = float(np.linalg.norm(vector))
-        if (
-            not np.isfinite(length)
-            or length == 0
-            or self._settings.dimensions not in (0, vector.shape[0])
-        ):
-            wanted = f"{self._settings.dimensions or vector.shape[0]} finite numbers"
+        wanted = self._settings.dimensions or vector.shape[0]
+        if not 0 < length < np.inf or vector.shape[0] != wanted:
             raise EmbeddingError(
-                f"The embedding model '{self._settings.name}' gave no vector of {wanted}.",
+                f"The embedding model '{self._settings.name}' gave no vector of {wanted} finite numbers.",
                 "Run `bethink doctor`.",
             )
         return vector / np.float32(length)
@@ -209,15 +177,12 @@ def _load(directory: Path, model: LocalModel) -> _Runtime:
         ) from error
     outputs = [output.name for output in session.get_outputs()]
     return _Runtime(
-        tokenizer=tokenizer,
-        session=session,
-        inputs=frozenset(node.name for node in session.get_inputs()),
-        output=next(
-            (name for name in ("last_hidden_state", "token_embeddings") if name in outputs),
-            outputs[0],
-        ),
-        query_prefix=tuple(tokenizer.encode(model.query_prefix)),
-        document_prefix=tuple(tokenizer.encode(model.document_prefix)),
+        tokenizer,
+        session,
+        frozenset(node.name for node in session.get_inputs()),
+        next((name for name in TOKEN_OUTPUTS if name in outputs), outputs[0]),
+        tokenizer.encode(model.query_prefix),
+        tokenizer.encode(model.document_prefix),
     )
 
 

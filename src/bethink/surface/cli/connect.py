@@ -7,10 +7,15 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace as Namespace
 from typing import TYPE_CHECKING, NamedTuple
+
+import apsw
 
 from bethink import __version__, config
 from bethink import project as projects
@@ -31,7 +36,6 @@ from bethink.surface.layout import FORMATS, many, plain, size, style
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
-    from types import SimpleNamespace as Namespace
 
     from bethink.api import Bethink
 
@@ -87,11 +91,10 @@ def install(args: Namespace) -> Result:
     chosen = asked_hosts(args) or found_hosts(args, where)
     parts = [part for part in installer.PARTS if not getattr(args, f"no_{part}")]
     check_server(args, "mcp" in parts)
-    notes = command_notes(where)
+    plugins = {host: installer.plugin_of(host, where) for host in chosen}
+    notes = list_notes(where, plugins)
+    chosen = [host for host in chosen if not plugins[host]]
     with installer.Files(args.dry_run) as files:
-        plugins = {host: installer.plugin_of(host, where) for host in chosen}
-        chosen = [host for host in chosen if not plugins[host]]
-        notes += plugin_notes(plugins)
         if "hooks" in parts:
             notes += installer.find_doubled_hooks(files.records, chosen, str(where.root or ""))
         if "claude" in chosen and "mcp" in parts:
@@ -136,8 +139,6 @@ def uninstall(args: Namespace) -> Result:
 
 def check_server(args: Namespace, wanted: bool) -> None:
     """Refuses what needs the MCP server where it is left out or would not start."""
-    from importlib.util import find_spec
-
     if args.warm and not wanted:
         raise UsageError(
             "--warm needs the MCP server that --no-mcp leaves out.", "Leave one of them out."
@@ -191,12 +192,8 @@ def can_ask(args: Namespace) -> bool:
 
 def connect_found(args: Namespace, hosts: Sequence[str]) -> None:
     """What `init` does after a yes: `install` for the user, with all its parts."""
-    from types import SimpleNamespace as Namespace
-
-    chosen = {host: host in hosts for host in AGENTS}
-    off = "all dry_run allow_reads warm force no_mcp no_hooks no_skills".split()
-    options = dict.fromkeys(off, False) | chosen | {"user": True, "project": None}
-    console.present(args, install(Namespace(**{**vars(args), **options})))
+    words = ["--user", *(f"--{host}" for host in hosts)]
+    console.present(args, install(console.parse(console.load("install"), words)))
 
 
 def asked_hosts(args: Namespace) -> list[str]:
@@ -216,7 +213,7 @@ def found_hosts(args: Namespace, where: InstallPlace) -> list[str]:
 
 
 def user_place() -> InstallPlace:
-    return place.InstallPlace(Path.home(), os.environ, None, place.running_command())
+    return InstallPlace(Path.home(), os.environ, None, place.running_command())
 
 
 def find_place(args: Namespace) -> InstallPlace:
@@ -233,12 +230,12 @@ def find_place(args: Namespace) -> InstallPlace:
             raise UsageError(
                 f"{root} holds everything of yours; it is not a project.", "bethink install --user"
             )
-        where = where._replace(root=root, words=place.portable_command())
+        where = where._replace(root=root, words=portable_command())
     return where
 
 
-def command_notes(where: InstallPlace) -> list[str]:
-    """What is to be said about the command that the entries name."""
+def list_notes(where: InstallPlace, plugins: Mapping[str, str | None]) -> list[str]:
+    """What is to be said about the command that the entries name, and of agents whose plugin does it all."""
     notes, program = [], where.words[0]
     if is_passing(program):
         notes.append(
@@ -248,15 +245,9 @@ def command_notes(where: InstallPlace) -> list[str]:
         notes.append(
             f"The project's files now name {program}, which others may not have. Put `bethink` on your PATH and repeat it."
         )
-    return notes
-
-
-def plugin_notes(plugins: Mapping[str, str | None]) -> list[str]:
-    """What is to be said of agents whose plugin does it all."""
     added = "which does all of this; nothing was added. Remove one before you add the other."
-    return [
-        f"{AGENTS[host]} has the plugin {name}, {added}" for host, name in plugins.items() if name
-    ]
+    found = ((AGENTS[host], name) for host, name in plugins.items() if name)
+    return [*notes, *(f"{host} has the plugin {name}, {added}" for host, name in found)]
 
 
 # The report
@@ -373,9 +364,11 @@ def doctor(args: Namespace) -> Result:
       bethink doctor --fix
       bethink doctor --json | jq '.[] | select(.ok | not)'
     """
-    if args.fix:
-        mend_memory(args)
-        mend_agents(args)
+    for mend in (mend_memory, mend_agents) if args.fix else ():
+        try:
+            mend(args)
+        except BethinkError as error:
+            console.talk(f"could not mend: {error.message}")
     findings = [*examine_memory(args), *examine_agents(args)]
     problems = sum(not finding.ok for finding in findings)
     return Result(
@@ -418,14 +411,11 @@ def agent_places(args: Namespace) -> list[InstallPlace]:
 
 
 def mend_agents(args: Namespace) -> None:
-    try:
-        for outcome in check.mend(list(check.find_connections(agent_places(args)))):
-            if outcome.status in ("made", "changed"):
-                console.note(args, f"fixed: entries in {outcome.path}")
-            elif outcome.status == "failed":
-                console.talk(f"could not do it ({outcome.path}): {' '.join(outcome.reasons)}")
-    except BethinkError as error:
-        console.talk(f"could not mend: {error.message}")
+    for outcome in check.mend(list(check.find_connections(agent_places(args)))):
+        if outcome.status in ("made", "changed"):
+            console.note(args, f"fixed: entries in {outcome.path}")
+        elif outcome.status == "failed":
+            console.talk(f"could not do it ({outcome.path}): {' '.join(outcome.reasons)}")
 
 
 # Memory
@@ -433,31 +423,29 @@ def mend_agents(args: Namespace) -> None:
 
 def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
     yield from check_versions()
-    if not (yield from check_settings(args)):
-        return
+    part = "settings"
     try:
+        yield from check_settings(args)
+        part = "database"
         with open_quietly(args) as memory:
             path = path_of(memory)
-            yield DoctorFinding(
-                "database", True, f"opens: {path or getattr(memory.store, 'path', '')}"
-            )
+            where = str(path or "") or getattr(memory.store, "path", "")
+            yield DoctorFinding("database", True, f"opens: {where}")
             yield from check_store(memory, args.deep)
             for folder in find_folders(path):
                 loose = find_loose(folder)
-                message = loose or f"{folder} is yours"
                 name = "hooks folder" if folder == state.folder() else "folder"
-                yield DoctorFinding(name, not loose, message, "bethink doctor --fix")
+                said = loose or f"{folder} is yours"
+                yield DoctorFinding(name, not loose, said, "bethink doctor --fix")
             yield from check_model(memory, args.deep)
             if path is not None:
                 yield check_space(path)
     except BethinkError as error:
-        yield DoctorFinding("database", False, error.message, error.hint or "")
+        yield DoctorFinding(part, False, error.message, error.hint or "")
 
 
 def open_quietly(args: Namespace) -> AbstractContextManager[Bethink]:
     """The memory without warnings about settings, which are findings here."""
-    from types import SimpleNamespace as Namespace
-
     return open_memory(Namespace(**{**vars(args), "quiet": True}))
 
 
@@ -468,40 +456,24 @@ def path_of(memory: Bethink) -> Path | None:
 
 
 def check_versions() -> Iterator[DoctorFinding]:
-    from importlib import metadata
-
     found = ".".join(map(str, sys.version_info[:3]))
-    said = f"Python {found}, Bethink {__version__}"
-    yield DoctorFinding("python", sys.version_info >= (3, 11), said, "Use Python 3.11 or later.")
+    yield DoctorFinding("python", True, f"Python {found}, Bethink {__version__}")
     for package in PACKAGES:
-        try:
-            yield DoctorFinding(package, True, metadata.version(package))
-        except metadata.PackageNotFoundError:
-            yield DoctorFinding(package, False, "not installed", f"pip install {package}")
-    fix = "pip install -U apsw"
-    try:
-        import apsw
-
-    except ImportError as error:
-        yield DoctorFinding("sqlite", False, f"cannot be loaded: {error}", fix)
-        return
+        yield DoctorFinding(package, True, metadata.version(package))
     sound = apsw.SQLITE_VERSION_NUMBER >= OLDEST_SQLITE
     risk = "" if sound else " can corrupt a shared database"
-    yield DoctorFinding("sqlite", sound, f"SQLite {apsw.sqlite_lib_version()}{risk}", fix)
+    said = f"SQLite {apsw.sqlite_lib_version()}{risk}"
+    yield DoctorFinding("sqlite", sound, said, "" if sound else "pip install -U apsw")
 
 
-def check_settings(args: Namespace) -> Generator[DoctorFinding, None, bool]:
-    """Returns whether the settings can be used."""
-    try:
-        found = config.load(project(args).root, {"database": args.database})
-    except BethinkError as error:
-        yield DoctorFinding("settings", False, error.message, error.hint or "")
-        return False
-    for warning in found.warnings:
-        yield DoctorFinding("settings", False, warning, "Mend or unset the variable.")
-    if not found.warnings:
-        yield DoctorFinding("settings", True, "can be read")
-    return True
+def check_settings(args: Namespace) -> list[DoctorFinding]:
+    """What is odd about the settings. Those that cannot be used at all are an error."""
+    found = config.load(project(args).root, {"database": args.database})
+    wrong = [
+        DoctorFinding("settings", False, warning, "Mend or unset the variable.")
+        for warning in found.warnings
+    ]
+    return wrong or [DoctorFinding("settings", True, "can be read")]
 
 
 def check_store(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
@@ -575,24 +547,21 @@ def check_space(path: Path) -> DoctorFinding:
 
 def mend_memory(args: Namespace) -> None:
     """Repairs what can be repaired without losing anything. What fails here shows up again in the findings."""
-    try:
-        with open_quietly(args) as memory:
-            path = path_of(memory)
-            problems = memory.check()
-            for folder in find_folders(path):
-                if find_loose(folder) and is_ours(folder):
-                    attempt(args, f"set {folder} to mode 0700", partial(folder.chmod, 0o700))
-            for file in (Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm") if path):
-                if file.exists() and file.stat().st_mode & 0o077:
-                    attempt(args, f"set {file} to mode 0600", partial(file.chmod, 0o600))
-            if any(problem.repair in ("rebuild", "reindex") for problem in problems):
-                attempt(args, "made the full-text index anew", memory.store.rebuild)
-            if memory.config.embedding.strip() not in ("none", ""):
-                with Bar(args, "embedding") as bar:
-                    embed = partial(memory.reindex, progress=bar)
-                    attempt(args, "embedded what had no vector", embed)
-    except BethinkError as error:
-        console.talk(f"could not mend: {error.message}")
+    with open_quietly(args) as memory:
+        path = path_of(memory)
+        problems = memory.check()
+        loose = [one for one in find_folders(path) if find_loose(one) and is_ours(one)]
+        files = [Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm") if path]
+        loose += [one for one in files if one.exists() and one.stat().st_mode & 0o077]
+        for one in loose:
+            mode = 0o700 if one.is_dir() else 0o600
+            attempt(args, f"set {one} to mode {mode:04o}", partial(one.chmod, mode))
+        if any(problem.repair in ("rebuild", "reindex") for problem in problems):
+            attempt(args, "made the full-text index anew", memory.store.rebuild)
+        if memory.config.embedding.strip() not in ("none", ""):
+            with Bar(args, "embedding") as bar:
+                embed = partial(memory.reindex, progress=bar)
+                attempt(args, "embedded what had no vector", embed)
 
 
 def attempt(args: Namespace, what: str, action: Callable[[], object]) -> None:

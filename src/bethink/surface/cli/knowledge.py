@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from bethink import config
 from bethink.errors import NotFound, Overtaken, UsageError
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from bethink.api import Bethink
     from bethink.config import Config
     from bethink.features.conversations import Indexed
-    from bethink.features.initialise import FileStep, PartReport, Ready
     from bethink.ingest.sync import Synced
     from bethink.project import Project
 
@@ -295,31 +294,8 @@ def backfill_result(done: Indexed, files: Sequence[Path]) -> Result:
 # Setting a project up in one step
 
 LABELS = {"analyze": "analyzing", "index": "indexing", "map": "mapping"}
-DONE_WORDS = {
-    "make": "made",
-    "extend": "extended",
-    "keep": "kept",
-    "fail": "failed",
-}
-PLANNED_WORDS = {
-    **DONE_WORDS,
-    "make": "would make",
-    "extend": "would extend",
-}
-
-
-class InitReport(NamedTuple):
-    """Everything there is to tell about one `init`."""
-
-    project: Project
-    database: str
-    local: bool
-    steps: list[FileStep]
-    taken: list[PartReport]
-    notes: list[str]
-    ready: Ready | None = None  # None for a dry run, or where it was stopped before
-    dry: bool = False
-    stopped: bool = False
+TELL = '"what you know about this project"'
+DONE_WORDS = {"make": "made", "extend": "extended", "keep": "kept", "fail": "failed"}
 
 
 @command(
@@ -330,7 +306,6 @@ class InitReport(NamedTuple):
     --skip-analyze    do not look for commands, routes, decisions
     --skip-index      do not read the knowledge folders and the documentation
     --skip-map        do not map the source code
-    --dry-run         say what would be made and read; change nothing
     --force           take over a database that is here already
     """,
 )
@@ -341,7 +316,7 @@ def init(args: Namespace) -> int:
 
     Examples:
       bethink init
-      bethink init ~/code/shop --dry-run
+      bethink init ~/code/shop
       bethink init --local
       bethink init --skip-map --skip-analyze
     """
@@ -351,18 +326,83 @@ def init(args: Namespace) -> int:
     project = initialise.project_at(start)
     args.project = str(start)
     settings = config.load(project.root, {"database": args.database})
+    steps: list[FileStep] = []
     if args.local:
         initialise.check_local(project, settings, force=args.force)
-    set_up = plan_project if args.dry_run else set_up_project
-    report = set_up(args, project, settings)
-    console.present(args, report_result(report, start.resolve()))
-    if report.stopped:
+        steps += initialise.make_local(project, settings)
+    is_new = any(step.action == "make" for step in steps[1:])
+    # The database is opened first: without it, nothing is worth making.
+    with open_memory(args, make=True) as memory:
+        taken = take_parts(args, memory, project, settings, steps)
+        ready = initialise.examine(memory)
+        database = str(getattr(memory.store, "path", memory.config.database))
+    local = database == str(project.local_database)
+    notes = find_notes(project, local, is_new)
+    stopped = any(one.status == "stopped" for one in taken)
+    following = f'search "{ready.example}"' if ready.example else f"add {TELL}"
+    commands = [f"bethink {following}", "bethink doctor"]
+    number = many(ready.memories, "memory", "memories")
+    lines = [
+        *place_lines(project, start.resolve()),
+        f"database    {one_line(database)}" + ("  (the project's own)" if local else ""),
+        *file_lines(project, steps),
+        *(f"{one.part:<12}{part_line(one)}" for one in taken if one.part),
+        f"ready       {number} can be searched"
+        if ready.memories
+        else "ready       nothing to search yet",
+        "next",
+        *(f"            {one}" for one in commands),
+    ]
+    value = {
+        "project": {name: str(getattr(project, name)) for name in ("name", "root", "worktree")},
+        "database": database,
+        "local": local,
+        "files": [
+            leave_out_empty(path=str(one.path), status=DONE_WORDS[one.action], reason=one.reason)
+            for one in steps
+        ],
+        "parts": [
+            leave_out_empty(part=one.part, status=one.status, reason=one.reason, hint=one.hint)
+            | (sync_record(one.synced) if one.synced else {})
+            for one in taken
+            if one.part
+        ],
+        "notes": notes,
+        "memories": ready.memories,
+        "hints": list(ready.hints),
+        "next": commands,
+        "stopped": stopped,
+    }
+    skipped = [left for one in taken if one.synced for left in one.synced.skipped]
+    talk = skipped_lines(skipped)
+    console.present(args, Result(value, lines, talk, warnings=ready.hints, hints=notes))
+    if stopped:
         console.talk("stopped; `bethink init` goes on from here")
         return 130
-    if not report.dry:
-        offer_install(args)
-    failed = [step for step in report.steps if step.action == "fail"]
-    return 1 if failed or any(taken.status == "failed" for taken in report.taken) else 0
+    offer_install(args)
+    failed = [one for one in (*steps, *taken) if "fail" in one[1]]
+    return 1 if failed else 0
+
+
+def take_parts(
+    args: Namespace, memory: Bethink, project: Project, settings: Config, steps: list[FileStep]
+) -> list[PartReport]:
+    """Makes the files, noting each in `steps`, and reads the parts of the project, as far as it gets."""
+    taken: list[PartReport] = []
+    part = ""
+    try:
+        steps.extend(map(initialise.apply, initialise.plan(project, settings, local=args.local)))
+        list_documentation(args, project, settings)
+        for part in initialise.PARTS:
+            if getattr(args, f"skip_{part}"):
+                taken.append(PartReport(part, "skipped", reason=f"--skip-{part}"))
+                continue
+            with Bar(args, LABELS[part], "files") as bar:
+                bar(0)
+                taken.append(initialise.take(memory, part, bar))
+    except KeyboardInterrupt:
+        taken.append(PartReport(part, "stopped", reason="stopped; what was read is kept"))
+    return taken
 
 
 def offer_install(args: Namespace) -> None:
@@ -370,86 +410,22 @@ def offer_install(args: Namespace) -> None:
     if record_file().exists():
         return
     place = connect.user_place()
-    found = [host for host in AGENTS if is_here(host, place)]
+    found = {host: name for host, name in AGENTS.items() if is_here(host, place)}
     if not found or args.format != "text" or args.quiet or not console.has_terminal():
         console.hint(
             args, "`bethink install` connects your agents, so that they remember by themselves."
         )
         return
-    names = [AGENTS[host] for host in found]
-    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-    question = f"Connect {listed} to this memory? Every change is shown, and `bethink uninstall` takes it back."
+    question = f"Connect {' and '.join(found.values())} to this memory? Every change is shown, and `bethink uninstall` takes it back."
     if console.says_yes(question):
-        connect.connect_found(args, found)
-
-
-def plan_project(args: Namespace, project: Project, settings: Config) -> InitReport:
-    """What `set_up_project` would do, found out without touching anything, the database included."""
-    own = project.local_database
-    local = not settings.database and (args.local or (own.exists() and config.trusts(project.root)))
-    steps = initialise.plan(project, settings, local=args.local)
-    if args.local and not own.exists():
-        steps.append(FileStep(own, "make"))
-    taken = []
-    for part in initialise.PARTS:
-        if getattr(args, f"skip_{part}"):
-            taken.append(PartReport(part, "skipped", reason=f"--skip-{part}"))
-            continue
-        number = many(initialise.count_files(project, settings, part), "file")
-        taken.append(PartReport(part, "planned", reason=f"would look at {number}"))
-    list_documentation(args, project, settings)
-    usual = own if local else config.data_directory() / "memory.db"
-    database = config.mask_password(settings.database) or str(usual)
-    notes = find_notes(args, project, settings, local)
-    return InitReport(project, database, local, steps, taken, notes, dry=True)
-
-
-def set_up_project(args: Namespace, project: Project, settings: Config) -> InitReport:
-    """Does everything, as far as it gets. The database is opened first: without it, nothing is worth making."""
-    own = initialise.make_local(project, settings) if args.local else []
-    with open_memory(args, make=True) as memory:
-        path = str(getattr(memory.store, "path", memory.config.database))
-        report = InitReport(project, path, path == str(project.local_database), [*own], [], [])
-        try:
-            for step in initialise.plan(project, settings, local=args.local):
-                report.steps.append(initialise.apply(step))
-            list_documentation(args, project, settings)
-            for part in initialise.PARTS:
-                report.taken.append(take_part(args, memory, part))
-                if report.taken[-1].status == "stopped":
-                    break
-            stopped = any(taken.status == "stopped" for taken in report.taken)
-            report = report._replace(ready=initialise.examine(memory), stopped=stopped)
-        except KeyboardInterrupt:
-            report = report._replace(stopped=True)
-    report.notes.extend(find_notes(args, project, settings, report.local))
-    if any(step.action == "make" for step in own[1:]) and (
-        left := initialise.count_left_behind(project)
-    ):
-        number = many(left, "memory", "memories")
-        report.notes.append(
-            f"{number} of this project stay in your own database; they are not seen from here."
-        )
-    return report
-
-
-def take_part(args: Namespace, memory: Bethink, part: str) -> PartReport:
-    if getattr(args, f"skip_{part}"):
-        return PartReport(part, "skipped", reason=f"--skip-{part}")
-    try:
-        with Bar(args, LABELS[part], "files") as bar:
-            bar(0)
-            return initialise.take(memory, part, bar)
-    except KeyboardInterrupt:
-        return PartReport(part, "stopped", reason="stopped; what was read is kept")
+        connect.connect_found(args, list(found))
 
 
 def list_documentation(args: Namespace, project: Project, settings: Config) -> None:
     """Says which folders are read beside those that the setting names, before they are."""
-    found = initialise.count_documents(project, settings)
     shown = [
-        f"{name} ({many(n, 'document')})"
-        for name, n in found.items()
+        f"{name} ({many(number, 'document')})"
+        for name, number in initialise.count_documents(project, settings).items()
         if name not in settings.knowledge
     ]
     if shown and not args.skip_index:
@@ -459,7 +435,7 @@ def list_documentation(args: Namespace, project: Project, settings: Config) -> N
         )
 
 
-def find_notes(args: Namespace, project: Project, settings: Config, local: bool) -> list[str]:
+def find_notes(project: Project, local: bool, is_new: bool) -> list[str]:
     notes = []
     if not local and initialise.has_foreign_database(project):
         notes.append(
@@ -469,67 +445,19 @@ def find_notes(args: Namespace, project: Project, settings: Config, local: bool)
         notes.append(
             f"{project.name} is not in git; its .bethink folder is what marks it as a project."
         )
-    return notes
-
-
-# The report
-
-
-def report_result(report: InitReport, start: Path) -> Result:
-    ready = report.ready
-    example = ready.example if ready else ""
-    following = f'search "{example}"' if example else 'add "what you know about this project"'
-    commands = [f"bethink {following}", "bethink doctor"]
-    lines = [
-        *place_lines(report, start),
-        *file_lines(report),
-        *(f"{taken.part:<12}{part_line(taken)}" for taken in report.taken),
-    ]
-    if ready:
-        number = many(ready.memories, "memory", "memories")
-        found = f"{number} can be searched" if ready.memories else "nothing to search yet"
-        lines += [f"ready       {found}", "next", *(f"            {one}" for one in commands)]
-    skipped = [one for taken in report.taken if taken.synced for one in taken.synced.skipped]
-    nothing = ["Nothing was changed. Without --dry-run it is done."] if report.dry else []
-    return Result(
-        report_record(report, commands),
-        lines,
-        notes=skipped_lines(skipped),
-        warnings=ready.hints if ready else (),
-        hints=[*nothing, *report.notes],
-    )
-
-
-def report_record(report: InitReport, commands: list[str]) -> dict[str, Any]:
-    project, ready = report.project, report.ready
-    words = PLANNED_WORDS if report.dry else DONE_WORDS
-    files = [
-        leave_out_empty(
-            path=str(step.path),
-            status=words[step.action],
-            reason=step.reason,
+    if is_new and (left := initialise.count_left_behind(project)):
+        number = many(left, "memory", "memories")
+        notes.append(
+            f"{number} of this project stay in your own database; they are not seen from here."
         )
-        for step in report.steps
-    ]
-    parts = [
-        leave_out_empty(part=one.part, status=one.status, reason=one.reason, hint=one.hint)
-        | (sync_record(one.synced) if one.synced else {})
-        for one in report.taken
-    ]
-    places = {name: str(getattr(project, name)) for name in ("name", "root", "worktree")}
-    value = {"project": places, "database": report.database, "local": report.local}
-    value |= {"files": files, "parts": parts, "notes": report.notes}
-    if ready:
-        value |= {"memories": ready.memories, "hints": list(ready.hints), "next": commands}
-    return {**value, "dry_run": report.dry, "stopped": report.stopped}
+    return notes
 
 
 def leave_out_empty(**fields: str | None) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
-def place_lines(report: InitReport, start: Path) -> list[str]:
-    project = report.project
+def place_lines(project: Project, start: Path) -> list[str]:
     lines = [f"project     {one_line(project.name)}  {one_line(str(project.root))}"]
     if start not in (project.root, project.worktree):
         whole = "is a part of it; the whole project is set up"
@@ -537,36 +465,30 @@ def place_lines(report: InitReport, start: Path) -> list[str]:
     if project.worktree != project.root:
         worktree = one_line(str(project.worktree))
         lines.append(f"            knowledge and code are those of the worktree {worktree}")
-    own = "  (the project's own)" if report.local else ""
-    return [*lines, f"database    {one_line(report.database)}{own}"]
-
-
-def file_lines(report: InitReport) -> list[str]:
-    lines = []
-    for action, word in (PLANNED_WORDS if report.dry else DONE_WORDS).items():
-        steps = [step for step in report.steps if step.action == action]
-        if action == "keep" and len(steps) > 2:
-            lines.append(f"{word:<12}{many(len(steps), 'file')} as they are")
-            continue
-        for step in steps:
-            reason = f": {one_line(step.reason)}" if step.reason else ""
-            path = one_line(shortest_path(report.project, step.path))
-            lines.append(f"{word:<12}{path}{reason}")
-            word = ""
     return lines
 
 
-def shortest_path(project: Project, path: Path) -> str:
-    for folder in (project.worktree, project.root):
-        if path.is_relative_to(folder):
-            return str(path.relative_to(folder))
-    return str(path)
+def file_lines(project: Project, steps: Sequence[FileStep]) -> list[str]:
+    lines = []
+    for action, word in DONE_WORDS.items():
+        mine = [step for step in steps if step.action == action]
+        if action == "keep" and len(mine) > 2:
+            lines.append(f"{word:<12}{many(len(mine), 'file')} as they are")
+            continue
+        for step in mine:
+            reason = f": {one_line(step.reason)}" if step.reason else ""
+            folders = (project.worktree, project.root)
+            folder = next((one for one in folders if step.path.is_relative_to(one)), Path("/"))
+            shown = step.path.relative_to(folder) if folder in folders else step.path
+            lines.append(f"{word:<12}{one_line(str(shown))}{reason}")
+            word = ""
+    return lines
 
 
 def part_line(taken: PartReport) -> str:
     synced = taken.synced
     if synced is None:
-        status = "" if taken.status in ("planned", "stopped") else f"{taken.status}: "
+        status = "" if taken.status == "stopped" else f"{taken.status}: "
         return one_line(status + taken.reason + (f" ({taken.hint})" if taken.hint else ""))
     if not synced.sources:
         skipped = f"; {many(len(synced.skipped), 'file')} skipped" if synced.skipped else ""

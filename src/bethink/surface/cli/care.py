@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.embed import models
-from bethink.embed.models import KNOWN, location
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.features import promotion, tending
 from bethink.recall.shape import plain
@@ -196,13 +195,10 @@ def consolidate(args: Namespace, memory: Bethink) -> Result:
             lines = []
         confirm(args, f"{number}.")
         done = tending.apply_steps(memory, steps)
-    if not steps:
-        lines.append("Nothing to tidy up.")
-    else:
-        lines.append(f"{number} would be done" if args.dry_run else f"{many(done, 'step')} done")
+    ended = f"{number} would be done" if args.dry_run else f"{many(done, 'step')} done"
+    lines.append(ended if steps else "Nothing to tidy up.")
     records = [operations.step_record(step) for step in steps]
-    value = {"steps": records, "done": done, "dry_run": args.dry_run}
-    return Result(value, lines, stored=True)
+    return Result({"steps": records, "done": done, "dry_run": args.dry_run}, lines, stored=True)
 
 
 def step_lines(memory: Bethink, steps: Sequence[Step]) -> list[str]:
@@ -220,6 +216,9 @@ def step_lines(memory: Bethink, steps: Sequence[Step]) -> list[str]:
         if len(mine) > NAMED:
             lines.append(f"   and {len(mine) - NAMED:,} more; --json lists all")
     return lines
+
+
+MODELS = Listing((), "models", "model")
 
 
 @command(
@@ -258,36 +257,23 @@ def model(args: Namespace) -> Result:
         models.verify(name)
         folder = models.location(name) or models.model_directory(name)
     what = "installed" if args.action == "pull" else "sound"
-    found = models.find(name).name
-    value = {"name": found, "status": what, "path": str(folder)}
-    listing = Listing(tuple(value), "models", "model") if args.format != "json" else None
-    lines = [f"{found} is {what}: {folder}"]
-    return Result([value] if listing else value, lines, listing=listing)
+    value = {"name": models.find(name).name, "status": what, "path": str(folder)}
+    return Result(value, [f"{value['name']} is {what}: {folder}"], listing=MODELS)
 
 
 def list_models(args: Namespace) -> Result:
     current = settings(args).embedding.rpartition("/")[2].lower()
     rows: list[dict[str, Any]] = []
-    for known in KNOWN.values():
-        folder = location(known.name)
-        rows.append(
-            {
-                "name": known.name,
-                "installed": folder is not None,
-                "current": known.name.lower() == current,
-                "dimensions": known.dimensions,
-                "window": known.window,
-                "licence": known.licence,
-                "path": str(folder) if folder else None,
-            }
-        )
     table = [("", "model", "dimensions", "licence", "")]
-    for row in rows:
-        mark, state = "*" * row["current"], "installed" * row["installed"]
-        table.append((mark, row["name"], str(row["dimensions"]), row["licence"], state))
-    return Result(
-        rows, columns(table, right=(2,)), listing=Listing(tuple(rows[0]), "models", "model")
-    )
+    for known in models.KNOWN.values():
+        folder = models.location(known.name)
+        is_current = known.name.lower() == current
+        row = {"name": known.name, "installed": folder is not None, "current": is_current}
+        row |= pick(known, "dimensions window licence")
+        rows.append({**row, "path": str(folder) if folder else None})
+        mark, state = "*" * is_current, "installed" if folder else ""
+        table.append((mark, known.name, str(known.dimensions), known.licence, state))
+    return Result(rows, columns(table, right=(2,)), listing=MODELS)
 
 
 @command(

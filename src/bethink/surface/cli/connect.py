@@ -9,8 +9,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from importlib import metadata
-from importlib.util import find_spec
+from importlib import metadata, util
 from pathlib import Path
 from types import SimpleNamespace as Namespace
 from typing import TYPE_CHECKING, NamedTuple
@@ -143,7 +142,7 @@ def check_server(args: Namespace, wanted: bool) -> None:
         raise UsageError(
             "--warm needs the MCP server that --no-mcp leaves out.", "Leave one of them out."
         )
-    if wanted and find_spec("mcp") is None:
+    if wanted and util.find_spec("mcp") is None:
         raise BethinkError(*NO_LIBRARY)
 
 

@@ -32,6 +32,9 @@ HOST, PORT = "127.0.0.1", 7377
 PATIENCE = 3.0  # seconds for a server that runs to answer
 LARGEST = 1_000_000  # bytes of an answer about projects
 EXAMPLE = "bethink token create --name laptop"
+TOKENS = Listing(
+    "name id scope projects personal person state created expires used".split(), "tokens", "token"
+)
 # Of `token create` alone.
 MAKING = ("name", "also", "all_projects", "personal", "expires", "team", "person")
 
@@ -367,12 +370,7 @@ def token(args: Namespace) -> Result:
         raise UsageError("Which token is not said.", "bethink token revoke NAME")
     with open_register(args) as known:
         ended = known.revoke(args.token, _now())
-    return _one_token(args, token_record(ended), f"revoked {ended.name} ({ended.id})")
-
-
-def _one_token(args: Namespace, record: dict[str, Any], line: str, *notes: str) -> Result:
-    listing = Listing(tuple(record), "tokens", "token") if args.format != "json" else None
-    return Result([record] if listing else record, [line], notes, listing=listing)
+    return Result(token_record(ended), [f"revoked {ended.name} ({ended.id})"], listing=TOKENS)
 
 
 @contextmanager
@@ -415,9 +413,8 @@ def create_token(args: Namespace) -> Result:
             person=args.person or "",
         )
     record = {**token_record(made), "token": secret}
-    return _one_token(
-        args, record, secret, f"{made.name} may {what_it_may(made)}. It is shown this once."
-    )
+    may = f"{made.name} may {what_it_may(made)}. It is shown this once."
+    return Result(record, [secret], [may], listing=TOKENS)
 
 
 def granted_projects(args: Namespace) -> list[Grant]:
@@ -449,9 +446,9 @@ def token_record(token: AccessToken) -> dict[str, Any]:
     projects = token.projects and [
         {"scope": one.scope, "name": one.name, "path": one.root} for one in token.projects
     ]
-    record = pick(token, "name id scope projects personal person state created expires used")
     changed = {"projects": projects, "state": token.state(_now())}
-    return {**record, **changed, "person": token.person or None, "used": token.used or None}
+    changed |= {"person": token.person or None, "used": token.used or None}
+    return pick(token, " ".join(TOKENS.fields)) | changed
 
 
 def list_tokens(args: Namespace) -> Result:
@@ -461,11 +458,10 @@ def list_tokens(args: Namespace) -> Result:
     table = [("name", "id", "state", "used", "may")]
     for one, record in zip(found, records, strict=True):
         table.append((one.name, one.id, record["state"], one.used or "never", what_it_may(one)))
-    fields = "name id scope projects personal person state created expires used".split()
     return Result(
         records,
         columns(table) if found else (),
         notes=() if found else ["There are no tokens."],
         hints=() if found else [EXAMPLE],
-        listing=Listing(fields, "tokens", "token"),
+        listing=TOKENS,
     )

@@ -86,13 +86,15 @@ def config(args: Namespace) -> Result:
     return change(args, path) if args.value is not None else show_settings(args)
 
 
+SETTINGS = Listing((), "settings", "setting")
+
+
 def show_settings(args: Namespace) -> Result:
     found = configuration.explain(settings(args))
     if args.key:
         check_key(args.key)
         row = next(row for row in found if row["key"] == args.key)
-        listing = Listing(tuple(row), "settings", "setting") if args.format != "json" else None
-        return Result([row] if listing else row, [as_typed(row["value"])], listing=listing)
+        return Result(row, [as_typed(row["value"])], listing=SETTINGS)
     room = max(len(row["key"]) for row in found)
     lines = []
     for row in found:
@@ -102,8 +104,7 @@ def show_settings(args: Namespace) -> Result:
         beside = f"{row['key']:<{room}}  " if width() >= NARROW else f"{row['key']}\n{indent}"
         lines.append(f"{beside}{value}{origin}")
         lines += [style(line, "dim") for line in wrap(row["help"], indent)]
-    fields = ("key", "value", "origin", "help")
-    return Result(found, lines, listing=Listing(fields, "settings", "setting"))
+    return Result(found, lines, listing=SETTINGS)
 
 
 def check_key(key: str) -> None:

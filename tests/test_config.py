@@ -94,8 +94,6 @@ BAD = [
     ("mode", '"fuzzy"', "hybrid, vector, keyword"),
     ("fusion", '"sum"', "adaptive, rrf"),
     ("fusion", '"odd"', "adaptive"),
-    ("tool_hooks", '"perhaps"', "true or false"),
-    ("tool_hooks", "1", "true or false"),
     ("knowledge", "5", "list of strings"),
     ("knowledge", "[1]", "list of strings"),
     ("mode", "5", "expected a string"),

@@ -204,8 +204,6 @@ def check(key: str, value: Any) -> Any:
     kind = type(Config._field_defaults[key])
     if kind in (int, float):
         return _check_number(kind, value, setting)
-    if kind is bool:
-        return _check_switch(value)
     if kind is tuple:
         parts = value.split(",") if isinstance(value, str) else value
         if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
@@ -218,15 +216,6 @@ def check(key: str, value: Any) -> Any:
     if setting.choices and value not in setting.choices:
         raise ValueError("expected one of " + ", ".join(setting.choices))
     return value
-
-
-def _check_switch(value: Any) -> bool:
-    word = value.strip().lower() if isinstance(value, str) else value
-    if word is True or word in ("1", "true", "yes", "on"):
-        return True
-    if word is False or word in ("0", "false", "no", "off"):
-        return False
-    raise ValueError("expected true or false")
 
 
 def _check_number(kind: type, value: Any, setting: Setting) -> Any:

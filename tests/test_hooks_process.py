@@ -47,20 +47,19 @@ class Machine:
             memory.add(content, kind="decision")
 
     def hook(self, *words: str, said: Any = None, **options: Any) -> Ended:
-        data = (
-            said
-            if isinstance(said, bytes)
-            else json.dumps({"cwd": str(self.project), "session_id": "s", **(said or {})}).encode()
-        )
-        environment = self.environment | options.pop("env", {})
-        done = subprocess.run(
-            [sys.executable, "-m", "bethink", "hook", *words],
-            input=data,
-            capture_output=True,
-            timeout=30,
-            env=environment,
-            **options,
-        )
+        return self.run("-m", "bethink", "hook", *words, said=said, **options)
+
+    def ask(self, **said: Any) -> Ended:
+        return self.hook("prompt", "--host", "claude", said={"prompt": "how do we deploy?", **said})
+
+    def run(self, *words: str, said: Any = None, **options: Any) -> Ended:
+        told = {"cwd": str(self.project), "session_id": "s"}
+        data = said if isinstance(said, bytes) else json.dumps(told | (said or {})).encode()
+        given = {"input": data, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+        given["env"] = self.environment | given.get("env", {})
+        if "stdin" in given:
+            del given["input"]
+        done = subprocess.run([sys.executable, *words], timeout=60, **given)
         return Ended(done.returncode, done.stdout, done.stderr)
 
     def start(self, **options: Any) -> str:
@@ -131,30 +130,19 @@ def test_a_directory_that_vanished_still_belongs_to_its_project(machine: Machine
     gone = machine.project / "gone"
     assert "We deploy" in machine.start(said={"cwd": str(gone)})
     gone.mkdir()
-    code = f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); os.execv({sys.executable!r}, [{sys.executable!r}, '-m', 'bethink', 'hook', 'stop', '--host', 'claude'])"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        input=b"{}",
-        capture_output=True,
-        timeout=30,
-        env=machine.environment,
+    hook = [sys.executable, "-m", "bethink", "hook", "stop", "--host", "claude"]
+    code = (
+        f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); os.execv(*{(hook[0], hook)})"
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert machine.run("-c", code, said=b"{}") == NOTHING
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions are another thing there")
 def test_a_home_that_cannot_be_written_keeps_nothing_back(machine: Machine) -> None:
     machine.home.write_text("a file where the folder should be")
+    said = {"prompt": "how do we deploy?", "transcript_path": "/t.jsonl"}
     for name in ("session-start", "prompt", "stop"):
-        assert (
-            machine.hook(
-                name,
-                "--host",
-                "claude",
-                said={"prompt": "how do we deploy?", "transcript_path": "/t.jsonl"},
-            )
-            == NOTHING
-        )
+        assert machine.hook(name, "--host", "claude", said=said) == NOTHING
 
 
 def test_a_briefing_is_given_though_nothing_can_be_noted(machine: Machine) -> None:
@@ -177,33 +165,24 @@ def test_a_locked_database_is_not_waited_for(machine: Machine) -> None:
         stdout=subprocess.PIPE,
     ) as held:
         assert held.stdout and held.stdout.readline() == b"held\n"
-        ended = machine.hook("prompt", "--host", "claude", said={"prompt": "how do we deploy?"})
+        ended = machine.ask()
         assert held.stdin
         held.stdin.close()
     assert ended == NOTHING
     (failure,) = machine.failures()
     assert failure["event"] == "prompt" and "StoreBusy" in failure["message"]
-    assert (
-        b"We deploy"
-        in machine.hook("prompt", "--host", "claude", said={"prompt": "how do we deploy?"}).out
-    )
+    assert b"We deploy" in machine.ask().out
 
 
 def test_a_host_that_never_ends_its_message_is_left_in_time(machine: Machine) -> None:
     reading, writing = os.pipe()
     try:
-        environment = machine.environment | {"BETHINK_HOOK_SECONDS": "0.4"}
-        done = subprocess.run(
-            [sys.executable, "-m", "bethink", "hook", "prompt", "--host", "claude"],
-            stdin=reading,
-            capture_output=True,
-            timeout=30,
-            env=environment,
-        )
+        limit = {"BETHINK_HOOK_SECONDS": "0.4"}
+        ended = machine.hook("prompt", "--host", "claude", stdin=reading, env=limit)
     finally:
         os.close(reading)
         os.close(writing)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert ended == NOTHING
     (failure,) = machine.failures()
     assert "longer than 0.4 seconds" in failure["message"]
 
@@ -212,18 +191,10 @@ def test_a_host_that_does_not_listen_is_no_failure(machine: Machine) -> None:
     machine.add("We deploy from main")
     reading, writing = os.pipe()
     os.close(reading)
-    said = json.dumps({"cwd": str(machine.project), "prompt": "how do we deploy?"}).encode()
-    command = [sys.executable, "-m", "bethink", "hook", "prompt", "--host", "claude"]
-    done = subprocess.run(
-        command,
-        input=said,
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        timeout=30,
-        env=machine.environment,
-    )
+    said = {"prompt": "how do we deploy?"}
+    ended = machine.hook("prompt", "--host", "claude", said=said, stdout=writing)
     os.close(writing)
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (ended.code, ended.err) == (0, b"")
     assert machine.failures() == []
 
 
@@ -244,16 +215,7 @@ def test_hooks_import_next_to_nothing(machine: Machine) -> None:
             f"sys.argv = ['bethink', 'hook', '{name}', '--host', 'claude']\n"
             "from bethink.surface.cli.main import main\nmain()"
         )
-        said = json.dumps({"cwd": str(machine.project), "prompt": "how do we deploy?"}).encode()
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            input=said,
-            capture_output=True,
-            timeout=30,
-            env=machine.environment,
-        )
-        assert done.returncode == -9
-        assert done.stderr.decode() == ""
+        assert machine.run("-c", code, said={"prompt": "how do we deploy?"})[::2] == (-9, b"")
 
 
 def test_people_can_call_it_too(machine: Machine) -> None:

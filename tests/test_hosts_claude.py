@@ -32,7 +32,10 @@ def test_a_turn_knows_where_and_when_it_was_said_and_what_was_done_before_it():
     assert answer.files == ("/home/ada/shop/cart.py",)  # a folder that was searched is no file
     refusal = turns[7]
     assert refusal.tools == ("Edit", "Bash")
-    assert (transcript.title, transcript.project) == ("Carts in PostgreSQL", "/home/ada/shop")
+    assert (transcript.title_of(transcript.session), transcript.project) == (
+        "Carts in PostgreSQL",
+        "/home/ada/shop",
+    )
 
 
 def test_every_line_without_a_turn_is_counted_under_one_reason():
@@ -77,7 +80,7 @@ def test_a_sub_agent_belongs_to_the_session_it_worked_for():
         ("Glob", "Read"),
         ("pay.py",),
     )
-    assert transcript.title == "uses of Cart"
+    assert transcript.title_of(transcript.session) == "uses of Cart"
 
 
 def test_nothing_is_given_while_memory_is_off():
@@ -116,7 +119,7 @@ def test_a_private_block_hides_the_turns_until_it_is_closed(tmp_path):
         "Green it is.",
     ]
     assert transcript.skipped[base.OFF] == 2
-    assert transcript.title is None
+    assert transcript.title_of("s1") is None
     part, transcript = read(written(tmp_path / "s1.jsonl", *lines[:2]))
     rest = hosts.read(written(tmp_path / "s1.jsonl", *lines), stored(transcript.position))
     assert [*part, *rest.turns()] == turns

@@ -120,7 +120,10 @@ def test_a_database_in_use_gives_its_sessions(opencode):
         "/home/ada/shop/api",
     )
     assert answer.at.isoformat() == "2026-05-04T09:01:00+00:00"
-    assert (transcript.title, transcript.project) == ("Caches", "/home/ada/shop")
+    assert (transcript.title_of(transcript.session), transcript.project) == (
+        "Caches",
+        "/home/ada/shop",
+    )
     assert transcript.lines == len(turns) + transcript.skipped.total()
 
 
@@ -165,7 +168,7 @@ def test_numbers_of_deleted_rows_that_are_used_again_are_noticed(opencode):
     for text in ("And how large?", "In bytes."):
         opencode.say("msg_5", USER, {"type": "text", "text": text})
     again, transcript = read(opencode.path, stored(transcript.position))
-    assert transcript.restarted == "rewritten"
+    assert transcript.restarted
     assert [turn.id for turn in again[:2]] == [turn.id for turn in turns[:2]]
     assert [turn.text for turn in again[2:]] == ["And how large?", "In bytes."]
 

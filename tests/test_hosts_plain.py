@@ -47,7 +47,7 @@ def test_a_turn_cites_the_line_of_its_speaker(tmp_path):
     path.write_text(MARKDOWN["headings"])
     turns, transcript = read(path)
     assert [turn.line for turn in turns] == [3, 7]
-    assert transcript.title == "A chat"
+    assert transcript.title_of(transcript.session) == "A chat"
 
 
 @pytest.mark.parametrize(

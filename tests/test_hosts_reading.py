@@ -63,7 +63,7 @@ def test_a_file_read_while_it_grows_gives_what_one_reading_gives(name, data, tmp
     for cut in [*cuts, len(whole)]:
         path.write_bytes(whole[:cut])
         given, transcript = read(path, stored(position), host_of(name))
-        assert transcript.restarted == ""
+        assert not transcript.restarted
         position, turns, counted = transcript.position, turns + given, counted + transcript.lines
     assert counted == position.line == whole.count(b"\n")
     assert position.offset == len(whole)
@@ -121,19 +121,17 @@ def test_a_last_line_that_only_lacks_its_line_break_is_given_at_once(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    "change",
     [
-        (lambda data: data[: len(data) // 2], "truncated"),
-        (lambda data: b"", "truncated"),
-        (lambda data: data.replace(b'"u999"', b'"u998"'), "rewritten"),
-        (
-            lambda data: data.replace(b"2026-05-04T09:00:00.000Z", b"2027-05-04T09:00:00.000Z"),
-            "replaced",
-        ),
-        (lambda data: b"\n".join(data.split(b"\n")[1:]) + data, "replaced"),
+        lambda data: data[: len(data) // 2],
+        lambda data: b"",
+        lambda data: data.replace(b'"u999"', b'"u998"'),
+        lambda data: data.replace(b"2026-05-04T09:00:00.000Z", b"2027-05-04T09:00:00.000Z"),
+        lambda data: b"\n".join(data.split(b"\n")[1:]) + data,
     ],
+    ids="cut emptied rewritten replaced moved".split(),
 )
-def test_a_file_that_is_not_the_same_any_more_is_read_from_its_start(tmp_path, change, why):
+def test_a_file_that_is_not_the_same_any_more_is_read_from_its_start(tmp_path, change):
     data = SESSION.read_bytes()
     path = tmp_path / SESSION.name
     # Only the end is compared, so the changed words stand there.
@@ -146,10 +144,10 @@ def test_a_file_that_is_not_the_same_any_more_is_read_from_its_start(tmp_path, c
     path.write_bytes(change(data))
     position = stored(transcript.position)
     turns, transcript = read(path, position, "claude")
-    assert transcript.restarted == why
+    assert transcript.restarted
     assert turns == read(path, host="claude")[0]
     again, transcript = read(path, stored(transcript.position), "claude")
-    assert (again, transcript.restarted) == ([], "")
+    assert (again, transcript.restarted) == ([], False)
 
 
 def test_a_reader_goes_on_with_the_same_object(tmp_path):

@@ -62,45 +62,38 @@ def test_what_was_put_into_json_can_be_taken_out_to_the_byte(case: str, document
     assert list(before) == [key for key in after if key in before], "the order stays"
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        name
-        for name, text in DOCUMENTS.items()
-        if "//" not in text and "/*" not in text and ",}" not in text
-    ],
-)
+STRICT = [
+    name
+    for name, text in DOCUMENTS.items()
+    if not any(mark in text for mark in ("//", "/*", ",}")) and name != "trailing commas"
+]
+
+
+@pytest.mark.parametrize("document", STRICT)
 def test_strict_json_stays_strict_json(document: str) -> None:
-    text = DOCUMENTS[document]
-    if document == "trailing commas":
-        return
-    put = put_entries(text, HOOKS["claude"], "claude").text
+    put = put_entries(DOCUMENTS[document], HOOKS["claude"], "claude").text
     assert json.loads(put.lstrip("\ufeff"))["hooks"]["Stop"]
 
 
+SERVER = (
+    '{s}"mcpServers": {{{t}"bethink": {{{u}"command": "/opt/my tools/bethink",{v}"args": ["mcp"]'
+)
+
+
 @pytest.mark.parametrize(
-    ("document", "expected"),
+    ("document", "unit", "end"),
     [
-        (
-            "two blanks",
-            '\n  "mcpServers": {\n    "bethink": {\n      "command": "/opt/my tools/bethink",\n      "args": ["mcp"]\n    }\n  }\n}\n',
-        ),
-        (
-            "tabs, no line end at the end",
-            '\n\t"mcpServers": {\n\t\t"bethink": {\n\t\t\t"command": "/opt/my tools/bethink",\n\t\t\t"args": ["mcp"]\n\t\t}\n\t}\n}',
-        ),
-        (
-            "one line",
-            ', "mcpServers": {"bethink": {"command": "/opt/my tools/bethink", "args": ["mcp"]}}}',
-        ),
-        (
-            "trailing commas",
-            '\n  "mcpServers": {\n    "bethink": {\n      "command": "/opt/my tools/bethink",\n      "args": ["mcp"]\n    }\n  },\n}\n',
-        ),
+        ("two blanks", "  ", "\n    }\n  }\n}\n"),
+        ("tabs, no line end at the end", "\t", "\n\t\t}\n\t}\n}"),
+        ("one line", None, "}}}"),
+        ("trailing commas", "  ", "\n    }\n  },\n}\n"),
     ],
 )
-def test_what_is_put_in_looks_like_the_rest(document: str, expected: str) -> None:
-    assert put_entries(DOCUMENTS[document], SERVERS["cursor"], "cursor").text.endswith(expected)
+def test_what_is_put_in_looks_like_the_rest(document: str, unit: str | None, end: str) -> None:
+    gaps = [f"\n{unit * depth}" if unit else "" for depth in (1, 2, 3)]
+    middle = SERVER.format(s=gaps[0], t=gaps[1], u=gaps[2], v=gaps[2] or " ")
+    put = put_entries(DOCUMENTS[document], SERVERS["cursor"], "cursor").text
+    assert put.endswith(middle + end)
 
 
 def test_crlf_files_get_no_other_line_ends() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from bethink import __version__
 from bethink.hooks.event import EVENTS
+from bethink.hosts import place
 
 ROOT = Path(__file__).parent.parent
 PLUGIN, NEUTRAL = ROOT / "plugins" / "bethink", ROOT / "plugins" / "neutral"
@@ -78,35 +79,19 @@ def test_every_manifest_is_of_this_version():
 
 
 def test_the_neutral_plugin_keeps_to_its_closed_format():
-    allowed = {
-        "$schema",
-        "name",
-        "version",
-        "description",
-        "author",
-        "homepage",
-        "repository",
-        "license",
-        "keywords",
-        "extensions",
-    }
-    assert set(loaded(NEUTRAL / "plugin.json")) <= allowed
+    allowed = (
+        "$schema name version description author homepage repository license keywords extensions"
+    )
+    assert set(loaded(NEUTRAL / "plugin.json")) <= set(allowed.split())
     (server,) = loaded(NEUTRAL / "mcp.json")["mcpServers"].values()
     assert server["type"] == "stdio" and "/" not in server["command"]
-    assert "context: fork" not in (NEUTRAL / "skills" / "remember" / "SKILL.md").read_text("utf-8")
-    assert "context: fork" in (PLUGIN / "skills" / "remember" / "SKILL.md").read_text("utf-8")
+    for folder, forks in ((NEUTRAL, False), (PLUGIN, True)):
+        text = (folder / "skills" / "remember" / "SKILL.md").read_text("utf-8")
+        assert ("context: fork" in text) == forks
 
 
 def test_each_hook_calls_the_launcher_with_an_event_of_ours():
-    names = {
-        "SessionStart": "session-start",
-        "UserPromptSubmit": "prompt",
-        "Stop": "stop",
-        "SubagentStop": "subagent-stop",
-        "PreCompact": "pre-compact",
-        "PostCompact": "post-compact",
-        "SessionEnd": "session-end",
-    }
+    names = place.USUAL_EVENTS
     declared = loaded(PLUGIN / "hooks" / "hooks.json")["hooks"]
     assert set(declared) == set(names)
     for name, ((group,),) in ((name, [groups]) for name, groups in declared.items()):

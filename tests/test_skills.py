@@ -37,15 +37,10 @@ def skill(name, host="codex"):
 
 
 def test_every_host_gets_every_skill_and_each_file_here_is_one():
-    expected = {
-        "remember",
-        "memory-stats",
-        "memory-topics",
-        "memory-backfill",
-        "memory-add",
-        "memory-search",
-    }
-    expected |= {"resolve-duplicates", "resolve-contradictions", "handoff"}
+    expected = set(
+        "remember memory-stats memory-topics memory-backfill memory-add memory-search "
+        "resolve-duplicates resolve-contradictions handoff".split()
+    )
     assert set(skills.NAMES) == expected == {file.stem for file in skills.FOLDER.glob("*.md")}
     for host in HOSTS:
         assert set(skills.render(host)) == {f"{name}/SKILL.md" for name in expected}
@@ -192,41 +187,38 @@ def test_no_command_puts_text_of_the_user_on_the_command_line():
     assert out.stdout == hostile
 
 
-def test_what_outputs_look_like_is_what_they_look_like(shop):
+DATED, ID = r"\d{4}-\d\d-\d\d", r"[0-9a-f-]{13}"
+
+
+@pytest.mark.parametrize(
+    ("words", "shape"),
+    [
+        (("recall", "deploy"), rf"^1\. .+\n   \w+ · .+ · {DATED} · confidence \d+% · {ID}$"),
+        (("recall", "deploy"), r"^\d+ matches, \d+ in full, \d+ as a line, about \d+ tokens\.$"),
+        (
+            ("search", "deploy from main"),
+            rf"^1\. \[\d\.\d\d\] decision  note:\S+  {ID}\n   We deploy",
+        ),
+        (("topics",), rf"^{DATED} \d\d:\d\d  claude  .+\n  \S+\n  - .+  \(lines \d+-\d+\)$"),
+        (("contradictions",), rf"^1\. .+ \(\d\.\d\d\)\n   {ID}  {DATED}  decision"),
+        (("duplicates",), rf"^1\. says the same \(\d\.\d\d\)\n   {ID}  {DATED}  decision"),
+        (("add", "Something new"), "^added "),
+        (("add", "The export runs at two in the morning"), "^duplicate of "),
+        (("handoff", "save", "--summary", "Other"), "^saved "),
+    ],
+)
+def test_what_outputs_look_like_is_what_they_look_like(shop, words, shape):
     cli, _ = shop
-    dated = r"\d{4}-\d\d-\d\d"
-    assert re.search(
-        rf"^1\. .+\n   \w+ · .+ · {dated} · confidence \d+% · [0-9a-f-]{{13}}$",
-        cli.ok("recall", "deploy"),
-        re.MULTILINE,
-    )
-    assert re.search(
-        r"^\d+ matches, \d+ in full, \d+ as a line, about \d+ tokens\.$",
-        cli.ok("recall", "deploy"),
-        re.MULTILINE,
-    )
-    assert re.search(
-        r"^1\. \[\d\.\d\d\] decision  note:\S+  [0-9a-f-]{13}\n   We deploy",
-        cli.ok("search", "deploy from main"),
-    )
-    assert re.search(
-        rf"^{dated} \d\d:\d\d  claude  .+\n  \S+\n  - .+  \(lines \d+-\d+\)$",
-        cli.ok("topics"),
-        re.MULTILINE,
-    )
-    assert re.search(
-        rf"^1\. .+ \(\d\.\d\d\)\n   [0-9a-f-]{{13}}  {dated}  decision", cli.ok("contradictions")
-    )
-    assert re.search(
-        rf"^1\. says the same \(\d\.\d\d\)\n   [0-9a-f-]{{13}}  {dated}  decision",
-        cli.ok("duplicates"),
-    )
-    assert cli.ok("add", "Something new", "--kind", "fact").startswith("added ")
-    assert cli.ok("add", "Something new", "--kind", "fact").startswith("duplicate of ")
-    assert cli.ok("handoff", "save", "--summary", "Other").startswith("saved ")
-    assert cli("topics", "--project", cli.home).err.startswith("No conversations are known here.")
-    assert cli("duplicates", "--project", cli.home).err.startswith("No memories say the same.")
-    assert cli("contradictions", "--project", cli.home).err.startswith("No memories disagree.")
+    assert re.search(shape, cli.ok(*words), re.MULTILINE)
+
+
+def test_nothing_is_said_as_skills_tell_it(cli):
+    for command, said in {
+        "topics": "No conversations are known here.",
+        "duplicates": "No memories say the same.",
+        "contradictions": "No memories disagree.",
+    }.items():
+        assert cli(command).err.startswith(said)
 
 
 # opencode

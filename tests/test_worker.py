@@ -13,7 +13,10 @@ from capturing import MORE, SAID, Desk, eventually
 from transcripts import written
 
 from bethink import Bethink
+from bethink.embed import fetch
+from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import EmbeddingError, InvalidInput, UsageError
+from bethink.features import conversations
 from bethink.hooks import event, spool, state, worker
 from bethink.hooks.event import Hook
 from bethink.hooks.prompt import is_own
@@ -83,49 +86,51 @@ def test_a_sub_agents_words_go_to_the_session_it_worked_for(desk: Desk) -> None:
         }
 
 
-def test_private_parts_of_a_prompt_and_secrets_never_arrive(desk: Desk) -> None:
+def test_private_parts_and_secrets_never_arrive(desk: Desk) -> None:
     key = "sk-ant-" + "api03-" + "A1b2C3d4" * 8
-    file = desk.talk(
-        "a",
-        (
-            "user",
-            f"Use <private>the villa in Nice</private> as the example, and the key {key} for tests.",
-        ),
-        SAID[1],
-    )
-    desk.note(file)
-    kept = b"".join(path.read_bytes() for path in desk.home.rglob("*") if path.is_file())
-    assert b"villa" not in kept and key.encode() not in kept
-    desk.work()
-    assert "as the example" in desk.turns()[0]
-    kept = b"".join(path.read_bytes() for path in desk.home.rglob("*") if path.is_file())
-    assert b"villa" not in kept and key.encode() not in kept
+    said = f"Use <private>the villa in Nice</private> as the example, and the key {key} for tests."
+    whole = ("user", "<private>nobody may know of the villa</private>")
+    desk.note(desk.talk("a", ("user", said), whole, SAID[1]))
+    for work in (lambda: None, desk.work):
+        work()
+        kept = b"".join(path.read_bytes() for path in desk.home.rglob("*") if path.is_file())
+        assert b"villa" not in kept and key.encode() not in kept
+    first, second = desk.turns()
+    assert "as the example" in first and second == SAID[1][1]
 
 
-def test_a_prompt_that_is_private_as_a_whole_is_no_turn(desk: Desk) -> None:
-    desk.note(desk.talk("a", ("user", "<private>nobody may know</private>"), SAID[1]))
-    desk.work()
-    assert desk.turns() == [SAID[1][1]]
-
-
-def test_a_missing_transcript_is_tried_a_few_times_then_counted_and_set_aside(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("trouble", "attempts", "told"),
+    [
+        ("gone", worker.ATTEMPTS, "gone.jsonl"),
+        ("bug", worker.ATTEMPTS, "ZeroDivisionError: a bug"),
+        ("slow", worker.SLOW_ATTEMPTS, "seconds of work"),
+    ],
+)
+def test_what_cannot_be_read_is_tried_a_few_times_then_counted_and_set_aside(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, trouble: str, attempts: int, told: str
 ) -> None:
-    asked: list[str] = []
-    monkeypatch.setattr(
-        worker,
-        "_find_transcript",
-        lambda entry: asked.append(entry.transcript) or Path(entry.transcript),
-    )
-    desk.note("/talks/gone.jsonl")
+    reading, begun = conversations.read_on, []
+
+    def fragile(memory, path, *args, **more):
+        begun.append(path.stem)
+        if path.stem == "bug":
+            raise ZeroDivisionError("a bug")
+        if path.stem == "slow":
+            re.match("(a|a)*b", "a" * 40)  # exponential
+        return reading(memory, path, *args, **more)
+
+    monkeypatch.setattr(conversations, "read_on", fragile)
+    monkeypatch.setattr(worker, "PAGE_SECONDS", 0.2)
+    desk.note(desk.folder / "gone.jsonl" if trouble == "gone" else desk.talk(trouble, *MORE))
     desk.note(desk.talk("a", *SAID))
     desk.work()
-    assert asked.count("/talks/gone.jsonl") == worker.ATTEMPTS
-    assert desk.turns() == TEXTS
+    assert begun.count(trouble) == attempts
+    assert desk.turns() == TEXTS, "the others are read"
     assert (spool.list_waiting(), len(spool.list_aside())) == ([], 1)
     (failure,) = state.read_failures()
     assert (failure.host, failure.event, failure.count) == ("claude", "stop", 1)
-    assert "/talks/gone.jsonl" in failure.message
+    assert told in failure.message
 
 
 def test_a_transcript_that_appears_a_moment_later_is_read(
@@ -150,49 +155,6 @@ def test_a_file_that_is_no_transcript_does_not_keep_the_others_waiting(
     desk.work()
     assert desk.turns() == TEXTS
     assert spool.list_waiting() == []
-
-
-def test_a_transcript_that_breaks_the_reader_is_set_aside_and_the_others_are_read(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from bethink.features import conversations
-
-    reading = conversations.read_on
-
-    def fragile(memory, path, *args, **more):
-        if path.stem == "bad":
-            raise ZeroDivisionError("a bug")
-        return reading(memory, path, *args, **more)
-
-    monkeypatch.setattr(conversations, "read_on", fragile)
-    desk.note(desk.talk("bad", *MORE))
-    desk.note(desk.talk("a", *SAID))
-    desk.work()
-    assert desk.turns() == TEXTS
-    assert "ZeroDivisionError: a bug" in state.read_failures()[0].message
-    assert (spool.list_waiting(), len(spool.list_aside())) == ([], 1)
-
-
-def test_a_text_that_takes_too_long_is_given_up_and_the_others_are_read(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from bethink.features import conversations
-
-    reading = conversations.read_on
-
-    def slow(memory, path, *args, **more):
-        if path.stem == "slow":
-            re.match("(a|a)*b", "a" * 40)  # exponential
-        return reading(memory, path, *args, **more)
-
-    monkeypatch.setattr(conversations, "read_on", slow)
-    monkeypatch.setattr(worker, "PAGE_SECONDS", 0.2)
-    desk.note(desk.talk("slow", *MORE))
-    desk.note(desk.talk("a", *SAID))
-    desk.work()
-    assert desk.turns() == TEXTS
-    assert "seconds of work" in state.read_failures()[0].message
-    assert (spool.list_waiting(), len(spool.list_aside())) == ([], 1)
 
 
 def test_what_files_folders_and_sessions_are_named_leaves_no_secret(
@@ -258,11 +220,16 @@ def test_two_workers_at_once_one_works(desk: Desk) -> None:
     assert desk.work() == 1
 
 
+@pytest.mark.parametrize("blocked", [False, True])
 def test_what_is_noted_right_after_the_last_look_is_still_read(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blocked: bool
 ) -> None:
-    draining = worker._drain
-    late = [desk.talk("b", *MORE)]
+    if blocked:  # something else has to wait
+        other = Desk(tmp_path, desk.home, "bakery")
+        (other.project / ".bethink").mkdir()
+        (other.project / ".bethink" / "config.toml").write_text("this is = = nothing")
+        other.note(other.talk("b", *MORE))
+    draining, late = worker._drain, [desk.talk("a", *SAID)]
 
     def slow(*arguments):
         found = draining(*arguments)
@@ -272,16 +239,17 @@ def test_what_is_noted_right_after_the_last_look_is_still_read(
         return found
 
     monkeypatch.setattr(worker, "_drain", slow)
-    desk.note(desk.talk("a", *SAID))
-    assert desk.work() == 2
-    assert len(desk.turns()) == 6
+    assert desk.work() == 1
+    assert desk.turns() == TEXTS
+    assert [entry.session for entry in spool.list_waiting()] == ["b"] * blocked
 
 
-def test_a_locked_database_is_tried_again_until_it_is_free(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("rounds", [2, 200])
+def test_a_locked_database_is_tried_again_and_loses_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, rounds: int
 ) -> None:
     monkeypatch.setenv("BETHINK_BUSY_TIMEOUT", "0.1")
-    monkeypatch.setattr(worker, "ROUNDS", 200)
+    monkeypatch.setattr(worker, "ROUNDS", rounds)
     with desk.memory():
         pass
     writer = apsw.Connection(desk.database)
@@ -292,28 +260,14 @@ def test_a_locked_database_is_tried_again_until_it_is_free(
     try:
         assert eventually(lambda: state.read_failures())
         assert "Another process is writing" in state.read_failures()[0].message
+        if rounds == 2:  # given up for now
+            job.join(30)
+            assert len(spool.list_waiting()) == 1
     finally:
-        writer.execute("COMMIT")
         writer.close()
         job.join(30)
+    desk.work()
     assert (desk.turns(), spool.list_waiting(), spool.list_aside()) == (TEXTS, [], [])
-
-
-def test_a_database_that_stays_locked_keeps_what_waits(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BETHINK_BUSY_TIMEOUT", "0.1")
-    monkeypatch.setattr(worker, "ROUNDS", 2)
-    with desk.memory():
-        pass
-    writer = apsw.Connection(desk.database)
-    writer.execute("BEGIN IMMEDIATE")
-    desk.note(desk.talk("a", *SAID))
-    assert desk.work() == 0
-    writer.close()
-    assert len(spool.list_waiting()) == 1
-    assert desk.work() == 1
-    assert desk.turns() == TEXTS
 
 
 @pytest.mark.parametrize("damage", ["no database at all", "settings"])
@@ -330,34 +284,23 @@ def test_what_somebody_has_to_mend_first_keeps_what_waits(desk: Desk, damage: st
     assert desk.turns() == TEXTS
 
 
-def test_without_an_installed_model_it_works_by_words_and_fetches_nothing(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("model", ["not installed", "failing"])
+def test_without_a_model_it_works_by_words_and_fetches_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, model: str
 ) -> None:
-    from bethink.embed import fetch
-
-    monkeypatch.setenv("BETHINK_EMBEDDING", "snowflake-arctic-embed-s")
-    monkeypatch.delenv("BETHINK_OFFLINE")
-    monkeypatch.setattr(fetch, "pull", lambda *_, **__: pytest.fail("a worker fetches nothing"))
-    desk.note(desk.talk("a", *SAID))
-    desk.note(desk.talk("b", *MORE))
-    assert desk.work() == 2
-    with desk.memory() as memory:
-        assert memory.search("RabbitMQ mailer", mode="keyword").hits
-        assert memory.store.models() == []
-
-
-def test_a_model_that_fails_at_its_work_does_not_keep_words_from_memory(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from bethink.embed.hashing import HashingEmbedder
-
     def fails(*_, **__):
         raise EmbeddingError("The endpoint is down.")
 
     monkeypatch.setattr(HashingEmbedder, "documents", fails)
+    monkeypatch.setattr(fetch, "pull", lambda *_, **__: pytest.fail("a worker fetches nothing"))
+    if model == "not installed":
+        monkeypatch.setenv("BETHINK_EMBEDDING", "snowflake-arctic-embed-s")
+        monkeypatch.delenv("BETHINK_OFFLINE")
     desk.note(desk.talk("a", *SAID))
     assert desk.work() == 1
-    assert desk.turns() == TEXTS
+    with desk.memory() as memory:
+        assert memory.search("RabbitMQ mailer", mode="keyword").hits
+        assert memory.store.models() == []
 
 
 def test_a_directory_that_is_gone_does_not_matter(desk: Desk) -> None:
@@ -418,28 +361,6 @@ def test_opencode_names_a_session_and_its_database_is_read(
         [],
         ["opencode"],
     )
-
-
-def test_what_is_noted_meanwhile_is_read_also_if_something_else_has_to_wait(
-    desk: Desk, tmp_path: Path, monkeypatch
-) -> None:
-    other = Desk(tmp_path, desk.home, "bakery")
-    (other.project / ".bethink").mkdir()
-    (other.project / ".bethink" / "config.toml").write_text("this is = = nothing")
-    other.note(other.talk("b", *MORE))
-    draining = worker._drain
-    late = [desk.talk("a", *SAID)]
-
-    def slow(*arguments):
-        found = draining(*arguments)
-        if late:
-            desk.note(late.pop())  # by a hook that sees the lock held, and starts no worker
-        return found
-
-    monkeypatch.setattr(worker, "_drain", slow)
-    assert desk.work() == 1
-    assert desk.turns() == TEXTS
-    assert [entry.session for entry in spool.list_waiting()] == ["b"]
 
 
 def test_a_wrong_command_line_is_refused() -> None:

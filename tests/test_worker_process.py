@@ -123,42 +123,21 @@ def test_a_worker_survives_its_agent_and_holds_nothing_of_it(desk: Desk) -> None
     assert desk.turns() == [text for _, text in SAID]
 
 
-def test_the_stop_hook_of_an_agent_ends_in_memory(desk: Desk) -> None:
+@pytest.mark.parametrize("event", ["stop", "session-start"])
+def test_a_hook_ends_in_memory_and_takes_up_what_a_killed_worker_left(
+    desk: Desk, event: str
+) -> None:
     file = desk.talk("a", *SAID)
-    told = {
-        "session_id": "a",
-        "transcript_path": str(file),
-        "cwd": str(desk.project),
-        "hook_event_name": "Stop",
-    }
-    command = [sys.executable, "-m", "bethink", "hook", "stop", "--host", "claude"]
+    told = {"session_id": "a", "cwd": str(desk.project), "transcript_path": str(file)}
+    if event == "session-start":
+        desk.note(file)
+        spool.take(spool.list_entries(desk.database)[0])
+        told = {"session_id": "b", "cwd": str(desk.project), "source": "startup"}
+    command = [sys.executable, "-m", "bethink", "hook", event, "--host", "claude"]
     done = subprocess.run(
-        command,
-        input=json.dumps(told),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        cwd=desk.project,
+        command, input=json.dumps(told).encode(), capture_output=True, timeout=60, cwd=desk.project
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert drained(desk)
-    assert desk.turns() == [text for _, text in SAID]
-
-
-def test_the_start_of_the_next_session_takes_up_what_a_killed_worker_left(desk: Desk) -> None:
-    desk.note(desk.talk("a", *SAID))
-    spool.take(spool.list_entries(desk.database)[0])
-    told = {"session_id": "b", "cwd": str(desk.project), "source": "startup"}
-    command = [sys.executable, "-m", "bethink", "hook", "session-start", "--host", "claude"]
-    subprocess.run(
-        command,
-        input=json.dumps(told),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        cwd=desk.project,
-        check=True,
-    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert drained(desk)
     assert desk.turns() == [text for _, text in SAID]
 

@@ -60,18 +60,15 @@ def read(event: str, host: str, data: bytes) -> Hook:
             raise InvalidInput(
                 f"No hook is known for '{name[:60]}'.", f"One of {', '.join(known)}."
             )
-    hint = "Hosts send an object on stdin."
-    if len(data) > LONGEST_INPUT:
-        raise InvalidInput(
-            f"The host's message has {len(data):,} bytes; {LONGEST_INPUT:,} are the most.", hint
-        )
     try:
+        if len(data) > LONGEST_INPUT:
+            raise ValueError(f"it has {len(data):,} bytes, and {LONGEST_INPUT:,} are the most")
         fields = json.loads(data.decode("utf-8-sig", "replace")) if data.strip() else {}
+        if not isinstance(fields, dict):
+            raise ValueError(f"it is of type {type(fields).__name__}")
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"The host's message is no JSON: {error}.", hint) from None
-    if not isinstance(fields, dict):
-        kind = type(fields).__name__
-        raise InvalidInput(f"The host's message is no JSON object but of type {kind}.", hint)
+        reason = f"The host's message is no JSON object: {error}."
+        raise InvalidInput(reason, "Hosts send an object on stdin.") from None
     return from_fields(event, find_host(fields, os.environ) if host == AUTO else host, fields)
 
 

@@ -91,7 +91,7 @@ def load_records() -> dict[str, InstalledFile]:
     text = textfile.read(record_file())
     try:
         files = json.loads(text)["files"] if text else {}
-        return {str(name): _read_record(fields) for name, fields in files.items()}
+        return {name: _read_record(fields) for name, fields in files.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BethinkError(
             f"The record of what was installed, {record_file()}, is damaged: {error}.",
@@ -101,11 +101,10 @@ def load_records() -> dict[str, InstalledFile]:
 
 def _read_record(fields: dict[str, Any]) -> InstalledFile:
     hosts = {
-        host: tuple((str(kind), tuple(map(str, path))) for kind, path in keys)
+        host: tuple((kind, tuple(path)) for kind, path in keys)
         for host, keys in fields["hosts"].items()
     }
-    known = {name: fields[name] for name in InstalledFile._fields if name in fields}
-    return InstalledFile(**known | {"hosts": hosts, "folders": tuple(fields.get("folders", ()))})
+    return InstalledFile(**fields | {"hosts": hosts, "folders": tuple(fields["folders"])})
 
 
 def _save_records(records: Mapping[str, InstalledFile]) -> None:
@@ -328,14 +327,17 @@ class FileChange:
         text: str | None,
         record: InstalledFile | None,
         *reasons: str,
-        meanwhile: InstalledFile | None = None,
         backup: str = "",
     ) -> FileOutcome:
-        """Settles what becomes of the file: its text, and what the record says from then on."""
+        """Settles what becomes of the file: its text, and what the record says from then on. Until then it knows both what was ours
+        and what will be."""
         parts = parts_of(self.path, self.mine)
         part = self.target.part or (parts[0] if len(parts) == 1 else "")
         diff = difference(self.path, self.was, text)
-        self.text, self.record, self.meanwhile = text, record, meanwhile or self.known
+        later = record or self.known
+        keys = tuple(dict.fromkeys((*self.mine, *later.hosts.get(self.host, ()))))
+        self.meanwhile = later._replace(hosts={**later.hosts, self.host: keys}) if keys else later
+        self.text, self.record = text, record
         self.outcome = FileOutcome(self.host, part, self.path, status, reasons, diff, backup)
         return self.outcome
 
@@ -356,7 +358,7 @@ class FileChange:
             before="" if was is None else digest(was),
         )
         status = "made" if was is None else "unchanged" if was == text else "changed"
-        return self.end(status, text, record, meanwhile=record)
+        return self.end(status, text, record)
 
     def plan_removal(self) -> FileOutcome:
         if self.others:
@@ -389,10 +391,8 @@ class FileChange:
         hosts = {**self.others, self.host: edited.keys}
         record = self.find_origin(original, backup)
         record = record._replace(hosts=hosts, after=digest(edited.text))
-        both = tuple(dict.fromkeys((*self.mine, *edited.keys)))
-        meanwhile = record._replace(hosts=hosts | {self.host: both})
         status = "made" if was is None else "unchanged" if edited.text == was else "changed"
-        return self.end(status, edited.text, record, *reasons, meanwhile=meanwhile, backup=backup)
+        return self.end(status, edited.text, record, *reasons, backup=backup)
 
     def find_origin(self, original: str | None, backup: str) -> InstalledFile:
         """The record with what the file is to become again when nothing of ours is in it."""

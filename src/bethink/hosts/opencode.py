@@ -139,10 +139,10 @@ class OpencodeDatabase(OpencodeParts):
     def pages(
         self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
     ) -> Iterator[TranscriptPage]:
-        known, self.restarted = self.position, ""
+        known, self.restarted = self.position, False
         last_row = {"row": known.offset, "id": known.tail}
         if known.offset and not self.rows("p.rowid = :row AND p.id = :id", last_row, 1):
-            self.restart("rewritten")
+            self.restart()
         waiting, self.waiting = self.waiting, []
         again = [row for at in waiting for row in self.rows("p.rowid = :row", {"row": at}, 1)]
         while True:

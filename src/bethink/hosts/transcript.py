@@ -165,14 +165,10 @@ def _piece(file: IO[bytes], start: int, size: int) -> bytes:
     return found
 
 
-def find_misfit(file: IO[bytes], known: Position) -> str:
-    """Why reading cannot go on at a position, or nothing."""
-    size = file.seek(0, 2)
-    if size and identify(file) != known.identity:
-        return "replaced"
-    if size < known.offset:
-        return "truncated"
-    return "" if digest_tail(file, known.offset) == known.tail else "rewritten"
+def fits(file: IO[bytes], known: Position) -> bool:
+    """Whether reading can go on at a position."""
+    same = file.seek(0, 2) >= known.offset and identify(file) == known.identity
+    return same and digest_tail(file, known.offset) == known.tail
 
 
 def read_objects(data: bytes) -> tuple[list[Any], bool]:
@@ -254,7 +250,7 @@ class Transcript:
         self.skipped: Counter[str] = Counter()  # by reason, in all pages
         self.lines = 0
         self.paged = (Counter(self.skipped), 0)  # these two at the end of the last page
-        self.restarted = ""  # why it is read from its start again: replaced, truncated, rewritten
+        self.restarted = False  # whether the file is another than before, and read from its start
         self.number = 0  # of the line or message that is being read
         self.agent: str | None = None  # the sub-agent that it belongs to
         self.begin(position.state)
@@ -290,10 +286,9 @@ class Transcript:
         kept["session"] = self.rename(self.session)
         return {name: value for name, value in kept.items() if value}
 
-    def restart(self, why: str) -> None:
+    def restart(self) -> None:
         """Nothing of the position holds any more."""
-        self.restarted = why
-        self.position = START
+        self.restarted, self.position = True, START
         self.begin(NOTHING)
 
     def locate(self, cwd: Any = None, branch: Any = None, session: Any = None) -> None:
@@ -313,10 +308,6 @@ class Transcript:
         """What the host calls a session, if this reading met it and nothing of the session was kept from memory: a title is made of
         all that was said."""
         return None if session in self.private else self.titles.get(session) or self.titles.get("")
-
-    @property
-    def title(self) -> str | None:
-        return self.title_of(self.session)
 
     @property
     def channel(self) -> str:
@@ -483,10 +474,10 @@ class LineTranscript(Transcript):
     def pages(
         self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
     ) -> Iterator[TranscriptPage]:
-        self.restarted = ""
+        self.restarted = False
         with open_transcript(self.path) as file:
-            if self.position.offset and (why := find_misfit(file, self.position)):
-                self.restart(why)
+            if self.position.offset and not fits(file, self.position):
+                self.restart()
             start, number = self.position.offset, self.position.line
             # A last line that was whole without its line break was consumed. The break, when it comes, is not one line more.
             joined = start > 0 and _piece(file, start - 1, 1) not in (b"\n", b"")
@@ -547,27 +538,24 @@ class WholeTranscript(Transcript):
             self.skipped[LONG] += 1
             return
         self.begin(NOTHING)
-        before = Counter(self.skipped)
+        self.paged = (Counter(self.skipped), self.lines)
         try:
             results = list(self.take_all(data))
         except (ValueError, RecursionError):
             # Perhaps it is being written at this moment. Nothing is consumed, so it is tried again.
             self.skipped[BROKEN] += 1
             return
-        self.lines = len(results)
+        self.lines += len(results)
         self.skipped.update(result for result in results if isinstance(result, str))
         turns = [result for result in results if isinstance(result, Turn)]
         given = known.line if known.tail == _digest_ids(turns[: known.line]) else 0
-        self.restarted = "rewritten" if known.line and not given else ""
-        done = False
-        while not done:
-            page, given = turns[given : given + limit_turns], min(given + limit_turns, len(turns))
-            done = given >= len(turns)
+        self.restarted = known.line > given
+        for end in [*range(given + limit_turns, len(turns), limit_turns), len(turns)]:
             # Until the last page is written, the file counts as changed.
-            here = (identity, len(data)) if done else ("", 0)
-            self.position = Position(*here, given, _digest_ids(turns[:given]), self.state())
-            counts = (self.skipped - before, len(results)) if done else (NOTHING, 0)
-            yield TranscriptPage(tuple(page), self.position, *counts)
+            here = (identity, len(data)) if end == len(turns) else ("", 0)
+            page, given = turns[given:end], end
+            tail = _digest_ids(turns[:end])
+            yield self.end_page(page, Position(*here, end, tail, self.state()))
 
 
 def _digest_ids(turns: list[Turn]) -> str:

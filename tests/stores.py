@@ -103,6 +103,11 @@ def child_environment(**more: str) -> dict[str, str]:
     }
 
 
+def pick(one, names: str) -> tuple:
+    """The values of some attributes, to compare them at once."""
+    return tuple(getattr(one, name) for name in names.split())
+
+
 def ids(memories) -> set[str]:
     return {memory.id for memory in memories}
 

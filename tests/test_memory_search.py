@@ -10,9 +10,9 @@ from memories import DAY, NOW, Failing, texts
 from bethink import Bethink
 from bethink.config import Config
 from bethink.embed.hashing import HashingEmbedder
-from bethink.errors import Ambiguous, EmbeddingError, InvalidInput, NotFound, StoreError
+from bethink.errors import EmbeddingError, InvalidInput, NotFound
 from bethink.recall.pipeline import STRANGE
-from bethink.types import PERSONAL, Filter, Passage, Source
+from bethink.types import PERSONAL, Filter, Passage
 
 clock, open_memory, memory, hashing = (
     memories.clock,
@@ -21,13 +21,6 @@ clock, open_memory, memory, hashing = (
     memories.hashing,
 )
 OWLS = ["The barn owl hunts at night", "The snowy owl hunts by day", "The owl pellet holds bones"]
-
-
-@pytest.mark.parametrize("mode", ["hybrid", "keyword"])
-def test_an_empty_database_has_no_answer(memory, mode):
-    answer = memory.search("anything at all", mode=mode)
-    assert (answer.hits, answer.total) == ((), 0)
-    assert memory.list() == [] and list(memory.export()) == [] and memory.stats().memories == 0
 
 
 @pytest.mark.parametrize(
@@ -269,16 +262,6 @@ def test_what_a_hit_is_related_to_never_leaves_the_scopes(open_memory):
     assert hit.related == ()
 
 
-def test_a_prefix_must_fit_one_memory(memory):
-    ids = [memory.add(text).id for text in OWLS]
-    with pytest.raises(Ambiguous, match="fits 3 memories"):
-        memory.one(ids[0][:4])
-    assert memory.one(ids[0].upper()).id == ids[0]
-    for wrong in ("", "zzz", "%", "ffffffff"):
-        with pytest.raises(NotFound):
-            memory.one(wrong)
-
-
 def test_worktrees_of_a_repository_share_their_memory(open_memory, tmp_path):
     root, linked = tmp_path / "shop", tmp_path / "feature"
     root.mkdir()
@@ -312,11 +295,6 @@ def test_a_projects_own_database_is_used_only_when_trusted(offline, tmp_path, cl
         assert len(memory.search("what to run first").hits) == trusted
         memory.add(OWLS[0])
     assert (offline / "memory.db").exists() is not trusted
-
-
-def test_a_postgresql_server_that_is_not_there_is_told(offline):
-    with pytest.raises(StoreError, match=r"PostgreSQL server .* cannot be reached"):
-        Bethink("postgresql://127.0.0.1:1/memory")
 
 
 def test_without_a_model_search_goes_by_words_and_meaning_is_refused(open_memory):
@@ -441,19 +419,3 @@ def test_stats_count_what_there_is(hashing):
     assert stats.by_scope == {hashing.scope: 2, PERSONAL: 1}
     assert stats.database_bytes > 0 and set(stats.vectors) == {"hashing-256"}
     assert hashing.stats([PERSONAL]).memories == 1
-
-
-def test_sources_are_read_again_in_place_of_what_they_held(hashing):
-    source = Source("docs/owls.md", "markdown", "hash-1")
-    hashing.ingest([(source, [Passage(OWLS[0], position=0), Passage(OWLS[1], position=1)])])
-    hashing.ingest([(source._replace(hash="hash-2"), [Passage(OWLS[2])])])
-    assert texts(hashing.list()) == [OWLS[2]]
-    assert hashing.list()[0].path == "docs/owls.md"
-
-
-def test_a_backup_holds_all_and_a_reset_leaves_nothing(hashing, tmp_path):
-    hashing.add(OWLS[0])
-    assert hashing.backup(tmp_path / "copy.db") > 0
-    assert hashing.reset() == 1 and hashing.list() == []
-    with Bethink(tmp_path / "copy.db") as copy:
-        assert texts(copy.search("barn owl")) == [OWLS[0]]

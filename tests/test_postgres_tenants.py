@@ -37,34 +37,23 @@ from bethink.types import PERSONAL, Batch, Change, Entity, Relation, Source, Ter
 OPERATIONS = int(
     os.environ.get("BETHINK_TEST_OPERATIONS", "400")
 )  # 10,000 were run once; see bench/LOG.md
-TABLES = [
-    "scopes",
-    "meta",
-    "models",
-    "sources",
-    "sessions",
-    "spans",
-    "memories",
-    "words",
-    "span_words",
-    "lexeme_counts",
-    "entities",
-    "memory_entities",
-    "relations",
-    "vectors",
-    "span_vectors",
-    "vector_totals",
-    "embedding_cache",
-    "history",
-    "tombstones",
-    "turns",
-    "audit",
-]
+TABLES = (
+    "scopes meta models sources sessions spans memories words span_words lexeme_counts "
+    "entities memory_entities relations vectors span_vectors vector_totals "
+    "embedding_cache history tombstones turns audit"
+).split()
 
 
 @pytest.fixture
 def two() -> tuple[PostgresStore, PostgresStore]:
     return tuple(postgres.shared().act_as(postgres.new_tenant(), "") for _ in range(2))
+
+
+@pytest.fixture
+def people() -> tuple[PostgresStore, PostgresStore]:
+    """Anna and Ben of one tenant."""
+    tenant = postgres.new_tenant()
+    return tuple(postgres.shared().act_as(tenant, name) for name in ("anna", "ben"))
 
 
 def counts(store: PostgresStore) -> dict[str, int]:
@@ -294,9 +283,8 @@ def test_every_function_with_the_keepers_rights_looks_among_temporary_objects_la
 # People
 
 
-def test_what_is_personal_is_seen_by_that_person_alone():
-    tenant = postgres.new_tenant()
-    anna, ben = (postgres.shared().act_as(tenant, name) for name in ("anna", "ben"))
+def test_what_is_personal_is_seen_by_that_person_alone(people):
+    anna, ben = people
     mine, shared = make("I like tea", scope=PERSONAL), make("We deploy on Fridays")
     put(anna, mine, shared)
     every = everything(HERE, PERSONAL)
@@ -314,10 +302,9 @@ def test_what_is_personal_is_seen_by_that_person_alone():
     assert ben.count(everything(PERSONAL)) == 1 and len(ben.history(next(ben.scan(every)).id)) == 1
 
 
-def test_nothing_that_is_derived_from_what_is_personal_is_seen_by_others():
+def test_nothing_that_is_derived_from_what_is_personal_is_seen_by_others(people):
     """Rows of any table, asked for behind the application's back as direct access to the database allows."""
-    tenant = postgres.new_tenant()
-    anna, ben = (postgres.shared().act_as(tenant, name) for name in ("anna", "ben"))
+    anna, ben = people
     put(ben, make("We deploy on Fridays"))
     before = counts(ben)
     diary = make("A numbat ate ants", scope=PERSONAL, entities=(Entity("Numbat"),))
@@ -343,9 +330,8 @@ def test_nothing_that_is_derived_from_what_is_personal_is_seen_by_others():
         assert connection.execute(asked.encode()).fetchone() == (1,)
 
 
-def test_a_purge_of_what_is_personal_binds_nobody_else_and_one_of_what_is_shared_binds_all():
-    tenant = postgres.new_tenant()
-    anna, ben = (postgres.shared().act_as(tenant, name) for name in ("anna", "ben"))
+def test_a_purge_of_what_is_personal_binds_nobody_else_and_one_of_what_is_shared_binds_all(people):
+    anna, ben = people
     mine, shared = make("I like tea", scope=PERSONAL), make("The old plan")
     put(anna, mine, shared)
     put(ben, make("something else"), cache={"11" * 16: [vector("y")]})
@@ -355,9 +341,8 @@ def test_a_purge_of_what_is_personal_binds_nobody_else_and_one_of_what_is_shared
     assert put(ben, make("The old plan")).outcomes[0].status == "purged"
 
 
-def test_a_purge_empties_everybodys_cache_of_its_text():
-    tenant = postgres.new_tenant()
-    anna, ben = (postgres.shared().act_as(tenant, name) for name in ("anna", "ben"))
+def test_a_purge_empties_everybodys_cache_of_its_text(people):
+    anna, ben = people
     memory = make("The old plan")
     key = cache_key(vector_text(None, memory.content, {}))
     put(anna, memory)
@@ -407,9 +392,8 @@ def test_a_login_that_is_bound_to_a_person_acts_for_that_person_alone():
         store.close()
 
 
-def test_whoever_makes_the_indexes_anew_leaves_those_of_what_is_personal_to_others():
-    tenant = postgres.new_tenant()
-    anna, ben = (postgres.shared().act_as(tenant, name) for name in ("anna", "ben"))
+def test_whoever_makes_the_indexes_anew_leaves_those_of_what_is_personal_to_others(people):
+    anna, ben = people
     put(anna, make("I like tea", scope=PERSONAL), make("We deploy on Fridays"))
     diary = make("A numbat ate ants in the garden", scope=PERSONAL)
     put(ben, diary, make("It slept all day", scope=PERSONAL))
@@ -427,9 +411,8 @@ def test_whoever_makes_the_indexes_anew_leaves_those_of_what_is_personal_to_othe
         assert person.check(deep=True) == []
 
 
-def test_every_change_carries_the_name_of_its_person():
-    tenant = postgres.new_tenant()
-    anna, ben = (postgres.shared().act_as(tenant, name) for name in ("anna", "ben"))
+def test_every_change_carries_the_name_of_its_person(people):
+    anna, ben = people
     memory = make("The limit is 10")
     put(anna, memory)
     change(ben, memory.id, actor="claude", importance=9.0)
@@ -600,17 +583,8 @@ class Player:
 
 
 OPERATIONS_OF_A_PLAYER = [
-    Player.add,
-    Player.add,
-    Player.add,
-    Player.search,
-    Player.search,
-    Player.count,
-    Player.forget,
-    Player.purge,
-    Player.read,
-    Player.probe,
-    Player.fail,
+    *(Player.add, Player.add, Player.add, Player.search, Player.search, Player.count),
+    *(Player.forget, Player.purge, Player.read, Player.probe, Player.fail),
 ]
 
 

@@ -258,14 +258,12 @@ class Bethink:
         groups: Sequence[tuple[Source, Sequence[Passage]]],
         *,
         scope: str | None = None,
-        trust: int | None = None,
+        trust: int = types.TRUST["import"],
         replace_sources: bool = True,
-        progress: Callable[[int], None] | None = None,
     ) -> Receipt:
         """Takes in sources of many passages in one transaction; they replace what each source held before."""
-        believed = types.TRUST["import"] if trust is None else trust
-        options = self.write_options(scope or self.scope, unique=False, trust=believed)
-        return self._ingest(groups, options, progress, replace_sources)
+        options = self.write_options(scope or self.scope, unique=False, trust=trust)
+        return self._ingest(groups, options, replace_sources=replace_sources)
 
     def sync(
         self,
@@ -273,7 +271,6 @@ class Bethink:
         *,
         collection: str,
         type: str,
-        trust: int | None = None,
         looked: Callable[[str], bool] = lambda uri: True,
         alive: Callable[[str], bool] = lambda uri: True,
         progress: Callable[[float], None] | None = None,
@@ -281,8 +278,9 @@ class Bethink:
     ) -> Synced:
         """Brings the memories of a collection of sources in step with what its reader finds now (`ingest/sync.py`). A dry run only
         says which sources would change."""
-        believed = types.TRUST["import"] if trust is None else trust
-        options = self.write_options(self.scope, unique=False, trust=believed, lenient=True)
+        options = self.write_options(
+            self.scope, unique=False, trust=types.TRUST["import"], lenient=True
+        )
 
         def write(steps: Sequence[SourceUpdate], count: Callable[[int], None] | None) -> Receipt:
             if dry_run:

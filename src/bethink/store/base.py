@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
 from bethink.store import rows, transfer
 from bethink.store.bundle import Bundle, Record, Stored
-from bethink.store.places import MEMORIES, TOPICS, Vectors, find_purged
+from bethink.store.places import MEMORIES, TOPICS, Vectors, find_living, find_purged, find_turns
 from bethink.store.rules import Writer
 from bethink.store.words import count_occurrences, hash_word, pair_hash
 from bethink.types import (
@@ -199,16 +199,11 @@ class Store:
 
     def abbreviate(self, ids: Sequence[str]) -> dict[str, str]:
         """The shortest prefix of each id that no other memory shares, never so short that the next memory spoils it."""
-        near: dict[str, Sequence[str | None]] = {}
-        for at in range(0, len(ids), PAGE):
-            page = ids[at : at + PAGE]
-            found = self._run(
-                "SELECT u.column1, (SELECT max(id) FROM memories WHERE id < u.column1),"
-                " (SELECT min(id) FROM memories WHERE id > u.column1)"
-                f" FROM (VALUES {','.join('(?)' for _ in page)}) AS u",
-                list(page),
-            )
-            near.update({row[0]: row[1:] for row in found})
+        sql = (
+            "SELECT m.id, (SELECT max(id) FROM memories WHERE id < m.id),"
+            " (SELECT min(id) FROM memories WHERE id > m.id) FROM memories m WHERE m.id = ANY(?)"
+        )
+        near = {id: beside for id, *beside in self._run(sql, (list(ids),))}
         return {id: _shorten(id, near.get(id, ())) for id in ids}
 
     # Many memories
@@ -292,12 +287,8 @@ class Store:
 
     def duplicates(self, hashes: Sequence[str], scope: str) -> dict[str, str]:
         """Content hash → id of the live memory in that scope that holds the same text."""
-        found = self._run(
-            "SELECT dedup, id FROM memories WHERE dedup = ANY(?) AND deleted_at IS NULL"
-            f" AND {rows.within('scope', self._scopes([scope]))}",
-            (list(hashes),),
-        )
-        return dict(found)
+        found = find_living(self._run, self._scopes([scope]), hashes)
+        return {hash: id for (_, hash), id in found.items()}
 
     def find_purged(self, hashes: Sequence[str]) -> set[str]:
         """Those of these content hashes whose text was purged."""
@@ -384,9 +375,7 @@ class Store:
 
     def find_known_turns(self, scope: str, identities: Sequence[bytes]) -> set[bytes]:
         """Those of these messages that were taken in before, forgotten and purged ones included."""
-        seen = rows.within("scope", self._scopes([scope]))
-        sql = f"SELECT identity FROM turns WHERE {seen} AND identity = ANY(?)"
-        return {bytes(identity) for (identity,) in self._run(sql, (list(identities),))}
+        return {turn for _, turn in find_turns(self._run, self._scopes([scope]), identities)}
 
     def list_in_spans(self, ids: Sequence[str], filter: Filter, limit: int) -> builtins.list[int]:
         """Keys of what was said in these topics beyond the turns themselves: decisions, questions, solutions."""
@@ -549,13 +538,12 @@ class Store:
             by_scope[known[scope][0]] -= 1
             by_kind[kind] -= 1
             deleted += 1
-        tables = ("entities", "relations", "sources", "sessions", "spans", "embedding_cache")
+        tables = ("entities", "relations", "sources", "sessions", "spans")
         bare = f"(SELECT count(*) FROM memories m WHERE {rows.BARE}"
-        numbers = self._run(
-            f"SELECT {', '.join(f'(SELECT count(*) FROM {table})' for table in tables)},"
+        *numbers, cached, unembedded = self._run(
+            f"SELECT {', '.join(f'(SELECT count(*) FROM {table})' for table in (*tables, 'embedding_cache'))},"
             f" {bare}) - {bare} AND {rows.FORGOTTEN}) - {bare} AND {rows.UNWANTED} AND m.deleted_at IS NULL)"
         )[0]
-        entities, relations, sources, sessions, spans, cached, unembedded = numbers
         vectors = self._run(
             "SELECT d.name, count(*) FROM models d JOIN vectors v ON v.model = d.id GROUP BY d.id, d.name ORDER BY d.id"
         )
@@ -564,11 +552,7 @@ class Store:
             deleted=deleted,
             by_kind=_order_counts(by_kind),
             by_scope=_order_counts(by_scope),
-            entities=entities,
-            relations=relations,
-            sources=sources,
-            sessions=sessions,
-            spans=spans,
+            **dict(zip(tables, numbers, strict=True)),
             vectors=dict(vectors),
             unembedded=unembedded,
             database_bytes=self._size(),

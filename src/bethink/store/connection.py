@@ -254,14 +254,9 @@ def _secure(path: Path) -> None:
 def _restrict(path: Path) -> None:
     """Owner-only permissions for a database that proved to be ours, and for what SQLite puts beside it. By path: an open
     and a close of the file itself would drop SQLite's locks."""
-    for suffix in ("", "-wal", "-shm"):
-        with suppress(OSError):
-            file = Path(f"{path}{suffix}")
-            if (
-                file.exists()
-                and stat.S_IMODE(file.stat().st_mode) & 0o077
-                and file.stat().st_uid == os.getuid()
-            ):
+    with suppress(OSError):  # the log may go while it is looked at
+        for file in _list_exposed(path):
+            if file.stat().st_uid == os.getuid():
                 file.chmod(0o600)
 
 
@@ -381,15 +376,17 @@ def size(path: Path) -> int:
     return sum(file.stat().st_size for file in _files(path, "", "-wal"))
 
 
+def _list_exposed(path: Path) -> list[Path]:
+    """Those files of a database that others than their owner can read."""
+    found = _files(path, "", "-wal", "-shm") if os.name == "posix" else []
+    return [file for file in found if stat.S_IMODE(file.stat().st_mode) & 0o077]
+
+
 def check_permissions(path: Path) -> Problems:
+    said = "{} can be read by others (mode {:04o})."
     return [
-        Problem(
-            "permissions",
-            f"{file} can be read by others (mode {stat.S_IMODE(file.stat().st_mode):04o}).",
-            "permissions",
-        )
-        for file in _files(path, "", "-wal", "-shm")
-        if stat.S_IMODE(file.stat().st_mode) & 0o077 and os.name == "posix"
+        Problem("permissions", said.format(file, stat.S_IMODE(file.stat().st_mode)), "permissions")
+        for file in _list_exposed(path)
     ]
 
 

@@ -48,12 +48,31 @@ def tombstone(content_hash: str, salt: str) -> bytes:
     return blake2b(content_hash.encode(), key=bytes.fromhex(salt), digest_size=16).digest()
 
 
-def find_purged(run: Callable[..., list[Any]], hashes: Iterable[str]) -> set[str]:
+Run = Callable[..., list[Any]]
+
+
+def find_purged(run: Run, hashes: Iterable[str]) -> set[str]:
     """Those of these content hashes whose text was purged."""
     salt = run("SELECT value FROM meta WHERE key = 'salt'")
     stones = {tombstone(hash, salt[0][0]): hash for hash in hashes} if salt else {}
     found = run("SELECT hash FROM tombstones WHERE hash = ANY(?)", (list(stones),))
     return {stones[bytes(hash)] for (hash,) in found}
+
+
+def find_living(
+    run: Run, scopes: Iterable[int], hashes: Iterable[str]
+) -> dict[tuple[int, str], str]:
+    """(scope, content hash) → id of the memory that says it already."""
+    sql = f"SELECT scope, dedup, id FROM memories WHERE {rows.within('scope', scopes)} AND dedup = ANY(?) AND deleted_at IS NULL"
+    return {(scope, hash): id for scope, hash, id in run(sql, (list(hashes),))}
+
+
+def find_turns(
+    run: Run, scopes: Iterable[int], identities: Iterable[bytes]
+) -> set[tuple[int, bytes]]:
+    """The messages (scope, hash of its identity) that were taken in before."""
+    sql = f"SELECT scope, identity FROM turns WHERE {rows.within('scope', scopes)} AND identity = ANY(?)"
+    return {(scope, bytes(turn)) for scope, turn in run(sql, (list(identities),))}
 
 
 def vector_text(section: str | None, content: str, metadata: str | Mapping[str, Any]) -> str:
@@ -451,21 +470,9 @@ class Places:
 
     # What is known already
 
-    def find_living(self, wanted: set[tuple[int, str]]) -> dict[tuple[int, str], str]:
-        """(scope, content hash) → id of the memory that says it already."""
-        found: dict[tuple[int, str], str] = {}
-        for scope in {scope for scope, _ in wanted}:
-            sql = f"SELECT dedup, id FROM memories WHERE scope = {scope} AND dedup = ANY(?) AND deleted_at IS NULL"
-            hashes = [hash for place, hash in wanted if place == scope]
-            found |= {(scope, hash): id for hash, id in self.run(sql, (hashes,))}
-        return found
-
     def salt(self) -> str:
         """The secret of this database's tombstones."""
         return str(self.one("SELECT value FROM meta WHERE key = 'salt'")[0])
-
-    def find_purged(self, hashes: Iterable[str]) -> set[str]:
-        return find_purged(self.run, hashes)
 
     def note_fact(self, key: str, value: str) -> None:
         self.run("DELETE FROM meta WHERE key = ?", (key,))
@@ -497,12 +504,12 @@ class Places:
         """Word counts. The last thing that a write does."""
         changes = sorted((*place, change) for place, change in self.counts.items() if change)
         self.add_counts(changes)
-        for scope in {scope for scope, _, change in changes if change < 0}:
-            fewer = [hash for place, hash, change in changes if place == scope and change < 0]
-            self.run(
-                f"DELETE FROM lexeme_counts WHERE scope = {scope} AND hash = ANY(?) AND memories <= 0",
-                (fewer,),
-            )
+        fewer = [(scope, hash) for scope, hash, change in changes if change < 0]
+        scopes = rows.within("scope", {scope for scope, _ in fewer})
+        self.run(
+            f"DELETE FROM lexeme_counts WHERE {scopes} AND hash = ANY(?) AND memories <= 0",
+            ([hash for _, hash in fewer],),
+        )
         self.counts.clear()
 
     def rebuild(self) -> int:

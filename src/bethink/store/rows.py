@@ -316,7 +316,7 @@ def read_cursor(after: str) -> list[Any]:
     return [bytes.fromhex(one["hex"]) if isinstance(one, dict) else one for one in keys]
 
 
-def within(column: str, scopes: Sequence[int] | None) -> str:
+def within(column: str, scopes: Iterable[int] | None) -> str:
     """A condition that a column names one of these scopes; none named is none seen, None is all."""
     if scopes is None:
         return "1 = 1"

@@ -23,6 +23,9 @@ from bethink.store.places import (
     cache_key,
     content_hash,
     embedded_text,
+    find_living,
+    find_purged,
+    find_turns,
     tombstone,
     topic_text,
     vector_text,
@@ -145,12 +148,13 @@ class Writer(Places):
 
     def add(self, entries: Sequence[Entry]) -> tuple[Outcome, ...]:
         """Puts new memories in. What is known or was purged is left out and said so."""
+        if not entries:
+            return ()
         hashes = {entry.memory.content_hash for entry in entries}
-        purged = self.find_purged(hashes) if entries and not self.batch.allow_purged else set[str]()
+        purged = set[str]() if self.batch.allow_purged else find_purged(self.run, hashes)
         placed = [(self.scope(entry.memory.scope), entry) for entry in entries]
         heard = self._new_turns(placed, purged)
-        told = {(scope, one.memory.content_hash) for scope, one in placed if one.unique}
-        known = self.find_living(told)
+        known = find_living(self.run, {scope for scope, _ in placed}, hashes)
         outcomes = tuple(self._admit(scope, one, purged, heard, known) for scope, one in placed)
         event = Event(self.batch.at, self.actor, "add", {}, {})
         chosen = [
@@ -197,10 +201,7 @@ class Writer(Places):
             for scope, entry in placed
             if entry.turn is not None and entry.memory.content_hash not in purged
         }
-        for scope in {scope for scope, _ in given}:
-            said = [turn for place, turn in given if place == scope]
-            sql = f"SELECT identity FROM turns WHERE scope = {scope} AND identity = ANY(?)"
-            given -= {(scope, bytes(turn)) for (turn,) in self.run(sql, (said,))}
+        given -= find_turns(self.run, {scope for scope, _ in given}, {turn for _, turn in given})
         self.put("turns", [{"scope": scope, "identity": turn} for scope, turn in sorted(given)])
         return given
 
@@ -323,7 +324,7 @@ class Writer(Places):
         if (
             "content_hash" in changed
             and not self.batch.allow_purged
-            and self.find_purged({row["content_hash"]})
+            and find_purged(self.run, {row["content_hash"]})
             # What the memory said before was let in then.
             and all(
                 row["content"] != state.get("content")

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from bethink.errors import InvalidInput, StoreError
 from bethink.store import rows
 from bethink.store.bundle import Bundle, Record, list_texts, version
-from bethink.store.places import content_hash
+from bethink.store.places import content_hash, find_living, find_purged
 from bethink.store.rules import Writer
 from bethink.types import Session, Span
 
@@ -149,9 +149,9 @@ def _choose_records(
     brought = {one.memory.id: _find_new_texts(one, known.get(one.memory.id)) for one in records}
     purged = set[str]()
     if not writer.batch.allow_purged:
-        purged = writer.find_purged(set[str]().union(*brought.values()))
-    told = {(places[one.memory.id], one.memory.content_hash) for one in records if one.unique}
-    living = writer.find_living(told)
+        purged = find_purged(writer.run, set[str]().union(*brought.values()))
+    hashes = {one.memory.content_hash for one in records if one.unique}
+    living = find_living(writer.run, set(places.values()), hashes)
     chosen = []
     for record in records:
         memory, current = record.memory, known.get(record.memory.id)

@@ -1,6 +1,5 @@
 """Text into vectors: cutting, hashing, and the real local model."""
 
-import json
 import os
 import subprocess
 import sys
@@ -69,22 +68,23 @@ def home(tmp_path, monkeypatch):
 
 
 def long_text(characters):
-    words = [
-        "The build",
-        "a cache",
-        "our database",
-        "the parser",
-        "(the old one)",
-        "naïve café",
-        "e.g. this",
-    ]
+    words = "The build|a cache|our database|the parser|(the old one)|naïve café|e.g. this".split(
+        "|"
+    )
     text, i = "", 0
     while len(text) < characters:
-        text += f"{words[i % 7]} number {i} was changed because of {words[(i * 3 + 1) % 7]}." + (
-            "\n\n" if i % 9 == 8 else " "
-        )
+        text += f"{words[i % 7]} number {i} was changed because of {words[(i * 3 + 1) % 7]}."
+        text += "\n\n" if i % 9 == 8 else " "
         i += 1
     return text
+
+
+def run_python(code, *arguments, **environment):
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(
+        command, env=os.environ | environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout
 
 
 @pytest.mark.parametrize("limit", [1, 7, 80, 1000, 100_000])
@@ -96,10 +96,8 @@ def test_pieces_join_up_to_the_whole_text(limit):
 
 
 def test_pieces_end_with_sentences_where_they_can():
-    assert list(pieces("One is here. Two is here. Three is here.", 30)) == [
-        "One is here. Two is here. ",
-        "Three is here.",
-    ]
+    one, two = "One is here. Two is here. ", "Three is here."
+    assert list(pieces(one + two, 30)) == [one, two]
     assert list(pieces("alpha beta gamma delta", 12)) == ["alpha beta ", "gamma delta"]
 
 
@@ -115,25 +113,11 @@ def test_cleaning_keeps_good_text_and_mends_the_rest():
 
 def test_hashing_is_the_same_in_every_process():
     code = "from bethink.embed.hashing import HashingEmbedder as H; print(H().query('Der schnelle Fuchs 42').tobytes().hex())"
-    seen = set()
-    for seed in ("1", "2"):
-        environment = os.environ | {"PYTHONHASHSEED": seed}
-        seen.add(
-            subprocess.run(
-                [sys.executable, "-c", code],
-                env=environment,
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout
-        )
+    seen = {run_python(code, PYTHONHASHSEED=seed) for seed in ("1", "2")}
     assert seen == {HashingEmbedder().query("Der schnelle Fuchs 42").tobytes().hex() + "\n"}
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    cases("embed-hashing-brings-near-identical"),
-)
+@pytest.mark.parametrize(("one", "other"), cases("embed-hashing-brings-near-identical"))
 def test_hashing_brings_near_identical_sentences_together(one, other):
     embedder = HashingEmbedder()
     assert float(embedder.query(one) @ embedder.query(other)) > 0.9
@@ -220,25 +204,24 @@ def test_windows_are_drawn_as_they_are_needed(local_128):
         return time.process_time() - started
 
     short, long = long_text(50_000), long_text(50_000) * 100
-    assert min(first_window(long) for _ in range(3)) < 20 * max(
-        first_window(short) for _ in range(3)
-    )
+    quickest = min(first_window(long) for _ in range(3))
+    assert quickest < 20 * max(first_window(short) for _ in range(3))
 
 
 def test_a_paraphrase_is_nearer_than_another_topic(local):
-    known, same, other = local.documents(
-        [
-            "The login session expires after an hour.",
-            "Users are signed out sixty minutes after they log in.",
-            "The cat sleeps on the warm windowsill.",
-        ]
+    known, same, other = (
+        matrix[0]
+        for matrix in local.documents(
+            [
+                "The login session expires after an hour.",
+                "Users are signed out sixty minutes after they log in.",
+                "The cat sleeps on the warm windowsill.",
+            ]
+        )
     )
-    assert float(known[0] @ same[0]) > float(known[0] @ other[0]) + 0.1
+    assert float(known @ same) > float(known @ other) + 0.1
     question = local.query("How long does a user stay logged in?")
-    assert (
-        min(float(question @ known[0]), float(question @ same[0]))
-        > float(question @ other[0]) + 0.1
-    )
+    assert min(float(question @ known), float(question @ same)) > float(question @ other) + 0.1
 
 
 def test_a_query_carries_its_prefix_and_is_remembered(local):
@@ -256,9 +239,8 @@ def test_stopping_leaves_no_thread_behind(local):
 
     with pytest.raises(KeyboardInterrupt):
         local.documents(["short", *[long_text(2500)] * 200], interrupt)
-    assert not [
-        thread for thread in threading.enumerate() if thread.name.startswith("bethink-embed")
-    ]
+    names = [thread.name for thread in threading.enumerate()]
+    assert not [name for name in names if name.startswith("bethink-embed")]
 
 
 def test_many_threads_may_load_and_ask_at_once(model_or_pull):
@@ -288,19 +270,17 @@ def test_only_declared_inputs_are_fed_and_pooled_output_is_taken_as_it_is(model_
     assert np.allclose(embedder.query("x"), [0.6, 0.8])
 
 
-def test_a_folder_with_its_own_settings_is_a_model(model_or_pull, tmp_path, local):
+def test_a_folder_is_a_model_with_mean_pooling(model_or_pull, tmp_path, local):
     for file in ("model.onnx", "tokenizer.json"):
         (tmp_path / file).symlink_to(model_or_pull / file)
-    (tmp_path / "bethink.json").write_text(
-        json.dumps({"pooling": "mean", "document_prefix": "passage: ", "window": 64})
-    )
     config = Config(embedding=str(tmp_path), threads=1)
-    embedder = open_embedder(config)
-    assert embedder.model == fingerprint(config) and embedder.model.startswith(f"{tmp_path.name}@")
+    embedder = open_embedder(config, window=64)
+    assert embedder.model == fingerprint(config, 64)
+    assert embedder.model.startswith(f"{tmp_path.name}@") and embedder.model.endswith("/w64")
     assert embedder.dimensions == 384
     text = "We keep sessions in the database."
     assert not np.allclose(embedder.documents([text])[0], local.documents([text])[0], atol=1e-2)
-    assert max(map(len, embedder.windows(long_text(2000)))) <= 64 - 2 - 2
+    assert max(map(len, embedder.windows(long_text(2000)))) <= 64
 
 
 def test_files_that_are_no_model_are_named(tmp_path):
@@ -312,29 +292,21 @@ def test_files_that_are_no_model_are_named(tmp_path):
 
 
 def test_each_kind_is_opened_by_its_name(home):
-    assert (
-        open_embedder(Config(embedding="none")) is None
-        and fingerprint(Config(embedding="none")) is None
-    )
+    none = Config(embedding="none")
+    assert open_embedder(none) is None and fingerprint(none) is None
     hashing = Config(embedding="hashing")
     assert open_embedder(hashing).model == fingerprint(hashing) == "hashing-256"
-    http = Config(
-        embedding="http",
-        embedding_url="http://localhost:11434/v1",
-        embedding_model="nomic",
-    )
+    http = Config(embedding="http", embedding_url="http://localhost:11434/v1")
+    http = http._replace(embedding_model="nomic")
     assert open_embedder(http).model == fingerprint(http) == "nomic@localhost:11434"
 
 
 def test_a_model_that_is_not_installed_is_an_error_with_the_command_to_type(home):
-    with pytest.raises(
-        EmbeddingError, match="'snowflake-arctic-embed-s' is not installed"
-    ) as caught:
-        open_embedder(Config())
-    assert "`bethink model pull`" in caught.value.hint
-    with pytest.raises(EmbeddingError) as caught:
-        open_embedder(Config(embedding="Xenova/gte-small"))
-    assert "`bethink model pull gte-small`" in caught.value.hint
+    commands = {"snowflake-arctic-embed-s": "", "Xenova/gte-small": " gte-small"}
+    for name, argument in commands.items():
+        with pytest.raises(EmbeddingError, match="' is not installed") as caught:
+            open_embedder(Config(embedding=name))
+        assert f"`bethink model pull{argument}`" in caught.value.hint
     assert fingerprint(Config()) == "snowflake-arctic-embed-s@f93ff225"
     assert fingerprint(Config(), window=128) == "snowflake-arctic-embed-s@f93ff225/w128"
     assert fingerprint(Config(embedding="gte-small")) is None
@@ -364,26 +336,18 @@ def test_a_fingerprint_imports_nothing_heavy(home):
         "for kind in ('none', 'hashing', 'http', 'snowflake-arctic-embed-s'): fingerprint(Config(embedding=kind))\n"
         "print([name for name in ('numpy', 'onnxruntime', 'tokenizers', 'huggingface_hub', 'urllib.request') if name in sys.modules])"
     )
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout
-        == "[]\n"
-    )
+    assert run_python(code) == "[]\n"
 
 
-def test_the_runtime_of_the_model_leaves_nothing_behind(tmp_path, model_or_pull):
+def test_the_runtime_of_the_model_leaves_nothing_behind(tmp_path, model_or_pull, monkeypatch):
     code = (
         "import sys; from pathlib import Path; from bethink.embed import models; from bethink.embed.local import LocalEmbedder\n"
-        "LocalEmbedder(models.KNOWN[models.DEFAULT], Path(sys.argv[1]), 1).query('hello')"
+        "LocalEmbedder(models.KNOWN[models.DEFAULT], Path(sys.argv[1]), 1).query('hello')\n"
+        "print([name for name in ('tokenizers', 'huggingface_hub') if name in sys.modules])"
     )
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME")
-    }
-    environment |= {"HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", code, model_or_pull], env=environment, check=True)
+    for name in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert run_python(code, model_or_pull, HOME=str(tmp_path), TMPDIR=str(tmp_path)) == "[]\n"
     left = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert [path.parent.name for path in left] == [".optimised"]
 

@@ -25,9 +25,8 @@ def vector_of(text, dimensions=8):
 
 
 def embed(body):
-    return 200, {
-        "data": [{"index": i, "embedding": vector_of(text)} for i, text in enumerate(body["input"])]
-    }
+    vectors = [vector_of(text) for text in body["input"]]
+    return 200, {"data": [{"index": at, "embedding": one} for at, one in enumerate(vectors)]}
 
 
 class Endpoint(BaseHTTPRequestHandler):
@@ -45,10 +44,8 @@ class Endpoint(BaseHTTPRequestHandler):
             return  # Hang up without a word.
         data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         self.send_response(status)
-        for name, value in {
-            "Content-Length": str(len(data)),
-            **(headers[0] if headers else {}),
-        }.items():
+        told = {"Content-Length": str(len(data)), **(headers[0] if headers else {})}
+        for name, value in told.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
@@ -81,12 +78,12 @@ def endpoint():
     server.server_close()
 
 
-def open_at(endpoint, **options):
-    return HttpEmbedder(
-        endpoint.url,
-        "some-model",
-        **{"sleep": lambda seconds: pytest.fail("it should not wait"), **options},
-    )
+def no_wait(seconds):
+    pytest.fail("it should not wait")
+
+
+def open_at(endpoint, sleep=no_wait, **options):
+    return HttpEmbedder(endpoint.url, "some-model", sleep=sleep, **options)
 
 
 def failing(endpoint, *replies, **options):
@@ -108,11 +105,8 @@ def test_documents_and_queries_become_unit_vectors(endpoint):
     assert np.allclose(embedder.query("one"), expected, atol=1e-6)
     assert seen[-1] == 3
     path, headers, body = endpoint.requests[0]
-    assert path == "/v1/embeddings" and body == {
-        "model": "some-model",
-        "input": ["one", "two", "-"],
-    }
-    assert "Authorization" not in headers
+    assert path == "/v1/embeddings" and "Authorization" not in headers
+    assert body == {"model": "some-model", "input": ["one", "two", "-"]}
     assert embedder.documents([]) == []
 
 
@@ -136,10 +130,7 @@ def test_answers_are_put_in_order_by_their_index(endpoint):
     texts = [f"text {i}" for i in range(10)]
     straight = open_at(endpoint).documents(texts)
     endpoint.replies[:] = [shuffled]
-    assert all(
-        np.array_equal(*pair)
-        for pair in zip(straight, open_at(endpoint).documents(texts), strict=True)
-    )
+    assert np.array_equal(straight, open_at(endpoint).documents(texts))
 
 
 def test_batches_hold_64_texts_or_100000_characters(endpoint):
@@ -188,15 +179,13 @@ def test_the_key_comes_from_the_environment(endpoint, monkeypatch, variable):
 
 
 def test_a_refused_key_names_its_variable_and_never_shows_it(endpoint, monkeypatch):
-    error = failing(endpoint, (401, {"error": {"message": f"Incorrect key {KEY}"}}))
+    wrong = {"error": {"message": f"Incorrect key {KEY}"}}
+    error = failing(endpoint, (401, wrong))
     assert "none is set" in error.message and "OPENAI_API_KEY" in error.hint
     monkeypatch.setenv("OPENAI_TOKEN_MEMORY_EMBEDDINGS", KEY)
-    error = failing(endpoint, (401, {"error": {"message": f"Incorrect key {KEY}"}}))
+    error = failing(endpoint, (401, wrong))
     assert "refused the key" in error.message and "OPENAI_TOKEN_MEMORY_EMBEDDINGS" in error.hint
-    assert (
-        "Incorrect key …"
-        in failing(endpoint, (400, {"error": {"message": f"Incorrect key {KEY}"}})).message
-    )
+    assert "Incorrect key …" in failing(endpoint, (400, wrong)).message
     monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\nX-Other: header")
     assert "OPENAI_API_KEY" in failing(endpoint, embed).message
 
@@ -220,12 +209,9 @@ def test_a_busy_endpoint_is_asked_again_when_it_says(endpoint, status, header, w
 
 
 def test_an_endpoint_that_wants_to_be_left_alone_for_hours_is_not_waited_for(endpoint):
-    error = failing(
-        endpoint,
-        (429, {"error": "quota"}, {"Retry-After": "7200"}),
-        sleep=None,
-    )
-    assert "asks to wait 7" in error.message and "quota" in error.message
+    busy = (429, {"error": "quota"}, {"Retry-After": "7200"})
+    error = failing(endpoint, busy)
+    assert "asks to wait 7200" in error.message and "quota" in error.message
     assert len(endpoint.requests) == 1
 
 
@@ -235,20 +221,13 @@ def test_after_three_tries_it_gives_up(endpoint):
     assert len(endpoint.requests) == 3
 
 
-def test_an_answer_that_is_cut_off_is_asked_for_again(endpoint):
-    endpoint.replies[:] = [(200, b'{"data": [', {"Content-Length": "500"}), embed]
+@pytest.mark.parametrize("reply", [(200, b'{"data": [', {"Content-Length": "500"}), (0, b"")])
+def test_a_connection_that_breaks_off_is_tried_again(endpoint, reply):
+    endpoint.replies[:] = [reply, embed]
     assert open_at(endpoint, sleep=lambda seconds: None).query("x").shape == (8,)
 
 
-def test_a_connection_that_breaks_off_is_tried_again(endpoint):
-    endpoint.replies[:] = [(0, b""), embed]
-    assert open_at(endpoint, sleep=lambda seconds: None).query("x").shape == (8,)
-
-
-@pytest.mark.parametrize(
-    ("reply", "complaint"),
-    cases("embed-http-a-bad-answer-is"),
-)
+@pytest.mark.parametrize(("reply", "complaint"), cases("embed-http-a-bad-answer-is"))
 def test_a_bad_answer_is_named(endpoint, reply, complaint):
     with pytest.raises(EmbeddingError, match=complaint):
         raise failing(endpoint, reply)
@@ -277,10 +256,7 @@ def test_a_server_that_is_not_running_is_told_from_one_that_is_slow(endpoint):
     assert "did not answer within 0.1 seconds" in failing(endpoint, slow, timeout=0.1).message
 
 
-@pytest.mark.parametrize(
-    "url",
-    cases("embed-http-a-bad-address-is"),
-)
+@pytest.mark.parametrize("url", cases("embed-http-a-bad-address-is"))
 def test_a_bad_address_is_refused_before_anything_is_sent(url):
     with pytest.raises(EmbeddingError, match="embedding_url") as caught:
         HttpEmbedder(url, "m")

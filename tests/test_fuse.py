@@ -36,25 +36,10 @@ def said(key, *frequencies, pair=False, **fields):
     return candidate(key=key, frequencies=frequencies, **{**usual, **fields})
 
 
-def pool(
-    *candidates,
-    cosines=None,
-    mean=None,
-    counts=(10, 10),
-    memories=1000,
-    words=WORDS,
-    average=10.0,
-    **more,
-):
-    given = {"found": {}, "boosts": {}, **more}
-    return Pool(
-        candidates,
-        words,
-        Statistics(memories, average, counts, mean),
-        given["found"],
-        given["boosts"],
-        cosines or {},
-    )
+def pool(*candidates, cosines=None, mean=None, counts=(10, 10), memories=1000, **more):
+    statistics = Statistics(memories, more.get("average", 10.0), counts, mean)
+    found, boosts = more.get("found", {}), more.get("boosts", {})
+    return Pool(candidates, more.get("words", WORDS), statistics, found, boosts, cosines or {})
 
 
 def unsquashed(relevance):
@@ -86,9 +71,8 @@ def test_meaning_is_measured_from_the_mean_cosine_up_to_one(cosine, mean, meanin
 
 def test_meaning_alone_is_not_scaled_down():
     one = said(1, 0, 0)._replace(frequencies=(), pairs=())
-    found = fuse(
-        pool(one, cosines={1: 0.6}, mean=0.2, memories=10**9, words=Words(), counts=()), now=0
-    )
+    alone = pool(one, cosines={1: 0.6}, mean=0.2, memories=10**9, words=Words(), counts=())
+    found = fuse(alone, now=0)
     assert unsquashed(found[1].relevance) == pytest.approx(STRETCH * 0.5, abs=1e-6)
 
 
@@ -126,16 +110,8 @@ def test_coverage_weighs_words_by_how_telling_they_are():
 
 
 def test_repetition_and_shortness_help_ever_less():
-    found = fuse(
-        pool(
-            said(1, 1, 0),
-            said(2, 2, 0),
-            said(3, 50, 0),
-            said(4, 1, 0, length=100),
-            said(5, 1, 0, length=2),
-        ),
-        now=0,
-    )
+    often = [said(1, 1, 0), said(2, 2, 0), said(3, 50, 0)]
+    found = fuse(pool(*often, said(4, 1, 0, length=100), said(5, 1, 0, length=2)), now=0)
     assert found[3].bm25 > found[2].bm25 > found[1].bm25 > found[4].bm25
     assert found[5].bm25 > found[1].bm25
     assert found[3].bm25 < 2.2 * word_weights(Statistics(1000, 10.0, (10,)))[0]
@@ -166,27 +142,20 @@ def test_nothing_found_is_nothing():
     assert (quiet.bm25, quiet.words, quiet.relevance) == (0, 0, pytest.approx(squash(0)))
 
 
-@pytest.mark.parametrize(
-    ("places", "lifted"),
-    [
-        pytest.param([(1, 0), (1, 1), (2, 0)], {1}, id="the next passage of the same source"),
-        pytest.param([(1, 1), (1, 0), (2, 0)], {1}, id="the one before"),
-        pytest.param([(1, 0), (1, 2), (2, 1)], {1}, id="two away, by half"),
-        pytest.param([(1, 0), (1, 3), (2, 1)], set(), id="three away"),
-        pytest.param([(1, 0), (2, 1), (3, 1)], set(), id="another source"),
-        pytest.param(
-            [(1, 0), (1, 0), (1, 0)],
-            set(),
-            id="told memories, which share one source without an order",
-        ),
-        pytest.param([(1, 0), (1, 0), (1, 1)], set(), id="a place that two claim"),
-    ],
-)
+NEIGHBOURS = {
+    "the next passage of the same source": ([(1, 0), (1, 1), (2, 0)], {1}),
+    "the one before": ([(1, 1), (1, 0), (2, 0)], {1}),
+    "two away, by half": ([(1, 0), (1, 2), (2, 1)], {1}),
+    "three away": ([(1, 0), (1, 3), (2, 1)], set()),
+    "another source": ([(1, 0), (2, 1), (3, 1)], set()),
+    "told memories, which share one source without an order": ([(1, 0)] * 3, set()),
+    "a place that two claim": ([(1, 0), (1, 0), (1, 1)], set()),
+}
+
+
+@pytest.mark.parametrize(("places", "lifted"), NEIGHBOURS.values(), ids=NEIGHBOURS)
 def test_neighbours_lift_only_ordered_passages_of_the_same_source(places, lifted):
-    candidates = [
-        candidate(key=at, source=source, position=position)
-        for at, (source, position) in enumerate(places)
-    ]
+    candidates = [candidate(key=0, source=source, position=at) for source, at in places]
     lift = lift_neighbours(candidates, [0.9, 0.1, 0.1])
     assert {at for at, value in enumerate(lift) if value > 0} == lifted
 
@@ -213,10 +182,9 @@ def test_rank_fusion_knows_no_neighbours_and_no_time():
     ("age", "left"), [(0, 1.0), (-SKEW / 2, 1.0), (FADE, 1 / math.e), (100 * FADE, 0.0)]
 )
 def test_recency_fades(age, left):
-    assert fuse(pool(said(1, 1, 1, created_at=-age)), now=0)[1].recent == pytest.approx(
-        RECENT * left, abs=1e-4
-    )
-    spoken = fuse(pool(said(1, 1, 1, created_at=-age, span="s")), now=0)[1].recent
+    one = said(1, 1, 1, created_at=-age)
+    told, spoken = (fuse(pool(one._replace(span=span)), now=0)[1].recent for span in (None, "s"))
+    assert told == pytest.approx(RECENT * left, abs=1e-4)
     assert spoken == pytest.approx(RECENT * left + (TODAY if age <= 0 else 0), abs=1e-3)
 
 
@@ -230,39 +198,29 @@ def test_turns_that_follow_each_other_are_a_conversation_though_no_topic_was_fou
     def recent(*candidates):
         return [one.recent for one in fuse(pool(*candidates), now=0).values()]
 
-    turns = (
-        said(1, 1, 1, kind="context", source=7, position=0, created_at=0.0),
-        said(2, 1, 1, kind="context", source=7, position=1, created_at=0.0),
-    )
+    turns = [
+        said(key, 1, 1, kind="context", source=7, position=key - 1, created_at=0.0)
+        for key in (1, 2)
+    ]
     assert recent(*turns) == pytest.approx([RECENT + TODAY] * 2)
-    assert (
-        recent(turns[0])
-        == recent(*(one._replace(kind="fact") for one in turns))[:1]
-        == pytest.approx([RECENT])
-    )
+    assert recent(turns[0]) == pytest.approx([RECENT])
+    assert recent(*(one._replace(kind="fact") for one in turns)) == pytest.approx([RECENT] * 2)
 
 
 def test_reciprocal_ranks_give_the_numbers_of_the_worked_example():
     auth, postgres, login = said(1, 2, 1), said(2, 0, 0), said(3, 1, 0)
-    found = fuse(
-        pool(auth, postgres, login, cosines={1: 0.85, 2: 0.62, 3: 0.55}, mean=0.3),
-        now=0,
-        method="rrf",
-        gate=0.6,
-    )
+    three = pool(auth, postgres, login, cosines={1: 0.85, 2: 0.62, 3: 0.55}, mean=0.3)
+    found = fuse(three, now=0, method="rrf", gate=0.6)
     assert [round(found[key].relevance, 3) for key in (1, 3, 2)] == [1.000, 0.984, 0.620]
     assert found[3].cosine is None
 
 
 def test_reciprocal_ranks_in_both_lists_are_added():
-    found = fuse(
-        pool(said(1, 1, 1), said(2, 1, 0), cosines={1: 0.5, 2: 0.9}, mean=0.1), now=0, method="rrf"
-    )
+    two = pool(said(1, 1, 1), said(2, 1, 0), cosines={1: 0.5, 2: 0.9}, mean=0.1)
+    found = fuse(two, now=0, method="rrf")
     assert found[1].relevance == found[2].relevance == pytest.approx((1 / 60 + 1 / 61) / (2 / 60))
-    assert (
-        fuse(pool(said(1, 0, 0), cosines={1: -0.4}, mean=0.1), now=0, method="rrf")[1].relevance
-        == 0.0
-    )
+    far = pool(said(1, 0, 0), cosines={1: -0.4}, mean=0.1)
+    assert fuse(far, now=0, method="rrf")[1].relevance == 0.0
 
 
 @pytest.mark.parametrize("method", ["adaptive", "rrf"])
@@ -290,26 +248,19 @@ def test_squash_keeps_the_order_and_stays_between_nothing_and_one(values):
 @some.composite
 def pools(draw):
     size = draw(some.integers(1, 40))
-    count = some.integers(0, 5)
-    candidates = [
-        said(
-            key,
-            draw(count),
-            draw(count),
-            pair=draw(some.booleans()),
-            source=draw(some.integers(1, 3)),
-            position=draw(some.integers(0, 9)),
-            length=draw(some.integers(1, 300)),
-            created_at=draw(some.floats(0, 1e8)),
-        )
-        for key in range(size)
-    ]
+    count, place = some.integers(0, 5), some.tuples(some.integers(1, 3), some.integers(0, 9))
+    candidates = []
+    for key in range(size):
+        one = said(key, draw(count), draw(count), pair=draw(some.booleans()))
+        source, position = draw(place)
+        length, created = draw(some.integers(1, 300)), draw(some.floats(0, 1e8))
+        one = one._replace(source=source, position=position, length=length, created_at=created)
+        candidates.append(one)
     cosines = {key: draw(some.floats(-1, 1)) for key in range(size) if draw(some.booleans())}
     boosts = {key: 0.02 for key in range(size) if draw(some.booleans())}
     mean = draw(some.one_of(some.none(), some.floats(-0.5, 0.9)))
-    return pool(*candidates, cosines=cosines, mean=mean, boosts=boosts), draw(
-        some.permutations(candidates)
-    )
+    made = pool(*candidates, cosines=cosines, mean=mean, boosts=boosts)
+    return made, draw(some.permutations(candidates))
 
 
 @settings(deadline=None, derandomize=True)

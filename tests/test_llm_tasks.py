@@ -154,11 +154,10 @@ def test_a_topic_is_summed_up_in_the_words_of_its_turns():
         conclusions=["The proxy cuts bodies at 100 MB.", "The moon is made of cheese."],
         questions=["Ask Ana about S3."],
     )
-    assert told.decisions == ("Raise it to 500 MB.",) and told.dropped == 2
     assert told.summary == (
         "Uploads fail above 100 MB.\nDecided: Raise it to 500 MB.\nConcluded: The proxy cuts bodies at 100 MB.\nOpen: Ask Ana about S3."
     )
-    assert topic(focus="A birthday party in Lisbon.").focus == ""
+    assert topic(focus="A birthday party in Lisbon.").summary == ""
 
 
 @pytest.mark.parametrize(

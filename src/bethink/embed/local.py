@@ -146,10 +146,9 @@ class LocalEmbedder:
         try:
             (output,) = runtime.session.run([runtime.output], feed)
         except Exception as error:  # onnxruntime's errors have no base of their own.
-            hint = f"If its window is smaller than {self._settings.window} tokens, say so in bethink.json beside it."
             raise EmbeddingError(
                 f"The embedding model '{self._settings.name}' failed on {tokens.size} tokens: {error}.",
-                hint,
+                "Run `bethink doctor`.",
             ) from error
         if output.ndim == 3:
             output = output[:, 0] if self._settings.pooling == "cls" else output.mean(axis=1)

@@ -26,16 +26,7 @@ MODEL_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
 FILES = (MODEL_FILE, TOKENIZER_FILE)
 MANIFEST_FILE = "manifest.json"
-SETTINGS_FILE = "bethink.json"
 DEFAULT = "snowflake-arctic-embed-s"
-# What a folder of the user's own may say in bethink.json, and whether a value will do.
-FOLDER_SETTINGS: dict[str, Callable[[Any], bool]] = {
-    "pooling": lambda value: value in ("cls", "mean"),
-    "query_prefix": lambda value: type(value) is str,
-    "document_prefix": lambda value: type(value) is str,
-    "window": lambda value: type(value) is int and value >= 16,
-    "dimensions": lambda value: type(value) is int and value >= 0,
-}
 
 
 class WheelFile(NamedTuple):
@@ -109,23 +100,7 @@ def _read_folder(path: Path) -> LocalModel:
     # A folder named after a known model is taken to be one, or its vectors would be made the wrong way and nobody would notice.
     path = path.resolve()
     known = KNOWN.get(path.name.lower(), LocalModel(path.name))
-    known = known._replace(sha256="", tokenizer_sha256=(), directory=path)
-    return known._replace(**_read_folder_settings(path / SETTINGS_FILE))
-
-
-def _read_folder_settings(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    hint = "Known keys are pooling (cls or mean), query_prefix, document_prefix, window (16 or more), dimensions."
-    try:
-        settings = dict(json.loads(path.read_text(encoding="utf-8")).items())
-    except (OSError, ValueError, AttributeError) as error:
-        raise EmbeddingError(f"The settings file {path} cannot be read: {error}.", hint) from error
-    for key, value in settings.items():
-        if key not in FOLDER_SETTINGS or not FOLDER_SETTINGS[key](value):
-            message = f"The setting '{key}' = {value!r} in {path} cannot be used."
-            raise EmbeddingError(message, hint)
-    return settings
+    return known._replace(sha256="", tokenizer_sha256=(), directory=path)
 
 
 def model_directory(name: str) -> Path:
@@ -197,7 +172,7 @@ def identity(name: str, window: int | None = None) -> str | None:
 
 
 def _hash_folder(model: LocalModel, directory: Path) -> str:
-    """Over the files and over the settings too, since those change the vectors as well."""
+    """Over the files and over how they are used, since that changes the vectors as well."""
     parts = [_current_sha256(directory / file) for file in FILES]
     parts += [model.pooling, model.query_prefix, model.document_prefix, str(model.window)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -27,6 +27,7 @@ PORTION_CHARACTERS = 12_000
 IDEA_CHARACTERS = 400
 NAME_WORDS = 6
 PASSAGE_CHARACTERS = 1200
+POINTS = {"Decided": "decisions", "Concluded": "conclusions", "Open": "questions"}
 
 
 class NumberedTurn(NamedTuple):
@@ -61,25 +62,10 @@ class TopicBoundary(NamedTuple):
 
 
 class TopicSummary(NamedTuple):
-    """Name and summary of a span. A name that the turns do not bear out is empty, and so may every list be."""
+    """Name and summary of a span. What the turns do not bear out is left out, and so may be all of it."""
 
     name: str
-    focus: str
-    decisions: tuple[str, ...]
-    conclusions: tuple[str, ...]
-    questions: tuple[str, ...]
-    dropped: int
-
-    @property
-    def summary(self) -> str:
-        lists = (
-            ("Decided", self.decisions),
-            ("Concluded", self.conclusions),
-            ("Open", self.questions),
-        )
-        return "\n".join(
-            [self.focus, *(f"{title}: {'; '.join(points)}" for title, points in lists if points)]
-        ).strip()
+    summary: str
 
 
 def portions(
@@ -164,12 +150,9 @@ def confirm_topics(boundaries: Sequence[TopicBoundary]) -> Task:
         "after. Say whether a new topic begins there: another goal, component or problem. A follow-up, a detail, a fix "
         "or a test of the same thing is no new topic."
     )
-    parts = []
-    for boundary in boundaries:
-        parts += [
-            (f"place {boundary.number}, before", boundary.before),
-            (f"place {boundary.number}, after", boundary.after),
-        ]
+    parts: list[tuple[str, str]] = []
+    for number, before, after in boundaries:
+        parts += [(f"place {number}, before", before), (f"place {number}, after", after)]
     form = {"places": [{"number": int, "new_topic": bool}]}
     return Task("topics", instruction, tuple(parts), form, 100 + 25 * len(boundaries))
 
@@ -203,28 +186,16 @@ def name_topic(turns: Sequence[NumberedTurn]) -> Task:
 
 def read_topic(value: Mapping[str, Any], turns: Sequence[NumberedTurn]) -> TopicSummary:
     source = "\n".join(turn.text for turn in _shorten_turns(turns))  # what the model saw
-    points = {
-        title: tuple(
-            dict.fromkeys(line for point in value[title] if (line := " ".join(point.split())))
-        )
-        for title in ("decisions", "conclusions", "questions")
-    }
-    good = {
-        title: tuple(point for point in told if is_grounded(point, source))
-        for title, told in points.items()
-    }
-    focus = " ".join(value["focus"].split())
-    focus = focus if is_grounded(focus, source) else ""
-    name = _title(value["name"])
-    dropped = sum(map(len, points.values())) - sum(map(len, good.values())) + (not focus)
-    return TopicSummary(
-        name if words(name) & words(source) else "",
-        focus,
-        good["decisions"],
-        good["conclusions"],
-        good["questions"],
-        dropped,
-    )
+
+    def choose(points: Sequence[str]) -> str:
+        lines = dict.fromkeys(" ".join(point.split()) for point in points)
+        return "; ".join(line for line in lines if line and is_grounded(line, source))
+
+    name, summary = _title(value["name"]), [choose([value["focus"]])]
+    for title, key in POINTS.items():
+        points = choose(value[key])
+        summary += [f"{title}: {points}"] if points else []
+    return TopicSummary(name if words(name) & words(source) else "", "\n".join(summary).strip())
 
 
 def _title(name: str) -> str:
@@ -317,9 +288,8 @@ def mentions(name: str, source: str) -> bool:
     at = folded.find(name) if name else -1
     while at >= 0:
         end = at + len(name)
-        if not _belong_together(
-            folded[at - 1 : at] if at else "", name[0]
-        ) and not _belong_together(name[-1], folded[end : end + 1]):
+        before, after = folded[at - 1 : at] if at else "", folded[end : end + 1]
+        if not _belong_together(before, name[0]) and not _belong_together(name[-1], after):
             return True
         at = folded.find(name, end)
     return False

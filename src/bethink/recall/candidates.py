@@ -3,10 +3,10 @@ a time and nothing else ("what did we do last week?") has no words to look for: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from bethink.recall.fuse import MEANING, STRETCH, Pool, score_words
+from bethink.recall.fuse import MEANING, STRETCH, Pool
 from bethink.store.base import Store
 from bethink.store.words import query_words
 from bethink.types import IDEAS, KINDS, Candidate, Filter, Hit, Memory, Query, Words, turn_of
@@ -14,16 +14,15 @@ from bethink.types import IDEAS, KINDS, Candidate, Filter, Hit, Memory, Query, W
 # Memories taken from each signal. Words are ordered coarsely, so more of them are looked at. 300 of each find nothing more
 # on the four sets tried (bench/LOG.md, 2026-11-15).
 BY_WORDS, BY_MEANING = 200, 100
-TOPICS, BEST_TOPICS = (
-    40,
-    3,
-)  # topics of conversations looked at, and those whose ideas all become candidates
+# Topics of conversations looked at, and those whose ideas all become candidates.
+TOPICS, BEST_TOPICS = 40, 3
 PARENT = 0.7  # how much of a topic's fit its sub-topics share
 NAMED = 0.02  # what a memory gains for each entity that the question names, up to two: its words have counted already
 # What came out of the work stands for the turns in which it was said; these fill the room that is left.
 OUTCOMES = tuple(kind for kind in KINDS if kind not in ("code", "document", "context"))
 FILES = ("markdown", "repomap", "analysis")
 LOOKED = 500  # memories of each sort that are looked at; of a longer time the newest
+Meaning = tuple[Any, str]  # the question as a vector, and the model that made it
 NOTHING_THEN = "Nothing is known from that time; `bethink list` shows the newest."
 
 
@@ -40,11 +39,12 @@ def gather(
     wide = filter._replace(follow=not filter.include_superseded and filter.as_of is None)
     pool = _find_by_words(query, store, wide, mode, limit)
     embedded = vector() if mode != "keyword" and model else None
-    if embedded is not None and model:
-        pool = _find_by_meaning(pool, query, store, wide, embedded, model, limit)
+    meaning = (embedded, model) if embedded is not None and model else None
+    if meaning:
+        pool = _find_by_meaning(pool, query, store, wide, meaning, limit)
     if any(candidate.span for candidate in pool.candidates):
-        pool = _add_topics(pool, query, store, wide, embedded, model)
-    return _follow_successors(pool, store, wide, embedded, model) if wide.follow else pool
+        pool = _add_topics(pool, query, store, wide, meaning)
+    return _follow_successors(pool, store, wide, meaning) if wide.follow else pool
 
 
 def _find_by_words(query: Query, store: Store, filter: Filter, mode: str, limit: int) -> Pool:
@@ -61,20 +61,19 @@ def _find_by_words(query: Query, store: Store, filter: Filter, mode: str, limit:
         newest = store.keys([memory.id for memory in store.list(filter, depth)])
         boosts = {**dict.fromkeys(newest.values(), 0.0), **boosts}
     found = store.candidates(list({**worded, **boosts}), filter, words, worded)
-    pool = Pool(found, words, store.statistics(words, filter.scopes), worded, boosts, {})
-    return pool._replace(said=score_words(pool))
+    return Pool(found, words, store.statistics(words, filter.scopes), worded, boosts, {})
 
 
 def _find_by_meaning(
-    pool: Pool, query: Query, store: Store, filter: Filter, vector: Any, model: str, limit: int
+    pool: Pool, query: Query, store: Store, filter: Filter, meaning: Meaning, limit: int
 ) -> Pool:
     """The pool with what is near in meaning, and how near everything in it is."""
     near: dict[int, float] = {}
     if not query.strict:
-        near = dict(store.nearest(vector, model, filter, max(BY_MEANING, 2 * limit)).items)
+        near = dict(store.nearest(*meaning, filter, max(BY_MEANING, 2 * limit)).items)
     known = {**pool.found, **pool.boosts}
-    others = [key for key in (*pool.found, *pool.boosts) if key not in near]
-    cosines, mean = store.cosines(others, vector, model, filter.scopes)
+    others = [key for key in known if key not in near]
+    cosines, mean = store.cosines(others, *meaning, filter.scopes)
     more = store.candidates([key for key in near if key not in known], filter, pool.words, ())
     return pool._replace(
         candidates=[*pool.candidates, *more],
@@ -83,38 +82,35 @@ def _find_by_meaning(
     )
 
 
+def _add(
+    pool: Pool, keys: Iterable[int], store: Store, filter: Filter, meaning: Meaning | None
+) -> Pool:
+    """The pool with these memories, too, as far as the filter lets them in."""
+    known = {candidate.key for candidate in pool.candidates}
+    fresh = [key for key in dict.fromkeys(keys) if key not in known]
+    added = store.candidates(fresh, filter, pool.words, set(fresh)) if fresh else []
+    cosines = dict(pool.cosines)
+    if added and meaning:
+        cosines |= store.cosines([one.key for one in added], *meaning, filter.scopes)[0]
+    return pool._replace(candidates=[*pool.candidates, *added], cosines=cosines)
+
+
 def _add_topics(
-    pool: Pool, query: Query, store: Store, filter: Filter, vector: Any, model: str | None
+    pool: Pool, query: Query, store: Store, filter: Filter, meaning: Meaning | None
 ) -> Pool:
     """How well the topics of conversations fit, and what was decided, asked or solved in those that fit best."""
     by_words = store.keyword_spans(query, filter.scopes, TOPICS)
-    by_meaning = (
-        store.nearest_spans(vector, model, filter.scopes, TOPICS)
-        if vector is not None and model
-        else []
-    )
+    by_meaning = store.nearest_spans(*meaning, filter.scopes, TOPICS) if meaning else []
     fit = topic_fit(by_words, by_meaning, pool.statistics.mean_cosine)
-    known = {candidate.key for candidate in pool.candidates}
     best = sorted(fit, key=lambda id: -fit[id])[:BEST_TOPICS]
-    fresh = (
-        [key for key in store.list_in_spans(best, filter, BEST_TOPICS * 8) if key not in known]
-        if best and not query.strict
-        else []
-    )
-    added = store.candidates(fresh, filter, pool.words, set(fresh))
-    if added and vector is not None and model:
-        cosines, _ = store.cosines(
-            [candidate.key for candidate in added], vector, model, filter.scopes
-        )
-        pool = pool._replace(cosines={**pool.cosines, **cosines})
-    candidates = [*pool.candidates, *added]
-    parents = store.spans_by_id(
-        list({candidate.span for candidate in candidates if candidate.span}), filter.scopes
-    )
-    for id, span in parents.items():
+    if best and not query.strict:
+        inside = store.list_in_spans(best, filter, BEST_TOPICS * 8)
+        pool = _add(pool, inside, store, filter, meaning)
+    spans = list({candidate.span for candidate in pool.candidates if candidate.span})
+    for id, span in store.spans_by_id(spans, filter.scopes).items():
         if span.parent in fit:
             fit[id] = max(fit.get(id, 0.0), PARENT * fit[span.parent])
-    return pool._replace(candidates=candidates, topics=fit, said=None if added else pool.said)
+    return pool._replace(topics=fit)
 
 
 def topic_fit(
@@ -123,21 +119,16 @@ def topic_fit(
     mean: float | None,
 ) -> dict[str, float]:
     """From 0 up to about 1: meaning from the scope's mean, words from the best topic."""
-    fit: dict[str, float] = {}
     most = by_words[0][1] if by_words else 0.0
     share = MEANING if by_meaning else 0.0
-    for id, score in by_words:
-        fit[id] = (1 - share) * (score / most if most > 0 else 0.0)
+    fit = {id: (1 - share) * (score / most if most > 0 else 0.0) for id, score in by_words}
+    scale = share * STRETCH / max(1e-6, 1 - (mean or 0.0))
     for id, cosine in by_meaning:
-        fit[id] = fit.get(id, 0.0) + share * max(0.0, cosine - (mean or 0.0)) * STRETCH / max(
-            1e-6, 1 - (mean or 0.0)
-        )
+        fit[id] = fit.get(id, 0.0) + scale * max(0.0, cosine - (mean or 0.0))
     return fit
 
 
-def _follow_successors(
-    pool: Pool, store: Store, filter: Filter, vector: Any, model: str | None
-) -> Pool:
+def _follow_successors(pool: Pool, store: Store, filter: Filter, meaning: Meaning | None) -> Pool:
     """A superseded memory is not an answer, but what fits it fits its successor; and what fits a question that was answered
     fits its answer. Both hand their evidence on; the superseded one leaves, and so does the turn in which it was said."""
     heirs = _find_heirs(pool.candidates, store)
@@ -148,23 +139,18 @@ def _follow_successors(
         for old, _ in heirs
         if old.superseded_by and old.position >= IDEAS
     }
-    live = {
-        candidate.key: candidate
-        for candidate in pool.candidates
-        if not candidate.superseded_by
-        and not _restates(candidate, stale.get((candidate.source, candidate.position)))
-    }
-    cosines = dict(pool.cosines)
+    kept = [
+        one
+        for one in pool.candidates
+        if not one.superseded_by and not _restates(one, stale.get((one.source, one.position)))
+    ]
+    wanted = [heir for _, heir in heirs if heir is not None]
+    now = filter._replace(follow=False)
+    pool = _add(pool._replace(candidates=kept), wanted, store, now, meaning)
+    live, cosines = {one.key: one for one in pool.candidates}, dict(pool.cosines)
     for old, heir in heirs:
-        if heir is None:
+        if heir is None or heir not in live:
             continue
-        if heir not in live:
-            extra = store.candidates([heir], filter._replace(follow=False), pool.words, {heir})
-            if not extra:
-                continue
-            live[heir] = extra[0]
-            if vector is not None and model:
-                cosines.update(store.cosines([heir], vector, model, filter.scopes)[0])
         new = live[heir]
         live[heir] = new._replace(
             frequencies=tuple(map(max, new.frequencies, old.frequencies)),
@@ -172,7 +158,7 @@ def _follow_successors(
         )
         if old.key in cosines:
             cosines[heir] = max(cosines.get(heir, -1.0), cosines[old.key])
-    return pool._replace(candidates=list(live.values()), cosines=cosines, said=None)
+    return pool._replace(candidates=list(live.values()), cosines=cosines)
 
 
 def _restates(turn: Candidate, idea: Candidate | None) -> bool:
@@ -184,32 +170,26 @@ def _find_heirs(
     candidates: Sequence[Candidate], store: Store
 ) -> list[tuple[Candidate, int | None]]:
     """Who hands evidence on to whom: superseded memories to their last successors, answered questions to their answers."""
-    heirs = [
-        (old, _find_successor(old.superseded_by, store)) for old in candidates if old.superseded_by
-    ]
+    heirs = [(old, old.superseded_by) for old in candidates if old.superseded_by]
     asked = {
         one.key: one
         for one in candidates
         if one.kind in ("question", "problem", "todo") and not one.superseded_by
     }
     if asked:
-        heirs += [
-            (asked[key], _find_successor(answer, store))
-            for key, answer in store.answers(list(asked))
-        ]
-    return heirs
+        heirs += [(asked[key], answer) for key, answer in store.answers(list(asked))]
+    return [(old, _find_successor(id, store)) for old, id in heirs]
 
 
 def _find_successor(id: str | None, store: Store) -> int | None:
+    """The last of a chain of memories that replaced one another."""
     seen = set[str]()
     while id and id not in seen:
         seen.add(id)
         memories = store.get([id])
-        if not memories:
-            return None
-        if memories[0].superseded_by is None:
+        if memories and memories[0].superseded_by is None:
             return store.keys([id]).get(id)
-        id = memories[0].superseded_by
+        id = memories[0].superseded_by if memories else None
     return None
 
 

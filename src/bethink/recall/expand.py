@@ -77,33 +77,10 @@ def _reverse_relations(hit: Hit, other: Memory) -> tuple[tuple[Relation, Memory]
 def _relations_of(
     id: str, relations: Sequence[Relation], visible: dict[str, Memory]
 ) -> tuple[tuple[Relation, Memory], ...]:
-    direct = [
-        (relation, relation.target if relation.source == id else relation.source)
-        for relation in relations
-        if id in (relation.source, relation.target)
-    ]
-    chain, at = (
-        [],
-        {
-            other
-            for relation, other in direct
-            if relation.type == "supersedes" and relation.source == id
-        },
-    )
-    seen = set(at)
-    while at:
-        more = [
-            (relation, relation.target)
-            for relation in relations
-            if relation.type == "supersedes"
-            and relation.source in at
-            and relation.target not in seen
-        ]
-        chain += more
-        at = {other for _, other in more}
-        seen |= at
-    return tuple(
-        (relation, visible[other])
-        for relation, other in direct + chain
-        if other in visible and other != id
-    )
+    direct = [one for one in relations if id in (one.source, one.target)]
+    chain = [one for one in direct if one.type == "supersedes" and one.source == id]
+    for link in chain:  # it grows while it is walked
+        older = [one for one in relations if one.type == "supersedes" and one.source == link.target]
+        chain += [one for one in older if one not in chain]
+    ends = {one: one.source if one.target == id else one.target for one in (*direct, *chain)}
+    return tuple((one, visible[end]) for one, end in ends.items() if end in visible and end != id)

@@ -19,7 +19,8 @@ Reciprocal rank fusion is kept as a choice; it loses to its better half wherever
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from typing import NamedTuple
 
@@ -36,27 +37,18 @@ COVERAGE, COVERAGE_SHORT = 0.4, 1.0
 SHORT, LONG = 20.0, 40.0  # words of the average memory between which the one becomes the other
 PAIRS = 0.1
 NEIGHBOUR = 0.25  # what a strong neighbour adds
-NEAR = (
-    (-1, 1.0),
-    (1, 1.0),
-    (-2, 0.5),
-    (2, 0.5),
-)  # where a neighbour may stand, and how much of it counts
-RECENT, FADE = (
-    0.1,
-    21 * 86400.0,
-)  # what being told lately adds, and the seconds after which a third of it is left
-TODAY, DAY_FADE = (
-    0.25,
-    24 * 3600.0,
-)  # and what being said just now adds in a conversation: most questions are about the work at hand
+# Where a neighbour may stand, and how much of it counts.
+NEAR = ((-1, 1.0), (1, 1.0), (-2, 0.5), (2, 0.5))
+# What being told lately adds, and the seconds after which a third of it is left; and what being said just now adds in a conversation:
+# most questions are about the work at hand.
+RECENT, FADE = 0.1, 21 * 86400.0
+TODAY, DAY_FADE = 0.25, 24 * 3600.0
 # What was said after the question was asked is not what it asks about. That happens where an old question is asked again, and by
 # clocks that differ, for which a minute is allowed.
 LATER, SKEW = 0.1, 60.0
 TOPIC = 0.15  # what the topic of a conversation that fits adds to what was said in it
-PRIOR = (
-    8  # memories' worth of belief in the model's usual mean cosine, for scopes of a few memories
-)
+# Memories' worth of belief in the model's usual mean cosine, for scopes of a few memories.
+PRIOR = 8
 RRF_K = 60
 
 
@@ -82,9 +74,6 @@ class Pool(NamedTuple):
     boosts: Mapping[int, float]  # additions for named entities
     cosines: Mapping[int, float]
     topics: Mapping[str, float] = NOTHING  # how well the topic of a conversation fits, by its id
-    said: Mapping[int, Spoken] | None = (
-        None  # what `said` gives, where it was worked out while the model was busy
-    )
 
 
 def join_pools(one: Pool, other: Pool) -> Pool:
@@ -96,7 +85,6 @@ def join_pools(one: Pool, other: Pool) -> Pool:
         boosts={**other.boosts, **one.boosts},
         cosines={**other.cosines, **one.cosines},
         topics={**other.topics, **one.topics},
-        said=None,
     )
 
 
@@ -113,7 +101,7 @@ class Signals(NamedTuple):
     recent: float
     named: float
     topic: float
-    relevance: float
+    relevance: float = 0.0
 
 
 def word_weights(statistics: Statistics) -> list[float]:
@@ -128,47 +116,56 @@ def word_weights(statistics: Statistics) -> list[float]:
 def fuse(
     pool: Pool, now: float, method: str = "adaptive", gate: float = -1.0, baseline: float = 0.0
 ) -> dict[int, Signals]:
-    """What every signal says of each candidate, and its relevance, in their order. `gate` drops weak cosines; `baseline` is the mean cosine that the model usually gives."""
-    candidates = pool.candidates
-    keys = [candidate.key for candidate in candidates]
-    by_words = score_words(pool) if pool.said is None else pool.said
-    spoken = [by_words.get(key, SILENT) for key in keys]
-    cosines, meanings = _measure_meaning(pool, keys, gate, baseline)
+    """What every signal says of each candidate, and its relevance, in their order. `gate` drops weak cosines; `baseline` is the mean
+    cosine that the model usually gives."""
+    candidates, by_words = pool.candidates, score_words(pool)
+    measure = _make_measure(pool.statistics, gate, baseline)
+    recent = _measure_recency(candidates, now)
+    signals, added = [], (0.0, 0.0, 0.0)
+    for one, late in zip(candidates, recent, strict=True):
+        if method != "rrf":
+            topic = TOPIC * pool.topics.get(one.span or "", 0.0)
+            added = late, pool.boosts.get(one.key, 0.0), topic
+        meaning, words = measure(pool.cosines.get(one.key)), by_words.get(one.key, SILENT)
+        signals.append(Signals(*meaning, *words, 0.0, *added))
     if method == "rrf":
-        relevance = _fuse_ranks(cosines, [words.bm25 for words in spoken])
-        named = inside = lift = recent = [0.0] * len(keys)
+        lift, relevance = [0.0] * len(signals), _fuse_ranks(signals)
     else:
-        named = [pool.boosts.get(key, 0.0) for key in keys]
-        inside = [TOPIC * pool.topics.get(candidate.span or "", 0.0) for candidate in candidates]
-        values = _weigh_signals(pool, meanings, spoken, named, inside)
-        lift, recent = lift_neighbours(candidates, values), _measure_recency(candidates, now)
-        relevance = [
-            squash(value + near + late)
-            for value, near, late in zip(values, lift, recent, strict=True)
-        ]
-
-    rows = zip(cosines, meanings, spoken, lift, recent, named, inside, relevance, strict=True)
+        values = _weigh_signals(pool, signals)
+        lift = lift_neighbours(candidates, values)
+        sums = zip(values, lift, recent, strict=True)
+        relevance = [squash(value + near + late) for value, near, late in sums]
     return {
-        key: Signals(cosine, meaning, *words, *more)
-        for key, (cosine, meaning, words, *more) in zip(keys, rows, strict=True)
+        one.key: heard._replace(neighbours=near, relevance=value)
+        for one, heard, near, value in zip(candidates, signals, lift, relevance, strict=True)
     }
 
 
-def _weigh_signals(
-    pool: Pool,
-    meanings: Sequence[float],
-    spoken: Sequence[Spoken],
-    named: Sequence[float],
-    inside: Sequence[float],
-) -> list[float]:
+def _weigh_signals(pool: Pool, signals: Sequence[Signals]) -> list[float]:
     """Meaning and words by their weights, and what is added to them."""
     # Without any vector the words stand alone instead of being scaled down, and without words the meaning.
     alone = not pool.words.lexemes and not pool.found
     share = 0.0 if pool.statistics.mean_cosine is None else 1.0 if alone else MEANING
     return [
-        share * meaning + (1 - share) * words.words + PAIRS * words.pairs + name + topic
-        for meaning, words, name, topic in zip(meanings, spoken, named, inside, strict=True)
+        share * one.meaning + (1 - share) * one.words + PAIRS * one.pairs + one.named + one.topic
+        for one in signals
     ]
+
+
+def _make_measure(
+    statistics: Statistics, gate: float, baseline: float
+) -> Callable[[float | None], tuple[float | None, float]]:
+    """What makes of a cosine how far it stands out of the scope; nothing of one that does not pass the gate."""
+    count, own = statistics.memories, statistics.mean_cosine
+    mean = ((own or 0.0) * count + baseline * PRIOR) / (count + PRIOR)
+    scale = STRETCH / max(1e-6, 1.0 - mean)
+
+    def measure(cosine: float | None) -> tuple[float | None, float]:
+        if own is None or cosine is None or cosine < gate:
+            return None, 0.0
+        return cosine, (cosine - mean) * scale
+
+    return measure
 
 
 def _measure_recency(candidates: Sequence[Candidate], now: float) -> list[float]:
@@ -226,22 +223,6 @@ def score_words(pool: Pool) -> dict[int, Spoken]:
     }
 
 
-def _measure_meaning(
-    pool: Pool, keys: Sequence[int], gate: float, baseline: float
-) -> tuple[list[float | None], list[float]]:
-    """The cosine of each candidate that passes the gate, and how far each stands out of the scope."""
-    statistics = pool.statistics
-    if statistics.mean_cosine is None:
-        return [None] * len(keys), [0.0] * len(keys)
-    mean = (statistics.mean_cosine * statistics.memories + baseline * PRIOR) / (
-        statistics.memories + PRIOR
-    )
-    scale = STRETCH / max(1e-6, 1.0 - mean)
-    known = [pool.cosines.get(key, -2.0) for key in keys]
-    cosines = [cosine if cosine >= gate else None for cosine in known]
-    return cosines, [(cosine - mean) * scale if cosine >= gate else 0.0 for cosine in known]
-
-
 def squash(value: float) -> float:
     """Any fused value into 0–1, order kept: 0 → 0.15, 0.5 → 0.5, 1 → 0.85."""
     return 1 / (1 + math.exp(-3.5 * (value - 0.5)))
@@ -257,49 +238,40 @@ def recency(age: float, spoken: bool) -> float:
 
 def lift_neighbours(candidates: Sequence[Candidate], values: Sequence[float]) -> list[float]:
     """A turn whose neighbours also fit the question is more likely the place: answers stand beside their questions."""
-    sources: dict[int, dict[int, float | None]] = {}
-    for candidate, value in zip(candidates, values, strict=True):
-        held = sources.get(candidate.source)
-        if held is None:
-            sources[candidate.source] = {candidate.position: value}
-        else:
-            # Told memories share one source without an order; only ordered passages have neighbours.
-            held[candidate.position] = None if candidate.position in held else value
+    # Told memories share one source without an order; only ordered passages have neighbours.
+    places = Counter((one.source, one.position) for one in candidates)
     middle = sorted(values)[len(values) // 2] if values else 0.0
-    lift = []
-    for candidate in candidates:
-        held = sources[candidate.source]
-        best = middle
-        if len(held) > 1:
-            for offset, weight in NEAR:
-                near = held.get(candidate.position + offset)
-                if near is not None and near > middle:
-                    best = max(best, middle + (near - middle) * weight)
-        lift.append(NEIGHBOUR * (best - middle))
-    return lift
+    strong = {
+        (one.source, one.position): value - middle
+        for one, value in zip(candidates, values, strict=True)
+        if value > middle and places[one.source, one.position] == 1
+    }
+    return [
+        NEIGHBOUR
+        * max(
+            strong.get((one.source, one.position + offset), 0.0) * weight for offset, weight in NEAR
+        )
+        for one in candidates
+    ]
 
 
-def _fuse_ranks(cosines: Sequence[float | None], scores: Sequence[float]) -> list[float]:
+def _fuse_ranks(signals: Sequence[Signals]) -> list[float]:
     """Reciprocal rank fusion, k = 60, brought to 0–1 by three cases: in both lists, only in words, only in meaning."""
-    by_meaning = _rank_scores(cosines)
-    by_words = _rank_scores([score if score > 0 else None for score in scores])
+    by_meaning = _rank([one.cosine for one in signals])
+    by_words = _rank([one.bm25 if one.bm25 > 0 else None for one in signals])
     fused = []
-    for cosine, meaning, words in zip(cosines, by_meaning, by_words, strict=True):
-        if meaning is not None and words is not None:
-            fused.append(min(1.0, (1 / (RRF_K + meaning) + 1 / (RRF_K + words)) / (2 / RRF_K)))
-        elif words is not None:
-            fused.append(RRF_K / (RRF_K + words))
+    for at, one in enumerate(signals):
+        if at in by_meaning and at in by_words:
+            shares = 1 / (RRF_K + by_meaning[at]) + 1 / (RRF_K + by_words[at])
+            fused.append(min(1.0, shares / (2 / RRF_K)))
+        elif at in by_words:
+            fused.append(RRF_K / (RRF_K + by_words[at]))
         else:
-            fused.append(max(0.0, cosine or 0.0))
+            fused.append(max(0.0, one.cosine or 0.0))
     return fused
 
 
-def _rank_scores(scores: Sequence[float | None]) -> list[int | None]:
-    ranks: list[int | None] = [None] * len(scores)
-    present = sorted(
-        (at for at, score in enumerate(scores) if score is not None),
-        key=lambda at: -(scores[at] or 0.0),
-    )
-    for rank, at in enumerate(present):
-        ranks[at] = rank
-    return ranks
+def _rank(scores: Sequence[float | None]) -> dict[int, int]:
+    """The rank of each place that has a score."""
+    present = [(-score, at) for at, score in enumerate(scores) if score is not None]
+    return {at: rank for rank, (_, at) in enumerate(sorted(present))}

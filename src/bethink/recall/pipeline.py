@@ -156,9 +156,7 @@ def complete_question(question: str, context: str) -> str:
     words = re.findall(r"[\w'’]+", question.lower())
     if not context.strip() or not words or not (STOP_WORDS | POINTING).issuperset(words):
         return question
-    said = as_words(context).split()
-    start = max(0, len(said) - WORDS_BEFORE)
-    return " ".join([*said[start:], question])
+    return " ".join([*as_words(context).split()[-WORDS_BEFORE:], question])
 
 
 def _understand(
@@ -193,20 +191,10 @@ def _find_event_time(
     question: str, query: Query, ask: Ask, store: Store, embedder: Embedder | None, now: datetime
 ) -> tuple[NamedEvent, datetime] | None:
     """When the event happened that a question measures its time by ("before we moved to Postgres"), if memory knows it."""
-    asked = (
-        find_event(question) if not query.since and not query.until and not ask.looking_up else None
-    )
-    if asked is None:
+    if query.since or query.until or ask.looking_up or (asked := find_event(question)) is None:
         return None
-    look = ask._replace(
-        limit=1,
-        offset=0,
-        threshold=KNOWN,
-        weights=PROFILES["relevance"],
-        related=False,
-        looking_up=True,
-        sift=False,
-    )
+    look = Ask(ask.filter, ask.mode, ask.fusion, limit=1, gate=ask.gate, threshold=KNOWN)
+    look = look._replace(related=False, looking_up=True)
     hits = recall(asked.text, look, store, embedder, now, random.Random(0)).hits
     return (asked, hits[0].memory.valid_from or hits[0].memory.created_at) if hits else None
 
@@ -285,7 +273,10 @@ def _narrow_filter(filter: Filter, query: Query) -> Filter:
 def _preference(candidate: Candidate, query: Query) -> float:
     """By how much a memory is raised because of the question's own words about time, or lowered because it is a question itself, or
     only what somebody said on the way to an answer."""
-    value = IN_TIME if _in_time(candidate.created_at, query) else 1.0
+    created, since, until = candidate.created_at, query.since, query.until
+    late = since is None or created >= since.timestamp()
+    early = until is None or created < until.timestamp()
+    value = IN_TIME if (since or until) and late and early else 1.0
     if query.kinds and candidate.kind in query.kinds:
         return value
     if candidate.kind == "context" and candidate.span:
@@ -330,14 +321,6 @@ def _read_again(
     if reader is None:
         return ranked, {}
     return rerank(ranked, query, lambda one: _standing(one, query, held), store.load, reader)
-
-
-def _in_time(created: float, query: Query) -> bool:
-    if query.since is None and query.until is None:
-        return False
-    return (query.since is None or created >= query.since.timestamp()) and (
-        query.until is None or created < query.until.timestamp()
-    )
 
 
 # Telling
@@ -389,9 +372,8 @@ def _explain(
         for name, value in parts.items()
         if value is not None and (value or name in ("relevance", "cosine"))
     }
-    usual = {"preferred": 1.0, "standing": USUAL}
-    asked = {
-        "preferred": _preference(candidate, query),
-        "standing": _standing(candidate, query, held),
-    }
-    return why | {name: value for name, value in asked.items() if value != usual[name]}
+    if (preferred := _preference(candidate, query)) != 1.0:
+        why["preferred"] = preferred
+    if (standing := _standing(candidate, query, held)) != USUAL:
+        why["standing"] = standing
+    return why

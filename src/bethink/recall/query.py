@@ -30,6 +30,7 @@ COLUMNS = ("content", "summary", "section", "tags")
 OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
 # Side by side binds tightest, then NOT, AND and OR, as in SQLite's full-text language. "minus" is `-word`.
 BINDING = {"or": 1, "and": 2, "not": 3, "beside": 4, "minus": 4}
+COMPLETE = ("operand", "close")  # after which an expression could end
 NAMES = frozenset({"IT", "US", "WHO", "CAN", "May"})  # stop words only in small letters
 
 # What may follow a list noun for "decisions about caching" to ask for decisions, and "todos table schema" not for todos.
@@ -113,6 +114,7 @@ _SCAN = rf"""(?x)
     (?P<field>(?i:\{{\s*{_COLUMN}(?:[\s,]+{_COLUMN})*\s*\}}\s*:\s*|(?:{_COLUMN}|kind|entity):(?![:/])))?
     (?:"(?P<phrase>[^"]*)"\*?|“(?P<curly>[^”]*)”|(?P<chunk>[^\s"“”()]+(?:\(\)[^\s"“”()]*)*))
 """
+_LANGUAGE, _GENITIVE = r"[A-Za-z](?:\+\+|#)", r"['’]s$"  # C++, C#; somebody's
 # `%` stands for the characters of a word.
 _PIECE = r"[%.:/\\~@+#'’$-]+(?:\(\))?"
 _PLAIN = r"\d+(?:[.:]\d+)+|[A-Za-z](?:\.[A-Za-z])+(?![%])|[%]+(?:['’-][%]+)*"
@@ -219,8 +221,12 @@ def _choose_terms(tokens: list[Token], head: str) -> tuple[list[Token], list[Ter
     expression = _boolean(tokens)
     if expression is not None:
         wanted, unwanted = _leaves(expression)
-        operands = [token for token in kept if token.type == "operand"]
-        named = [token for token in operands if not _all_in(token.own, unwanted)]
+        named = [
+            token
+            for token in kept
+            if token.type == "operand"
+            and (not token.own or not all(term in unwanted for term in token.own))
+        ]
         return named, _unique(wanted)[:TERM_LIMIT], expression
     excluded = [_operand(token) for token in tokens if token.excluded][:TERM_LIMIT]
     terms = _gather_terms(kept, split=not head.isascii() and not excluded)
@@ -241,12 +247,8 @@ def _gather_terms(tokens: list[Token], split: bool) -> list[Term]:
 def _split_unspaced(term: Term) -> list[Term]:
     """A run of a script without spaces is a whole clause. Like a clause of words it is found by any part of it: two characters."""
     text = term.text
-    if (
-        term.phrase
-        or term.prefix
-        or len(text) < 3
-        or not re.fullmatch(f"[{_CJK}{_UNSPACED}]+", text)
-    ):
+    unspaced = len(text) > 2 and re.fullmatch(f"[{_CJK}{_UNSPACED}]+", text)
+    if not unspaced or term.phrase or term.prefix:
         return [term]
     return [term._replace(text=text[at : at + 2]) for at in range(len(text) - 1)]
 
@@ -263,26 +265,17 @@ def _tokens(head: str) -> list[Token]:
     shouting = not any(character.islower() for character in head)
     tokens = []
     for match in re.finditer(_SCAN, head):
-        if paren := match["paren"]:
-            tokens.append(
-                Token("open" if paren == "(" else "close", match.start(), match.end(), paren)
-            )
-        elif match.group() in OPERATORS:
-            tokens.append(
-                Token(
-                    "operator",
-                    match.start(),
-                    match.end(),
-                    match.group(),
-                    stops=(Term(match.group()),),
-                )
-            )
+        text = match.group()
+        if match["paren"]:
+            tokens.append(Token("open" if text == "(" else "close", *match.span(), text))
+        elif text in OPERATORS:
+            tokens.append(Token("operator", *match.span(), text, stops=(Term(text),)))
         else:
             tokens.append(_read(match, head, shouting))
     # A kind filters everything, so the AND that joins it to the rest joins nothing: "kind:decision AND redis".
-    idle = {place + 1 for place, token in enumerate(tokens) if token.kinds} | (
-        {len(tokens) - 2} if tokens and tokens[-1].kinds else set()
-    )
+    idle = {place + 1 for place, token in enumerate(tokens) if token.kinds}
+    if tokens and tokens[-1].kinds:
+        idle.add(len(tokens) - 2)
     return [
         token
         for place, token in enumerate(tokens)
@@ -296,7 +289,7 @@ def _read(match: re.Match[str], head: str, shouting: bool) -> Token:
     surface, words = chunk.text, _words_of(chunk)
     if chunk.fields == ("kind",):
         if kinds := _kind_names(chunk.text):
-            return Token("operand", match.start(), match.end(), "", kinds=kinds, literal=True)
+            return Token("operand", *match.span(), "", kinds=kinds, literal=True)
         # not one of the kinds: then it is no syntax
         chunk, surface, words = chunk._replace(fields=()), match.group(), [Word("kind"), *words]
     if head.startswith("(", match.end()):  # a decorator with arguments mentions nobody
@@ -309,8 +302,7 @@ def _read(match: re.Match[str], head: str, shouting: bool) -> Token:
     excluded = dashed and not stops and _may_exclude(head, match, words)
     return Token(
         "operand",
-        match.start(),
-        match.end(),
+        *match.span(),
         surface=_surface(surface, words, dashed and not excluded),
         terms=chunk.make_terms(word for word in words if word not in stops),
         stops=chunk.make_terms(stops),
@@ -388,45 +380,37 @@ def _trim(piece: str) -> str:
     piece = piece.strip("'’:-$").rstrip(".").rstrip("'’:")
     if not re.match(r"\.{1,2}/|\.\w", piece):
         piece = piece.lstrip(".")
-    if re.fullmatch(r"[A-Za-z](?:\+\+|#)", piece):  # C++, C#
+    if re.fullmatch(_LANGUAGE, piece):
         return piece
-    return (
-        re.sub(r"(?<=\w)(?::\d+){1,2}$", "", piece.strip("+#"))
-        if re.search(r"[./]\w+:\d", piece)
-        else piece.strip("+#")
-    )
+    if re.search(r"[./]\w+:\d", piece):
+        return re.sub(r"(?<=\w)(?::\d+){1,2}$", "", piece.strip("+#"))
+    return piece.strip("+#")
 
 
 def _split(piece: str) -> list[Word]:
     """One word if the piece is an identifier; otherwise what a reader would call its words."""
     if piece.endswith("()"):
         return [Word(piece[:-2], identifier=True)]
-    name = re.sub(r"['’]s$", "", piece)
+    name = re.sub(_GENITIVE, "", piece)
     if name.startswith("@") and "/" not in name:  # @pytest.fixture, but @types/node is a path
         name = name[1:]
     if _is_identifier(name):
         return [Word(name, identifier=True)]
-    if re.fullmatch(r"[A-Za-z](?:\+\+|#)|\w{1,2}/\w{1,2}", piece):  # C++, C#, I/O, 24/7
+    if re.fullmatch(rf"{_LANGUAGE}|\w{{1,2}}/\w{{1,2}}", piece):  # I/O, 24/7
         return [Word(piece)]
     runs = [] if piece.isascii() else re.split(f"([{_CJK}]+)", piece)
+    words: list[Word] = []
     if len(runs) > 1:
-        return [
-            word
-            for place, run in enumerate(runs)
-            if run
-            for word in ([Word(run)] if place % 2 else _split(_trim(run)))
-        ]
-    return [
-        Word(text)
-        for found in _find(_PLAIN, piece)
-        for text in _compound(re.sub(r"['’]s$", "", found))
-    ]
-
-
-def _compound(word: str) -> list[str]:
-    """ "full-text" is found by either half, but the halves of "e-mail" or "end-to-end" mean nothing alone."""
-    parts = word.split("-")
-    return parts if all(len(part) >= 3 and part.isalpha() for part in parts) else [word]
+        for place, run in enumerate(runs):
+            words += [] if not run else [Word(run)] if place % 2 else _split(_trim(run))
+        return words
+    for found in _find(_PLAIN, piece):
+        word = re.sub(_GENITIVE, "", found)
+        # "full-text" is found by either half, but the halves of "e-mail" or "end-to-end" mean nothing alone.
+        parts = word.split("-")
+        halves = all(len(part) >= 3 and part.isalpha() for part in parts)
+        words += map(Word, parts if halves else [word])
+    return words
 
 
 def _is_identifier(piece: str) -> bool:
@@ -455,84 +439,56 @@ def _is_stop(word: Word, shouting: bool) -> bool:
 
 
 def _boolean(tokens: list[Token]) -> Node | None:
-    """The expression that the tokens form if they are a well-formed one with an operator in it, else None."""
+    """The expression that the tokens form if they are a well-formed one with an operator in it, else None. Without recursion: a
+    question may be two thousand parentheses."""
     if not any(token.type == "operator" for token in tokens):
         return None
-    expression = Expression()
+    output: list[Node] = []
+    waiting: list[str] = []
+    before = Token("open", 0, 0, "")
     for token in _without_stops(tokens):
-        if not expression.take(token):
+        operator = _find_operator(before, token)
+        if operator is None or (token.type == "close" and "(" not in waiting):
             return None
-    return expression.finish()
+        if operator == "and not":
+            waiting[-1] = "not"
+        elif operator:
+            _reduce(output, waiting, BINDING[operator])
+            waiting.append(operator)
+        if token.type == "close":
+            _reduce(output, waiting, 0)
+            waiting.pop()
+        elif token.type == "open":
+            waiting.append("(")
+        elif token.type == "operand":
+            output.append(_operand(token))
+        before = token
+    if before.type not in COMPLETE or "(" in waiting:
+        return None
+    _reduce(output, waiting, 0)
+    return output[0] if sum(map(len, _leaves(output[0]))) <= TERM_LIMIT else None
 
 
-class Expression:
-    """Reads operands and operators by how tightly they bind, without recursion: a question may be two thousand parentheses."""
+def _find_operator(before: Token, token: Token) -> str | None:
+    """The operator that a token is, or that stands unwritten between it and the one before; "" for none, None where it may not stand."""
+    complete = before.type in COMPLETE
+    if token.type in ("operand", "open"):
+        joint = "minus" if token.excluded else "beside"
+        return joint if complete else None if token.excluded else ""
+    if (before.type, before.surface, token.surface) == ("operator", "AND", "NOT"):
+        return "and not"
+    # "does NOT support" excludes nothing
+    if not complete or (token.surface == "NOT" and before.stops):
+        return None
+    return OPERATORS.get(token.surface, "")
 
-    def __init__(self) -> None:
-        self._output: list[Node] = []
-        self._waiting: list[str] = []
-        self._complete = False  # whether what was read so far could end here
-        self._previous = Token("open", 0, 0, "")
 
-    def take(self, token: Token) -> bool:
-        """Read on by one token; False where none of this kind may stand."""
-        fits = {"operator": self._take_operator, "close": self._close}.get(token.type, self._open)
-        well_formed = fits(token)
-        self._previous = token
-        return well_formed
-
-    def finish(self) -> Node | None:
-        if not self._complete or "(" in self._waiting:
-            return None
-        while self._waiting:
-            self._reduce()
-        wanted, unwanted = _leaves(self._output[0])
-        return self._output[0] if len(wanted) + len(unwanted) <= TERM_LIMIT else None
-
-    def _take_operator(self, token: Token) -> bool:
-        before = self._previous
-        if (before.type, before.surface, token.surface) == ("operator", "AND", "NOT"):
-            self._waiting[-1] = "not"
-            return True
-        # "does NOT support" excludes nothing
-        if not self._complete or (token.surface == "NOT" and before.stops):
-            return False
-        self._push(OPERATORS[token.surface])
-        self._complete = False
-        return True
-
-    def _close(self, token: Token) -> bool:
-        if not self._complete or "(" not in self._waiting:
-            return False
-        while self._waiting[-1] != "(":
-            self._reduce()
-        self._waiting.pop()
-        return True
-
-    def _open(self, token: Token) -> bool:
-        """An operand or an opening parenthesis, which may stand beside what is complete."""
-        if self._complete:
-            self._push("minus" if token.excluded else "beside")
-        elif token.excluded:
-            return False
-        self._complete = token.type == "operand"
-        if self._complete:
-            self._output.append(_operand(token))
-        else:
-            self._waiting.append("(")
-        return True
-
-    def _push(self, operator: str) -> None:
-        waiting = self._waiting
-        while waiting and waiting[-1] != "(" and BINDING[waiting[-1]] >= BINDING[operator]:
-            self._reduce()
-        waiting.append(operator)
-
-    def _reduce(self) -> None:
-        operator = self._waiting.pop()
-        right, left = self._output.pop(), self._output.pop()
-        name = {"beside": "and", "minus": "not"}.get(operator, operator)
-        self._output.append((name, left, right))
+def _reduce(output: list[Node], waiting: list[str], binding: int) -> None:
+    """Joins what is complete by the operators that bind at least so tightly."""
+    while waiting and waiting[-1] != "(" and BINDING[waiting[-1]] >= binding:
+        operator = waiting.pop()
+        right, left = output.pop(), output.pop()
+        output.append(({"beside": "and", "minus": "not"}.get(operator, operator), left, right))
 
 
 def _without_stops(tokens: list[Token]) -> list[Token]:
@@ -583,13 +539,9 @@ def _leaves(node: Node) -> tuple[list[Term], list[Term]]:
     operator, left, right = node
     wanted, unwanted = _leaves(left)
     more, less = _leaves(right)
-    return (
-        (wanted, unwanted + more + less) if operator == "not" else (wanted + more, unwanted + less)
-    )
-
-
-def _all_in(terms: tuple[Term, ...], unwanted: list[Term]) -> bool:
-    return bool(terms) and all(term in unwanted for term in terms)
+    if operator == "not":
+        return wanted, unwanted + more + less
+    return wanted + more, unwanted + less
 
 
 def _unique(terms: Iterable[Term]) -> list[Term]:
@@ -641,9 +593,7 @@ def _cues(prose: str) -> tuple[tuple[str, ...], bool | None]:
 def _only_asks(text: str, asking: frozenset[str]) -> bool:
     """Whether a question has no words but those that ask."""
     words = re.findall(r"[^\W_]+(?:-[^\W_]+)*", re.sub(r"['’]\w+", "", text.lower()))
-    return not any(
-        word not in STOP_WORDS and word not in LIST_LEADS and word not in asking for word in words
-    )
+    return (STOP_WORDS | LIST_LEADS | asking).issuperset(words)
 
 
 def _find_list_kind(words: list[str]) -> list[str]:

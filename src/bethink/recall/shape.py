@@ -17,13 +17,18 @@ from typing import Any, NamedTuple
 
 from bethink.store.words import is_unspaced, tokenize
 from bethink.text.words import STOP_WORDS
-from bethink.types import Answer, Hit, Memory, Query, Relation, Session, Span
+from bethink.types import Answer, Entity, Hit, Memory, Query, Relation, Session, Span
 
 LONGEST = 50_000  # characters of a text that are looked at: marks further down help nobody
 MOST = 2_000  # marks in one text
 _WORD = re.compile(r"[^\W_]{1,200}")
 _BREAK = re.compile(r"[.!?]\s|\n")
 TITLE = 80  # characters of a signature in a title
+# What a memory tells in JSON, in this order.
+FIELDS = """
+id kind scope content summary source path lines section session created_at updated_at importance confidence usefulness access_count
+last_accessed valid_from valid_to expires_at deleted_at superseded_by answered tags keywords entities metadata trust
+""".split()
 OVERHEAD = 12  # tokens of punctuation and labels around one item
 LEAST = 20  # tokens of a text that is worth showing
 
@@ -45,11 +50,9 @@ def tokens(text: str) -> int:
 
 
 def iso(moment: datetime | None) -> str | None:
-    return (
-        None
-        if moment is None
-        else moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    )
+    if moment is None:
+        return None
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def citation(memory: Memory) -> str:
@@ -69,36 +72,17 @@ def digest_lines(session: Session) -> list[str]:
 
 def plain(memory: Memory) -> dict[str, Any]:
     """A memory as the documented JSON object."""
-    return {
-        "id": memory.id,
-        "kind": memory.kind,
-        "scope": memory.scope,
-        "content": memory.content,
-        "summary": memory.summary,
-        "source": memory.source,
-        "path": memory.path,
-        "lines": list(memory.lines) if memory.lines else None,
-        "section": memory.section,
-        "session": memory.session,
-        "created_at": iso(memory.created_at),
-        "updated_at": iso(memory.updated_at),
-        "importance": memory.importance,
-        "confidence": memory.confidence,
-        "usefulness": memory.usefulness,
-        "access_count": memory.access_count,
-        "last_accessed": iso(memory.last_accessed),
-        "valid_from": iso(memory.valid_from),
-        "valid_to": iso(memory.valid_to),
-        "expires_at": iso(memory.expires_at),
-        "deleted_at": iso(memory.deleted_at),
-        "superseded_by": memory.superseded_by,
-        "answered": memory.answered,
-        "tags": list(memory.tags),
-        "keywords": list(memory.keywords),
-        "entities": [{"name": entity.name, "type": entity.type} for entity in memory.entities],
-        "metadata": dict(memory.metadata),
-        "trust": memory.trust,
-    }
+    return {name: _make_plain(getattr(memory, name)) for name in FIELDS}
+
+
+def _make_plain(value: Any) -> Any:
+    if isinstance(value, Entity):
+        return value._asdict()
+    if isinstance(value, tuple):
+        return [_make_plain(one) for one in value]
+    if isinstance(value, datetime):
+        return iso(value)
+    return dict(value) if isinstance(value, Mapping) else value
 
 
 def plain_hit(hit: Hit, explain: bool = False) -> dict[str, Any]:
@@ -144,35 +128,24 @@ def dual(
     for hit, line in zip(hits, lines[:listed], strict=False):
         text, frame = hit.memory.content, tokens(citation(hit.memory)) + overhead
         room = max_tokens - used + line - frame
+        shaped = plain_hit(hit)
         if tokens(text) > room:
             if details or room < LEAST:
                 continue
-            text = cut(text, room)
+            shaped |= {"content": (text := cut(text, room)), "truncated": True}
         used += tokens(text) + frame - line
-        whole = {} if text is hit.memory.content else {"content": text, "truncated": True}
-        details.append({**plain_hit(hit), **whole})
+        details.append(shaped)
     more = _count_fitting(lines[listed:], max_tokens - used)
     used += sum(lines[listed : listed + more])
-    index = [
-        {
-            "id": hit.memory.id,
-            "summary": summary,
-            "kind": hit.memory.kind,
-            "score": round(hit.score, 3),
-        }
-        for hit, summary in zip(hits[: listed + more], summaries, strict=False)
-    ]
+    index = tuple(
+        {"id": one.id, "summary": summary, "kind": one.kind, "score": round(score, 3)}
+        for (one, score, *_), summary in zip(hits[: listed + more], summaries, strict=False)
+    )
     if around:
         used = _add_surroundings(hits, details, max_tokens, used, around)
-    return Dual(
-        tuple(index),
-        tuple(details),
-        answer.total,
-        answer.total > len(index),
-        used,
-        answer.query.raw,
-        answer.hints,
-    )
+    left = answer.total > len(index)
+    query, hints = answer.query.raw, answer.hints
+    return Dual(index, tuple(details), answer.total, left, used, query, hints)
 
 
 def _count_fitting(costs: Sequence[int], room: int) -> int:
@@ -189,25 +162,18 @@ def _add_surroundings(
 ) -> int:
     """Puts the turns before and after each turn in the details beside it, as far as the budget goes. Returns the tokens used."""
     shown = {shaped["id"] for shaped in details}
-    spoken = {
-        hit.memory.id: hit.memory
-        for hit in hits
-        if hit.memory.kind == "context" and hit.memory.session
-    }
+    memories = {hit.memory.id: hit.memory for hit in hits}
     for shaped in details:
-        memory = spoken.get(shaped["id"])
-        for near in around(memory) if memory else ():
+        memory = memories[shaped["id"]]
+        spoken = memory.kind == "context" and memory.session
+        for near in around(memory) if spoken else ():
             cost = tokens(near.content) + OVERHEAD
             if near.id in shown or used + cost > max_tokens:
                 continue
             shown.add(near.id)
             used += cost
-            beside = {
-                "id": near.id,
-                "role": near.metadata.get("role"),
-                "lines": list(near.lines or ()),
-                "content": near.content,
-            }
+            role, lines = near.metadata.get("role"), list(near.lines or ())
+            beside = {"id": near.id, "role": role, "lines": lines, "content": near.content}
             shaped.setdefault("around", []).append(beside)
     return used
 
@@ -254,7 +220,7 @@ def find_places(text: str, wanted: Sought) -> list[tuple[int, int]]:
     for match in _WORD.finditer(text, 0, min(len(text), LONGEST)):
         word = match.group()
         if is_unspaced(word):
-            found += _pairs(word, match.start(), wanted)
+            found += _find_pairs(word, match.start(), wanted)
         elif not wanted.lexemes.isdisjoint(_lexemes(word)) or (
             wanted.prefixes and word.casefold().startswith(wanted.prefixes)
         ):
@@ -264,17 +230,15 @@ def find_places(text: str, wanted: Sought) -> list[tuple[int, int]]:
     return found
 
 
-def _pairs(run: str, start: int, wanted: Sought) -> list[tuple[int, int]]:
+def _find_pairs(run: str, start: int, wanted: Sought) -> list[tuple[int, int]]:
     """In scripts without spaces words are indexed by pairs of characters; neighbouring pairs are marked as one."""
     found: list[tuple[int, int]] = []
-    for at in range(len(run)):
-        pair = run[at : at + 2]
-        if (pair if len(pair) == 2 or len(run) == 1 else "") in wanted.lexemes:
-            end = start + at + len(pair)
-            if found and found[-1][1] >= start + at:
-                found[-1] = (found[-1][0], end)
-            else:
-                found.append((start + at, end))
+    for at in range(max(1, len(run) - 1)):
+        if run[at : at + 2] in wanted.lexemes:
+            first, end = start + at, start + min(at + 2, len(run))
+            if found and found[-1][1] >= first:
+                first = found.pop()[0]
+            found.append((first, end))
     return found
 
 

@@ -150,11 +150,7 @@ def temporal(
     dated = _ranges(moments, now) if len(moments) <= MOST_MOMENTS else []
     since, until = _merge([found for _, found in dated])
     # What lies wholly ahead of now cannot be when a memory was made.
-    if (
-        (since is None and until is None)
-        or (since and since > now)
-        or (since and until and since >= until)
-    ):
+    if not (since or until) or (since and (since > now or (until and since >= until))):
         return None, None, None
     return since, until, (dated[0][0].start, dated[-1][0].end)
 
@@ -245,10 +241,8 @@ def _is_month(form: str, matched: str, lead: str, after: str) -> bool:
     verb = name in ("may", "march")
     if verb and re.match(_VERBS, after):
         return False
-    if form == "named":
-        return not verb and len(name) > 3
-    if form == "month":
-        return verb or len(name) > 3
+    if form in ("named", "month"):
+        return form == "month" if verb else len(name) > 3
     return bool(lead)
 
 
@@ -258,32 +252,28 @@ def _ranges(moments: list[Moment], now: datetime) -> list[tuple[Moment, Range]]:
     for moment in reversed(moments):
         try:
             start, end = _period(moment, anchor or local)
-            since, until = _bounds(moment, start, end)
-            utc = tuple(
+            since, until = (
                 value and value.replace(tzinfo=now.tzinfo).astimezone(UTC)
-                for value in (since, until)
+                for value in _bounds(moment, start, end)
             )
         except (OverflowError, ValueError):  # 31 February, or "9999 years ago"
             continue
-        found.append((moment, (utc[0], utc[1])))
+        found.append((moment, (since, until)))
         anchor = start if moment.range_end else None
     return found[::-1]
 
 
 def _bounds(moment: Moment, start: datetime, end: datetime | None) -> Range:
     """A period as its lead word means it. "until March" includes March: a hint should rather let in too much."""
-    lead = moment.lead
-    if moment.form == "ago" and lead in ("more", "less"):
-        return (None, start) if lead == "more" else (start, None)
-    if lead == "since":
-        return start, None
-    if lead == "after":
-        return end or start, None
-    if lead == "before":
-        return None, start
-    if lead == "until":
-        return None, end
-    return start, end
+    meant: dict[str, Range] = {
+        "since": (start, None),
+        "after": (end or start, None),
+        "before": (None, start),
+        "until": (None, end),
+    }
+    if moment.form == "ago":
+        meant |= {"more": (None, start), "less": (start, None)}
+    return meant.get(moment.lead, (start, end))
 
 
 def _merge(ranges: list[Range]) -> Range:
@@ -311,7 +301,7 @@ def _period(moment: Moment, now: datetime) -> Period:
     if moment.form == "recent":
         return today - RECENT, None
     if moment.form == "day":
-        days = {"yesterday": 1}.get(words[-1], 0) + ("before" in words)
+        days = (words[-1] == "yesterday") + ("before" in words)
         return _whole(today - timedelta(days=days), "day")
     if moment.form == "relative":
         return _relative(words, now)
@@ -349,11 +339,8 @@ def _name_period(words: tuple[str, ...], now: datetime) -> Period:
     """A weekday or month by name: "last" and no word at all mean one that is past, "this" the one of this week or year."""
     this, name, today = words[0] == "this", words[-1], _floor(now, "day")
     if name in WEEKDAYS:
-        if this:
-            return _whole(_floor(now, "week") + timedelta(days=WEEKDAYS.index(name)), "day")
-        return _whole(
-            today - timedelta(days=(today.weekday() - WEEKDAYS.index(name) - 1) % 7 + 1), "day"
-        )
+        ago = today.weekday() - WEEKDAYS.index(name)
+        return _whole(today - timedelta(days=ago if this else (ago - 1) % 7 + 1), "day")
     month = _month_number(words)
     year = now.year if this or month < now.month else now.year - 1
     return _whole(datetime(year, month, 1), "month")
@@ -368,25 +355,17 @@ def _calendar(form: str, words: tuple[str, ...], now: datetime) -> Period:
         return _whole(datetime(numbers[0], 1, 1), "year")
     if form == "year_month":
         return _whole(datetime(numbers[0], numbers[1], 1), "month")
+    day, unit = 1, "month"
     if form == "quarter":
-        number = numbers[0] * 3 - 2
-        return _whole(
-            datetime(
-                numbers[1] if len(numbers) > 1 else now.year - (number > now.month), number, 1
-            ),
-            "quarter",
-        )
-    month = _month_number(words)
-    if form in ("month", "month_year"):
-        return _whole(
-            datetime(numbers[0] if numbers else now.year - (month > now.month), month, 1), "month"
-        )
-    if len(numbers) > 1:
-        return _whole(datetime(numbers[1], month, numbers[0]), "day")
-    year = now.year - ((month, numbers[0]) > (now.month, now.day))
-    while (month, numbers[0]) == (2, 29) and year % 4:
+        month, unit = numbers.pop(0) * 3 - 2, "quarter"
+    else:
+        month = _month_number(words)
+    if form in ("day_month", "month_day"):
+        day, unit = numbers.pop(0), "day"
+    year = numbers[0] if numbers else now.year - ((month, day) > (now.month, now.day))
+    while not numbers and (month, day) == (2, 29) and year % 4:
         year -= 1
-    return _whole(datetime(year, month, numbers[0]), "day")
+    return _whole(datetime(year, month, day), unit)
 
 
 def _month_number(words: tuple[str, ...]) -> int:

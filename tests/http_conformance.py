@@ -17,6 +17,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -105,83 +106,59 @@ PROMPTS: dict[str, tuple[tuple[str, ...], Callable[[dict[str, str]], list[Any]]]
 STATIC = "This is the content of the static text resource."
 
 
+Handler = Callable[[Any, Any], Any]
+
+
 def with_fixtures(server: Server[Any]) -> Server[Any]:
     """The product's server with the suite's names beside its own."""
 
-    def beside(method: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    async def list_tools(own: Handler, context: Any, params: Any) -> Any:
+        found = await own(context, params)
+        about = {"description": "For conformance.", "input_schema": {"type": "object"}}
+        extra = [types.Tool(name=name, **about) for name in TOOLS]
+        return found.model_copy(update={"tools": [*found.tools, *extra]})
+
+    async def call_tool(own: Handler, context: Any, params: Any) -> Any:
+        if params.name not in TOOLS:
+            return await own(context, params)
+        if params.name == "test_tool_with_progress":
+            for done in (0, 50, 100):
+                await context.session.report_progress(done, 100)
+                await anyio.sleep(0.05)
+        failed = params.name == "test_error_handling"
+        return types.CallToolResult(content=TOOLS[params.name](), is_error=failed)
+
+    async def read_resource(own: Handler, context: Any, params: Any) -> Any:
+        uri = str(params.uri)
+        content: Any
+        if uri == "test://static-text":
+            content = types.TextResourceContents(uri=uri, mime_type="text/plain", text=STATIC)
+        elif uri == "test://static-binary":
+            content = types.BlobResourceContents(uri=uri, mime_type="image/png", blob=PIXEL)
+        elif uri.startswith("test://template/"):
+            id = uri.split("/")[3]
+            said = f'{{"id":"{id}","templateTest":true,"data":"Data for ID: {id}"}}'
+            content = types.TextResourceContents(uri=uri, mime_type="application/json", text=said)
+        else:
+            return await own(context, params)
+        return types.ReadResourceResult(contents=[content])
+
+    async def get_prompt(own: Handler, context: Any, params: Any) -> Any:
+        if params.name not in PROMPTS:
+            return await own(context, params)
+        contents = PROMPTS[params.name][1](params.arguments or {})
+        messages = [types.PromptMessage(role="user", content=content) for content in contents]
+        return types.GetPromptResult(messages=messages)
+
+    for method, handler in (
+        ("tools/list", list_tools),
+        ("tools/call", call_tool),
+        ("resources/read", read_resource),
+        ("prompts/get", get_prompt),
+    ):
         entry = server.get_request_handler(method)
         assert entry is not None
-        server.add_request_handler(method, entry.params_type, make(entry.handler))
-
-    def tools(own: Callable[..., Any]) -> Callable[..., Any]:
-        async def listed(context: Any, params: Any) -> Any:
-            found = await own(context, params)
-            more = [
-                types.Tool(
-                    name=name, description="For conformance.", input_schema={"type": "object"}
-                )
-                for name in TOOLS
-            ]
-            return found.model_copy(update={"tools": [*found.tools, *more]})
-
-        return listed
-
-    def calls(own: Callable[..., Any]) -> Callable[..., Any]:
-        async def called(context: Any, params: Any) -> Any:
-            if params.name not in TOOLS:
-                return await own(context, params)
-            if params.name == "test_tool_with_progress":
-                for done in (0, 50, 100):
-                    await context.session.report_progress(done, 100)
-                    await anyio.sleep(0.05)
-            return types.CallToolResult(
-                content=TOOLS[params.name](), is_error=params.name == "test_error_handling"
-            )
-
-        return called
-
-    def reads(own: Callable[..., Any]) -> Callable[..., Any]:
-        async def read(context: Any, params: Any) -> Any:
-            uri = str(params.uri)
-            if uri == "test://static-text":
-                return types.ReadResourceResult(
-                    contents=[
-                        types.TextResourceContents(uri=uri, mime_type="text/plain", text=STATIC)
-                    ]
-                )
-            if uri == "test://static-binary":
-                return types.ReadResourceResult(
-                    contents=[
-                        types.BlobResourceContents(uri=uri, mime_type="image/png", blob=PIXEL)
-                    ]
-                )
-            if uri.startswith("test://template/"):
-                id = uri.split("/")[3]
-                said = f'{{"id":"{id}","templateTest":true,"data":"Data for ID: {id}"}}'
-                return types.ReadResourceResult(
-                    contents=[
-                        types.TextResourceContents(uri=uri, mime_type="application/json", text=said)
-                    ]
-                )
-            return await own(context, params)
-
-        return read
-
-    def prompts(own: Callable[..., Any]) -> Callable[..., Any]:
-        async def got(context: Any, params: Any) -> Any:
-            if params.name not in PROMPTS:
-                return await own(context, params)
-            contents = PROMPTS[params.name][1](params.arguments or {})
-            return types.GetPromptResult(
-                messages=[types.PromptMessage(role="user", content=content) for content in contents]
-            )
-
-        return got
-
-    beside("tools/list", tools)
-    beside("tools/call", calls)
-    beside("resources/read", reads)
-    beside("prompts/get", prompts)
+        server.add_request_handler(method, entry.params_type, partial(handler, entry.handler))
     return server
 
 

@@ -138,43 +138,28 @@ def test_a_cursor_that_is_none_is_refused(client, text):
         assert "cursor" in found["detail"]
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [
-        ("/memories?limit=0", 422),
-        ("/memories?limit=101", 422),
-        ("/memories?limit=ten", 422),
-        ("/memories?limit=1&limit=2", 422),
-        ("/memories?unknown=1", 422),
-        ("/memories?order=sideways", 422),
-        ("/memories?kind=nonsense", 422),
-        ("/memories?since=soon", 422),
-        ("/memories?since=999999y", 422),
-        ("/memories?min_importance=nan", 422),
-        ("/memories?min_importance=1e400", 422),
-        ("/memories?include_deleted=perhaps", 422),
-        ("/memories?container=%20", 422),
-        ("/memories?container=" + "x" * 300, 422),
-        ("/memories?project=" + "x" * 2000, 422),
-        ("/search", 422),
-        ("/search?query=x&threshold=2", 422),
-        ("/search?query=x&seed=-1", 422),
-        ("/search?query=x&mode=psychic", 422),
-        ("/search?query=x&hyde=true", 422),
-        ("/memories/zz", 404),
-        ("/memories/%00", 404),
-        ("/memories/" + "a" * 500, 404),
-        ("/memories/..%2F..%2Fetc", 404),
-        ("/memories/ffff", 404),
-        ("/sessions/nope", 404),
-        ("/nothing", 404),
-        ("/memories/", 404),
-        ("//memories", 404),
-        ("/sessions/%F0%9F%A6%93", 404),
-    ],
-)
-def test_a_wrong_address_is_named(client, path, status):
-    problem(client.get(V1 + path), status)
+# Addresses that are wrong, by the status that says so.
+WRONG = {
+    422: """
+        /memories?limit=0 /memories?limit=101 /memories?limit=ten /memories?limit=1&limit=2
+        /memories?unknown=1 /memories?order=sideways /memories?kind=nonsense /memories?since=soon
+        /memories?since=999999y /memories?min_importance=nan /memories?min_importance=1e400
+        /memories?include_deleted=perhaps /memories?container=%20 /search /search?query=x&threshold=2
+        /search?query=x&seed=-1 /search?query=x&mode=psychic /search?query=x&hyde=true
+    """.split(),
+    404: """
+        /memories/zz /memories/%00 /memories/..%2F..%2Fetc /memories/ffff /sessions/nope /nothing
+        /memories/ //memories /sessions/%F0%9F%A6%93
+    """.split(),
+}
+WRONG[422] += [f"/memories?container={'x' * 300}", f"/memories?project={'x' * 2000}"]
+WRONG[404].append(f"/memories/{'a' * 500}")
+
+
+@pytest.mark.parametrize("status", WRONG)
+def test_a_wrong_address_is_named(client, status):
+    for path in WRONG[status]:
+        problem(client.get(V1 + path), status)
 
 
 def test_a_wrong_method_is_told_which_ones_there_are(client):

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("mcp")
 
-from mcp_client import META, SOURCE, Bare, environment
+from mcp_client import META, Bare, environment
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from bethink import Bethink
@@ -21,6 +21,7 @@ from bethink.surface.mcp import keeper as keeping
 from bethink.surface.mcp.keeper import Keeper
 from bethink.surface.mcp.server import choose_root
 
+RUN = "from bethink.surface.cli.main import main; main(['mcp'])"
 STORE = {
     "name": "store_memories",
     "arguments": {"memories": [{"content": "Deploys happen on Fridays"}]},
@@ -44,26 +45,30 @@ def bare(place):
         yield bare
 
 
+def close_input(bare):
+    """The host is done: how the server ends then."""
+    bare.process.stdin.close()
+    bare.process.stdin = open(os.devnull, "wb")  # noqa: PTH123, SIM115
+    return bare.ends()
+
+
+def said_by(bare, name="memory_overview", **more):
+    """The text that a tool answers."""
+    return bare.ask("tools/call", name=name, **more)["result"]["content"][0]["text"]
+
+
 def changed(place, tool):
     """The server with one tool in its place that does something else."""
     program = f"""
-        import os, sys, time
-        from bethink.surface.mcp import tools
-        def other(memory, given):
-        {textwrap.indent(textwrap.dedent(tool).strip(), "            ").lstrip()}
-        tools.TOOLS["memory_overview"] = other
-        from bethink.surface.cli.main import main
-        main(["mcp"])
-    """
-    return Bare(
-        *place,
-        program=(
-            "-c",
-            textwrap.dedent(program).replace(
-                "def other(memory, given):\n", "def other(memory, given):\n    "
-            ),
-        ),
-    )
+import os, sys, time
+from bethink.surface.mcp import tools
+def other(memory, given):
+    {tool}
+tools.TOOLS["memory_overview"] = other
+from bethink.surface.cli.main import main
+main(["mcp"])
+"""
+    return Bare(*place, program=("-c", program))
 
 
 # What no good client sends
@@ -108,13 +113,16 @@ def test_a_request_that_cannot_be_read_is_answered_under_its_id(bare, arguments,
 
 
 def test_wrong_requests_get_the_errors_of_the_protocol(bare):
-    assert bare.ask("nothing/like/this")["error"]["code"] == -32601
-    assert bare.ask("tools/call")["error"]["code"] == -32602
-    assert bare.ask("tools/call", name="memory_overview", arguments=[1])["error"]["code"] == -32602
-    assert bare.ask("tools/call", name=5)["error"]["code"] == -32602
-    assert bare.ask("resources/read", uri=5)["error"]["code"] == -32602
-    assert bare.ask("resources/list", cursor="from-0")["error"]["code"] == -32602
-    assert bare.ask("initialize", **INITIALIZE)["error"]["code"] == -32022
+    for method, params, code in (
+        ("nothing/like/this", {}, -32601),
+        ("tools/call", {}, -32602),
+        ("tools/call", {"name": "memory_overview", "arguments": [1]}, -32602),
+        ("tools/call", {"name": 5}, -32602),
+        ("resources/read", {"uri": 5}, -32602),
+        ("resources/list", {"cursor": "from-0"}, -32602),
+        ("initialize", INITIALIZE, -32022),
+    ):
+        assert bare.ask(method, **params)["error"]["code"] == code, method
     bare.send({"jsonrpc": "2.0", "method": "notifications/nothing"})
     bare.send({"jsonrpc": "2.0", "id": 99, "result": {}})
     assert bare.ask("tools/call", name="memory_overview")["result"]["isError"] is False
@@ -142,24 +150,15 @@ def test_discovery_names_the_version_and_what_may_be_kept(bare):
 
 
 def test_many_calls_at_once_are_all_answered(bare):
+    call = {"jsonrpc": "2.0", "method": "tools/call"}
     for number in range(40):
-        arguments = (
-            {"memories": [{"content": f"Fact {number} about the warehouse"}]}
-            if number % 2
-            else {"query": "warehouse"}
+        fact = {"memories": [{"content": f"Fact {number} about the warehouse"}]}
+        name, arguments = (
+            ("store_memories", fact) if number % 2 else ("search_memories", {"query": "warehouse"})
         )
-        name = "store_memories" if number % 2 else "search_memories"
-        bare.send(
-            {
-                "jsonrpc": "2.0",
-                "id": number,
-                "method": "tools/call",
-                "params": {"name": name, "arguments": arguments, "_meta": META},
-            }
-        )
-    answers = {
-        answer["id"]: answer["result"]["isError"] for answer in (bare.read() for _ in range(40))
-    }
+        params = {"name": name, "arguments": arguments, "_meta": META}
+        bare.send({**call, "id": number, "params": params})
+    answers = {one["id"]: one["result"]["isError"] for one in (bare.read() for _ in range(40))}
     assert answers == dict.fromkeys(range(40), False)
 
 
@@ -168,9 +167,7 @@ def test_many_calls_at_once_are_all_answered(bare):
 
 def test_it_ends_with_its_input_and_closes_the_database(bare, place):
     assert "stored" in bare.ask("tools/call", **STORE)["result"]["content"][0]["text"]
-    bare.process.stdin.close()
-    bare.process.stdin = open(os.devnull, "wb")  # noqa: PTH123, SIM115
-    assert bare.ends() == (0, b"", "")
+    assert close_input(bare) == (0, b"", "")
     assert [file.name for file in place[1].glob("memory.db*")] == ["memory.db"], (
         "no write-ahead log is left"
     )
@@ -190,11 +187,15 @@ def test_without_any_input_it_just_ends(place):
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+@pytest.mark.parametrize("has_loaded", [True, False])
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGINT, 130)]
 )
-def test_it_ends_when_it_is_told_to(bare, number, code):
-    bare.ask("tools/call", **STORE)
+def test_it_ends_when_it_is_told_to_also_if_it_only_greeted(bare, number, code, has_loaded):
+    if has_loaded:
+        bare.ask("tools/call", **STORE)
+    else:
+        bare.ask("server/discover")
     bare.process.send_signal(number)
     assert bare.ends() == (code, b"", "")
 
@@ -222,18 +223,11 @@ def test_it_ends_with_its_parent_even_if_its_input_stays_open(place):
 
 def test_a_client_that_goes_away_in_the_middle_of_a_call_takes_the_server_with_it(place, tmp_path):
     os.mkfifo(tmp_path / "wait")
-    with changed(
-        place,
-        f"open({str(tmp_path / 'begun')!r}, 'w').close(); return open({str(tmp_path / 'wait')!r}).read()",
-    ) as bare:
-        bare.send(
-            {
-                "jsonrpc": "2.0",
-                "id": 1,
-                "method": "tools/call",
-                "params": {"name": "memory_overview", "_meta": META},
-            }
-        )
+    begun, wait = str(tmp_path / "begun"), str(tmp_path / "wait")
+    waits = f"open({begun!r}, 'w').close(); return open({wait!r}).read()"
+    with changed(place, waits) as bare:
+        params = {"name": "memory_overview", "_meta": META}
+        bare.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
         while not (tmp_path / "begun").exists():
             assert bare.process.poll() is None
         bare.process.stdin.close()
@@ -247,44 +241,31 @@ def test_a_call_that_fails_inside_is_told_and_the_server_lives_on(place):
         answer = bare.ask("tools/call", name="memory_overview")["result"]
         assert answer["isError"] is True
         assert "memory_overview failed: ZeroDivisionError" in answer["content"][0]["text"]
-        assert "stored" in bare.ask("tools/call", **STORE)["result"]["content"][0]["text"]
+        assert "stored" in said_by(bare, **STORE)
 
 
 def test_a_resource_that_fails_inside_tells_nothing_of_the_inside(place):
-    program = """
-        from bethink.surface.mcp import resources
-        resources.list_page = lambda memory, cursor: {}["a secret"]
-        from bethink.surface.cli.main import main
-        main(["mcp"])
-    """
-    with Bare(*place, program=("-c", textwrap.dedent(program))) as bare:
+    fail = "resources.list_page = lambda memory, cursor: {}['a secret']"
+    program = f"from bethink.surface.mcp import resources; {fail}; {RUN}"
+    with Bare(*place, program=("-c", program)) as bare:
         error = bare.ask("resources/list")["error"]
-        assert (error["code"], error["message"]) == (
-            -32603,
-            "The request failed: KeyError. The server's log says why.",
-        )
+        assert error["code"] == -32603
+        assert error["message"] == "The request failed: KeyError. The server's log says why."
         assert bare.ask("resources/templates/list")["result"]
 
 
 def test_what_is_printed_never_gets_between_the_messages(place):
     noise = "print('noise'); os.write(1, b'raw noise\\n'); os.system('echo noise of a child'); return 'ok'"
     with changed(place, noise) as bare:
-        assert (
-            bare.ask("tools/call", name="memory_overview")["result"]["content"][0]["text"] == "ok"
-        )
-        bare.process.stdin.close()
-        bare.process.stdin = open(os.devnull, "wb")  # noqa: PTH123, SIM115
-        code, out, err = bare.ends()
+        assert said_by(bare) == "ok"
+        code, out, err = close_input(bare)
     assert (code, out) == (0, b"")
     assert sorted(err.split("\n")) == ["", "noise", "noise of a child", "raw noise"]
 
 
 def test_halves_of_characters_do_not_break_the_wire(place):
     with changed(place, "return 'half \\ud83d of one'") as bare:
-        assert (
-            bare.ask("tools/call", name="memory_overview")["result"]["content"][0]["text"]
-            == "half ? of one"
-        )
+        assert said_by(bare) == "half ? of one"
 
 
 # Trouble around it
@@ -304,19 +285,14 @@ def test_a_database_that_is_none_is_told_and_mended_without_a_restart(place):
     place[1].mkdir()
     (place[1] / "memory.db").write_text("this is no database, but long enough to look at: " * 100)
     with Bare(*place) as bare:
-        assert (
-            "not a Bethink database"
-            in bare.ask("tools/call", name="memory_overview")["result"]["content"][0]["text"]
-        )
+        assert "not a Bethink database" in said_by(bare)
         (place[1] / "memory.db").unlink()
         assert bare.ask("tools/call", name="memory_overview")["result"]["isError"] is False
 
 
 def test_the_log_goes_to_stderr_at_the_level_that_is_asked_for(place):
-    search = {
-        "name": "search_memories",
-        "arguments": {"query": "x", "reason_for_search": "to see ghp_" + "a1B2" * 9},
-    }
+    asked = {"query": "x", "reason_for_search": "to see ghp_" + "a1B2" * 9}
+    search = {"name": "search_memories", "arguments": asked}
     for level, said in (
         ("debug", "search_memories: to see [REDACTED"),
         ("loud", "BETHINK_LOG='loud' is ignored"),
@@ -362,8 +338,7 @@ def begin(bare, version):
 @pytest.mark.parametrize("version", [*HANDSHAKES, STATELESS])
 def test_a_client_is_greeted_in_the_words_of_the_whole_server(place, version):
     whole = "import bethink.surface.mcp as greeting; greeting.LONGEST = 0"  # it answers no line
-    run = "from bethink.surface.cli.main import main; main(['mcp'])"
-    with Bare(*place) as bare, Bare(*place, program=("-c", f"{whole}; {run}")) as full:
+    with Bare(*place) as bare, Bare(*place, program=("-c", f"{whole}; {RUN}")) as full:
         assert begin(bare, version) == begin(full, version)
         # And it goes on as if it had been there from the start: nothing is told twice, and the state is the same.
         meta = {"_meta": META} if version == STATELESS else {}
@@ -378,9 +353,7 @@ def test_a_client_is_greeted_in_the_words_of_the_whole_server(place, version):
 def test_the_greeting_loads_nothing_heavy(place):
     with Bare(*place, program=("-X", "importtime", "-m", "bethink", "mcp")) as bare:
         begin(bare, HANDSHAKES[-1])
-        bare.process.stdin.close()
-        bare.process.stdin = open(os.devnull, "wb")  # noqa: PTH123, SIM115
-        code, _, loaded = bare.ends()
+        code, _, loaded = close_input(bare)
     names = {line.rpartition("|")[2].strip() for line in loaded.splitlines()}
     assert (code, "bethink.surface.mcp.schemas" in names, HEAVY & names) == (0, True, set())
 
@@ -391,15 +364,6 @@ def test_lists_are_answered_before_what_has_to_be_loaded(place):
         for id, method in enumerate(("resources/list", *LISTS)):
             bare.send({"jsonrpc": "2.0", "id": id, "method": method, "params": {"_meta": META}})
         assert [bare.read()["id"] for _ in range(4)] == [1, 2, 3, 0]
-
-
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGINT, 130)]
-)
-def test_a_server_that_only_greeted_ends_when_it_is_told_to(bare, number, code):
-    bare.ask("server/discover")
-    bare.process.send_signal(number)
-    assert bare.ends() == (code, b"", "")
 
 
 def test_the_handshake_and_the_list_of_tools_need_no_memory(place):
@@ -433,46 +397,37 @@ def test_the_handshake_and_the_list_of_tools_need_no_memory(place):
 # The keeper
 
 
-def test_a_model_that_takes_too_long_is_not_waited_for(place, monkeypatch):
+@pytest.fixture
+def keeper(place, monkeypatch):
     monkeypatch.setenv("BETHINK_HOME", str(place[1]))
     monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
+    keeper = Keeper(place[0])
+    yield keeper
+    assert keeper.close(10)
+
+
+def test_a_model_that_takes_too_long_is_not_waited_for(keeper, monkeypatch):
     monkeypatch.setattr(keeping, "open_model", lambda memory, ready: None)  # never ready
     monkeypatch.setattr(keeping, "PATIENCE", 0)
-    keeper = Keeper(place[0])
-    try:
-        memory = keeper.memory(None, "agent:x", meaning=True)
-        assert memory.add("Deploys happen on Fridays").status == "added"
-        answer = memory.search("deploys")
-        assert (answer.mode, len(answer.hits)) == ("keyword", 1)
-        assert "still being fetched" in answer.hints[0]
-        assert memory.stats().unembedded == 1
-    finally:
-        assert keeper.close(1)
+    memory = keeper.memory(None, "agent:x", meaning=True)
+    assert memory.add("Deploys happen on Fridays").status == "added"
+    answer = memory.search("deploys")
+    assert (answer.mode, len(answer.hits)) == ("keyword", 1)
+    assert "still being fetched" in answer.hints[0]
+    assert memory.stats().unembedded == 1
 
 
-def test_a_model_that_failed_is_tried_again_after_a_while(place, monkeypatch):
-    monkeypatch.setenv("BETHINK_HOME", str(place[1]))
-    monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
-    keeper = Keeper(place[0])
-    try:
-        first = keeper.memory(None, "agent:x", meaning=True)
-        first._model.rest(EmbeddingError("The endpoint is down."))
-        assert keeper.memory(None, "agent:x", meaning=True).embedder is None
-        monkeypatch.setattr(keeping, "AGAIN", -1)
-        again = keeper.memory(None, "agent:x", meaning=True)
-        assert again.embedder is not None
-        assert again.store is first.store
-    finally:
-        assert keeper.close(1)
+def test_a_model_that_failed_is_tried_again_after_a_while(keeper, monkeypatch):
+    first = keeper.memory(None, "agent:x", meaning=True)
+    first._model.rest(EmbeddingError("The endpoint is down."))
+    assert keeper.memory(None, "agent:x", meaning=True).embedder is None
+    monkeypatch.setattr(keeping, "AGAIN", -1)
+    again = keeper.memory(None, "agent:x", meaning=True)
+    assert again.embedder is not None
+    assert again.store is first.store
 
 
-def test_getting_ready_ahead_of_time_happens_once_and_never_fails_loudly(
-    place, monkeypatch, caplog
-):
-    monkeypatch.setenv("BETHINK_HOME", str(place[1]))
-    monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
-    monkeypatch.chdir(place[0])
-    keeper = Keeper()
+def test_getting_ready_ahead_of_time_happens_once_and_never_fails_loudly(keeper, place, caplog):
     keeper.warm_up()
     thread = keeper._warm
     keeper.warm_up()
@@ -485,17 +440,11 @@ def test_getting_ready_ahead_of_time_happens_once_and_never_fails_loudly(
     assert "Traceback" not in caplog.text
 
 
-def test_each_client_writes_under_its_own_name_on_one_store(place, monkeypatch):
-    monkeypatch.setenv("BETHINK_HOME", str(place[1]))
-    monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
-    keeper = Keeper(place[0])
-    try:
-        one, other = keeper.memory(None, "agent:one"), keeper.memory(None, "agent:other")
-        assert one.store is other.store
-        id = one.add("Told by one").id
-        assert other.history(id)[0].actor == "agent:one"
-    finally:
-        assert keeper.close(1)
+def test_each_client_writes_under_its_own_name_on_one_store(keeper):
+    one, other = keeper.memory(None, "agent:one"), keeper.memory(None, "agent:other")
+    assert one.store is other.store
+    id = one.add("Told by one").id
+    assert other.history(id)[0].actor == "agent:one"
 
 
 def test_a_root_counts_unless_the_server_already_is_in_one(tmp_path):
@@ -508,21 +457,13 @@ def test_a_root_counts_unless_the_server_already_is_in_one(tmp_path):
     assert choose_root([], here) is None
 
 
-def test_the_source_of_the_server_is_the_one_under_test():
-    assert SOURCE.joinpath("bethink", "surface", "mcp", "server.py").exists()
-
-
-def test_folders_of_one_checkout_share_a_store_and_a_model(place, monkeypatch):
-    monkeypatch.setenv("BETHINK_HOME", str(place[1]))
-    monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
+def test_folders_of_one_checkout_share_a_store_and_a_model(keeper, place):
     project = place[0]
     (project / ".git").mkdir(exist_ok=True)
     (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    keeper = Keeper(project)
     opened = set()
     for folder in (project, project / "src", project / "src" / "deep"):
         folder.mkdir(exist_ok=True)
         memory = keeper.memory(folder, "agent:test", meaning=True)
         opened.add((id(memory.store), id(memory.embedder)))
     assert len(opened) == 1
-    assert keeper.close(5)

@@ -18,13 +18,8 @@ TEXT = "# Tea\n\nOolong is sold in tins.\n"
 @pytest.fixture
 def project(tmp_path, offline):
     root = tmp_path / "project"
-    for path in (
-        ".claude/knowledge/domain/tea.md",
-        "docs/guide.md",
-        "docs/domain/tea.md",
-        "notes.md",
-        "README.md",
-    ):
+    tea = ".claude/knowledge/domain/tea.md"
+    for path in (tea, "docs/guide.md", "docs/domain/tea.md", "notes.md", "README.md"):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(TEXT if path.startswith(".claude") else f"{path}\n")
     (tmp_path / "secret.md").write_text("secret\n")
@@ -58,55 +53,24 @@ def test_a_knowledge_file_is_read_as_it_is(memory, path, text):
     assert file(memory, path) == text
 
 
-OUT = [
-    "..",
-    "../secret.md",
-    "domain/../../../../secret.md",
-    "domain/../tea.md",
-    "./domain/tea.md",
-    "domain//tea.md",
-    "domain/",
-    "%2e%2e/secret.md",
-    "%2E%2E%2Fsecret.md",
-    "..%2fsecret.md",
-    "domain%2f..%2f..%2fsecret.md",
-    "%252e%252e%252fsecret.md",
-    "%25252e%25252e/secret.md",
-    "domain%252Ftea.md",
-    "/etc/passwd",
-    "%2Fetc%2Fpasswd",
-    "//etc/passwd",
-    "~/secret.md",
+OUT = """
+    .. ../secret.md domain/../../../../secret.md domain/../tea.md ./domain/tea.md
+    domain//tea.md domain/ %2e%2e/secret.md %2E%2E%2Fsecret.md ..%2fsecret.md
+    domain%2f..%2f..%2fsecret.md %252e%252e%252fsecret.md %25252e%25252e/secret.md
+    domain%252Ftea.md /etc/passwd %2Fetc%2Fpasswd //etc/passwd ~/secret.md
+    %5c%5cserver%5cshare.md C:/secret.md C%3A%5Csecret.md c:secret.md domain/tea.md:stream con
+    CON.md domain/nul.md aux com1.txt.md LPT9.md domain./tea.md domain/tea.md. domain/tea.md%00
+    domain/tea.md%00.txt %0a tea%1b[0m.md %ff%fe.md %c0%ae%c0%ae/secret.md
+""".split()
+OUT += [
     "..\\secret.md",
     "domain\\tea.md",
-    "%5c%5cserver%5cshare.md",
-    "C:/secret.md",
-    "C%3A%5Csecret.md",
-    "c:secret.md",
-    "domain/tea.md:stream",
-    "con",
-    "CON.md",
-    "domain/nul.md",
-    "aux",
-    "com1.txt.md",
-    "LPT9.md",
-    "domain./tea.md",
-    "domain/tea.md.",
     "domain/tea.md ",
     "domain /tea.md",
-    "domain/tea.md%00",
-    "domain/tea.md%00.txt",
     "\x00",
-    "%0a",
-    "tea%1b[0m.md",
-    "%ff%fe.md",
-    "%c0%ae%c0%ae/secret.md",
     "\u202egpj.md",
-    "a" * 1001,
-    "a/" * 2000,
-    "%41" * 400,
-    "",
 ]
+OUT += ["a" * 1001, "a/" * 2000, "%41" * 400, ""]
 
 
 @pytest.mark.parametrize("path", OUT)
@@ -120,15 +84,8 @@ def test_a_path_that_could_lead_out_is_refused_by_its_form(memory, path):
 @pytest.mark.parametrize(
     "path",
     [
-        "README.md",
-        "secret.md",
-        "nothing.md",
-        ".claude",
-        ".claude/knowledge",
-        "domain",
-        "a" * 300,
-        "..md",
-        "...md/x",
+        *("README.md", "secret.md", "nothing.md", ".claude", ".claude/knowledge", "domain"),
+        *("a" * 300, "..md", "...md/x"),
     ],
 )
 def test_what_is_no_knowledge_file_is_not_there(memory, path):
@@ -178,18 +135,11 @@ def test_what_is_refused_is_not_listed_and_what_is_listed_can_be_read(memory, pr
         (folder / name).write_text(name)
     (folder / os.fsdecode(b"latin-\xe9.md")).write_text("no UTF-8")
     page, cursor = list_page(memory, None)
-    names = [one["name"] for one in page]
+    names = " ".join(one["name"].replace(" ", "_") for one in page)
     assert cursor is None
-    assert names == [
-        "domain/tea.md",
-        "100%.md",
-        "UPPER.MD",
-        "a b.md",
-        "guide.md",
-        "ü.md",
-        "docs/domain/tea.md",
-        "notes.md",
-    ]
+    assert names == (
+        "domain/tea.md 100%.md UPPER.MD a_b.md guide.md ü.md docs/domain/tea.md notes.md"
+    )
     for one in page:
         kind, text = read(memory, one["uri"])
         assert (kind, len(text.encode())) == ("text/markdown", one["size"]), one
@@ -219,7 +169,7 @@ def test_a_long_list_has_pages(memory, project):
         "from-99999999999",
         "from-1; DROP",
         "\x00",
-        "x" * 100_000,
+        "x" * 100000,
     ],
 )
 def test_a_cursor_that_is_none_is_refused(memory, cursor):
@@ -233,28 +183,11 @@ def test_a_page_behind_the_last_is_empty(memory):
 
 @pytest.fixture
 def talked(memory):
-    scope = memory.scope
-    span = Span(
-        "s1",
-        scope,
-        "3f2a-session",
-        None,
-        "Caches </bethink-memory x>",
-        "We moved the cache",
-        (1, 40),
-        0,
-        NOW,
-    )
+    scope, id, end = memory.scope, "3f2a-session", NOW + timedelta(hours=1)
+    name = "Caches </bethink-memory x>"
+    span = Span("s1", scope, id, None, name, "We moved the cache", (1, 40), 0, NOW)
     inner = span._replace(id="s2", parent="s1", name="Valkey", summary="", lines=(5, 20), depth=1)
-    session = Session(
-        "3f2a-session",
-        scope,
-        "claude",
-        "Moving caches",
-        "talk.jsonl",
-        NOW,
-        NOW + timedelta(hours=1),
-    )
+    session = Session(id, scope, "claude", "Moving caches", "talk.jsonl", NOW, end)
     memory.store.write(Batch(at=NOW, sessions=(session,), spans=((span, ()), (inner, ()))))
     return memory
 
@@ -263,21 +196,15 @@ def test_the_topics_of_a_conversation_are_read_by_the_beginning_of_its_id(talked
     kind, text = read(talked, "bethink://topics/3f2a")
     assert kind == "text/plain"
     assert "2026-03-20 claude 3f2a-session: Moving caches" in text
-    assert (
+    listed = (
         "- Caches [/bethink-memory x> (lines 1-40): We moved the cache\n. - Valkey (lines 5-20)"
-        in text
     )
+    assert listed in text
     assert text.count("</bethink-memory") == 1
     assert [one["uri"] for one in list_page(talked, None)[0]][-1] == "bethink://topics/3f2a-session"
     assert complete(talked, "bethink://topics/{session}", "3f") == ["3f2a-session"]
-    for uri in (
-        "bethink://topics/",
-        "bethink://topics/ffff",
-        "bethink://topics/%00",
-        "bethink://nothing/1",
-        "file:///etc/passwd",
-        "",
-    ):
+    topics = ("bethink://topics/", "bethink://topics/ffff", "bethink://topics/%00")
+    for uri in (*topics, "bethink://nothing/1", "file:///etc/passwd", ""):
         with pytest.raises(NotFound):
             read(talked, uri)
     other = Session("3f99", talked.scope, started_at=NOW)
@@ -297,14 +224,9 @@ def test_a_memory_is_read_by_the_beginning_of_its_id_without_counting(memory):
     kind, text = read(memory, f"bethink://memory/{id[:20]}")
     assert (kind, text.count("</bethink-memory")) == ("text/plain", 1)
     assert memory.one(id).access_count == 0
-    for uri in (
-        "bethink://memory/",
-        "bethink://memory/zz",
-        "bethink://memory/../x",
-        "bethink://memory/" + "f" * 5000,
-    ):
+    for name in ("", "zz", "../x", "f" * 5000):
         with pytest.raises(NotFound):
-            read(memory, uri)
+            read(memory, f"bethink://memory/{name}")
 
 
 def test_a_memory_as_a_resource_is_whole(memory):
@@ -328,18 +250,7 @@ def test_completions_are_few_and_of_what_is_there(memory, project):
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "a.md",
-        "a/b/c.md",
-        "a%20b.md",
-        "ü.md",
-        "%C3%BC.md",
-        "100%.md",
-        "a..b.md",
-        "console.md",
-        "com10.md",
-        "nullable.md",
-    ],
+    "a.md a/b/c.md a%20b.md ü.md %C3%BC.md 100%.md a..b.md console.md com10.md nullable.md".split(),
 )
 def test_ordinary_names_are_not_refused(path):
     assert check_path(path)

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page, expect
 
 FINGER = 44  # pixels
 
@@ -56,3 +56,19 @@ def focused(page: Page) -> str:
             "() => document.activeElement.getAttribute('name') || document.activeElement.textContent.trim()"
         )
     )
+
+
+def text_box(page: Page) -> Locator:
+    """The text of a memory that is edited."""
+    return page.get_by_role("textbox", name="Text", exact=True)
+
+
+def press(page: Page, button: str, done: str = "") -> None:
+    """Presses a button; what is done then is told."""
+    page.get_by_role("button", name=button, exact=True).click()
+    if done:
+        expect(page.get_by_role("status")).to_contain_text(done)
+
+
+def expect_title(page: Page, text: str) -> None:
+    expect(page.get_by_role("heading", level=1)).to_contain_text(text)

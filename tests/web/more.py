@@ -58,45 +58,24 @@ def long_talk(memory: Bethink, id: str, days: float, topics: Sequence[str], turn
     spans, said = [], []
     for place, name in enumerate(topics):
         first = place * turns * 2 + 1
-        span = Span(
-            f"{id}-{place}",
-            scope,
-            id,
-            None,
-            name,
-            f"What was said about: {name}",
-            (first, first + turns * 2 * (place + 1)),
-            0,
-            at,
-        )
+        lines = (first, first + turns * 2 * (place + 1))
+        about = f"What was said about: {name}"
+        span = Span(f"{id}-{place}", scope, id, None, name, about, lines, 0, at)
         spans.append((span, ()))
         for step in range(turns * 2):
             role = "assistant" if step % 2 else "user"
             told = {"role": role, "turn": f"{id}-{place}-{step}", "host": "claude"}
             text = f"{role} on {name}, number {step}"
-            said.append(
-                Memory(
-                    new_id(),
-                    scope,
-                    "context",
-                    text,
-                    text,
-                    at,
-                    at,
-                    session=id,
-                    span=span.id,
-                    source=uri,
-                    source_type="transcript",
-                    lines=(first + step, first + step),
-                    position=first + step,
-                    metadata=told,
-                )
-            )
-    session = Session(
-        id, scope, "claude", f"Talk about {topics[0].lower()}", uri, at, at + timedelta(hours=1)
+            where = {"session": id, "span": span.id, "source": uri, "source_type": "transcript"}
+            where |= {"lines": (first + step, first + step), "position": first + step}
+            made = Memory(new_id(), scope, "context", text, text, at, at, metadata=told, **where)
+            said.append(Entry(made, (), False))
+    title, end = f"Talk about {topics[0].lower()}", at + timedelta(hours=1)
+    batch = Batch(
+        at=at,
+        sources=((scope, Source(uri, "transcript")),),
+        sessions=(Session(id, scope, "claude", title, uri, at, end),),
+        spans=tuple(spans),
+        add=tuple(said),
     )
-    entries = tuple(Entry(one, (), False) for one in said)
-    sources = ((scope, Source(uri, "transcript")),)
-    memory.store.write(
-        Batch(at=at, sources=sources, sessions=(session,), spans=tuple(spans), add=entries)
-    )
+    memory.store.write(batch)

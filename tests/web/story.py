@@ -31,121 +31,23 @@ Order numbers count per port and per year. The port's own clock decides what a y
 A crew can cancel until the chandler has packed the goods. After that the office decides, and a fee is due.
 """
 
-# (days ago, kind, text, importance, tags, entities)
-TOLD: tuple[tuple[float, str, str, float, tuple[str, ...], tuple[str, ...]], ...] = (
-    (
-        40,
-        "decision",
-        "We use PostgreSQL with logical replication between the two regions, not one writer with a standby",
-        8,
-        ("storage",),
-        ("technology:PostgreSQL",),
-    ),
-    (
-        38,
-        "decision",
-        "Deployments go out from main only, every weekday before noon, and never from a branch",
-        7,
-        ("release",),
-        ("concept:deployment",),
-    ),
-    (
-        30,
-        "gotcha",
-        "make seed truncates the orders table first: never run it against staging",
-        9,
-        ("staging",),
-        ("technology:make",),
-    ),
-    (
-        28,
-        "fact",
-        "The staging database is refreshed from production every Sunday night, with names and mails replaced",
-        5,
-        ("staging",),
-        (),
-    ),
-    (
-        25,
-        "preference",
-        "Commit messages are written in the present tense and say why, not what",
-        4,
-        (),
-        (),
-    ),
-    (
-        21,
-        "architecture",
-        "The API writes events to an outbox table; a relay sends them to RabbitMQ; workers turn them into mails and PDFs",
-        8,
-        (),
-        ("technology:RabbitMQ", "concept:outbox"),
-    ),
-    (
-        20,
-        "problem",
-        "Orders placed within one second of each other share a number in the PDF",
-        6,
-        (),
-        (),
-    ),
-    (
-        19,
-        "solution",
-        "The order number now comes from a sequence per port, so two orders can no longer share one",
-        6,
-        (),
-        ("technology:PostgreSQL",),
-    ),
-    (
-        14,
-        "question",
-        "Should the port search know Russian names, or is the Latin spelling enough?",
-        5,
-        (),
-        (),
-    ),
-    (
-        12,
-        "fact",
-        "Redis keeps sessions for 30 minutes and carts for seven days",
-        5,
-        ("cache",),
-        ("technology:Redis",),
-    ),
-    (
-        9,
-        "todo",
-        "Renew the certificate of the Tallinn mirror before the end of the month",
-        7,
-        ("certificates",),
-        (),
-    ),
-    (
-        6,
-        "decision",
-        "Webhooks are retried five times with a growing pause, then parked for the office to look at",
-        6,
-        (),
-        ("concept:webhooks",),
-    ),
-    (
-        3,
-        "discovery",
-        "The broker's memory alarm stops publishers long before its own dashboard turns red",
-        7,
-        (),
-        ("technology:RabbitMQ",),
-    ),
-    (
-        1,
-        "preference",
-        "Tests are run with make test before every push; lint comes first",
-        4,
-        (),
-        ("technology:make",),
-    ),
-)
+# Days ago, kind, importance, tags, what it is about, text.
+TOLD = """
+40|decision|8|storage|technology:PostgreSQL|We use PostgreSQL with logical replication between the two regions, not one writer with a standby
+38|decision|7|release|concept:deployment|Deployments go out from main only, every weekday before noon, and never from a branch
+30|gotcha|9|staging|technology:make|make seed truncates the orders table first: never run it against staging
+28|fact|5|staging||The staging database is refreshed from production every Sunday night, with names and mails replaced
+25|preference|4|||Commit messages are written in the present tense and say why, not what
+21|architecture|8||technology:RabbitMQ,concept:outbox|The API writes events to an outbox table; a relay sends them to RabbitMQ; workers turn them into mails and PDFs
+20|problem|6|||Orders placed within one second of each other share a number in the PDF
+19|solution|6||technology:PostgreSQL|The order number now comes from a sequence per port, so two orders can no longer share one
+14|question|5|||Should the port search know Russian names, or is the Latin spelling enough?
+12|fact|5|cache|technology:Redis|Redis keeps sessions for 30 minutes and carts for seven days
+9|todo|7|certificates||Renew the certificate of the Tallinn mirror before the end of the month
+6|decision|6||concept:webhooks|Webhooks are retried five times with a growing pause, then parked for the office to look at
+3|discovery|7||technology:RabbitMQ|The broker's memory alarm stops publishers long before its own dashboard turns red
+1|preference|4||technology:make|Tests are run with make test before every push; lint comes first
+"""
 
 # (host, days ago, turns): what was said, the person first and then by turns.
 TALKS: tuple[tuple[str, str, float, tuple[str, ...]], ...] = (
@@ -216,11 +118,12 @@ def tell(folder: Path) -> Story:
                 folder / "transcripts", host, session, now - timedelta(days=days), turns, project
             )
             conversations.backfill(memory, [(host, file)])
-        for days, kind, text, importance, tags, entities in TOLD:
-            memory.clock = _at(now, days)
-            ids[text.split()[0].lower() + f" {kind}"] = memory.add(
-                text, kind=kind, importance=importance, tags=tags, entities=entities, dedup=False
-            ).id
+        for line in TOLD.strip().splitlines():
+            days, kind, importance, tags, entities, text = line.split("|")
+            memory.clock = _at(now, float(days))
+            about = {"tags": _split(tags), "entities": _split(entities)}
+            made = memory.add(text, kind=kind, importance=float(importance), dedup=False, **about)
+            ids[f"{text.split()[0].lower()} {kind}"] = made.id
         _changes(memory, ids, now)
     with Bethink(directory=other, clock=_at(now, 5)) as memory:
         for kind, text in ELSEWHERE:
@@ -265,6 +168,10 @@ def _changes(memory: Bethink, ids: dict[str, str], now: datetime) -> None:
     memory.trust = TRUST["user"]
 
 
+def _split(text: str) -> list[str]:
+    return text.split(",") if text else []
+
+
 def _at(now: datetime, days: float) -> Any:
     return lambda: now - timedelta(days=days)
 
@@ -276,24 +183,16 @@ def _transcript(
     lines = []
     for number, text in enumerate(turns):
         role = "user" if number % 2 == 0 else "assistant"
-        at = (
-            (began + timedelta(minutes=3 * number))
-            .isoformat(timespec="milliseconds")
-            .replace("+00:00", "Z")
-        )
+        moment = began + timedelta(minutes=3 * number)
+        at = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         lines.append(
             _claude(session, number, role, at, text, project)
             if host == "claude"
             else _codex(role, at, text)
         )
     if host == "codex":
-        about = {
-            "id": session,
-            "timestamp": began.isoformat(),
-            "cwd": str(project),
-            "originator": "codex_cli_rs",
-            "cli_version": "0.50.0",
-        }
+        about = {"id": session, "timestamp": began.isoformat(), "cwd": str(project)}
+        about |= {"originator": "codex_cli_rs", "cli_version": "0.50.0"}
         lines.insert(0, {"timestamp": began.isoformat(), "type": "session_meta", "payload": about})
         file = folder / f"rollout-{began:%Y-%m-%dT%H-%M-%S}-{session}.jsonl"
     else:

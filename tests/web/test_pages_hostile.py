@@ -73,13 +73,8 @@ def hostile(world):
     found = {}
     for name, text in HOSTILE.items():
         short = text[:200]
-        statement = {
-            "content": text,
-            "tags": [short[:50]],
-            "entities": [f"concept:{short[:50]}"],
-            "summary": short,
-            "kind": "question",
-        }
+        about = {"tags": [short[:50]], "entities": [f"concept:{short[:50]}"], "summary": short}
+        statement = {"content": text, "kind": "question", **about}
         body = {"memories": [statement], "dedup": False, "source": short}
         answer = world.server.owner.post("/api/v1/memories", json=body)
         assert answer.status_code == 201, (name, answer.text)
@@ -125,20 +120,15 @@ def test_every_page_stays_whole_with_all_of_them_on_it(browser, world, hostile):
                 why.click()
             inert(page, opened.wrong, path)
             assert not sticks_out(page), path
-            assert (
-                page.locator("header.top").count() == 1 and page.locator("footer.foot").count() == 1
-            ), path
+            frame = [page.locator(part).count() for part in ("header.top", "footer.foot")]
+            assert frame == [1, 1], path
 
 
 @pytest.mark.parametrize(
     "question",
     [
         *list(HOSTILE.values())[:12],
-        "%00",
-        "\ud83d",
-        "a" * 9000,
-        "'; DROP TABLE memories; --",
-        "../../etc/passwd",
+        *("%00", "\ud83d", "a" * 9000, "'; DROP TABLE memories; --", "../../etc/passwd"),
     ],
 )
 def test_a_hostile_question_is_only_a_question(page, signed_in, hostile, question):

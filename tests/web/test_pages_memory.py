@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import pytest
 from conftest import window
-from looking import axe, sticks_out
+from looking import axe, expect_title, press, sticks_out, text_box
 from playwright.sync_api import expect
 
 
 @pytest.fixture
 def fresh(world):
     """A memory of this test's own."""
-    added = world.server.owner.post(
-        "/api/v1/memories",
-        json={
-            "memories": [{"content": "The ferry to Tallinn leaves at nine"}],
-            "dedup": False,
-            "force": True,
-        },
-    )
-    id = added.json()["outcomes"][0]["id"]
+    id = world.server.add("The ferry to Tallinn leaves at nine", dedup=False, force=True)
     yield id
     world.server.owner.delete(f"/api/v1/memories/{id}?purge=true")
 
@@ -31,32 +23,26 @@ def stored(world, id):
 def test_an_edit_is_kept_shown_as_a_difference_and_undone(page, world, fresh):
     page.goto(f"/memory/{fresh}")
     page.keyboard.press("e")
-    page.get_by_role("textbox", name="Text", exact=True).fill(
-        "The ferry to Tallinn leaves at ten,\nfrom the west quay"
-    )
+    new = "The ferry to Tallinn leaves at ten,\nfrom the west quay"
+    text_box(page).fill(new)
     page.get_by_label("Importance").fill("7.5")
     page.locator("#edit").get_by_label("Tags").fill("ferry, harbour")
-    page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("status")).to_contain_text("Saved")
-    assert (
-        stored(world, fresh)["content"] == "The ferry to Tallinn leaves at ten,\nfrom the west quay"
-    )
-    assert (stored(world, fresh)["importance"], stored(world, fresh)["tags"]) == (
-        7.5,
-        ["ferry", "harbour"],
-    )
+    press(page, "Save", "Saved")
+    saved = {"content": new, "importance": 7.5, "tags": ["ferry", "harbour"]}
+    assert {**stored(world, fresh), **saved} == stored(world, fresh)
     expect(page.locator(".diff del").first).to_have_text("nine")
     expect(page.locator(".diff ins").first).to_contain_text("ten")
-    page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("leaves at nine")
+    press(page, "Undo")
+    expect_title(page, "leaves at nine")
     assert stored(world, fresh)["content"] == "The ferry to Tallinn leaves at nine"
 
 
 def test_saving_without_a_change_writes_nothing(page, world, fresh):
     page.goto(f"/memory/{fresh}")
     page.keyboard.press("e")
-    page.get_by_role("button", name="Save").click()
+    press(page, "Save")
     expect(page.locator("#edit")).not_to_have_attribute("open", "")
+    assert stored(world, fresh)["access_count"] == 0  # looking is no use
     assert len(world.server.owner.get(f"/api/v1/memories/{fresh}/history").json()["items"]) == 1
 
 
@@ -65,18 +51,16 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten_and_nothing_typ
 ):
     page.goto(f"/memory/{fresh}")
     page.keyboard.press("e")
-    page.get_by_role("textbox", name="Text", exact=True).fill("The ferry leaves at noon")
+    text_box(page).fill("The ferry leaves at noon")
     world.server.owner.patch(
         f"/api/v1/memories/{fresh}", json={"content": "The ferry was cancelled"}
     )
-    page.get_by_role("button", name="Save").click()
+    press(page, "Save")
     expect(page.get_by_role("alert").filter(has_text="changed meanwhile")).to_be_visible()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("cancelled")
-    expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value(
-        "The ferry leaves at noon"
-    )
+    expect_title(page, "cancelled")
+    expect(text_box(page)).to_have_value("The ferry leaves at noon")
     assert stored(world, fresh)["content"] == "The ferry was cancelled"
-    page.get_by_role("button", name="Save").click()  # now knowing of it
+    press(page, "Save")  # now knowing of it
     expect(page.get_by_role("status")).to_contain_text("Saved")
     assert stored(world, fresh)["content"] == "The ferry leaves at noon"
 
@@ -96,7 +80,7 @@ def test_an_edit_that_cannot_be_is_told_and_kept_in_the_form(
     page.keyboard.press("e")
     page.get_by_role("textbox", name=field, exact=True).fill(value)
     page.locator("#edit form").evaluate("form => form.noValidate = true")
-    page.get_by_role("button", name="Save").click()
+    press(page, "Save")
     expect(page.get_by_role("alert").filter(has_text=told)).to_be_visible()
     assert stored(world, fresh)["content"] == "The ferry to Tallinn leaves at nine"
     assert stored(world, fresh)["expires_at"] is None
@@ -104,8 +88,7 @@ def test_an_edit_that_cannot_be_is_told_and_kept_in_the_form(
 
 def test_forgetting_hides_and_undo_brings_back(page, world, fresh):
     page.goto(f"/memory/{fresh}")
-    page.get_by_role("button", name="Forget").click()
-    expect(page.get_by_role("status")).to_contain_text("Forgotten")
+    press(page, "Forget", "Forgotten")
     expect(page.locator(".state", has_text="forgotten")).to_be_visible()
     assert stored(world, fresh)["deleted_at"]
     page.keyboard.press("u")
@@ -119,7 +102,7 @@ def test_a_replaced_memory_says_by_what_and_can_be_brought_back(page, world):
     page.goto(f"/memory/{world.id('old')}")
     expect(page.get_by_text("This was replaced by")).to_be_visible()
     page.get_by_role("link", name="a newer memory").click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("seven days")
+    expect_title(page, "seven days")
     expect(page.locator(".relations")).to_contain_text("supersedes")
 
 
@@ -128,7 +111,7 @@ def test_votes_count_and_are_taken_back(page, world, fresh):
     page.get_by_role("button", name="Useful", exact=True).click()
     expect(page.get_by_role("status")).to_contain_text("vote counts")
     assert stored(world, fresh)["usefulness"] > 0
-    page.get_by_role("button", name="Undo").click()
+    press(page, "Undo")
     expect(page.locator(".facts", has_text="Votes")).to_be_visible()
     page.wait_for_url("**value=-1*")
     assert stored(world, fresh)["usefulness"] == pytest.approx(0, abs=0.2)
@@ -143,7 +126,7 @@ def test_relations_are_made_and_taken_back(page, world, fresh):
     page.get_by_role("button", name="Relate", exact=True).click()
     expect(page.locator(".relations")).to_contain_text("builds on")
     expect(page.locator(".relations a")).to_contain_text("Renew the certificate")
-    page.get_by_role("button", name="Undo").click()
+    press(page, "Undo")
     expect(page.get_by_text("None yet.")).to_be_visible()
     assert stored(world, fresh)["related"] == []
     page.goto(f"/memory/{fresh}")
@@ -173,18 +156,13 @@ def test_a_passage_is_shown_among_the_lines_of_its_document(page):
     expect(page.locator(".source").first).to_contain_text("docs/orders.md")
 
 
-def test_looking_is_no_use_of_a_memory(page, world, fresh):
-    page.goto(f"/memory/{fresh}")
-    assert stored(world, fresh)["access_count"] == 0
-
-
 def test_an_earlier_version_is_brought_back(page, world, fresh):
     world.server.owner.patch(
         f"/api/v1/memories/{fresh}", json={"content": "The ferry leaves at eleven"}
     )
     page.goto(f"/memory/{fresh}")
     page.get_by_role("button", name="Back to version 1").click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("leaves at nine")
+    expect_title(page, "leaves at nine")
     assert stored(world, fresh)["content"] == "The ferry to Tallinn leaves at nine"
 
 
@@ -193,13 +171,11 @@ def test_everything_can_be_done_without_scripts(browser, world, fresh):
         page = opened.page
         page.goto(f"/memory/{fresh}")
         page.locator("#edit summary").click()
-        page.get_by_role("textbox", name="Text", exact=True).fill("The ferry leaves at one")
-        page.get_by_role("button", name="Save").click()
-        expect(page.get_by_role("heading", level=1)).to_contain_text("leaves at one")
-        page.get_by_role("button", name="Forget").click()
-        expect(page.get_by_role("status")).to_contain_text("Forgotten")
-        page.get_by_role("button", name="Undo").click()
-        expect(page.get_by_role("status")).to_contain_text("Brought back")
+        text_box(page).fill("The ferry leaves at one")
+        press(page, "Save")
+        expect_title(page, "leaves at one")
+        press(page, "Forget", "Forgotten")
+        press(page, "Undo", "Brought back")
         assert stored(world, fresh)["deleted_at"] is None
 
 

@@ -10,7 +10,7 @@ import apsw
 import pytest
 from conftest import World, home_at, window
 from http_server import running
-from looking import axe
+from looking import axe, press, text_box
 from playwright.sync_api import expect
 from story import Story
 
@@ -59,18 +59,15 @@ def test_while_another_process_writes_pages_are_read_and_a_change_waits_without_
         writer.execute("BEGIN IMMEDIATE")
         page.reload()
         page.keyboard.press("e")
-        page.get_by_role("textbox", name="Text", exact=True).fill("We deploy from main before noon")
-        page.get_by_role("button", name="Save").click()
+        text_box(page).fill("We deploy from main before noon")
+        press(page, "Save")
         expect(page.get_by_role("alert").filter(has_text="The database is busy")).to_be_visible()
-        expect(page.get_by_role("textbox", name="Text", exact=True)).to_have_value(
-            "We deploy from main before noon"
-        )
+        expect(text_box(page)).to_have_value("We deploy from main before noon")
         page.context.new_page().goto("/search?q=deploy")
         expect(page.context.pages[1].locator(".hit a.open")).to_contain_text("We deploy from main")
         writer.execute("ROLLBACK")
         writer.close()
-        page.get_by_role("button", name="Save").click()
-        expect(page.get_by_role("status")).to_contain_text("Saved")
+        press(page, "Save", "Saved")
 
 
 @pytest.mark.parametrize("scripts", [True, False])
@@ -135,32 +132,24 @@ def test_a_server_that_is_gone_is_told_and_the_page_goes_on_when_it_is_back(brow
             page.goto("/search")
             editing.goto(f"/memory/{id}")
             editing.keyboard.press("e")
-            editing.get_by_role("textbox", name="Text", exact=True).fill(
-                "We deploy from main at noon"
-            )
+            text_box(editing).fill("We deploy from main at noon")
             idle = opened.context.new_page()
             idle.goto("/")
             first.close()
-            idle.evaluate(
-                "() => document.dispatchEvent(new Event('visibilitychange'))"
-            )  # somebody comes back to this window
+            # Somebody comes back to this window.
+            idle.evaluate("() => document.dispatchEvent(new Event('visibilitychange'))")
             expect(idle.locator("#gone")).to_be_visible()
             page.locator("#q").fill("deploy")
             expect(page.locator("#gone")).to_be_visible()
-            editing.get_by_role("button", name="Save").click()
+            press(editing, "Save")
             expect(editing.locator("#gone")).to_be_visible()
-            expect(editing.get_by_role("textbox", name="Text", exact=True)).to_have_value(
-                "We deploy from main at noon"
-            )
+            expect(text_box(editing)).to_have_value("We deploy from main at noon")
             with running(home, project, port=port):
-                expect(idle.locator("#gone")).to_be_hidden(timeout=15_000)
-                expect(page.locator("#gone")).to_be_hidden(timeout=15_000)
-                expect(page.locator(".hit a.open").first).to_contain_text(
-                    "We deploy from main"
-                )  # the question that was waiting
-                expect(editing.locator("#gone")).to_be_hidden(timeout=15_000)
-                editing.get_by_role("button", name="Save").click()
-                expect(editing.get_by_role("status")).to_contain_text("Saved")
+                for one in (idle, page, editing):
+                    expect(one.locator("#gone")).to_be_hidden(timeout=15_000)
+                hit = page.locator(".hit a.open").first  # of the question that was waiting
+                expect(hit).to_contain_text("We deploy from main")
+                press(editing, "Save", "Saved")
             assert opened.wrong == []
 
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -35,7 +34,6 @@ DOCUMENTATION = ("docs", "doc", "documentation", "handbook", "wiki", "site", "no
 IMPORT_TOKENS, IMPORT_OVERLAP = 400, 80
 CODE = "code"  # the collection of the code map
 INDEX = "index"  # of the knowledge folders
-GIVEN = "given"  # of documents that came as texts
 ANALYSIS = "analysis"
 HISTORY = "git"
 
@@ -171,40 +169,6 @@ def remove_import(memory: Bethink, path: Path, *, dry_run: bool = False) -> Sync
     raise NotFound(
         f"Nothing was imported from {path}.", "Name the file or folder as it was imported."
     )
-
-
-def import_texts(
-    memory: Bethink, texts: Mapping[str, str], *, progress: Progress | None = None
-) -> Synced:
-    """Takes in Markdown documents that are not files here, under the paths that they are given. A text under a known path replaces
-    what was there; an empty one takes it away."""
-    size, overlap = memory.config.chunk_size, memory.config.chunk_overlap
-    warnings: list[str] = []
-    warn = _collect(warnings)
-    documents = []
-    for name, text in texts.items():
-        path = _check_path(name)
-        hash = sha256(text.encode("utf-8", "replace")).hexdigest()
-        passages = partial(markdown.read_passages, text, path, "headers", size, overlap, warn)
-        documents.append(Document(path, f"{hash}|given|{size}|{overlap}", passages))
-    count = _count_of(len(documents), progress)
-    synced = memory.sync(
-        documents, collection=GIVEN, type="markdown", looked=lambda _: False, progress=count
-    )
-    return synced._replace(hints=(*synced.hints, *warnings))
-
-
-def _check_path(path: str) -> str:
-    """A path as a document of this project may have: relative, without ways out, and none that a reader here uses."""
-    parts = path.replace("\\", "/").split("/")
-    clean = "/".join(part for part in parts if part not in ("", "."))
-    is_free = clean.strip() and ".." not in parts and parts[0] != ""
-    if not is_free or ":" in path or not path.isprintable() or len(path) > 500:
-        raise InvalidInput(
-            f"'{path[:80]}' is no path for a document.",
-            "Give a relative one such as docs/deploy.md.",
-        )
-    return clean
 
 
 def _collect(warnings: list[str]) -> Callable[[str, str], None]:

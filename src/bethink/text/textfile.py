@@ -161,3 +161,11 @@ def alone(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def may_others(file: Path, mode: int) -> bool:
+    """Whether others than its owner may do with a file what `mode` says, or it is another user's altogether."""
+    if os.name != "posix":
+        return False
+    about = file.stat()
+    return bool(stat.S_IMODE(about.st_mode) & mode) or about.st_uid not in (0, os.getuid())

@@ -3,13 +3,10 @@ write the answer; and their description (OpenAPI 3.1).
 
 A function becomes an operation by the decorator `operation`, which says its address, what it takes (in the language of
 `surface/arguments.py`), what it gives (a shape of answers.yaml) and who may ask. Nothing here knows what an operation does.
-The page that shows the description is one file without anything from elsewhere: it works offline, and its policy lets
-nothing else run.
 """
 
 from __future__ import annotations
 
-import base64
 import copy
 import json
 import re
@@ -185,7 +182,6 @@ def routes(tools: Tools) -> list[Route]:
 def _route(path: str, operations: dict[str, Operation], tools: Tools) -> Route:
     async def endpoint(request: Request) -> Response:
         method = "GET" if request.method == "HEAD" else request.method
-        request.scope["bethink.route"] = BASE + path
         try:
             return await _answer(request, operations[method], tools)
         except Exception as error:  # noqa: BLE001 - the boundary of the API: whatever fails is a problem with a sentence
@@ -552,22 +548,3 @@ def _responses(operation: Operation) -> dict[str, Any]:
         else {"description": TITLES[status][1], "content": problem}
         for status in sorted(statuses)
     }
-
-
-@cache
-def page() -> tuple[bytes, str]:
-    """The page and its content security policy: only its own script and style, calls only to this server."""
-    text = (FOLDER / "page.html").read_text("utf-8")
-    hashes = [
-        f"'sha256-{base64.b64encode(sha256(_between(text, tag).encode()).digest()).decode()}'"
-        for tag in ("script", "style")
-    ]
-    policy = (
-        f"default-src 'none'; script-src {hashes[0]}; style-src {hashes[1]}; connect-src 'self'; base-uri 'none'; form-action 'none';"
-        " frame-ancestors 'none'"
-    )
-    return text.encode(), policy
-
-
-def _between(text: str, tag: str) -> str:
-    return text.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]

@@ -26,7 +26,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -44,7 +44,6 @@ from bethink.surface.http.security import (
     Caller,
     Gate,
     Refusal,
-    problem,
     read_body,
     response,
 )
@@ -58,6 +57,13 @@ GRACE = 10.0  # seconds for requests that run to be answered
 LAST = 2.0  # seconds after that for calls whose client is gone
 METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS")
 SEARCHES = ("/search", "/api/v1/search", "/api/v1/recall")  # routes that are a search and no more
+DOCS = Path(__file__).with_name(
+    "page.html"
+)  # shows the description; nothing in it is from elsewhere
+DOCS_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none';"
+    " form-action 'none'; frame-ancestors 'none'"
+)
 POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 log = logging.getLogger("bethink")
@@ -94,7 +100,7 @@ def build(projects: Projects, admission: Admission) -> ASGIApp:
             return response(error)
         return Response(measured.text(gauges), media_type=CONTENT_TYPE_LATEST)
 
-    simple = {
+    simple: dict[str, Callable[[Request], Awaitable[Response]]] = {
         "/healthz": _tell_alive,
         "/readyz": tell_ready,
         "/metrics": tell_numbers,
@@ -103,7 +109,7 @@ def build(projects: Projects, admission: Admission) -> ASGIApp:
     }
     inner = Starlette(
         routes=[
-            *(_named_route(path, endpoint) for path, endpoint in simple.items()),
+            *(Route(path, endpoint, methods=["GET"]) for path, endpoint in simple.items()),
             Route(MCP_PATH, mcp),
             *api.routes(tools),
         ],
@@ -117,14 +123,6 @@ def build(projects: Projects, admission: Admission) -> ASGIApp:
     )
 
 
-def _named_route(path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> Route:
-    async def named(request: Request) -> Response:
-        request.scope["bethink.route"] = path
-        return await endpoint(request)
-
-    return Route(path, named, methods=["GET"])
-
-
 async def _tell_alive(request: Request) -> Response:
     return JSONResponse({"status": "ok"})
 
@@ -134,8 +132,8 @@ async def _describe(request: Request) -> Response:
 
 
 async def _show_docs(request: Request) -> Response:
-    content, policy = api.page()
-    return Response(content, headers={"Content-Security-Policy": policy}, media_type="text/html")
+    headers = {"Content-Security-Policy": DOCS_POLICY}
+    return FileResponse(DOCS, headers=headers, media_type="text/html")
 
 
 async def _tell_unrouted(request: Request, error: Exception) -> Response:
@@ -144,7 +142,7 @@ async def _tell_unrouted(request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         message = f"{request.method} is not a method of this address."
     hint = "`/api/v1/docs` lists what there is."
-    return problem(error.status_code, message, hint, error.headers)
+    return response(Refusal(error.status_code, message, hint, error.headers))
 
 
 def _gauges(projects: Projects, caller: Caller) -> dict[str, tuple[str, float]]:
@@ -209,18 +207,16 @@ class Watch:
         self.measured.running.inc()
         try:
             await self.app(scope, receive, send_headers)
-        except Exception:
-            log.exception("A request failed")
+        except Exception as error:
             if status:
                 raise
-            failed = problem(500, "The server could not do this.", "Its log says why.")
-            await failed(scope, receive, send_headers)
+            await response(error)(scope, receive, send_headers)
         finally:
             self.measured.running.dec()
             self._note(scope, status, time.perf_counter() - started)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        route = scope.get("bethink.route", "other")
+        route = getattr(scope.get("route"), "path", "other")  # a pattern, never what was sent
         method = scope["method"] if scope["method"] in METHODS else "other"
         self.measured.count(method, route, status, seconds)
         if route in SEARCHES:
@@ -245,7 +241,6 @@ class Agents:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["bethink.route"] = MCP_PATH
         try:
             where = check_arguments(dict(QueryParams(scope["query_string"])), PLACE)
             caller: Caller = scope["bethink.caller"]

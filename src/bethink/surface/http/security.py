@@ -74,7 +74,7 @@ log = logging.getLogger("bethink")
 MEDIA_TYPE = "application/problem+json"
 URN = "urn:bethink:problem:"
 DOCS = "`/api/v1/docs` shows what each operation takes."
-RETRY = {"Retry-After": "1"}
+LIST_IDS = "`GET /api/v1/memories` lists ids."
 ASK_FOR_TOKEN = {"WWW-Authenticate": 'Bearer realm="bethink"'}
 
 TITLES = {
@@ -143,56 +143,41 @@ class Forbidden(Refusal):
         )
 
 
-def response(error: Exception) -> Response:
-    """The answer to a request that failed."""
+def as_refusal(error: Exception) -> Refusal:
+    """What the caller is told of an error. What is wrong with the server is for its log."""
     if isinstance(error, Refusal):
-        return problem(error.status, error.message, error.hint, error.headers)
+        return error
+    message, hint = getattr(error, "message", ""), _over_http(getattr(error, "hint", None))
     if isinstance(error, NotFound):
-        return problem(
-            404,
-            error.message,
-            "`GET /api/v1/memories` lists ids."
-            if "memory" in error.message
-            else _over_http(error.hint),
-        )
+        return Refusal(404, message, LIST_IDS if "memory" in message else hint)
     if isinstance(error, Ambiguous | Overtaken):
-        return problem(409, error.message, _over_http(error.hint))
-    for kind, (detail, hint) in FOR_NOW.items():
+        return Refusal(409, message, hint)
+    for kind, (detail, step) in FOR_NOW.items():
         if isinstance(error, kind):
             log.warning("%s", error)
-            return problem(503, detail, hint, RETRY)
+            return Refusal(503, detail, step, {"Retry-After": "1"})
     if isinstance(error, UsageError) and not isinstance(error, ConfigError):
-        return problem(422, error.message, _over_http(error.hint))
-    log.error(
-        "%s: %s",
-        type(error).__name__,
-        error,
-        exc_info=None if isinstance(error, BethinkError) else error,
-    )
-    return problem(
-        500,
-        "The server could not do this.",
-        "Its log says why; `bethink doctor` on that machine checks the rest.",
-    )
+        return Refusal(422, message, hint)
+    trace = None if isinstance(error, BethinkError) else error
+    log.error("%s: %s", type(error).__name__, error, exc_info=trace)
+    step = "Its log says why; `bethink doctor` on that machine checks the rest."
+    return Refusal(500, "The server could not do this.", step)
 
 
-def problem(
-    status: int,
-    detail: str,
-    hint: str | None = None,
-    headers: Mapping[str, str] | None = None,
-) -> Response:
-    name, title = TITLES.get(status, (f"status-{status}", "The request could not be answered"))
+def response(error: Exception) -> Response:
+    """The answer to a request that failed."""
+    told = as_refusal(error)
+    name, title = TITLES.get(told.status, TITLES[400])
     value: dict[str, Any] = {
         "type": URN + name,
         "title": title,
-        "status": status,
-        "detail": replace_broken(detail),
+        "status": told.status,
+        "detail": replace_broken(told.message),
     }
-    if hint:
-        value["hint"] = replace_broken(hint)
+    if told.hint:
+        value["hint"] = replace_broken(told.hint)
     return Response(
-        json.dumps(value, ensure_ascii=False).encode(), status, dict(headers or {}), MEDIA_TYPE
+        json.dumps(value, ensure_ascii=False).encode(), told.status, told.headers, MEDIA_TYPE
     )
 
 
@@ -290,7 +275,6 @@ class Admission(NamedTuple):
     session: str = ""  # hash of the token made at start
     open: bool = False  # no token is needed
     addresses: bool = False  # any literal address will do: bound to all of them, and no name is pointed at an address by it
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def caller(self, headers: Headers) -> Caller:
         given = headers.getlist("authorization")
@@ -318,7 +302,7 @@ class Admission(NamedTuple):
         found = self.tokens.find(hash)
         if mine:
             return SESSION
-        state = found.state(self.clock()) if found else "unknown"
+        state = found.state(datetime.now(UTC)) if found else "unknown"
         if found is None or state != "active":
             wrong = WrongToken if found is None else Refusal
             raise _refuse_token(

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import hmac
 import json
-import os
 import re
 import secrets
-import stat
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -225,13 +223,11 @@ class FileTokens(Tokens):
 
     def _text(self) -> str | None:
         text = textfile.read(self.file)
-        if text is not None and os.name == "posix":
-            about = self.file.stat()
-            if stat.S_IMODE(about.st_mode) & 0o022 or about.st_uid not in (0, os.getuid()):
-                raise ConfigError(
-                    f"Others can write to {self.file}, so its tokens are not trusted.",
-                    f"Look into it, then: chmod 600 {self.file}",
-                )
+        if text is not None and textfile.may_others(self.file, 0o022):
+            raise ConfigError(
+                f"Others can write to {self.file}, so its tokens are not trusted.",
+                f"Look into it, then: chmod 600 {self.file}",
+            )
         return text
 
     def _parse(self, text: str | None) -> list[AccessToken]:

@@ -193,7 +193,6 @@ def check(name: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
 # is written by the function of `tools` that is called `write_` and its name.
 
 FILE, MEMORY, TOPICS = "memory://", "bethink://memory/", "bethink://topics/"
-LONGEST_ARGUMENT = 2000  # characters of an argument
 
 
 class Template(NamedTuple):
@@ -222,35 +221,26 @@ class Prompt(NamedTuple):
     arguments: tuple[Argument, ...]
 
 
-def _prompt(about: str, arguments: str) -> Prompt:
-    return Prompt(about, tuple(parse_arguments(arguments)))
-
-
 PROMPTS = {
-    "query": _prompt(
-        "How to search the project's memory well", "topic   what you want to know about"
-    ),
-    "remember": _prompt(
-        "Answer a question from memory, with sources", "question   what you want to know"
-    ),
-    "handoff": _prompt(
-        "Leave word for the next session", "--branch NAME   default: the one checked out"
-    ),
+    name: Prompt(about, parse_arguments(arguments))
+    for name, about, arguments in (
+        (
+            "query",
+            "How to search the project's memory well",
+            "topic text 1..2000   what you want to know about",
+        ),
+        (
+            "remember",
+            "Answer a question from memory, with sources",
+            "question text 1..2000   what you want to know",
+        ),
+        (
+            "handoff",
+            "Leave word for the next session",
+            "--branch NAME text ..2000   default: the one checked out",
+        ),
+    )
 }
-
-
-def check_prompt(name: str, given: Mapping[str, str]) -> str:
-    """What is wrong with the arguments of a prompt; nothing if nothing is."""
-    known = {argument.name: argument for argument in PROMPTS[name].arguments}
-    for argument, value in given.items():
-        if argument not in known:
-            return f"The prompt '{name}' has no argument '{argument[:100]}'."
-        if len(value) > LONGEST_ARGUMENT:
-            return f"'{argument}' is {len(value):,} characters long; {LONGEST_ARGUMENT:,} are the most."
-    for argument, about in known.items():
-        if about.is_required and not given.get(argument, "").strip():
-            return f"The prompt '{name}' needs '{argument}'."
-    return ""
 
 
 def list_offers(method: Any) -> dict[str, Any] | None:

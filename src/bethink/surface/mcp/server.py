@@ -35,9 +35,10 @@ from pydantic import ValidationError
 
 from bethink.errors import BethinkError, NotFound
 from bethink.hosts import copilot
+from bethink.surface.arguments import check_arguments
 from bethink.surface.mcp import Wire, schemas
 from bethink.surface.mcp.keeper import Keeper
-from bethink.surface.mcp.schemas import PROMPTS, check_prompt
+from bethink.surface.mcp.schemas import PROMPTS
 from bethink.text.checks import replace_broken, suggest
 
 WARM_AFTER = 0.3  # seconds after the list of tools was asked for: by then it is answered
@@ -148,11 +149,14 @@ class Handlers:
     async def get_prompt(
         self, context: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        name, given = params.name, params.arguments or {}
+        name = params.name
         _check_known("prompt", name, PROMPTS)
-        if problem := check_prompt(name, given):
-            raise MCPError(types.INVALID_PARAMS, problem)
-        text = await translate(self._work(context, f"tools.write_{name}", given, meaning=True))
+
+        async def write() -> Any:
+            given = check_arguments(params.arguments or {}, PROMPTS[name].arguments)
+            return await self._work(context, f"tools.write_{name}", given, meaning=True)
+
+        text = await translate(write())
         content = types.TextContent(type="text", text=replace_broken(text))
         message = types.PromptMessage(role="user", content=content)
         return types.GetPromptResult(description=PROMPTS[name].about, messages=[message])

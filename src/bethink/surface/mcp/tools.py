@@ -119,7 +119,7 @@ def analyze_project(memory: Bethink, what: str) -> str:
     if not memory.reads_files:
         raise InvalidInput(
             "Files are read only on the project's own machine.",
-            "Run `bethink analyze` there; POST /api/v1/jobs does it for the server's own project.",
+            "Run `bethink analyze` there.",
         )
     synced = (knowledge.analyze if what == "files" else knowledge.analyze_history)(memory)
     numbers = operations.sync_record(synced)["memories"]

@@ -4,10 +4,10 @@ with it; and a form for a new one. Everything that is done there can be undone f
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from math import ceil, log1p
-from typing import Any, NamedTuple
+from typing import Any
 
 from bethink.errors import Overtaken, UsageError
 from bethink.features.browse import ABOUT, MENTIONS, MOST, WEEKS
@@ -41,16 +41,15 @@ TIMES = (
     ("365d", "in the last year"),
 )
 LEVELS = 4  # of colour in the calendar
-CELL = 13  # of the calendar: pixels from one to the next
 
 
 @page("GET", "/")
 def show_home(visit: Visit) -> PageAnswer:
     chosen, last = visit.parameter("since"), visit.last_visit
     since = chosen or (last.isoformat() if last else FIRST)
-    found = visit.ask(browsing.show_recent, {"since": since, **_every(visit)})
+    found = visit.ask(browsing.show_recent, since=since, **visit.every)
     counts = visit.ask(browsing.count_inbox)["queues"]
-    empty = not found["days"] and not visit.ask(memories.list_memories, {"limit": 1})["total"]
+    empty = not found["days"] and not visit.ask(memories.list_memories, limit=1)["total"]
     values = {
         **found,
         "empty": empty,
@@ -63,22 +62,16 @@ def show_home(visit: Visit) -> PageAnswer:
     return Shown("home.html", values)
 
 
-def _every(visit: Visit) -> dict[str, bool]:
-    """For operations that know one project, or all."""
-    return {"all_projects": visit.query.get("project") == EVERY}
-
-
 def _draw_calendar(days: Mapping[str, int], now: datetime) -> list[dict[str, Any]]:
-    """A cell for each day, weeks from left to right. Days differ by orders of magnitude, so colour goes by the logarithm."""
+    """A cell for each day. Days differ by orders of magnitude, so colour goes by the logarithm."""
     today, most = now.date(), log1p(max(days.values(), default=0)) or 1.0
     monday = today - timedelta(days=today.weekday(), weeks=WEEKS - 1)
     cells = []
     for number in range((today - monday).days + 1):
         day = (monday + timedelta(days=number)).isoformat()
         count = days.get(day, 0)
-        where = {"x": number // 7 * CELL, "y": number % 7 * CELL}
         level = ceil(log1p(count) / most * LEVELS)
-        cells.append({**where, "level": level, "day": day, "memories": count})
+        cells.append({"level": level, "day": day, "memories": count})
     return cells
 
 
@@ -94,12 +87,12 @@ def show_form(visit: Visit) -> PageAnswer:
 def add(visit: Visit) -> PageAnswer:
     given = {name: _unix(visit.form.get(name, "")) for name in ("content", "kind", "tags")}
     filled = {name: value for name, value in given.items() if value}
-    statement = {"content": "", **_body(filled)}
-    body = {"memories": [statement], "personal": bool(visit.form.get("personal"))}
+    told = {"memories": [{"content": "", **_body(filled)}]}
     try:
-        outcome = visit.ask(memories.add, body=body)["outcomes"][0]
+        answer = visit.ask(memories.add, personal=bool(visit.form.get("personal")), **told)
     except UsageError as error:
         return Shown("add.html", {"given": given, "wrong": explain(error)}, 422)
+    outcome = answer["outcomes"][0]
     if outcome["status"] == "purged":
         return Shown("add.html", {"given": given, "wrong": WAS_PURGED}, 422)
     done = "added" if outcome["status"] == "added" else "known"
@@ -109,7 +102,7 @@ def add(visit: Visit) -> PageAnswer:
 @page("GET", "/live")
 def send_state(visit: Visit) -> PageAnswer:
     """Something that changes whenever a memory comes or goes, of what the visitor looks at alone."""
-    found = visit.ask(memories.list_memories, {"limit": 1, **visit.wide})
+    found = visit.ask(memories.list_memories, limit=1, **visit.wide)
     newest = found["items"][0]["id"] if found["items"] else ""
     return Sent(f"{found['total']} {newest}".encode(), "text/plain")
 
@@ -133,6 +126,7 @@ SIGNALS = (
     ("recent", "told lately"),
     ("named", "named thing"),
 )
+NOTHING_FOUND: dict[str, Any] = {"items": [], "next": None, "total": 0, "weaker": 0, "hints": []}
 
 
 @page("GET", "/search")
@@ -140,6 +134,7 @@ def show_search(visit: Visit) -> PageAnswer:
     question = visit.parameter("q")
     chosen = {name: visit.query.get(name, "") for name in FILTERS}
     values: dict[str, Any] = {
+        **NOTHING_FOUND,
         "question": question,
         "chosen": chosen,
         "narrowed": any(chosen.values()),
@@ -147,22 +142,15 @@ def show_search(visit: Visit) -> PageAnswer:
         "times": TIMES,
         "signals": SIGNALS,
         "wrong": None,
-        "items": [],
-        "next": None,
-        "total": 0,
-        "weaker": 0,
-        "hints": [],
         "sought": None,
     }
     status = 200
     try:
         values |= _search(visit, question)
+        if question:
+            values["sought"] = find_sought(parse(question, visit.tools.projects.base.clock()))
     except UsageError as error:
         status, values["wrong"] = 422, explain(error)
-    else:
-        values["sought"] = (
-            find_sought(parse(question, visit.tools.projects.base.clock())) if question else None
-        )
     part = visit.query.get("part") == "results"
     return Shown("results.html" if part else "search.html", values, status)
 
@@ -176,9 +164,9 @@ def _search(visit: Visit, question: str) -> dict[str, Any]:
         wanted |= dict.fromkeys(HIDDEN, True)
     asked = {name: value for name in ("q", *FILTERS, "rest") if (value := visit.query.get(name))}
     if not question:
-        found = visit.ask(memories.list_memories, wanted)
+        found = visit.ask(memories.list_memories, **wanted)
     else:
-        found = visit.ask(memories.search, {**wanted, "query": question, "explain": True})
+        found = visit.ask(memories.search, query=question, explain=True, **wanted)
         strong = _count_strong([hit["score"] for hit in found["items"]])
         if strong < len(found["items"]) and not (visit.query.get("rest") or wanted.get("cursor")):
             weaker = {
@@ -201,23 +189,13 @@ def _count_strong(scores: Sequence[float]) -> int:
 
 SESSIONS = 20  # on a page
 TURNS = 50
-NAMED = 6  # topics of a conversation that are named, the longest
-COLOURS = 6
 
 
 @page("GET", "/timeline")
 def show_timeline(visit: Visit) -> PageAnswer:
     host, cursor = visit.query.get("host", ""), visit.query.get("cursor") or None
     asked = {"limit": SESSIONS, "host": host or None, "cursor": cursor}
-    found = visit.ask(browsing.show_timeline, {**asked, **_every(visit)})
-    for session in (session for day in found["days"] for session in day["sessions"]):
-        at = 0.0
-        for number, topic in enumerate(session["topics"]):
-            width = topic["share"] * 100
-            topic |= {"x": round(at, 2), "width": round(width, 2), "colour": number % COLOURS}
-            at += width
-        longest = sorted(session["topics"], key=lambda topic: -topic["share"])[:NAMED]
-        session["named"] = [topic for topic in session["topics"] if topic in longest]
+    found = visit.ask(browsing.show_timeline, **asked, **visit.every)
     following = visit.at("/timeline", host=host, cursor=found["next"]) if found["next"] else ""
     values = {
         "days": found["days"],
@@ -231,10 +209,10 @@ def show_timeline(visit: Visit) -> PageAnswer:
 
 @page("GET", "/session/{id}")
 def show_session(visit: Visit) -> PageAnswer:
-    path, topic = {"id": visit.path["id"]}, visit.query.get("topic") or None
-    found = visit.ask(browsing.get_session, path=path)
-    asked = {"topic": topic, "limit": TURNS, "cursor": visit.query.get("cursor") or None}
-    said = visit.ask(browsing.list_turns, asked, path=path)
+    id, topic = visit.path["id"], visit.query.get("topic") or None
+    found = visit.ask(browsing.get_session, id=id)
+    cursor = visit.query.get("cursor") or None
+    said = visit.ask(browsing.list_turns, id=id, topic=topic, limit=TURNS, cursor=cursor)
     following = visit.at(f"/session/{found['id']}", topic=topic, cursor=said["next"])
     values = {
         "session": found,
@@ -256,7 +234,7 @@ EXPANDED = 30  # nodes that opening one of them brings
 @page("GET", "/graph")
 def show_graph(visit: Visit) -> PageAnswer:
     size, asked = _graph_size(visit), _graph_focus(visit)
-    found = visit.ask(browsing.show_graph, {**asked, "limit": size, "depth": SIZES[size]})
+    found = visit.ask(browsing.show_graph, limit=size, depth=SIZES[size], **asked)
     listed = _list_nodes(found)
     in_focus = (one for one in listed if one["id"] in found["focus"])
     values = {
@@ -283,7 +261,7 @@ def send_graph(visit: Visit) -> PageAnswer:
     if opened:
         room = EXPANDED + (int(known) if known.isdecimal() and len(known) < 5 else 0)
         asked = {"focus": opened, "limit": min(room, MOST), "depth": 1}
-    found = visit.ask(browsing.show_graph, asked)
+    found = visit.ask(browsing.show_graph, **asked)
     for node in found["nodes"]:
         node["label"] = spell_unseen(" ".join(node["label"].split()))
     content = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
@@ -328,16 +306,12 @@ QUEUE_TITLES = {
 
 
 @page("GET", "/inbox")
-def show_inbox(visit: Visit) -> PageAnswer:
-    return _show_inbox(visit)
-
-
-def _show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> Shown:
+def show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> PageAnswer:
     queue, start = visit.query.get("queue", ""), visit.query.get("start", "")
     queue = queue if queue in QUEUES else QUEUES[0]
     begin = int(start) if start.isdecimal() and len(start) < 10 else 0
     limit = DECISIONS if queue in PAIRS else LINES
-    found = visit.ask(browsing.show_inbox, {"queue": queue, "limit": limit, "start": begin})
+    found = visit.ask(browsing.show_inbox, queue=queue, limit=limit, start=begin)
     counts = visit.ask(browsing.count_inbox)["queues"]
     acts: list[dict[str, str]] = []
     for item in found["items"]:
@@ -389,9 +363,9 @@ def decide(visit: Visit) -> PageAnswer:
     name = visit.form.get("act", "")
     ids = [id for id in visit.form.get("ids", "").split(",") if id]
     try:
-        done = visit.ask(browsing.decide, body={"act": name, "ids": ids})
+        done = visit.ask(browsing.decide, act=name, ids=ids)
     except UsageError as error:
-        return _show_inbox(visit, explain(error), 422)
+        return show_inbox(visit, explain(error), 422)
     place = {"queue": visit.query.get("queue"), "start": visit.query.get("start")}
     way_back = {"undo": done["undo"], "ids": ",".join(done["ids"])}
     return Go(visit.at("/inbox", **place, done=name, **way_back))
@@ -399,49 +373,17 @@ def decide(visit: Visit) -> PageAnswer:
 
 # Health: what the agents brought in, what waits, size and growth, cost, speed, and what `bethink doctor` says.
 
-TALLEST, WIDEST = 60.0, 600.0  # bar of a chart, and all of them
-
 
 @page("GET", "/health")
 def show_health(visit: Visit) -> PageAnswer:
     found = visit.ask(browsing.show_condition)
     known, doctor = found["condition"], found["doctor"]
-    values = {
-        **found,
-        "charts": _draw_charts(known) if known else [],
-        "grown": _growth(known) if known else None,
-        "problems": [one for one in doctor["findings"] if not one["ok"]] if doctor else [],
-    }
+    problems = [one for one in doctor["findings"] if not one["ok"]] if doctor else []
+    # How fast it grows, from the last four weeks, and what that makes in a year.
+    weekly = sum(week["memories"] for week in known["growth"][-4:]) / 4 if known else 0.0
+    yearly = weekly * 52 * known["bytes_per_memory"] if known else 0.0
+    values = {**found, "problems": problems, "weekly": round(weekly), "yearly_bytes": yearly}
     return Shown("health.html", values)
-
-
-def _draw_charts(known: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Capture, growth and cost as bars."""
-    daily = known["language_model"]["daily"]
-    return {
-        "growth": _draw_bars((week["begin"][:10], week["memories"]) for week in known["growth"]),
-        "capture": _draw_bars((one["host"], one["sessions"]) for one in known["captures"]),
-        "cost": _draw_bars(daily.items()) if any(daily.values()) else [],
-    }
-
-
-def _draw_bars(numbers: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
-    """A bar for each number: where it stands, how wide and how high it is."""
-    given = list(numbers)
-    most = max((number for _, number in given), default=0) or 1
-    step = min(WIDEST / max(1, len(given)), 80.0)
-    bars = []
-    for at, (label, number) in enumerate(given):
-        height = round(number / most * TALLEST, 1)
-        drawn = {"x": round(at * step, 1), "width": round(step * 0.8, 1), "height": height}
-        bars.append({**drawn, "y": round(TALLEST - height, 1), "label": label, "value": number})
-    return bars
-
-
-def _growth(known: dict[str, Any]) -> dict[str, Any]:
-    """How fast it grows, from the last four weeks, and what that makes in a year."""
-    weekly = sum(week["memories"] for week in known["growth"][-4:]) / 4
-    return {"weekly": round(weekly), "yearly_bytes": weekly * 52 * known["bytes_per_memory"]}
 
 
 @page("POST", "/health")
@@ -501,7 +443,7 @@ def _reads(reader: dict[str, Any], scope: str) -> bool:
 def export(visit: Visit) -> PageAnswer:
     """Everything of a project as lines of JSON, forgotten and replaced memories included, however much that is."""
     chosen = visit.query.get("project", "")
-    lines = visit.ask(memories.export, visit.wide)
+    lines = visit.ask(memories.export, **visit.wide)
     name = chosen if chosen in (PERSONAL, EVERY) else visit.query.get("container") or "project"
     letters = [one if one.isascii() and (one.isalnum() or one in "-_") else "-" for one in name]
     return Sent(lines.values, "application/x-ndjson", f"bethink-{''.join(letters)[:60]}.jsonl")
@@ -527,30 +469,14 @@ UNTOLD = ("row_hash", "content_hash", "updated_at", "keywords")
 MEANWHILE = "It was changed meanwhile, by somebody else or in another window. Above is what it says now; below is what you typed."
 
 
-class Version(NamedTuple):
-    """One line of a memory's history, for people."""
-
-    number: int
-    at: str
-    actor: str
-    action: str
-    pieces: Sequence[Any]  # of its text, where that changed
-    fields: Sequence[tuple[str, str, str]]  # name, before, after
-    restorable: bool
-
-
 @page("GET", "/memory/{id}")
-def show_memory(visit: Visit) -> PageAnswer:
-    return _show_memory(visit)
-
-
-def _show_memory(
+def show_memory(
     visit: Visit, given: Mapping[str, str] | None = None, wrong: str = "", status: int = 200
-) -> Shown:
+) -> PageAnswer:
     """The page; with what was given to a form that could not be followed, so that nothing typed is lost."""
-    id = {"id": visit.path["id"]}
-    memory = visit.ask(memories.get, {"count": False}, path=id)
-    events = visit.ask(memories.history, path=id)["items"]
+    id = visit.path["id"]
+    memory = visit.ask(memories.get, id=id, count=False)
+    events = visit.ask(memories.history, id=id)["items"]
     versions = [_version(event, last=event is events[-1]) for event in events[-VERSIONS:]]
     values = {
         "memory": memory,
@@ -558,7 +484,7 @@ def _show_memory(
         "earlier": len(events) - len(versions),
         "relations": RELATIONS,
         "wrong": wrong,
-        "around": visit.ask(memories.around, {"turns": BESIDE}, path=id)["items"],
+        "around": visit.ask(memories.around, id=id, turns=BESIDE)["items"],
         "form": {**_form(memory), **(given or {})},
         "belongs": _scope_name(visit, memory["scope"]),
         "done": _describe_action(visit, memory, len(events)),
@@ -594,7 +520,8 @@ def _form(memory: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _version(event: Mapping[str, Any], last: bool) -> Version:
+def _version(event: Mapping[str, Any], last: bool) -> dict[str, Any]:
+    """One line of a memory's history, for people: the pieces of its text, where that changed, and other fields before and after."""
     before, after, number = event["before"], event["after"], event["version"]
     old, new = before.get("content"), after.get("content")
     pieces = diff(old, new) if isinstance(old, str) and isinstance(new, str) else []
@@ -605,7 +532,7 @@ def _version(event: Mapping[str, Any], last: bool) -> Version:
         for name, value in after.items()
         if name not in untold and number > 1 and before.get(name) != value
     ]
-    return Version(number, event["at"], event["actor"], event["action"], pieces, changed, not last)
+    return {**event, "number": number, "pieces": pieces, "fields": changed, "restorable": not last}
 
 
 def _in_words(value: Any) -> str:
@@ -644,18 +571,18 @@ def _describe_action(
 @page("POST", "/memory/{id}/edit")
 def edit(visit: Visit) -> PageAnswer:
     """Changes what differs from what is there, if nobody else changed it meanwhile."""
-    id = {"id": visit.path["id"]}
+    id = visit.path["id"]
     given = {name: _unix(visit.form[name]) for name in FIELDS if name in visit.form}
     try:
-        known = _form(visit.ask(memories.get, {"count": False}, path=id))
+        known = _form(visit.ask(memories.get, id=id, count=False))
         changed = {name: value for name, value in given.items() if value != _unix(known[name])}
         if changed:
-            seen = {"updated_at": visit.form.get("updated_at")}
-            visit.ask(memories.update, path=id, body={**_body(changed), **seen})
+            seen = visit.form.get("updated_at")
+            visit.ask(memories.update, id=id, updated_at=seen, **_body(changed))
     except Overtaken:
-        return _show_memory(visit, given, MEANWHILE, 409)
+        return show_memory(visit, given, MEANWHILE, 409)
     except (UsageError, ValueError) as error:
-        return _show_memory(visit, given, explain(error), 422)
+        return show_memory(visit, given, explain(error), 422)
     return _back(visit, "saved" if changed else "")
 
 
@@ -678,16 +605,16 @@ def _body(changed: Mapping[str, str]) -> dict[str, Any]:
 
 @page("POST", "/memory/{id}/forget")
 def forget(visit: Visit) -> PageAnswer:
-    visit.ask(memories.forget, path={"id": visit.path["id"]})
+    visit.ask(memories.forget, id=visit.path["id"])
     return _back(visit, "forgotten")
 
 
 @page("POST", "/memory/{id}/restore")
 def restore(visit: Visit) -> PageAnswer:
-    id, version = {"id": visit.path["id"]}, visit.form.get("version", "")
-    before = visit.ask(memories.get, {"count": False}, path=id)
+    id, version = visit.path["id"], visit.form.get("version", "")
+    before = visit.ask(memories.get, id=id, count=False)
     number = int(version) if version.isdecimal() else None
-    visit.ask(memories.restore, path=id, body={"version": number})
+    visit.ask(memories.restore, id=id, version=number)
     if version:
         return _back(visit, "saved")
     # What was replaced is undone by replacing it again, and not by forgetting it.
@@ -699,7 +626,7 @@ def restore(visit: Visit) -> PageAnswer:
 @page("POST", "/memory/{id}/vote")
 def vote(visit: Visit) -> PageAnswer:
     value = -1 if visit.form.get("value", "1").startswith("-") else 1
-    visit.ask(memories.vote, path={"id": visit.path["id"]}, body={"value": value})
+    visit.ask(memories.vote, id=visit.path["id"], value=value)
     return _back(visit, "voted", value=str(value))
 
 
@@ -719,12 +646,10 @@ def _relate(visit: Visit, what: str) -> PageAnswer:
     source, target = (other, id) if visit.form.get("direction") == "in" else (id, other)
     relation = {"target": target, "type": visit.form.get("type", "relates_to")}
     try:
-        if what == "linked":
-            visit.ask(memories.link, path={"id": source}, body=relation)
-        else:
-            visit.ask(memories.unlink, relation, path={"id": source})
+        run = memories.link if what == "linked" else memories.unlink
+        visit.ask(run, id=source, **relation)
     except (UsageError, ValueError) as error:
-        return _show_memory(visit, None, explain(error), 422)
+        return show_memory(visit, None, explain(error), 422)
     return _back(visit, what if source == id else "", **relation)
 
 

@@ -52,23 +52,18 @@ _STEPS = (
 )
 
 
-class Renderer:
-    """Makes pages of templates; they are read once."""
-
-    def __init__(self) -> None:
-        self._environment = _environment()
-
-    def __call__(self, template: str, values: Mapping[str, Any]) -> bytes:
-        empty: dict[str, Any] = {
-            "visit": None,
-            "room": "",
-            "mark": "",
-            "projects": (),
-            "scope_names": {},
-        }
-        shared = {"now": datetime.now(UTC), **empty}
-        text = self._environment.get_template(template).render({**shared, **values})
-        return text.encode("utf-8", "replace")
+def render_page(template: str, values: Mapping[str, Any]) -> bytes:
+    """The page that a template makes of values."""
+    empty: dict[str, Any] = {
+        "visit": None,
+        "room": "",
+        "mark": "",
+        "projects": (),
+        "scope_names": {},
+    }
+    shared = {"now": datetime.now(UTC), **empty}
+    text = _environment().get_template(template).render({**shared, **values})
+    return text.encode("utf-8", "replace")
 
 
 @cache

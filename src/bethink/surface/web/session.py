@@ -7,9 +7,7 @@ while; a cookie is out of reach of scripts and of other sites; a mark belongs to
 
 from __future__ import annotations
 
-import os
 import secrets
-import stat
 import time
 from hashlib import sha256
 from pathlib import Path
@@ -139,13 +137,11 @@ def load_key(folder: Path) -> bytes:
 
 
 def _check(file: Path, text: str) -> bytes:
-    if os.name == "posix":
-        about = file.stat()
-        if stat.S_IMODE(about.st_mode) & 0o077 or about.st_uid not in (0, os.getuid()):
-            raise ConfigError(
-                f"Others can read or write {file}, so nothing is signed with it.",
-                f"Remove it; a new one is made: rm {file}",
-            )
+    if textfile.may_others(file, 0o077):
+        raise ConfigError(
+            f"Others can read or write {file}, so nothing is signed with it.",
+            f"Remove it; a new one is made: rm {file}",
+        )
     try:
         key = bytes.fromhex(text.strip())
     except ValueError:

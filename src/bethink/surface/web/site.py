@@ -8,40 +8,42 @@ see and do is looked up with every page, so that a token that is revoked ends it
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import secrets
 import time
 from datetime import UTC, datetime
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
-from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Message, Receive, Scope, Send
 
 from bethink.errors import BethinkError, NotFound, StoreBusy, StoreError, StoreUnavailable
-from bethink.surface.http import memories, security, tokens
+from bethink.surface.http import memories, tokens
 from bethink.surface.http.api import Tools, check_ids, stream
 from bethink.surface.http.security import (
     ANYBODY,
     SESSION,
+    TITLES,
     Admission,
     Caller,
     Refusal,
     WrongToken,
+    as_refusal,
     client_address,
     read_body,
 )
 from bethink.surface.web import pages
-from bethink.surface.web.render import Renderer
+from bethink.surface.web.render import render_page
 from bethink.surface.web.session import (
     COOKIE_SECONDS,
     Sessions,
@@ -53,16 +55,9 @@ from bethink.surface.web.visit import EVERY, PAGES, Go, PageAnswer, Sent, SitePa
 
 __all__ = ["PAGES", "Site", "pages"]
 
-STATIC = Path(__file__).parent / "static"
-MEDIA_TYPES = {
-    ".css": "text/css",
-    ".js": "text/javascript",
-    ".svg": "image/svg+xml",
-    ".md": "text/plain",
-}
-ENTER, LEAVE, SIGN_IN = "/enter", "/leave", "/signin"
+FILES = Path(__file__).parent / "static"
+STATIC, ENTER, LEAVE, SIGN_IN = "/static", "/enter", "/leave", "/signin"
 SEEN_SECONDS = 365 * 86400  # for which a browser keeps when it looked last
-LARGEST_FORM = 8 * 1024 * 1024
 MOST_FIELDS = 1000
 LONGEST_COOKIES = 16_384  # characters, of all servers on this machine
 AGAIN = "3"  # seconds after which a page that met a locked database tries again
@@ -87,19 +82,18 @@ class Site:
     def __init__(self, tools: Tools, admission: Admission) -> None:
         self._tools, self._admission = tools, admission
         self._began = time.time()
-        self._render = Renderer()
-        files = [file for file in STATIC.iterdir() if file.suffix in MEDIA_TYPES]
-        self._files = {file.name: _read_static(file) for file in files}
+        paths = list(dict.fromkeys(page.path for page in PAGES))
         routes = [
-            Route("/static/{name}", self._static, methods=["GET"]),
+            Mount(STATIC, StaticFiles(directory=FILES)),
             Route(ENTER, self._enter, methods=["GET"]),
             Route(LEAVE, self._leave, methods=["POST"]),
             Route(SIGN_IN, self._sign_in, methods=["POST"]),
-            *(self._route(path) for path in dict.fromkeys(page.path for page in PAGES)),
+            *map(self._route, paths),
         ]
         self._app = Starlette(routes=routes, exception_handlers={HTTPException: self._answer_error})
         self._app.router.redirect_slashes = False
-        self._first_parts = frozenset(route.path.split("/")[1] for route in routes)
+        own = (STATIC, ENTER, LEAVE, SIGN_IN, *paths)
+        self._first_parts = frozenset(path.split("/")[1] for path in own)
 
     def owns(self, path: str) -> bool:
         """Whether an address is a page and not part of the API."""
@@ -107,15 +101,21 @@ class Site:
         return len(parts) > 1 and (parts[1] in self._first_parts or bool(_ROOM.match(path)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        own = HEADERS | ({"Cache-Control": "no-cache"} if scope["path"].startswith(STATIC) else {})
+
+        async def send_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(own)
+            await send(message)
+
         if room := _ROOM.match(scope["path"]):
             scope["root_path"] = room.group()
-        await self._app(scope, receive, send)
+        await self._app(scope, receive, send_headers)
 
     def _route(self, path: str) -> Route:
         by_method = {page.method: page for page in PAGES if page.path == path}
 
         async def endpoint(request: Request) -> Response:
-            request.scope["bethink.route"] = path
             method = "GET" if request.method == "HEAD" else request.method
             return await self._answer(request, by_method[method])
 
@@ -123,25 +123,25 @@ class Site:
 
     async def _answer(self, request: Request, page: SitePage) -> Response:
         session = self._session(request)
+        if session is None:
+            return self._ask_to_sign_in(request)
         try:
-            caller = await self._caller(session) if session else None
+            caller = await self._caller(session)
         except BethinkError as error:  # a token that was revoked, or a database out of reach
             return self._ask_to_sign_in(request, error)
-        if session is None or caller is None:
-            return self._ask_to_sign_in(request)
         request.scope["bethink.caller"] = caller
         kept = next(iter(_find_cookies(request, "-seen")), "")
         looks = request.headers.get("sec-fetch-dest", "document") == "document"
         seen, last = note_visit(kept, time.time(), looks)
-        path = {name: str(value) for name, value in request.path_params.items()}
+        room = request.scope["root_path"]
         visit = Visit(
             caller,
             self._tools,
-            request.scope["root_path"],
+            room,
             self._sessions.mark(session),
             page.method,
-            request.url.path.removeprefix(request.scope["root_path"]),
-            path,
+            request.url.path.removeprefix(room),
+            {name: str(value) for name, value in request.path_params.items()},
             request.query_params,
             datetime.fromtimestamp(last, UTC) if last else None,
         )
@@ -153,7 +153,7 @@ class Site:
                 return self._trouble(visit, error)
 
         try:
-            check_ids(path)
+            check_ids(visit.path)
             if page.method == "POST":
                 visit = visit._replace(form=await self._form(request, session))
             response = await self._tools.projects.run(work)
@@ -170,8 +170,13 @@ class Site:
 
     @cached_property
     def _sessions(self) -> Sessions:
-        """Made with the first page: a server that shows none needs no key."""
-        return Sessions(_key(self._admission.tokens.file.parent), began=self._began)
+        """Made with the first page: a server that shows none needs no key. Where it cannot be kept, one that ends with the server."""
+        try:
+            key = load_key(self._admission.tokens.file.parent)
+        except (BethinkError, OSError) as error:
+            log.warning("Nobody can sign in to the web page: %s", error)
+            key = secrets.token_bytes(32)
+        return Sessions(key, began=self._began)
 
     def _session(self, request: Request) -> WebSession | None:
         """Whose visit it is: a cookie of ours, in its own room."""
@@ -199,6 +204,7 @@ class Site:
         seconds: int,
         name: str = "",
     ) -> None:
+        """With no seconds the browser drops it."""
         response.set_cookie(
             _cookie_name(request) + name,
             value,
@@ -211,7 +217,7 @@ class Site:
 
     async def _form(self, request: Request, session: WebSession) -> dict[str, str]:
         """The fields of a form that is of this session."""
-        fields = await self._fields(request)
+        fields = await _read_fields(request)
         if not self._sessions.is_genuine(session, fields.pop("mark", "")):
             raise Refusal(
                 403,
@@ -220,26 +226,9 @@ class Site:
             )
         return fields
 
-    async def _fields(self, request: Request) -> dict[str, str]:
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/x-www-form-urlencoded":
-            raise Refusal(415, "This is no form that is read here.", "Use the form on the page.")
-        raw = await read_body(request.receive, request.headers, LARGEST_FORM)
-        text = raw.decode("utf-8", "replace")
-        fields: dict[str, str] = {}
-        try:
-            found = parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
-        except ValueError:
-            message = f"The form has more than {MOST_FIELDS} fields."
-            raise Refusal(413, message, "Use the form on the page.") from None
-        for name, value in found:
-            fields[name] = f"{fields[name]},{value}" if name in fields else value
-        return fields
-
     async def _enter(self, request: Request) -> Response:
         """Takes a ticket and gives a cookie for it. The page goes on by itself, which takes the ticket out of the address and the
         history; a redirect would not do, because a browser that came from a program or another site keeps the cookie back then."""
-        request.scope["bethink.route"] = ENTER
         ticket = request.query_params.get("ticket", "") if request.method == "GET" else ""
         session = self._sessions.enter(ticket)
         if session is None:
@@ -249,9 +238,8 @@ class Site:
 
     async def _sign_in(self, request: Request) -> Response:
         """Takes the token of a member and gives a cookie for it, which opens what the token opens for as long as that holds."""
-        request.scope["bethink.route"] = SIGN_IN
         try:
-            hash = tokens.digest((await self._fields(request)).get("token", "").strip())
+            hash = tokens.digest((await _read_fields(request)).get("token", "").strip())
             await self._admission.look_up(self._admission.identify, hash)
         except BethinkError as error:
             return self._ask_to_sign_in(request, error)
@@ -261,22 +249,20 @@ class Site:
         project = request.query_params.get("project", "")
         asked = f"?{urlencode({'project': project})}" if project else ""
         room = self._room(session)
-        response = self._page("enter.html", {"room": room, "address": f"{room}/{asked}"}, 200)
+        response = _show("enter.html", {"room": room, "address": f"{room}/{asked}"})
         self._set_cookie(response, request, session, session.cookie, COOKIE_SECONDS)
         return response
 
     async def _leave(self, request: Request) -> Response:
-        request.scope["bethink.route"] = LEAVE
         session = self._session(request)
         if session is None:
             return self._ask_to_sign_in(request)
         try:
             await self._form(request, session)
         except Refusal as error:
-            return self._page("trouble.html", _explain(error, False), error.status)
+            return _show("trouble.html", _explain(error, False), error.status)
         response = self._ask_to_sign_in(request, left=True)
-        path = self._room(session) or "/"
-        response.delete_cookie(_cookie_name(request), path, httponly=True, samesite="strict")
+        self._set_cookie(response, request, session, "", 0)
         return response
 
     def _ask_to_sign_in(
@@ -287,7 +273,7 @@ class Site:
             error = self._admission.guesses.refuse(client_address(request.scope), error)
         values: dict[str, Any] = _explain(error, False) if error else {"status": 401, "message": ""}
         values |= {"address": request.url.path if request.method == "GET" else "/", "left": left}
-        response = self._page("signin.html", values, values["status"])
+        response = _show("signin.html", values, values["status"])
         if isinstance(error, Refusal) and error.status == 429:
             response.headers.update(error.headers)
         return response
@@ -296,27 +282,19 @@ class Site:
 
     def _response(self, visit: Visit, answer: PageAnswer) -> Response:
         if isinstance(answer, Go):
-            return RedirectResponse(answer.address, 303, HEADERS)
+            return RedirectResponse(answer.address, 303)
         if isinstance(answer, Sent):
             kept = f'attachment; filename="{answer.name}"'
-            headers = {**HEADERS, **({"Content-Disposition": kept} if answer.name else {})}
+            headers = {"Content-Disposition": kept} if answer.name else {}
             if isinstance(answer.content, bytes):
                 return Response(answer.content, 200, headers, answer.media_type)
             lines = stream(answer.content, self._tools.projects.run)
             return StreamingResponse(lines, 200, headers, answer.media_type)
-        return self._render_visit(visit, answer.template, answer.values, answer.status)
-
-    def _render_visit(self, visit: Visit, template: str, values: Any, status: int) -> Response:
-        own: dict[str, Any] = {"visit": visit, "room": visit.room, "mark": visit.mark}
-        if "again" not in values:  # a page that works, and no trouble
-            listed = visit.ask(memories.list_projects)["items"]
-            names = {one["scope"]: one["name"] for one in listed}
-            every = visit.query.get("project") == EVERY
-            own |= {"projects": listed, "scope_names": names if every else {}}
-        return self._page(template, {**own, **values}, status)
-
-    def _page(self, template: str, values: dict[str, Any], status: int) -> Response:
-        return Response(self._render(template, values), status, HEADERS, "text/html; charset=utf-8")
+        listed = visit.ask(memories.list_projects)["items"]
+        every = visit.query.get("project") == EVERY
+        names = {one["scope"]: one["name"] for one in listed if every}
+        values = {"projects": listed, "scope_names": names, **answer.values}
+        return _show(answer.template, {**_frame(visit), **values}, answer.status)
 
     def _trouble(self, visit: Visit, error: Exception) -> Response:
         values = _explain(error, visit.caller.owner)
@@ -324,7 +302,7 @@ class Site:
             # A page that loads itself again would not send the form again.
             hint = "Nothing was changed. Go back and try again in a moment."
             values |= {"again": "", "hint": hint}
-        response = self._render_visit(visit, "trouble.html", values, values["status"])
+        response = _show("trouble.html", {**_frame(visit), **values}, values["status"])
         if values["status"] == 503:
             response.headers["Retry-After"] = AGAIN
         return response
@@ -334,44 +312,36 @@ class Site:
         session = self._session(request)
         if session is None:
             return self._ask_to_sign_in(request)
-        missing = error.status_code == 404
-        values = {
-            "room": self._room(session),
-            "title": "Not found",
-            "message": "There is no page at this address."
-            if missing
-            else "This address is for forms.",
-            "hint": "Begin with the search.",
-            "again": "",
-        }
-        return self._page("trouble.html", values, error.status_code)
-
-    async def _static(self, request: Request) -> Response:
-        request.scope["bethink.route"] = "/static/{name}"
-        found = self._files.get(request.path_params["name"])
-        if found is None:
-            return Response(b"", 404, HEADERS)
-        content, media_type, tag = found
-        headers = {**HEADERS, "ETag": tag, "Cache-Control": "no-cache"}
-        if request.headers.get("if-none-match") == tag:
-            return Response(b"", 304, headers)
-        return Response(content, 200, headers, media_type)
+        message = "This address is for forms."
+        if error.status_code == 404:
+            message = "There is no page at this address."
+        values = {"title": "Not found", "message": message, "hint": "Begin with the search."}
+        values |= {"room": self._room(session), "again": ""}
+        return _show("trouble.html", values, error.status_code)
 
 
-def _key(folder: Path) -> bytes:
-    """The key for cookies. Where it cannot be kept, one that ends with the server."""
+def _frame(visit: Visit) -> dict[str, Any]:
+    return {"visit": visit, "room": visit.room, "mark": visit.mark}
+
+
+def _show(template: str, values: dict[str, Any], status: int = 200) -> Response:
+    return Response(render_page(template, values), status, media_type="text/html; charset=utf-8")
+
+
+async def _read_fields(request: Request) -> dict[str, str]:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        raise Refusal(415, "This is no form that is read here.", "Use the form on the page.")
+    text = (await read_body(request.receive, request.headers)).decode("utf-8", "replace")
+    fields: dict[str, str] = {}
     try:
-        return load_key(folder)
-    except (BethinkError, OSError) as error:
-        log.warning("Nobody can sign in to the web page: %s", error)
-        return secrets.token_bytes(32)
-
-
-def _read_static(file: Path) -> tuple[bytes, str, str]:
-    """Content, media type and ETag."""
-    content = file.read_bytes()
-    tag = f'"{sha256(content).hexdigest()[:16]}"'
-    return content, f"{MEDIA_TYPES[file.suffix]}; charset=utf-8", tag
+        found = parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        message = f"The form has more than {MOST_FIELDS} fields."
+        raise Refusal(413, message, "Use the form on the page.") from None
+    for name, value in found:
+        fields[name] = f"{fields[name]},{value}" if name in fields else value
+    return fields
 
 
 def _cookie_name(request: Request) -> str:
@@ -392,12 +362,12 @@ def _find_cookies(request: Request, name: str = "") -> list[str]:
 
 def _explain(error: Exception, owner: bool) -> dict[str, Any]:
     """What a page says of an error: the API's words, and to the owner of the database what is wrong with it."""
-    said = json.loads(bytes(security.response(error).body))
+    said = as_refusal(error)
     values = {
-        "status": said["status"],
-        "title": said["title"],
-        "message": said["detail"],
-        "hint": said.get("hint", ""),
+        "status": said.status,
+        "title": TITLES[said.status][1],
+        "message": said.message,
+        "hint": said.hint or "",
         "again": "",
     }
     if isinstance(error, StoreBusy):
@@ -409,7 +379,7 @@ def _explain(error: Exception, owner: bool) -> dict[str, Any]:
         }
     elif isinstance(error, StoreUnavailable):
         values |= {"title": "The database is out of reach", "again": AGAIN}
-    elif isinstance(error, StoreError) and owner and values["status"] == 500:
+    elif isinstance(error, StoreError) and owner and said.status == 500:
         hint = error.hint or "bethink doctor"
         values |= {"title": "The database cannot be used", "message": error.message, "hint": hint}
     elif isinstance(error, NotFound):

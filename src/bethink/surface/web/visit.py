@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
@@ -77,27 +77,28 @@ class Visit(NamedTuple):
         return home if self.caller.sees(home) or not granted else granted[0]
 
     @property
-    def wide(self) -> dict[str, bool]:
-        """The same for operations that can look beyond one project."""
-        beyond = {EVERY: {"all_projects": True}, PERSONAL: {"personal": True}}
-        return beyond.get(self.query.get("project", ""), {})
+    def every(self) -> dict[str, bool]:
+        """The project that the visit is about, for operations that know one project, or all."""
+        return {"all_projects": self.query.get("project") == EVERY}
 
-    def ask(
-        self,
-        run: Run,
-        query: Mapping[str, Any] = NOTHING,
-        *,
-        path: Mapping[str, str] = NOTHING,
-        body: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """What an operation of the API answers: `visit.ask(memories.search, {"query": "deploy"})`."""
+    @property
+    def wide(self) -> dict[str, bool]:
+        """The same for operations that can look at what is personal alone, too."""
+        personal = {"personal": True} if self.query.get("project") == PERSONAL else {}
+        return personal or self.every
+
+    def ask(self, run: Run, /, **given: Any) -> Any:
+        """What an operation of the API answers: `visit.ask(memories.search, query="deploy")`."""
         operation = _operations()[run]
         api.check_scope(operation, self.caller)
-        named = {name: one for name, one in self.where.items() if one not in (EVERY, PERSONAL)}
+        where = {name: one for name, one in self.where.items() if one not in (EVERY, PERSONAL)}
         if self.own != self.tools.projects.home.scope:
-            named.setdefault("project", self.own)
-        given = operation.read({**named, **query}, body or {})
-        return api.perform(operation, self.caller, self.tools, path, given)
+            where.setdefault("project", self.own)
+        path = {"id": given.pop("id")} if "{id}" in operation.path else {}
+        names = {argument.name for argument in operation.body or ()}
+        body = {name: given.pop(name) for name in names & given.keys()}
+        checked = operation.read({**where, **given}, body)
+        return api.perform(operation, self.caller, self.tools, path, checked)
 
     def at(self, address: str, **more: str | None) -> str:
         """An address of these pages, for the same project."""
@@ -105,23 +106,25 @@ class Visit(NamedTuple):
         return f"{self.room}{address}?{asked}" if asked else f"{self.room}{address}"
 
 
+Page = Callable[[Visit], PageAnswer]
+AnyPage = TypeVar("AnyPage", bound=Page)
+
+
 class SitePage(NamedTuple):
     """One page, or one thing that a form does."""
 
     method: str
     path: str
-    run: Callable[[Visit], PageAnswer]
+    run: Page
 
 
 PAGES: list[SitePage] = []
 
 
-def page(
-    method: str, path: str
-) -> Callable[[Callable[[Visit], PageAnswer]], Callable[[Visit], PageAnswer]]:
+def page(method: str, path: str) -> Callable[[AnyPage], AnyPage]:
     """Makes a function a page."""
 
-    def register(run: Callable[[Visit], PageAnswer]) -> Callable[[Visit], PageAnswer]:
+    def register(run: AnyPage) -> AnyPage:
         PAGES.append(SitePage(method, path, run))
         return run
 

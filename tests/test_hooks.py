@@ -156,13 +156,7 @@ def test_a_turn_that_ended_is_noted_and_the_worker_woken(shop: Shop) -> None:
     for name in ("stop", "session-end"):
         assert shop.printed(name, transcript_path="/talks/a.jsonl") == ""
     (entry,) = spool.list_waiting()
-    assert (entry.host, entry.transcript, entry.session, entry.directory, entry.event) == (
-        "claude",
-        "/talks/a.jsonl",
-        "s1",
-        str(shop.project),
-        "session-end",
-    )
+    assert entry[:5] == ("claude", "/talks/a.jsonl", "s1", str(shop.project), "session-end")
     assert entry.database == str(shop.home / "memory.db")
     assert shop.woken == [entry.database] * 2
     assert not Path(entry.database).exists()
@@ -173,12 +167,8 @@ def test_a_sub_agent_is_noted_by_its_own_transcript_and_a_call_of_the_hosts_own_
 ) -> None:
     shop.printed("subagent-stop", agent_type="", agent_transcript_path="/never-written.jsonl")
     assert spool.list_waiting() == [] and shop.woken == []
-    shop.printed(
-        "subagent-stop",
-        agent_type="Explore",
-        agent_transcript_path="/talks/sub.jsonl",
-        transcript_path="/talks/a.jsonl",
-    )
+    paths = {"agent_transcript_path": "/talks/sub.jsonl", "transcript_path": "/talks/a.jsonl"}
+    shop.printed("subagent-stop", agent_type="Explore", **paths)
     assert [entry.transcript for entry in spool.list_waiting()] == ["/talks/sub.jsonl"]
 
 
@@ -196,12 +186,8 @@ def test_hooks_that_are_switched_off_do_nothing(
 ) -> None:
     shop.add("We deploy from main", "decision")
     monkeypatch.setenv("BETHINK_HOOKS", "off")
-    assert (
-        shop.start()
-        == shop.ask("how do we deploy?")
-        == shop.printed("stop", transcript_path="/talks/a.jsonl")
-        == ""
-    )
+    assert shop.start() == shop.ask("how do we deploy?") == ""
+    assert shop.printed("stop", transcript_path="/talks/a.jsonl") == ""
     assert spool.list_waiting() == [] and state.read_failures() == []
 
 

@@ -1,4 +1,4 @@
-"""What hooks tell a session: the briefing at its start, what fits a prompt, gotchas of a file; and above all when they tell nothing."""
+"""What hooks tell a session: the briefing at its start, what fits a prompt; and above all when they tell nothing."""
 
 from __future__ import annotations
 
@@ -41,6 +41,11 @@ def told_by(
     )
 
 
+def in_order(told: str, *parts: str) -> bool:
+    places = [told.index(part) for part in parts]
+    return places == sorted(places)
+
+
 # The briefing
 
 
@@ -51,27 +56,14 @@ def test_a_briefing_has_the_handoff_what_is_open_what_was_decided_and_how_to_ask
     shop.add("Rename the orders table", "todo")
     shop.add("We deploy from main", "decision")
     shop.add("The cart service forgets sessions after a restart", "gotcha")
+    left = handoffs.Handoff("The cache is moved, the tests are not", next_steps=("delete Redis",))
     with shop.memory() as memory:
-        handoffs.save_handoff(
-            memory,
-            handoffs.Handoff("The cache is moved, the tests are not", next_steps=("delete Redis",)),
-        )
+        handoffs.save_handoff(memory, left)
     told = shop.start()
-    order = [
-        "Last handoff of branch main:",
-        "The cache is moved",
-        "Next: delete Redis",
-        "Open questions:",
-        "carts expire",
-        "To do:",
-        "Rename the orders",
-        "Decided and learned:",
-        "forgets sessions",
-        "search_memories",
-        "bethink recall",
-    ]
-    places = [told.index(part) for part in order]
-    assert places == sorted(places)
+    handoff = ("Last handoff of branch main:", "The cache is moved", "Next: delete Redis")
+    asked = ("Open questions:", "carts expire", "To do:", "Rename the orders")
+    decided = ("Decided and learned:", "forgets sessions", "search_memories", "bethink recall")
+    assert in_order(told, *handoff, *asked, *decided)
     assert "We deploy from main" in told
 
 
@@ -85,14 +77,8 @@ def test_a_briefing_starts_with_what_the_last_session_was_asked_did_and_left(sho
     with shop.memory() as memory:
         conversations.backfill(memory, [("plain", chat)])
     told = shop.start()
-    order = [
-        "Last session:\n- Asked: ",
-        "- Done: I cached the carts in Redis\n",
-        "- Left: Measure the cart page under load\n",
-        "We deploy from main",
-    ]
-    places = [told.index(one) for one in order]
-    assert places == sorted(places)
+    done = ("- Done: I cached the carts in Redis\n", "- Left: Measure the cart page under load\n")
+    assert in_order(told, "Last session:\n- Asked: ", *done, "We deploy from main")
     # What the agent was told to do before its report is not told as open.
     assert told.count("rename the orders table") <= 1
     assert "- Done:" not in shop.start(session_id="chat")
@@ -123,32 +109,18 @@ def test_nothing_is_said_where_there_is_nothing(shop: Shop) -> None:
 
 
 def test_a_briefing_keeps_to_its_budget(shop: Shop) -> None:
+    texts = [f"{number}: {'the order service writes invoices ' * 12}" for number in range(12)]
+    texts += [f"{number} 注文サービスは請求書を毎晩書き込む。" * 9 for number in range(6)]
     with shop.memory() as memory:
         for kind in ("decision", "gotcha", "question", "todo"):
-            memory.add_many(
-                [
-                    Passage(
-                        f"{kind} {number}: {'the order service writes invoices ' * 12}", kind=kind
-                    )
-                    for number in range(12)
-                ],
-                dedup=False,
-            )
-            memory.add_many(
-                [
-                    Passage(f"{number} 注文サービスは請求書を毎晩書き込む。" * 9, kind=kind)
-                    for number in range(6)
-                ],
-                dedup=False,
-            )
-        handoffs.save_handoff(
-            memory, handoffs.Handoff("Long " * 700, next_steps=("step " * 150,) * 20)
-        )
-    for budget in (600, 300, 150, 60):
-        (shop.home / "config.toml").write_text(f"briefing_tokens = {budget}\n")
-        assert tokens(shop.start()) <= budget
-    assert "Decided and learned" in _with(shop, "briefing_tokens = 600\n").start()
-    assert _with(shop, "briefing_tokens = 0\n").start() == ""
+            passages = [Passage(f"{kind} {text}", kind=kind) for text in texts]
+            memory.add_many(passages, dedup=False)
+        long = handoffs.Handoff("Long " * 700, next_steps=("step " * 150,) * 20)
+        handoffs.save_handoff(memory, long)
+    for budget in (600, 300, 150, 60, 0):
+        told = _with(shop, f"briefing_tokens = {budget}\n").start()
+        assert tokens(told) <= budget
+        assert ("Decided and learned" in told) or budget < 600
 
 
 def _with(shop: Shop, settings: str) -> Shop:
@@ -288,33 +260,24 @@ def test_what_the_briefing_said_in_full_is_not_said_again_until_the_context_is_g
     assert "Postmark" in shop.ask("which Postmark account mails invoices?")
 
 
+VALKEY = "does the Valkey cluster get a replica?"
+
+
 def test_what_the_session_said_itself_is_not_told_to_it(shop: Shop) -> None:
+    text, source = "The Valkey cluster gets a third replica", Source("/s1.jsonl", "transcript")
     with shop.memory() as memory:
-        told_by(
-            memory,
-            "The Valkey cluster gets a third replica",
-            Source("/talks/s1.jsonl", "transcript"),
-            "context",
-            session="s1",
-        )
-    assert shop.ask("does the Valkey cluster get a replica?") == ""
-    assert "third replica" in shop.ask("does the Valkey cluster get a replica?", session_id="s2")
+        told_by(memory, text, source, "context", session="s1")
+    assert shop.ask(VALKEY) == ""
+    assert "third replica" in shop.ask(VALKEY, session_id="s2")
     shop.start(source="compact")
-    assert "third replica" in shop.ask(
-        "does the Valkey cluster get a replica?"
-    )  # it has lost it meanwhile
+    assert "third replica" in shop.ask(VALKEY), "it has lost it meanwhile"
 
 
 def test_the_same_words_said_in_another_session_are_not_told_back(shop: Shop) -> None:
     with shop.memory() as memory:
         for text in ("tell me of the Valkey cluster", "The Valkey cluster has three replicas"):
-            told_by(
-                memory,
-                text,
-                Source(f"/talks/{text[:4]}.jsonl", "transcript"),
-                "context",
-                session="s2",
-            )
+            source = Source(f"/talks/{text[:4]}.jsonl", "transcript")
+            told_by(memory, text, source, "context", session="s2")
     told = shop.ask("please tell me of the Valkey cluster")
     assert "three replicas" in told
     assert "tell me" not in told
@@ -391,20 +354,10 @@ def test_what_fits_a_replaced_memory_leads_to_what_replaced_it(shop: Shop) -> No
 
 
 def test_no_document_crowds_out_what_else_fits(shop: Shop) -> None:
+    notes = [Passage(f"Valkey cluster replica note {at}", kind="document") for at in range(9)]
     with shop.memory() as memory:
         source = Source("docs/replicas.md", "markdown")
-        memory.ingest(
-            [
-                (
-                    source,
-                    [
-                        Passage(f"Valkey cluster replica note {number}", kind="document")
-                        for number in range(9)
-                    ],
-                )
-            ],
-            trust=TRUST["import"],
-        )
+        memory.ingest([(source, notes)], trust=TRUST["import"])
     shop.add("The Valkey cluster gets a third replica", "decision")
     told = shop.ask("Valkey cluster replica")
     assert "third replica" in told and told.count("docs/replicas.md") == prompt.OF_ONE
@@ -413,19 +366,13 @@ def test_no_document_crowds_out_what_else_fits(shop: Shop) -> None:
 def test_a_prompt_gets_no_more_than_its_budget_and_all_of_it_can_be_switched_off(
     shop: Shop,
 ) -> None:
+    long = "it keeps the carts of all customers " * 40
     for number in range(9):
-        shop.add(
-            f"Valkey cluster replica {number}: " + "it keeps the carts of all customers " * 40,
-            "fact",
-            dedup=False,
-        )
-    for budget in (400, 200, 100):
-        told = _with(shop, f"prompt_tokens = {budget}\n").ask(
-            "Valkey cluster replica", session_id=str(budget)
-        )
-        assert tokens(told) <= budget and "Valkey cluster replica" in told
-    for number, settings in enumerate(("prompt_tokens = 0\n", "prompt_tokens = 5\n")):
-        assert _with(shop, settings).ask("Valkey cluster replica", session_id=f"off {number}") == ""
+        shop.add(f"Valkey cluster replica {number}: {long}", "fact", dedup=False)
+    for budget in (400, 200, 100, 5, 0):
+        _with(shop, f"prompt_tokens = {budget}\n")
+        told = shop.ask("Valkey cluster replica", session_id=str(budget))
+        assert tokens(told) <= budget and ("Valkey cluster replica" in told) == (budget > 5)
 
 
 def test_personal_memories_are_told_in_every_project_and_those_of_others_in_none(
@@ -442,18 +389,18 @@ def test_personal_memories_are_told_in_every_project_and_those_of_others_in_none
 # How good that is
 
 
+def rows(name: str) -> list[dict]:
+    lines = (FIXTURES / "quality" / name).read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Bethink:
     """A hundred statements of three made-up projects."""
     folder = tmp_path_factory.mktemp("known")
     memory = Bethink(folder / "memory.db", directory=folder)
-    rows = [
-        json.loads(line)
-        for line in (FIXTURES / "quality" / "corpus.jsonl").read_text("utf-8").splitlines()
-    ]
-    memory.add_many(
-        [Passage(row["text"], metadata={"document": row["id"]}) for row in rows], dedup=False
-    )
+    texts = [Passage(row["text"], metadata={"document": row["id"]}) for row in rows("corpus.jsonl")]
+    memory.add_many(texts, dedup=False)
     return memory
 
 
@@ -469,11 +416,7 @@ def test_greetings_instructions_and_other_topics_get_nothing(known: Bethink, off
 
 
 def test_questions_by_name_or_words_get_the_right_memory(known: Bethink, offline: Path) -> None:
-    questions = [
-        json.loads(line)
-        for line in (FIXTURES / "quality" / "queries.jsonl").read_text("utf-8").splitlines()
-    ]
-    asked = [one for one in questions if one["type"] in ("lexical", "identifier")]
+    asked = [one for one in rows("queries.jsonl") if one["type"] in ("lexical", "identifier")]
     missed = [
         one["query"] for one in asked if not set(one["relevant"]) & set(fits(known, one["query"]))
     ]

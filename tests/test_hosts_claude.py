@@ -9,7 +9,6 @@ import pytest
 from transcripts import CLAUDE, SESSION, claude_line, read, stored, table, written
 
 from bethink import hosts
-from bethink.hosts import base
 
 
 def says(number: int, text: str, **more: object) -> dict:
@@ -42,16 +41,16 @@ def test_every_line_without_a_turn_is_counted_under_one_reason():
     turns, transcript = read(SESSION)
     assert transcript.lines == len(turns) + transcript.skipped.total()
     assert transcript.skipped == {
-        base.BOOKKEEPING: 7,
-        base.INJECTED: 2,
-        base.THINKING: 1,
-        base.TOOL_CALL: 4,
-        base.TOOL_RESULT: 3,
-        base.ERROR: 2,
-        base.MACHINE: 3,
-        base.COMMAND: 2,
-        base.PROGRESS: 1,
-        base.UNKNOWN: 1,
+        "bookkeeping": 7,
+        "injected by Bethink": 2,
+        "thinking": 1,
+        "tool call": 4,
+        "tool result": 3,
+        "error or interruption": 2,
+        "machine-made prompt": 3,
+        "local command": 2,
+        "progress": 1,
+        "unknown type": 1,
     }
 
 
@@ -90,7 +89,7 @@ def test_nothing_is_given_while_memory_is_off():
         "Deploy to brook.",
         "Deployed to brook.",
     ]
-    assert transcript.skipped[base.OFF] == 4
+    assert transcript.skipped["memory off"] == 4
 
 
 def test_a_sub_agent_is_silent_while_memory_is_off_in_its_session(tmp_path):
@@ -118,7 +117,7 @@ def test_a_private_block_hides_the_turns_until_it_is_closed(tmp_path):
         "The gate is green.",
         "Green it is.",
     ]
-    assert transcript.skipped[base.OFF] == 2
+    assert transcript.skipped["memory off"] == 2
     assert transcript.title_of("s1") is None
     part, transcript = read(written(tmp_path / "s1.jsonl", *lines[:2]))
     rest = hosts.read(written(tmp_path / "s1.jsonl", *lines), stored(transcript.position))
@@ -164,14 +163,11 @@ def test_a_summary_takes_no_tools_from_the_turn_behind_it(tmp_path):
 
 
 def test_a_summary_of_a_session_that_was_private_for_a_while_is_not_given(tmp_path):
+    read_file = {"type": "tool_use", "name": "Read", "input": {"file_path": "/home/ada/salary.ods"}}
     path = written(
         tmp_path / "s1.jsonl",
         claude_line(1, "memory-mode: off"),
-        claude_line(
-            2,
-            [{"type": "tool_use", "name": "Read", "input": {"file_path": "/home/ada/salary.ods"}}],
-            "assistant",
-        ),
+        claude_line(2, [read_file], "assistant"),
         claude_line(3, "memory-mode: on\nNow the release."),
         claude_line(4, "Ada earns a lot and wants a release.", isCompactSummary=True),
         says(5, "Released."),
@@ -181,7 +177,7 @@ def test_a_summary_of_a_session_that_was_private_for_a_while_is_not_given(tmp_pa
         ("Now the release.", ()),
         ("Released.", ()),
     ]
-    assert transcript.skipped[base.OFF] == 2
+    assert transcript.skipped["memory off"] == 2
 
 
 def test_a_fork_of_a_private_session_stays_private(tmp_path):
@@ -221,20 +217,29 @@ NOTIFICATION = "<task-notification>done</task-notification>\nRead the output fil
 @pytest.mark.parametrize(
     ("reason", "line"),
     [
-        (base.INJECTED, claude_line(1, RECALLED)),
-        (base.INJECTED, claude_line(1, COMMAND.format("bethink:remember", "x"))),
-        (base.INJECTED, says(1, "In Redis.", agentId="a1", attributionSkill="remember")),
-        (base.INJECTED, says(1, "In Redis.", agentId="a1", attributionSkill="bethink:remember")),
-        (base.MACHINE, claude_line(1, NOTIFICATION)),
-        (base.MACHINE, claude_line(1, '<teammate-message teammate_id="bob">hi</teammate-message>')),
-        (base.MACHINE, claude_line(1, "hello", promptSource="system")),
-        (base.COMMAND, claude_line(1, COMMAND.format("clear", ""))),
-        (base.COMMAND, claude_line(1, "<bash-input>ls</bash-input>")),
-        (base.ERROR, claude_line(1, [{"type": "text", "text": "[Request interrupted by user]"}])),
-        (base.EMPTY, claude_line(1, [IMAGE])),
-        (base.EMPTY, says(1, "\n\n")),
-        (base.THINKING, claude_line(1, [{"type": "redacted_thinking", "data": "x"}], "assistant")),
-        (base.UNKNOWN, {"type": 7, "uuid": "x", "sessionId": "s"}),
+        ("injected by Bethink", claude_line(1, RECALLED)),
+        ("injected by Bethink", claude_line(1, COMMAND.format("bethink:remember", "x"))),
+        ("injected by Bethink", says(1, "In Redis.", agentId="a1", attributionSkill="remember")),
+        (
+            "injected by Bethink",
+            says(1, "In Redis.", agentId="a1", attributionSkill="bethink:remember"),
+        ),
+        ("machine-made prompt", claude_line(1, NOTIFICATION)),
+        (
+            "machine-made prompt",
+            claude_line(1, '<teammate-message teammate_id="bob">hi</teammate-message>'),
+        ),
+        ("machine-made prompt", claude_line(1, "hello", promptSource="system")),
+        ("local command", claude_line(1, COMMAND.format("clear", ""))),
+        ("local command", claude_line(1, "<bash-input>ls</bash-input>")),
+        (
+            "error or interruption",
+            claude_line(1, [{"type": "text", "text": "[Request interrupted by user]"}]),
+        ),
+        ("empty", claude_line(1, [IMAGE])),
+        ("empty", says(1, "\n\n")),
+        ("thinking", claude_line(1, [{"type": "redacted_thinking", "data": "x"}], "assistant")),
+        ("unknown type", {"type": 7, "uuid": "x", "sessionId": "s"}),
     ],
 )
 def test_what_no_person_said_is_left_out_and_counted(tmp_path, reason, line):

@@ -10,7 +10,6 @@ from transcripts import CODEX, LINE_FILES, read, written
 
 from bethink import hosts
 from bethink.errors import BethinkError
-from bethink.hosts import base
 
 DAY = CODEX / "sessions/2026/05/04"
 CURRENT = LINE_FILES["codex"]
@@ -76,7 +75,7 @@ def test_a_session_with_memory_off_gives_nothing(tmp_path):
         )
     )
     assert turns == []
-    assert transcript.skipped[base.OFF] == 3
+    assert transcript.skipped["memory off"] == 3
 
 
 def test_a_compressed_rollout_reads_like_the_file_it_was(tmp_path):

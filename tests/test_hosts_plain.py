@@ -6,7 +6,6 @@ import pytest
 from transcripts import LINE_FILES, read, stored, table
 
 from bethink import hosts
-from bethink.hosts import base
 
 TALK = [("user", "What is the port?"), ("assistant", "8443, behind TLS.")]
 MARKDOWN = {
@@ -39,7 +38,7 @@ def test_json_lines_with_roles_are_a_chat():
         (3, "assistant", "8443."),
     ]
     assert (turns[0].at.hour, turns[1].id, turns[0].session) == (9, "m3", "chat")
-    assert transcript.skipped == {base.CONTEXT: 1, base.TOOL_RESULT: 1}
+    assert transcript.skipped == {"context added by the host": 1, "tool result": 1}
 
 
 def test_a_turn_cites_the_line_of_its_speaker(tmp_path):

@@ -102,7 +102,10 @@ def test_a_half_written_last_line_waits(tmp_path):
     first, second = json.dumps(claude_line(1, "naïve")), json.dumps(claude_line(2, "second"))
     path = written(tmp_path / "s.jsonl", first, second[:50], end="")
     turns, transcript = read(path)
-    assert ([turn.text for turn in turns], transcript.skipped) == (["naïve"], {base.HALF: 1})
+    assert ([turn.text for turn in turns], transcript.skipped) == (
+        ["naïve"],
+        {"half-written last line": 1},
+    )
     assert transcript.position.offset == len(first.encode()) + 1
     written(path, first, second)
     turns, transcript = read(path, stored(transcript.position))
@@ -156,7 +159,7 @@ def test_a_reader_goes_on_with_the_same_object(tmp_path):
     assert [turn.text for turn in transcript] == ["one"]
     written(path, claude_line(1, "one"), claude_line(2, "two"), claude_line(1, "one"))
     assert [turn.text for turn in transcript] == ["two"]
-    assert transcript.skipped == {base.REPEATED: 1}
+    assert transcript.skipped == {"repeated": 1}
 
 
 # bad input
@@ -213,56 +216,40 @@ def test_bytes_that_are_no_transcript_never_raise(name, junk, tmp_path):
     assert {turn.text for turn in turns} >= {turn.text for turn in expected[1:]}
 
 
+def said(number: int, text: str) -> bytes:
+    return json.dumps(claude_line(number, text)).encode()
+
+
+TORN = b'{"type":"user","message":{"role":"user","content":"inside a torn one"},"uu'
+
+
 @pytest.mark.parametrize(
     ("line", "given", "reason"),
     [
-        (b'{"type":"user","mess', [], base.BROKEN),
+        (b'{"type":"user","mess', [], "broken line"),
         (
-            b'{"type":"user","mess' + json.dumps(claude_line(5, "behind a torn one")).encode(),
+            b'{"type":"user","mess' + said(5, "behind a torn one"),
             ["behind a torn one"],
-            base.BROKEN,
+            "broken line",
         ),
-        (
-            b'{"type":"user","message":{"role":"user","content":"inside a torn one"},"uu',
-            [],
-            base.BROKEN,
-        ),
-        (
-            b'{"a":"b'
-            + json.dumps(claude_line(5, "a")).encode()
-            + json.dumps(claude_line(6, "b")).encode(),
-            ["a", "b"],
-            base.BROKEN,
-        ),
-        (
-            json.dumps(claude_line(5, "a")).encode() + json.dumps(claude_line(6, "b")).encode(),
-            ["a", "b"],
-            None,
-        ),
-        (b"\0\0\0" + json.dumps(claude_line(5, "behind zeros")).encode(), ["behind zeros"], None),
-        (
-            b"\xef\xbb\xbf" + json.dumps(claude_line(5, "behind a mark")).encode(),
-            ["behind a mark"],
-            None,
-        ),
-        (json.dumps(claude_line(5, "caf@")).encode().replace(b"@", b"\xe9"), ["caf\ufffd"], None),
-        (
-            json.dumps(claude_line(5, "half \ud83d of a smile")).encode(),
-            ["half ? of a smile"],
-            None,
-        ),
-        (json.dumps(claude_line(5, "a\ttab")).encode().replace(b"\\t", b"\t"), ["a\ttab"], None),
-        (b"\0" * 500, [], base.EMPTY),
-        (b"[1, 2]", [], base.UNKNOWN),
-        (b"null", [], base.UNKNOWN),
-        (b'{"a":' * 5000, [], base.BROKEN),
-        (b'{"type":"user","n":' + b"9" * 6000 + b"}", [], base.BROKEN),
+        (TORN, [], "broken line"),
+        (b'{"a":"b' + said(5, "a") + said(6, "b"), ["a", "b"], "broken line"),
+        (said(5, "a") + said(6, "b"), ["a", "b"], None),
+        (b"\0\0\0" + said(5, "behind zeros"), ["behind zeros"], None),
+        (b"\xef\xbb\xbf" + said(5, "behind a mark"), ["behind a mark"], None),
+        (said(5, "caf@").replace(b"@", b"\xe9"), ["caf\ufffd"], None),
+        (said(5, "half \ud83d of a smile"), ["half ? of a smile"], None),
+        (said(5, "a\ttab").replace(b"\\t", b"\t"), ["a\ttab"], None),
+        (b"\0" * 500, [], "empty"),
+        (b"[1, 2]", [], "unknown type"),
+        (b"null", [], "unknown type"),
+        (b'{"a":' * 5000, [], "broken line"),
+        (b'{"type":"user","n":' + b"9" * 6000 + b"}", [], "broken line"),
     ],
 )
 def test_a_bad_line_costs_only_itself(tmp_path, line, given, reason):
     path = tmp_path / "s.jsonl"
-    around = [json.dumps(claude_line(number, f"word {number}")).encode() for number in (1, 2)]
-    path.write_bytes(b"\n".join([around[0], line, around[1], b""]))
+    path.write_bytes(b"\n".join([said(1, "word 1"), line, said(2, "word 2"), b""]))
     turns, transcript = read(path, host="claude")
     assert [turn.text for turn in turns] == ["word 1", *given, "word 2"]
     assert transcript.skipped == ({reason: 1} if reason else {})
@@ -287,7 +274,7 @@ def test_a_line_beyond_the_bound_is_passed_over_in_little_memory(tmp_path):
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert [(turn.line, turn.text) for turn in turns] == [(1, "before"), (3, "behind")]
-    assert transcript.skipped == {base.LONG: 1}
+    assert transcript.skipped == {"too long": 1}
     assert most < 10 << 20
 
 
@@ -295,7 +282,7 @@ def test_a_line_beyond_the_bound_that_is_still_growing_is_not_consumed(tmp_path)
     path = written(tmp_path / "s.jsonl", claude_line(1, "before"), "x" * 5000, end="")
     transcript = hosts.agent("claude").read(path, base.START, 1000)
     assert [turn.text for turn in transcript.turns()] == ["before"]
-    assert transcript.skipped == {base.HALF: 1}
+    assert transcript.skipped == {"half-written last line": 1}
     assert transcript.position.line == 1
 
 
@@ -487,6 +474,6 @@ def test_a_plan_that_is_handed_back_is_kept_as_a_plan(tmp_path, line):
 )
 def test_a_call_of_our_skills_is_nothing_that_was_said(tmp_path, typed):
     turns, transcript = read(written(tmp_path / "s1.jsonl", {"role": "user", "content": typed}))
-    assert not turns and transcript.skipped == {base.COMMAND: 1}
+    assert not turns and transcript.skipped == {"local command": 1}
     turns, _ = read(written(tmp_path / "s1.jsonl", {"role": "user", "content": "/rememberance"}))
     assert len(turns) == 1

@@ -101,13 +101,7 @@ def _file(entry: SpoolEntry) -> Path:
 
 
 def write(path: Path, entry: SpoolEntry) -> None:
-    try:
-        state.write_json(path, entry._asdict())
-    except OSError as error:
-        raise BethinkError(
-            f"{path} cannot be written: {error.strerror or error}.",
-            "Check permissions and free space.",
-        ) from error
+    state.write_json(path, entry._asdict())
 
 
 def full_name(database: str) -> str:
@@ -201,7 +195,7 @@ def take(path: Path) -> tuple[Path, SpoolEntry] | None:
 def put_aside(path: Path) -> None:
     """Sets an entry aside that nothing can be made of. It stays for long, so a path that is named like a secret loses that name."""
     kept, entry = folder() / ASIDE / path.with_suffix(NEW).name, read(path)
-    with suppress(OSError):
+    with suppress(OSError, BethinkError):
         if entry:
             state.write_json(kept, redact_value(entry._asdict())[0])
             path.unlink()
@@ -365,7 +359,7 @@ def worker_environment() -> dict[str, str]:
 
 def note_capture(host: str) -> None:
     """Keeps when a transcript of a host was last read."""
-    with suppress(OSError):  # only `doctor` misses it
+    with suppress(BethinkError):  # only `doctor` misses it
         state.write_json(state.folder() / "captures" / f"{host}{NEW}", time.time())
 
 

@@ -56,18 +56,22 @@ def make_private(path: Path) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """A JSON file in place at once, for its owner alone."""
-    make_private(path.parent)
     # Calls of one MCP server are threads of one process.
     fresh = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.new")
     flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
     try:
-        with os.fdopen(os.open(fresh, flags, 0o600), "wb") as stream:
-            stream.write(json.dumps(value, ensure_ascii=True).encode())
-        fresh.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            fresh.unlink()
-        raise
+        make_private(path.parent)
+        try:
+            with os.fdopen(os.open(fresh, flags, 0o600), "wb") as stream:
+                stream.write(json.dumps(value, ensure_ascii=True).encode())
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
+    except OSError as error:
+        raise BethinkError(
+            f"{path} cannot be written: {error.strerror or error}.",
+            "Check permissions and free space, or set BETHINK_HOME.",
+        ) from error
 
 
 def read_json(path: Path) -> Any:
@@ -102,7 +106,7 @@ def note_failure(host: str, event: str, message: str) -> None:
     before = rows.get((host, event), Failure(host, event, 0, now, now, ""))
     said = " ".join(redact(message).text.split())[:LONGEST]
     rows[(host, event)] = before._replace(count=before.count + 1, last=now, message=said)
-    with suppress(OSError):
+    with suppress(BethinkError):
         write_json(failures_file(), [row._asdict() for row in rows.values()])
 
 
@@ -186,7 +190,7 @@ def forget_deliveries(hook: Hook) -> None:
 
 def _write_deliveries(hook: Hook, value: Deliveries) -> None:
     if path := _deliveries_file(hook):
-        with suppress(OSError):
+        with suppress(BethinkError):
             write_json(path, value._asdict())
 
 
@@ -309,15 +313,10 @@ def _end_pauses(known: Sequence[Pause], scopes: set[str], now: float) -> list[Pa
 
 def _change_pauses(change: Callable[[list[Pause]], list[Pause]]) -> None:
     path, now = pauses_file(), time.time()
-    try:
+    with suppress(OSError):  # writing says it better
         make_private(path.parent)
-        with textfile.alone(path.parent):
-            known = change(read_pauses())
-            over = [one for one in known if one.until is not None and one.until <= now]
-            dropped = set(over[: max(0, len(known) - MOST_PAUSES)])
-            write_json(path, [one._asdict() for one in known if one not in dropped])
-    except OSError as error:
-        raise BethinkError(
-            f"{path} cannot be written: {error.strerror or error}.",
-            "Check its permissions, or set BETHINK_HOME.",
-        ) from error
+    with textfile.alone(path.parent):
+        known = change(read_pauses())
+        over = [one for one in known if one.until is not None and one.until <= now]
+        dropped = set(over[: max(0, len(known) - MOST_PAUSES)])
+        write_json(path, [one._asdict() for one in known if one not in dropped])

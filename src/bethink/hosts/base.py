@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from zlib import crc32
 
 from bethink.text.fence import TAG
@@ -29,23 +29,26 @@ from bethink.text.words import STOP_WORDS
 from bethink.types import NOTHING
 
 # Why a line gives no turn.
-BROKEN = "broken line"
-HALF = "half-written last line"
-LONG = "too long"
-EMPTY = "empty"
-TOOL_CALL = "tool call"
-TOOL_RESULT = "tool result"
-THINKING = "thinking"
-MACHINE = "machine-made prompt"
-COMMAND = "local command"
-CONTEXT = "context added by the host"
-PROGRESS = "progress"
-BOOKKEEPING = "bookkeeping"
-ERROR = "error or interruption"
-INJECTED = "injected by Bethink"
-OFF = "memory off"
-REPEATED = "repeated"
-UNKNOWN = "unknown type"
+Reason = Literal[
+    "broken line",
+    "half-written last line",
+    "too long",
+    "empty",
+    "tool call",
+    "tool result",
+    "thinking",
+    "machine-made prompt",
+    "local command",
+    "context added by the host",
+    "progress",
+    "bookkeeping",
+    "error or interruption",
+    "injected by Bethink",
+    "memory off",
+    "repeated",
+    "unknown type",
+]
+OFF: Reason = "memory off"
 
 # Of a state: names of places, files and tools. The rest are ids, hashes and numbers.
 NAMED = ("project", "cwd", "branch", "used", "calls")
@@ -255,9 +258,9 @@ def time_of(fields: Mapping[str, Any], *keys: str) -> datetime | None:
     return next((time for key in keys if (time := as_time(fields.get(key)))), None)
 
 
-def find_reason(type: Any, reasons: Mapping[str, str] = NOTHING) -> str:
+def find_reason(type: Any, reasons: Mapping[str, Reason] = NOTHING) -> Reason:
     """Why a line that says nothing gives no turn, by its type."""
-    return reasons.get(type, BOOKKEEPING) if isinstance(type, str) and type else UNKNOWN
+    return reasons.get(type, "bookkeeping") if isinstance(type, str) and type else "unknown type"
 
 
 def texts_of(content: Any, types: tuple[str, ...] = ("text",)) -> list[str]:
@@ -339,9 +342,15 @@ class Speech(NamedTuple):
     recalled: int = 0
 
     @property
-    def reason(self) -> str:
+    def reason(self) -> Reason:
         """Why there are no words."""
-        return INJECTED if self.recalled else MACHINE if self.wrapped else EMPTY
+        return (
+            "injected by Bethink"
+            if self.recalled
+            else "machine-made prompt"
+            if self.wrapped
+            else "empty"
+        )
 
 
 def extract_speech(text: str) -> Speech:

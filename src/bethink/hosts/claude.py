@@ -27,18 +27,7 @@ from typing import Any
 
 from bethink.hosts import place
 from bethink.hosts.base import (
-    BOOKKEEPING,
-    COMMAND,
-    CONTEXT,
-    EMPTY,
-    ERROR,
-    INJECTED,
-    MACHINE,
-    PROGRESS,
-    THINKING,
-    TOOL_CALL,
-    TOOL_RESULT,
-    UNKNOWN,
+    Reason,
     Turn,
     dict_of,
     dicts_of,
@@ -70,13 +59,12 @@ TRANSCRIPTS = ("CLAUDE_CONFIG_DIR", ".claude", "projects/*/**/*.jsonl")
 EVENTS = place.USUAL_EVENTS
 
 # What lines are that say nothing.
-TYPES = dict.fromkeys(
+SILENT = frozenset(
     "mode permission-mode last-prompt tag agent-name agent-color agent-setting file-history-snapshot file-history-delta pr-link frame-link "
     "attribution-snapshot content-replacement worktree-state relocated bridge-session cost-state tools-used continued-in derived-from "
     "fork-context-ref ended-by-model history-suppression api-request api-request-shape api-request-blob atis-latch isolation-latch "
-    "session-owner started result queue-operation".split(),
-    BOOKKEEPING,
-) | {"progress": PROGRESS}
+    "session-owner started result queue-operation".split()
+)
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 # Our skill that answers from memory, in a sub-agent of its own: what it says is known already, and must not confirm itself.
 RECALLING = ("remember", "bethink:remember")
@@ -107,7 +95,7 @@ class ClaudeTranscript(LineTranscript):
             told = read_object(about.read_bytes()) if about.is_file() else {}
             self.set_title(told.get("description"), "")
 
-    def take(self, entry: dict[str, Any]) -> Turn | str:
+    def take(self, entry: dict[str, Any]) -> Turn | Reason:
         type, session = text_of(entry, "type"), name_of(entry, "sessionId")
         self.locate(entry.get("cwd"), entry.get("gitBranch"), session)
         self.agent = agent_of(entry)
@@ -122,13 +110,17 @@ class ClaudeTranscript(LineTranscript):
         if type == "memory-mode":
             off, at = entry.get("mode") == "off", time_of(entry, "timestamp")
             self.switch_memory(off, at, session or self.session)
-            return BOOKKEEPING
+            return "bookkeeping"
         if type in TITLES:
             self.set_title(entry.get(TITLES[type]), session)
-            return BOOKKEEPING
-        return TYPES.get(type, UNKNOWN)
+            return "bookkeeping"
+        if type == "progress":
+            return "progress"
+        return "bookkeeping" if type in SILENT else "unknown type"
 
-    def say(self, entry: dict[str, Any], role: str, texts: list[str], **what: bool) -> Turn | str:
+    def say(
+        self, entry: dict[str, Any], role: str, texts: list[str], **what: bool
+    ) -> Turn | Reason:
         session = name_of(entry, "sessionId") or self.session
         if self.agent and session and session not in self.parents:
             self.parents.add(session)
@@ -136,29 +128,30 @@ class ClaudeTranscript(LineTranscript):
         text, at = "\n\n".join(texts), time_of(entry, "timestamp")
         return self.make_turn(name_of(entry, "uuid"), role, text, at, session=session, **what)
 
-    def take_assistant(self, entry: dict[str, Any]) -> Turn | str:
+    def take_assistant(self, entry: dict[str, Any]) -> Turn | Reason:
         message = dict_of(entry, "message")
         if entry.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>":
-            return ERROR
-        texts, reason, plan = texts_of(message.get("content")), EMPTY, ""
+            return "error or interruption"
+        texts, plan = texts_of(message.get("content")), ""
+        reason: Reason = "empty"
         for item in dicts_of(message, "content"):
             if item.get("type") in ("tool_use", "server_tool_use"):
                 self.add_call(item.get("name"), item.get("input"), item.get("id"))
                 if text_of(item, "name").lower() in PLANS:
                     plan = text_of(dict_of(item, "input"), "plan")
-                reason = TOOL_CALL
+                reason = "tool call"
             elif item.get("type") in ("thinking", "redacted_thinking"):
-                reason = THINKING
+                reason = "thinking"
         if self.agent and (self.agent in self.idle or entry.get("parentUuid", "") is None):
             # Warmed up: an answer to "Warmup", or to nothing at all. The first line of real work is the prompt.
-            return MACHINE
+            return "machine-made prompt"
         if self.agent and entry.get("attributionSkill") in RECALLING:
-            return INJECTED
+            return "injected by Bethink"
         if not texts and not plan:
             return reason
         return self.say(entry, "assistant", [*texts, plan] if plan else texts, plan=bool(plan))
 
-    def take_user(self, entry: dict[str, Any]) -> Turn | str:
+    def take_user(self, entry: dict[str, Any]) -> Turn | Reason:
         message = dict_of(entry, "message")
         texts = texts_of(message.get("content"))
         results = [one for one in dicts_of(message, "content") if one.get("type") == "tool_result"]
@@ -168,39 +161,41 @@ class ClaudeTranscript(LineTranscript):
         if entry.get("isCompactSummary") is True:
             return self.say(entry, "assistant", texts, summary=True)
         if is_made_by_machine(entry):
-            return MACHINE
+            return "machine-made prompt"
         if self.agent:
             if any(text.strip() == "Warmup" for text in texts):
                 self.idle.append(self.agent)
-            return MACHINE if texts else TOOL_RESULT
+            return "machine-made prompt" if texts else "tool result"
         texts, reason = find_typed(texts)
         texts += find_answers(dict_of(entry, "toolUseResult"), results)
         if not texts:
-            return reason or (TOOL_RESULT if results else EMPTY)
+            return reason or ("tool result" if results else "empty")
         if (planned := text_of(entry, "planContent")) and not texts[0].startswith(PLAN):
             texts = [f"{PLAN}\n\n{planned}"]
         return self.say(entry, "user", texts)
 
-    def take_attachment(self, entry: dict[str, Any]) -> Turn | str:
+    def take_attachment(self, entry: dict[str, Any]) -> Turn | Reason:
         attachment = dict_of(entry, "attachment")
         kind = text_of(attachment, "type")
         typed = attachment.get("commandMode", "prompt") == "prompt" and not self.agent
         if kind == "queued_command" and typed:
             texts, reason = find_typed(texts_of(attachment.get("prompt")))
-            return self.say(entry, "user", texts) if texts else reason or MACHINE
+            return self.say(entry, "user", texts) if texts else reason or "machine-made prompt"
         given = attachment.get("content")
         content = "\n".join(texts_of(given)) or str(given)
         if not kind.startswith("hook_") or f"<{TAG}" not in content:
-            return CONTEXT
+            return "context added by the host"
         self.hear_memory(content)
-        return INJECTED
+        return "injected by Bethink"
 
-    def take_system(self, entry: dict[str, Any]) -> Turn | str:
+    def take_system(self, entry: dict[str, Any]) -> Turn | Reason:
         kind = entry.get("subtype")
         if kind == "away_summary":
             text = text_of(entry, "content").removesuffix("(disable recaps in /config)")
             return self.say(entry, "assistant", [text], summary=True)
-        return {"api_error": ERROR, "local_command": COMMAND}.get(str(kind), BOOKKEEPING)
+        if kind == "api_error":
+            return "error or interruption"
+        return "local command" if kind == "local_command" else "bookkeeping"
 
     def obey_parent(self, session: str) -> None:
         """A sub-agent works in a file of its own, while memory is switched in that of its session."""
@@ -232,9 +227,10 @@ def is_made_by_machine(entry: Mapping[str, Any]) -> bool:
     )
 
 
-def find_typed(texts: list[str]) -> tuple[list[str], str]:
+def find_typed(texts: list[str]) -> tuple[list[str], Reason | None]:
     """What a person typed: slash commands become their arguments. With it the reason if a command leaves nothing."""
-    found, reason = [], ""
+    found: list[str] = []
+    reason: Reason | None = None
     for text in texts:
         start = text.lstrip()
         if start.startswith("<user-memory-input>"):
@@ -243,21 +239,25 @@ def find_typed(texts: list[str]) -> tuple[list[str], str]:
             words, reason = read_command(text)
             found.append(words)
         elif is_notice(text):
-            reason = ERROR if text.startswith("[") else MACHINE
+            reason = "error or interruption" if text.startswith("[") else "machine-made prompt"
         else:
             words, removed = remove_blocks(text) if "<" in text else (text, 0)
             if removed and not words.strip():
-                reason = COMMAND if start.startswith(("<local-command", "<bash-")) else MACHINE
+                reason = (
+                    "local command"
+                    if start.startswith(("<local-command", "<bash-"))
+                    else "machine-made prompt"
+                )
             found.append(words)
     return [text for text in found if text.strip()], reason
 
 
-def read_command(text: str) -> tuple[str, str]:
+def read_command(text: str) -> tuple[str, Reason]:
     """What was typed behind a slash command, and the reason if that is nothing."""
     plugin, _, name = (find_block(text, "command-name") or "").lstrip("/").rpartition(":")
     if name in OWN_COMMANDS or "bethink" in plugin:
-        return "", INJECTED
-    return "" if name in SETTINGS else find_block(text, "command-args") or "", COMMAND
+        return "", "injected by Bethink"
+    return "" if name in SETTINGS else find_block(text, "command-args") or "", "local command"
 
 
 def find_answers(result: dict[str, Any], results: list[dict[str, Any]]) -> list[str]:

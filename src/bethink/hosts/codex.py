@@ -22,15 +22,8 @@ from typing import Any
 
 from bethink.hosts import place
 from bethink.hosts.base import (
-    BOOKKEEPING,
-    CONTEXT,
-    MACHINE,
-    PROGRESS,
-    THINKING,
-    TOOL_CALL,
-    TOOL_RESULT,
-    UNKNOWN,
     Fact,
+    Reason,
     Turn,
     as_name,
     dict_of,
@@ -84,7 +77,7 @@ class CodexTranscript(LineTranscript):
     thread: str  # what identities of messages without one are counted in
     messages: int
 
-    def take(self, entry: dict[str, Any]) -> Turn | str:
+    def take(self, entry: dict[str, Any]) -> Turn | Reason:
         type, payload = text_of(entry, "type"), dict_of(entry, "payload")
         if "payload" not in entry and type != "compacted":
             # The first rollouts had items without an envelope, behind a line with the session's id.
@@ -101,9 +94,9 @@ class CodexTranscript(LineTranscript):
         if type == "compacted" and (text := text_of(payload, "message")):
             at = time_of(entry, "timestamp")
             return self.make_turn(None, "assistant", text, at, summary=True)
-        return BOOKKEEPING if type else UNKNOWN
+        return "bookkeeping" if type else "unknown type"
 
-    def take_head(self, payload: dict[str, Any]) -> str:
+    def take_head(self, payload: dict[str, Any]) -> Reason:
         """The head of a rollout. A fork may repeat that of the thread it came from; the first one counts."""
         git = dict_of(payload, "git")
         self.locate(payload.get("cwd") or git.get("cwd"), git.get("branch"))
@@ -117,9 +110,9 @@ class CodexTranscript(LineTranscript):
                 self.agent = name_of(payload, "agent_nickname", "agent_role") or as_name(kind) or id
         if payload.get("memory_mode") in ("off", "disabled"):
             self.switch_memory(True, time_of(payload, "timestamp"), self.session)
-        return BOOKKEEPING
+        return "bookkeeping"
 
-    def take_item(self, payload: dict[str, Any], entry: dict[str, Any]) -> Turn | str:
+    def take_item(self, payload: dict[str, Any], entry: dict[str, Any]) -> Turn | Reason:
         type = text_of(payload, "type")
         if type == "message":
             return self.take_message(payload, entry)
@@ -131,33 +124,33 @@ class CodexTranscript(LineTranscript):
             self.add_call(name or type, arguments, payload.get("call_id"))
             patched = find_patched(payload)
             self.add_used((), patched, [Fact("edit", path) for path in patched])
-            return TOOL_CALL
+            return "tool call"
         if type.endswith("_output"):
             output = payload.get("output")
             text = output if isinstance(output, str) else "\n".join(texts_of(output, OUTPUTS))
             self.add_result(payload.get("call_id"), text, FAILED.search(text[:400]) is not None)
-            return TOOL_RESULT
-        return find_reason(type, {"reasoning": THINKING})
+            return "tool result"
+        return find_reason(type, {"reasoning": "thinking"})
 
-    def take_message(self, payload: dict[str, Any], entry: dict[str, Any]) -> Turn | str:
+    def take_message(self, payload: dict[str, Any], entry: dict[str, Any]) -> Turn | Reason:
         role = payload.get("role")
         if role not in ("user", "assistant"):
-            return CONTEXT
+            return "context added by the host"
         texts = texts_of(payload.get("content"), OUTPUTS)
         self.messages += 1
         if role == "user":
             if self.agent:
-                return MACHINE
+                return "machine-made prompt"
             marks = dict_of(payload, "internal_chat_message_metadata_passthrough")
             texts = find_typed(texts, list_of(marks, "content_item_kinds"))
             if not texts:
-                return CONTEXT
+                return "context added by the host"
         text = "\n\n".join(map(render_review, texts) if self.agent else texts)
         at = time_of(entry, "timestamp") or time_of(payload, "timestamp")
         id = name_of(payload, "id") or make_id(self.thread, self.messages, role, text)
         return self.make_turn(id, str(role), text, at)
 
-    def take_event(self, payload: dict[str, Any]) -> str:
+    def take_event(self, payload: dict[str, Any]) -> Reason:
         """Events repeat what was said, but know best which files a command read or a patch changed."""
         item = dict_of(payload, "item") or payload
         changed = [path for path in dict_of(item, "changes") if as_name(path, 1000)]
@@ -167,7 +160,7 @@ class CodexTranscript(LineTranscript):
             self.add_used((), [*changed, *seen])
         if payload.get("type") == "thread_name_updated":
             self.set_title(payload.get("thread_name"))
-        return PROGRESS
+        return "progress"
 
 
 read = CodexTranscript

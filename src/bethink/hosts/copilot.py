@@ -19,15 +19,7 @@ from typing import Any
 
 from bethink.hosts import place
 from bethink.hosts.base import (
-    BOOKKEEPING,
-    CONTEXT,
-    EMPTY,
-    ERROR,
-    MACHINE,
-    PROGRESS,
-    TOOL_CALL,
-    TOOL_RESULT,
-    UNKNOWN,
+    Reason,
     Turn,
     as_dict,
     dict_of,
@@ -43,13 +35,13 @@ PROGRAM = "copilot"
 # The variable that moves its folder, that folder in the home, and where the transcripts are in it.
 TRANSCRIPTS = ("COPILOT_HOME", ".copilot", "session-state/*/events.jsonl", "session-state/*.jsonl")
 EVENTS = {name: event for name, event in place.USUAL_EVENTS.items() if name != "PostCompact"}
-REASONS = {
-    "tool.execution_complete": TOOL_RESULT,
-    "tool.execution_start": TOOL_CALL,
-    "system.message": CONTEXT,
-    "abort": ERROR,
-    "session.error": ERROR,
-    "session.warning": ERROR,
+REASONS: dict[str, Reason] = {
+    "tool.execution_complete": "tool result",
+    "tool.execution_start": "tool call",
+    "system.message": "context added by the host",
+    "abort": "error or interruption",
+    "session.error": "error or interruption",
+    "session.warning": "error or interruption",
 }
 
 
@@ -79,14 +71,14 @@ def _sessions(environment: Mapping[str, str], home: Path) -> Path:
 class CopilotTranscript(LineTranscript):
     host = "copilot"
 
-    def take(self, entry: dict[str, Any]) -> Turn | str:
+    def take(self, entry: dict[str, Any]) -> Turn | Reason:
         type, data = text_of(entry, "type"), dict_of(entry, "data")
         id, at = name_of(data, "messageId") or name_of(entry, "id"), time_of(entry, "timestamp")
         self.agent = name_of(data, "parentToolCallId")
         if type == "user.message":
             # What was typed has no source; skills and notices name themselves in it.
             if self.agent or name_of(data, "source") not in (None, "user"):
-                return MACHINE
+                return "machine-made prompt"
             return self.make_turn(id, "user", text_of(data, "content"), at)
         if type == "assistant.message":
             calls = dicts_of(data, "toolRequests")
@@ -95,21 +87,23 @@ class CopilotTranscript(LineTranscript):
             text = text_of(data, "content")
             if text.strip():
                 return self.make_turn(id, "assistant", text, at)
-            return TOOL_CALL if calls else EMPTY
+            return "tool call" if calls else "empty"
         if type == "tool.execution_complete":
             output = text_of(dict_of(data, "result"), "content")
             self.add_result(data.get("toolCallId"), output, data.get("success") is False)
         if type in ("session.start", "session.resume", "session.context_changed"):
             context = dict_of(data, "context") or data
             self.locate(context.get("cwd"), context.get("branch"), data.get("sessionId"))
-            return BOOKKEEPING
+            return "bookkeeping"
         if type == "session.title_changed":
             self.set_title(data.get("title"))
-            return BOOKKEEPING
+            return "bookkeeping"
         if type == "session.compaction_complete":
             text = text_of(data, "summaryContent")
-            return self.make_turn(id, "assistant", text, at, summary=True) if text else BOOKKEEPING
-        return REASONS.get(type, PROGRESS if "." in type else UNKNOWN)
+            return (
+                self.make_turn(id, "assistant", text, at, summary=True) if text else "bookkeeping"
+            )
+        return REASONS.get(type, "progress" if "." in type else "unknown type")
 
 
 read = CopilotTranscript

@@ -16,11 +16,7 @@ from typing import Any
 
 from bethink.hosts import place
 from bethink.hosts.base import (
-    CONTEXT,
-    EMPTY,
-    MACHINE,
-    TOOL_CALL,
-    UNKNOWN,
+    Reason,
     Turn,
     dict_of,
     dicts_of,
@@ -62,20 +58,20 @@ class CursorTranscript(LineTranscript):
             self.agent = self.path.stem
             self.session = self.path.stem if above == "agent-transcripts" else above
 
-    def take(self, entry: dict[str, Any]) -> Turn | str:
+    def take(self, entry: dict[str, Any]) -> Turn | Reason:
         role, message = entry.get("role"), dict_of(entry, "message")
         if role not in ("user", "assistant"):
-            return CONTEXT if role in ("system", "tool") else UNKNOWN
+            return "context added by the host" if role in ("system", "tool") else "unknown type"
         calls = [item for item in dicts_of(message, "content") if item.get("type") == "tool_use"]
         for call in calls:
             self.add_call(call.get("name"), call.get("input"))
         text = "\n\n".join(texts_of(message.get("content")))
         if role == "user":
             if self.agent:
-                return MACHINE
+                return "machine-made prompt"
             text = find_block(text, "user_query") or remove_blocks(text, ADDED)[0]
         if not text.strip():
-            return TOOL_CALL if calls else EMPTY
+            return "tool call" if calls else "empty"
         id = make_id(self.session, self.agent, self.number, role, text)
         return self.make_turn(id, str(role), text, time_of(entry, "timestamp"))
 

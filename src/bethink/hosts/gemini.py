@@ -16,15 +16,9 @@ from typing import Any
 
 from bethink.hosts import place
 from bethink.hosts.base import (
-    BOOKKEEPING,
-    EMPTY,
-    ERROR,
-    MACHINE,
-    REPEATED,
     START,
-    TOOL_CALL,
-    TOOL_RESULT,
     Position,
+    Reason,
     Turn,
     as_dict,
     as_text,
@@ -100,10 +94,12 @@ class GeminiMessages(Transcript):
             self.session = self.session if parent == "chats" else parent
         self.set_title(fields.get("summary"))
 
-    def take_message(self, fields: dict[str, Any], copied: bool = False) -> Turn | str:
+    def take_message(self, fields: dict[str, Any], copied: bool = False) -> Turn | Reason:
         type = fields.get("type")
         if type not in ("user", "gemini"):
-            return find_reason(type, {"error": ERROR, "warning": ERROR})
+            return find_reason(
+                type, {"error": "error or interruption", "warning": "error or interruption"}
+            )
         parts = list_of(fields, "content") or [fields.get("content")]
         text = find_text(parts)
         calls = dicts_of(fields, "toolCalls")
@@ -113,12 +109,12 @@ class GeminiMessages(Transcript):
                 self.add_result(call.get("id"), find_output(call), call["status"] != "success")
         if not text:
             results = any("functionResponse" in as_dict(part) for part in parts)
-            return TOOL_RESULT if results else TOOL_CALL if calls else EMPTY
+            return "tool result" if results else "tool call" if calls else "empty"
         if text == ACKNOWLEDGED or (type == "user" and self.agent):
-            return MACHINE
+            return "machine-made prompt"
         id, words = name_of(fields, "id"), make_id(text)
         if id and self.words.get(id) == words:
-            return REPEATED
+            return "repeated"
         id = self.note_words(id, words) if id else None
         summary = text.lstrip().startswith(SNAPSHOT)
         role = "user" if type == "user" and not summary else "assistant"
@@ -141,19 +137,19 @@ def find_text(parts: list[Any]) -> str:
 
 
 class GeminiTranscript(GeminiMessages, LineTranscript):
-    def take(self, entry: dict[str, Any]) -> Turn | str | list[Turn | str]:
+    def take(self, entry: dict[str, Any]) -> Turn | Reason | list[Turn | Reason]:
         update = dict_of(entry, "$set")
         if update or "sessionId" in entry:
             self.take_head(update or entry)
             copies = dicts_of(update, "messages")
-            return [self.take_message(one, copied=True) for one in copies] or BOOKKEEPING
+            return [self.take_message(one, copied=True) for one in copies] or "bookkeeping"
         if "$rewindTo" in entry or "$set" in entry:
-            return BOOKKEEPING
+            return "bookkeeping"
         return self.take_message(entry)
 
 
 class GeminiObject(GeminiMessages, WholeTranscript):
-    def take_all(self, data: bytes) -> Iterable[Turn | str]:
+    def take_all(self, data: bytes) -> Iterable[Turn | Reason]:
         value = read_whole(data)
         self.take_head(value)
         for self.number, message in enumerate(dicts_of(value, "messages"), 1):

@@ -24,15 +24,9 @@ from typing import Any
 from bethink.errors import BethinkError
 from bethink.hosts import place
 from bethink.hosts.base import (
-    BROKEN,
-    HALF,
-    LONG,
-    MACHINE,
     START,
-    THINKING,
-    TOOL_CALL,
-    UNKNOWN,
     Position,
+    Reason,
     TranscriptPage,
     Turn,
     as_name,
@@ -89,22 +83,22 @@ class OpencodeParts(Transcript):
 
     def take_part(
         self, id: str, message: dict[str, Any], part: dict[str, Any], parent: str | None
-    ) -> Turn | str:
+    ) -> Turn | Reason:
         if not part:
-            return BROKEN
+            return "broken line"
         if not is_finished(message, part):
-            return HALF
+            return "half-written last line"
         self.locate(dict_of(message, "path").get("cwd"))
         type, role = part.get("type"), message.get("role")
         if type == "tool":
             return self.take_tool(part, part.get("callID") or id)
         if type != "text":
-            return find_reason(type, {"reasoning": THINKING})
+            return find_reason(type, {"reasoning": "thinking"})
         if role not in ("user", "assistant"):
-            return UNKNOWN
+            return "unknown type"
         by_host = True in (part.get("synthetic"), part.get("ignored"))
         if by_host or (role == "user" and parent):
-            return MACHINE
+            return "machine-made prompt"
         self.agent = name_of(message, "agent") or self.session if parent else None
         return self.make_turn(
             name_of(part, "id") or id,
@@ -115,14 +109,14 @@ class OpencodeParts(Transcript):
             summary=role == "assistant" and message.get("summary") is True,
         )
 
-    def take_tool(self, part: dict[str, Any], call: Any) -> str:
+    def take_tool(self, part: dict[str, Any], call: Any) -> Reason:
         state = dict_of(part, "state")
         self.add_call(part.get("tool"), state.get("input"), call)
         if state.get("status") in ("completed", "error"):
             code = dict_of(state, "metadata").get("exit")
             failed = state["status"] == "error" or code not in (0, None)
             self.add_result(call, text_of(state, "output"), failed)
-        return TOOL_CALL
+        return "tool call"
 
 
 def is_finished(message: dict[str, Any], part: dict[str, Any]) -> bool:
@@ -169,16 +163,16 @@ class OpencodeDatabase(OpencodeParts):
         parent: Any,
         directory: Any,
         title: Any,
-    ) -> Turn | str:
+    ) -> Turn | Reason:
         self.lines += 1
         if part is None:
-            return LONG
+            return "too long"
         self.number, self.session, self.cwd, self.project = row, as_text(session), None, None
         self.set_title(title)
         self.locate(directory)
         about, fields = read_object(message), read_object(part)
         result = self.take_part(as_text(id), about, fields, as_name(parent))
-        if result == HALF:
+        if result == "half-written last line":
             self.waiting = [*self.waiting, row][-UNFINISHED:]
         return result
 
@@ -213,7 +207,7 @@ class OpencodeDatabase(OpencodeParts):
 class OpencodeSession(OpencodeParts, WholeTranscript):
     """One session, exported."""
 
-    def take_all(self, data: bytes) -> Iterable[Turn | str]:
+    def take_all(self, data: bytes) -> Iterable[Turn | Reason]:
         value = read_whole(data)
         info = dict_of(value, "info")
         self.number, self.session = 0, name_of(info, "id") or ""

@@ -15,13 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from bethink.hosts.base import (
-    CONTEXT,
-    EMPTY,
     FENCE,
     START,
-    TOOL_RESULT,
-    UNKNOWN,
     Position,
+    Reason,
     Turn,
     make_id,
     name_of,
@@ -43,7 +40,7 @@ ROLES = {
     }.items()
     for name in names.split()
 }
-UNSPOKEN = {"system": CONTEXT, "tool": TOOL_RESULT}
+UNSPOKEN: dict[str, Reason] = {"system": "context added by the host", "tool": "tool result"}
 LONGEST_LINE = 20_000  # characters; a longer one names no speaker
 TEXT_SUFFIXES = (".md", ".markdown", ".txt", ".text")
 _NAME = rf"(?P<name>{'|'.join(sorted(ROLES, key=len, reverse=True))})(?:[ ]said)?"
@@ -90,14 +87,14 @@ class Chat(Transcript):
 
 
 class ChatLines(Chat, LineTranscript):
-    def take(self, entry: dict[str, Any]) -> Turn | str:
+    def take(self, entry: dict[str, Any]) -> Turn | Reason:
         self.locate(entry.get("cwd"), entry.get("branch"))
         role = ROLES.get(text_of(entry, "role").lower(), "")
         if role not in ("user", "assistant"):
-            return UNSPOKEN.get(role, UNKNOWN)
+            return UNSPOKEN.get(role, "unknown type")
         text = "\n\n".join(text for text in texts_of(entry.get("content")) if text.strip())
         if not text.strip():
-            return EMPTY
+            return "empty"
         id = name_of(entry, "id") or make_id(self.session, self.number, text)
         return self.make_turn(id, role, text, time_of(entry, "timestamp"))
 
@@ -105,7 +102,7 @@ class ChatLines(Chat, LineTranscript):
 class ChatText(Chat, WholeTranscript):
     """Markdown or text in which the speakers are named."""
 
-    def take_all(self, data: bytes) -> Iterable[Turn | str]:
+    def take_all(self, data: bytes) -> Iterable[Turn | Reason]:
         text_lines = split_lines(data)
         found = find_speakers(text_lines)
         preface = text_lines[: found[0][0] if found else 0]
@@ -119,7 +116,7 @@ class ChatText(Chat, WholeTranscript):
             id = make_id(self.session, self.number, text)
             yield UNSPOKEN.get(role) or self.make_turn(id, role, text, None)
         if not found:
-            yield UNKNOWN
+            yield "unknown type"
 
 
 def find_speakers(text_lines: list[str]) -> list[tuple[int, str, str]]:

@@ -30,18 +30,10 @@ from typing import IO, Any, ClassVar, NamedTuple
 
 from bethink.errors import BethinkError, NotFound
 from bethink.hosts.base import (
-    BROKEN,
-    COMMAND,
-    EMPTY,
-    HALF,
-    INJECTED,
-    LONG,
-    OFF,
-    REPEATED,
     START,
-    UNKNOWN,
     Fact,
     Position,
+    Reason,
     TranscriptPage,
     Turn,
     as_dict,
@@ -372,7 +364,7 @@ class Transcript:
         session: str | None = None,
         summary: bool = False,
         plan: bool = False,
-    ) -> Turn | str:
+    ) -> Turn | Reason:
         """The turn, or the reason why there is none. All turns of all hosts come through here."""
         if role == "user" and text.lstrip().startswith(PLAN):
             text, plan = text.partition(BEHIND_PLAN)[0], True
@@ -382,19 +374,19 @@ class Transcript:
             return speech.reason
         if speech.recalled:
             self.hear_memory(text)
-            self.skipped[INJECTED] += 1
+            self.skipped["injected by Bethink"] += 1
         text, opens_private = speech.text, False
         if role == "user" and not summary:
             text, opens_private = self.obey_user(text, at, session)
         if self.is_off(at, session, summary):
             self.used.pop(self.channel, None)
-            return OFF
+            return "memory off"
         if not text:
-            return COMMAND
+            return "local command"
         # The text is shortened as it always was: an identity must not change.
         id = self.rename(id) if id else make_id(session, role, at, shorten(text))
         if not self.is_new(id):
-            return REPEATED
+            return "repeated"
         if opens_private:
             self.hiding.append(session)
             self.switch_memory(True, at, session)
@@ -467,7 +459,7 @@ class Transcript:
 class LineTranscript(Transcript):
     """A transcript with one JSON object per line. Hosts say what a line is in `take`."""
 
-    def take(self, entry: dict[str, Any]) -> Turn | str | list[Turn | str]:
+    def take(self, entry: dict[str, Any]) -> Turn | Reason | list[Turn | Reason]:
         """The turn of a line or the reason why there is none; several where it holds several messages."""
         raise NotImplementedError
 
@@ -491,7 +483,7 @@ class LineTranscript(Transcript):
                 found, whole = read_objects(line.data) if line.data is not None else ([], False)
                 is_one = whole and len(found) == 1 and isinstance(found[0], dict)
                 if not line.ended and not is_one:
-                    self.skipped[HALF] += 1
+                    self.skipped["half-written last line"] += 1
                     break
                 self.lines += 1
                 turns += self.take_line(line, found, whole)
@@ -508,14 +500,16 @@ class LineTranscript(Transcript):
     def take_line(self, line: FileLine, found: list[Any], whole: bool) -> list[Turn]:
         """The turns of a line. A line that gives none is counted under one reason."""
         self.number = line.number
-        results: list[Turn | str] = [] if whole else [LONG if line.data is None else BROKEN]
+        results: list[Turn | Reason] = (
+            [] if whole else ["too long" if line.data is None else "broken line"]
+        )
         for entry in found:
-            result = self.take(entry) if isinstance(entry, dict) else UNKNOWN
+            result = self.take(entry) if isinstance(entry, dict) else "unknown type"
             results += result if isinstance(result, list) else [result]
         turns = [one for one in results if isinstance(one, Turn)]
         reasons = [one for one in results if isinstance(one, str)]
         if not whole or not turns:
-            self.skipped[reasons[0] if reasons else EMPTY] += 1
+            self.skipped[reasons[0] if reasons else "empty"] += 1
         return turns
 
 
@@ -523,7 +517,7 @@ class WholeTranscript(Transcript):
     """A transcript that is one value, read whole each time it changed. What was given before is not given again, as long as the
     turns before it are the same."""
 
-    def take_all(self, data: bytes) -> Iterable[Turn | str]:
+    def take_all(self, data: bytes) -> Iterable[Turn | Reason]:
         """All turns, and for each message without one the reason. ValueError if the file is no such transcript."""
         raise NotImplementedError
 
@@ -535,7 +529,7 @@ class WholeTranscript(Transcript):
         if identity == known.identity:
             return
         if len(data) > WHOLE:
-            self.skipped[LONG] += 1
+            self.skipped["too long"] += 1
             return
         self.begin(NOTHING)
         self.paged = (Counter(self.skipped), self.lines)
@@ -543,7 +537,7 @@ class WholeTranscript(Transcript):
             results = list(self.take_all(data))
         except (ValueError, RecursionError):
             # Perhaps it is being written at this moment. Nothing is consumed, so it is tried again.
-            self.skipped[BROKEN] += 1
+            self.skipped["broken line"] += 1
             return
         self.lines += len(results)
         self.skipped.update(result for result in results if isinstance(result, str))

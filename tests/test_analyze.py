@@ -384,24 +384,7 @@ YAML_LAUGHS = (
     )
     + "services: *u\njobs: {x: {steps: *u}}\n"
 )
-BAD = [
-    ("pyproject.toml", "[project\nname = ", "no valid TOML"),
-    ("pyproject.toml", "x = " + "[" * 50_000, "TOML that nests too deeply"),
-    ("pyproject.toml", "a" + ".a" * 50_000 + " = 1", "more than 60 parts"),
-    ("package.json", '{"name": ', "no valid JSON"),
-    ("package.json", "[" * 100_000, "JSON that nests too deeply"),
-    ("package.json", '{"name": "' + "x" * 2_000_000 + '"}', "MB, larger than the limit of 1 MB"),
-    ("package.json", '{"version": ' + "9" * 5_000 + "}", "no valid JSON"),
-    ("pom.xml", LAUGHS, "XML with a document type"),
-    ("pom.xml", "<project><a></project>", "no valid XML"),
-    ("docker-compose.yml", "services:\n  a: [\n", "no valid YAML"),
-    ("docker-compose.yml", "a: " + "[" * 50_000, "YAML that nests too deeply"),
-    ("docker-compose.yml", "a: " + "x" * 250_000, "too long for YAML"),
-    ("docker-compose.yml", "? [a]\n: b\n", "no valid YAML"),
-    (".github/workflows/ci.yml", "jobs: @x", "no valid YAML"),
-    ("setup.cfg", "no section\n", "no valid INI file"),
-    ("README.md", b"\x00\x01\x02\x03" * 50, "binary file"),
-]
+BAD = cases("analyze-bad", {"LAUGHS": LAUGHS})
 
 
 @pytest.mark.parametrize(
@@ -437,30 +420,7 @@ def test_odd_and_hostile_files_do_no_harm(tmp_path, name, content):
 
 
 REPEATED = cases("analyze-repeated")
-PREFIXED = {
-    "README.md": "",
-    "docs/adr/0001-x.md": "",
-    "Makefile": "",
-    "requirements.txt": "",
-    "go.mod": "",
-    "build.gradle": "",
-    "Gemfile": "",
-    "mix.exs": "",
-    "Jenkinsfile": "",
-    "main.go": 'import "net/http"\nr.GET(\n',
-    "src/x.js": "const app = express();\n@Controller app.get(\n",
-    "src/A.java": "Controller Mapping\n",
-    "config/routes.rb": "",
-    "src/lib.rs": "",
-    "src/a.py": "from fastapi import APIRouter\nr.get(\n",
-    "Cargo.toml": "",
-    "package.json": "",
-    "src/index.ts": "export ",
-    "docker-compose.yml": "",
-    "Taskfile.yml": "",
-    ".gitlab-ci.yml": "",
-    "azure-pipelines.yml": "",
-}
+PREFIXED = dict(cases("analyze-prefixed"))
 
 
 @pytest.mark.parametrize("piece", REPEATED, ids=repr)

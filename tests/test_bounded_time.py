@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 import growth
 import memories
 import pytest
+from case_tables import cases
 from growth import KILLERS, grows_too_fast, killers_for, long_text
 
 from bethink.hooks import evidence
@@ -72,15 +73,7 @@ LOOPS = {
     "unsaid": evidence.spell_out,
 }
 WORDS = ["password=", "token: ", "sk-", "eyJ", "-----BEGIN ", "<private>", "ghp_", "<|im_start|>"]
-SPOKEN = [
-    "decided to ",
-    "let's use ",
-    "the fix is ",
-    "- [ ] ",
-    "what if ",
-    "since last week ",
-    "so ",
-]
+SPOKEN = cases("bounded-time-spoken")
 
 
 @pytest.mark.parametrize("name", LOOPS)

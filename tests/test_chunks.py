@@ -6,6 +6,7 @@ import re
 from itertools import pairwise
 
 import pytest
+from case_tables import cases
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -63,25 +64,7 @@ def test_sections_begin_at_headers_and_are_called_by_the_headers_above() -> None
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        (f"Title\n=====\n{LONG}\n\nPart\n----\n{LONG}", ["Title", "Title > Part"]),
-        (f"# A\n{LONG}\n#### B\n{LONG}", ["A"]),
-        (f"# A\n{LONG}\n### C\n{LONG}\n## B\n{LONG}\n# D\n{LONG}", ["A", "A > C", "A > B", "D"]),
-        (f"# A\n{LONG}\n```sh\n# no header\n```\n", ["A"]),
-        (f"# A\n{LONG}\n\n    # no header\n", ["A"]),
-        (f"# A\n{LONG}\n> # quoted\n\n- # item\n", ["A"]),
-        (f"# A\n{LONG}\n#no header\n####### nor this\n", ["A"]),
-        (f"# A\n{LONG}\n~~~\n# never closed\n", ["A"]),
-        (
-            f"# The `run` *command* [here](http://x.y/z) &amp; more {{#run}}\n{LONG}",
-            ["The run command here & more"],
-        ),
-        (f"# <a name='x'></a>Named ##\n{LONG}", ["Named"]),
-        (f"#\n{LONG}\n## B\n{LONG}", ["", "B"]),
-        (f"{LONG}\n# A\n{LONG}", ["", "A"]),
-        ("", []),
-        (" \n\n", [""]),
-    ],
+    cases("chunks-headers-are-what-commonmark-says", {"LONG": LONG}),
 )
 def test_headers_are_what_commonmark_says(text: str, expected: list[str]) -> None:
     assert titles(text) == expected
@@ -94,23 +77,7 @@ def test_a_paragraph_underlined_by_mistake_gives_no_endless_title() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        (f"# A\n\n## B\n\n{LONG}", ["A > B"]),  # nothing below a header
-        (f"# A\n\nShort.\n\n## B\n\n{LONG}", ["A > B"]),  # an introduction of a line
-        ("# A\n\n## B\n\n### C\n\nShort.", ["A > B > C"]),
-        (f"Short.\n\n# A\n\n{LONG}", ["A"]),
-        (f"## A\n\n## B\n\n{LONG}", ["B"]),
-        (
-            "## Port\n\n8080.\n\n## Host\n\nlocalhost.",
-            ["Port", "Host"],
-        ),  # each found best by its own title
-        (f"## A\n\n{LONG}\n\n## B\n", ["A", "B"]),
-        (
-            f"# A\n<!-- vector-index: false -->\n\n## B\n\n{LONG}",
-            ["A", "A > B"],
-        ),  # a directive is about its own section
-        (f"# A\n\n## B\n<!-- vector-index: false -->\n\n{LONG}", ["A", "A > B"]),
-    ],
+    cases("chunks-headers-with-next-to-nothing", {"LONG": LONG}),
 )
 def test_headers_with_next_to_nothing_below_lead_into_what_follows(
     text: str, expected: list[str]
@@ -148,17 +115,7 @@ def test_long_lists_are_split_between_items_and_outer_ones_first() -> None:
 @pytest.mark.parametrize("size", [300, 1000])
 @pytest.mark.parametrize(
     "text",
-    [
-        SENTENCES,
-        SENTENCES.replace(" Sentence", "\nSentence"),
-        SENTENCES.replace(". ", "! "),
-        "これは一つの文です。次の文は違います！そうですか？" * 100,
-        "「そうです。」と言った。" * 100,
-        "本当ですか？" * 200,
-        "すごい！" * 200,
-        "यह एक वाक्य है। यह दूसरा वाक्य है। " * 60,
-        "هل هذا سؤال؟ نعم هذا جواب. " * 60,
-    ],
+    cases("chunks-long-paragraphs-are-split-between", {"SENTENCES": SENTENCES}),
 )
 def test_long_paragraphs_are_split_between_sentences(text: str, size: int) -> None:
     found = by_headers(text, size, 0)
@@ -215,12 +172,7 @@ TABLE = "| a | b |\n|---|---|\n" + "".join(
 
 @pytest.mark.parametrize(
     "block",
-    [
-        FENCE,
-        TABLE,
-        FENCE.replace("```", "~~~~"),
-        "- " + FENCE.replace("\n", "\n  ").rstrip() + "\n",
-    ],
+    cases("chunks-code-and-tables-are-never", {"FENCE": FENCE, "TABLE": TABLE}),
 )
 @pytest.mark.parametrize("size", [100, 500, 2000])
 def test_code_and_tables_are_never_cut_in_half(block: str, size: int) -> None:
@@ -328,51 +280,7 @@ def test_windows_split_long_lines_between_sentences_or_words() -> None:
     assert all(len(chunk.text) <= 400 for chunk in by_lines("word " * 1000, 100, 99))
 
 
-PIECES = [
-    "# A\n",
-    "## B *b*\n",
-    "### C\n",
-    "#### D\n",
-    "T\n===\n",
-    "T\n---\n",
-    "text. More text! Ok?\n",
-    "words without end ",
-    "。日本語の文。次の文！",
-    "```\n",
-    "~~~py\n",
-    "code # x\n",
-    "```\n# no\n```\n",
-    "|a|b|\n|-|-|\n",
-    "|1|2. x|\n",
-    "- item\n",
-    "  - nested\n",
-    "    deep\n",
-    "1. one\n",
-    "> quote\n",
-    "> ```\n",
-    "<!-- c -->\n",
-    "<!--\n",
-    "-->\n",
-    "***\n",
-    "---\n",
-    "[a]: b\n",
-    "<div>\n",
-    "\n",
-    "\r\n",
-    "\r",
-    "\t",
-    "\x0c",
-    "\x0b",
-    "\u2028",
-    "\x85",
-    "\0",
-    "\ufeff",
-    "x" * 50,
-    "e\u0301",
-    "👩\u200d👧",
-    "   ",
-    "\u3000",
-]
+PIECES = cases("chunks-pieces", {})
 markdown = st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=60).map("".join)
 
 

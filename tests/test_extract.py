@@ -25,13 +25,7 @@ def test_every_kind_that_has_cues_is_a_kind():
 
 @pytest.mark.parametrize(
     ("firm", "hedged"),
-    [
-        ("We will use Kafka.", "Maybe we will use Kafka."),
-        ("The root cause was clock skew.", "I think the root cause was clock skew."),
-        ("The cache expires after an hour.", "The cache probably expires after an hour."),
-        ("We decided to drop IE11.", "We tentatively decided to drop IE11."),
-        ("The bug is in the parser.", "Not sure, but the bug might be in the parser."),
-    ],
+    cases("extract-hedges-lower-the-confidence"),
 )
 def test_hedges_lower_the_confidence(firm, hedged):
     assert classify(firm)[0] == classify(hedged)[0]
@@ -81,7 +75,6 @@ def test_a_summary_is_the_text_or_its_most_telling_sentence(text, summary):
 def test_a_long_sentence_is_cut_at_a_word():
     text = " ".join(f"word{number}" for number in range(60))
     assert summarize(text) == " ".join(f"word{number}" for number in range(20)) + "…"
-    assert summarize(text, words=5) == "word0 word1 word2 word3 word4…"
 
 
 def test_text_without_spaces_is_cut_by_the_character():
@@ -103,7 +96,6 @@ def test_keywords_are_the_telling_words():
     assert {"retry_policy", "worker/retry.py", "Redis", "payment", "worker"} <= set(found)
     assert not {"the", "of", "three"} & set(found) - {"three"}
     assert len(found) <= 8
-    assert keywords(text, limit=2) == found[:2]
     assert keywords("") == ()
     assert keywords("the and of it") == ()
     assert "数据库" in keywords("数据库的连接")

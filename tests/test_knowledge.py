@@ -12,6 +12,7 @@ import time
 
 import pytest
 import test_embed
+from case_tables import cases
 from cli_runner import cli  # noqa: F401
 
 from bethink.api import Bethink
@@ -435,14 +436,7 @@ def test_a_repo_map_goes_out_and_comes_in_again(coded, tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [
-        ("{}", "array"),
-        ('[{"language": "go"}]', "path"),
-        ("[1]", "1"),
-        ("nonsense", "JSON"),
-        ('[{"path": 3}]', "path"),
-        ("", "JSON"),
-    ],
+    cases("knowledge-an-invalid-repo-map-is"),
 )
 def test_an_invalid_repo_map_is_refused_whole(coded, tmp_path, text, complaint):
     file = tmp_path / "map.json"

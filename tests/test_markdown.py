@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bethink.ingest.chunks import TINY
 from bethink.ingest.files import Found, walk
 from bethink.ingest.markdown import Chunk, by_headers, by_lines, documents, parse, passages
-from bethink.ingest.sync import Document, Skipped
+from bethink.ingest.sync import Skipped
 from bethink.types import Entity, Passage
 
 GUIDE = """\
@@ -61,16 +61,7 @@ def test_lines_are_counted_below_frontmatter_whatever_ends_them(end: str) -> Non
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "---\n\nA text between two rules: it says so.\n\n---\n",
-        "---\njust words\n---\nmore",
-        "---\n- a\n- b\n---\nmore",
-        "---\nnever: closed\n",
-        "----\na: b\n---\n",
-        " ---\na: b\n---\n",
-        "text\n---\na: b\n---\n",
-        "---\na: b\n" + "# " + "x" * 70_000 + "\n---\ntext",
-    ],
+    cases("markdown-rules-are-not-frontmatter", {}),
 )
 def test_rules_are_not_frontmatter(text: str) -> None:
     page = parse(text)
@@ -104,35 +95,10 @@ def test_odd_values_are_no_accident(value: str) -> None:
 
 @pytest.mark.parametrize(
     ("field", "name", "value"),
-    [
-        ("vector-index: false", "index", False),
-        ("vector_index: no", "index", False),
-        ("vectorIndex: off", "index", False),
-        ("vector-index: true", "index", True),
-        ("index: false", "index", False),
-        ("memory: off", "index", False),
-        ("memory-mode: off", "index", False),
-        ("memory-mode: on", "index", True),
-        ("category: gotchas", "kind", "gotcha"),
-        ("kind: Decision", "kind", "decision"),
-        ("tags: one, two", "tags", ("one", "two")),
-        ("tags: '#one'", "tags", ("one",)),
-        ("keywords: [one, two, one]", "tags", ("one", "two")),
-        ("importance: 8", "importance", 8.0),
-        ("importance: 2.5", "importance", 2.5),
-        ("title: A, b: c", "title", "A, b: c"),
-        ("expires: 2031-05-06", "expires", datetime(2031, 5, 6, tzinfo=UTC)),
-        (
-            "expires: 2031-05-06T07:08:09+02:00",
-            "expires",
-            datetime(2031, 5, 6, 5, 8, 9, tzinfo=UTC),
-        ),
-        (
-            "entities: technology:Redis, Ann",
-            "entities",
-            (Entity("Redis", "technology"), Entity("Ann")),
-        ),
-    ],
+    cases(
+        "markdown-directives-are-read-from-frontmatter",
+        {"Entity": Entity, "UTC": UTC, "datetime": datetime},
+    ),
 )
 def test_directives_are_read_from_frontmatter_and_comments_alike(
     field: str, name: str, value: object
@@ -323,65 +289,52 @@ def test_the_kind_follows_from_the_nearest_name_that_tells(uri: str, kind: str) 
     assert passages(page, uri, by_headers(page.body))[0].kind == "fact"
 
 
-def read(
-    folder: Path, style: str = "headers", size: int = 2000, overlap: int = 15
-) -> dict[str, Document | Skipped]:
-    return {one.uri: one for one in documents(walk(folder, folder), style, size, overlap)}  # type: ignore[arg-type]
-
-
 def test_documents_are_made_of_files_and_trouble_passes_through(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text(GUIDE)
     (tmp_path / "b.md").write_bytes(b"\0\0")
     (tmp_path / "c.md").write_text("")
-    found = {
-        one.uri: one
-        for one in documents(
-            [*walk(tmp_path, tmp_path), Skipped("d.md", "because")], "headers", 2000, 15
-        )
-    }
-    assert [type(one) for one in found.values()] == [Document, Skipped, Document, Skipped]
-    assert found["d.md"] == Skipped("d.md", "because")
-    first = found["a.md"]
-    assert isinstance(first, Document)
-    assert [passage.section for passage in first.passages()] == [
-        "Guide",
-        "Guide > Install",
-        "Guide > Install > Linux",
-        "Guide > Use",
-    ]
-    assert found["c.md"].passages() == []  # type: ignore[union-attr]
+    (tmp_path / "e.md").write_text("---\nmemory: off\n---\nText.")
+    given = [*walk(tmp_path, tmp_path), Skipped("d.md", "because")]
+    first, binary, empty, left_out, skipped = documents(given, "headers", 2000, 15)
+    assert isinstance(binary, Skipped) and skipped == Skipped("d.md", "because")
+    sections = [passage.section for passage in first.passages()]
+    assert sections == ["Guide", "Guide > Install", "Guide > Install > Linux", "Guide > Use"]
+    assert empty.passages() == left_out.passages() == []
 
 
 def test_the_hash_follows_the_bytes_and_the_manner_of_cutting(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text(GUIDE)
+    def hash_of(text: str, *manner: object) -> str:
+        (tmp_path / "a.md").write_text(text)
+        (document,) = documents(walk(tmp_path, tmp_path), *manner)
+        return document.hash
+
     manners = [
         ("headers", 2000, 15),
         ("headers", 2000, 0),
         ("headers", 1000, 15),
         ("lines", 2000, 15),
     ]
-    hashes = [read(tmp_path, *manner)["a.md"].hash for manner in manners]  # type: ignore[union-attr]
-    assert len(set(hashes)) == 4
-    assert hashes[0].endswith(":h3:2000:15")
-    assert hashes == [read(tmp_path, *manner)["a.md"].hash for manner in manners]  # type: ignore[union-attr]
-    (tmp_path / "a.md").write_text(GUIDE + " ")
-    assert read(tmp_path)["a.md"].hash not in hashes  # type: ignore[union-attr]
+    hashes = [hash_of(GUIDE, *manner) for manner in manners]
+    assert len(set(hashes)) == 4 and hashes[0].endswith(":h3:2000:15")
+    assert hashes == [hash_of(GUIDE, *manner) for manner in manners]
+    assert hash_of(GUIDE + " ", *manners[0]) not in hashes
 
 
-def test_files_are_taken_apart_only_when_asked_and_then_warn(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("---\nimportance: high\n---\nText.")
-    said: list[tuple[str, str]] = []
+def read_file(tmp_path: Path, text: str, style: str = "headers") -> tuple[list[Passage], list[str]]:
+    """The passages of a file, and what is said about it."""
+    (tmp_path / "a.md").write_text(text)
+    said: list[str] = []
     (document,) = documents(
-        walk(tmp_path, tmp_path),
-        "lines",
-        400,
-        80,
-        lambda uri, sentence: said.append((uri, sentence)),
+        walk(tmp_path, tmp_path), style, 300, 20, lambda uri, sentence: said.append(sentence)
     )
-    assert said == []
-    assert isinstance(document, Document)
-    assert [passage.content for passage in document.passages()] == ["Text."]
-    assert said == [("a.md", "frontmatter: 'importance: high' is not a number from 0 to 10")]
+    assert said == []  # it is taken apart only when it is asked
+    return list(document.passages()), said
+
+
+def test_a_wrong_value_is_told_when_the_file_is_taken_apart(tmp_path: Path) -> None:
+    found, said = read_file(tmp_path, "---\nimportance: high\n---\nText.", "lines")
+    assert [passage.content for passage in found] == ["Text."]
+    assert said == ["frontmatter: 'importance: high' is not a number from 0 to 10"]
 
 
 @pytest.mark.parametrize("style", ["headers", "lines"])
@@ -389,44 +342,22 @@ def test_a_private_block_across_many_chunks_is_taken_out_whole_and_lines_stay_tr
     tmp_path: Path, style: str
 ) -> None:
     secret = "".join(f"Hidden sentence {number}.\n" for number in range(200))
-    (tmp_path / "a.md").write_text(
-        f"# A\n\n{LONG}\n\n<private>\n{secret}</private>\n\nAfter it.\n\n## B\n\n{LONG}\n"
-    )
-    said: list[str] = []
-    (document,) = documents(
-        walk(tmp_path, tmp_path), style, 300, 20, lambda _, sentence: said.append(sentence)
-    )  # type: ignore[arg-type]
-    assert isinstance(document, Document)
-    found = document.passages()
+    text = f"# A\n\n{LONG}\n\n<private>\n{secret}</private>\n\nAfter it.\n\n## B\n\n{LONG}\n"
+    found, said = read_file(tmp_path, text, style)
     assert not any("Hidden" in passage.content for passage in found)
-    (last,) = [passage for passage in found if "## B" in passage.content]
-    assert last.lines is not None
-    assert last.lines[1] == 212
+    assert [one.lines[1] for one in found if one.lines and "## B" in one.content] == [212]
     assert said == ["secrets or private parts were taken out: 1"]
 
 
 def test_a_private_block_that_is_never_closed_is_told(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text(f"# A\n\n{LONG}\n\n<private>\n\nRest.\n")
-    said: list[str] = []
-    (document,) = documents(
-        walk(tmp_path, tmp_path), "headers", 2000, 15, lambda _, sentence: said.append(sentence)
-    )
-    assert isinstance(document, Document)
-    assert not any("Rest" in passage.content for passage in document.passages())
+    found, said = read_file(tmp_path, f"# A\n\n{LONG}\n\n<private>\n\nRest.\n")
+    assert not any("Rest" in passage.content for passage in found)
     assert "<private> is opened and not closed, so what follows it was left out" in said
-
-
-def test_a_file_that_is_not_to_be_indexed_is_a_document_without_passages(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("---\nmemory: off\n---\nText.")
-    document = read(tmp_path)["a.md"]
-    assert isinstance(document, Document)
-    assert document.passages() == []
 
 
 def test_the_reader_holds_for_a_file_given_by_name(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Some text.")
     (document,) = documents([Found(tmp_path / "a.txt", "a.txt")], "headers", 2000, 15)
-    assert isinstance(document, Document)
     assert document.passages()[0].section == "a"
 
 
@@ -452,32 +383,7 @@ def test_every_text_is_parsed_and_its_passages_cite_lines_that_hold_them(
             assert passage.content[-1] in "".join(lines[first - 1 : last])
 
 
-HOSTILE = {
-    "quotes": ">" * 100_000,
-    "nested quotes": (">" * 60 + " a\n") * 1500,
-    "lists": "- " * 50_000,
-    "deep lists": "".join("  " * depth + "- a\n" for depth in range(300)),
-    "brackets": "[" * 100_000,
-    "open brackets": "[a\n" * 8000,
-    "references": "[a]: b '\n" * 8000,
-    "wide table": "|a" * 50_000 + "\n" + "|-" * 50_000 + "\n" + "|b" * 50_000,
-    "ticks": "`" * 100_000,
-    "stars": "*" * 100_000,
-    "comments": "<!-- a\n" * 10_000,
-    "closed comments": "<!-- tags: a -->\n" * 3000,
-    "white space": " " * 100_000 + "\n" * 20_000,
-    "no space": "x" * 200_000,
-    "dots": "." * 100_000,
-    "dots and spaces": ". " * 50_000,
-    "headers": "# a\n" * 4000,
-    "header markup": "# " + "*a_[`<" * 20_000,
-    "carriage returns": "\r" * 20_000,
-    "frontmatter": "---\na: " + "[" * 60_000 + "\n---\n",
-    "aliases": "---\na: &a [x, x]\nb: &b [*a, *a]\n" + "c: [*b, *b]\n" * 500 + "---\ntext",
-    "number": "---\na: " + "9" * 50_000 + "\n---\ntext",
-    "marks": "e" + "\u0301" * 100_000,
-    "dashes": "---\n" * 10_000,
-}
+HOSTILE = dict(cases("markdown-hostile", {}))
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -21,7 +21,6 @@ from bethink.ingest.symbols import (
     FileOutline,
     language_of,
     outline,
-    read,
     strip_comment,
     strip_docstring,
     summarize_comment,
@@ -29,26 +28,17 @@ from bethink.ingest.symbols import (
 
 CODE = Path(__file__).parent / "fixtures" / "code"
 
+
+def read(text: str, language: str) -> list[symbols.Symbol]:
+    return outline(text, language).symbols
+
+
 # Per fixture: first line, kind, qualified name of what it stands in (- for nothing), name.
 EXPECTED = {path.name: path.name + ".txt" for path in sorted(CODE.iterdir())}
 DOCS = load_rows("symbols/docs.txt", 3)  # fixture, name, and what is said about it
 SIGNATURES = load_rows("symbols/signatures.txt", 3)
 
-FILE_DOCS = {
-    "Account.cs": "",
-    "Cart.php": "The cart of a visitor.",
-    "Order.java": "",
-    "cache.go": "Package cache keeps what was fetched for a while.",
-    "mailer.rb": "Sends mails, now or later.",
-    "matrix.cpp": "Matrices of any size.",
-    "panel.tsx": "",
-    "queue.rs": "A queue with a bounded number of waiting jobs.\nJobs are run in the order of their arrival.",
-    "retry.py": "Calls that may fail are tried again.\nNothing here knows about HTTP.",
-    "ring.c": "The ring buffer itself.",
-    "ring.h": "ring.h: a ring buffer of bytes.",
-    "server.js": "Serves the shop over HTTP. Routes are registered by name.",
-    "store.ts": "A store that tells its listeners about every change.",
-}
+FILE_DOCS = dict(cases("symbols-file_docs"))
 
 
 def outlined(name: str) -> FileOutline:
@@ -292,15 +282,7 @@ def test_what_a_docstring_says(raw, said):
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "/" * 100_000,
-        "* " * 50_000,
-        "<summary>" * 10_000,
-        "{@link " * 10_000,
-        "\n \n" * 30_000,
-        "@" * 100_000,
-        "#" * 100_000,
-    ],
+    cases("symbols-cleaning-takes-no-longer-for", {}),
 )
 def test_cleaning_takes_no_longer_for_hostile_comments(text):
     started = time.thread_time()

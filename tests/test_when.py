@@ -12,25 +12,7 @@ from bethink.text.when import LOCAL, expiry, moment
 
 NOW = datetime(2026, 3, 20, 12, 30, 15, 250_000, tzinfo=UTC)
 MIDNIGHT = datetime(2026, 3, 20, tzinfo=UTC)
-SPANS = [
-    ("30s", 30),
-    ("1sec", 1),
-    ("2 seconds", 2),
-    ("5min", 300),
-    ("1 minute", 60),
-    ("6h", 6 * 3600),
-    ("2 hours", 7200),
-    ("0d", 0),
-    ("30d", 30 * 86400),
-    ("1 day", 86400),
-    ("2w", 14 * 86400),
-    ("3 weeks", 21 * 86400),
-    ("1mo", 30.4375 * 86400),
-    ("2 Months", 60.875 * 86400),
-    ("1y", 365.25 * 86400),
-    ("  10 YEARS ", 3652.5 * 86400),
-    ("7 days ago", 7 * 86400),
-]
+SPANS = cases("when-spans", {})
 
 
 @pytest.mark.parametrize(("text", "seconds"), SPANS)
@@ -41,27 +23,16 @@ def test_a_span_lies_in_the_past_or_where_asked_ahead(text, seconds):
 
 @pytest.mark.parametrize(
     ("text", "meant"),
-    [
-        ("now", NOW),
-        ("today", MIDNIGHT),
-        ("Yesterday", MIDNIGHT - timedelta(days=1)),
-        (" tomorrow ", MIDNIGHT + timedelta(days=1)),
-        ("2026-03-01", datetime(2026, 3, 1, tzinfo=UTC)),
-        ("20260301", datetime(2026, 3, 1, tzinfo=UTC)),
-        ("01.03.2026", datetime(2026, 3, 1, tzinfo=UTC)),
-        ("1.3.2026", datetime(2026, 3, 1, tzinfo=UTC)),
-        ("21/01/2026", datetime(2026, 1, 21, tzinfo=UTC)),
-        ("01/21/2026", datetime(2026, 1, 21, tzinfo=UTC)),  # it cannot be another
-        ("03/04/2026", datetime(2026, 4, 3, tzinfo=UTC)),  # the day first
-        ("2026.03.01", datetime(2026, 3, 1, tzinfo=UTC)),
-        ("2026/3/1", datetime(2026, 3, 1, tzinfo=UTC)),
-        ("1.3.2026 12:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
-        ("2026-03-01T12:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
-        ("2026-03-01 12:00:05", datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC)),
-        ("2026-03-01T12:00:00Z", datetime(2026, 3, 1, 12, tzinfo=UTC)),
-        ("2026-03-01T12:00:00+02:00", datetime(2026, 3, 1, 10, tzinfo=UTC)),
-        ("2026-03-01T00:30:00-05:30", datetime(2026, 3, 1, 6, tzinfo=UTC)),
-    ],
+    cases(
+        "when-a-named-day-and-a",
+        {
+            "MIDNIGHT": MIDNIGHT,
+            "NOW": NOW,
+            "UTC": UTC,
+            "datetime": datetime,
+            "timedelta": timedelta,
+        },
+    ),
 )
 @pytest.mark.parametrize("future", [False, True])
 def test_a_named_day_and_a_date_mean_the_same_both_ways(text, meant, future):
@@ -129,24 +100,7 @@ def test_local_days_begin_when_they_did_there(berlin):
         moment("0001-01-01", after)  # UTC has no such day
 
 
-NO_TIMES = [
-    "",
-    " ",
-    "soon",
-    "next",
-    "2026-00",
-    "30",
-    "d",
-    "-3d",
-    "3.5d",
-    "2026-13-01",
-    "2026-02-30",
-    "31.02.2026",
-    "2026.13.01",
-    "10 parsecs",
-    "1d 2h",
-    "0001234d",
-]
+NO_TIMES = cases("when-no_times")
 
 
 @pytest.mark.parametrize(
@@ -167,12 +121,7 @@ def test_a_span_beyond_the_calendar_is_refused(future):
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [
-        ("30d", 30 * 86400),
-        ("1s", 1),
-        ("2026-03-21", 11 * 3600 + 29 * 60 + 44.75),
-        ("tomorrow", 41384.75),
-    ],
+    cases("when-an-expiry-lies-ahead", {}),
 )
 def test_an_expiry_lies_ahead(text, seconds):
     assert expiry(text, NOW) == NOW + timedelta(seconds=seconds)

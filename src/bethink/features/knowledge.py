@@ -22,7 +22,8 @@ from bethink.errors import BethinkError, InvalidInput, NotFound
 from bethink.features.promotion import BEGIN, END
 from bethink.ingest import markdown
 from bethink.ingest.files import Found, place, read_text, walk
-from bethink.ingest.sync import Document, Skipped, Synced, storable
+from bethink.ingest.redact import redact_name
+from bethink.ingest.sync import Document, Skipped, Synced
 from bethink.text import textfile
 from bethink.types import BUILTIN, Memory, Passage, path_of
 
@@ -164,7 +165,7 @@ def remove_import(memory: Bethink, path: Path, *, dry_run: bool = False) -> Sync
     """Retires what was taken in from a Markdown file, a folder of them or a repo map, as if its files had vanished."""
     place = path.resolve().as_posix()
     for collection in (f"import:{place}", f"repo-map:{place}"):
-        if memory.store.sources(memory.scope, storable(collection)):
+        if memory.store.sources(memory.scope, redact_name(collection)):
             return _sync(memory, [], collection, "markdown", None, dry_run=dry_run)
     raise NotFound(
         f"Nothing was imported from {path}.", "Name the file or folder as it was imported."
@@ -297,7 +298,7 @@ def _sync(
     """Brings a collection in step. `warnings` are what the reader says of its documents meanwhile."""
     synced = memory.sync(
         documents,
-        collection=storable(collection),  # an import is named by its folder or file
+        collection=redact_name(collection),  # an import is named by its folder or file
         type=type,
         looked=looked,
         alive=lambda uri: _exists(memory, uri),

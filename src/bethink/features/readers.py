@@ -30,8 +30,7 @@ from bethink.features.knowledge import claude_slug
 from bethink.ingest.compare import WriteOptions
 from bethink.ingest.extract import extract
 from bethink.ingest.pipeline import clean_passage, make_memory
-from bethink.ingest.redact import redact_value
-from bethink.ingest.sync import storable
+from bethink.ingest.redact import redact_name, redact_value
 from bethink.store.bundle import Record
 from bethink.store.connection import ForeignDatabase
 from bethink.text import textfile
@@ -490,7 +489,7 @@ def convert(
 ) -> Reading:
     """Rows as records of ours, with ids that are always the same, so that an import may be repeated. `trust` is for whoever says that
     the store is their own: most of what is in one was written by an agent."""
-    source = Source(storable(f"import:{format}:{place.resolve().as_posix()}"))
+    source = Source(redact_name(f"import:{format}:{place.resolve().as_posix()}"))
     options = memory.write_options(memory.scope, trust=trust, scopes={})
     options = options._replace(now=min(options.now, _to_time(place.stat().st_mtime) or options.now))
     left: Counter[str] = Counter()

@@ -22,7 +22,6 @@ from bethink.store.words import is_unspaced
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
-    from markdown_it.token import Token
 
 DEEPEST = 3  # headers that begin a section: H1 to H3
 TINY = 80  # characters below a heading that do not make a passage
@@ -32,6 +31,7 @@ LONGEST_TITLE = 160  # of one header; a paragraph underlined by mistake is one, 
 LONGEST_PARSED = 2_000_000  # characters
 MOST_LINES = 40_000
 LONGEST_LINE = 4_000  # the parser sees both ends of a longer one
+DEEPEST_LEVEL = 6  # of a heading
 MOST_SECTIONS = 2_000  # headings of one page that `read_sections` goes by
 
 # How well a text can be cut before a line, from not at all to best.
@@ -133,15 +133,33 @@ def outline(body: str) -> PageOutline:
     if starts[-1] < len(body):
         starts.append(len(body))
     lines = len(starts) - 1
-    grades = bytearray([LINE]) * (lines + 1)
-    headings: list[tuple[int, int, int, str]] = []
-    comments: list[tuple[int, int]] = []
-    parser = _parser("|" in body)
     # What follows is no text that a person wrote; it is cut between sentences and lines.
     last = min(lines, MOST_LINES, max(1, bisect_right(starts, LONGEST_PARSED) - 1))
-    tokens = parser.parse(_shorten_lines(body, starts, last)) if last else []
-    _grade_lines(tokens, starts, grades, headings, comments)
-    return PageOutline(starts, grades, _name_headings(headings), tuple(comments))
+    tokens = _parser("|" in body).parse(_shorten_lines(body, starts, last)) if last else []
+    grades, whole = bytearray([LINE]) * (lines + 1), 0  # the line up to which a block stays whole
+    headings: list[Heading] = []
+    comments: list[tuple[int, int]] = []
+    above = [(0, "")]
+    for number, token in enumerate(tokens):
+        if token.map is None or token.type == "inline" or token.map[0] < whole:
+            continue
+        first, end = token.map
+        grades[first] = max(grades[first], (TOP, ITEM, DEEP)[min(token.level, 2)])
+        if token.level == 0 and token.type == "heading_open":
+            grades[first] = HEAD
+            if (level := int(token.tag[1:])) <= DEEPEST:
+                title = _plain(tokens[number + 1].content)
+                while above[-1][0] >= level:
+                    above.pop()
+                above.append((level, " > ".join(filter(None, (above[-1][1], title)))))
+                headings.append(Heading(first, end, *above[-1]))
+        if token.type in ("fence", "table_open", "code_block"):
+            small = token.type != "code_block" and starts[end] - starts[first] <= LARGEST_BLOCK
+            grades[first + 1 : end] = bytes([WHOLE if small else CODE]) * (end - first - 1)
+            whole = end
+        elif token.type == "html_block" and token.content.lstrip().startswith("<!--"):
+            comments.append((first, end))
+    return PageOutline(starts, grades, tuple(headings), tuple(comments))
 
 
 @cache
@@ -166,36 +184,6 @@ def _shorten_lines(body: str, starts: Sequence[int], end: int) -> str:
     )
 
 
-def _grade_lines(
-    tokens: Sequence[Token],
-    starts: Sequence[int],
-    grades: bytearray,
-    headings: list[tuple[int, int, int, str]],
-    comments: list[tuple[int, int]],
-) -> None:
-    """Enters the blocks of a text."""
-    whole = 0  # the line up to which a block stays whole
-    for number, token in enumerate(tokens):
-        if token.map is None or token.type == "inline" or token.map[0] < whole:
-            continue
-        first, last = token.map
-        grades[first] = max(
-            grades[first], TOP if token.level == 0 else ITEM if token.level == 1 else DEEP
-        )
-        if token.level == 0 and token.type == "heading_open":
-            grades[first] = HEAD
-            if (level := int(token.tag[1:])) <= DEEPEST:
-                headings.append((first, last, level, _plain(tokens[number + 1].content)))
-        if token.type in ("fence", "table_open"):
-            small = starts[last] - starts[first] <= LARGEST_BLOCK
-            grades[first + 1 : last] = bytes([WHOLE if small else CODE]) * (last - first - 1)
-            whole = last
-        elif token.type == "code_block":
-            grades[first + 1 : last] = bytes([CODE]) * (last - first - 1)
-        elif token.type == "html_block" and token.content.lstrip().startswith("<!--"):
-            comments.append((first, last))
-
-
 def _plain(content: str) -> str:
     """The words of a header, without its markup."""
     text = _ANCHOR.sub("", " ".join(content[: 4 * LONGEST_TITLE].split()))
@@ -218,17 +206,6 @@ def _inline() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark")
-
-
-def _name_headings(headings: Sequence[tuple[int, int, int, str]]) -> tuple[Heading, ...]:
-    above: list[tuple[int, str]] = []
-    found: list[Heading] = []
-    for line, end, level, text in headings:
-        while above and above[-1][0] >= level:
-            above.pop()
-        above.append((level, text))
-        found.append(Heading(line, end, level, " > ".join(title for _, title in above if title)))
-    return tuple(found)
 
 
 def _sections(body: str, known: PageOutline) -> Iterator[HeaderSection]:
@@ -494,22 +471,18 @@ def read_blocks(body: str, first_line: int = 1) -> list[Block]:
 def read_sections(found: Sequence[Block]) -> list[BlockSection]:
     """Every heading with what belongs to it. What stands before the first one is a section without a title, at line 0."""
     heads = [(at, block) for at, block in enumerate(found) if block.kind == "heading"]
-    starts = [(-1, Block("heading", "", (0, 0))), *heads[:MOST_SECTIONS]]
+    heads = [(-1, Block("heading", "", (0, 0))), *heads[:MOST_SECTIONS]]
     sections: list[BlockSection] = []
-    path: list[tuple[int, str]] = []
-    ends = [len(found)] * len(starts)
-    opened: list[int] = []  # headings whose section goes on
-    for number, (at, block) in enumerate(starts):
-        while opened and (opened == [0] or starts[opened[-1]][1].level >= block.level):
-            ends[opened.pop()] = at
-        opened.append(number)
-    for number, (at, block) in enumerate(starts):
-        following = starts[number + 1][0] if number + 1 < len(starts) else len(found)
-        path = [(level, name) for level, name in path if level < block.level]
+    above: list[tuple[int, str]] = []
+    for number, (at, block) in enumerate(heads):
+        later = heads[number + 1 :]
+        level = block.level or DEEPEST_LEVEL
+        end = next((start for start, other in later if other.level <= level), len(found))
+        whole = tuple(found[at + 1 : end])
+        own = whole[: later[0][0] - at - 1] if later else whole
+        above = [(level, name) for level, name in above if level < block.level]
         title = _plain(block.text)
-        own, whole = tuple(found[at + 1 : following]), tuple(found[at + 1 : ends[number]])
-        names = tuple(name for _, name in path)
+        names = tuple(name for _, name in above)
         sections.append(BlockSection(title, block.level, block.lines[0], own, whole, names))
-        if block.level:
-            path.append((block.level, title))
+        above += [(block.level, title)] if block.level else []
     return sections

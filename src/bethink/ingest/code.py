@@ -25,7 +25,7 @@ from bethink.errors import InvalidInput
 from bethink.ingest.files import Found, read_text
 from bethink.ingest.markdown import redact_in_place
 from bethink.ingest.redact import redact
-from bethink.ingest.symbols import LANGUAGES, Symbol, language_of, outline
+from bethink.ingest.symbols import CALLABLE, LANGUAGES, OPEN, Symbol, language_of, outline
 from bethink.ingest.sync import Document, Skipped
 from bethink.store.words import parts
 from bethink.text.checks import refuse_constant, replace_broken
@@ -40,8 +40,6 @@ READ = 20_000  # characters of a body that are looked at
 ENTITIES = 8
 SUMMARY = 20  # words
 _VALUES = frozenset(("constant", "field", "variable", "property"))
-_OPEN = frozenset(("namespace", "module"))  # what stands in them counts as standing at the top
-_CALLED = frozenset(("function", "method", "task"))
 _COMMENT = re.compile(
     r"(?:^|[ \t;{}])(?:#|//+)[ \t!]*([^\s#/][^\n]{3,200})|/\*+([^*]{4,300})\*+/", re.MULTILINE
 )
@@ -67,6 +65,10 @@ _GENERATED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _HINT = 'A repo map is a JSON array of objects such as {"path": "src/main.py", "language": "python", "symbols": ["main"], "content": "def main()"}.'
+
+
+# What an entry holds, and what it is where it does not say.
+_FIELDS: dict[str, Any] = {"path": "", "language": "unknown", "symbols": [], "content": ""}
 
 
 class MapEntry(NamedTuple):
@@ -146,63 +148,53 @@ def is_test(path: str) -> bool:
 
 
 def _units(symbols: Sequence[Symbol]) -> list[list[Symbol]]:
-    """What belongs together: a definition and its members, or methods that stand apart from their type."""
+    """What belongs together: a definition and its members, or methods that stand apart from their type. What stands in a namespace counts
+    as standing at the top."""
     units: list[list[Symbol]] = []
     for symbol in symbols:
-        head = units[-1][0] if units else None
-        if head and (_encloses(head, symbol) or _stands_beside(head, symbol)):
+        if units and _belongs_to(units[-1][0], symbol):
             units[-1].append(symbol)
-        elif symbol.kind not in _OPEN or symbol.doc:
+        elif symbol.kind not in OPEN or symbol.doc:
             units.append([symbol])
     return units
 
 
-def _encloses(head: Symbol, symbol: Symbol) -> bool:
+def _belongs_to(head: Symbol, symbol: Symbol) -> bool:
+    if symbol.kind == "method" == head.kind and symbol.parent == head.parent:
+        return True
     inside = head.lines[0] <= symbol.lines[0] and symbol.lines[1] <= head.lines[1]
-    return inside and head.kind not in _OPEN and symbol.depth > head.depth
-
-
-def _stands_beside(head: Symbol, symbol: Symbol) -> bool:
-    return symbol.kind == "method" == head.kind and symbol.parent == head.parent
+    return inside and head.kind not in OPEN and symbol.depth > head.depth
 
 
 def _slices(unit: Sequence[Symbol], source: Sequence[str]) -> list[Slice]:
     """A definition as text, cut between its members where it is long. Later slices repeat what they are a part of."""
     head = unit[0]
-    depth = head.depth
-    slices: list[Slice] = []
-    lines: list[str] = []
-    shown: list[Symbol] = []
+    pieces: list[tuple[list[str], list[Symbol]]] = [([], [])]
     size = 0
     for run in _runs(unit):
-        text = _run_text(run, depth, source)
-        if shown and size + len(text) > LARGE:
-            slices.append(
-                Slice("\n".join(lines), tuple(shown), (shown[0].lines[0], _last_line(shown, head)))
-            )
-            lines, shown, size = [f"{head.signature} …"] if head.kind != "method" else [], [], 0
-        lines.append(text)
-        shown += run
+        text = _run_text(run, head.depth, source)
+        if pieces[-1][1] and size + len(text) > LARGE:
+            pieces.append(([f"{head.signature} …"] if head.kind != "method" else [], []))
+            size = 0
+        pieces[-1][0].append(text)
+        pieces[-1][1].extend(run)
         size += len(text)
-    end = max(head.lines[1], _last_line(shown, head))
-    return [*slices, Slice("\n".join(lines), tuple(shown), (shown[0].lines[0], end))]
-
-
-def _last_line(shown: Sequence[Symbol], head: Symbol) -> int:
-    return max((symbol.lines[1] for symbol in shown if symbol is not head), default=head.lines[1])
+    ends = [
+        max((one.lines[1] for one in shown if one is not head), default=0) for _, shown in pieces
+    ]
+    ends[-1] = max(ends[-1], head.lines[1])
+    return [
+        Slice("\n".join(lines), tuple(shown), (shown[0].lines[0], end or head.lines[1]))
+        for (lines, shown), end in zip(pieces, ends, strict=True)
+    ]
 
 
 def _runs(unit: Sequence[Symbol]) -> list[list[Symbol]]:
     """Each symbol for itself, but fields that follow each other together."""
     runs: list[list[Symbol]] = []
     for symbol in unit:
-        before = runs[-1][-1] if runs else None
-        if (
-            before
-            and before.kind in _VALUES
-            and symbol.kind in _VALUES
-            and before.parent == symbol.parent
-        ):
+        before = runs[-1][-1] if runs and {runs[-1][-1].kind, symbol.kind} <= _VALUES else None
+        if before and before.parent == symbol.parent:
             runs[-1].append(symbol)
         else:
             runs.append([symbol])
@@ -220,7 +212,9 @@ def _run_text(run: Sequence[Symbol], depth: int, source: Sequence[str]) -> str:
         return f"{indent}{first.lines[0]}: {_cut('; '.join(told), FIELDS)}"
     text = f"{indent}{first.lines[0]}: {first.signature}"
     told_by = first.doc or (
-        _words_in_body(source[first.lines[0] - 1 : first.lines[1]]) if first.kind in _CALLED else ""
+        _words_in_body(source[first.lines[0] - 1 : first.lines[1]])
+        if first.kind in CALLABLE
+        else ""
     )
     return f"{text}\n{indent}  {told_by}" if told_by else text
 
@@ -267,25 +261,21 @@ def _passage(entry: MapEntry, group: Sequence[Slice]) -> Passage:
         (slice.symbols[0] for slice in group), key=lambda symbol: symbol.kind in _VALUES
     )  # constants stand behind
     names = [qualified_name(entry, symbol) for symbol in heads]
+    lines = (f"{entry.path}:{first}", _text(group), _in_words(symbol.name for symbol in heads))
     return Passage(
-        content="\n".join(
-            filter(
-                None,
-                (f"{entry.path}:{first}", _text(group), _in_words(symbol.name for symbol in heads)),
-            )
-        ),
+        content="\n".join(filter(None, lines)),
         kind="code",
         summary=_summary(entry, heads),
         section=", ".join(names[:4]),
         lines=(first, last),
         entities=_entities(entry, symbols),
-        metadata={
-            "path": entry.path,
-            "language": entry.language,
-            "symbols": [symbol.name for symbol in symbols][:100],
-        },
+        metadata=_metadata(entry, [symbol.name for symbol in symbols]),
         embed=not is_test(entry.path),
     )
+
+
+def _metadata(entry: MapEntry, names: Sequence[str]) -> dict[str, Any]:
+    return {"path": entry.path, "language": entry.language, "symbols": list(names[:100])}
 
 
 def _file_passage(entry: MapEntry, rest: str, group: Sequence[Slice] = ()) -> Passage:
@@ -301,27 +291,18 @@ def _file_passage(entry: MapEntry, rest: str, group: Sequence[Slice] = ()) -> Pa
     return Passage(
         content="\n".join(filter(None, lines)),
         kind="code",
-        summary=_cut_words(
-            f"{entry.path}: {sentence(entry.doc)}"
-            if entry.doc
-            else f"{entry.path}: {', '.join(names[:8])}"
-        ),
+        summary=_cut_words(f"{entry.path}: {sentence(entry.doc) or ', '.join(names[:8])}"),
         section=entry.path,
         lines=(1, max(1, entry.lines)),
         entities=_entities(entry, [symbol for slice in group for symbol in slice.symbols]),
-        metadata={
-            "path": entry.path,
-            "language": entry.language,
-            "symbols": names[:100],
-        },
+        metadata=_metadata(entry, names),
     )
 
 
 def _entities(entry: MapEntry, symbols: Sequence[Symbol]) -> tuple[Entity, ...]:
     """The file and its main symbols: types and functions before constants, and no fields."""
-    main = [symbol for symbol in symbols if symbol.kind not in _VALUES] + [
-        symbol for symbol in symbols if symbol.kind == "constant"
-    ]
+    main = [one for one in symbols if one.kind not in _VALUES or one.kind == "constant"]
+    main.sort(key=lambda symbol: symbol.kind == "constant")
     names = dict.fromkeys(qualified_name(entry, symbol) for symbol in main)
     return (
         Entity(entry.path, "file"),
@@ -331,7 +312,7 @@ def _entities(entry: MapEntry, symbols: Sequence[Symbol]) -> tuple[Entity, ...]:
 
 def _summary(entry: MapEntry, heads: Sequence[Symbol]) -> str:
     first = heads[0]
-    name = qualified_name(entry, first) + ("(…)" if first.kind in _CALLED else "")
+    name = qualified_name(entry, first) + ("(…)" if first.kind in CALLABLE else "")
     more = f" and {len(heads) - 1} more" if len(heads) > 1 else ""
     told = f": {sentence(first.doc)}" if first.doc else ""
     return _cut_words(f"{first.kind} {name}{more} in {entry.path}{told}")
@@ -411,12 +392,9 @@ def _cut_file(code: Code) -> list[Passage]:
 
 def _read_sources(found: Iterable[Found | Skipped]) -> Iterator[Code | Skipped]:
     for each in found:
-        if isinstance(each, Skipped):
-            yield Skipped(f"code:{each.uri}", each.reason)
-            continue
-        code = _read_source(each)
-        if code is not None:
-            yield code
+        read = each if isinstance(each, Skipped) else _read_source(each)
+        if read is not None:
+            yield read._replace(uri=f"code:{read.uri}") if isinstance(read, Skipped) else read
 
 
 def _read_source(found: Found) -> Code | Skipped | None:
@@ -424,17 +402,15 @@ def _read_source(found: Found) -> Code | Skipped | None:
     if named is None and Path(found.uri).suffix:
         return None
     if _GENERATED_NAME.search(found.uri):
-        return Skipped(f"code:{found.uri}", "generated or minified file, by its name")
+        return Skipped(found.uri, "generated or minified file, by its name")
     read = read_text(found, LARGEST)
     if isinstance(read, Skipped):
-        return Skipped(f"code:{found.uri}", read.reason) if named else None
+        return read if named else None
     text, hash = read
     language = language_of(found.uri, text)
-    if language is None:
-        return None
-    if reason := _reason_to_skip(text):
-        return Skipped(f"code:{found.uri}", reason)
-    return Code(found.uri, language, text, hash)
+    if language and (reason := _reason_to_skip(text)):
+        return Skipped(found.uri, reason)
+    return Code(found.uri, language, text, hash) if language else None
 
 
 def _reason_to_skip(text: str) -> str | None:
@@ -458,29 +434,23 @@ def to_json(found: Iterable[MapEntry]) -> list[dict[str, Any]]:
             "lines": each.lines,
             "doc": each.doc,
             "hash": each.hash,
-            "definitions": [
-                {
-                    "name": symbol.name,
-                    "kind": symbol.kind,
-                    "signature": symbol.signature,
-                    "line": symbol.lines[0],
-                    "end_line": symbol.lines[1],
-                    "doc": symbol.doc,
-                    "parent": symbol.parent,
-                    "depth": symbol.depth,
-                }
-                for symbol in each.symbols
-            ],
+            "definitions": [_to_definition(symbol) for symbol in each.symbols],
         }
         for each in found
     ]
+
+
+def _to_definition(symbol: Symbol) -> dict[str, Any]:
+    name, kind, signature, (first, last), *rest = symbol
+    keys = ("name", "kind", "signature", "line", "end_line", "doc", "parent", "depth")
+    return dict(zip(keys, (name, kind, signature, first, last, *rest), strict=True))
 
 
 def from_json(raw: bytes, name: str) -> list[Listed]:
     """The entries of a repo map, all or none. Of entries with the same path the last one counts, as a later reading does."""
     listed = _parse_map(raw, name)
     if not isinstance(listed, list):
-        raise InvalidInput(f"The repo map '{name}' holds {_describe(listed)}, not an array.", _HINT)
+        raise InvalidInput(f"The repo map '{name}' is not an array.", _HINT)
     found = [_read_entry(item, number, name) for number, item in enumerate(listed, start=1)]
     return list({each.path: each for each in found}.values())
 
@@ -514,36 +484,24 @@ def _parse_map(raw: bytes, name: str) -> Any:
 
 def _read_entry(item: Any, number: int, name: str) -> Listed:
     where = f"Entry {number} of the repo map '{name}'"
-    if not isinstance(item, dict):
-        raise InvalidInput(f"{where} is {_describe(item)}, not an object.", _HINT)
-    path = _read_string(item, "path", where).strip()
-    if not path:
+    if not isinstance(item, dict) or not isinstance(item.get("path"), str):
+        raise InvalidInput(f"{where} is not an object with a `path`.", _HINT)
+    given = {key: item.get(key) or empty for key, empty in _FIELDS.items()}
+    for key, empty in _FIELDS.items():
+        words = given[key] if isinstance(given[key], list) else [given[key]]
+        if type(given[key]) is not type(empty) or not all(isinstance(one, str) for one in words):
+            raise InvalidInput(f"{where} ('{item['path']}') has a wrong `{key}`.", _HINT)
+    path, language, content = (_clean(given[key]) for key in ("path", "language", "content"))
+    if not path.strip():
         raise InvalidInput(f"{where} has no `path`.", _HINT)
-    where = f"{where} ('{path}')"
-    symbols, lines = item.get("symbols") or [], item.get("lines")
-    if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
-        raise InvalidInput(f"{where} has `symbols` that are not an array of names.", _HINT)
-    language, content = (_read_string(item, key, where) for key in ("language", "content"))
+    lines = item.get("lines")
     known = lines if type(lines) is int and lines > 0 else 0
-    return Listed(path, language or "unknown", tuple(map(_clean, symbols)), content, known)
-
-
-def _read_string(item: dict[str, Any], key: str, where: str) -> str:
-    value = item.get(key)
-    if value is not None and not isinstance(value, str):
-        raise InvalidInput(f"{where} has {_describe(value)} as its `{key}`, not a text.", _HINT)
-    return _clean(value or "")
+    return Listed(path.strip(), language, tuple(map(_clean, given["symbols"])), content, known)
 
 
 def _clean(text: str) -> str:
     """Without what no database takes: NUL, and halves of surrogate pairs, which JSON can spell."""
     return replace_broken(text.replace("\0", ""))
-
-
-def _describe(value: Any) -> str:
-    """A JSON value in words."""
-    words = {bool: "a boolean", int: "a number", float: "a number", str: "a text", list: "an array"}
-    return "nothing" if value is None else words.get(type(value), "an object")
 
 
 def _entry_passage(listed: Listed) -> Passage:

@@ -44,6 +44,7 @@ CUE_PREFIX = (
     5_000  # what a memory is, it says early; a long document would collect cues of every kind
 )
 SUMMARY_WORDS = 20
+KEYWORDS = 8
 SUMMARY_CHARACTERS = 240
 SUMMARY_IDEOGRAPHS = 40
 ENTITY_LIMIT = 20
@@ -135,16 +136,16 @@ def _plain(line: str) -> str:
     return " ".join(line.split())
 
 
-def summarize(text: str, words: int = SUMMARY_WORDS) -> str:
-    """One line of at most so many words: the text itself if it is short, else the most telling of its first sentences."""
+def summarize(text: str) -> str:
+    """One line of at most 20 words: the text itself if it is short, else the most telling of its first sentences."""
     text = text[:PREFIX]
     blocks = _blocks(text)
     if not blocks:
-        return _cut(_first_line_of_code(text), words)
+        return _cut(_first_line_of_code(text))
     whole = " ".join(
         block + ":" if heading and block[-1].isalnum() else block for block, heading in blocks
     ).rstrip(":")
-    if _fits(whole, words):
+    if _fits(whole):
         return whole
     greeting = compile_pattern(GREETING)
     body = [block for block, heading in blocks if not heading] or [block for block, _ in blocks]
@@ -154,7 +155,7 @@ def summarize(text: str, words: int = SUMMARY_WORDS) -> str:
         for sentence in sentences
         if len(sentence.split(None, 6)) > 5 or not greeting.match(fold_case(sentence))
     )
-    return _cut(_most_telling(list(islice(told, 6)) or [whole]), words)
+    return _cut(_most_telling(list(islice(told, 6)) or [whole]))
 
 
 def _first_line_of_code(text: str) -> str:
@@ -189,25 +190,25 @@ def _ideographic(text: str) -> bool:
     )
 
 
-def _fits(text: str, words: int) -> bool:
+def _fits(text: str) -> bool:
     return (
         len(text) <= (SUMMARY_IDEOGRAPHS if _ideographic(text) else SUMMARY_CHARACTERS)
-        and len(text.split()) <= words
+        and len(text.split()) <= SUMMARY_WORDS
     )
 
 
-def _cut(text: str, words: int) -> str:
+def _cut(text: str) -> str:
     text = " ".join(text.split())
-    if _fits(text, words):
+    if _fits(text):
         return text
     limit = (SUMMARY_IDEOGRAPHS if _ideographic(text) else SUMMARY_CHARACTERS) - 1
-    short = " ".join(text.split()[: max(words, 1)])
+    short = " ".join(text.split()[:SUMMARY_WORDS])
     if len(short) > limit:
         short = short[: limit + 1].rsplit(" ", 1)[0][:limit]
     return short.rstrip(" ,;:.-–—(") + "…"
 
 
-def keywords(text: str, limit: int = 8) -> tuple[str, ...]:
+def keywords(text: str) -> tuple[str, ...]:
     """The most telling words and identifiers, heaviest first; of equal weight the earlier one first."""
     text = compile_pattern(r"https?://\S+|\[REDACTED[^\]\s]{0,40}\]").sub(" ", text[:PREFIX])
     weights: dict[str, float] = {}
@@ -231,7 +232,7 @@ def keywords(text: str, limit: int = 8) -> tuple[str, ...]:
         if count > 1:
             weights[key] *= 1 + math.log2(count) / 2
     heaviest = sorted(weights, key=weights.__getitem__, reverse=True)
-    return tuple(shown[key] for key in heaviest[: max(limit, 0)])
+    return tuple(shown[key] for key in heaviest[:KEYWORDS])
 
 
 @lru_cache(maxsize=1 << 13)

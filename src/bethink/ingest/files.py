@@ -2,12 +2,13 @@
 
 `walk` leaves out what git ignores, what other tools put there (`node_modules`, virtual environments, caches) and what is
 hidden. Trouble with one file or folder is a `Skipped` with its reason; the rest goes on. Order is the same every time: the
-files of a folder by name, then its folders by name, and symbolic links after everything that has a name of its own.
+files of a folder by name, then its folders by name. Symbolic links are not followed: what they lead to inside the project is found
+under its own name, and a link that leads elsewhere is told.
 
 This module does not know what is in a file, beyond whether it is text.
 """
 
-# ruff: noqa: PTH100, PTH116, PTH118, PTH119, PTH122, PTH123, PTH206
+# ruff: noqa: PTH100, PTH110, PTH116, PTH118, PTH123, PTH206
 # Paths are strings here: a Path for each folder and name of a large tree costs more than listing it.
 from __future__ import annotations
 
@@ -16,7 +17,6 @@ import os
 import re
 import stat
 import warnings
-from collections import deque
 from collections.abc import Collection, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -78,14 +78,8 @@ class Rules(NamedTuple):
     patterns: tuple[Pattern, ...]
 
 
-class Folder(NamedTuple):
-    path: str  # as it was reached
-    real: str  # without symbolic links
-    rules: tuple[Rules, ...]  # of the folders above, the deepest first
-
-
 def walk(
-    start: Path, base: Path, suffixes: Collection[str] | None = None, *, hidden: bool = False
+    start: Path, base: Path, suffixes: Collection[str] | None = None
 ) -> Iterator[Found | Skipped]:
     """The files below a folder that end in one of the suffixes, or a file itself whatever its name and whoever ignores it."""
     root = os.path.realpath(base)
@@ -102,8 +96,7 @@ def walk(
     if not stat.S_ISDIR(mode):
         return iter([Found(Path(path), _uri(path, root))])
     endings = None if suffixes is None else tuple(suffix.lower() for suffix in suffixes)
-    top = Folder(path, os.path.realpath(path), _read_rules_above(path, root))
-    return _Walk(top, root, endings, hidden).find()
+    return _find_files(path, root, endings)
 
 
 def place(start: Path, base: Path) -> str:
@@ -141,8 +134,10 @@ def _place_below(start: str, base: str, root: str) -> str:
     return real if _is_inside(real, root) else path
 
 
-def _is_inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
+def _is_inside(path: str, *folders: str) -> bool:
+    return any(
+        path == folder or path.startswith(folder.rstrip(os.sep) + os.sep) for folder in folders
+    )
 
 
 def _uri(path: str, root: str) -> str:
@@ -166,95 +161,51 @@ def _reason(error: OSError | ValueError) -> str:
     return f"cannot be read: {getattr(error, 'strerror', None) or error}"
 
 
-class _Walk:
-    """One walk: the folders that wait, the links that are followed after all of them, and what was seen under another name."""
-
-    def __init__(
-        self, top: Folder, root: str, endings: tuple[str, ...] | None, hidden: bool
-    ) -> None:
-        self.top, self.root, self.endings, self.hidden = top, root, endings, hidden
-        self.folders = [top]
-        # Followed last, so that what they lead to is found under its own name first.
-        self.links: deque[tuple[str, Folder]] = deque()
-        self.seen: set[str] = set()  # real paths
-
-    def find(self) -> Iterator[Found | Skipped]:
-        while self.folders or self.links:
-            if self.folders:
-                yield from self._list(self.folders.pop())
-            else:
-                yield from self._follow(*self.links.popleft())
-
-    def _list(self, folder: Folder) -> Iterator[Found | Skipped]:
-        if folder.real in self.seen:
-            return
-        self.seen.add(folder.real)
+def _find_files(top: str, root: str, endings: tuple[str, ...] | None) -> Iterator[Found | Skipped]:
+    """Goes through a folder and those below it, each with the rules of the folders above, the deepest first."""
+    waiting = [(top, _read_rules_above(top, root))]
+    while waiting:
+        folder, rules = waiting.pop()
         try:
-            with os.scandir(folder.path) as listing:
+            with os.scandir(folder) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
-            yield Skipped(_uri(folder.path, self.root), f"folder {_reason(error)}")
-            return
+            yield Skipped(_uri(folder, root), f"folder {_reason(error)}")
+            continue
         names = {entry.name for entry in entries}
-        if folder is not self.top and _is_made_by_a_tool(folder.path, names):
-            return
+        if folder != top and _is_made_by_a_tool(folder, names):
+            continue
         if ".gitignore" in names:
-            folder = folder._replace(rules=(_read_rules(folder.path, ".gitignore"), *folder.rules))
+            rules = (_read_rules(folder, ".gitignore"), *rules)
         below = []
         for entry in entries:
-            if entry.name[0] == "." and not self.hidden:
+            is_folder = _is_folder(entry)
+            if not _is_wanted(entry, is_folder, endings) or _is_ignored(
+                entry.path, rules, is_folder
+            ):
                 continue
-            real = os.path.join(folder.real, entry.name)
             if entry.is_symlink():
-                self.links.append((entry.path, folder))
-            elif not self._is_wanted(entry.path, folder, is_folder := _is_folder(entry)):
-                continue
+                real = os.path.realpath(entry.path)
+                if not os.path.exists(real) or not _is_inside(real, root, top):
+                    reason = "symbolic link out of the project or to nothing, which is not followed"
+                    yield Skipped(_uri(entry.path, root), reason)
             elif is_folder:
-                below.append(Folder(entry.path, real, folder.rules))
+                below.append((entry.path, rules))
             else:
-                yield from self._take(entry.path, real)
-        self.folders.extend(reversed(below))
+                yield Found(Path(entry.path), _uri(entry.path, root))
+        waiting.extend(reversed(below))
 
-    def _take(self, path: str, real: str) -> Iterator[Found]:
-        if real not in self.seen:  # a link may have led to it
-            self.seen.add(real)
-            yield Found(Path(path), _uri(path, self.root))
 
-    def _is_wanted(self, path: str, holder: Folder, is_folder: bool) -> bool:
-        name = os.path.basename(path)
-        if is_folder:
-            fits = name not in FOREIGN and not name.endswith(FOREIGN_ENDINGS)
-        else:
-            fits = self.endings is None or name.lower().endswith(self.endings)
-        return fits and not _is_ignored(path, holder.rules, is_folder)
-
-    def _follow(self, path: str, holder: Folder) -> Iterator[Found | Skipped]:
-        """What a symbolic link leads to, if it is wanted and lies in the project."""
-        uri = _uri(path, self.root)
-        try:
-            is_folder, real = stat.S_ISDIR(os.stat(path).st_mode), os.path.realpath(path)
-        except FileNotFoundError:
-            # It may have led to a folder or to a file; a name with another ending would not have been read anyway.
-            if self._is_wanted(path, holder, False) or not os.path.splitext(path)[1]:
-                yield Skipped(uri, "broken symbolic link")
-            return
-        except OSError as error:
-            yield Skipped(uri, _reason(error))
-            return
-        if not self._is_wanted(path, holder, is_folder) or _is_inside(holder.real, real):
-            return  # the latter is a way back up
-        if not _is_inside(real, self.root) and not _is_inside(real, self.top.real):
-            where = _uri(real, self.root)
-            yield Skipped(uri, f"symbolic link to '{where}', which lies outside the project")
-        elif is_folder:
-            self.folders.append(Folder(path, real, holder.rules))
-        else:
-            yield from self._take(path, real)
+def _is_wanted(entry: os.DirEntry[str], is_folder: bool, endings: tuple[str, ...] | None) -> bool:
+    name = entry.name
+    if is_folder:
+        return name[0] != "." and name not in FOREIGN and not name.endswith(FOREIGN_ENDINGS)
+    return name[0] != "." and (endings is None or name.lower().endswith(endings))
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
-        return entry.is_dir(follow_symlinks=False)
+        return entry.is_dir()
     except OSError:
         return False  # reading it will tell
 

@@ -27,6 +27,7 @@ from typing import NamedTuple
 from bethink.ingest.analyze.tree import clip, count_words, is_aside, load_table
 from bethink.ingest.redact import redact
 from bethink.ingest.sync import Document, Skipped
+from bethink.text.fence import clean
 from bethink.types import Entity, Memory, Passage
 
 MOST = 400  # commits of one history that become memories; the most telling ones
@@ -174,16 +175,12 @@ def _read_commits(data: bytes, mark: bytes) -> Iterator[Commit]:
 
 
 def _text(data: bytes) -> str:
-    """Old commits are in whatever encoding their author had. Controls and escape sequences are for terminals."""
+    """Old commits are in whatever encoding their author had. What a reader cannot see is taken out."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         text = data.decode("cp1252", "replace")
-    text = re.sub(
-        r"\x1b(?:\[[0-9;?]{0,20}[ -/]{0,4}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|.)", "", text
-    )
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", "", text)
+    return clean(text)
 
 
 def _time(data: bytes) -> datetime | None:

@@ -13,11 +13,10 @@ This module knows no store. How text is cut is for `chunks`, which files are rea
 from __future__ import annotations
 
 import json
-import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -477,13 +476,7 @@ def _merge(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _flatten(value: Any) -> str:
-    return (
-        value.isoformat()
-        if isinstance(value, date)
-        else str(value).lower()
-        if isinstance(value, bool)
-        else " ".join(str(value).split())
-    )
+    return " ".join(str(value).split())
 
 
 def _read_switch(value: Any) -> bool:
@@ -501,11 +494,7 @@ def _read_list(value: Any) -> tuple[str, ...]:
     items = value if isinstance(value, list) else str(value).strip().strip("[]").split(",")
     if any(isinstance(item, Mapping | list) for item in items) or isinstance(value, Mapping):
         raise ValueError(value)
-    words = (
-        _flatten(item).strip("\"'").removeprefix("#")[:LONGEST_TAG].strip()
-        for item in items
-        if item is not None
-    )
+    words = (_flatten(item).strip("\"'").removeprefix("#")[:LONGEST_TAG].strip() for item in items)
     return tuple(dict.fromkeys(word for word in words if word))[:MOST_TAGS]
 
 
@@ -514,8 +503,8 @@ def _read_entities(value: Any) -> tuple[Entity, ...]:
 
 
 def _read_importance(value: Any) -> float:
-    number = float("nan" if isinstance(value, bool) else _flatten(value))
-    if math.isnan(number) or not 0 <= number <= 10:
+    number = float(_flatten(value))
+    if not 0 <= number <= 10:
         raise ValueError(value)
     return number
 

@@ -1,4 +1,4 @@
-"""SourceText text → its outline: what is defined where, by tree-sitter.
+"""Source text → its outline: what is defined where, by tree-sitter.
 
 Which nodes define something is data: queries in `data/queries/symbols`, one file a language, listed in `data/languages.toml`. This
 module asks them and puts the answers together: what stands in what, where a signature ends, which comment belongs to it. Function
@@ -55,7 +55,10 @@ LISTS = frozenset(
 )
 _CONSTANT = re.compile(r"_{0,2}[A-Z][A-Z0-9_]*")
 _ARGUMENTS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
-_DECLARATORS = ("parenthesized_declarator", "reference_declarator", "attributed_declarator")
+# What a C declarator declares: the owner of `Solver::Inner::solve`, its own name, and whether it is a function. `(*visit)(int)` is none.
+_DECLARED = re.compile(
+    r"[\s*&(]*+(?:const\s+)*((?:~?\w+::)*)(operator\s*(?:\(\)|[^\w\s(]+|[\w ]+)|~?\w+)\s*(\(?)"
+)
 # Macros that C's grammars cannot know: between `class` and its name, and alone on a line. Blanked, so that places stay.
 _MACROS = re.compile(
     rb"(?<=class )[A-Z][A-Z0-9_]{2,60}(?:\([^()\n]{0,60}\))?(?=[ \t]+[A-Za-z_][\w:]{0,200}\s*(?:final\s*)?[:{])"
@@ -278,20 +281,11 @@ class Captures(NamedTuple):
 
 
 class Enclosing(NamedTuple):
-    """What is open around a place while the definitions are gone through in their order."""
+    """The nearest definition around a place."""
 
-    end: int
-    definition: Definition | None  # None for what is passed over
-    name: str = ""
-    kind: str = ""
-    depth: int = 0
-    hidden: int = 0  # how many things that are passed over are open, this one included
-    holder: Enclosing | None = None  # the nearest definition around it
-
-
-def read(text: str, language: str) -> list[Symbol]:
-    """The symbols of a source text, in the order of the text."""
-    return outline(text, language).symbols
+    name: str
+    kind: str
+    depth: int
 
 
 def outline(text: str, language: str) -> FileOutline:
@@ -353,14 +347,13 @@ def _define(
 ) -> Definition | None:
     node, owner = captures[kind], None
     if "declarator" in captures:
-        leaf, callable = _dig(captures["declarator"])
-        if leaf is None or (
-            settings.get("callable", "yes" if callable else "no") != ("yes" if callable else "no")
-            and kind != "type"
-        ):
+        declared = _DECLARED.match(_bare(source.text_of(captures["declarator"])[:1_000]))
+        if not declared:
             return None
-        owner, name = _split_qualified(leaf, source)
-        if not re.fullmatch(settings.get("named", ".*"), name):
+        owner, name = declared[1].removesuffix("::") or None, " ".join(declared[2].split())
+        function = "yes" if declared[3] else "no"
+        fits = settings.get("callable", function) == function or kind == "type"
+        if not fits or not re.fullmatch(settings.get("named", ".*"), name):
             return None
     else:
         name = " ".join(source.text_of(captures["name"])[:1_000].split()).strip("'\"`:$ ")
@@ -389,41 +382,13 @@ def _bare(name: str) -> str:
     return name.strip("*& ")
 
 
-def _dig(node: Node) -> tuple[Node | None, bool]:
-    """The identifier within a C declarator, and whether a function is declared, and not a pointer to one."""
-    callable = False
-    for _ in range(64):  # deeper ones are nobody's code
-        inner = node.child_by_field_name("declarator")
-        if inner is None and node.type in _DECLARATORS:
-            inner = next(iter(node.named_children), None)
-        if node.type == "operator_cast":
-            return node, True
-        if node.type == "function_declarator":
-            callable = callable or inner is None or inner.type != "parenthesized_declarator"
-        if inner is None:
-            return node, callable
-        node = inner
-    return None, callable
-
-
-def _split_qualified(leaf: Node, source: SourceText) -> tuple[str | None, str]:
-    """`Solver::Inner::solve` → its owner and its own name."""
-    if leaf.type == "operator_cast":
-        type = leaf.child_by_field_name("type")
-        return None, "operator " + (source.text_of(type) if type else "")
-    text = " ".join(source.text_of(leaf)[:1_000].split())
-    if leaf.type != "qualified_identifier":
-        return None, text
-    owner, _, name = _bare(text).rpartition("::")
-    return owner or None, name
-
-
 def _nest(found: Captures, source: SourceText) -> Iterator[tuple[Definition, str, str, int]]:
     """The definitions that count, each with the name of what it stands in, its kind there, and how deep."""
     row = LANGUAGES[source.language]
     joint = row.get("joined", row.get("separator", "."))
     seen: set[tuple[int, int, str]] = set()
-    around: list[Enclosing] = []
+    # What is open around a place: where it ends, the nearest definition, and how many things that are passed over.
+    around: list[tuple[int, Enclosing | None, int]] = [(len(source.data) + 2, None, 0)]
     count = 0
     # What encloses comes before what it holds; of one node the first pattern counts.
     events: list[tuple[int, int, int, Definition | None]] = [
@@ -431,11 +396,11 @@ def _nest(found: Captures, source: SourceText) -> Iterator[tuple[Definition, str
     ]
     events += [(start, -end, MATCHES * 9, None) for start, end in found.opaque]
     for start, closes, _, definition in sorted(events, key=lambda event: event[:3]):
-        while around and around[-1].end <= start:
+        while around[-1][0] <= start:
             around.pop()
-        holder, hidden = _find_holder(around)
+        _, holder, hidden = around[-1]
         if definition is None:
-            around.append(Enclosing(-closes, None, hidden=hidden + 1, holder=holder))
+            around.append((-closes, holder, hidden + 1))
             continue
         key = (start, definition.node.end_byte, definition.name)
         if key in seen or not _counts(definition, holder, hidden, source):
@@ -447,17 +412,9 @@ def _nest(found: Captures, source: SourceText) -> Iterator[tuple[Definition, str
         kind = _kind_here(definition, holder, parent)
         if definition.holds:
             whole = joint.join(filter(None, (parent, definition.name)))
-            around.append(Enclosing(-closes, definition, whole, kind, depth, hidden, holder))
+            around.append((-closes, Enclosing(whole, kind, depth), hidden))
         if definition.kind != "scope" and (count := count + 1) <= MOST:
             yield definition, parent, kind, depth
-
-
-def _find_holder(around: Sequence[Enclosing]) -> tuple[Enclosing | None, int]:
-    """The nearest definition around a place, and how many things that are passed over are open there."""
-    if not around:
-        return None, 0
-    near = around[-1]
-    return near if near.definition else near.holder, near.hidden
 
 
 def _counts(
@@ -599,7 +556,7 @@ def _file_doc(root: Node, begins: set[int], found: Captures, source: SourceText)
     """What a file says of itself: its docstring, or the first comment that is neither a licence nor about a definition."""
     if root.start_byte in found.docs or 0 in found.docs:
         doc = found.docs.get(root.start_byte) or found.docs[0]
-        if told := summarize_comment(strip_docstring(source.text_of(doc)), paragraphs=10):
+        if told := summarize_comment(strip_docstring(source.text_of(doc)), 10):
             return told
     known = {node.start_byte for node in found.comments}
     leading: list[Node] = []
@@ -614,7 +571,7 @@ def _file_doc(root: Node, begins: set[int], found: Captures, source: SourceText)
         elif child.type not in ("php_tag", "hash_bang_line") and not directive:
             break
     blocks = (_say(block, source) for block in _blocks(leading, source))
-    return next((told for block in blocks if (told := summarize_comment(block, paragraphs=10))), "")
+    return next((told for block in blocks if (told := summarize_comment(block, 10))), "")
 
 
 def _blocks(nodes: list[Node], source: SourceText) -> list[list[Node]]:
@@ -644,17 +601,12 @@ def _load_patterns() -> Mapping[str, re.Pattern[str]]:
 
 def strip_comment(raw: str) -> str:
     """The text of a comment, or of several that follow each other, line by line."""
+    patterns = _load_patterns()
     lines = []
     for line in raw[:READ_COMMENT].splitlines():
-        line = line.rstrip().removesuffix("*/").rstrip()
-        mark = _load_patterns()["mark"].match(line)
-        line = line[mark.end() :] if mark else line
-        if not _load_patterns()["pragma"].match(line):
-            lines.append(
-                _load_patterns()["ruler"].sub(" ", line)
-                if _load_patterns()["ruler"].search(line)
-                else line
-            )
+        line = patterns["mark"].sub("", line.rstrip().removesuffix("*/").rstrip(), count=1)
+        if not patterns["pragma"].match(line):
+            lines.append(patterns["ruler"].sub(" ", line))
     return "\n".join(lines)
 
 
@@ -667,45 +619,35 @@ def strip_docstring(raw: str) -> str:
     return "\n".join(_load_patterns()["ruler"].sub(" ", line).strip() for line in body.splitlines())
 
 
-def summarize_comment(text: str, longest: int = LONGEST_DOC, paragraphs: int = 1) -> str:
+def summarize_comment(text: str, paragraphs: int = 1) -> str:
     """The first paragraphs of a cleaned text, each on one line, without tags and licences."""
-    if _load_patterns()["licence_text"].search(text):
+    patterns = _load_patterns()
+    if patterns["licence_text"].search(text):
         return ""
-    if told := _load_patterns()["summary"].search(text):
+    if told := patterns["summary"].search(text):
         text = told[1]
     kept: list[str] = []
     for paragraph in re.split(r"\n[ \t]*(?:\n[ \t]*)+|<p>", text):
         said = _plain_comment(paragraph)
-        if (
-            said
-            and not _load_patterns()["licence"].search(said)
-            and not _load_patterns()["label"].fullmatch(said)
-        ):
+        idle = patterns["licence"].search(said) or patterns["label"].fullmatch(said)
+        if said and not idle:
             kept.append(said)
-        if len(kept) == paragraphs or (kept and _load_patterns()["tag"].match(paragraph.strip())):
+        if len(kept) == paragraphs or (kept and patterns["tag"].match(paragraph.strip())):
             break
-    return shorten("\n".join(kept), longest)
+    return shorten("\n".join(kept), LONGEST_DOC)
 
 
 def _plain_comment(paragraph: str) -> str:
+    patterns = _load_patterns()
     lines = []
-    for line in paragraph.strip().splitlines():
-        line = line.strip()
-        if lead := _load_patterns()["lead"].match(line):
-            line = line[lead.end() :]
-        elif _load_patterns()["tag"].match(line):
-            if not line.startswith("@deprecated"):
-                break
-            line = "Deprecated: " + line.removeprefix("@deprecated").strip()
-        lines.append(line)
-    text = " ".join(lines)
-    if "{@" in text:
-        text = _load_patterns()["inline"].sub(r"\1", text)
-    if "@" in text or "\\" in text or "%" in text:
-        text = _load_patterns()["doxygen_word"].sub("", text)
-    if "<" in text:
-        text = _load_patterns()["markup"].sub(" ", _load_patterns()["reference"].sub(r"\1", text))
-    return " ".join(text.split()).strip()
+    for line in map(str.strip, paragraph.strip().splitlines()):
+        bare = patterns["lead"].sub("", line.replace("@deprecated", "Deprecated:", 1), count=1)
+        if patterns["tag"].match(bare):
+            break
+        lines.append(bare)
+    text = patterns["doxygen_word"].sub("", patterns["inline"].sub(r"\1", " ".join(lines)))
+    text = patterns["markup"].sub(" ", patterns["reference"].sub(r"\1", text))
+    return " ".join(text.split())
 
 
 def shorten(text: str, longest: int) -> str:

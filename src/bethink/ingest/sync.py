@@ -9,11 +9,10 @@ or as it is. This module knows no file system: readers hand it documents.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
-from bethink.ingest.redact import redact
+from bethink.ingest.redact import redact, redact_name
 from bethink.types import NOTHING, Passage, Receipt, Source
 
 # Passages written together: enough for full batches of the model, few enough to lose little when stopped. Set by hand.
@@ -166,7 +165,7 @@ def _find_updates(
     for document in documents:
         # A uri under which a source is stored was redacted when it was stored.
         if document.uri not in collection.known:
-            document = document._replace(uri=storable(document.uri))
+            document = document._replace(uri=redact_name(document.uri))
         if document.uri in tally.seen:
             continue
         tally.seen.add(document.uri)
@@ -202,14 +201,6 @@ def _origin(source: Source | None, collection: Collection, tally: SyncTally) -> 
     if "[REDACTED" in source.uri or collection.exists(source.uri):
         return None
     return source.uri
-
-
-def storable(uri: str) -> str:
-    """A uri without the secrets that something is named by. What differs only in them stays apart."""
-    clean = redact(uri).text
-    if clean == uri:
-        return uri
-    return f"{clean}~{sha256(uri.encode('utf-8', 'replace')).hexdigest()[:6]}"
 
 
 def _group(updates: Iterator[SourceUpdate]) -> Iterator[list[SourceUpdate]]:

@@ -45,14 +45,10 @@ class Recent:
 
 
 def embed(
-    texts: Sequence[str],
-    embedder: Embedder,
-    recent: Recent,
-    lookup: Lookup,
-    progress: Callable[[int], None] | None = None,
+    texts: Sequence[str], embedder: Embedder, recent: Recent, lookup: Lookup
 ) -> tuple[list[Any], dict[str, Any]]:
     """Vectors of every text, and, by hex hash, those made just now, which the batch puts into the second level."""
-    return start_embedding(texts, embedder, recent, lookup, progress)()
+    return start_embedding(texts, embedder, recent, lookup)()
 
 
 def make_batch_parts(

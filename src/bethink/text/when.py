@@ -10,24 +10,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from bethink.errors import InvalidInput
 
 # Compiled when first needed: most commands are given no time.
-_SPAN = r"(?i)(?P<number>\d{1,6})\s*(?P<unit>s|sec|second|min|minute|h|hour|d|day|w|week|mo|month|y|year)s?(?:\s+ago)?"
-_SECONDS = {
-    "s": 1,
-    "sec": 1,
-    "second": 1,
-    "min": 60,
-    "minute": 60,
-    "h": 3600,
-    "hour": 3600,
-    "d": 86400,
-    "day": 86400,
-    "w": 604800,
-    "week": 604800,
-    "mo": 2_629_800,
-    "month": 2_629_800,
-    "y": 31_557_600,
-    "year": 31_557_600,
-}
+_SPAN = r"(?i)(?P<number>\d{1,6})\s*(?P<unit>s|min|h|d|w|mo|y)(?:ec|econd|ute|our|ay|eek|nth|ear)?s?(?:\s+ago)?"
+_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 604800, "mo": 2_629_800, "y": 31_557_600}
 
 
 # 21.01.2024, 21/01/2024, 2024.01.21, 2024/01/21

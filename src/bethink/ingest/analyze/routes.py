@@ -28,6 +28,7 @@ MOST_ROUTES = 2_000
 MOST_PER_FILE = 600
 OVERVIEW = 25  # routes from which on an overview helps
 DEEPEST = 6  # routers in routers that are followed
+NAMED = ("keyword_argument", "element_value_pair", "pair")
 METHODS = "GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
 
 
@@ -128,11 +129,7 @@ class Call:
             for pair in pairs:
                 key = pair.child_by_field_name("key") or pair.child_by_field_name("name")
                 value = pair.child_by_field_name("value")
-                if (
-                    pair.type in ("keyword_argument", "element_value_pair", "pair")
-                    and key
-                    and value
-                ):
+                if key and value and pair.type in NAMED:
                     self.named[source.text_of(key).strip("'\":")] = value
                 elif pair.type == "shorthand_property_identifier":
                     self.named[source.text_of(pair)] = pair
@@ -155,15 +152,15 @@ class Call:
     def first(self) -> str | None:
         return self.literal(self.placed[0]) if self.placed else None
 
+    def option(self, *keys: str) -> Node | None:
+        return next((self.named[key] for key in keys if key in self.named), None)
+
     def prefix(self) -> str | None:
-        keys = ("prefix", "url_prefix", "basePath")
-        return next((self.literal(self.named[key]) for key in keys if key in self.named), None)
+        return self.literal(self.option("prefix", "url_prefix", "basePath"))
 
     def paths(self) -> list[str]:
         """The paths of a route: its first argument or the one of that name; an array in an annotation has several."""
-        keys = ("path", "value", "rule", "url")
-        given = (self.named[key] for key in keys if key in self.named)
-        node = self.placed[0] if self.placed else next(given, None)
+        node = self.placed[0] if self.placed else self.option("path", "value", "rule", "url")
         several = node.named_children if node and node.type.endswith("initializer") else [node]
         return [path for one in several if (path := self.literal(one)) is not None][:6]
 
@@ -193,14 +190,12 @@ def _read_route(own: RouteFile, call: Call) -> None:
     verb, router, paths = call.text("verb"), call.text("on"), call.paths()
     handler, owner = call.text("handler"), call.text("owner")
     if not handler:
-        given = [
-            call.named[key] for key in ("handler", "view_func", "endpoint") if key in call.named
-        ]
+        given = [call.option("handler", "view_func", "endpoint")]
         given += [node for node in call.placed[:0:-1] if call.literal(node) is None]
         # router.route("/users").get(list).post(create)
         if chain := re.match(r"([\w$.]{1,80})\.route\(\s*+['\"`]([^'\"`\n]{1,200})", router):
-            router, paths, given = chain[1], [chain[2]], call.placed[-1:]
-        handler = call.handler(given[0]) if given else "include"
+            router, paths, given = chain[1], [chain[2]], [*call.placed[-1:]]
+        handler = next((call.handler(node) for node in given if node), "include")
     known = not router or router in own.routers or re.fullmatch(own.rules["routers"], router)
     if not known or handler == "include":
         # A client's `axios.get("/users")`; no handler, or Django's include("shop.urls"), which is a mount.
@@ -209,19 +204,20 @@ def _read_route(own: RouteFile, call: Call) -> None:
         # Go 1.22: "GET /users/{id}"
         stated = re.fullmatch(rf"({METHODS})\s+(\S{{1,200}})", path)
         method, path = (stated[1], stated[2]) if stated else (_find_methods(own, call, verb), path)
-        if verb in ("re_path", "url"):  # (?P<year>[0-9]{4})
-            named = re.sub(r"\(\?P<(\w{1,60})>[^()]{0,80}\)", r"<\1>", path)
-            path = re.sub(r"[\^$\\]", "", named)
+        path = _plain_pattern(path) if verb in ("re_path", "url") else path
         if not router or not path or path[0] in "/*":
             name = f"{owner}.{handler}" if owner else handler
             own.routes.append(call.part("place", path, router=router, method=method, handler=name))
 
 
+def _plain_pattern(path: str) -> str:
+    """Django's `^archive/(?P<year>[0-9]{4})/$` is `archive/<year>/`."""
+    return re.sub(r"[\^$\\]", "", re.sub(r"\(\?P<(\w{1,60})>[^()]{0,80}\)", r"<\1>", path))
+
+
 def _find_methods(own: RouteFile, call: Call, verb: str) -> str:
-    given = [
-        call.source.text_of(call.named[key]) for key in ("methods", "method") if key in call.named
-    ]
-    if stated := call.text("methods") or " ".join(given):
+    given = call.option("methods", "method")
+    if stated := call.text("methods") or (call.source.text_of(given) if given else ""):
         known = re.findall(rf"\b(?:{METHODS})\b", stated.upper())
         return ", ".join(dict.fromkeys(known))
     method: str = own.rules["verbs"].get(verb, verb.removesuffix("Mapping").upper())

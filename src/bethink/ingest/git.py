@@ -37,7 +37,10 @@ SECONDS = 60.0
 LONGEST = 1_200  # characters of what a commit tells
 READ = 20_000  # characters of a message that are looked at
 # Chosen on the labelled messages in tests/fixtures/analyze/commits.txt, like the weights of the cues.
-ENOUGH = 0.7  # of cues, for a message with a body
+ENOUGH = 0.7  # of cues
+MODEST = 1.1  # for a subject that promises little, or something new
+ASKED = 0.6  # for a body below a subject that asks for a reason, if it gives LEAST
+LEAST = 0.3
 PAST = 0.45  # for telling what happened
 SHORTEST_BODY = 8  # words in which a reason can be given
 SHORTEST_SUBJECT = 8  # words of a subject that explains itself
@@ -350,9 +353,8 @@ def explain(message: str, author: str = "") -> Explanation | None:
 
 def _explain_reason(subject: str, prose: str, score: float) -> Explanation | None:
     """What gives a reason, if it gives enough of one for what its subject promises."""
-    factors = {"trivial": 2.0, "feature": 1.6}
-    fitting = (factors[name] for name in factors if _pattern(name).match(subject))
-    if score < ENOUGH * next(fitting, 1.0):
+    modest = _pattern("trivial").match(subject) or _pattern("feature").match(subject)
+    if score < (MODEST if modest else ENOUGH):
         return None
     kind = "gotcha" if _mends(subject, prose) else "decision"
     reasoning = _choose_paragraphs(prose, LONGEST - len(subject) - 2)
@@ -360,34 +362,23 @@ def _explain_reason(subject: str, prose: str, score: float) -> Explanation | Non
 
 
 def _rate(subject: str, prose: str) -> float:
-    """How much a message explains."""
+    """How much a message explains: by its body, more below a subject that asks for a reason; or by a subject that gives one."""
     score = _score(prose) if count_words(prose) >= SHORTEST_BODY else 0.0
-    if score >= 0.3 and not _pattern("describes").match(prose):
-        score += 0.6 * bool(_pattern("asks").match(subject)) or 0.3 * _mends(subject, "")
-        score += 0.2 * (count_words(prose) >= 16) + 0.1 * (count_words(prose) >= 50)
-    strong = re.compile(rf"(?i)\b(?:{_pattern('strong').pattern})\b")
-    alone = strong.search(subject) if count_words(subject) >= SHORTEST_SUBJECT else None
-    contrast = alone and re.fullmatch(r"(?i)instead of|rather than", alone[0])
-    says_why = alone and (not contrast or count_words(subject) >= 12)
-    return score + (1.0 if says_why else min(_score(subject), 0.4))
+    if score >= LEAST and (_pattern("asks").match(subject) or _mends(subject, "")):
+        score += ASKED
+    long = count_words(subject) >= SHORTEST_SUBJECT
+    return score + (1.0 if long and _pattern("strong").search(subject) else 0.0)
 
 
 def _score(text: str) -> float:
-    """How much reasoning a text shows. A cue said twice counts half as much again; what only describes counts half."""
+    """How much reasoning a text shows. Sentences that describe what was done count for nothing."""
     sentences = [
-        (sentence, 0.5 if _pattern("describes").match(sentence) else 1.0)
+        sentence
         for sentence in re.split(r"(?<=[.!?:])\s+|\n\n+|\n(?=[-*+] )", text)
+        if not _pattern("describes").match(sentence)
     ]
-    found = [
-        (weight, [share for sentence, share in sentences if cue.search(sentence)])
-        for cue, weight in _cues()
-    ]
-    found.append((PAST, [share for sentence, share in sentences if _tells_past(sentence)]))
-    total = 0.0
-    for weight, shares in found:
-        best = sorted(shares, reverse=True)
-        total += weight * (best[0] + 0.5 * sum(best[1:2])) if best else 0
-    return total
+    told = sum(weight for cue, weight in _cues() if any(map(cue.search, sentences)))
+    return told + PAST * any(map(_tells_past, sentences))
 
 
 def _tells_past(sentence: str) -> bool:

@@ -67,6 +67,11 @@ _MARKER = re.compile(r"(\[REDACTED(?::[a-z0-9-]+)?\])")
 _UNBROKEN = re.compile(
     r"[!-~]{400,}"
 )  # no word, and hardly any address; other scripts do without spaces
+# Between two lines `---`; where the first of them is followed by an empty line, it is a rule.
+_FRONTMATTER = re.compile(
+    r"---[ \t]*(?:\r\n?|\n)(?=[^\r\n]*\S)((?:.*?(?:\r\n?|\n))??)(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)",
+    re.DOTALL,
+)
 _ALIAS = re.compile(r"(?m)(?:^|[\s\[{,:-])([&*!][\w!])")
 _BRACKET = re.compile(r"[\[{]")
 _KEY = re.compile(r"""["']?[^\W\d][\w .-]{0,60}["']?\s{0,8}:(?:\s|$)""")
@@ -270,10 +275,6 @@ def find_kind(uri: str) -> str:
 
 def _strip_hidden(text: str, first: int, hidden: Sequence[Lines]) -> tuple[str, Lines]:
     """A text without its hidden lines, and the lines that are left of it, empty ones at its ends not counted."""
-    if not hidden:
-        kept = text.strip()
-        first += len(BREAK.findall(text, 0, len(text) - len(text.lstrip())))
-        return kept, (first, first + len(BREAK.findall(kept)))
     ends = [0, *(match.end() for match in BREAK.finditer(text)), len(text)]
     lines = [
         (number, text[start:end])
@@ -289,7 +290,7 @@ def _strip_hidden(text: str, first: int, hidden: Sequence[Lines]) -> tuple[str, 
 
 def _find_overlap(before: Chunk | None, chunk: Chunk, hidden: Sequence[Lines]) -> str:
     """What is carried over, without what is hidden of it. It is the end of the chunk before, which tells its lines."""
-    if before is None or not chunk.overlap or not hidden:
+    if before is None or not chunk.overlap:
         return chunk.overlap
     last = before.lines[0] + len(BREAK.findall(before.text.rstrip()))
     return _strip_hidden(chunk.overlap, last - len(BREAK.findall(chunk.overlap)), hidden)[0]
@@ -340,30 +341,15 @@ def redact_in_place(text: str) -> tuple[str, list[str]]:
 
 
 def _read_frontmatter(text: str) -> tuple[dict[str, Any], int, str, list[str]]:
-    """The fields between two lines `---`, the line on which the body begins, the body, and warnings."""
-    lines = BREAK.finditer(text, 0, LONGEST_FRONTMATTER)
-    opening = next(lines, None)
-    if opening is None or text[: opening.start()].rstrip() != "---":
-        return {}, 1, text, []
-    begin = at = opening.end()
-    if not text[at : at + LONGEST_COMMENT].partition("\n")[0].strip():
-        return {}, 1, text, []  # a rule: what follows frontmatter's first line is its first field
-    for number, line in enumerate(lines, 3):
-        if text[at : line.start()].rstrip() in ("---", "..."):
-            return _read_fields(text, text[begin:at], number, line.end())
-        at = line.end()
-    if len(text) <= LONGEST_FRONTMATTER and text[at:].rstrip() in ("---", "..."):
-        return _read_fields(text, text[begin:at], len(BREAK.findall(text)) + 1, len(text))
-    return {}, 1, text, []
-
-
-def _read_fields(
-    text: str, block: str, first: int, end: int
-) -> tuple[dict[str, Any], int, str, list[str]]:
-    """The fields of a block between two lines `---`, every value a string, a list or a mapping of strings."""
+    """The fields between two lines `---`, every value a string, a list or a mapping of strings; the line on which the body begins, the
+    body, and warnings. A text between two rules is no frontmatter."""
     import yaml
 
     found: Any = None
+    match = _FRONTMATTER.match(text, 0, LONGEST_FRONTMATTER)
+    if match is None:
+        return {}, 1, text, []
+    block, first, body = match[1], len(BREAK.findall(match[0])) + 1, text[match.end() :]
     try:
         # What refers to itself grows without end, what is deep exhausts the stack.
         if (odd := _ALIAS.search(block)) or len(_BRACKET.findall(block)) > MOST_BRACKETS:
@@ -374,18 +360,21 @@ def _read_fields(
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         lines = [line for line in block.splitlines() if line.strip() and not line.startswith("#")]
         if not lines or not _KEY.match(lines[0]):
-            return {}, 1, text, []  # a text between two rules
-        # A file that says `index: false` means it, however broken the rest.
-        pairs = (line.partition(":") for line in lines)
-        simple = {
-            name: value.strip().strip("\"'")
-            for name, _, value in pairs
-            if _normalize(name) in DIRECTIVES and value.strip()
-        }
-        return simple, first, text[end:], [_describe_error(error)]
+            return {}, 1, text, []
+        return _read_lines(lines), first, body, [_describe_error(error)]
     if found and not isinstance(found, dict):
         return {}, 1, text, []
-    return {str(name): value for name, value in (found or {}).items()}, first, text[end:], []
+    return {str(name): value for name, value in (found or {}).items()}, first, body, []
+
+
+def _read_lines(lines: Sequence[str]) -> dict[str, str]:
+    """The directives of broken frontmatter: a file that says `index: false` means it, however broken the rest."""
+    pairs = (line.partition(":") for line in lines)
+    return {
+        name: value.strip().strip("\"'")
+        for name, _, value in pairs
+        if _normalize(name) in DIRECTIVES and value.strip()
+    }
 
 
 def _describe_error(error: Exception) -> str:

@@ -16,7 +16,6 @@ from functools import cache
 from posixpath import basename, dirname
 from typing import Any, NamedTuple
 
-from bethink.ingest.analyze.build import read_manifests
 from bethink.ingest.analyze.tree import (
     Finding,
     Tree,
@@ -182,6 +181,7 @@ def _describe_project(tree: Tree) -> Iterator[Finding]:
     """What the project is: the title and the first paragraphs of its README that say anything."""
     path = next(tree.find_named("readme", "readme.*"), "/")
     sections = read_page(tree, path).sections if "/" not in path else ()
+    name = next((one.title for one in sections if one.level == 1), "") or tree.root.name
     for section in sections[:4]:
         texts = [
             (block.lines, strip_markup(block.text))
@@ -191,29 +191,18 @@ def _describe_project(tree: Tree) -> Iterator[Finding]:
         told = [(at, text) for at, text in texts if count_words(text) > 3 and not _IDLE.match(text)]
         if told and (section.level < 2 or _ABOUT.match(section.title)):
             told = told[: 1 if len(told[0][1]) > 200 else 2]
-            title = next((one.title for one in sections if one.level == 1), "")
-            lines = (told[0][0][0], told[-1][0][1])
-            yield _tell_purpose(tree, path, title, lines, " ".join(text for _, text in told))
+            yield make_finding(
+                path,
+                (told[0][0][0], told[-1][0][1]),
+                "domain",
+                "readme",
+                f"What this project is: {name}. {clip(' '.join(text for _, text in told), 700)}",
+                importance=7,
+                section=f"{name} › purpose",
+                entities=[Entity(name, "project")] if 1 <= count_words(name) <= 4 else (),
+                confidence=1.0,
+            )
             return
-
-
-def _tell_purpose(tree: Tree, path: str, title: str, lines: tuple[int, int], text: str) -> Finding:
-    top = [one for one in read_manifests(tree) if "/" not in one.path and one.name]
-    name = title or (top[0].name if top else tree.root.name)
-    stated = top[0].description.rstrip(".") if top else ""
-    if count_words(stated) > 3 and stated.lower() not in text.lower() and len(text) < 400:
-        text = f"{stated}. {text}"
-    return make_finding(
-        path,
-        lines,
-        "domain",
-        "readme",
-        f"What this project is: {name}. {clip(text, 700)}",
-        importance=7,
-        section=f"{name} › purpose",
-        entities=[Entity(name, "project")] if 1 <= count_words(name) <= 4 else (),
-        confidence=1.0,
-    )
 
 
 def _describe_page(tree: Tree, path: str) -> list[Finding]:

@@ -177,7 +177,7 @@ def test_a_write_whose_connection_is_cut_at_its_commit_is_there_once(store, prox
 def test_a_write_that_went_in_is_recognised_however_much_others_wrote_since(store, proxy):
     proxy.faults = ["answer"]
     proxy.meanwhile = [
-        lambda: postgres.run(postgres.database_url(), TRAIL.format(tenant=store.tenant))
+        lambda: postgres.run(postgres.database_url(), TRAIL.format(tenant=store.who.tenant))
     ]
     memory = make("a heron")
     assert put(store, memory, unique=False).outcomes[0].status == "added"

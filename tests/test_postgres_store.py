@@ -458,13 +458,13 @@ def test_the_word_index_is_used_in_spite_of_row_level_security(tenant):
         connection.execute("ANALYZE bethink.words")
     with postgres.transaction(tenant) as connection:
         connection.execute("SET LOCAL enable_seqscan = off")
-        mark = f"{tenant.tenant:x}.{tenant._scopes([HERE])[0]:x}:"
+        mark = f"{tenant.who.tenant:x}.{tenant._scopes([HERE])[0]:x}:"
         connection.execute("SELECT set_config('role', 'none', true)")
         connection.execute("SET LOCAL ROLE bethink_keeper")
         plan = "\n".join(
             row[0]
             for row in connection.execute(
-                f"EXPLAIN SELECT key FROM bethink.words WHERE tenant = {tenant.tenant} AND lexed @@ $q$'{mark}reed'$q$::tsquery".encode()
+                f"EXPLAIN SELECT key FROM bethink.words WHERE tenant = {tenant.who.tenant} AND lexed @@ $q$'{mark}reed'$q$::tsquery".encode()
             )
         )
     assert "words_lexed" in plan and "Seq Scan" not in plan

@@ -126,15 +126,16 @@ def test_numbers_given_out_tell_nothing_of_other_tenants(two):
 def test_without_a_tenant_nothing_is_seen_and_nothing_can_be_written(two):
     one, _ = two
     fill(one, "heron")
-    with postgres.transaction(one, Who(None)) as connection:
+    with postgres.transaction(one, Who()) as connection:
         for table in (*TABLES, "tenants"):
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
         assert connection.execute(
             "SELECT count(*) FROM find(ARRAY['heron'::tsquery], ARRAY[1.0::float8], 10)"
         ).fetchone() == (0,)
-    with pytest.raises(StoreError), postgres.transaction(one, Who(None)) as connection:
+    with pytest.raises(StoreError), postgres.transaction(one, Who()) as connection:
         connection.execute(
-            "INSERT INTO meta(tenant, scope, key, value) VALUES (%s, 0, 'x', 'y')", (one.tenant,)
+            "INSERT INTO meta(tenant, scope, key, value) VALUES (%s, 0, 'x', 'y')",
+            (one.who.tenant,),
         )
 
 
@@ -175,10 +176,10 @@ def test_the_role_that_serves_cannot_step_over_the_walls(two, statement):
     ):  # as a server's login would be: a role that may only act as bethink_app
         connection.execute("BEGIN")
         connection.execute("SET LOCAL search_path = bethink, public")
-        connection.execute("SELECT set_config('bethink.tenant', %s, true)", (str(one.tenant),))
+        connection.execute("SELECT set_config('bethink.tenant', %s, true)", (str(one.who.tenant),))
         connection.execute("SET LOCAL SESSION AUTHORIZATION bethink_app")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            connection.execute(statement.format(other=other.tenant).encode())
+            connection.execute(statement.format(other=other.who.tenant).encode())
         connection.execute("ROLLBACK")
     assert counts(other) == dict.fromkeys(TABLES, 0)
 
@@ -231,7 +232,9 @@ def attack(store: PostgresStore, name: str, call: str, careless: str = "") -> st
         connection.execute(f"GRANT TEMPORARY ON DATABASE {url.rpartition('/')[2]} TO bethink_app")
         if careless:
             connection.execute(f"ALTER FUNCTION {careless} SET search_path = pg_catalog")
-        connection.execute("SELECT set_config('bethink.tenant', %s, true)", (str(store.tenant),))
+        connection.execute(
+            "SELECT set_config('bethink.tenant', %s, true)", (str(store.who.tenant),)
+        )
         connection.execute("SET LOCAL search_path = bethink, public")
         connection.execute("SET LOCAL SESSION AUTHORIZATION bethink_app")
         connection.execute(ATTACK.format(name=name))
@@ -322,7 +325,7 @@ def test_nothing_that_is_derived_from_what_is_personal_is_seen_by_others(people)
     seen_by_ben = counts(ben)
     assert {name for name in TABLES if seen_by_ben[name] != before[name]} <= {"audit", "meta"}
     assert seen_by_ben["meta"] <= before["meta"] + 1  # the tenant's secret
-    mark = f"{anna.tenant:x}.{anna._scopes([PERSONAL])[0]:x}:numbat"
+    mark = f"{anna.who.tenant:x}.{anna._scopes([PERSONAL])[0]:x}:numbat"
     with postgres.transaction(ben) as connection:
         asked = f"SELECT count(*) FROM find(ARRAY[$q$'{mark}'$q$::tsquery], ARRAY[1.0::float8], 9)"
         assert connection.execute(asked.encode()).fetchone() == (0,)
@@ -382,7 +385,7 @@ def test_a_login_that_is_bound_to_a_person_acts_for_that_person_alone():
             PostgresStore(own, tenant=tenant, user=user)
     with psycopg.connect(own) as connection:  # whatever it tells the database
         connection.execute("SET LOCAL search_path = bethink, public")
-        connection.execute("SELECT set_config('bethink.tenant', %s, true)", (str(ben.tenant),))
+        connection.execute("SELECT set_config('bethink.tenant', %s, true)", (str(ben.who.tenant),))
         connection.execute("SELECT set_config('bethink.person', 'ben', true)")
         for table in ("memories", "words", "scopes", "tenants"):
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
@@ -617,7 +620,7 @@ def test_the_work_of_a_question_says_nothing_of_anothers_memories(two):
     put(other, *(make(f"albatross number {n} over the sea") for n in range(800)), embed=False)
 
     def pages(word: str) -> int:
-        mark = search.mark(one.tenant, one._scopes([HERE])[0])
+        mark = search.mark(one.who.tenant, one._scopes([HERE])[0])
         asked = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM find(ARRAY[%s::tsquery], ARRAY[1.0::float8], 10)"
         with postgres.transaction(one) as connection:
             (plan,) = connection.execute(asked, (search._write_term(mark, Term(word)),)).fetchone()

@@ -169,7 +169,7 @@ class PostgresWriter(Writer):
     # Words
 
     def mark(self, scope: int) -> str:
-        return search.mark(self.who.tenant or 0, scope)
+        return search.mark(self.who.tenant, scope)
 
     def find_words(self, texts: Texts) -> Worded:
         lexed, counted = search.lex_memory(self.mark(texts.scope), *texts[2:])
@@ -320,7 +320,7 @@ class PostgresStore(Store):
         return PostgresStore("", tenant=tenant, user=user, timeout=self.timeout, shared=self)
 
     def _enter(self) -> int:
-        found = self.database.read(Who(None), "SELECT enter(%s)", (self.name,))[0][0]
+        found = self.database.read(Who(), "SELECT enter(%s)", (self.name,))[0][0]
         if found is None:
             raise StoreError(
                 f"The tenant '{self.name}' was deleted, or is not open to this role.",
@@ -344,10 +344,6 @@ class PostgresStore(Store):
 
     def _last_key(self) -> int:
         return int(self._run("SELECT coalesce(max(key), 0) FROM memories")[0][0])
-
-    @property
-    def tenant(self) -> int:
-        return self.who.tenant or 0
 
     # Writing
 
@@ -395,7 +391,7 @@ class PostgresStore(Store):
         return Ranking("keyword", tuple(found))
 
     def _marks(self, scopes: Sequence[int]) -> builtins.list[str]:
-        return [search.mark(self.tenant, scope) for scope in scopes]
+        return [search.mark(self.who.tenant, scope) for scope in scopes]
 
     def _question(self, query: Query, scopes: Sequence[int]) -> dict[str, Any]:
         """A question as the parameters of a statement: a tsquery, and the words that count for the score."""
@@ -525,7 +521,7 @@ class PostgresStore(Store):
 
     def check_audit(self) -> Problems:
         """Goes along the whole audit trail."""
-        return team.check_audit(self._run, self.tenant)
+        return team.check_audit(self._run, self.who.tenant)
 
     def check(self, deep: bool = False) -> Problems:
         problems = [*self._check_walls(), *self._check_indexes()]

@@ -67,7 +67,7 @@ logging.getLogger("psycopg").addHandler(
 class Who(NamedTuple):
     """For whom a transaction acts."""
 
-    tenant: int | None
+    tenant: int = 0  # 0: of none, who sees what functions give out and nothing else
     person: str = ""
 
 
@@ -142,7 +142,7 @@ class Database:
 
     def _session_settings(self, who: Who) -> tuple[str, str, str, str]:
         return (
-            "" if who.tenant is None else str(who.tenant),
+            str(who.tenant or ""),
             who.person,
             self.path,
             str(round(self.timeout * 1000)),

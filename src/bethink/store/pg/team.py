@@ -108,7 +108,7 @@ Row = dict[str, Any]
 
 def find_token(store: PostgresStore, hash: str) -> Row | None:
     """The token of this hash, of whichever tenant, with the tenant's name."""
-    found = store.database.read(Who(None), "SELECT * FROM token(%s)", (hash,))
+    found = store.database.read(Who(), "SELECT * FROM token(%s)", (hash,))
     return dict(zip(("tenant", *TOKEN), found[0], strict=True)) if found else None
 
 

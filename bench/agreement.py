@@ -21,7 +21,6 @@ from bethink.bench import _scope, load, read
 from bethink.config import Config
 from bethink.config import load as settings
 from bethink.embed import open_embedder
-from bethink.embed.base import WINDOW
 from bethink.store.bundle import PARTS
 from bethink.store.postgres import PostgresStore
 from bethink.store.sqlite import SqliteStore
@@ -100,7 +99,7 @@ def main() -> None:
     machine()
     args.keep.mkdir(parents=True, exist_ok=True)
     config: Config = settings(None)
-    embedder = Memory(open_embedder(config, WINDOW))
+    embedder = Memory(open_embedder(config))
     rows = [
         [
             "set",

@@ -190,7 +190,7 @@ class Vectors:
         if not missing:
             return
         told(f"embedding {len(missing):,} turns")
-        embedder = open_embedder(Config(), window=128)
+        embedder = open_embedder(Config())
         for start in range(0, len(missing), 64):
             part = missing[start : start + 64]
             made = embedder.documents([texts[key][:CHARACTERS] for key in part])

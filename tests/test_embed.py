@@ -14,7 +14,7 @@ from case_tables import cases
 
 from bethink.config import Config
 from bethink.embed import fetch, fingerprint, models, open_embedder
-from bethink.embed.base import clean, pieces, sentence_ends
+from bethink.embed.base import WINDOW, clean, pieces, sentence_ends
 from bethink.embed.hashing import HashingEmbedder
 from bethink.embed.local import LocalEmbedder
 from bethink.errors import EmbeddingError
@@ -52,11 +52,6 @@ def model_or_pull():
 @pytest.fixture(scope="session")
 def local(model_or_pull):
     return LocalEmbedder(MODEL, model_or_pull, 2)
-
-
-@pytest.fixture(scope="session")
-def local_128(model_or_pull):
-    return LocalEmbedder(MODEL, model_or_pull, 1, 128)
 
 
 @pytest.fixture
@@ -141,9 +136,8 @@ def test_hashing_gives_unit_vectors_for_any_text(dimensions):
     assert seen == list(range(1, len(ODD_TEXTS) + 2))
 
 
-def test_the_local_model_has_an_identity_that_tells_the_window(local, local_128):
-    assert local.model == "snowflake-arctic-embed-s@f93ff225"
-    assert local_128.model == "snowflake-arctic-embed-s@f93ff225/w128"
+def test_the_local_model_has_an_identity_that_tells_the_window(local):
+    assert local.model == "snowflake-arctic-embed-s@f93ff225/w128"
     assert local.dimensions == 384
 
 
@@ -169,22 +163,21 @@ def test_vectors_are_unit_float32_and_progress_counts_texts(local):
 
 
 @pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS.keys())
-def test_no_text_breaks_the_local_model(local_128, text):
-    matrix = local_128.documents([text])[0]
+def test_no_text_breaks_the_local_model(local, text):
+    matrix = local.documents([text])[0]
     assert matrix.shape[0] >= 1 and np.isfinite(matrix).all()
-    assert np.isfinite(local_128.query(text)).all()
+    assert np.isfinite(local.query(text)).all()
 
 
-def test_windows_cover_every_token_of_a_long_text(local, local_128):
+def test_windows_cover_every_token_of_a_long_text(local):
     text = long_text(100_000)
-    whole = local._load().tokenizer.encode(text)
-    for embedder, size in ((local, 510), (local_128, 128)):
-        windows = list(embedder.windows(text))
-        assert [token for window in windows for token in window] == whole
-        assert max(map(len, windows)) <= size
-        assert all(len(window) > size // 4 for window in windows[:-1])
+    encode = local._load().tokenizer.encode
+    windows = list(local.windows(text))
+    assert [token for window in windows for token in window] == encode(text)
+    assert max(map(len, windows)) <= WINDOW
+    assert all(len(window) > WINDOW // 4 for window in windows[:-1])
     # Sentences of this text fit, so every window but the last ends with one.
-    assert {window[-1] for window in windows} == set(local._load().tokenizer.encode("."))
+    assert {window[-1] for window in windows} == set(encode("."))
 
 
 @pytest.mark.parametrize(
@@ -194,13 +187,13 @@ def test_windows_of_text_without_sentences_are_full(local, text):
     windows = list(local.windows(text))
     whole = local._load().tokenizer.encode(text)
     assert [token for window in windows for token in window] == whole
-    assert {len(window) for window in windows[:-1]} == {510}
+    assert {len(window) for window in windows[:-1]} == {WINDOW}
 
 
-def test_windows_are_drawn_as_they_are_needed(local_128):
+def test_windows_are_drawn_as_they_are_needed(local):
     def first_window(text):
         started = time.process_time()
-        next(local_128.windows(text))
+        next(local.windows(text))
         return time.process_time() - started
 
     short, long = long_text(50_000), long_text(50_000) * 100
@@ -274,13 +267,12 @@ def test_a_folder_is_a_model_with_mean_pooling(model_or_pull, tmp_path, local):
     for file in ("model.onnx", "tokenizer.json"):
         (tmp_path / file).symlink_to(model_or_pull / file)
     config = Config(embedding=str(tmp_path), threads=1)
-    embedder = open_embedder(config, window=64)
-    assert embedder.model == fingerprint(config, 64)
-    assert embedder.model.startswith(f"{tmp_path.name}@") and embedder.model.endswith("/w64")
+    embedder = open_embedder(config)
+    assert embedder.model == fingerprint(config)
+    assert embedder.model.startswith(f"{tmp_path.name}@") and embedder.model.endswith("/w128")
     assert embedder.dimensions == 384
     text = "We keep sessions in the database."
     assert not np.allclose(embedder.documents([text])[0], local.documents([text])[0], atol=1e-2)
-    assert max(map(len, embedder.windows(long_text(2000)))) <= 64
 
 
 def test_files_that_are_no_model_are_named(tmp_path):
@@ -307,8 +299,7 @@ def test_a_model_that_is_not_installed_is_an_error_with_the_command_to_type(home
         with pytest.raises(EmbeddingError, match="' is not installed") as caught:
             open_embedder(Config(embedding=name))
         assert f"`bethink model pull{argument}`" in caught.value.hint
-    assert fingerprint(Config()) == "snowflake-arctic-embed-s@f93ff225"
-    assert fingerprint(Config(), window=128) == "snowflake-arctic-embed-s@f93ff225/w128"
+    assert fingerprint(Config()) == "snowflake-arctic-embed-s@f93ff225/w128"
     assert fingerprint(Config(embedding="gte-small")) is None
     for ask in (open_embedder, fingerprint):
         with pytest.raises(EmbeddingError, match="no embedding model called 'gte-smal'"):
@@ -325,8 +316,8 @@ def test_an_installed_model_is_opened(home, model_or_pull, monkeypatch):
     (home / "ready").mkdir()
     (home / "ready" / models.DEFAULT).symlink_to(model_or_pull)
     monkeypatch.setenv("BETHINK_MODEL_DIR", str(home / "ready"))
-    embedder = open_embedder(Config(threads=1), window=128)
-    assert embedder.model == fingerprint(Config(), window=128)
+    embedder = open_embedder(Config(threads=1))
+    assert embedder.model == fingerprint(Config())
     assert embedder.query("hello").shape == (384,)
 
 

@@ -16,7 +16,7 @@ from bethink import ingest, types
 from bethink import project as projects
 from bethink.config import Config
 from bethink.embed import LazyModel, without_vectors
-from bethink.embed.base import WINDOW, Embedder
+from bethink.embed.base import Embedder
 from bethink.errors import Ambiguous, BethinkError, EmbeddingError, InvalidInput, NotFound
 from bethink.recall.pipeline import Ask, recall
 from bethink.recall.score import PROFILES, Profile, make_profile
@@ -85,7 +85,7 @@ class Bethink:
         self.actor, self.trust, self.clock = actor, trust, clock
         self.store: Store = store or open_store(self.config, self.project)
         self.project = self._recognise_folder(self.project)
-        self._model = LazyModel(self.config, embedder, WINDOW, on_pull)
+        self._model = LazyModel(self.config, embedder, on_pull)
         self._judge = judge
 
     def _recognise_folder(self, project: projects.Project) -> projects.Project:
@@ -101,7 +101,7 @@ class Bethink:
 
     def replace_model(self, embedder: Embedder) -> None:
         """From now on this embedder makes the vectors."""
-        self._model = LazyModel(self.config, embedder, WINDOW)
+        self._model = LazyModel(self.config, embedder)
 
     def __enter__(self) -> Self:
         return self

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from bethink.config import Config, data_directory
 from bethink.embed import hashing
-from bethink.embed.base import Embedder
+from bethink.embed.base import Bytes, Embedder
 from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import EmbeddingError
 
@@ -19,15 +19,12 @@ ASK_AGAIN = 60.0
 
 
 def open_embedder(
-    config: Config,
-    allow_pull: bool = False,
-    progress: Callable[[int, int | None], None] | None = None,
-    window: int | None = None,
+    config: Config, allow_pull: bool = False, progress: Bytes | None = None
 ) -> Embedder | None:
     """The configured embedder, or None if it is `none`. Models are loaded at their first use, not here.
 
     A local model that is not installed is fetched if `allow_pull` says so, with `progress` told the bytes; else it is
-    an EmbeddingError. `window` limits the tokens of one vector of a local model.
+    an EmbeddingError.
     """
     kind = config.embedding.strip()
     if kind in ("none", ""):
@@ -49,10 +46,10 @@ def open_embedder(
         directory = pull(kind, progress)
     from bethink.embed.local import LocalEmbedder
 
-    return LocalEmbedder(models.find(kind), directory, config.threads, window)
+    return LocalEmbedder(models.find(kind), directory, config.threads)
 
 
-def fingerprint(config: Config, window: int | None = None) -> str | None:
+def fingerprint(config: Config) -> str | None:
     """The identity that `open_embedder` would give its vectors, without loading numpy or a model.
 
     None for `none`, and for a model without a pinned hash that is not installed yet.
@@ -68,7 +65,7 @@ def fingerprint(config: Config, window: int | None = None) -> str | None:
         return http.identity(config.embedding_url, config.embedding_model)
     from bethink.embed import models
 
-    return models.identity(kind, window)
+    return models.identity(kind)
 
 
 class LazyModel:
@@ -78,11 +75,10 @@ class LazyModel:
         self,
         config: Config,
         embedder: Embedder | None,
-        window: int,
-        on_pull: Callable[[int, int | None], None] | None = None,
+        on_pull: Bytes | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._config, self._window, self._on_pull, self._clock = config, window, on_pull, clock
+        self._config, self._on_pull, self._clock = config, on_pull, clock
         self._given = self._embedder = embedder
         self.error: str | None = None  # "" when no model is wanted
         self._cause: EmbeddingError | None = None
@@ -95,10 +91,7 @@ class LazyModel:
         if self._embedder is None and self.error is None:
             try:
                 self._embedder = self._given or open_embedder(
-                    self._config,
-                    allow_pull=_may_pull(),
-                    progress=self._on_pull,
-                    window=self._window,
+                    self._config, _may_pull(), self._on_pull
                 )
                 if self._embedder is None:
                     self.error = ""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float32]
 
 Progress = Callable[[int], None]
+Bytes = Callable[[int, int | None], None]
+"""Called with the bytes fetched so far and, where known, their total."""
 Result = TypeVar("Result")
 
 COPY_DAYS = 7  # after which a copy of a model that is no longer there is removed

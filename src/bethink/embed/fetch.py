@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import IO
 
 from bethink.config import data_directory
+from bethink.embed.base import Bytes
 from bethink.embed.models import (
     FILES,
     MANIFEST_FILE,
     MODEL_FILE,
     TOKENIZER_FILE,
-    Bytes,
     LocalModel,
     WheelFile,
     accepted_hashes,

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from bethink.config import data_directory
-from bethink.embed.base import clean, open_session, pieces, sentence_ends
+from bethink.embed.base import WINDOW, clean, open_session, pieces, sentence_ends
 from bethink.embed.models import MODEL_FILE, TOKENIZER_FILE, LocalModel, identity
 from bethink.embed.tokenizer import Tokenizer, open_tokenizer
 from bethink.errors import EmbeddingError
@@ -51,20 +51,11 @@ class _Runtime(NamedTuple):
 
 
 class LocalEmbedder:
-    """`window` is the most content tokens of one vector; by default as many as the model takes."""
-
-    def __init__(
-        self,
-        model: LocalModel,
-        directory: Path,
-        threads: int = 0,
-        window: int | None = None,
-    ) -> None:
-        self.model = identity(str(model.directory or model.name), window) or model.name
+    def __init__(self, model: LocalModel, directory: Path, threads: int = 0) -> None:
+        self.model = identity(str(model.directory or model.name)) or model.name
         self.baseline, self.unrelated = model.baseline, model.unrelated
         self._settings, self._directory = model, directory
         self._threads = threads or os.cpu_count() or 1
-        self._window = window or model.window
         self._runtime: _Runtime | None = None
         self._lock = threading.Lock()
         self._remembered = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
@@ -107,7 +98,7 @@ class LocalEmbedder:
     def windows(self, text: str) -> Iterator[list[int]]:
         """The text's tokens in windows, each broken at the last sentence end that fits; together they are all its tokens."""
         runtime = self._load()
-        size = min(self._window, self._room(runtime, runtime.document_prefix))
+        size = min(WINDOW, self._room(runtime, runtime.document_prefix))
         ids: list[int] = []
         ends: list[int] = []  # Indices into `ids` at which a sentence begins.
         empty = True

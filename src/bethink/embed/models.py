@@ -10,17 +10,14 @@ import hashlib
 import json
 import os
 import tomllib
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink.config import data_directory
+from bethink.embed.base import WINDOW
 from bethink.errors import EmbeddingError
 from bethink.text.checks import suggest
-
-Bytes = Callable[[int, int | None], None]
-"""Called with the bytes fetched so far and, where known, their total."""
 
 MODEL_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
@@ -151,7 +148,7 @@ def _current_sha256(path: Path) -> str:
     return _remember_sha256(path, status.st_size, status.st_mtime_ns)
 
 
-def identity(name: str, window: int | None = None) -> str | None:
+def identity(name: str) -> str | None:
     """What is kept beside the model's vectors, such as `snowflake-arctic-embed-s@f93ff225/w128`.
 
     None for a model that is not installed and has no pinned hash: what it will be is not known yet.
@@ -167,8 +164,7 @@ def identity(name: str, window: int | None = None) -> str | None:
         else:
             recorded = _read_manifest(directory)[MODEL_FILE].get("sha256")
             digest = recorded or _current_sha256(directory / MODEL_FILE)
-    smaller = window is not None and window < model.window
-    return f"{model.name}@{digest[:8]}" + (f"/w{window}" if smaller else "")
+    return f"{model.name}@{digest[:8]}" + (f"/w{WINDOW}" if model.window > WINDOW else "")
 
 
 def _hash_folder(model: LocalModel, directory: Path) -> str:

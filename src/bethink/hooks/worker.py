@@ -21,7 +21,7 @@ from bethink import config, hosts, project
 from bethink.api import Bethink
 from bethink.config import Config
 from bethink.embed import open_embedder
-from bethink.embed.base import WINDOW, Embedder
+from bethink.embed.base import Embedder
 from bethink.errors import (
     BethinkError,
     ConfigError,
@@ -172,7 +172,7 @@ def _open_installed(settings: Config) -> Embedder | None:
     """The embedding model, if it is there: a download is for people to start."""
 
     try:
-        return open_embedder(settings, allow_pull=False, window=WINDOW)
+        return open_embedder(settings)
     except EmbeddingError:
         return None
 

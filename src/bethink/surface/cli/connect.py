@@ -19,7 +19,6 @@ import apsw
 from bethink import __version__, config
 from bethink import project as projects
 from bethink.embed import fingerprint, models
-from bethink.embed.base import WINDOW
 from bethink.errors import BethinkError, EmbeddingError, NotFound, UsageError
 from bethink.hooks import state
 from bethink.hosts import AGENTS, agent, check, place
@@ -520,7 +519,7 @@ def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
             raise models.missing_model(name)
         if has_files and deep:
             models.verify(name)
-        model = fingerprint(memory.config, WINDOW)
+        model = fingerprint(memory.config)
     except EmbeddingError as error:
         yield DoctorFinding("model", False, error.message, error.hint or "bethink model pull")
         return

@@ -238,13 +238,12 @@ def test_a_prompt_that_matches_gets_its_memory_once(shop: Shop) -> None:
         "Invoices are rendered by wkhtmltopdf, which needs --enable-local-file-access", "gotcha"
     )
     shop.add("Tea is sold in tins of 100 g", "fact")
-    told = shop.ask("why does wkhtmltopdf not show the logo on invoices?")
+    asked = "why does wkhtmltopdf not show the logo on invoices?"
+    told = shop.ask(asked)
     assert "local-file-access" in told and "tins" not in told
     assert tokens(told) <= 400
-    assert shop.ask("why does wkhtmltopdf not show the logo on invoices?") == ""
-    assert "local-file-access" in shop.ask(
-        "why does wkhtmltopdf not show the logo on invoices?", session_id="s2"
-    )
+    assert shop.ask(asked) == ""
+    assert "local-file-access" in shop.ask(asked, session_id="s2")
 
 
 def test_what_the_briefing_said_in_full_is_not_said_again_until_the_context_is_gone(
@@ -291,17 +290,18 @@ def test_an_earlier_question_is_not_told_as_an_answer(shop: Shop) -> None:
     assert "prefix DK" in told and "Why does" not in told
 
 
+ASKED = "Valkey cluster replica"
+
+
 @pytest.mark.parametrize(
     "said",
     [
-        {"prompt": "/deploy the Valkey cluster replica"},
-        {
-            "prompt": "<task-notification><task-id>1</task-id>Valkey cluster replica</task-notification>"
-        },
-        {"prompt": "Valkey cluster replica", "source": "schedule_wakeup"},
-        {"prompt": "Valkey cluster replica", "source": "system"},
-        {"prompt": "<private>Valkey cluster replica</private>"},
-        {"prompt": "<system-reminder>Valkey cluster replica</system-reminder>"},
+        {"prompt": f"/deploy the {ASKED}"},
+        {"prompt": f"<task-notification><task-id>1</task-id>{ASKED}</task-notification>"},
+        {"prompt": ASKED, "source": "schedule_wakeup"},
+        {"prompt": ASKED, "source": "system"},
+        {"prompt": f"<private>{ASKED}</private>"},
+        {"prompt": f"<system-reminder>{ASKED}</system-reminder>"},
         {"prompt": "   "},
         {"prompt": "?!"},
         {},
@@ -335,12 +335,8 @@ def test_prompts_of_any_size_and_script_are_answered(shop: Shop) -> None:
     shop.add("Der Ölstand wird stündlich gemessen", "fact")
     assert "Postmark" in shop.ask("請求書は毎晩どこから送られる？")
     assert "stündlich" in shop.ask("Wie oft wird der Ölstand gemessen, stündlich?")
-    for text in (
-        "x" * 300_000,
-        "a b " * 100_000,
-        "\n".join(f'File "/srv/a{n}.py", line {n}' for n in range(5000)),
-        "🦀" * 999,
-    ):
+    trace = "\n".join(f'File "/srv/a{n}.py", line {n}' for n in range(5000))
+    for text in ("x" * 300_000, "a b " * 100_000, trace, "🦀" * 999):
         assert shop.ask(text) == ""
 
 

@@ -29,36 +29,19 @@ AGENT = {
     "path": {"cwd": "/home/ada/shop/api"},
     "agent": "build",
 }
+READ = {"status": "completed", "input": {"filePath": "cache.py"}, "output": "Redis"}
+OURS = {"input": {}, "output": "secret"}
+COMPACTING = AGENT | {"summary": True, "mode": "compaction"}
 SESSION = [
     ("msg_1", USER, {"type": "text", "text": "Which cache?"}),
     ("msg_1", USER, {"type": "text", "text": "Called the Read tool with …", "synthetic": True}),
     ("msg_2", AGENT, {"type": "step-start"}),
     ("msg_2", AGENT, {"type": "reasoning", "text": "hm", "time": DONE}),
-    (
-        "msg_2",
-        AGENT,
-        {
-            "type": "tool",
-            "tool": "read",
-            "state": {"status": "completed", "input": {"filePath": "cache.py"}, "output": "Redis"},
-        },
-    ),
-    (
-        "msg_2",
-        AGENT,
-        {
-            "type": "tool",
-            "tool": "bethink_search_memories",
-            "state": {"input": {}, "output": "secret"},
-        },
-    ),
+    ("msg_2", AGENT, {"type": "tool", "tool": "read", "state": READ}),
+    ("msg_2", AGENT, {"type": "tool", "tool": "bethink_search_memories", "state": OURS}),
     ("msg_2", AGENT, {"type": "text", "text": "Redis, with an hour to live.", "time": DONE}),
     ("msg_3", USER, {"type": "compaction", "auto": True}),
-    (
-        "msg_4",
-        AGENT | {"summary": True, "mode": "compaction"},
-        {"type": "text", "text": "They cache in Redis.", "time": DONE},
-    ),
+    ("msg_4", COMPACTING, {"type": "text", "text": "They cache in Redis.", "time": DONE}),
 ]
 SAID = [
     ("user", "Which cache?"),
@@ -175,27 +158,15 @@ def test_numbers_of_deleted_rows_that_are_used_again_are_noticed(opencode):
 
 def test_a_sub_agent_answers_for_its_session_and_sessions_do_not_mix(opencode):
     opencode.session("ses_2", parent="ses_1").session("ses_3")
-    opencode.say(
-        "msg_8",
-        AGENT,
-        {"type": "tool", "tool": "edit", "state": {"input": {"filePath": "a.py"}}},
-        "ses_3",
-    )
+    edit = {"type": "tool", "tool": "edit", "state": {"input": {"filePath": "a.py"}}}
+    found = {"type": "text", "text": "It is in cache.py.", "time": DONE}
+    opencode.say("msg_8", AGENT, edit, "ses_3")
     opencode.say("msg_9", USER, {"type": "text", "text": "Find the cache."}, "ses_2")
-    opencode.say(
-        "msg_10",
-        AGENT | {"agent": "explore"},
-        {"type": "text", "text": "It is in cache.py.", "time": DONE},
-        "ses_2",
-    )
+    opencode.say("msg_10", AGENT | {"agent": "explore"}, found, "ses_2")
     opencode.say("msg_8", AGENT, {"type": "text", "text": "Edited.", "time": DONE}, "ses_3")
     *_, helper, other = read(opencode.path)[0]
-    assert (helper.text, helper.agent, helper.session, helper.files) == (
-        "It is in cache.py.",
-        "explore",
-        "ses_1",
-        (),
-    )
+    assert helper.text == "It is in cache.py."
+    assert (helper.agent, helper.session, helper.files) == ("explore", "ses_1", ())
     assert (other.text, other.session, other.files) == ("Edited.", "ses_3", ("a.py",))
 
 

@@ -48,14 +48,8 @@ def findings(cli, *options: str) -> dict[str, dict]:
 
 
 def test_without_agents_there_is_one_line_about_them(cli, home: Path) -> None:
-    assert findings(cli) == {
-        "agents": {
-            "check": "agents",
-            "ok": True,
-            "message": "none is connected; `bethink install` does it",
-            "fix": "",
-        }
-    }
+    (found,) = findings(cli).values()
+    assert found["ok"] and found["message"] == "none is connected; `bethink install` does it"
 
 
 @pytest.mark.parametrize("name", ["claude", "codex", "opencode"])
@@ -253,13 +247,8 @@ def clone(cli, tmp_path) -> Path:
     """A repository of somebody else, whose files start what looks like Bethink. `ran` is there if any of it was run."""
     ran = tmp_path / "ran"
     line = f"touch '{ran}'; true bethink hook session-start --host claude"
-    laid(
-        cli.project,
-        ".claude/settings.json",
-        json.dumps(
-            {"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": line}]}]}}
-        ),
-    )
+    hooks = {"SessionStart": [{"hooks": [{"type": "command", "command": line}]}]}
+    laid(cli.project, ".claude/settings.json", json.dumps({"hooks": hooks}))
     server = {"command": "sh", "args": ["-c", f"touch '{ran}'", "bethink", "mcp"]}
     laid(cli.project, ".mcp.json", json.dumps({"mcpServers": {"bethink": server}}))
     words = json.dumps(["sh", "-c", f"touch '{ran}'", "bethink"])
@@ -274,14 +263,11 @@ def test_what_a_cloned_repository_wants_run_is_told_and_not_run(
     before = tree(cli.project)
     found = findings(cli, *options)
     assert not clone.exists()
-    assert (
-        "touch" in found["claude entries"]["message"]
-        and "and 1 more" in found["claude entries"]["message"]
-    )
-    assert not found["claude entries"]["ok"] and not found["opencode entries"]["ok"]
-    assert found["claude entries"]["fix"].endswith(
-        "bethink install --claude --project --force writes ours in its place."
-    )
+    entries = found["claude entries"]
+    assert "touch" in entries["message"] and "and 1 more" in entries["message"]
+    assert not entries["ok"] and not found["opencode entries"]["ok"]
+    mend = "bethink install --claude --project --force writes ours in its place."
+    assert entries["fix"].endswith(mend)
     assert {"claude hooks", "claude MCP", "opencode hooks"}.isdisjoint(found)
     assert tree(cli.project) == before, "what somebody else wrote is for people to look at"
 

@@ -185,28 +185,22 @@ def test_a_server_of_our_name_that_somebody_else_made_is_kept(value: str) -> Non
     assert edit.read_value(forced.text)["mcpServers"]["bethink"] == SERVERS["claude"][0].value
 
 
+NO_JSON = (
+    "{",
+    '{"a": }',
+    "{'a': 1}",
+    '{"a": 1 "b": 2}',
+    '{"a": 01}',
+    '{"a": "\t"}',
+    "{} {}",
+    "{,}",
+)
+TOO_DEEP = ("{" * 5000, '{"a":' * 5000 + "1" + "}" * 5000)
+OTHERWISE = ("[]", "null", '"hooks"', '{"hooks": []}', '{"hooks": {"Stop": {}}}')
+
+
 @pytest.mark.parametrize(
-    "text",
-    [
-        "[]",
-        "null",
-        '"hooks"',
-        "{",
-        '{"a": }',
-        "{'a': 1}",
-        '{"a": 1 "b": 2}',
-        '{"a": 01}',
-        '{"a": "\t"}',
-        '{"hooks": []}',
-        '{"hooks": {"Stop": {}}}',
-        "{} {}",
-        "/* open",
-        '{"a": "\\x"}',
-        "{" * 5000,
-        '{"a":' * 5000 + "1" + "}" * 5000,
-        "{,}",
-        '{"a": NaN}',
-    ],
+    "text", [*NO_JSON, *TOO_DEEP, *OTHERWISE, "/* open", '{"a": "\\x"}', '{"a": NaN}']
 )
 def test_what_cannot_be_understood_is_refused_with_a_sentence(text: str) -> None:
     with pytest.raises(InvalidInput) as caught:
@@ -334,16 +328,10 @@ def test_a_newer_command_goes_into_the_same_table_and_keeps_what_the_user_set() 
     assert upgraded == tuned.replace("/opt/my tools/bethink", "/new/bethink")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'mcp_servers = { other = { command = "x" } }\n',
-        "a = 1\na = 2\n",
-        "[",
-        "a = \n",
-        "mcp_servers = 3\n",
-    ],
-)
+INLINE = 'mcp_servers = { other = { command = "x" } }\n'
+
+
+@pytest.mark.parametrize("text", [INLINE, "a = 1\na = 2\n", "[", "a = \n", "mcp_servers = 3\n"])
 def test_toml_that_cannot_be_extended_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
         put_entries(text, CODEX, "codex")

@@ -94,17 +94,13 @@ def test_tenants_of_one_database_have_entries_of_their_own(
 
 
 @pytest.mark.parametrize(
-    ("hook", "why"),
+    "hook",
     [
-        (Hook("stop", "claude"), "neither a transcript nor a session"),
-        (
-            Hook("subagent-stop", "claude", "s", "/talks/agent.jsonl"),
-            "a call that the host made for itself",
-        ),
+        pytest.param(Hook("stop", "claude"), id="neither a transcript nor a session"),
+        pytest.param(Hook("subagent-stop", "claude", "s", "/a.jsonl"), id="of the host's own"),
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_cannot_be_read_is_not_noted(desk: Desk, hook: Hook, why: str) -> None:
+def test_what_cannot_be_read_is_not_noted(desk: Desk, hook: Hook) -> None:
     spool.note(hook, desk.database)
     assert spool.list_waiting() == []
 
@@ -115,19 +111,13 @@ def test_a_sub_agents_transcript_is_noted_beside_that_of_its_session(desk: Desk)
     assert len(spool.list_waiting()) == 2
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "a b'c\"d.jsonl",
-        "$(touch x);`id`|&.jsonl",
-        "größe-日本語.jsonl",
-        "-rf.jsonl",
-        "\udcff.jsonl",
-    ],
-)
+NAMES = ("a b'c\"d", "$(touch x);`id`|&", "größe-日本語", "-rf", "\udcff")
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_any_path_is_noted_as_it_is(desk: Desk, name: str) -> None:
-    desk.note(f"/talks/{name}")
-    assert [entry.transcript for entry in spool.list_waiting()] == [f"/talks/{name}"]
+    desk.note(f"/talks/{name}.jsonl")
+    assert [entry.transcript for entry in spool.list_waiting()] == [f"/talks/{name}.jsonl"]
 
 
 def test_a_home_that_cannot_be_written_is_an_error_that_says_so(
@@ -218,25 +208,14 @@ def test_a_descriptor_that_is_not_the_lock_is_not_taken_for_it(desk: Desk) -> No
 def test_a_worker_keeps_settings_and_keys_of_the_environment_and_nothing_of_the_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in ("BETHINK_LIMIT", "CODEX_HOME", "OPENAI_API_KEY", "LC_ALL"):
-        monkeypatch.setenv(name, "kept")
-    for name in (
-        "CLAUDECODE",
-        "CLAUDE_CODE_SESSION_ID",
-        "CLAUDE_ENV_FILE",
-        "AWS_SECRET_ACCESS_KEY",
-        "LD_PRELOAD",
-    ):
-        monkeypatch.setenv(name, "left")
+    kept = {"BETHINK_LIMIT", "CODEX_HOME", "OPENAI_API_KEY", "LC_ALL"}
+    left = {"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_ENV_FILE", "AWS_SECRET_ACCESS_KEY"}
+    for name in kept | left | {"LD_PRELOAD"}:
+        monkeypatch.setenv(name, "kept" if name in kept else "left")
     monkeypatch.setenv("PYTHONPATH", "relative")
     found = spool.worker_environment()
     assert "left" not in found.values()
-    assert {name for name, value in found.items() if value == "kept"} == {
-        "BETHINK_LIMIT",
-        "CODEX_HOME",
-        "OPENAI_API_KEY",
-        "LC_ALL",
-    }
+    assert {name for name, value in found.items() if value == "kept"} == kept
     assert found["BETHINK_HOOKS"] == "off"
     assert all(Path(part).is_absolute() for part in found["PYTHONPATH"].split(os.pathsep))
 

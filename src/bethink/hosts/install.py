@@ -121,16 +121,6 @@ def backup_folder() -> Path:
     return data_directory() / "backups" / "agents"
 
 
-def _back_up(file: Path, text: str) -> str:
-    """Keeps what a file held, for its owner alone, and returns the name of the backup."""
-    name = f"{digest(str(file))[:8]}-{digest(text)[:16]}-{file.name.lstrip('.')[:80]}"
-    _make_folder(backup_folder())
-    path = backup_folder() / name
-    if (there := textfile.read(path)) != text:
-        textfile.write(path, text, there, 0o600)
-    return name
-
-
 def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -187,7 +177,15 @@ class Files:
             self.saved = dict(self.records)
 
     def back_up(self, path: Path, text: str | None) -> str:
-        return "" if self.dry or text is None else _back_up(path, text)
+        """Keeps what a file held, for its owner alone, and returns the name of the backup."""
+        if self.dry or text is None:
+            return ""
+        name = f"{digest(str(path))[:8]}-{digest(text)[:16]}-{path.name.lstrip('.')[:80]}"
+        backup = backup_folder() / name
+        if (there := textfile.read(backup)) != text:
+            _make_folder(backup_folder())
+            textfile.write(backup, text, there, 0o600)
+        return name
 
     def original(self, record: InstalledFile | None) -> str | None:
         """What a file held before, '' if there was none, None where that is not known any more."""
@@ -484,7 +482,8 @@ def find_strays(
             keys = tuple(entry.key for entry in target.entries)
             known = InstalledFile({host: keys}, root, existed=True)
             file = HostFile(target.part, target.path)
-            found = FileChange(Files(dry=True), host, file, known=known).plan()
+            trial = files if files.dry else Files(dry=True)  # which knows what it took out itself
+            found = FileChange(trial, host, file, known=known).plan()
             if found.status != "cleaned":
                 continue  # a file that cannot be understood holds nothing that we could know
             if force:

@@ -750,10 +750,11 @@ def _literal(value: Any) -> str:
 
 
 def _plain(annotation: Any) -> str:
-    """An annotation as it is written in the source. Named tuples wrap it in a ForwardRef."""
-    return re.sub(
-        r"\b(?:builtins|types)\.", "", str(getattr(annotation, "__forward_arg__", annotation))
-    )
+    """An annotation as it is written in the source."""
+    if isinstance(annotation, type) and not hasattr(annotation, "__args__"):
+        return annotation.__name__
+    text = str(getattr(annotation, "__forward_arg__", annotation))
+    return re.sub(r"\b(?:builtins|types|typing|datetime|collections\.abc|bethink\.\w+)\.", "", text)
 
 
 # Errors

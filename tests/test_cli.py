@@ -17,7 +17,6 @@ pytest_plugins = ["cli_runner"]
 LOGIN = "Users sign in with a magic link that is valid for 15 minutes"
 DEPLOY = "We deploy from main, never from a branch"
 NAUGHTY = 'Pipes | and "quotes", commas,\nnew lines, <tags> & ampersands \x1b[31mred\x1b[0m'
-KEYS = {"id", "kind", "scope", "content", "summary", "source", "path", "lines", "created_at"}
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -28,16 +27,15 @@ def store_kind(request):
 # add
 
 
-def test_words_and_options_mix_freely(cli):
-    id = cli.json("add", "We", "--importance", "3", "deploy", "--kind", "fact", "daily")["id"]
-    assert cli.json("get", id)[0]["content"] == "We deploy daily"
-
-
-def test_a_text_that_starts_with_a_dash_comes_after_two(cli):
-    assert (
-        cli.json("get", cli.json("add", "--", "--force is dangerous")["id"])[0]["content"]
-        == "--force is dangerous"
-    )
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["We", "--importance", "3", "deploy", "--kind", "fact", "daily"], "We deploy daily"),
+        (["--", "--force is dangerous"], "--force is dangerous"),
+    ],
+)
+def test_words_and_options_mix_freely_and_behind_two_dashes_all_are_words(cli, words, text):
+    assert cli.json("get", cli.add(*words))[0]["content"] == text
 
 
 def test_purged_text_comes_back_only_by_force(cli):
@@ -68,12 +66,8 @@ def test_an_intent_with_a_seed_repeats(stocked):
         stocked.json("search", "deploy", "--intent", "explore", "--seed", "7") for _ in range(2)
     )
     assert [hit["score"] for hit in once] == [hit["score"] for hit in again]
-    assert (
-        stocked.json("search", "deploy", "--profile", "balanced", "--explain")[0]["why"][
-            "importance"
-        ]
-        > 0
-    )
+    [hit, *_] = stocked.json("search", "deploy", "--profile", "balanced", "--explain")
+    assert hit["why"]["importance"] > 0
 
 
 def test_projects_do_not_see_each_other_unless_asked(stocked, tmp_path):
@@ -81,12 +75,8 @@ def test_projects_do_not_see_each_other_unless_asked(stocked, tmp_path):
     other = str(tmp_path / "other")
     assert contents(stocked.json("list", "--project", other)) == ["I prefer small pull requests"]
     assert len(stocked.json("list", "--project", other, "--all-projects")) == 4
-    assert (
-        stocked.json("--project", other, "search", "magic link", "--all-projects", "-n1")[0][
-            "content"
-        ]
-        == LOGIN
-    )
+    found = stocked.json("--project", other, "search", "magic link", "--all-projects", "-n1")
+    assert contents(found) == [LOGIN]
     id = stocked.json("list", "--tag", "auth")[0]["id"]
     refused = stocked.fails("get", id, "--project", other, code=1)
     assert "no memory" in refused and "--all-projects" in refused
@@ -200,46 +190,29 @@ def test_global_options_may_stand_before_or_after(cli, tmp_path):
 
 def test_csv_gives_everything_back(cli):
     cli.add(NAUGHTY)
-    rows = list(
-        csv.DictReader(io.StringIO(cli.ok("search", "pipes quotes", "--format", "csv"), newline=""))
-    )
-    assert list(rows[0]) == [
-        "id",
-        "score",
-        "kind",
-        "scope",
-        "source",
-        "path",
-        "lines",
-        "created_at",
-        "summary",
-        "content",
-    ]
-    assert rows[0]["content"] == NAUGHTY
-    assert 0 <= float(rows[0]["score"]) <= 1
+    shown = cli.ok("search", "pipes quotes", "--format", "csv")
+    [row] = csv.DictReader(io.StringIO(shown, newline=""))
+    fields = "id score kind scope source path lines created_at summary content"
+    assert list(row) == fields.split() and row["content"] == NAUGHTY
+    assert 0 <= float(row["score"]) <= 1
 
 
 def test_xml_is_well_formed_whatever_is_stored(cli):
     cli.add(NAUGHTY)
     root = ElementTree.fromstring(cli.ok("search", 'pipes "& <', "--format", "xml"))
-    assert root.tag == "searchResults"
-    assert root.attrib["query"] == 'pipes "& <'
-    assert root[0].tag == "result"
+    assert (root.tag, root.attrib["query"], root[0].tag) == (
+        "searchResults",
+        'pipes "& <',
+        "result",
+    )
     assert root[0].findtext("content") == NAUGHTY.replace("\x1b", "")
-    assert ElementTree.fromstring(cli.ok("list", "--format", "xml"))[0].findtext("kind")
 
 
-def test_text_cannot_steer_the_terminal(cli):
+@pytest.mark.parametrize("command", ["recall pipes", "history {id}", "export --format text"])
+def test_text_cannot_steer_the_terminal(cli, command):
     id = cli.add(NAUGHTY + "\u202eevil")
-    for command in (
-        ["search", "pipes"],
-        ["recall", "pipes"],
-        ["list"],
-        ["get", id],
-        ["history", id],
-        ["export", "--format", "text"],
-    ):
-        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", cli.ok(*command))
+    shown = cli.ok(*command.format(id=id).split())
+    assert shown and not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", shown)
 
 
 def test_an_explicit_format_wins_over_json(stocked):
@@ -264,13 +237,10 @@ def test_every_format_can_be_empty(cli, command, format):
 
 def test_ids_are_any_unique_beginning(cli):
     one, two = cli.add(DEPLOY), cli.add(LOGIN)
-    shared = len(one) - len(one.lstrip()) + next(at for at in range(len(one)) if one[at] != two[at])
-    assert cli.json("get", one[: shared + 1])[0]["id"] == one
-    assert cli.json("get", one.replace("-", "").upper())[0]["id"] == one
-    printed = re.match(r"(\S+) ", cli.ok("list", "--tag", "none", "--all") or cli.ok("list")).group(
-        1
-    )
-    assert cli.json("get", printed)[0]["id"] == two
+    shared = next(at for at in range(len(one)) if one[at] != two[at])
+    for typed in (one[: shared + 1], one.replace("-", "").upper()):
+        assert cli.json("get", typed)[0]["id"] == one
+    assert cli.json("get", cli.ok("list").split()[0])[0]["id"] == two
 
 
 def test_forgetting_a_replacement_tells_what_stays_hidden(cli):

@@ -18,6 +18,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from importlib.metadata import distribution
 from pathlib import Path
@@ -48,14 +49,11 @@ PAGES = sorted(
         part.startswith(".") or part == "node_modules" for part in path.relative_to(ROOT).parts
     )
 )
-HOME, SHOP = (
-    "/home/ada/.local/share/bethink",
-    "/home/ada/shop",
-)  # what pages call the throw-away folders
+# What pages call the throw-away folders.
+HOME, SHOP = "/home/ada/.local/share/bethink", "/home/ada/shop"
 RUNS = re.compile(r"\$ (?:(?:[A-Z_]+=\S+ )*bethink |(?:echo|printf) .*\| ?bethink )")
-SHELL = re.compile(
-    r"[|<>;&]|\$\(|^(?:[A-Z_]+=|echo |printf |mkdir )"
-)  # what this process cannot do by itself
+# What this process cannot do by itself.
+SHELL = re.compile(r"[|<>;&]|\$\(|^(?:[A-Z_]+=|echo |printf |mkdir )")
 FENCE = re.compile(r"^```.*?^```[^\n]*$", re.MULTILINE | re.DOTALL)
 ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}[0-9a-f-]*")
 FORBIDDEN = re.compile(r"/work/|/tmp/lab|/root/|\.\./shared(?!/bench\b)")
@@ -82,11 +80,8 @@ def blocks(text: str, language: str) -> list[tuple[int, list[str]]]:
             continue
         end = next(place for place in range(at + 1, len(lines)) if lines[place] == "```")
         above = next((line for line in reversed(lines[:at]) if line.strip()), "")
-        if (
-            opening[1] == language
-            and "skip" not in opening[2]
-            and above.strip() != "<!-- not run -->"
-        ):
+        skipped = "skip" in opening[2] or above.strip() == "<!-- not run -->"
+        if opening[1] == language and not skipped:
             found.append((at + 2, lines[at + 1 : end]))
         at = end + 1
     return found
@@ -100,9 +95,8 @@ def examples(text: str) -> list[Example]:
         goes_on = False
         for number, line in enumerate(lines, start=first):
             if goes_on:
-                found[-1] = found[-1]._replace(
-                    command=found[-1].command + line.strip().removesuffix("\\")
-                )
+                command = found[-1].command + line.strip().removesuffix("\\")
+                found[-1] = found[-1]._replace(command=command)
             elif line.startswith("$ "):
                 found.append(Example(number, line[2:].removesuffix("\\"), []))
             elif found:
@@ -128,20 +122,14 @@ class Shell:
 
     def run(self, example: Example) -> tuple[int, str]:
         command = ID.sub(lambda found: self.ids.get(found[0], found[0]), example.command)
-        code, output = (
-            self.in_a_shell(command)
-            if SHELL.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", command))
-            else self.here(command)
-        )
-        output = output.replace(str(self.folder / "home"), HOME).replace(
-            str(self.folder / "shop"), SHOP
-        )
+        bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", command)
+        code, output = (self.in_a_shell if SHELL.search(bare) else self.here)(command)
+        for name, place in (("home", HOME), ("shop", SHOP)):
+            output = output.replace(str(self.folder / name), place)
         real = list(dict.fromkeys(ID.findall(output)))
         told = list(dict.fromkeys(ID.findall("\n".join(example.shown))))
         if len(real) >= len(told):
-            self.ids.update(
-                (page, own) for page, own in zip(told, real, strict=False) if page not in self.ids
-            )
+            self.ids = dict(zip(told, real, strict=False)) | self.ids
         return code, output
 
     def here(self, command: str) -> tuple[int, str]:
@@ -155,17 +143,13 @@ class Shell:
         return code, shown.getvalue()
 
     def in_a_shell(self, command: str) -> tuple[int, str]:
-        environment = {
-            **os.environ,
-            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
-            "PYTHONPATH": str(SOURCE.parent),
-        }
+        path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
         done = subprocess.run(
             ["sh", "-c", command],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env=environment,
+            env={**os.environ, "PATH": path, "PYTHONPATH": str(SOURCE.parent)},
             stdin=subprocess.DEVNULL,
         )
         return done.returncode, done.stdout
@@ -174,9 +158,8 @@ class Shell:
 @pytest.fixture
 def shell(tmp_path, monkeypatch):
     (tmp_path / "shop" / ".bethink").mkdir(parents=True)  # a project, as pages take for granted
-    for variable in [
-        name for name in os.environ if name.startswith(("BETHINK_", "XDG_", "OPENAI_"))
-    ] + ["NO_COLOR"]:
+    known = [name for name in os.environ if name.startswith(("BETHINK_", "XDG_", "OPENAI_"))]
+    for variable in (*known, "NO_COLOR"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
@@ -261,15 +244,9 @@ def test_guides_name_every_choice(guide: str, names: tuple[str, ...]) -> None:
 
 def test_every_local_model_is_listed() -> None:
     text = (ROOT / "docs" / "guides" / "embeddings.md").read_text("utf-8")
-    assert [
-        model.name
-        for model in KNOWN.values()
-        if not re.search(
-            rf"^[* ]  {re.escape(model.name)} +{model.dimensions}  {model.licence}",
-            text,
-            re.MULTILINE,
-        )
-    ] == []
+    for model in KNOWN.values():
+        row = rf"^[* ]  {re.escape(model.name)} +{model.dimensions}  {model.licence}"
+        assert re.search(row, text, re.MULTILINE), model.name
 
 
 def test_pages_written_by_hand_have_the_numbers_of_the_code() -> None:
@@ -296,10 +273,8 @@ def test_pages_written_by_hand_have_the_numbers_of_the_code() -> None:
 
 
 def test_the_changelog_speaks_of_this_version() -> None:
-    versions = re.findall(
-        r"^## \[?(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
-    )
-    assert __version__ in versions
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert __version__ in re.findall(r"^## \[?(\d+\.\d+\.\d+)", text, re.MULTILINE)
 
 
 # Examples
@@ -313,12 +288,8 @@ def test_examples_run(path: Path, shell: Shell) -> None:
         assert code == 0, f"{where}\nended with {code}:\n{output}"
         shown, printed = comparable(example.shown), comparable(output.splitlines())
         if shown and path in GUIDES:
-            assert prints(shown, printed), (
-                f"{where}\nThe page shows:\n"
-                + "\n".join(shown)
-                + "\nIt prints:\n"
-                + "\n".join(printed)
-            )
+            told = "\n".join(["The page shows:", *shown, "It prints:", *printed])
+            assert prints(shown, printed), f"{where}\n{told}"
 
 
 def test_the_readme_shows_what_the_default_model_gives(
@@ -356,9 +327,8 @@ def test_commands_in_pages_have_the_options_they_are_shown_with(path: Path) -> N
             continue
         known = {flag for one in console.load(command).arguments for flag in one.names}
         bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", re.split(r"\s[|#&]|[;>]", line)[0])
-        assert [
-            word for word in re.findall(r"(?<=\s)--?[a-z][a-z-]*", bare) if word not in known
-        ] == [], f"{name_of(path)}: {line}"
+        words = re.findall(r"(?<=\s)--?[a-z][a-z-]*", bare)
+        assert not [word for word in words if word not in known], f"{name_of(path)}: {line}"
 
 
 # Links and paths
@@ -395,9 +365,8 @@ def test_every_page_is_in_the_table_of_contents() -> None:
 
 
 def test_each_requirement_of_the_designs_is_held_by_a_test_that_exists() -> None:
-    rows = re.findall(
-        r"^\| \d{3}-.*$", (ROOT / "docs" / "seeds.md").read_text("utf-8"), re.MULTILINE
-    )
+    text = (ROOT / "docs" / "seeds.md").read_text("utf-8")
+    rows = re.findall(r"^\| \d{3}-.*$", text, re.MULTILINE)
     named = [re.findall(r"`(tests/\w+\.py)::(test_\w+)`", row) for row in rows]
     assert len(rows) > 300 and all(named)
     missing = {
@@ -410,16 +379,10 @@ def test_each_requirement_of_the_designs_is_held_by_a_test_that_exists() -> None
 
 
 def test_make_targets_in_pages_exist() -> None:
-    targets = set(
-        re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-    )
-    named = {
-        word
-        for path in PAGES
-        for word in re.findall(
-            r"(?:`|^\$ |^)make ([a-z][a-z-]*)\b", path.read_text("utf-8"), re.MULTILINE
-        )
-    }
+    made = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"^([a-z][a-z-]*):", made, re.MULTILINE))
+    shown = re.compile(r"(?:`|^\$ |^)make ([a-z][a-z-]*)\b", re.MULTILINE)
+    named = {word for path in PAGES for word in shown.findall(path.read_text("utf-8"))}
     assert named - targets == set()
 
 
@@ -473,6 +436,10 @@ def test_the_container_runs_without_rights_and_tells_its_health() -> None:
     assert all((ROOT / name).exists() for names in copied for name in names.split())
 
 
+def measure(files: Iterable[Path]) -> int:
+    return sum(one.stat().st_size for one in files if one.suffix != ".pyc" and one.is_file())
+
+
 def test_a_base_installation_stays_as_small_as_it_is() -> None:
     """Megabytes of everything that the package needs without extras. What is not needed by all belongs into an extra."""
     left, seen, total = ["bethink"], set(), 0
@@ -488,13 +455,7 @@ def test_a_base_installation_stays_as_small_as_it_is() -> None:
                 left.append(needed.name)
         if name != "bethink":
             files = (Path(str(found.locate_file(file))) for file in found.files or ())
-            total += sum(
-                file.stat().st_size for file in files if file.suffix != ".pyc" and file.is_file()
-            )
-    total += sum(
-        file.stat().st_size
-        for file in SOURCE.rglob("*")
-        if file.is_file() and file.suffix != ".pyc"
-    )
+            total += measure(files)
+    total += measure(SOURCE.rglob("*"))
     assert not seen & {"mcp", "starlette", "uvicorn", "tree-sitter", "psycopg", "sympy", "torch"}
     assert total / 1e6 < 210, f"{total / 1e6:.0f} MB: {sorted(seen)}"

@@ -29,22 +29,14 @@ PACKAGE = "bethink"
 GOLDEN = Path(__file__).parent / "golden"
 REAL = calendar.datetime
 TABLE = (GOLDEN / "commands.txt").read_text("utf-8")
-SHOP = json.loads(
-    (GOLDEN / "shop.json").read_text("utf-8")
-)  # files in the project and beside it, a conversation, commits
+# Files in the project and beside it, a conversation, commits.
+SHOP = json.loads((GOLDEN / "shop.json").read_text("utf-8"))
 SESSION = "5e551011-0000-4000-8000-000000000001"
 
 COMMITTER = {"NAME": "Ada", "EMAIL": "ada@example.org", "DATE": "2026-02-10T12:00:00Z"}
 # What is measured, by its key in JSON; and what differs in texts.
 VARYING = (
-    "database_bytes",
-    "bytes_per_memory",
-    "bytes",
-    "p50_ms",
-    "p95_ms",
-    "cpu_ms",
-    "documents_per_second",
-    "digest",
+    "database_bytes bytes_per_memory bytes p50_ms p95_ms cpu_ms documents_per_second digest".split()
 )
 VERSION = re.compile(r"\d+\.\d+\.\d[\w.]*")
 PATTERNS = (
@@ -98,16 +90,13 @@ def stage(cli, monkeypatch, tmp_path):
         ):
             monkeypatch.delenv(name)
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/git").symlink_to(
-        shutil.which("git")
-    )  # and no other program: which agents a machine has must not matter
+    # And no other program: which agents a machine has must not matter.
+    (tmp_path / "bin/git").symlink_to(shutil.which("git"))
     write(tmp_path / "bin" / PACKAGE, "#!/bin/sh\n").chmod(0o755)
-    monkeypatch.setattr(
-        sys, "argv", [str(tmp_path / "bin" / PACKAGE)]
-    )  # what agents are told to start
-    home = (
-        tmp_path / "x".ljust(140 - len(str(tmp_path)), "x") / "ada"
-    )  # token budgets count its letters, so there are always as many
+    # What agents are told to start.
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "bin" / PACKAGE)])
+    # Token budgets count the letters of a home, so there are always as many.
+    home = tmp_path / "x".ljust(140 - len(str(tmp_path)), "x") / "ada"
     fixed = {
         "HOME": home,
         "PATH": tmp_path / "bin",
@@ -120,19 +109,12 @@ def stage(cli, monkeypatch, tmp_path):
         monkeypatch.setenv(name, str(value))
     time.tzset()
     monkeypatch.setattr(time, "time", lambda: Clock.at)
-    ticks = itertools.count(
-        1
-    )  # ids are made of this: each begins with eight digits of its own, as if they were a minute apart
+    # Ids are made of this: each begins with eight digits of its own, as if they were a minute apart.
+    ticks = itertools.count(1)
     monkeypatch.setattr(
         time, "time_ns", lambda: (int(Clock.at * 1000) + 65536 * next(ticks)) * 1_000_000
     )
-    for module in [
-        module
-        for name, module in sys.modules.items()
-        if name.split(".")[0] == PACKAGE and hasattr(module, "new_id")
-    ]:
-        if hasattr(module, "_last"):  # nor do they depend on what else was made in this process
-            monkeypatch.setattr(module, "_last", 0)
+    monkeypatch.setattr("bethink.text.ids._last", 0)  # nor do they depend on what was made before
     Clock.at = REAL(2026, 3, 2, 9, tzinfo=calendar.UTC).timestamp()
     swap(REAL, Clock)
     try:
@@ -224,17 +206,13 @@ class Stage:
         if isinstance(value, list):
             return [self.fixed(item, name) for item in value]
         if isinstance(value, str):
-            lines = self.text(value).split("\n")  # a long text is easier to compare line by line
-            return (
-                "<version>"
-                if VERSION.fullmatch(value)
-                else {"<text>": lines}
-                if len(lines) > 2
-                else "\n".join(lines)
-            )
-        return (
-            round(value, 3) if isinstance(value, float) else value
-        )  # the last digits may differ with the machine
+            lines = self.text(value).split("\n")
+            if VERSION.fullmatch(value):
+                return "<version>"
+            # A long text is easier to compare line by line.
+            return {"<text>": lines} if len(lines) > 2 else "\n".join(lines)
+        # The last digits may differ with the machine.
+        return round(value, 3) if isinstance(value, float) else value
 
     def text(self, text):
         text = re.sub(
@@ -244,11 +222,8 @@ class Stage:
         )
         for pattern, name in PATTERNS:
             text = re.sub(pattern, name, text)
-        text = (
-            text.replace(str(self.home), "<home>")
-            .replace(str(self.root.resolve()), "<tmp>")
-            .replace(str(self.root), "<tmp>")
-        )
+        for place, name in ((self.home, "home"), (self.root.resolve(), "tmp"), (self.root, "tmp")):
+            text = text.replace(str(place), f"<{name}>")
         return re.sub(r"\b([0-9a-f]{8}(?:-[0-9a-f]{1,12})*)\b(  +)?", self.named, text)
 
     def scope(self, found):
@@ -258,11 +233,10 @@ class Stage:
         """The name of an id, whole or short. Columns are as wide as their ids, so what fills them up goes."""
         id = found[1]
         if len(id) < 36:
-            every = "list --all --all-projects --include-expired --include-deleted --include-superseded --include-quarantined --json"
-            known = [
-                *self.names,
-                *(one["id"] for one in json.loads(self.cli(*every.split()).out or "[]")),
-            ]
+            states = ("expired", "deleted", "superseded", "quarantined")
+            every = ["list", "--all", "--all-projects", *(f"--include-{one}" for one in states)]
+            listed = json.loads(self.cli(*every, "--json").out or "[]")
+            known = [*self.names, *(one["id"] for one in listed)]
             id = next((one for one in known if one.startswith(id)), "<hex>")
         name = id if id == "<hex>" else self.names.setdefault(id, f"<id-{len(self.names)}>")
         return name + ("  " if found[2] else "")
@@ -294,21 +268,13 @@ def test_every_command_says_what_it_said(stage, group):
     if os.environ.get("GOLDEN") == "write":
         path.write_text("\n".join(text_of(now)) + "\n", "utf-8")
     then = json.loads(path.read_text("utf-8"))
-    assert list(now) == list(then), (
-        "The table has other lines than the file: GOLDEN=write writes it anew."
-    )
-    changed = [
-        "\n".join(
-            [
-                f"$ {PACKAGE} {line}",
-                *difflib.unified_diff(
-                    text_of(then[line]), text_of(now[line]), "golden", "now", lineterm="", n=2
-                ),
-            ]
-        )
-        for line in now
-        if text_of(now[line]) != text_of(then[line])
-    ]
+    assert list(now) == list(then), "The table has other lines: GOLDEN=write writes the file anew."
+    changed = []
+    for line in now:
+        old, new = text_of(then[line]), text_of(now[line])
+        if old != new:
+            difference = difflib.unified_diff(old, new, "golden", "now", lineterm="", n=2)
+            changed.append("\n".join([f"$ {PACKAGE} {line}", *difference]))
     if changed:
         pytest.fail("\n\n".join(changed), pytrace=False)
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from case_tables import cases
 from cli_runner import run_at_terminal
 
 pytest_plugins = ["cli_runner"]
@@ -42,10 +43,8 @@ def kept_file(message):
 def test_what_is_edited_is_a_new_version(cli, tmp_path):
     id = cli.add(DEPLOY, "--importance", "8")
     cli.monkeypatch.setenv("EDITOR", "/no/such/editor")
-    cli.monkeypatch.setenv(
-        "VISUAL",
-        make_editor(tmp_path, "file.write_text('We deploy from main, after two reviews\\r\\n')"),
-    )
+    body = "file.write_text('We deploy from main, after two reviews\\r\\n')"
+    cli.monkeypatch.setenv("VISUAL", make_editor(tmp_path, body))
     assert cli.ok("edit", id).startswith("updated ")
     [now] = cli.json("get", id)
     assert (now["content"], now["importance"]) == ("We deploy from main, after two reviews", 8)
@@ -90,15 +89,11 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(cli, tmp_path):
     assert cli.json("get", id)[0]["content"] == "We deploy on Fridays"
 
 
-@pytest.mark.parametrize(("answer", "left"), [("y", 0), ("n", 1)])
-def test_an_emptied_text_asks_whether_to_forget(cli, tmp_path, answer, left):
+def test_an_emptied_text_changes_nothing(cli, tmp_path):
     id = cli.add(DEPLOY)
-    editor = make_editor(tmp_path, "file.write_text('  \\n')")
-    typed = [("Forget ", f"{answer}\n")]
-    code, shown = run_at_terminal(cli, "edit", id, typed=typed, EDITOR=editor)
-    assert code == 1 - (left == 0), shown
-    assert ("forgotten" in shown, "kept in" in shown) == (left == 0, False)
-    assert len(cli.json("list")) == left
+    cli.monkeypatch.setenv("EDITOR", make_editor(tmp_path, "file.write_text('  \\n')"))
+    told = cli.fails("edit", id, code=1)
+    assert "`bethink forget " in told and "kept in" not in told and len(cli.json("list")) == 1
 
 
 @pytest.mark.parametrize(
@@ -131,17 +126,7 @@ def passage(cli):
     return next(one for one in cli.json("list") if "Tokens" in one["content"])
 
 
-@pytest.mark.parametrize(
-    ("program", "given"),
-    [
-        ("vim", ["+{line}", "{file}"]),
-        ("emacsclient", ["+{line}", "{file}"]),
-        ("code", ["-g", "{file}:{line}"]),
-        ("subl", ["{file}:{line}"]),
-        ("pycharm", ["--line", "{line}", "{file}"]),
-        ("some-editor", ["{file}"]),
-    ],
-)
+@pytest.mark.parametrize(("program", "given"), cases("prompt-editors"))
 def test_a_source_opens_at_its_line_in_the_way_of_the_editor(
     cli, passage, tmp_path, program, given
 ):
@@ -159,12 +144,8 @@ def test_without_a_terminal_the_place_is_printed(cli, passage):
     cli.monkeypatch.setenv("EDITOR", "/no/such/editor")
     file, line = str(cli.project / "docs/auth.md"), passage["lines"][0]
     assert cli.ok("open", passage["id"]) == f"{file}:{line}\n"
-    assert cli.json("open", passage["id"]) == {
-        "id": passage["id"],
-        "path": file,
-        "line": line,
-        "url": None,
-    }
+    place = {"id": passage["id"], "path": file, "line": line, "url": None}
+    assert cli.json("open", passage["id"]) == place
 
 
 def test_a_page_opens_in_the_browser(cli, tmp_path):
@@ -233,63 +214,7 @@ def test_where_nothing_is_known_yet_it_is_said_how_to_begin(cli):
 # Looks, and errors for programs
 
 
-@pytest.mark.parametrize(
-    ("environment", "coloured"),
-    [
-        ({}, False),
-        ({"FORCE_COLOR": "1"}, True),
-        ({"FORCE_COLOR": "1", "TERM": "dumb"}, True),
-        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
-        ({"FORCE_COLOR": "0"}, False),
-        ({"FORCE_COLOR": ""}, False),
-    ],
-)
-def test_colour_is_forced_where_no_terminal_is_seen(cli, environment, coloured):
-    cli.add(DEPLOY)
-    for name, value in environment.items():
-        cli.monkeypatch.setenv(name, value)
-    assert ("\x1b[" in cli.ok("list")) == coloured
-    assert "\x1b" not in cli.ok("list", "--json") + cli.ok("list", "--for-agent")
-
-
-def test_a_capital_v_is_the_version(cli):
-    assert cli.ok("-V") == cli.ok("--version") == cli.ok("add", "-V") == cli.ok("--quiet", "-V")
-
-
-@pytest.mark.parametrize(
-    ("argv", "meant"),
-    [
-        (["serch", "x"], "search"),
-        (["help", "serch"], "search"),
-        (["search", "x", "--limt", "3"], "--limit"),
-        (["search", "x", "-limit", "3"], "--limit"),
-        (["add", "x", "--kind", "decison"], "decision"),
-        (["list", "--kind", "gotchas,questoin"], "question"),
-        (["list", "--order", "creatd"], "created"),
-        (["search", "x", "--mode", "hybird"], "hybrid"),
-        (["config", "limt"], "limit"),
-        (["config", "embedding", "snowflake-artic-embed-s"], "snowflake-arctic-embed-s"),
-        (["backfill", "--all", "--host", "cladue"], "claude"),
-        (["handoff", "shwo"], "show"),
-    ],
-)
-def test_what_was_probably_meant_is_said(cli, argv, meant):
-    result = cli(*argv)
-    assert result.code and f"Did you mean '{meant}'?" in result.err, result
-
-
-@pytest.mark.parametrize(
-    ("argv", "type", "code"),
-    [
-        (["serch", "x", "--json"], "UsageError", 2),
-        (["--json"], "UsageError", 2),
-        (["get", "ffffffff", "--format", "json"], "NotFound", 1),
-        (["get", "ffffffff", "--format=json"], "NotFound", 1),
-        (["--json", "add", "x", "--kind", "decison"], "InvalidInput", 2),
-        (["list", "--json", "--database", "/no/such.db"], "NotFound", 1),
-        (["backup", "/proc/no/such.db", "--json"], "StoreError", 1),
-    ],
-)
+@pytest.mark.parametrize(("argv", "type", "code"), cases("prompt-errors"))
 def test_an_error_is_one_line_of_json_where_json_was_asked_for(cli, argv, type, code):
     cli.add(DEPLOY)
     result = cli(*argv)
@@ -333,53 +258,25 @@ sys.exit(main())
 @pytest.fixture
 def full(cli):
     """A project in which every listing has something to show."""
-    first = cli.add(
-        "The orders service stores its data in MySQL, in the orders schema",
-        "--kind",
-        "architecture",
-    )
-    cli.add(
-        "Users sign in with a magic link that is valid for 15 minutes",
-        "--kind",
-        "decision",
-        "--tag",
-        "auth,login,web",
-    )
+    first = cli.add("The orders service stores its data in MySQL, in the orders schema")
+    login = "Users sign in with a magic link that is valid for 15 minutes"
+    cli.add(login, "--kind", "decision", "--tag", "auth,login,web")
     second = cli.add("The orders service stores its data in PostgreSQL", "--supersedes", first)
     cli.add("Should the invoice PDF be made on the server?")
-    cli.ok(
-        "handoff",
-        "save",
-        "--summary",
-        "The cache is moved, the tests are not",
-        "--next",
-        "delete Redis",
-    )
+    summary = "The cache is moved, the tests are not"
+    cli.ok("handoff", "save", "--summary", summary, "--next", "delete Redis")
     return cli, second
 
 
 @pytest.mark.parametrize("columns", [40, 60])
 @pytest.mark.parametrize(
     "command",
-    [
-        "list",
-        "list --include-superseded",
-        "search orders service",
-        "search orders service --explain",
-        "recall which database does the orders service use",
-        "get {id}",
-        "history {id}",
-        "handoff",
-        "stats",
-        "today",
-        "why orders",
-        "config",
-        "model list",
-        "sessions",
-        "--help",
-        "search --help",
-        "add --help",
-    ],
+    """
+    list|list --include-superseded|search orders service|search orders service --explain|get {id}|history {id}|handoff|stats
+    recall which database does the orders service use|today|why orders|config|model list|sessions|--help|search --help
+    """.strip()
+    .replace("\n", "|")
+    .split("|"),
 )
 def test_a_narrow_terminal_breaks_no_line_and_no_table(full, command, columns):
     cli, id = full

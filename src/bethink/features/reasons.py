@@ -1,7 +1,5 @@
 """Why something is as it is: the decision about a subject, its reason, what it replaced, and the line where it was said."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,7 +23,7 @@ class Reason(NamedTuple):
     said: Memory | None = None  # the turn of a conversation in which it was decided
 
 
-def find_reason(memory: Bethink, subject: str) -> Reason | None:
+def find_reason(memory: "Bethink", subject: str) -> Reason | None:
     """The decision that fits a subject best and why it was taken; None where nothing that was decided fits."""
     answer = memory.search(
         f"decisions about {subject}", filter=memory.filter(kinds=DECIDED), limit=1

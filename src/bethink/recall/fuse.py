@@ -16,8 +16,6 @@ Measured on eight sets in bench/LOG.md (2026-11-15), where it is above the cosin
 Reciprocal rank fusion is kept as a choice; it loses to its better half wherever the halves differ in strength.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

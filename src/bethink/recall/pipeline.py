@@ -1,7 +1,5 @@
 """Recall, the recipe: question → query → candidates → fuse → score → rerank → expand → Answer. Nothing here writes."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -91,7 +89,7 @@ def recall(
     embedder: Embedder | None,
     now: datetime,
     rng: random.Random,
-    judge: Judge | None = None,
+    judge: "Judge | None" = None,
 ) -> Answer:
     """The answer to a question. With a judge the first hits are read a second time."""
     question = complete_question(question, ask.context)
@@ -178,7 +176,7 @@ def _understand(
     return query, filter, vector
 
 
-def _prepare_reader(question: str, judge: Judge | None) -> Judge | None:
+def _prepare_reader(question: str, judge: "Judge | None") -> "Judge | None":
     """Who reads the first hits again, if this is a question for a second reading. The model is read from disk while memories are
     looked for."""
     if judge is None or not is_question(question):
@@ -222,7 +220,7 @@ def _blend_hypothesis(
 
 
 @cache
-def _workers() -> Executor:
+def _workers() -> "Executor":
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(4, thread_name_prefix="bethink-question")
@@ -315,7 +313,7 @@ def _rank(
 
 
 def _read_again(
-    ranked: Ranked, query: Query, held: frozenset[int], store: Store, reader: Judge | None
+    ranked: Ranked, query: Query, held: frozenset[int], store: Store, reader: "Judge | None"
 ) -> tuple[Ranked, Mapping[int, dict[str, float]]]:
     """What was found in the order of a second reading, where somebody reads, and what the reader found."""
     if reader is None:

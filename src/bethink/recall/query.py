@@ -7,8 +7,6 @@ This module knows English stop words and cue phrases. It knows no store, no toke
 `Term` is what the user meant, and quoting it or folding accents is for the store to do.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -360,7 +358,10 @@ def _may_exclude(head: str, match: re.Match[str], words: list[Word]) -> bool:
 
 
 def _words(chunk: str) -> list[Word]:
-    """The words of a chunk between spaces, identifiers whole."""
+    """The words of a chunk between spaces, identifiers whole. Most chunks are one plain word, for which no pattern is compiled."""
+    plain = chunk.rstrip("?!,;")
+    if plain.isascii() and plain.isalpha() and (plain.islower() or plain.istitle()):
+        return [Word(plain)]
     if address := re.match(r"[<\['`]*([A-Za-z][A-Za-z+]*://.*)", chunk):
         return [Word(address[1].rstrip(".,;:!?'’>]}*`"), identifier=True)]
     if flag := re.match(r"`?--([A-Za-z][\w-]+)", chunk):

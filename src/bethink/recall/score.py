@@ -4,8 +4,6 @@
 so that the same few memories do not always win; `balanced` weighs importance and frequency too.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ for each of the others within a token budget. `choose_excerpt` says which part o
 what was looked for: by the words that the index knows, so what is marked is what was found.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence

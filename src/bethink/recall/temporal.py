@@ -11,8 +11,6 @@ This module knows English only, and neither the clock (`now` is an argument, and
 begins) nor anything about memories.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple

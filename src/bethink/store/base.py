@@ -5,8 +5,6 @@ There is one door for writes, `write(Batch)`, which puts a batch in whole or not
 in both databases stands here, in SQL that `rows` explains; a database brings `_run`, `_write_in`, its words and its vectors.
 """
 
-from __future__ import annotations
-
 import builtins
 import json
 from collections import Counter, defaultdict
@@ -714,7 +712,7 @@ class Store:
     def keyword_spans(self, query: Query, scopes: Sequence[str], limit: int) -> Scores:
         raise NotImplementedError
 
-    def embed_question(self, text: str, embedder: Embedder) -> Any:
+    def embed_question(self, text: str, embedder: "Embedder") -> Any:
         """The vector of a question; from where it is kept, if the same was asked before."""
         return embedder.query(text)
 

@@ -5,8 +5,6 @@ a team's server sends them over the network. A `Bundle` is to two stores what a 
 happened: nothing is guessed, embedded or reconciled again. This module knows no store and no network.
 """
 
-from __future__ import annotations
-
 import binascii
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -248,7 +246,7 @@ class Tally(NamedTuple):
     number: int = 0
     total: int = 0
 
-    def plus(self, digests: Iterable[bytes]) -> Tally:
+    def plus(self, digests: Iterable[bytes]) -> "Tally":
         number, total = self
         for one in digests:
             number += 1

@@ -5,8 +5,6 @@ entities, its history and its relations. What is put into one of them is put int
 what a database does in its own words is at the end, as methods that `sqlite` and `postgres` fill in.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

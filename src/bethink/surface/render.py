@@ -5,8 +5,6 @@ Bethink itself has to say stands behind the marks. What people read is cut to th
 might obey. Either way a memory stays where it belongs: a name with a line break in it takes one line.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,13 +24,11 @@ from bethink.surface.layout import (
 )
 from bethink.text.fence import Quote, fence_items, new_marker
 from bethink.text.fence import one_line as clean_line
-from bethink.types import NOTHING
+from bethink.types import NOTHING, Answer, Hit, Memory, Outcome, Relation, Span
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
     from bethink.features.handoffs import LatestHandoff as Latest
-    from bethink.text.fence import Quote
-    from bethink.types import Answer, Hit, Memory, Outcome, Relation, Span
 
 FIELDS = (
     "id",
@@ -119,7 +115,7 @@ RELATED, RELATED_WORDS = 3, 18  # relations that a hit shows, and words of each
 SHORTEST = 200  # characters: no answer is cut below the marks and a word or two
 
 Names = Mapping[str, str]  # full id → short id, or scope → project
-Related = Sequence[tuple["Relation", "Memory"]]
+Related = Sequence[tuple[Relation, Memory]]
 
 
 class Arranged(NamedTuple):
@@ -139,7 +135,7 @@ class AnswerText(NamedTuple):
 
 
 def arrange_answer(
-    memory: Bethink, answer: Answer, budget: int, overhead: int = OVERHEAD
+    memory: "Bethink", answer: Answer, budget: int, overhead: int = OVERHEAD
 ) -> Arranged:
     both = dual(answer, budget, lambda one: memory.store.around(one.id, 1, 1), overhead)
     details = {shaped["id"]: shaped for shaped in both.details}
@@ -153,19 +149,19 @@ def arrange_answer(
     return Arranged(both, by_topic(full, spans), rest, details)
 
 
-def short_ids(memory: Bethink, found: Iterable[Memory], related: Iterable[str] = ()) -> Names:
+def short_ids(memory: "Bethink", found: Iterable[Memory], related: Iterable[str] = ()) -> Names:
     """Ids as short as they can be told: of memories, of what replaced them, and of what else is named."""
     found = list(found)
     replaced = [one.superseded_by for one in found if one.superseded_by]
     return memory.store.abbreviate([*(one.id for one in found), *replaced, *related])
 
 
-def short_ids_of_hits(memory: Bethink, hits: Sequence[Hit]) -> Names:
+def short_ids_of_hits(memory: "Bethink", hits: Sequence[Hit]) -> Names:
     related = [other.id for hit in hits for _, other in hit.related]
     return short_ids(memory, [hit.memory for hit in hits], related)
 
 
-def related_memories(memory: Bethink, found: Sequence[Memory]) -> dict[str, Related]:
+def related_memories(memory: "Bethink", found: Sequence[Memory]) -> dict[str, Related]:
     """What each memory is related to, as far as the reader may see it."""
     relations = memory.store.relations([one.id for one in found])
     ends = {end for relation in relations for end in (relation.source, relation.target)}
@@ -487,7 +483,7 @@ def cut_to(text: str, room: int) -> str:
 
 
 def quote_answer(
-    memory: Bethink,
+    memory: "Bethink",
     answer: Answer,
     budget: int,
     more: str = "get_memories gives whole texts.",
@@ -527,7 +523,7 @@ def quote_answer(
 
 
 def quote_list(
-    memory: Bethink, found: Sequence[Memory], total: int, budget: int, offset: int
+    memory: "Bethink", found: Sequence[Memory], total: int, budget: int, offset: int
 ) -> AnswerText:
     """Memories on a line each, as many as fit."""
     if not found:
@@ -551,7 +547,7 @@ def following_line(following: int | None) -> list[str]:
     return [] if following is None else [f"The next begin at offset {following}."]
 
 
-def quote_memories(memory: Bethink, found: Sequence[Memory], budget: int) -> list[Quote]:
+def quote_memories(memory: "Bethink", found: Sequence[Memory], budget: int) -> list[Quote]:
     """Memories in full with what they are connected to, each within its share of the budget."""
     related = related_memories(memory, found)
     others = {other.id for pairs in related.values() for _, other in pairs}
@@ -574,7 +570,7 @@ def quote_memories(memory: Bethink, found: Sequence[Memory], budget: int) -> lis
     return items
 
 
-def quote_handoff(memory: Bethink, found: Latest) -> str:
+def quote_handoff(memory: "Bethink", found: "Latest") -> str:
     """The last handoff with the memories that it names."""
     notes, items = [], []
     if not found.exact:

@@ -7,8 +7,6 @@ control characters, escape sequences) is taken out. `hosts/base.py` removes exac
 Pure: values in, text out. This module knows no store and no protocol.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

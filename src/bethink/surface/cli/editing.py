@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from bethink.errors import BethinkError, NotFound, UsageError
 from bethink.recall.shape import plain
-from bethink.surface.cli.console import Result, command, decode_text, has_terminal, says_yes, talk
+from bethink.surface.cli.console import Result, command, decode_text, has_terminal, talk
 from bethink.surface.cli.remember import ID, describe_change
 from bethink.surface.layout import one_line
 from bethink.surface.layout import plain as printable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @command("edit", ID, opens="read")
 def edit(args: Namespace, memory: Bethink) -> Result:
     """Change the text of a memory in your editor: $VISUAL, or else $EDITOR. The old version stays in its history. Left as it
-    is, nothing changes; emptied, it is forgotten if you say so. A text that is not taken is kept in a file, which is named.
+    is or emptied, nothing changes. A text that is not taken is kept in a file, which is named.
 
     Examples:
       bethink edit 01a1dd89
@@ -53,20 +53,12 @@ def edit(args: Namespace, memory: Bethink) -> Result:
         if text.strip() == was.content.strip():
             return Result(plain(was), [f"unchanged {memory_label(was, short)}"])
         if not text.strip():
-            return forget_emptied(memory, was, short[was.id])
+            raise BethinkError(
+                "The text is empty, so nothing was changed.",
+                f"`bethink forget {short[was.id]}` forgets it.",
+            )
         changed = memory.update(was.id, was=was, content=text.rstrip())
     return describe_change(memory, "updated", changed)
-
-
-def forget_emptied(memory: Bethink, was: Memory, short: str) -> Result:
-    """Forgets a memory whose text was taken away in the editor, if that was meant."""
-    if not has_terminal() or not says_yes(f"The text is empty. Forget {short}?"):
-        raise BethinkError(
-            "The text is empty, so nothing was changed.", f"`bethink forget {short}` forgets it."
-        )
-    memory.forget(was.id)
-    undo = f"Undo with `bethink restore {short}`."
-    return Result({"id": was.id, "status": "forgotten"}, [f"forgotten {short}"], hints=[undo])
 
 
 @command(

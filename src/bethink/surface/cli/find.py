@@ -20,11 +20,9 @@ from bethink.surface.layout import (
     one_line,
     size,
     style,
-    width,
     wrap,
     wrap_if_narrow,
 )
-from bethink.surface.layout import plain as printable
 from bethink.surface.operations import FILTERS, ORDERS, RANKING
 
 if TYPE_CHECKING:
@@ -378,29 +376,17 @@ def history(args: Namespace, memory: Bethink) -> Result:
 
 
 def change_lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """A small difference: short values on one line, texts as lines that went and came."""
+    """What changed: short values on one line, texts below one another."""
     lines = []
     for name in after:
         if name == "keywords":
             continue  # follows from the text
-        old, new = (cell(side.get(name)) for side in (before, after))
-        if len(old) + len(new) < 80 and "\n" not in old + new:
-            lines.append(printable(f"{name}: {old or '(none)'} → {new or '(none)'}"))
+        old, new = (one_line(cell(values.get(name))) or "(none)" for values in (before, after))
+        if len(old) + len(new) < 80:
+            lines.append(f"{name}: {old} → {new}")
         else:
-            lines += [f"{name}:", *(f"  {line}" for line in difference_lines(old, new))]
+            lines += [f"{name}:", *wrap(old, "- "), *wrap(new, "+ ")]
     return lines
-
-
-def difference_lines(old: str, new: str) -> list[str]:
-    import difflib
-
-    before, after = (printable(text).splitlines() for text in (old, new))
-    found = list(difflib.unified_diff(before, after, n=1, lineterm=""))[2:]
-    return [
-        f"{line[0]} {one_line(line[1:], width() - 12)}"
-        for line in found
-        if not line.startswith("@@")
-    ]
 
 
 # Conversations
@@ -536,26 +522,19 @@ def stats_lines(here: str, value: Mapping[str, Any]) -> list[str]:
         labels[scope] + (" (here)" if scope == here else ""): count
         for scope, count in value["by_scope"].items()
     }
-    for title, counts in (
-        ("By kind", value["by_kind"]),
-        ("By project", scopes),
-        ("Vectors by model", value["vectors"]),
-    ):
-        if counts:
-            rows = [(f"  {one_line(name)}", f"{count:,}") for name, count in counts.items()]
-            lines += ["", f"{title}:", *columns(rows, right=(1,))]
     called = {"unembedded": "memories without a vector", "cached": "cached embeddings"}
     counted = ("unembedded", "entities", "relations", "sources", "sessions", "spans", "cached")
-    rows = [(called.get(name, name), f"{value[name]:,}") for name in counted]
+    for title, counts in {
+        "By kind:": value["by_kind"],
+        "By project:": scopes,
+        "Vectors by model:": value["vectors"],
+        "": {called.get(name, name): value[name] for name in counted},
+    }.items():
+        rows = [(f"{'  ' * bool(title)}{one_line(name)}", f"{n:,}") for name, n in counts.items()]
+        lines += ["", *filter(None, [title]), *columns(rows, right=(1,))] if rows else []
     bytes = f"{size(value['database_bytes'])}, {size(value['bytes_per_memory'])} per memory"
-    return [
-        *lines,
-        "",
-        *columns(rows, right=(1,)),
-        *model_lines(value["language_model"]),
-        "",
-        *wrap(f"{value['database']}: {bytes}", ""),
-    ]
+    place = wrap(f"{value['database']}: {bytes}", "")
+    return [*lines, *model_lines(value["language_model"]), "", *place]
 
 
 def model_lines(use: Mapping[str, Any]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from bethink.hosts import AGENTS
 from bethink.hosts.install import is_here, record_file
 from bethink.surface.cli import connect, console
 from bethink.surface.cli.console import Bar, Result, command, directory, open_memory
-from bethink.surface.layout import many, one_line
+from bethink.surface.layout import many, one_line, pick
 from bethink.surface.operations import sync_record
 from bethink.text.when import moment
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from bethink.api import Bethink
     from bethink.config import Config
     from bethink.features.conversations import Indexed
-    from bethink.ingest.sync import Synced
+    from bethink.features.initialise import Ready
+    from bethink.ingest.sync import Skipped, Synced
     from bethink.project import Project
 
 
@@ -49,40 +50,38 @@ def sync_with_bar(args: Namespace, label: str, sync: Callable[..., Synced]) -> S
 
 
 def synced_result(synced: Synced) -> Result:
-    notes, talk = synced_lines(synced)
-    return Result(sync_record(synced), notes, notes=talk, warnings=synced.hints)
+    left_out = skipped_lines(synced.skipped)
+    return Result(sync_record(synced), synced_lines(synced), left_out, warnings=synced.hints)
 
 
-def synced_lines(synced: Synced) -> tuple[list[str], list[str]]:
-    """What a sync did, and what it left out."""
-    counts = {
-        "new": len(synced.added),
-        "changed": len(synced.changed),
-        "moved": len(synced.moved),
-        "vanished": len(synced.vanished),
-        "unchanged": synced.unchanged,
-        "skipped": len(synced.skipped),
+def synced_lines(synced: Synced) -> list[str]:
+    """What a sync did, in numbers."""
+    record = sync_record(synced)
+    words = {"added": "new"} | {
+        name: name for name in "changed moved vanished unchanged skipped".split()
     }
-    memories = {
-        "added": synced.memories_added,
-        "kept": synced.memories_kept,
-        "retired": synced.memories_retired,
-    }
-    sources, changes = count_words(counts), count_words(memories)
+    found = {word: record[name] for name, word in words.items()}
+    sources = count_words({w: n if isinstance(n, int) else len(n) for w, n in found.items()})
+    changes = count_words(record["memories"])
     lines = [many(synced.sources, "source") + (f": {sources}" if sources else "")]
-    return lines + ([f"memories: {changes}"] if changes else []), skipped_lines(synced.skipped)
+    return lines + ([f"memories: {changes}"] if changes else [])
 
 
 def count_words(counts: dict[str, int]) -> str:
     return ", ".join(f"{number:,} {word}" for word, number in counts.items() if number)
 
 
-def skipped_lines(skipped: Any) -> list[str]:
-    lines = [
-        f"skipped {one_line(one.uri, 100)}: {one_line(one.reason, 200)}" for one in skipped[:NAMED]
-    ]
-    more = len(skipped) - NAMED
-    return [*lines, f"and {more:,} more; --json lists all"] if more > 0 else lines
+def skipped_lines(skipped: Iterable[Skipped]) -> list[str]:
+    return name_some(
+        f"skipped {one_line(one.uri, 100)}: {one_line(one.reason, 200)}" for one in skipped
+    )
+
+
+def name_some(lines: Iterable[str]) -> list[str]:
+    """The first few lines, and how many more there are."""
+    every = list(lines)
+    more = [f"and {len(every) - NAMED:,} more; --json lists all"] if every[NAMED:] else []
+    return every[:NAMED] + more
 
 
 @command(
@@ -267,21 +266,15 @@ def backfill_result(done: Indexed, files: Sequence[Path]) -> Result:
         reasons = ", ".join(f"{name} {number:,}" for name, number in list(skipped.items())[:NAMED])
         left = sum(skipped.values())
         lines.append(f"{left:,} of {done.lines:,} lines hold no speech: {reasons}")
-    notes = [
+    notes = name_some(
         f"could not read {reason if file in reason else f'{file}: {reason}'}"
-        for file, reason in done.failed[:NAMED]
-    ]
-    if len(done.failed) > NAMED:
-        notes.append(f"and {len(done.failed) - NAMED:,} more; --json lists all")
+        for file, reason in done.failed
+    )
     value = {
         "transcripts": len(files),
         "file": str(files[0]) if len(files) == 1 else None,
         "new": done.transcripts,
-        "unchanged": done.unchanged,
-        "lines": done.lines,
-        "turns": done.turns,
-        "repeated": done.repeated,
-        "ideas": done.ideas,
+        **pick(done, "unchanged lines turns repeated ideas"),
         "known_ideas": done.known,
         "topics": done.topics,
         "sessions": len(done.sessions),
@@ -336,9 +329,26 @@ def init(args: Namespace) -> int:
         taken = take_parts(args, memory, project, settings, steps)
         ready = initialise.examine(memory)
         database = str(getattr(memory.store, "path", memory.config.database))
+    notes = find_notes(project, database, is_new)
+    console.present(args, report_init(project, start, database, steps, taken, ready, notes))
+    if any(one.status == "stopped" for one in taken):
+        console.talk("stopped; `bethink init` goes on from here")
+        return 130
+    offer_install(args)
+    failed = [one for one in (*steps, *taken) if "fail" in one[1]]
+    return 1 if failed else 0
+
+
+def report_init(
+    project: Project,
+    start: Path,
+    database: str,
+    steps: Sequence[FileStep],
+    taken: Sequence[PartReport],
+    ready: Ready,
+    notes: list[str],
+) -> Result:
     local = database == str(project.local_database)
-    notes = find_notes(project, local, is_new)
-    stopped = any(one.status == "stopped" for one in taken)
     following = f'search "{ready.example}"' if ready.example else f"add {TELL}"
     commands = [f"bethink {following}", "bethink doctor"]
     number = many(ready.memories, "memory", "memories")
@@ -347,41 +357,34 @@ def init(args: Namespace) -> int:
         f"database    {one_line(database)}" + ("  (the project's own)" if local else ""),
         *file_lines(project, steps),
         *(f"{one.part:<12}{part_line(one)}" for one in taken if one.part),
-        f"ready       {number} can be searched"
-        if ready.memories
-        else "ready       nothing to search yet",
+        f"ready       {f'{number} can be searched' if ready.memories else 'nothing to search yet'}",
         "next",
         *(f"            {one}" for one in commands),
+    ]
+    files = [
+        leave_out_empty(path=str(one.path), status=DONE_WORDS[one.action], reason=one.reason)
+        for one in steps
+    ]
+    parts = [
+        leave_out_empty(part=one.part, status=one.status, reason=one.reason, hint=one.hint)
+        | (sync_record(one.synced) if one.synced else {})
+        for one in taken
+        if one.part
     ]
     value = {
         "project": {name: str(getattr(project, name)) for name in ("name", "root", "worktree")},
         "database": database,
         "local": local,
-        "files": [
-            leave_out_empty(path=str(one.path), status=DONE_WORDS[one.action], reason=one.reason)
-            for one in steps
-        ],
-        "parts": [
-            leave_out_empty(part=one.part, status=one.status, reason=one.reason, hint=one.hint)
-            | (sync_record(one.synced) if one.synced else {})
-            for one in taken
-            if one.part
-        ],
+        "files": files,
+        "parts": parts,
         "notes": notes,
         "memories": ready.memories,
         "hints": list(ready.hints),
         "next": commands,
-        "stopped": stopped,
+        "stopped": any(one.status == "stopped" for one in taken),
     }
     skipped = [left for one in taken if one.synced for left in one.synced.skipped]
-    talk = skipped_lines(skipped)
-    console.present(args, Result(value, lines, talk, warnings=ready.hints, hints=notes))
-    if stopped:
-        console.talk("stopped; `bethink init` goes on from here")
-        return 130
-    offer_install(args)
-    failed = [one for one in (*steps, *taken) if "fail" in one[1]]
-    return 1 if failed else 0
+    return Result(value, lines, skipped_lines(skipped), warnings=ready.hints, hints=notes)
 
 
 def take_parts(
@@ -435,9 +438,9 @@ def list_documentation(args: Namespace, project: Project, settings: Config) -> N
         )
 
 
-def find_notes(project: Project, local: bool, is_new: bool) -> list[str]:
+def find_notes(project: Project, database: str, is_new: bool) -> list[str]:
     notes = []
-    if not local and initialise.has_foreign_database(project):
+    if database != str(project.local_database) and initialise.has_foreign_database(project):
         notes.append(
             f"{project.local_database} is not used: it may have come with the project. `bethink init --local` says more."
         )
@@ -486,26 +489,7 @@ def file_lines(project: Project, steps: Sequence[FileStep]) -> list[str]:
 
 
 def part_line(taken: PartReport) -> str:
-    synced = taken.synced
-    if synced is None:
-        status = "" if taken.status == "stopped" else f"{taken.status}: "
-        return one_line(status + taken.reason + (f" ({taken.hint})" if taken.hint else ""))
-    if not synced.sources:
-        skipped = f"; {many(len(synced.skipped), 'file')} skipped" if synced.skipped else ""
-        return f"nothing to read{skipped}"
-    sources = many(synced.sources, "source")
-    if synced.unchanged == synced.sources and not synced.vanished:
-        return f"{sources}, all unchanged"
-    counts = {
-        "unchanged": synced.unchanged,
-        "vanished": len(synced.vanished),
-        "skipped": len(synced.skipped),
-    }
-    rest = count_words(counts)
-    retired = many(synced.memories_retired, "memory", "memories")
-    new = many(synced.memories_added, "new memory", "new memories")
-    return (
-        f"{new} from {sources}"
-        + (f", {rest}" if rest else "")
-        + (f"; {retired} retired" if synced.memories_retired else "")
-    )
+    if taken.synced is not None:
+        return "; ".join(synced_lines(taken.synced))
+    status = "" if taken.status == "stopped" else f"{taken.status}: "
+    return one_line(status + taken.reason + (f" ({taken.hint})" if taken.hint else ""))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from http_server import Running, running
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from story import Story, tell
 
 from bethink.surface.web.session import Sessions, WebSession, load_key
@@ -26,6 +26,7 @@ CHROMIUM = (
     or shutil.which("google-chrome")
 )
 PATIENCE = 60_000  # milliseconds; on a machine with eight times the work it can do, a page took fifteen seconds
+expect.set_options(timeout=PATIENCE)
 VARIABLES = ("BETHINK_DATABASE", "BETHINK_MODEL_DIR", "BETHINK_DEBUG")
 
 

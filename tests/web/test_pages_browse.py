@@ -441,9 +441,10 @@ def test_health_counts_and_shows_what_doctor_says_by_itself(page, world):
     expect(page.get_by_role("row", name="codex").first).to_contain_text("1")
     expect(page.get_by_role("heading", name="Growth")).to_be_visible()
     growth = page.locator("section", has=page.get_by_role("heading", name="Growth"))
-    assert growth.locator(".bar").count() == growth.locator("tbody tr").count() == 12
+    expect(growth.locator(".bar")).to_have_count(12)
+    expect(growth.locator("tbody tr")).to_have_count(12)
     capture = page.locator("section", has=page.get_by_role("heading", name="Capture"))
-    assert capture.locator(".bar").count() == 2
+    expect(capture.locator(".bar")).to_have_count(2)
     cost = page.locator("section", has=page.get_by_role("heading", name="Cost"))
     expect(cost.locator(".bar")).to_have_count(30)  # once it is counted anew
     cost.get_by_text("Numbers").click()

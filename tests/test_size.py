@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 364_086,
-    "lines": 53_246,
+    "tokens": 364_257,
+    "lines": 53_257,
     "files": 172,
     "import cycles": 0,
     "function-level imports of our own": 52,
     "functions of complexity over 15": 8,
     "class names used twice": 0,
-    "test lines": 45_461,
+    "test lines": 45_463,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

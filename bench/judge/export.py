@@ -14,7 +14,7 @@ import numpy as np
 import onnxruntime
 import torch
 import train
-from model import OUTPUTS, Judge, load
+from model import OUTPUTS, Judge, count_layers, load
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 
@@ -67,8 +67,7 @@ def main() -> None:
     parser.add_argument("--dev", type=Path)
     args = parser.parse_args()
     state = load(args.weights)
-    layers = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
-    judge = Judge(layers)
+    judge = Judge(count_layers(state))
     judge.load_state_dict(state)
     export(judge, args.out)
     data = train.Data(args.body / "tokenizer.json", "cpu")

@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 import train
 from expand import read_subjects
-from model import KINDS, Judge, load, save
+from model import KINDS, Judge, count_layers, load, save
 
 ROOT = train.HERE.parent.parent
 REPLIES = ("Understood.", "Got it.", "Okay.", "Noted.", "", "Sure.", "Thanks, noted.", "Alright.")
@@ -92,8 +92,9 @@ def main() -> None:
     args = parser.parse_args()
     random.seed(3)
     torch.manual_seed(3)
-    judge = Judge()
-    judge.load_state_dict(load(args.weights))
+    state = load(args.weights)
+    judge = Judge(count_layers(state))
+    judge.load_state_dict(state)
     data = train.Data(args.body / "tokenizer.json", "cpu")
     real = train.read_talk([args.talk])
     some = [row for row in real if row["kind"] != "none" or row.get("word")]

@@ -184,3 +184,7 @@ def load(path: Path) -> dict[str, torch.Tensor]:
         for name in packed.files
         if not name.endswith(":scale")
     }
+
+
+def count_layers(state: dict[str, torch.Tensor]) -> int:
+    return 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))

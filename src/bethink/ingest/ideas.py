@@ -130,7 +130,7 @@ _VERB = (
 
 # How probably a statement must be worth keeping, by who says it: where half to two thirds of what is kept is what a careful
 # reader would keep, on 22 labelled conversations that the judge never saw (bench/LOG.md, 2026-11-16).
-KEPT = {"user": 0.16, "assistant": 0.16, "working": 0.2}
+KEPT = {"user": 0.14, "assistant": 0.14, "working": 0.18}
 SPEAKERS = ("user", "assistant")
 LASTING = ("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern")
 # A heading or a label in the user's own words is believed whatever the judge says.

@@ -26,14 +26,16 @@ from bethink.ingest.wording import (
 from bethink.judge import Judgement, asks
 from bethink.types import TRUST, Change, Memory, Proposal, Relation, supersede
 
-# How sure the judge must be for something to be done at once. On 200 written pairs these bars find .82 of the replacements, .80 of the
-# same, .85 of the answers and .90 of the completions; of 107 real neighbours that must stay one or two would be replaced
-# (bench/LOG.md, 2026-11-16).
-REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.65, 0.55, 0.75, 0.5, 0.75
+# How sure the judge must be for something to be done at once: each bar belongs to one set of weights. On 200 written pairs these find
+# .88 of the replacements, .80 of the same, .85 of the answers and .95 of the completions; of 107 real neighbours that must stay
+# three would be replaced (bench/LOG.md, 2026-11-16).
+REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.55, 0.55, 0.7, 0.5, 0.75
 ONE_SHARED = 0.8  # of what shares one word alone: set by hand
 REDACTED = "[REDACTED:"
 UNSHARED = 0.9  # of a replacement that shares no word with the old statement: .02 to .1 of true ones do not
 MAYBE = 0.35  # and to be told at all
+# A replacement is possible where the judge gives it so much, and less than half to their being unrelated: 5 of 400 real neighbours.
+POSSIBLE, STRANGE = 0.2, 0.5
 # Characters of what can be one statement. Of the pairs that the judge learned .999 are shorter; among whole turns of
 # conversations, most of them longer, .04 were taken for replaced by others that only spoke of a change (bench/LOG.md, 2026-11-16).
 LONGEST = 320
@@ -57,6 +59,7 @@ STATED = (
     "gotcha",
 )
 OPEN = ("question", "problem", "todo")  # what can be answered, solved, done
+SETTLING = ("answers", "completes")  # what closes a question, and what closes a to-do
 LESS_TRUSTED, OLDER, UNSURE = "less trusted", "older", "not sure"  # why nothing was done
 BELIEVED = "believe"  # the word that history keeps when a memory is trusted more than before
 
@@ -247,10 +250,15 @@ class _Found:
             self.proposals.append(Proposal(relation, old.id, LESS_TRUSTED, probability))
 
     def judge(self, old: Memory, judgement: Judgement) -> None:
-        relation, probability, _ = judgement
-        if relation == "unrelated" or probability < MAYBE or self.is_known(old.id):
+        if self.is_known(old.id) or other_part(self.new.content, old.content):
             return
-        if other_part(self.new.content, old.content):
+        relation, probability, shares = judgement
+        if relation in SETTLING and old.kind in ("question", "todo"):
+            relation = SETTLING[old.kind == "todo"]
+            probability = sum(shares[name] for name in SETTLING)
+        if self._may_replace(old, relation, shares):
+            relation, probability = "replaces", min(shares["replaces"], REPLACES - 0.01)
+        elif relation == "unrelated" or probability < MAYBE:
             return
         needed = self._needed_for(relation, old)
         if needed is None:
@@ -261,6 +269,15 @@ class _Found:
             self.replace(old, probability=round(probability, 3))
         else:
             self.settle(old, relation, round(probability, 3))
+
+    def _may_replace(self, old: Memory, relation: str, shares: Mapping[str, float]) -> bool:
+        """Whether what the judge takes for something else may be a replacement: it wavers, or calls two texts the same of which the
+        words say that they are not."""
+        if old.kind in OPEN or asks(self.new.content) or relation in ("replaces", "contradicts"):
+            return False
+        if relation == "same" and tell_apart(self.new.content, old.content):
+            return True
+        return shares["replaces"] >= POSSIBLE and shares["unrelated"] < STRANGE
 
     def _needed_for(self, relation: str, old: Memory) -> float | None:
         """How sure the judge must be, or None for what changes nothing."""

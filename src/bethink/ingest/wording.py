@@ -276,6 +276,7 @@ frontend,ui | backend
 client | server
 android | ios,iphone | web,browser
 windows | linux | mac,macos
+chrome | firefox | safari | edge
 upload,uploads | download,downloads
 import,imports | export,exports
 reader,readers | writer,writers

@@ -4,9 +4,10 @@ It answers four questions: how a new text relates to an old one (`relate`), what
 place (`read`), whether a memory applies to a prompt (`apply`), and how well a passage answers a question (`fit`).
 `load` gives the judge that the settings allow, or None where there is none: then rules decide alone.
 
-The model is a small cross-encoder, int8 ONNX, on this machine's processor; `bench/judge` trains it. It reads
-`[CLS] one text [SEP] other text [SEP]` and has a head for each question. Each pair runs alone, because an int8 model
-measures its activations over the whole batch: only then does an answer depend on its pair and nothing else.
+There are two small cross-encoders, int8 ONNX, on this machine's processor; `bench/judge` trains them. Either reads
+`[CLS] one text [SEP] other text [SEP]`. Relations are told by the one of twelve layers (`judge.onnx`); all else by the one of
+six (`reader.onnx`), which learned from the other and says it as well in half the time. Each pair runs alone, because an int8
+model measures its activations over the whole batch: only then does an answer depend on its pair and nothing else.
 
 Every write imports this file, so NumPy and the model arrive with the first pair.
 """
@@ -37,18 +38,13 @@ KINDS = (
 TOKENS = 128  # of each text, as in training; the rest of a longer one is not read
 CHARACTERS = 2000  # that are tokenised to find them
 CLS, SEP = 101, 102
+JUDGE, READER = "judge.onnx", "reader.onnx"
 # What cannot be, by (whether the old text asks, whether the new one does): a statement answers a question but does not
 # repeat or replace it, and a question changes nothing that was stated.
 IMPOSSIBLE = {
     (True, False): ("same", "replaces", "contradicts"),
     (False, True): ("same", "replaces", "answers", "completes"),
 }
-
-
-# How well a statement must fit a question to answer it. Of 118 real statements near a question that do not answer it relations
-# alone take .13 for answers, with this bar .08; of 65 real answers .92 are found, of indirect ones .85. At -2: .08, .88 and .75
-# (bench/LOG.md, 2026-11-16).
-FITTING = -3.0
 
 
 class Judgement(NamedTuple):
@@ -99,26 +95,23 @@ def load(config: Config) -> Judge | None:
 
 
 class TrainedJudge:
-    """Loads its model at the first pair. One session serves any number of threads."""
+    """Loads a model when it is first asked. One session serves any number of threads."""
 
     def __init__(self, threads: int = 0) -> None:
         self._threads = threads or os.cpu_count() or 1
         self._lock = threading.Lock()
-        self._loaded: tuple[Any, Any] | None = None
+        self._loaded: dict[str, tuple[Any, Any]] = {}
 
     def prepare(self) -> None:
-        self._load()
+        self._load(READER)
 
     def relate(self, pairs: Pairs) -> list[Judgement]:
-        found = []
-        for (old, new), (logits, fits) in zip(
-            pairs, self._ask(pairs, ("relation", "fits")), strict=True
-        ):
-            impossible = IMPOSSIBLE.get((asks(old), asks(new)), ())
-            if asks(old) and fits[0] < FITTING:
-                impossible = (*impossible, "answers")
-            found.append(read_logits(logits, impossible))
-        return found
+        return [
+            read_logits(logits, IMPOSSIBLE.get((asks(old), asks(new)), ()))
+            for (old, new), (logits,) in zip(
+                pairs, self._ask(pairs, ("relation",), JUDGE), strict=True
+            )
+        ]
 
     def read(self, pairs: Pairs) -> list[StatementReading]:
         return [
@@ -127,24 +120,24 @@ class TrainedJudge:
                 _chance(worth[0]),
                 _chance(still[0]),
             )
-            for kinds, worth, still in self._ask(pairs, ("kind", "worth", "open"))
+            for kinds, worth, still in self._ask(pairs, ("kind", "worth", "open"), READER)
         ]
 
     def apply(self, pairs: Pairs) -> list[float]:
-        return [_chance(logit[0]) for (logit,) in self._ask(pairs, ("applies",))]
+        return [_chance(logit[0]) for (logit,) in self._ask(pairs, ("applies",), READER)]
 
     def fit(self, pairs: Pairs) -> list[float]:
-        return [float(logit[0]) for (logit,) in self._ask(pairs, ("fits",))]
+        return [float(logit[0]) for (logit,) in self._ask(pairs, ("fits",), READER)]
 
-    def _ask(self, pairs: Pairs, heads: Sequence[str]) -> list[Any]:
-        """The logits of some heads for each pair."""
+    def _ask(self, pairs: Pairs, heads: Sequence[str], model: str) -> list[Any]:
+        """The logits of some heads of a model for each pair."""
         if not pairs:
             return []
         from concurrent.futures import ThreadPoolExecutor
 
         import numpy as np
 
-        tokenizer, session = self._load()
+        tokenizer, session = self._load(model)
         tokens = lru_cache(maxsize=None)(lambda text: tokenizer.encode(text[:CHARACTERS])[:TOKENS])
 
         def ask(pair: tuple[str, str]) -> Any:
@@ -162,11 +155,11 @@ class TrainedJudge:
         with ThreadPoolExecutor(min(self._threads, len(pairs))) as workers:
             return list(workers.map(ask, pairs))
 
-    def _load(self) -> tuple[Any, Any]:
+    def _load(self, model: str) -> tuple[Any, Any]:
         with self._lock:
-            if self._loaded is None:
-                self._loaded = open_model()
-            return self._loaded
+            if model not in self._loaded:
+                self._loaded[model] = open_model(model)
+            return self._loaded[model]
 
 
 def asks(text: str) -> bool:
@@ -193,7 +186,7 @@ def _chance(logit: float) -> float:
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, float(logit)))))
 
 
-def open_model() -> tuple[Any, Any]:
+def open_model(name: str) -> tuple[Any, Any]:
     folder = Path(__file__).parent / "data"
     tokenizer = open_tokenizer(folder / "tokenizer.json")
-    return tokenizer, open_session(folder / "judge.onnx", data_directory())
+    return tokenizer, open_session(folder / name, data_directory())

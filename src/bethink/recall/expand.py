@@ -45,13 +45,13 @@ def _collect_relations(ids: list[str], store: Store) -> list[Relation]:
 
 
 def put_newer_first(hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
-    """Of two statements about the same thing, of which one may replace the other, the more trusted and newer one comes first, even
-    while nobody has decided: it takes the place of the other, which follows it."""
+    """Of two statements about the same thing that cannot both hold, the more trusted and newer one comes first, even while nobody has
+    decided: it takes the place of the other, which follows it."""
     ordered: dict[str, Hit] = {}
     there = {hit.memory.id: hit for hit in hits}
     for hit in hits:
         for relation, other in hit.related:
-            if relation.type == "may_replace" and _outranks(other, hit.memory):
+            if relation.type in ("may_replace", "contradicts") and _outranks(other, hit.memory):
                 first = there.get(other.id) or Hit(
                     other, hit.score, hit.why, _reverse_relations(hit, other)
                 )

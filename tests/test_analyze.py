@@ -65,10 +65,7 @@ def test_a_cited_line_holds_what_is_said(shop):
         assert any(needle in lines[passage.lines[0] - 1] for passage in found[path])
 
 
-@pytest.mark.parametrize(
-    ("tag", "expected"),
-    cases("analyze-the-project-is-told"),
-)
+@pytest.mark.parametrize(("tag", "expected"), cases("analyze-the-project-is-told"))
 def test_the_project_is_told_in_sentences(shop, tag, expected):
     assert any(expected in content for content in contents(shop, tag)), contents(shop, tag)
 
@@ -145,10 +142,7 @@ def test_a_name_that_is_no_text_does_no_harm(tmp_path):
     assert "caf\\xe9/Makefile:1" in found["caf\\xe9/Makefile"][0].content
 
 
-@pytest.mark.parametrize(
-    "files",
-    cases("analyze-where-there-is-nothing"),
-)
+@pytest.mark.parametrize("files", cases("analyze-where-there-is-nothing"))
 def test_where_there_is_nothing_to_say_nothing_is_said(tmp_path, files):
     plant(tmp_path, files)
     assert analysed(tmp_path) == ({}, {})
@@ -194,10 +188,7 @@ def test_a_huge_project_stays_few(tmp_path):
 # Pages
 
 
-@pytest.mark.parametrize(
-    ("heading", "kind"),
-    cases("analyze-a-heading-says-what"),
-)
+@pytest.mark.parametrize(("heading", "kind"), cases("analyze-a-heading-says-what"))
 def test_a_heading_says_what_its_section_is(tmp_path, heading, kind):
     plant(
         tmp_path,
@@ -213,10 +204,7 @@ def test_a_heading_says_what_its_section_is(tmp_path, heading, kind):
     assert "enough words to be worth keeping" in passage.content
 
 
-@pytest.mark.parametrize(
-    "heading",
-    cases("analyze-other-sections-are-passed"),
-)
+@pytest.mark.parametrize("heading", cases("analyze-other-sections-are-passed"))
 def test_other_sections_are_passed_over(tmp_path, heading):
     text = f"## {heading}\n\nHere is a sentence with quite enough words to be worth keeping.\n"
     plant(
@@ -293,10 +281,7 @@ def test_every_form_of_record_is_read_with_its_status(
     assert ("does not hold" in passage.content) == (name in ("rejected", "deprecated"))
 
 
-@pytest.mark.parametrize(
-    "folder",
-    cases("analyze-records-are-found-in"),
-)
+@pytest.mark.parametrize("folder", cases("analyze-records-are-found-in"))
 def test_records_are_found_in_the_usual_folders(tmp_path, folder):
     plant(tmp_path, {f"{folder}/0007-x.md": FORMS[0].format("Accepted")})
     assert len(told(tmp_path, "adr")) == 1

@@ -81,10 +81,7 @@ def test_a_long_body_keeps_what_explains_within_the_limit():
 STRONG = "\n\nWe decided this because the root cause was a race condition, which led to lost orders in production."
 
 
-@pytest.mark.parametrize(
-    "subject",
-    cases("analyze-git-some-subjects-promise-nothing"),
-)
+@pytest.mark.parametrize("subject", cases("analyze-git-some-subjects-promise-nothing"))
 def test_some_subjects_promise_nothing_whatever_follows(subject):
     assert explain(subject + STRONG) is None
     assert explain("Store orders in the queue first" + STRONG) is not None
@@ -104,10 +101,7 @@ def test_machines_explain_nothing(author):
     assert explain(KEEP[0], "Ada") is not None
 
 
-@pytest.mark.parametrize(
-    "text",
-    cases("analyze-git-any-message-has-an-answer", {}),
-)
+@pytest.mark.parametrize("text", cases("analyze-git-any-message-has-an-answer", {}))
 def test_any_message_has_an_answer(text):
     explain(text)
 

@@ -23,10 +23,7 @@ def test_every_kind_that_has_cues_is_a_kind():
     assert set(lexicon.cue_kinds()) <= set(KINDS)
 
 
-@pytest.mark.parametrize(
-    ("firm", "hedged"),
-    cases("extract-hedges-lower-the-confidence"),
-)
+@pytest.mark.parametrize(("firm", "hedged"), cases("extract-hedges-lower-the-confidence"))
 def test_hedges_lower_the_confidence(firm, hedged):
     assert classify(firm)[0] == classify(hedged)[0]
     assert 0.75 <= classify(firm)[1] <= 1

@@ -105,19 +105,13 @@ def test_transcripts_lose_an_answer_that_was_cut():
     assert extract_speech(f"before {shown} after").text.split() == ["before", "after"]
 
 
-@pytest.mark.parametrize(
-    ("text", "left"),
-    cases("fence-what-a-reader-cannot-see", {"TAGS": TAGS}),
-)
+@pytest.mark.parametrize(("text", "left"), cases("fence-what-a-reader-cannot-see", {"TAGS": TAGS}))
 def test_what_a_reader_cannot_see_is_taken_out(text, left):
     assert clean(text) == left
 
 
 @pytest.mark.parametrize("blanks", ["", " ", "\t" * 9, " \n" * 50, "\u200b \u00a0" * 9])
-@pytest.mark.parametrize(
-    "form",
-    cases("fence-no-number-of-blanks-hides"),
-)
+@pytest.mark.parametrize("form", cases("fence-no-number-of-blanks-hides"))
 def test_no_number_of_blanks_hides_a_mark(form, blanks):
     text = form.format(blanks, blanks)
     assert "<" not in one_line(text)
@@ -150,10 +144,7 @@ def test_a_short_answer_is_not_cut():
     assert CUT not in fence_items([quote()], "aa", 10_000)
 
 
-@pytest.mark.parametrize(
-    ("trust", "label"),
-    cases("fence-trust-is-told-in-a"),
-)
+@pytest.mark.parametrize(("trust", "label"), cases("fence-trust-is-told-in-a"))
 def test_trust_is_told_in_a_word(trust, label):
     assert trust_word(trust) == label
 

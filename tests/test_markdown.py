@@ -59,19 +59,13 @@ def test_lines_are_counted_below_frontmatter_whatever_ends_them(end: str) -> Non
     assert parse(text).title == "x"
 
 
-@pytest.mark.parametrize(
-    "text",
-    cases("markdown-rules-are-not-frontmatter", {}),
-)
+@pytest.mark.parametrize("text", cases("markdown-rules-are-not-frontmatter", {}))
 def test_rules_are_not_frontmatter(text: str) -> None:
     page = parse(text)
     assert (page.frontmatter, page.body, page.first_line) == ({}, text, 1)
 
 
-@pytest.mark.parametrize(
-    ("block", "line"),
-    cases("markdown-broken-frontmatter-is-a"),
-)
+@pytest.mark.parametrize(("block", "line"), cases("markdown-broken-frontmatter-is-a"))
 def test_broken_frontmatter_is_a_warning_and_the_text_is_read(block: str, line: int) -> None:
     page = parse(f"---\n{block}\n---\n# A\n\nText.\n")
     assert page.body == "# A\n\nText.\n"
@@ -118,10 +112,7 @@ def test_directives_are_read_from_frontmatter_and_comments_alike(
         assert page.warnings == ()
 
 
-@pytest.mark.parametrize(
-    "field",
-    cases("markdown-a-wrong-value-is"),
-)
+@pytest.mark.parametrize("field", cases("markdown-a-wrong-value-is"))
 def test_a_wrong_value_is_a_warning_and_holds_for_nothing(field: str) -> None:
     for text in (
         f"---\n{field}\n---\nText.",
@@ -161,10 +152,7 @@ def test_several_directives_stand_in_one_comment() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "text",
-    cases("markdown-a-directive-stands-on"),
-)
+@pytest.mark.parametrize("text", cases("markdown-a-directive-stands-on"))
 def test_a_directive_stands_on_a_line_of_its_own_and_not_in_code(text: str) -> None:
     page = parse(text)
     assert page.directives == {}
@@ -270,18 +258,12 @@ def test_without_headers_a_passage_is_called_by_the_file() -> None:
     assert [passage.section for passage in whole(f"{LONG}\n# A\n{LONG}")] == ["A", "A"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    cases("markdown-nothing-worth-remembering-makes"),
-)
+@pytest.mark.parametrize("text", cases("markdown-nothing-worth-remembering-makes"))
 def test_nothing_worth_remembering_makes_no_passage(text: str) -> None:
     assert whole(text) == []
 
 
-@pytest.mark.parametrize(
-    ("uri", "kind"),
-    cases("markdown-the-kind-follows-from"),
-)
+@pytest.mark.parametrize(("uri", "kind"), cases("markdown-the-kind-follows-from"))
 def test_the_kind_follows_from_the_nearest_name_that_tells(uri: str, kind: str) -> None:
     page = parse("Some text.")
     assert passages(page, uri, by_headers(page.body))[0].kind == kind

@@ -113,10 +113,7 @@ def test_values_are_walked_and_keys_give_context():
     assert redact_value(redact_value(value)[0]) == (redact_value(value)[0], 0)
 
 
-@pytest.mark.parametrize(
-    "value",
-    cases("redact-other-values-are-left"),
-)
+@pytest.mark.parametrize("value", cases("redact-other-values-are-left"))
 def test_other_values_are_left_alone(value):
     assert redact_value(value) == (value, 0)
 

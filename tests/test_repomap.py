@@ -106,10 +106,7 @@ def test_what_nobody_wrote_by_hand_is_skipped_with_a_reason(project, name, conte
     assert project({name: content}) == {f"code:{name}": Skipped(f"code:{name}", reason)}
 
 
-@pytest.mark.parametrize(
-    "content",
-    cases("repomap-a-program-may-speak-of", {}),
-)
+@pytest.mark.parametrize("content", cases("repomap-a-program-may-speak-of", {}))
 def test_a_program_may_speak_of_generated_files(project, content):
     assert isinstance(project({"a.py": content})["code:a.py"], Document)
 
@@ -218,10 +215,7 @@ def test_a_function_without_documentation_is_told_by_its_body(told):
     assert said in "\n".join(passage.content for passage in found)
 
 
-@pytest.mark.parametrize(
-    ("path", "test"),
-    cases("repomap-definitions-in-tests-are"),
-)
+@pytest.mark.parametrize(("path", "test"), cases("repomap-definitions-in-tests-are"))
 def test_definitions_in_tests_are_found_by_words_only(path, test):
     assert is_test(path) is test
     long = Symbol("check", "function", "def check()", (1, 90), "x" * 590)
@@ -296,10 +290,7 @@ def test_of_entries_with_the_same_path_the_last_one_counts_and_lines_of_another_
     assert found == [("a", "new", 0), ("b", "", 0)]
 
 
-@pytest.mark.parametrize(
-    ("raw", "message"),
-    cases("repomap-a-bad-map-is-refused", {}),
-)
+@pytest.mark.parametrize(("raw", "message"), cases("repomap-a-bad-map-is-refused", {}))
 def test_a_bad_map_is_refused_whole_with_a_reason_and_a_hint(raw, message):
     with pytest.raises(InvalidInput) as caught:
         from_json(raw, "m.json")

@@ -119,10 +119,7 @@ def test_a_span_beyond_the_calendar_is_refused(future):
         moment("999999y", NOW, future=future)
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    cases("when-an-expiry-lies-ahead", {}),
-)
+@pytest.mark.parametrize(("text", "seconds"), cases("when-an-expiry-lies-ahead", {}))
 def test_an_expiry_lies_ahead(text, seconds):
     assert expiry(text, NOW) == NOW + timedelta(seconds=seconds)
 

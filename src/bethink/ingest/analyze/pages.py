@@ -1,5 +1,4 @@
-"""What people wrote about the project: its purpose, how it is built, what to heed, how to work on it, and where to read on; and its
-decision records.
+"""What people wrote about the project: its purpose, how it is built, what to heed, how to work on it; and its decision records.
 
 A heading says what its section is about (`data/analyze.toml`); sections that tell nothing lasting (licence, thanks, change logs)
 are passed over. The text stays the writer's own, shortened. Decision records are read as the usual tools write them (Nygard's
@@ -21,7 +20,6 @@ from bethink.ingest.analyze.tree import (
     Tree,
     clip,
     count_words,
-    first_sentence,
     flatten,
     load_table,
     make_finding,
@@ -39,7 +37,6 @@ MOST_PAGES = 200
 MOST_PER_FILE = 6
 MOST_INSTRUCTIONS = 2  # how to set up and run stands in every second page
 MOST_WARNINGS = 4  # per file: a page that warns in every paragraph is a manual
-MOST_LISTED = 24  # pages in the index of the documentation
 MOST_RECORDS = 80
 LONGEST = 1_200  # characters of a finding
 PIECES = 2  # into which a long section is cut; the rest is for who opens the file
@@ -77,7 +74,6 @@ def analyze(tree: Tree) -> Iterator[Finding]:
     found = list(_describe_project(tree))
     for path in list(_find_pages(tree))[:MOST_PAGES]:
         found += _describe_page(tree, path)
-    found += _list_documentation(tree)
     instructions = [one for one in found if one.passage.tags[1] == "command"]
     told = [one for one in found if one not in instructions[MOST_INSTRUCTIONS:]]
     yield from pick_important(told, MOST)
@@ -238,7 +234,7 @@ def _find_sections(page: ParsedPage, path: str) -> Iterator[tuple[BlockSection, 
 
 
 def _describe_section(path: str, section: BlockSection, topic: SectionTopic) -> list[Finding]:
-    """The findings of a section; none of a stub, of a list of links (the index of the documentation has those), of what is idle."""
+    """The findings of a section; none of a stub, of a list of links, of what is idle."""
     body = render_blocks(section.whole)
     lines = [line for block in section.whole for line in block.text.split("\n") if line.strip()]
     idle = _patterns()["idle"].fullmatch(re.sub(r"[\W_]+$", "", section.title.lower()))
@@ -297,29 +293,6 @@ def _describe_warnings(
             f"{word.capitalize()}{where}: {clip(text, 600)}",
             importance=4.5 if note else 6.5,
             section=_place(path, above),
-        )
-
-
-def _list_documentation(tree: Tree) -> Iterator[Finding]:
-    """Which question is answered where: the pages of the documentation with their titles."""
-    pages: list[str] = []
-    for path in list(tree.find_suffixed(*PAGES))[: 3 * MOST_PAGES]:
-        left_out = re.search(r"/(?:i18n|locales?)/|(?:^|/)(?:index|readme)\.", path.lower())
-        if _patterns()["documentation"].match(path.lower()) and not (left_out or _is_record(path)):
-            page = read_page(tree, path)
-            titles = [str(page.fields.get("title") or ""), *(one.title for one in page.sections)]
-            if title := next(filter(None, titles), ""):
-                pages.append(f"{first_sentence(strip_markup(title), 70)} ({path})")
-    if len(pages) > 2:
-        more = f"; and {len(pages) - MOST_LISTED} more" if len(pages) > MOST_LISTED else ""
-        yield make_finding(
-            pages[0].rpartition(" (")[2].rstrip(")"),
-            1,
-            "fact",
-            "docs",
-            f"Where to read about what in the documentation: {'; '.join(pages[:MOST_LISTED])}{more}.",
-            importance=4.5,
-            section="Documentation",
         )
 
 

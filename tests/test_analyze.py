@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
@@ -93,47 +92,38 @@ def test_the_same_tree_has_the_same_hashes_and_a_change_concerns_its_own_file(tm
     assert [uri for uri in after if after[uri] != before.get(uri)] == ["analysis:README.md"]
 
 
+MAKEFILE = {"Makefile": "test:\n\tpytest\n"}
+
+
 def test_a_line_that_moved_is_a_change(tmp_path):
-    plant(tmp_path, {"Makefile": "test:\n\tpytest\n"})
-    before = hashes(tmp_path)
+    before = hashes(plant(tmp_path, MAKEFILE))
     (tmp_path / "Makefile").write_text("# first\ntest:\n\tpytest\n")
     assert hashes(tmp_path) != before
 
 
 def test_a_folder_inside_a_project_keeps_the_projects_paths(tmp_path):
-    plant(
-        tmp_path,
-        {"services/api/Makefile": "test:\n\tpytest\n", "services/api/.python-version": "3.12\n"},
-    )
-    root = tmp_path / "services" / "api"
+    root = plant(tmp_path / "services" / "api", MAKEFILE | {".python-version": "3.12\n"})
     uris = sorted(one.uri for one in documents(root, walk(root, tmp_path, None)))
     assert uris == ["analysis:services/api/.python-version", "analysis:services/api/Makefile"]
 
 
 def test_a_root_behind_a_link_is_read(tmp_path):
-    plant(tmp_path / "real", {"Makefile": "test:\n\tpytest\n"})
+    plant(tmp_path / "real", MAKEFILE)
     (tmp_path / "link").symlink_to(tmp_path / "real")
     assert hashes(tmp_path / "link") == hashes(tmp_path / "real") != {}
 
 
 def test_hidden_files_are_not_followed_out_of_the_project(tmp_path):
-    plant(
-        tmp_path,
-        {
-            "secret.yml": "on: push\njobs: {leak: {steps: [{run: pytest}]}}\n",
-            "project/Makefile": "test:\n\tpytest\n",
-        },
-    )
-    workflows = tmp_path / "project" / ".github" / "workflows"
-    workflows.mkdir(parents=True)
-    (workflows / "ci.yml").symlink_to(tmp_path / "secret.yml")
+    leak = {"secret.yml": "on: push\njobs: {leak: {steps: [{run: pytest}]}}\n"}
+    plant(tmp_path, leak | {"project/.github/workflows/a.yml": "", "project/Makefile": "x:\n"})
+    (tmp_path / "project/.github/workflows/ci.yml").symlink_to(tmp_path / "secret.yml")
     assert "leak" not in repr(analysed(tmp_path / "project"))
 
 
 def test_a_name_that_is_no_text_does_no_harm(tmp_path):
     folder = tmp_path / os.fsdecode(b"caf\xe9")
     try:
-        plant(folder, {"Makefile": "test:\n\tpytest\n"})
+        plant(folder, MAKEFILE)
     except OSError:
         pytest.skip("this file system takes only UTF-8")
     found, _ = analysed(tmp_path)
@@ -149,32 +139,12 @@ def test_where_there_is_nothing_to_say_nothing_is_said(tmp_path, files):
 
 
 def test_a_huge_project_stays_few(tmp_path):
-    files: dict[str, str] = {}
-    for number in range(120):
-        files[f"packages/p{number}/package.json"] = json.dumps(
-            {
-                "name": f"p{number}",
-                "description": f"The package for area number {number}",
-                "dependencies": {f"d{number}": "1", "react": "18"},
-                "scripts": {"test": "jest", "build": "tsc"},
-            }
-        )
-        files[f"packages/p{number}/src/index.ts"] = (
-            f"/** Does the work of area {number} and nothing else. */\n\nexport function run{number}() {{}}\n"
-        )
-        files[f"packages/p{number}/README.md"] = (
-            f"# p{number}\n\nThis package does the work of area {number}.\n\n## Known issues\n\n- It fails on every day that ends with y.\n"
-        )
-        files[f"docs/page{number}.md"] = (
-            f"# Page {number}\n\n## Known issues\n\n- This does not work on the moon, as of today.\n\n> **Warning**: never touch this file on a Friday.\n"
-        )
-        files[f"docs/adr/{number:04}-x.md"] = (
-            f"# {number}. Use X{number}\n\n## Status\n\nAccepted\n\n## Decision\n\nWe use X{number} from now on.\n"
-        )
-        files[f"src/m{number}.py"] = (
-            f'"""Handles the case {number} of the many there are."""\n\n# WARNING: this must not be called twice, or the world ends at once.\n'
-        )
-    plant(tmp_path, files)
+    many = {
+        path.replace("7", str(number)): text.replace("7", str(number))
+        for number in range(120)
+        for path, text in cases("analyze-huge")
+    }
+    plant(tmp_path, many)
     found, _ = analysed(tmp_path)
     counts: dict[str, int] = {}
     for passages in found.values():

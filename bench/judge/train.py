@@ -1,18 +1,38 @@
 """Trains the judge: how a new statement relates to an old one, whether a memory applies to a prompt or answers a question,
 and what a sentence of a conversation is.
 
-    python bench/judge/expand.py                                      # plain pairs out of subjects
-    python bench/judge/collect.py ../shared/bench questions.jsonl     # questions and passages of the evaluation sets
-    python bench/judge/train.py --body MODEL_DIR --out DIR --name T0 --seed 0 --prompts … --talk … --questions …
+How the weights that ship were made. BODY is the folder of the embedding model; TALK (labelled statements), MORE (labelled
+pairs) and REAL (no labels) come from real conversations and are not ours to publish.
+
+    python bench/judge/expand.py                                   # plain pairs out of subjects
+    python bench/judge/collect.py ../shared/bench QUESTIONS        # questions and passages of the evaluation sets
+
+    # Models with different seeds; a student of them, which then learns conversations and the pairs of MORE.
+    python bench/judge/train.py --body BODY --out DIR --name T0 --seed 0 --prompts … --talk TALK --questions QUESTIONS --real REAL
     python bench/judge/train.py … --name S --teach DIR/T0-said.npz DIR/T1-said.npz DIR/T2-said.npz
-    python bench/judge/export.py DIR/S-weights.npz judge.onnx --body MODEL_DIR
+    python bench/judge/heads.py DIR/S-weights.npz H.npz --body BODY --talk TALK
+    python bench/judge/tune.py H.npz A.npz --tokenizer … --more MORE --share 0.35 --prompts … --questions … --talk TALK
+
+    # Two language models, tuned on the same labels; students of them and of A.
+    python bench/judge/distil.py pool POOL --body BODY --more MORE --real REAL
+    python bench/judge/distil.py teach R0.npz --model SmolLM2-135M-Instruct.Q4_1.gguf --pool POOL --more MORE
+    python bench/judge/distil.py teach R1.npz … --seed 1 --rate 8e-5
+    python bench/judge/distil.py learn S12.npz --start A.npz --teach R0.npz R1.npz --pool POOL --more MORE \\
+        --tokenizer … --prompts … --questions … --talk TALK
+    python bench/judge/distil.py learn S6.npz … --layers 6 --steps 3400 --rate 1.5e-4
+    python bench/judge/export.py S12.npz judge.onnx --body BODY    # what tells relations
+
+    # The six layers learn conversations once more and keep half of what they said.
+    python bench/judge/heads.py S6.npz S6-heads.npz --body BODY --talk TALK
+    python bench/judge/distil.py blend S6.npz S6-heads.npz S6-blend.npz
+    python bench/judge/export.py S6-blend.npz reader.onnx --body BODY  # what tells all else
 
 Each task is a `Lesson`: it draws some pairs for a step and says how wrong the answers are. Several models with different
 seeds teach one student, which also reads unlabelled pairs (statements that stand near each other and belong to different
 pairs), so that it learns what almost every neighbour in a real memory is: something else.
 
-Needs torch, onnx and tokenizers (extra `bench`); nothing of it is needed at run time. On a GPU a few minutes, on two cores
-some hours. The result is written as int8 weights (`NAME-weights.npz`), from which `export.py` makes the file that ships.
+Needs torch, onnx and tokenizers (extra `bench`); nothing of it is needed at run time. On a GPU a few minutes a command, on two
+cores some hours. Results are written as int8 weights (`.npz`), from which `export.py` makes the files that ship.
 """
 
 from __future__ import annotations
@@ -30,7 +50,7 @@ from typing import Protocol
 import numpy as np
 import torch
 import torch.nn.functional as F
-from model import KINDS, LAYERS, OUTPUTS, RELATIONS, Judge, make_judge, read_body, save
+from model import KINDS, LAYERS, RELATIONS, Judge, make_judge, read_body, save
 from tokenizers import Tokenizer
 from torch import nn
 
@@ -87,6 +107,29 @@ class Data:
 def read_rows(path: Path, name: str = "") -> list[dict]:
     lines = path.read_text("utf-8").splitlines()
     return [{**json.loads(line), "file": name} for line in lines if line.strip()]
+
+
+def read_pairs(paths: list[Path], dev: list[dict]) -> tuple[list[dict], list[dict]]:
+    """Labelled pairs to learn, and those that are only measured. What is in `dev` is neither."""
+    files = [
+        file for one in paths for file in (sorted(one.glob("*.jsonl")) if one.is_dir() else [one])
+    ]
+    known = {(row["old"], row["new"]) for row in dev}
+    rows = [row for file in files for row in read_rows(file, file.stem)]
+    rows = [row for row in rows if (row["old"], row["new"]) not in known]
+    held = [row for row in rows if row["file"] != "plain"][::10]  # every tenth is only measured
+    out = set(map(id, held))
+    easy = [row for row in rows if row["file"] == "plain" and row["relation"] == "unrelated"]
+    out |= set(map(id, easy[::2]))  # most of what a memory holds, but little to learn from
+    return [row for row in rows if id(row) not in out], held
+
+
+def read_real(path: Path) -> list[list[str]]:
+    """Real statements without labels, those of one conversation together."""
+    grouped: dict[str, list[str]] = collections.defaultdict(list)
+    for row in read_rows(path):
+        grouped[row["group"]].append(row["text"])
+    return [own for own in grouped.values() if len(own) > 3]
 
 
 @torch.no_grad()
@@ -260,12 +303,15 @@ class Deck:
 
 
 class Relate:
-    """How a new statement relates to an old one; those without a direction are turned round half of the time."""
+    """How a new statement relates to an old one; those without a direction are turned round half of the time.
 
-    def __init__(self, rows: list[dict], data: Data, size: int) -> None:
+    A rare relation weighs more, unless all weigh alike (`even`): most of what stands near is unrelated."""
+
+    def __init__(self, rows: list[dict], data: Data, size: int, even: bool = False) -> None:
         count = collections.Counter(row["relation"] for row in rows)
         self.weights = {
-            name: (len(rows) / len(RELATIONS) / max(count[name], 1)) ** 0.5 for name in RELATIONS
+            name: 1.0 if even else (len(rows) / len(RELATIONS) / max(count[name], 1)) ** 0.5
+            for name in RELATIONS
         }
         self.device = data.device
         self.deck = Deck(
@@ -503,7 +549,7 @@ def judge_all(judge: Judge, data: Data, pairs: list[Pair], cast: torch.autocast)
     back = torch.tensor(np.argsort(order), device=data.device)
     return {
         head: torch.cat([short.float(), long.float()])[back]
-        for head, short, long in zip(OUTPUTS, *found, strict=True)
+        for head, short, long in zip(judge.heads, *found, strict=True)
     }
 
 
@@ -514,10 +560,10 @@ def ask(judge: Judge, data: Data, pairs: list[Pair]) -> dict[str, np.ndarray]:
     order = sorted(
         range(len(pairs)), key=lambda at: sum(len(data.tokens(text)) for text in pairs[at])
     )
-    found: dict[str, list] = {name: [] for name in OUTPUTS}
+    found: dict[str, list] = {name: [] for name in judge.heads}
     for start in range(0, len(order), 256):
         said = judge(*data.batch([pairs[at] for at in order[start : start + 256]]))
-        for name, part in zip(OUTPUTS, said, strict=True):
+        for name, part in zip(judge.heads, said, strict=True):
             found[name].append(part.float().cpu().numpy())
     back = np.argsort(order)
     return {name: np.concatenate(parts)[back] for name, parts in found.items()}
@@ -710,31 +756,17 @@ def main() -> None:
     data = Data(args.body / "tokenizer.json", args.device)
     body = read_body(args.body / "model.onnx")
     start = make_judge(body, LAYERS).to(args.device).eval()
-    files = [
-        f for one in args.pairs for f in (sorted(one.glob("*.jsonl")) if one.is_dir() else [one])
-    ]
-    rows = [row for file in files for row in read_rows(file, file.stem)]
     dev = read_rows(args.dev) if args.dev else []
-    known = {(row["old"], row["new"]) for row in dev}
-    rows = [row for row in rows if (row["old"], row["new"]) not in known]
-    held = [row for row in rows if row["file"] != "plain"][::10]  # every tenth is only measured
-    out = set(map(id, held))
-    easy = [row for row in rows if row["file"] == "plain" and row["relation"] == "unrelated"]
-    out |= set(map(id, easy[::2]))  # most of what a memory holds, but little to learn from
-    rows = [row for row in rows if id(row) not in out]
+    rows, held = read_pairs(args.pairs, dev)
     random.seed(7)  # the same unlabelled pairs for teachers and students
     texts = [text for row in rows for text in (row["old"], row["new"])]
     groups = [number for number in range(len(rows)) for _ in range(2)]
     mixed = neighbour_pairs(embed(start, data, texts), texts, groups, 12000, 2, 0.97)
     strangers: list[Pair] = []
     if args.real:
-        grouped: dict[str, list[str]] = collections.defaultdict(list)
-        for row in read_rows(args.real):
-            grouped[row["group"]].append(row["text"])
-        for own in grouped.values():
-            if len(own) > 3:
-                vectors = embed(start, data, own)
-                strangers += neighbour_pairs(vectors, own, list(range(len(own))), 1500, 1, 0.93)
+        for own in read_real(args.real):
+            vectors = embed(start, data, own)
+            strangers += neighbour_pairs(vectors, own, list(range(len(own))), 1500, 1, 0.93)
         random.shuffle(strangers)
     prompts = [prompt for path in args.prompts for prompt in read_prompts(path)]
     prompts_dev = read_prompts(args.prompts_dev) if args.prompts_dev else []

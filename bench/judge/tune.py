@@ -19,14 +19,14 @@ import torch
 import torch.nn.functional as F
 import train
 from model import OUTPUTS, Judge, load, save
-from train import Data, Deck, Pair, Relate
+from train import Data, Deck, Lesson, Pair, Relate, Said
 
 
-def differ(before: dict, now: dict, rows: slice) -> torch.Tensor:
+def differ(before: Said, now: Said) -> torch.Tensor:
     """How far the judge has moved from what it said."""
     lost = torch.zeros((), device=now["relation"].device)
     for head in OUTPUTS:
-        was, is_now = before[head][rows], now[head][rows]
+        was, is_now = before[head], now[head]
         if head in ("relation", "kind"):
             lost = lost + F.kl_div(is_now.log_softmax(-1), was.softmax(-1), reduction="batchmean")
         else:
@@ -34,18 +34,77 @@ def differ(before: dict, now: dict, rows: slice) -> torch.Tensor:
     return lost
 
 
-def read_known(args: argparse.Namespace) -> list[Pair]:
-    """Pairs of prompts, questions and conversations."""
+def read_asked(prompts: list[Path], questions: list[Path]) -> list[Pair]:
+    """Pairs of prompts and questions with texts that are right or were offered."""
     pairs: list[Pair] = []
-    asked = [one for path in args.prompts for one in train.read_prompts(path)]
-    asked += [one for path in args.questions for one in train.read_questions(path)[0]]
+    asked = [one for path in prompts for one in train.read_prompts(path)]
+    asked += [one for path in questions for one in train.read_questions(path)[0]]
     for one in asked:
         known = train.known_texts(one)
         texts = random.sample(known, min(6, len(known)))
         pairs += [(one["text"], text) for text in (*one["right"], *texts)]
-    for path in args.talk:
-        pairs += [(row["context"], row["text"]) for row in train.read_rows(path)]
     return pairs
+
+
+def read_spoken(talk: list[Path]) -> list[Pair]:
+    """Pairs of a statement of a conversation and its place."""
+    return [(row["context"], row["text"]) for path in talk for row in train.read_rows(path)]
+
+
+def read_more(paths: list[Path]) -> tuple[list[dict], list[dict]]:
+    """Pairs to learn, and every tenth, which is only measured."""
+    more = [row for path in paths for row in train.read_rows(path)]
+    return [row for at, row in enumerate(more) if at % 10], more[::10]
+
+
+def deal(pairs: list[Pair], data: Data, size: int) -> Deck:
+    return Deck(pairs, size, lambda pair: sum(len(data.tokens(text)) for text in pair))
+
+
+def measure(name: str, judge: Judge, data: Data, sets: dict[str, list[dict]]) -> None:
+    for part, rows in sets.items():
+        if rows:
+            pairs = [(row["old"], row["new"]) for row in rows]
+            said = train.softmax(train.ask(judge, data, pairs)["relation"])
+            train.report(f"{name} {part}", said, rows)
+
+
+def tune(
+    judge: Judge,
+    before: Judge,
+    data: Data,
+    lessons: list[tuple[Lesson, float]],
+    kept: list[Deck],
+    *,
+    steps: int,
+    rate: float,
+) -> None:
+    """The lessons, each with its weight, while the judge goes on saying of what is kept what `before` says."""
+    cuda = data.device == "cuda"
+    cast = torch.autocast(data.device, torch.bfloat16, enabled=cuda)
+    optimizer = torch.optim.AdamW(judge.parameters(), lr=rate, weight_decay=0.01, fused=cuda)
+    started = time.time()
+    judge.train()
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = rate * min(1, (step + 1) / (0.05 * steps)) * (1 - step / steps)
+        drawn = [lesson.draw() for lesson, _ in lessons]
+        same = [pair for deck in kept for pair in deck.draw()]
+        with torch.no_grad():
+            was = train.judge_all(before, data, same, cast)
+        now = train.judge_all(judge, data, [pair for part in (*drawn, same) for pair in part], cast)
+        lost, end = torch.zeros((), device=data.device), 0
+        for (lesson, weight), part in zip(lessons, drawn, strict=True):
+            start, end = end, end + len(part)
+            lost = lost + weight * lesson.lose({head: now[head][start:end] for head in now})
+        moved = differ(was, {head: now[head][end:] for head in now})
+        optimizer.zero_grad()
+        (lost + 3 * moved).backward()
+        torch.nn.utils.clip_grad_norm_(judge.parameters(), 1.0)
+        optimizer.step()
+        if step % 100 == 0:
+            spent = f"{time.time() - started:.0f} s"
+            print(step, spent, round(lost.item(), 3), round(moved.item(), 4), flush=True)
 
 
 def main() -> None:
@@ -78,59 +137,20 @@ def main() -> None:
         for row in train.read_rows(file)
     ]
     dev = train.read_rows(args.dev) if args.dev else []
-    known = {(row["old"], row["new"]) for row in dev}
-    rows = [row for row in rows if (row["old"], row["new"]) not in known]
-    more = [row for path in args.more for row in train.read_rows(path)]
-    held, more = more[::10], [row for at, row in enumerate(more) if at % 10]
+    seen = {(row["old"], row["new"]) for row in dev}
+    rows = [row for row in rows if (row["old"], row["new"]) not in seen]
+    more, held = read_more(args.more)
     size = 64
     lessons = [
-        Relate(rows, data, round(size * (1 - args.share))),
-        Relate(more, data, round(size * args.share)),
+        (Relate(rows, data, round(size * (1 - args.share))), 1.0),
+        (Relate(more, data, round(size * args.share), even=True), 1.0),
     ]
-    lessons[1].weights = dict.fromkeys(lessons[1].weights, 1.0)  # most of what is near is unrelated
-    # Of these the judge is to say what it said before.
-    keep = Deck(read_known(args), 48, lambda pair: sum(len(data.tokens(text)) for text in pair))
-    cast = torch.autocast(args.device, torch.bfloat16, enabled=args.device == "cuda")
-
-    def measure(name: str) -> None:
-        for part, some in (("dev", dev), ("more, held", held)):
-            if some:
-                pairs = [(row["old"], row["new"]) for row in some]
-                said = train.softmax(train.ask(judge, data, pairs)["relation"])
-                train.report(f"{name} {part}", said, some)
-        judge.train()
-
-    measure("before")
-    optimizer = torch.optim.AdamW(judge.parameters(), lr=args.rate, weight_decay=0.01)
-    started = time.time()
-    for step in range(args.steps):
-        for group in optimizer.param_groups:
-            group["lr"] = args.rate * min(1, (step + 1) / 50) * (1 - step / args.steps)
-        drawn = [lesson.draw() for lesson in lessons]
-        kept = keep.draw()
-        pairs = [pair for part in drawn for pair in part] + kept
-        with torch.no_grad():
-            was = train.judge_all(before, data, pairs, cast)
-        now = train.judge_all(judge, data, pairs, cast)
-        lost, start = torch.zeros((), device=args.device), 0
-        for lesson, part in zip(lessons, drawn, strict=True):
-            own = {head: now[head][start : start + len(part)] for head in now}
-            lost = lost + lesson.lose(own)
-            start += len(part)
-        moved = differ(was, now, slice(start, len(pairs)))
-        optimizer.zero_grad()
-        (lost + 3 * moved).backward()
-        torch.nn.utils.clip_grad_norm_(judge.parameters(), 1.0)
-        optimizer.step()
-        if step % 100 == 0:
-            print(
-                step,
-                f"{time.time() - started:.0f} s",
-                round(float(lost.detach()), 3),
-                round(float(moved.detach()), 4),
-                flush=True,
-            )
-    measure("after")
+    known = read_asked(args.prompts, args.questions) + read_spoken(args.talk)
+    sets = {"dev": dev, "more, held": held}
+    measure("before", judge, data, sets)
+    kept = [deal(known, data, 48)]
+    tune(judge, before, data, lessons, kept, steps=args.steps, rate=args.rate)
+    measure("after", judge, data, sets)
     save(judge, args.out)
 
 

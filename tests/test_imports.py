@@ -362,20 +362,16 @@ def test_rows_with_a_text_come_from_json_and_csv(cli, tmp_path, name, text, opti
     assert (again["added"], again["known"]) == (0, 1)
 
 
-def test_the_memory_server_of_mcp_comes_with_its_relations(cli, tmp_path):  # noqa: F811
+def test_the_memory_server_of_mcp_comes_by_entity(cli, tmp_path):  # noqa: F811
     lines = [
-        {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["Ada likes tea", "Ada leads"]},
-        {"type": "entity", "name": "Shop", "entityType": "project", "observations": ["Shop sells books"]},
+        {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["Likes tea", "Leads"]},
         {"type": "relation", "from": "Ada", "to": "Shop", "relationType": "works on"},
     ]  # fmt: skip
     file = tmp_path / "memory.json"
     file.write_text("\n".join(map(json.dumps, lines)))
-    done = cli.json("import", str(file))
-    assert (done["added"], done["relations"], done["left"]) == (2, 1, {})
-    found = exported(cli)
-    ada = found["Ada likes tea\nAda leads"]
-    assert (ada["kind"], ada["section"]) == ("entity", "Ada")
-    assert ada["relations"] == [{"type": "relates_to", "target": found["Shop sells books"]["id"]}]
+    assert cli.json("import", str(file))["left"] == {"empty": 1}
+    (ada,) = exported(cli).values()
+    assert (ada["content"], ada["kind"], ada["section"]) == ("Likes tea\nLeads", "entity", "Ada")
 
 
 def test_columns_say_what_they_are_called(cli, tmp_path):  # noqa: F811

@@ -23,68 +23,51 @@ pytest_plugins = ["cli_runner"]
 NOBODY = 65534
 FILES_ONLY = ("--skip-analyze", "--skip-index", "--skip-map")
 KNOWLEDGE = ".claude/knowledge"
-TEMPLATES = [
-    "README.md",
-    "architecture/README.md",
-    "components/README.md",
-    "domain/README.md",
-    "gotchas.md",
-    "patterns/README.md",
-]
+PARTS = ("analyze", "index", "map")
+FOLDERS = ("architecture", "components", "domain", "patterns")
+NO_DATABASE = b"not a database, but long enough to be taken for one" * 100
 
 
 def git(folder, *words):
-    identity = (
-        "-c",
-        "user.name=Test",
-        "-c",
-        "user.email=test@example.org",
-        "-c",
-        "init.defaultBranch=main",
-    )
+    named = "-c user.name=T -c user.email=t@x.org -c init.defaultBranch=main".split()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    subprocess.run(
-        ("git", *identity, *words), cwd=folder, check=True, capture_output=True, env=environment
+    done = subprocess.run(
+        ("git", *named, *words), cwd=folder, check=True, capture_output=True, env=environment
     )
+    return done.stdout.decode()
 
 
 @pytest.fixture
 def repository(cli):
     """A small project in git: a README, code, a document of knowledge."""
     git(cli.project, "init")
-    (cli.project / "README.md").write_text(
-        "# Shop\n\nA shop that sells tea by subscription.\n\n## Testing\n\nRun `make test`.\n"
-    )
-    (cli.project / "Makefile").write_text("test:\n\tpytest\n")
-    (cli.project / "src").mkdir()
-    (cli.project / "src/cart.py").write_text(
-        '"""The cart."""\n\n\ndef total(items):\n    """Sums the prices of all items."""\n    return sum(items)\n'
-    )
-    folder = cli.project / KNOWLEDGE / "domain"
-    folder.mkdir(parents=True)
-    (folder / "tea.md").write_text(
-        "# Tea\n\n## Oolong\n\nOolong is sold in tins of 100 grams, never loose.\n"
-    )
+    for name, text in {
+        "README.md": "# Shop\n\nA shop that sells tea by subscription.\n\n## Testing\n\nRun `make test`.\n",
+        "Makefile": "test:\n\tpytest\n",
+        "src/cart.py": '"""The cart."""\n\n\ndef total(items):\n    """Sums all prices."""\n    return sum(items)\n',
+        f"{KNOWLEDGE}/domain/tea.md": "# Tea\n\n## Oolong\n\nOolong is sold in tins of 100 grams, never loose.\n",
+    }.items():
+        (cli.project / name).parent.mkdir(parents=True, exist_ok=True)
+        (cli.project / name).write_text(text)
     return cli
 
 
-def tree(folder: Path) -> dict[str, str]:
+def tree(folder: Path) -> dict[Path, tuple[int, str]]:
     """Every file below a folder with its mode and its hash; databases change when they are opened."""
     return {
-        str(
-            path.relative_to(folder)
-        ): f"{path.stat().st_mode:o} {'' if path.is_dir() else sha256(path.read_bytes()).hexdigest()}"
-        for path in sorted(folder.rglob("*"))
+        path: (path.stat().st_mode, "" if path.is_dir() else sha256(path.read_bytes()).hexdigest())
+        for path in folder.rglob("*")
         if ".git" not in path.parts and "memory.db" not in path.name
     }
 
 
 def statuses(report: dict) -> dict[str, str]:
     root = Path(report["project"]["root"])
+    files = {Path(file["path"]): file["status"] for file in report["files"]}
     return {
-        str(Path(file["path"]).relative_to(root)): file["status"]
-        for file in report["files"]
-        if Path(file["path"]).is_relative_to(root)
+        str(path.relative_to(root)): status
+        for path, status in files.items()
+        if path.is_relative_to(root)
     }
 
 
@@ -98,30 +81,23 @@ def parts(report: dict) -> dict[str, str]:
 def test_one_step_makes_a_project_searchable(repository):
     report = repository.json("init")
     assert set(statuses(report).values()) == {"made"}
-    assert parts(report) == {"analyze": "done", "index": "done", "map": "done"}
+    assert parts(report) == dict.fromkeys(PARTS, "done")
     assert report["memories"] > 3
     assert report["stopped"] is report["local"] is False
     assert "100 grams" in repository.json("search", "how is oolong sold?")[0]["content"]
-    assert any(
-        one["path"] == "src/cart.py" for one in repository.json("search", "total of the cart")
-    )
-    assert any(
-        "make test" in one["content"] for one in repository.json("search", "how are tests run?")
-    )
+    found = repository.json("search", "total of the cart") + repository.json("search", "run tests")
+    assert "src/cart.py" in [one["path"] for one in found]
+    assert any("make test" in one["content"] for one in found)
 
 
 def test_the_report_is_for_people_and_names_the_next_step(repository):
-    shown = repository("init")
-    assert shown.code == 0
-    lines = shown.out.splitlines()
+    lines = [line.strip() for line in repository.ok("init").splitlines()]
     assert lines[0].split() == ["project", "shop", str(repository.project)]
     assert any(line.startswith("made ") and line.endswith("README.md") for line in lines)
     assert any(line.startswith("ready ") and "can be searched" in line for line in lines)
-    searches = [line.strip() for line in lines if line.strip().startswith("bethink search ")]
-    assert len(searches) == 1
-    question = searches[0].removeprefix('bethink search "').removesuffix('"')
-    assert repository.json("search", question), question
-    assert any(line.strip() == "bethink doctor" for line in lines)
+    (search,) = [line for line in lines if line.startswith("bethink search ")]
+    assert repository.json("search", search.split('"')[1]), search
+    assert "bethink doctor" in lines
 
 
 def test_a_second_run_changes_no_file_and_reads_nothing_again(repository):
@@ -132,14 +108,11 @@ def test_a_second_run_changes_no_file_and_reads_nothing_again(repository):
     assert set(statuses(second).values()) == {"kept"}
     assert second["memories"] == first["memories"]
     for part in second["parts"]:
-        assert (part["added"], part["changed"], part["vanished"], part["memories"]["added"]) == (
-            [],
-            [],
-            [],
-            0,
-        )
-    assert "8 files as they are" in repository.ok("init")
-    assert re.search(r"\nindex +(\d+) sources?: \1 unchanged\n", repository.ok("init"))
+        assert part["added"] == part["changed"] == part["vanished"] == []
+        assert part["memories"]["added"] == 0
+    told = repository.ok("init")
+    assert "8 files as they are" in told
+    assert re.search(r"\nindex +(\d+) sources?: \1 unchanged\n", told)
 
 
 def test_a_template_is_knowledge_once_it_is_filled(cli):
@@ -152,10 +125,10 @@ def test_a_template_is_knowledge_once_it_is_filled(cli):
     assert "Cron runs in UTC" in cli.json("search", "cron")[0]["content"]
 
 
-@pytest.mark.parametrize("part", ["analyze", "index", "map"])
+@pytest.mark.parametrize("part", PARTS)
 def test_each_part_can_be_skipped(repository, part):
     found = parts(repository.json("init", f"--skip-{part}"))
-    assert found == {**dict.fromkeys(("analyze", "index", "map"), "done"), part: "skipped"}
+    assert found == {**dict.fromkeys(PARTS, "done"), part: "skipped"}
 
 
 def test_a_missing_extra_is_told_and_fails_nothing(repository, monkeypatch):
@@ -167,15 +140,13 @@ def test_a_missing_extra_is_told_and_fails_nothing(repository, monkeypatch):
 
 
 def test_skipped_files_are_named_up_to_five(repository):
-    folder = repository.project / KNOWLEDGE
     for number in range(7):
-        (folder / f"bad{number}.md").write_bytes(b"# Bad\n\x00\x01\x02")
+        (repository.project / KNOWLEDGE / f"bad{number}.md").write_bytes(b"# Bad\n\x00\x01\x02")
     shown = repository("init", "--skip-map", "--skip-analyze")
     assert shown.code == 0
     assert shown.err.count("skipped .claude/knowledge/bad") == 5
     assert "and 2 more; --json lists all" in shown.err
-    (index,) = [part for part in repository.json("init")["parts"] if part["part"] == "index"]
-    assert len(index["skipped"]) == 7
+    assert len(repository.json("init")["parts"][1]["skipped"]) == 7
 
 
 # What is made
@@ -184,41 +155,26 @@ def test_skipped_files_are_named_up_to_five(repository):
 def test_folders_templates_settings_and_ignore_file_are_made(cli):
     git(cli.project, "init")
     cli.ok("init", *FILES_ONLY)
-    assert (
-        sorted(
-            str(path.relative_to(cli.project / KNOWLEDGE))
-            for path in (cli.project / KNOWLEDGE).rglob("*.md")
-        )
-        == TEMPLATES
-    )
-    for path in (cli.project / KNOWLEDGE).rglob("*.md"):
-        assert path.read_text().startswith(initialise.FRONT)
+    made = {path: path.read_text() for path in (cli.project / KNOWLEDGE).rglob("*.md")}
+    names = ["README.md", "gotchas.md", *(f"{folder}/README.md" for folder in FOLDERS)]
+    assert made.keys() == {cli.project / KNOWLEDGE / name for name in names}
+    assert all(text.startswith(initialise.FRONT) for text in made.values())
     assert (cli.project / ".gitignore").read_text().splitlines()[-1] == "/.bethink/memory.db*"
     (cli.project / ".bethink/memory.db").touch()
-    shown = subprocess.run(
-        ["git", "status", "--porcelain", "-uall"],
-        cwd=cli.project,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert "config.toml" in shown
-    assert "memory.db" not in shown
+    shown = git(cli.project, "status", "--porcelain", "-uall")
+    assert "config.toml" in shown and "memory.db" not in shown
 
 
 def test_the_settings_template_holds_what_a_project_may_set_and_sets_nothing(cli):
     cli.ok("init", *FILES_ONLY)
-    text = (cli.project / ".bethink/config.toml").read_text()
-    assert tomllib.loads(text) == {}
-    values = tomllib.loads("\n".join(line[2:] for line in text.splitlines() if " = " in line))
-    assert values["knowledge"] == [KNOWLEDGE]
-    assert not set(values) & set(config.PERSONAL)
-    (cli.project / ".bethink/config.toml").write_text(
-        "\n".join(line[2:] for line in text.splitlines() if " = " in line)
-    )
-    assert config.load(cli.project)._replace(origins={}) == config.Config(
-        embedding="hashing"
-    )._replace(origins={})
+    file = cli.project / ".bethink/config.toml"
+    assert tomllib.loads(file.read_text()) == {}
+    set_all = "\n".join(line[2:] for line in file.read_text().splitlines() if " = " in line)
+    values = tomllib.loads(set_all)
+    assert values["knowledge"] == [KNOWLEDGE] and not set(values) & set(config.PERSONAL)
+    file.write_text(set_all)
+    usual = config.Config(embedding="hashing")._replace(origins={})
+    assert config.load(cli.project)._replace(origins={}) == usual
 
 
 @pytest.mark.parametrize(
@@ -250,12 +206,10 @@ def test_the_ignore_file_is_extended_once_and_only_if_needed(cli, before, after)
 
 
 def test_without_git_there_is_no_ignore_file_and_the_folder_marks_the_project(cli):
-    shown = cli("init", *FILES_ONLY)
-    assert "is not in git" in shown.err
+    assert "is not in git" in cli("init", *FILES_ONLY).err
     assert not (cli.project / ".gitignore").exists()
-    deep = cli.project / "a/b"
-    deep.mkdir(parents=True)
-    assert projects.find(deep).root == cli.project
+    (cli.project / "a/b").mkdir(parents=True)
+    assert projects.find(cli.project / "a/b").root == cli.project
     cli.ok("init", *FILES_ONLY, "--local")
     assert "/.bethink/memory.db*" in (cli.project / ".gitignore").read_text()
 
@@ -283,14 +237,13 @@ def test_files_that_are_there_are_kept(cli):
 # Where
 
 
-def test_a_path_may_be_given(cli, monkeypatch):
+def test_a_path_may_be_given_one_way(cli):
     other = cli.project.parent / "other"
     other.mkdir()
-    report = cli.json("init", other, *FILES_ONLY)
-    assert report["project"]["root"] == str(other)
-    assert (other / KNOWLEDGE).is_dir()
-    assert list(cli.project.iterdir()) == []
-    assert cli.json("init", "--project", other, *FILES_ONLY)["project"]["root"] == str(other)
+    for words in ([other], ["--project", other]):
+        assert cli.json("init", *words, *FILES_ONLY)["project"]["root"] == str(other)
+    assert (other / KNOWLEDGE).is_dir() and list(cli.project.iterdir()) == []
+    assert "not both" in cli.fails("init", ".", "--project", ".", code=2)
 
 
 def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowledge(cli):
@@ -327,20 +280,19 @@ def test_in_a_sub_directory_the_whole_project_is_set_up(cli, monkeypatch):
     deep.mkdir(parents=True)
     monkeypatch.chdir(deep)
     assert f"{deep} is a part of it; the whole project is set up" in cli.ok("init", *FILES_ONLY)
-    assert (cli.project / KNOWLEDGE).is_dir()
-    assert list(deep.iterdir()) == []
+    assert (cli.project / KNOWLEDGE).is_dir() and list(deep.iterdir()) == []
 
 
 def test_in_a_worktree_settings_go_to_the_root_and_knowledge_to_the_worktree(
     cli, tmp_path, monkeypatch
 ):
+    branch = tmp_path / "branch"
     git(cli.project, "init")
     git(cli.project, "commit", "--allow-empty", "-m", "first")
-    git(cli.project, "worktree", "add", str(tmp_path / "branch"))
-    monkeypatch.chdir(tmp_path / "branch")
+    git(cli.project, "worktree", "add", str(branch))
+    monkeypatch.chdir(branch)
     assert "knowledge and code are those of the worktree" in cli.ok("init", *FILES_ONLY)
-    assert (tmp_path / "branch" / KNOWLEDGE / "gotchas.md").exists()
-    assert not (tmp_path / "branch/.bethink").exists()
+    assert (branch / KNOWLEDGE / "gotchas.md").exists() and not (branch / ".bethink").exists()
     assert (cli.project / ".bethink/config.toml").exists()
     assert (cli.project / ".gitignore").exists()
 
@@ -362,10 +314,6 @@ def test_paths_that_are_no_project_are_refused(cli, monkeypatch, path, code, sai
     assert tree(cli.project) == before
 
 
-def test_two_directories_are_wrong_usage(cli):
-    assert "not both" in cli.fails("init", ".", "--project", ".", code=2)
-
-
 # What is in the way
 
 
@@ -373,22 +321,20 @@ def test_a_file_where_a_folder_should_be_is_told_and_the_rest_goes_on(cli):
     git(cli.project, "init")
     (cli.project / ".claude").write_text("I am a file\n")
     (cli.project / ".gitignore").mkdir()
-    report = json.loads(cli("--json", "init", *FILES_ONLY).out)
+    shown = cli("--json", "init", *FILES_ONLY)
+    report = json.loads(shown.out)
     found = statuses(report)
     assert found[".gitignore"] == found[f"{KNOWLEDGE}/gotchas.md"] == "failed"
     assert found[".bethink/config.toml"] == "made"
-    assert "is a directory, not a file" in next(
-        file["reason"] for file in report["files"] if file["path"].endswith(".gitignore")
-    )
+    assert any("is a directory, not a file" in file.get("reason", "") for file in report["files"])
     assert (cli.project / ".claude").read_text() == "I am a file\n"
-    assert cli("init", *FILES_ONLY).code == 1
+    assert shown.code == 1
 
 
 def test_a_settings_folder_that_is_a_file_is_told(cli):
     (cli.project / ".bethink").write_text("I am a file\n")
     shown = cli("init", *FILES_ONLY)
-    assert shown.code == 1
-    assert "config.toml cannot be" in shown.out
+    assert shown.code == 1 and "config.toml cannot be" in shown.out
     assert (cli.project / KNOWLEDGE / "gotchas.md").exists()
     assert "is a file, not a directory" in cli.fails("init", *FILES_ONLY, "--local", code=2)
     assert not (cli.home / "local-projects").exists()
@@ -399,30 +345,24 @@ def test_a_link_out_of_the_project_is_not_followed(cli, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "ignore").write_text("theirs\n")
-    (cli.project / ".claude").symlink_to(outside)
-    (cli.project / ".gitignore").symlink_to(outside / "ignore")
-    (cli.project / ".bethink").symlink_to(outside)
+    for name, place in ((".claude", "."), (".gitignore", "ignore"), (".bethink", ".")):
+        (cli.project / name).symlink_to(outside / place)
     before = tree(outside)
     assert "leads out of the project" in cli("init", *FILES_ONLY).out
     assert "leads out of the project" in cli.fails("init", *FILES_ONLY, "--local", code=2)
     assert tree(outside) == before
 
 
-def test_settings_that_cannot_be_read_stop_it_before_anything_is_made(cli):
+def test_what_cannot_be_read_stops_it_before_anything_is_made(cli):
+    cli.home.mkdir()
+    (cli.home / "memory.db").write_bytes(NO_DATABASE)
+    assert "not a Bethink database" in cli.fails("init", code=1)
+    assert list(cli.project.iterdir()) == []
     (cli.project / ".bethink").mkdir()
     (cli.project / ".bethink/config.toml").write_text("limit = ")
     before = tree(cli.project)
     assert "cannot be read" in cli.fails("init", code=2)
     assert tree(cli.project) == before
-
-
-def test_a_database_that_cannot_be_opened_stops_it_before_anything_is_made(cli):
-    cli.home.mkdir()
-    (cli.home / "memory.db").write_bytes(
-        b"not a database, but long enough to be taken for one" * 100
-    )
-    assert "not a Bethink database" in cli.fails("init", code=1)
-    assert list(cli.project.iterdir()) == []
 
 
 @pytest.fixture
@@ -463,9 +403,8 @@ def as_owner(path: Path, mode: int) -> None:
 def test_a_project_that_cannot_be_written_is_told_and_left_as_it_was(cli, unprivileged):
     as_owner(unprivileged, 0o555)
     shown = cli("init", *FILES_ONLY)
-    assert shown.code == 1
+    assert shown.code == 1 and "Traceback" not in shown.err
     assert "cannot be written: Permission denied" in shown.out
-    assert "Traceback" not in shown.err
     assert list(unprivileged.iterdir()) == []
     assert "Permission denied" in cli.fails("init", "--local", *FILES_ONLY, code=1)
 
@@ -479,37 +418,32 @@ def test_a_directory_that_cannot_be_read_is_refused(cli, unprivileged):
 
 
 def test_local_gives_the_project_a_database_of_its_own(repository):
+    stay = "stay in your own database"
     repository.add("Told before")
-    assert "stay in your own database" not in repository("init", *FILES_ONLY).err
+    assert stay not in repository("init", *FILES_ONLY).err
     shown = repository("init", "--local", *FILES_ONLY)
-    assert "1 memory of this project stay in your own database" in shown.err
-    assert "stay in your own database" not in repository("init", "--local", *FILES_ONLY).err
-    database = repository.project / ".bethink/memory.db"
-    assert database.stat().st_mode & 0o777 == 0o600
-    assert (repository.home / "local-projects").read_text() == f"{repository.project}\n"
-    assert (repository.home / "local-projects").stat().st_mode & 0o777 == 0o600
+    assert f"1 memory of this project {stay}" in shown.err
+    assert stay not in repository("init", "--local", *FILES_ONLY).err
+    database, noted = repository.project / ".bethink/memory.db", repository.home / "local-projects"
+    assert database.stat().st_mode & 0o777 == noted.stat().st_mode & 0o777 == 0o600
+    assert noted.read_text() == f"{repository.project}\n"
     assert repository.json("list") == []
     id = repository.add("Told after")
     with Bethink(database, directory=repository.project) as memory:
         assert [one.id for one in memory.list()] == [id]
-    assert "permissions" not in " ".join(
-        line for line in repository("doctor").out.splitlines() if line.startswith("PROBLEM")
-    )
+    problems = [line for line in repository("doctor").out.splitlines() if line[:7] == "PROBLEM"]
+    assert "permissions" not in " ".join(problems)
 
 
-def test_local_stays_local_and_is_noted_once(cli):
-    cli.ok("init", "--local", *FILES_ONLY)
-    before = tree(cli.home)
-    assert cli.json("init", *FILES_ONLY)["local"] is True
-    assert cli.json("init", "--local", *FILES_ONLY)["local"] is True
-    assert tree(cli.home) == before
-
-
-def test_the_list_of_projects_keeps_its_other_lines(cli):
+def test_local_stays_local_and_is_noted_once_beside_others(cli):
     cli.home.mkdir()
     (cli.home / "local-projects").write_text("/somewhere/else")
     cli.ok("init", "--local", *FILES_ONLY)
     assert (cli.home / "local-projects").read_text() == f"/somewhere/else\n{cli.project}\n"
+    before = tree(cli.home)
+    for options in ([], ["--local"]):
+        assert cli.json("init", *options, *FILES_ONLY)["local"] is True
+    assert tree(cli.home) == before
 
 
 @pytest.fixture
@@ -522,8 +456,7 @@ def foreign(cli):
 
 def test_a_database_that_came_with_the_project_is_not_trusted_by_init(foreign):
     shown = foreign("init", *FILES_ONLY)
-    assert shown.code == 0
-    assert "is not used: it may have come with the project" in shown.err
+    assert shown.code == 0 and "is not used: it may have come with the project" in shown.err
     assert foreign.json("list") == []
 
 
@@ -538,9 +471,7 @@ def test_a_database_that_came_with_the_project_is_taken_over_only_by_force(forei
 
 def test_a_file_that_is_no_database_is_not_trusted_even_by_force(cli):
     (cli.project / ".bethink").mkdir()
-    (cli.project / ".bethink/memory.db").write_bytes(
-        b"not a database, but long enough to be taken for one" * 100
-    )
+    (cli.project / ".bethink/memory.db").write_bytes(NO_DATABASE)
     assert "not a Bethink database" in cli.fails("init", "--local", "--force", code=1)
     assert not (cli.home / "local-projects").exists()
 
@@ -556,16 +487,14 @@ def test_local_is_refused_where_another_database_is_set(cli, monkeypatch, tmp_pa
 def test_a_path_that_no_list_can_hold_is_refused(cli, name, tmp_path):
     folder = tmp_path / name
     folder.mkdir()
-    assert "cannot be kept in a list of projects" in cli.fails(
-        "init", "--local", "--project", folder, code=2
-    )
-    assert list(folder.iterdir()) == []
+    said = cli.fails("init", "--local", "--project", folder, code=2)
+    assert "cannot be kept in a list of projects" in said and list(folder.iterdir()) == []
 
 
 # Stopped
 
 
-@pytest.mark.parametrize("part", ["analyze", "index", "map"])
+@pytest.mark.parametrize("part", PARTS)
 def test_ctrl_c_leaves_a_usable_state_and_the_next_run_goes_on(repository, monkeypatch, part):
     real = initialise.PARTS[part]
 
@@ -580,11 +509,9 @@ def test_ctrl_c_leaves_a_usable_state_and_the_next_run_goes_on(repository, monke
     assert shown.err.endswith("stopped; `bethink init` goes on from here\n")
     report = json.loads(shown.out)
     assert report["stopped"] is True
-    assert report["parts"][-1]["part"] == part
-    assert report["parts"][-1]["status"] == "stopped"
+    assert list(parts(report).items())[-1] == (part, "stopped")
     assert repository.json("search", "tea shop cart") != []  # what was read before the stop is kept
-    again = repository.json("init")
-    assert set(parts(again).values()) == {"done"}
+    assert set(parts(repository.json("init")).values()) == {"done"}
     assert "100 grams" in repository.json("search", "how is oolong sold?")[0]["content"]
 
 
@@ -599,14 +526,13 @@ def test_ctrl_c_while_files_are_made_is_told_and_the_next_run_goes_on(cli, monke
 
     with monkeypatch.context() as patch:
         patch.setattr(initialise, "apply", stopped)
-        shown = cli("init", *FILES_ONLY)
-    assert shown.code == 130
+        assert cli("init", *FILES_ONLY).code == 130
     assert made[0].path.exists()
     assert cli.json("init", *FILES_ONLY)["stopped"] is False
     assert (cli.project / ".bethink/config.toml").exists()
 
 
-def test_a_part_that_fails_is_told_and_the_others_go_on(repository, monkeypatch):
+def test_a_part_that_fails_is_told_and_the_others_go_on(repository):
     (repository.project / ".bethink").mkdir()
     (repository.project / ".bethink/config.toml").write_text('knowledge = ["../elsewhere"]\n')
     shown = repository("--json", "init")
@@ -616,10 +542,15 @@ def test_a_part_that_fails_is_told_and_the_others_go_on(repository, monkeypatch)
     assert "outside the project" in report["parts"][1]["reason"]
 
 
-def test_questions_made_of_findings_hold_nothing_that_a_shell_obeys():
-    words = initialise._pick_words(
-        'Run `rm -rf /`; $(reboot) "now" && call it_a\\day! src/cart.py --force'
-    )
-    assert " ".join(words) == "reboot now call it_a day src/cart.py"
-    cited = initialise._pick_words("Tests run with `pytest` (pyproject.toml:62).")
-    assert " ".join(cited) == "Tests run with pytest"
+@pytest.mark.parametrize(
+    ("finding", "words"),
+    [
+        (
+            'Run `rm -rf /`; $(reboot) "now" && call it_a\\day! src/cart.py --force',
+            "reboot now call it_a day src/cart.py",
+        ),
+        ("Tests run with `pytest` (pyproject.toml:62).", "Tests run with pytest"),
+    ],
+)
+def test_questions_made_of_findings_hold_nothing_that_a_shell_obeys(finding, words):
+    assert " ".join(initialise._pick_words(finding)) == words

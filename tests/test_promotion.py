@@ -81,9 +81,6 @@ def test_the_memory_is_marked_and_its_history_says_so(cli):
         (["CLAUDE.md"], None, RULES),
         ([".claude/"], "agents", "AGENTS.md"),
         (["AGENTS.md"], "claude", RULES),
-        ([], "docs/rules.md", "docs/rules.md"),
-        (["CLAUDE.md"], "CLAUDE.md", "CLAUDE.md"),
-        ([], ".cursor/rules/bethink.mdc", ".cursor/rules/bethink.mdc"),
     ],
 )
 def test_where_rules_go(cli, existing, to, chosen):
@@ -99,27 +96,20 @@ def test_where_rules_go(cli, existing, to, chosen):
 
 
 @pytest.mark.parametrize(
-    ("to", "said"),
+    ("make", "said"),
     [
-        ("CLAUDE.md", "stop reading AGENTS.md"),
-        ("docs/CLAUDE.local.md", "stop reading AGENTS.md"),
-        ("../outside.md", "leads out of the project"),
-        ("/etc/rules.md", "leads out of the project"),
-        ("src/main.py", "not a file of rules"),
-        (".git/info/x.md", "not a file of rules"),
-        ("link/rules.md", "leads out of the project"),
-        ("folder.md", "is a directory"),
-        ("binary.md", "byte 3 is NUL"),
+        (lambda file, other: file.symlink_to(other), "leads out of the project"),
+        (lambda file, other: file.mkdir(), "is a directory"),
+        (lambda file, other: file.write_bytes(b"abc\x00def"), "byte 3 is NUL"),
     ],
 )
-def test_targets_that_are_refused_change_nothing(cli, tmp_path, to, said):
-    (tmp_path / "elsewhere").mkdir()
-    (cli.project / "link").symlink_to(tmp_path / "elsewhere")
-    (cli.project / "folder.md").mkdir()
-    (cli.project / "binary.md").write_bytes(b"abc\x00def")
+def test_files_that_are_refused_change_nothing(cli, tmp_path, make, said):
+    other = tmp_path / "elsewhere.md"
+    other.write_text("Mine.\n")
+    make(cli.project / "AGENTS.md", other)
     id = cli.add(DEPLOY)
-    assert said in cli.fails("promote", id, "--to", to, code=2)
-    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert said in cli.fails("promote", id, "--to", "agents", code=2)
+    assert other.read_text() == "Mine.\n"
     assert "promoted_to" not in cli.json("get", id)[0]["metadata"]
 
 
@@ -129,23 +119,6 @@ def test_a_link_inside_the_project_stays_a_link(cli):
     cli.ok("promote", cli.add(DEPLOY), "--to", "agents")
     assert (cli.project / "AGENTS.md").is_symlink()
     assert rules(cli.project / "CLAUDE.md") == [DEPLOY]
-
-
-def test_a_claude_md_that_hides_agents_md_is_pointed_out(cli):
-    (cli.project / "CLAUDE.md").write_text("Mine.\n")
-    assert (
-        "Claude Code reads CLAUDE.md in place of AGENTS.md"
-        in cli("promote", cli.add(DEPLOY), "--to", "agents").err
-    )
-    (cli.project / "CLAUDE.md").write_text("@AGENTS.md\n")
-    assert "in place of" not in cli("promote", cli.add(TESTS), "--to", "agents").err
-
-
-def test_a_path_counts_from_where_the_command_runs(cli, monkeypatch):
-    (cli.project / ".bethink").mkdir()
-    (cli.project / "docs").mkdir()
-    monkeypatch.chdir(cli.project / "docs")
-    assert cli.json("promote", cli.add(DEPLOY), "--to", "rules.md")["path"] == "docs/rules.md"
 
 
 def test_promoting_again_changes_nothing(cli):

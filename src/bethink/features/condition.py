@@ -99,11 +99,11 @@ def captures(memory: Bethink) -> tuple[Capture, ...]:
     return tuple(sorted(found, key=lambda one: one.last or one.captured or long_ago, reverse=True))
 
 
-def growth(memory: Bethink, weeks: int = WEEKS) -> tuple[Week, ...]:
+def growth(memory: Bethink) -> tuple[Week, ...]:
     """How many memories each of the last weeks brought."""
     now, scopes, week = memory.clock(), memory.every_scope(), timedelta(weeks=1)
     found = []
-    for begin in (now - back * week for back in range(weeks, 0, -1)):
+    for begin in (now - back * week for back in range(WEEKS, 0, -1)):
         wanted = memory.filter(
             scopes=scopes,
             include_superseded=True,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice
@@ -37,10 +37,6 @@ FIRST = (
     20  # turns by which a transcript is known to be of a project; those of sub-agents tell nothing
 )
 ATTEMPTS = 5  # times a page is taken up again when another process was quicker
-
-Progress = Callable[
-    ["Indexed", Path, int, int], None
-]  # so far; the file; bytes of it read, bytes in all
 
 
 class Indexed(NamedTuple):
@@ -135,7 +131,6 @@ def backfill(
     transcripts: Iterable[tuple[str, Path]],
     *,
     embed: bool = True,
-    progress: Progress | None = None,
 ) -> Indexed:
     """Reads transcripts on from where each was left. One that cannot be read does not stop the others."""
     done = Indexed()
@@ -143,8 +138,6 @@ def backfill(
         try:
             for part in read_on(memory, path, host, embed=embed):
                 done = done.plus(part)
-                if progress:
-                    progress(done, path, 0, 0)
         except Overtaken:
             continue  # somebody else reads it
         except (OSError, BethinkError) as error:

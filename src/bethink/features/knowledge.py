@@ -1,5 +1,4 @@
-"""A project's own knowledge as memory: its documents, its code, what analysis finds, why its history went as it did, and what
-agents remember by themselves (Claude Code's auto memory; AGENTS.md, CLAUDE.md and what they import).
+"""A project's own knowledge as memory: its documents, its code, what analysis finds, and why its history went as it did.
 
 Each function here walks the project, hands what a reader finds to `Bethink.sync` and returns what became of it. Nothing here
 decides what a passage is: that is for the readers in `ingest/`. Files are only ever read.
@@ -7,11 +6,9 @@ decides what a passage is: that is for the readers in `ingest/`. Files are only 
 
 from __future__ import annotations
 
-import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -19,13 +16,11 @@ from typing import Any
 from bethink.api import Bethink
 from bethink.config import Config
 from bethink.errors import BethinkError, InvalidInput, NotFound
-from bethink.features.promotion import BEGIN, END
 from bethink.ingest import markdown
-from bethink.ingest.files import Found, place, read_text, walk
+from bethink.ingest.files import Found, place, walk
 from bethink.ingest.redact import redact_name
 from bethink.ingest.sync import Document, Skipped, Synced
-from bethink.text import textfile
-from bethink.types import BUILTIN, Memory, Passage, path_of
+from bethink.types import Memory, path_of
 
 MARKDOWN = (".md", ".markdown", ".mdx")
 DOCUMENTS = (*MARKDOWN, ".rst", ".adoc", ".ipynb")
@@ -114,35 +109,12 @@ def _count_of(total: int, progress: Progress | None) -> Callable[[float], None] 
     return (lambda done: progress(min(done, total), total)) if progress else None
 
 
-def check_watching() -> None:
-    _needs("watchfiles", "Watching", "watch")
-
-
-def _needs(library: str, what: str, extra: str) -> None:
+def _check_parser() -> None:
     """Said once and before anything is read, and not of every file."""
-    if find_spec(library) is None:
+    if find_spec("tree_sitter") is None:
         raise BethinkError(
-            f"{what} needs {library.replace('_', '-')}, which is not installed.",
-            f"pip install 'bethink[{extra}]'",
+            "The code map needs tree-sitter, which is not installed.", "pip install 'bethink[code]'"
         )
-
-
-def follow(
-    memory: Bethink, paths: Sequence[Path] | None = None, *, stop: Any = None
-) -> Iterator[Synced]:
-    """Indexes again whenever a watched file changes, and says what came of it, until interrupted or `stop` is set."""
-    check_watching()
-    from watchfiles import watch
-
-    watched = [
-        path if path.exists() else path.parent
-        for path in (folders(memory) if paths is None else paths)
-    ]
-    matters = lambda _, path: path.endswith((*DOCUMENTS, ".gitignore"))  # noqa: E731
-    for _ in watch(*watched, watch_filter=matters, stop_event=stop, raise_interrupt=True):
-        synced = index(memory, paths)
-        if synced._replace(unchanged=0) != type(synced)():
-            yield synced
 
 
 def import_markdown(
@@ -199,7 +171,7 @@ def map_code(memory: Bethink, *, progress: Progress | None = None) -> Synced:
     """Brings the map of the project's source code in step with memory."""
     from bethink.ingest import code
 
-    _needs("tree_sitter", "The code map", "code")
+    _check_parser()
     found = list(_sources(memory))
     count = _count_of(code.count_sources(found), progress)
     return _sync(memory, code.documents(found), CODE, "repomap", count)
@@ -209,7 +181,7 @@ def repo_map(memory: Bethink) -> list[dict[str, Any]]:
     """The map of the project's source code in the form that `import_repo_map` reads. Stores nothing."""
     from bethink.ingest import code
 
-    _needs("tree_sitter", "The code map", "code")
+    _check_parser()
     return code.to_json(
         entry for entry in code.map_files(_sources(memory)) if not isinstance(entry, Skipped)
     )
@@ -308,118 +280,7 @@ def _sync(
     return synced._replace(hints=(*synced.hints, *warnings))
 
 
-# What agents remember by themselves. A search finds it, with its file and line; it is never told unasked, because the agent's host has
-# put it into the context already: every such memory has a source that begins with `types.BUILTIN`.
-
-RULES, AUTO = "rules", "auto memory"  # what the mark of a memory says
-VERSION = 1  # raised when the same file gives other passages
-RULE_FILES = (
-    "AGENTS.md",
-    "CLAUDE.md",
-    ".claude/CLAUDE.md",
-    "CLAUDE.local.md",
-    "GEMINI.md",
-    ".github/copilot-instructions.md",
-)
-RULE_FOLDERS = (".claude/rules", ".cursor/rules")
-RULE_SUFFIXES = (".md", ".markdown", ".mdc")
-IMPORTED = (*RULE_SUFFIXES, ".mdx", ".txt")
-LARGEST = 1_000_000  # bytes of one file
-MOST_RULES = 100  # files of rules, with all that they import
-LONGEST_SLUG = 200
-KINDS = {"user": "preference", "feedback": "preference", "project": "fact", "reference": "document"}
-_IMPORT = re.compile(r"(?:^|(?<=\s))@([\w~./\\-]{1,300})")
-_CODE = re.compile(r"^[ \t]*(```|~~~)(?s:.)*?(?:^[ \t]*\1|\Z)|`[^`\n]{0,500}`", re.MULTILINE)
-_OWN = re.compile(rf"^[ \t]*{BEGIN}[ \t\r]*$(?s:.)*?(?:^[ \t]*{END}[ \t\r]*$|\Z)", re.MULTILINE)
-
-
-def sync_builtin(memory: Bethink) -> Synced:
-    """Brings what the agents of this project remember by themselves in step with memory. Unchanged files cost next to nothing."""
-    documents = (_read_builtin(found, mark, memory.config) for found, mark in find_builtin(memory))
-    return _sync(memory, documents, "builtin", "markdown", None)
-
-
-def find_builtin(memory: Bethink) -> Iterator[tuple[Found | Skipped, str]]:
-    """Each file with its mark."""
-    yield from ((found, RULES) for found in _find_rules(memory.project.worktree))
-    yield from ((found, AUTO) for found in _find_auto_memory(memory.project.root))
-
-
-def _find_rules(root: Path) -> Iterator[Found | Skipped]:
-    """The files with rules for agents in a project, and what they import from inside it."""
-    seen: set[Path] = set()
-    waiting = [root / name for name in RULE_FILES]
-    for folder in RULE_FOLDERS:
-        path = _follow_inside(root, root / folder)
-        found = walk(path, root, RULE_SUFFIXES) if path and path.is_dir() else ()
-        waiting += [one.path for one in found if isinstance(one, Found)]
-    while waiting and len(seen) < MOST_RULES:
-        path = waiting.pop(0)
-        real = _follow_inside(root, path)
-        if real and real not in seen and real.is_file():
-            seen.add(real)
-            yield from walk(path, root)
-            waiting += _find_imports(real)
-
-
-def _follow_inside(root: Path, path: Path) -> Path | None:
-    """Where a file of the project really is. One that a link leads to elsewhere is somebody's, not the project's."""
-    try:
-        return textfile.inside(root, path)
-    except InvalidInput:
-        return None
-
-
-def _find_imports(path: Path) -> list[Path]:
-    """The files that a file of rules brings in by `@path`, outside of code."""
-    read = read_text(Found(path, path.name), LARGEST)
-    if isinstance(read, Skipped):
-        return []
-    named = dict.fromkeys(name.rstrip(".") for name in _IMPORT.findall(_CODE.sub("", read[0])))
-    return [path.parent / name for name in named if name.endswith(IMPORTED)]
-
-
-def _find_auto_memory(root: Path) -> Iterator[Found | Skipped]:
-    """The files of Claude Code's auto memory about a project; all its worktrees share them."""
-    projects = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "projects"
-    name = claude_slug(root)
-    if len(name) > LONGEST_SLUG:  # it is cut, and ends in a hash that not all versions make alike
-        name = f"{name[:LONGEST_SLUG]}-*"
-    for folder in sorted(projects.glob(f"{name}/memory")):
-        if folder.is_dir():
-            yield from walk(folder, root, RULE_SUFFIXES)
-
-
 def claude_slug(root: Path) -> str:
     """The name under which Claude Code keeps a directory: everything but letters and digits is a dash, counted as UTF-16 does."""
     plain = unicodedata.normalize("NFC", str(root.resolve()))
     return re.sub(r"[^a-zA-Z0-9]", lambda found: "-" * (1 + (found[0] > "\uffff")), plain)
-
-
-def _read_builtin(found: Found | Skipped, mark: str, config: Config) -> Document | Skipped:
-    read = found if isinstance(found, Skipped) else read_text(found, LARGEST)
-    uri = BUILTIN + found.uri
-    if isinstance(read, Skipped):
-        return read._replace(uri=uri)
-    text, hash = read
-    size, overlap = config.chunk_size, config.chunk_overlap
-    passages = partial(_cut_builtin, text, found.uri, mark, size, overlap)
-    return Document(uri, f"{hash}:b{VERSION}:{size}:{overlap}", passages, {"builtin": mark})
-
-
-def _cut_builtin(text: str, uri: str, mark: str, size: int, overlap: int) -> list[Passage]:
-    kind = None
-    if mark == AUTO:
-        fields = markdown.parse(text).frontmatter
-        inner = fields.get("metadata")
-        kind = KINDS.get(str((inner if isinstance(inner, dict) else fields).get("type")))
-    # Rules that `bethink promote` put there are blank lines: they are not learned from their own copies, and every other line is
-    # where it was.
-    text = _OWN.sub(lambda found: "\n" * found[0].count("\n"), text)
-    return [
-        passage._replace(
-            kind=kind if kind and passage.kind == "document" else passage.kind,
-            metadata={**passage.metadata, "builtin": mark},
-        )
-        for passage in markdown.read_passages(text, uri, "headers", size, overlap, None)
-    ]

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput
-from bethink.features.knowledge import KINDS, MARKDOWN, RULE_FILES
+from bethink.features.knowledge import MARKDOWN
 from bethink.features.readers import RAW, Reading, Row, Rows, convert, is_lance, read_lance, to_list
 from bethink.ingest import markdown
 from bethink.ingest.extract import keywords
@@ -31,6 +31,9 @@ from bethink.text.checks import as_entity
 from bethink.types import KINDS as TYPES
 from bethink.types import PERSONAL, Memory
 
+# What Claude Code calls the kinds of its own memory, and the files of rules that it and others read.
+KINDS = {"user": "preference", "feedback": "preference", "project": "fact", "reference": "document"}
+RULE_FILES = ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md")
 _DEFAULTS = {**Memory._field_defaults, "tags": [], "metadata": {}}
 
 _OBSERVATION = re.compile(r"[ \t]{0,8}[-*] \[([^\W\d_][^\[\]()]{1,60})\] +(\S.*)")

@@ -20,11 +20,8 @@ from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.text import fence, textfile
 from bethink.types import PERSONAL, TRUST, Memory
 
-RULES = Path(".claude/rules/bethink.md")
-AGENTS = Path("AGENTS.md")
+RULES, AGENTS = ".claude/rules/bethink.md", "AGENTS.md"
 TARGETS = {"claude": RULES, "agents": AGENTS}
-USUAL = tuple(path.as_posix() for path in TARGETS.values())
-SUFFIXES = (".md", ".markdown", ".mdc")
 
 BEGIN = "<!-- bethink:begin -->"
 END = "<!-- bethink:end -->"
@@ -38,19 +35,8 @@ LONGEST = 500  # characters of one rule: it is in every context of every agent f
 MARKS = ("promoted_at", "promoted_to", "promoted_as")
 
 # What can be a rule. A question or a passage of a document is none.
-KINDS = (
-    "decision",
-    "preference",
-    "pattern",
-    "gotcha",
-    "architecture",
-    "component",
-    "domain",
-    "fact",
-    "conclusion",
-    "solution",
-    "discovery",
-    "general",
+KINDS = tuple(
+    "decision preference pattern gotcha architecture component domain fact conclusion solution discovery general".split()
 )
 VOTES = 2  # from which votes alone make a candidate
 USES = 5  # from which uses alone do
@@ -67,9 +53,8 @@ _SPAN = re.compile(r"((?<!`)`++[^`]*+`++)")
 class Promotion(NamedTuple):
     memory: Memory
     path: str  # of the file, relative to the checkout
-    status: str  # promoted, kept (it was there already), moved (from another file)
+    status: str  # promoted, kept (it was there already), moved (from the other file)
     created: bool = False  # whether the file is new
-    hints: tuple[str, ...] = ()
 
 
 class Demotion(NamedTuple):
@@ -131,29 +116,30 @@ def _count(count: float, noun: str) -> str:
 
 
 def promote(
-    memory: Bethink, id: str, target: str | Path | None = None, *, force: bool = False
+    memory: Bethink, id: str, target: str | None = None, *, force: bool = False
 ) -> Promotion:
-    """Writes a memory into a file of rules and marks it. `target` is claude, agents or a path inside the checkout; `force`
-    takes text that was imported."""
+    """Writes a memory into a file of rules and marks it. `target` is claude or agents; `force` takes text that was imported."""
     one = memory.one(id)
     _check_promotable(memory, one, force)
     root = memory.project.worktree
-    path = _choose_file(root, target)
+    path = TARGETS[target] if target else _choose_file(root)
     line = render_rule(memory, one)
     with textfile.alone(root):
         one = memory.one(one.id)  # as it is now that nobody else promotes
-        noted = str(one.metadata.get("promoted_to") or "")
-        created = textfile.read(textfile.inside(root, path)) is None
+        created = textfile.read(textfile.inside(root, Path(path))) is None
         changed = _rewrite(root, path, lambda text: with_rule(text, line, one.id, path))
-        status = "kept"
-        if changed or noted != path.as_posix():
+        noted = one.metadata.get("promoted_to")
+        moved = any(
+            _take_out(root, other, one.id)[0]
+            for other in TARGETS.values()
+            if noted == other != path
+        )
+        if changed or noted != path:
             at = memory.clock().astimezone(UTC).isoformat(timespec="seconds")
-            marks = dict(zip(MARKS, (at, path.as_posix(), _digest(line)), strict=True))
+            marks = dict(zip(MARKS, (at, path, _digest(line)), strict=True))
             one = memory.update(one.id, metadata={**one.metadata, **marks})
-            status = "promoted"
-        if noted not in ("", path.as_posix()) and _take_out(root, noted, one.id)[0]:
-            status = "moved"
-    return Promotion(one, path.as_posix(), status, created, _find_hiding_file(root, path))
+    status = "moved" if moved else "promoted" if changed else "kept"
+    return Promotion(one, path, status, created)
 
 
 def _check_promotable(memory: Bethink, one: Memory, force: bool) -> None:
@@ -192,40 +178,8 @@ def why_gone(one: Memory, now: datetime) -> str:
     return "expired" if any(end and end <= now for end in (one.expires_at, one.valid_to)) else ""
 
 
-def _choose_file(root: Path, target: str | Path | None) -> Path:
-    """The file to write to, relative to the checkout."""
-    if target is None:
-        return AGENTS if not (root / ".claude").is_dir() and (root / AGENTS).exists() else RULES
-    if str(target) in TARGETS:
-        return TARGETS[str(target)]
-    real = textfile.inside(root, Path(target))
-    path = real.relative_to(root.resolve())
-    if path.suffix.lower() not in SUFFIXES or ".git" in path.parts:
-        raise UsageError(
-            f"{path} is not a file of rules.",
-            f"--to claude, --to agents, or a file that ends with {', '.join(SUFFIXES)}.",
-        )
-    if path.name.lower() in ("claude.md", "claude.local.md") and not real.exists():
-        raise UsageError(
-            f"{path} does not exist, and is not made: with one here, some agents stop reading AGENTS.md.",
-            "--to claude writes .claude/rules/bethink.md, which switches nothing off.",
-        )
-    return path
-
-
-def _find_hiding_file(root: Path, path: Path) -> tuple[str, ...]:
-    """Says so when a CLAUDE.md keeps a host from reading what was just written."""
-    for name in ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md") if path == AGENTS else ():
-        file = root / name
-        try:
-            hides = not file.is_symlink() and b"@AGENTS.md" not in file.read_bytes()
-        except OSError:
-            continue  # not there, or not for us to read: the rule is written all the same
-        if hides:
-            return (
-                f"Claude Code reads {name} in place of AGENTS.md; a line `@AGENTS.md` in it brings both together.",
-            )
-    return ()
+def _choose_file(root: Path) -> str:
+    return AGENTS if not (root / ".claude").is_dir() and (root / AGENTS).exists() else RULES
 
 
 def _find_memory(memory: Bethink, marker: str) -> Memory | None:
@@ -269,7 +223,7 @@ def _digest(line: str) -> str:
 # The block of a file
 
 
-def with_rule(text: str, line: str, id: str, path: Path) -> str:
+def with_rule(text: str, line: str, id: str, path: str) -> str:
     """The text with a rule in its block: in place of its own earlier line, else behind the others."""
     lines = text.split("\n")
     span = _find_block(lines, path)
@@ -286,7 +240,7 @@ def with_rule(text: str, line: str, id: str, path: Path) -> str:
     return "\n".join(lines)
 
 
-def without_rule(text: str, id: str, path: Path) -> str:
+def without_rule(text: str, id: str, path: str) -> str:
     """The text without a rule; without the block if that was the last one and nobody wrote anything else into it."""
     lines = text.split("\n")
     begin, last = _find_block(lines, path) or (0, 0)
@@ -305,7 +259,7 @@ def without_rule(text: str, id: str, path: Path) -> str:
     return before + joint + after
 
 
-def _find_block(lines: Sequence[str], path: Path) -> tuple[int, int] | None:
+def _find_block(lines: Sequence[str], path: str) -> tuple[int, int] | None:
     """The lines of the two markers. A marker is one only on a line of its own."""
     plain = [line.strip("\ufeff \t\r") for line in lines]
     places = [at for at, line in enumerate(plain) if line in (BEGIN, END)]
@@ -325,9 +279,9 @@ def _find_marker(line: str) -> str | None:
     return found[1] if found else None
 
 
-def _rewrite(root: Path, path: Path, change: Callable[[str], str]) -> bool:
+def _rewrite(root: Path, path: str, change: Callable[[str], str]) -> bool:
     """Changes a file, again if somebody else wrote to it meanwhile. Says whether it had to be changed."""
-    real = textfile.inside(root, path)
+    real = textfile.inside(root, Path(path))
     for _ in range(10):
         was = textfile.read(real)
         new = change(was or "")
@@ -340,26 +294,23 @@ def _rewrite(root: Path, path: Path, change: Callable[[str], str]) -> bool:
 
 def _take_out(root: Path, path: str, id: str) -> tuple[bool, bool]:
     """Takes a rule out of a file. Says whether it stood there, and whether the file went with it."""
-    try:
-        real = textfile.inside(root, Path(path))
-        found = _rewrite(root, Path(path), lambda text: without_rule(text, id, Path(path)))
-    except InvalidInput:  # a path that leads nowhere, as metadata may name one
-        return False, False
+    found = _rewrite(root, path, lambda text: without_rule(text, id, path))
+    real = textfile.inside(root, Path(path))
     removed = found and textfile.read(real) == ""
     if removed:
-        textfile.remove(real, folders=2 if path == RULES.as_posix() else 0)
+        textfile.remove(real, folders=2 if path == RULES else 0)
     return found, removed
 
 
-def _read_rules(root: Path, path: str) -> list[tuple[str, str]]:
-    """The rules of a file: (marker, line). A path that leads nowhere, as metadata may name one, has none."""
-    try:
-        text = textfile.read(textfile.inside(root, Path(path)))
-    except InvalidInput:
-        text = None
-    lines = (text or "").split("\n")
-    begin, end = _find_block(lines, Path(path)) or (0, 0)
-    return [(marker, line) for line in lines[begin:end] if (marker := _find_marker(line))]
+def _read_rules(root: Path) -> list[tuple[str, str, str]]:
+    """The rules of both files: (path, marker, line)."""
+    found = []
+    for path in TARGETS.values():
+        lines = (textfile.read(textfile.inside(root, Path(path))) or "").split("\n")
+        begin, end = _find_block(lines, path) or (0, 0)
+        marked = ((path, _find_marker(line), line.strip()) for line in lines[begin:end])
+        found += [(path, marker, line) for path, marker, line in marked if marker]
+    return found
 
 
 # Demoting
@@ -374,27 +325,21 @@ def demote(memory: Bethink, id: str) -> Demotion:
         except NotFound:
             one = None
         wanted = one.id if one else id.strip().lower()
+        rules = [
+            (marker, path)
+            for path, marker, _ in _read_rules(root)
+            if wanted.startswith(marker) or (len(wanted) >= 8 and marker.startswith(wanted))
+        ]
         noted = str(one.metadata.get("promoted_to") or "") if one else ""
-        rules = _find_rules(root, wanted, (noted,) if noted else USUAL)
         if not (rules or noted) or (len(rules) > 1 and not one):
             missing = f"There is no memory and no rule whose id starts with '{id}'."
             said = f"The memory {one.id} is not promoted." if one else missing
             raise NotFound(said, "`bethink promote --check` lists what is.")
         marker, path = rules[0] if rules else (wanted, noted)
-        found, removed = _take_out(root, path, marker)
+        found, removed = _take_out(root, path, marker) if rules else (False, False)
         if one:
             _unmark(memory, one)
     return Demotion(one.id if one else marker, path, found, removed)
-
-
-def _find_rules(root: Path, id: str, paths: Sequence[str]) -> list[tuple[str, str]]:
-    """(marker, path) of the rules that an id, or the beginning of one, may mean."""
-    found = [(marker, path) for path in paths for marker, _ in _read_rules(root, path)]
-    return [
-        (marker, path)
-        for marker, path in found
-        if id.startswith(marker) or (len(id) >= 8 and marker.startswith(id))
-    ]
 
 
 def withdraw_rules(memory: Bethink, purged: Sequence[Memory]) -> list[str]:
@@ -404,7 +349,7 @@ def withdraw_rules(memory: Bethink, purged: Sequence[Memory]) -> list[str]:
     sentences: list[str] = []
     for one in purged:
         noted = str(one.metadata.get("promoted_to") or "")
-        for path in dict.fromkeys((*([noted] if noted else ()), *USUAL)):
+        for path in TARGETS.values():
             try:
                 with textfile.alone(root):
                     found, removed = _take_out(root, path, one.id)
@@ -435,7 +380,6 @@ def _unmark(memory: Bethink, one: Memory) -> None:
 
 def check(memory: Bethink) -> list[Rule]:
     """Every rule that is or should be in a file of this checkout, and how it stands to its memory."""
-    root = memory.project.worktree
     everything = memory.filter(
         scopes=(memory.scope,),
         include_deleted=True,
@@ -446,14 +390,12 @@ def check(memory: Bethink) -> list[Rule]:
     marked = [one for one in memory.export(everything) if "promoted_to" in one.metadata]
     noted = {(one.id, str(one.metadata["promoted_to"])): one for one in marked}
     found: list[Rule] = []
-    for path in dict.fromkeys((*USUAL, *(path for _, path in noted))):
-        for marker, line in _read_rules(root, path):
-            own = (one for one in marked if one.id.startswith(marker))
-            memory_of_rule = next(own, None) or _find_memory(memory, marker)
-            id = memory_of_rule.id if memory_of_rule else marker
-            state = _judge_rule(memory, memory_of_rule, line.strip())
-            found.append(Rule(id, path, state, line.strip(), memory_of_rule))
-            noted.pop((id, path), None)
+    for path, marker, line in _read_rules(memory.project.worktree):
+        own = (one for one in marked if one.id.startswith(marker))
+        one = next(own, None) or _find_memory(memory, marker)
+        id = one.id if one else marker
+        found.append(Rule(id, path, _judge_rule(memory, one, line), line, one))
+        noted.pop((id, path), None)
     return found + [Rule(id, path, "missing", "", one) for (id, path), one in noted.items()]
 
 
@@ -485,7 +427,8 @@ def _refresh_rule(memory: Bethink, rule: Rule) -> str:
     if rule.state != "changed":
         return "left" if rule.state == "edited" else ""
     try:
-        promote(memory, rule.id, memory.project.worktree / rule.path, force=True)
+        target = next(name for name, path in TARGETS.items() if path == rule.path)
+        promote(memory, rule.id, target, force=True)
     except InvalidInput:  # too long by now
         return "left"
     return "rewritten"

@@ -20,7 +20,7 @@ from hashlib import blake2b
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from bethink.api import Bethink
 from bethink.config import check
@@ -115,31 +115,23 @@ class Reading(NamedTuple):
     left: Mapping[str, int]  # why → how many
 
 
-class Tables(Protocol):
-    """A database: its tables with their columns, and their rows one after the other."""
-
-    columns: Any
-
-    def rows(self, table: str) -> Iterator[Row | None]: ...
-
-
 class Reader(NamedTuple):
     """A store that is known by its tables and some of their columns."""
 
     name: str
     needs: Mapping[str, str]
-    rows: Callable[[Tables], Rows]
+    rows: Callable[[ForeignDatabase], Rows]
 
 
 # Databases of SQLite
 
 
-def _rows(tables: Tables, table: str) -> Iterator[Row | None]:
+def _rows(tables: ForeignDatabase, table: str) -> Iterator[Row | None]:
     """The rows of a table; none where there is no such table."""
     return tables.rows(table) if table in tables.columns else iter(())
 
 
-def _gather(tables: Tables, table: str, key: str) -> dict[Any, list[Row]]:
+def _gather(tables: ForeignDatabase, table: str, key: str) -> dict[Any, list[Row]]:
     """The rows of a table by one of its columns."""
     found: dict[Any, list[Row]] = {}
     for row in _rows(tables, table):
@@ -148,7 +140,7 @@ def _gather(tables: Tables, table: str, key: str) -> dict[Any, list[Row]]:
     return found
 
 
-def _read_memo(tables: Tables) -> Rows:
+def _read_memo(tables: ForeignDatabase) -> Rows:
     """memo: one database for a project. Its `tags` say from which file an imported passage is."""
     for row in tables.rows("memories"):
         yield row and {
@@ -159,7 +151,7 @@ def _read_memo(tables: Tables) -> Rows:
         }
 
 
-def _read_memory_mcp(tables: Tables) -> Rows:
+def _read_memory_mcp(tables: ForeignDatabase) -> Rows:
     """Memory MCP: typed memories, and the names that each mentions."""
     named = _gather(tables, "entities", "memory_id")
     for row in tables.rows("memories"):
@@ -168,7 +160,7 @@ def _read_memory_mcp(tables: Tables) -> Rows:
         yield row
 
 
-def _read_service(tables: Tables) -> Rows:
+def _read_service(tables: ForeignDatabase) -> Rows:
     """mcp-memory-service: memories are known by their hash, also in its graph."""
     links = _gather(tables, "memory_graph", "source_hash")
     for row in tables.rows("memories"):
@@ -181,7 +173,7 @@ def _read_service(tables: Tables) -> Rows:
         yield row
 
 
-def _read_memory_graph(tables: Tables) -> Rows:
+def _read_memory_graph(tables: ForeignDatabase) -> Rows:
     """Memory Graph: ideas of conversations, the topics that they belong to, and what they mention."""
     names = {row["id"]: row for row in tables.rows("entities") if row}
     mentions = _gather(tables, "idea_entities", "idea_id")
@@ -216,43 +208,27 @@ def _read_memory_graph(tables: Tables) -> Rows:
             }
 
 
-def _read_claude_mem(tables: Tables) -> Rows:
-    """claude-mem: what its model noted of each session, of all projects; and the rules that the user gave it."""
-    for table, name_row in _CLAUDE_MEM.items():
-        for row in _rows(tables, table):
-            if row is None:
-                yield None
-                continue
-            yield {
-                "project": row.get("merged_into_project") or row.get("project"),
-                "created": row.get("created_at_epoch") or row.get("created_at"),
-                **name_row(row),
-                "id": f"{table} {row.get('id')}",
-            }
-    yield from (RAW for _ in _rows(tables, "user_prompts"))
+# What a session's summary says, and under which word.
+_SUMMED_UP = {
+    "request": "Asked",
+    "investigated": "Looked at",
+    "learned": "Learned",
+    "completed": "Done",
+    "next_steps": "Next",
+}
 
 
 def _name_observation(row: Row) -> Row:
     said = [str(row[name]) for name in ("title", "narrative", "text") if row.get(name)]
     facts = [f"- {fact}" for fact in to_list(row.get("facts"))]
     files = [*to_list(row.get("files_modified")), *to_list(row.get("files_read"))]
-    return {
-        "text": "\n".join(said + facts),
-        "kind": row["type"],
-        "tags": row.get("concepts"),
-        "entities": [(name, "file") for name in files],
-    }
+    entities = [(name, "file") for name in files]
+    told = {"kind": row["type"], "tags": row.get("concepts"), "entities": entities}
+    return {"text": "\n".join(said + facts), **told}
 
 
 def _name_summary(row: Row) -> Row:
-    labels = {
-        "request": "Asked",
-        "investigated": "Looked at",
-        "learned": "Learned",
-        "completed": "Done",
-        "next_steps": "Next",
-    }
-    said = [f"{label}: {row[name]}" for name, label in labels.items() if row.get(name)]
+    said = [f"{label}: {row[name]}" for name, label in _SUMMED_UP.items() if row.get(name)]
     return {"text": "\n".join(said), "kind": "conclusion"}
 
 
@@ -266,6 +242,21 @@ _CLAUDE_MEM = {
     "session_summaries": _name_summary,
     "directives": _name_directive,
 }
+
+
+def _read_claude_mem(tables: ForeignDatabase) -> Rows:
+    """claude-mem: what its model noted of each session, of all projects; and the rules that the user gave it."""
+    for table, name_row in _CLAUDE_MEM.items():
+        for row in _rows(tables, table):
+            yield row and {
+                "project": row.get("merged_into_project") or row.get("project"),
+                "created": row.get("created_at_epoch") or row.get("created_at"),
+                **name_row(row),
+                "id": f"{table} {row.get('id')}",
+            }
+    yield from (RAW for _ in _rows(tables, "user_prompts"))
+
+
 # Of two that fit the first is it.
 TABLES = (
     Reader("memo", {"memories": "content container_tag"}, _read_memo),
@@ -317,45 +308,30 @@ def read_database(memory: Bethink, file: Path) -> Reading | None:
 # Tables of LanceDB
 
 
-class LanceTables:
-    """The tables in a folder of LanceDB. Vectors are not read."""
+def read_lance(memory: Bethink, folder: Path) -> Rows:
+    """Claude Memory's and vector-memory's tables: whichever has a column of text. Vectors are not read."""
+    if find_spec("lancedb") is None:
+        raise BethinkError(
+            f"{folder} holds tables of LanceDB; to read them needs lancedb, which is not installed.",
+            "pip install 'bethink[lancedb]'",
+        )
+    import lancedb
 
-    def __init__(self, folder: Path) -> None:
-        if find_spec("lancedb") is None:
-            raise BethinkError(
-                f"{folder} holds tables of LanceDB; to read them needs lancedb, which is not installed.",
-                "pip install 'bethink[lancedb]'",
-            )
-        import lancedb
-
-        tables = _find_lance(folder)
-        names = [table.stem for table in tables]
-        home = tables[0].parent
-        try:
-            database = lancedb.connect(str(home))
-            self._tables = {name: database.open_table(name) for name in names}
-            self.columns = {
-                name: [one.name for one in table.schema if not hasattr(one.type, "value_type")]
-                for name, table in self._tables.items()
-            }
-        except (OSError, ValueError, RuntimeError) as error:
-            raise _damaged(folder, error) from error
-
-    def rows(self, table: str) -> Rows:
-        try:
-            found = self._tables[table].search().select(self.columns[table]).limit(MOST_ROWS + 1)
-            for batch in found.to_batches():
-                yield from batch.to_pylist()
-        except (OSError, ValueError, RuntimeError) as error:
-            raise _damaged(Path(table), error) from error
-
-
-def _damaged(place: Path, error: Exception) -> InvalidInput:
-    why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-    return InvalidInput(
-        f"The tables of {place} cannot be read: {why}. Nothing was taken in.",
-        "Check that the folder is whole.",
-    )
+    places = _find_lance(folder)
+    try:
+        database = lancedb.connect(str(places[0].parent))
+        for table in (database.open_table(place.stem) for place in places):
+            names = [one.name for one in table.schema if not hasattr(one.type, "value_type")]
+            if _has_text(dict.fromkeys(names), ""):
+                found = table.search().select(names).limit(MOST_ROWS + 1)
+                for batch in found.to_batches():
+                    yield from batch.to_pylist()
+    except (OSError, ValueError, RuntimeError) as error:
+        why = str(error).partition("\n")[0][:200]
+        raise InvalidInput(
+            f"The tables of {folder} cannot be read: {why}. Nothing was taken in.",
+            "Check that the folder is whole.",
+        ) from error
 
 
 def is_lance(place: Path) -> bool:
@@ -368,14 +344,6 @@ def _find_lance(folder: Path) -> list[Path]:
         return [folder]
     places = (sorted(place.glob("*.lance")) for place in (folder, folder / "vectors"))
     return next(filter(None, places), [])
-
-
-def read_lance(memory: Bethink, folder: Path) -> Rows:
-    """Claude Memory's and vector-memory's tables: whichever has a column of text."""
-    tables = LanceTables(folder)
-    for table, columns in tables.columns.items():
-        if {_fold(name) for name in columns} & {*TEXT_COLUMNS}:
-            yield from tables.rows(table)
 
 
 # JSON and CSV
@@ -409,25 +377,10 @@ def read_rows(
         lists = [one for one in rows[0].values() if isinstance(one, list) and one]
         rows = lists[0] if len(lists) == 1 else rows
     found = [{"text": one} if isinstance(one, str) else one for one in rows]
-    each = _relate_entities([one if isinstance(one, dict) else None for one in found])
+    each = [one if isinstance(one, dict) else None for one in found]
     if each and not any(_has_text(one, text_column) for one in each[:1000]):
         raise _no_text(file, next(filter(None, each), {}), text_column)
     return convert(memory, each, format, file, text_column)
-
-
-def _relate_entities(rows: list[Row | None]) -> list[Row | None]:
-    """The rows of MCP's memory server, where relations stand between the entities: each goes to the one that it begins from."""
-    links: dict[Any, list[tuple[Any, Any]]] = {}
-    kept = []
-    for row in rows:
-        if row is not None and {"from", "to", "relationType"} <= row.keys():
-            links.setdefault(_key(row["from"]), []).append((row["relationType"], row["to"]))
-        else:
-            kept.append(row)
-    for row in kept:
-        if row is not None and "observations" in row:
-            row |= {"id": row.get("name"), "relations": links.get(_key(row.get("name")), [])}
-    return kept
 
 
 def _no_text(file: Path, row: Row, text_column: str) -> InvalidInput:

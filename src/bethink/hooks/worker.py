@@ -32,7 +32,7 @@ from bethink.errors import (
     StoreError,
     UsageError,
 )
-from bethink.features import conversations, knowledge
+from bethink.features import conversations
 from bethink.hooks import spool, state
 from bethink.hooks.spool import SpoolEntry
 
@@ -142,7 +142,6 @@ class OpenMemory:
 
     def __init__(self, database: str) -> None:
         self.database = database
-        self.looked_at: set[str] = set()  # projects whose built-in memory was read
         self._first: Bethink | None = None
         self._embedder: Embedder | None = None
 
@@ -230,7 +229,6 @@ def _read(opened: OpenMemory, path: Path, entry: SpoolEntry, until: float) -> bo
             if not embed:
                 raise
     spool.note_capture(entry.host)
-    _read_builtin(opened, memory, entry)
     return True
 
 
@@ -249,21 +247,6 @@ def _find_transcript(entry: SpoolEntry) -> Path:
         f"There is no transcript of session '{entry.session}' where {entry.host} keeps them.",
         "bethink backfill --all",
     )
-
-
-def _read_builtin(opened: OpenMemory, memory: Bethink, entry: SpoolEntry) -> None:
-    """What the agent remembers by itself may have grown with the conversation."""
-
-    scope, there = memory.project.scope, memory.project.worktree.is_dir()
-    if scope in opened.looked_at or not there or not entry.directory:
-        return
-    if state.is_paused(entry.directory):
-        return
-    opened.looked_at.add(scope)
-    try:
-        knowledge.sync_builtin(memory)
-    except (OSError, BethinkError) as error:
-        state.note_failure(entry.host, entry.event, str(error))
 
 
 if __name__ == "__main__":

@@ -54,11 +54,6 @@ class Synced(NamedTuple):
     def sources(self) -> int:
         return len(self.added) + len(self.changed) + len(self.moved) + self.unchanged
 
-    def plus(self, other: Synced) -> Synced:
-        """Both together: every field is a number or a row of things."""
-        both: list[tuple[Any, Any]] = list(zip(self, other, strict=True))
-        return Synced(*(mine + theirs for mine, theirs in both))
-
 
 class SourceUpdate(NamedTuple):
     """One source to be written with its passages; `moved_from` is the uri it was known by, if it was another."""

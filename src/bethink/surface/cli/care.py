@@ -13,7 +13,7 @@ from bethink.features import promotion, tending
 from bethink.recall.shape import plain
 from bethink.surface import operations
 from bethink.surface.cli import console
-from bethink.surface.cli.console import Bar, Listing, Result, command, confirm, directory, settings
+from bethink.surface.cli.console import Bar, Listing, Result, command, confirm, settings
 from bethink.surface.layout import FORMATS, cell, columns, many, one_line, pick, size, unstyle
 from bethink.surface.render import memory_label, memory_line, short_ids
 from bethink.text.checks import check_choice
@@ -406,7 +406,7 @@ STALE = ("changed", "forgotten", "replaced", "expired")
     "promote",
     """
     [ID]              an id or any unique beginning of one
-    --to TARGET       claude (.claude/rules/bethink.md), agents (AGENTS.md), or a file of the project
+    --to TARGET claude|agents     .claude/rules/bethink.md, or AGENTS.md
     --force           even if the text was imported
     | --suggest       list memories that proved useful, and why; writes nothing
     | --check         list the rules and how they stand to their memories; writes nothing
@@ -444,14 +444,11 @@ def promote(args: Namespace, memory: Bethink) -> Result:
 
 
 def write_rule(args: Namespace, memory: Bethink) -> Result:
-    target = args.to
-    if target and target not in promotion.TARGETS:
-        target = (directory(args) or Path.cwd()) / Path(target).expanduser()
-    done = promotion.promote(memory, args.id, target, force=args.force)
+    done = promotion.promote(memory, args.id, args.to, force=args.force)
     word = {"kept": "already in", "moved": "moved to"}.get(done.status, "promoted to")
     value = {"id": done.memory.id, **pick(done, "path status created")}
     label = memory_label(done.memory, memory.store.abbreviate([done.memory.id]))
-    return Result(value, [f"{word} {done.path}: {label}"], hints=done.hints)
+    return Result(value, [f"{word} {done.path}: {label}"])
 
 
 def suggest_rules(memory: Bethink, limit: int) -> Result:

@@ -88,58 +88,28 @@ def name_some(lines: Iterable[str]) -> list[str]:
     "index",
     """
     PATH*             these only; the setting `knowledge` names the usual ones
-    --watch           go on, and follow every change until stopped
     """,
 )
-def index(args: Namespace) -> Result | None:
+def index(args: Namespace) -> Result:
     """Bring the Markdown files of the knowledge folders in step with memory: new ones are read, unchanged ones skipped,
     changed ones replace their own memories, moved ones keep them, vanished ones retire them. The setting `knowledge` names
-    the folders (.claude/knowledge by default). Files that git ignores are left out. What agents load by themselves (AGENTS.md,
-    CLAUDE.md, Claude auto memory) is read too: searches find it, hooks do not repeat it.
+    the folders (.claude/knowledge by default). Files that git ignores are left out.
 
     Examples:
       bethink index
       bethink config knowledge .claude/knowledge,docs && bethink index
       bethink index docs/guides
-      bethink index --watch
     """
-    if args.watch:
-        knowledge.check_watching()
     with open_memory(args, make=True) as memory:
         paths = [existing_path(path) for path in args.path] or None
-        if (
-            paths is None
-            and not knowledge.folders(memory)
-            and not any(knowledge.find_builtin(memory))
-        ):
+        if paths is None and not knowledge.folders(memory):
             folders = ", ".join(memory.config.knowledge)
             raise NotFound(
                 f"None of the knowledge folders of {memory.project.name} exists: {folders}.",
                 "`bethink init` makes one; `bethink config knowledge docs` names another.",
             )
-        synced = sync_with_bar(args, "indexing", partial(knowledge.index, memory, paths))
-        result = synced_result(synced if paths else synced.plus(knowledge.sync_builtin(memory)))
-        if not args.watch:
-            return result
-        console.present(args, result)
-        watch_folders(args, memory, paths)
-        return None
-
-
-def watch_folders(args: Namespace, memory: Bethink, paths: list[Path] | None) -> None:
-    import signal
-    import threading
-
-    # An interrupt that came while the watcher starts could be lost; a flag is seen whenever it is looked at.
-    stop = threading.Event()
-    before = signal.signal(signal.SIGINT, lambda *_: stop.set())
-    try:
-        console.talk("watching; Ctrl-C ends it")
-        for synced in knowledge.follow(memory, paths, stop=stop):
-            console.present(args, synced_result(synced))
-    finally:
-        signal.signal(signal.SIGINT, before)
-    console.talk("stopped watching; what is indexed stays")
+        sync = partial(knowledge.index, memory, paths)
+        return synced_result(sync_with_bar(args, "indexing", sync))
 
 
 @command("map", opens="make")

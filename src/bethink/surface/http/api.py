@@ -17,7 +17,7 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import yaml
 from pydantic_core import from_json
@@ -290,14 +290,6 @@ _CURSOR = re.compile(r"(\d{1,9})\.(\d{0,10})\.(.{0,200})", re.ASCII)
 OVERLAP = 100  # places by which what was last seen may have moved while somebody pages; set by hand
 
 
-class HasId(Protocol):
-    @property
-    def id(self) -> str: ...
-
-
-Item = TypeVar("Item", bound=HasId)
-
-
 class Cursor(NamedTuple):
     """Where a page ends. It gives nobody anything they could not ask for anyway, so it is checked and not signed."""
 
@@ -321,9 +313,9 @@ def read_cursor(text: str | None) -> Cursor:
 
 
 def read_page(
-    asked: Any, fetch: Callable[[int, int], Sequence[Item]]
-) -> tuple[Sequence[Item], str | None]:
-    """A page of what `fetch(number, offset)` gives, and the cursor of the next. Where the item that was seen last stands
+    asked: Any, fetch: Callable[[int, int], Sequence[Any]]
+) -> tuple[Sequence[Any], str | None]:
+    """A page of what `fetch(number, offset)` gives, things with an id, and the cursor of the next. Where the item that was seen last stands
     elsewhere by now, the page begins behind it: nothing is passed over because something before it was forgotten or added."""
     cursor, limit = read_cursor(asked.cursor), asked.limit
     start = max(0, cursor.at - OVERLAP)

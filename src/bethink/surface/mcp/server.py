@@ -64,9 +64,11 @@ def build(keeper: Keeper, ask_roots: bool = False) -> Server[Any]:
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
         on_list_resources=handlers.list_resources,
-        on_list_resource_templates=handlers.list_templates,
+        on_list_resource_templates=_offer(
+            types.ListResourceTemplatesResult, "resources/templates/list"
+        ),
         on_read_resource=handlers.read_resource,
-        on_list_prompts=handlers.list_prompts,
+        on_list_prompts=_offer(types.ListPromptsResult, "prompts/list"),
         on_get_prompt=handlers.get_prompt,
         on_completion=handlers.complete,
     )
@@ -74,6 +76,15 @@ def build(keeper: Keeper, ask_roots: bool = False) -> Server[Any]:
         "notifications/roots/list_changed", types.NotificationParams, places.forget
     )
     return server
+
+
+def _offer(kind: Any, method: str) -> Callable[[Context, Any], Awaitable[Any]]:
+    """Answers a request for a list from the tables of `schemas` alone."""
+
+    async def answer(context: Context, params: Any) -> Any:
+        return kind.model_validate(schemas.list_offers(method))
+
+    return answer
 
 
 class Handlers:
@@ -126,12 +137,6 @@ class Handlers:
             resources=[types.Resource(**one) for one in found], next_cursor=cursor
         )
 
-    async def list_templates(
-        self, context: Context, params: Any
-    ) -> types.ListResourceTemplatesResult:
-        found = schemas.list_offers("resources/templates/list")
-        return types.ListResourceTemplatesResult.model_validate(found)
-
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
@@ -142,9 +147,6 @@ class Handlers:
             uri=params.uri, mime_type=kind, text=replace_broken(text)
         )
         return types.ReadResourceResult(contents=[contents])
-
-    async def list_prompts(self, context: Context, params: Any) -> types.ListPromptsResult:
-        return types.ListPromptsResult.model_validate(schemas.list_offers("prompts/list"))
 
     async def get_prompt(
         self, context: Context, params: types.GetPromptRequestParams

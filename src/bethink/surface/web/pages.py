@@ -12,7 +12,6 @@ from typing import Any
 from bethink.errors import Overtaken, UsageError
 from bethink.features.browse import ABOUT, MENTIONS, MOST, WEEKS
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
-from bethink.hosts import HOSTS
 from bethink.recall.query import parse
 from bethink.recall.shape import find_sought
 from bethink.surface.http import browsing, memories
@@ -34,12 +33,6 @@ from bethink.types import RELATIONS
 # Home: what happened since somebody was last here, and what waits for them.
 
 FIRST = "7d"  # what is shown to somebody who was not here before
-TIMES = (
-    ("1d", "since yesterday"),
-    ("7d", "in the last week"),
-    ("30d", "in the last month"),
-    ("365d", "in the last year"),
-)
 LEVELS = 4  # of colour in the calendar
 
 
@@ -55,8 +48,7 @@ def show_home(visit: Visit) -> PageAnswer:
         "empty": empty,
         "chosen": chosen,
         "last_visit": last,
-        "times": TIMES,
-        "waiting": [(name, QUEUE_TITLES[name], counts[name]) for name in QUEUES],
+        "waiting": {name: counts[name] for name in QUEUES},
         "calendar": _draw_calendar(found["days"], visit.tools.projects.base.clock()),
     }
     return Shown("home.html", values)
@@ -116,16 +108,6 @@ SEVERAL = ("kind", "entity", "source", "host", "tag")  # filters of which there 
 SINGLE = ("since", "until", "session")
 FILTERS = (*SEVERAL, *SINGLE, "hidden")
 HIDDEN = ("include_deleted", "include_superseded", "include_quarantined", "include_expired")
-# The signals of a search in the order of their weight, and what each says.
-SIGNALS = (
-    ("meaning", "meaning"),
-    ("words", "words"),
-    ("pairs", "words side by side"),
-    ("topic", "topic"),
-    ("neighbours", "neighbours"),
-    ("recent", "told lately"),
-    ("named", "named thing"),
-)
 NOTHING_FOUND: dict[str, Any] = {"items": [], "next": None, "total": 0, "weaker": 0, "hints": []}
 
 
@@ -138,9 +120,6 @@ def show_search(visit: Visit) -> PageAnswer:
         "question": question,
         "chosen": chosen,
         "narrowed": any(chosen.values()),
-        "hosts": HOSTS,
-        "times": TIMES,
-        "signals": SIGNALS,
         "wrong": None,
         "sought": None,
     }
@@ -200,7 +179,6 @@ def show_timeline(visit: Visit) -> PageAnswer:
     values = {
         "days": found["days"],
         "following": following,
-        "hosts": HOSTS,
         "host": host,
         "begun": bool(cursor),
     }
@@ -293,16 +271,6 @@ def _list_nodes(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 DECISIONS, LINES = 10, 50  # pairs on a page, and single memories
 TOGETHER = {"duplicates": ("first", "apart")}  # what can be done with several pairs at once
-QUEUE_TITLES = {
-    "contradictions": ("Contradictions", "Statements that disagree; the one that holds first."),
-    "duplicates": ("Duplicates", "Statements that say the same, or nearly so; the newer first."),
-    "doubtful": ("Doubtful", "What nobody vouches for: imported, said by a tool, or quarantined."),
-    "questions": ("Open questions", "What was asked, or broke, and has no answer yet."),
-    "promotions": (
-        "Could be rules",
-        "What proved useful often enough to stand where agents read it at every start.",
-    ),
-}
 
 
 @page("GET", "/inbox")
@@ -328,11 +296,9 @@ def show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> PageAnswer:
     several = TOGETHER.get(queue, () if queue in PAIRS else tuple(ACTS))
     values = {
         "queue": queue,
-        "queues": [(name, QUEUE_TITLES[name][0], counts[name]) for name in QUEUES],
+        "waiting": {name: counts[name] for name in QUEUES},
         "acts": acts if visit.caller.may_write else [],
         "bulk": [act for act in acts if act["name"] in several],
-        "title": QUEUE_TITLES[queue][0],
-        "about": QUEUE_TITLES[queue][1],
         "items": found["items"],
         "looked": found["looked"],
         "start": begin,
@@ -454,16 +420,6 @@ def export(visit: Visit) -> PageAnswer:
 BESIDE = 2  # turns or passages before and after
 VERSIONS = 50  # of its history that are shown
 FIELDS = ("content", "summary", "kind", "importance", "tags", "entities", "expires")
-DONE = {
-    "added": "Remembered.",
-    "known": "That was known already.",
-    "saved": "Saved.",
-    "forgotten": "Forgotten: no search finds it any more.",
-    "restored": "Brought back.",
-    "voted": "Your vote counts.",
-    "linked": "Related.",
-    "unlinked": "No longer related.",
-}
 WAS_PURGED = "This very text was purged before, so it is not taken in again."
 UNTOLD = ("row_hash", "content_hash", "updated_at", "keywords")
 MEANWHILE = "It was changed meanwhile, by somebody else or in another window. Above is what it says now; below is what you typed."
@@ -547,10 +503,8 @@ def _in_words(value: Any) -> str:
 def _describe_action(
     visit: Visit, memory: Mapping[str, Any], versions: int
 ) -> dict[str, Any] | None:
-    """What was just done, in words, and how to undo it."""
+    """What was just done, and how to undo it."""
     what = visit.parameter("done")
-    if what not in DONE:
-        return None
     relation = {"target": visit.parameter("target"), "type": visit.parameter("type")}
     again = ("link", {**relation, "direction": "in"}) if relation["target"] else ("forget", {})
     undo: dict[str, tuple[str, dict[str, Any]]] = {
@@ -563,9 +517,11 @@ def _describe_action(
         "linked": ("unlink", relation),
         "unlinked": ("link", relation),
     }
+    if what not in undo:
+        return None
     possible = (what != "saved" or versions > 1) and (what != "forgotten" or memory["deleted_at"])
     action, fields = undo[what]
-    return {"text": DONE[what], "action": action if possible else "", "fields": fields}
+    return {"what": what, "action": action if possible else "", "fields": fields}
 
 
 @page("POST", "/memory/{id}/edit")

@@ -21,6 +21,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from bethink import __version__
+from bethink.hosts import HOSTS
 from bethink.recall.shape import Sought, choose_excerpt, find_places
 from bethink.surface.layout import size
 from bethink.surface.web.visit import EVERY, place
@@ -94,7 +95,12 @@ def _environment() -> Environment:
         "session_address": session_address,
         "spelled": spell_unseen,
     }
-    environment.globals |= {"navigation": NAVIGATION, "version": __version__, "kinds": KINDS}
+    environment.globals |= {
+        "navigation": NAVIGATION,
+        "version": __version__,
+        "kinds": KINDS,
+        "hosts": HOSTS,
+    }
     return environment
 
 

@@ -9,7 +9,7 @@ import test_embed
 from bethink.api import Bethink
 from bethink.ingest.wording import say_the_same
 
-model_or_pull, local_128 = test_embed.model_or_pull, test_embed.local_128
+model_or_pull, local = test_embed.model_or_pull, test_embed.local
 
 # What adds nothing: articles, inflections, punctuation, spelling, or less than is known.
 ALIKE = [
@@ -159,15 +159,13 @@ def test_the_words_tell_whether_anything_is_added(new, old, alike):
     assert say_the_same(new, old) is alike
 
 
-def test_memory_keeps_what_says_something_else_and_not_what_repeats(
-    local_128, tmp_path, monkeypatch
-):
+def test_memory_keeps_what_says_something_else_and_not_what_repeats(local, tmp_path, monkeypatch):
     monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
     status = {}
     for number, (new, old, _) in enumerate(DIRECTIONS):
         (tmp_path / str(number)).mkdir()
         with Bethink(
-            tmp_path / "memory.db", directory=tmp_path / str(number), embedder=local_128
+            tmp_path / "memory.db", directory=tmp_path / str(number), embedder=local
         ) as memory:
             memory.add(old)
             status[new, old] = memory.add(new).status
@@ -175,10 +173,10 @@ def test_memory_keeps_what_says_something_else_and_not_what_repeats(
     assert [pair for pair in ALIKE if status[pair] == "added"] == []
 
 
-def test_who_only_thinks_of_something_replaces_nothing(local_128, tmp_path, monkeypatch):
+def test_who_only_thinks_of_something_replaces_nothing(local, tmp_path, monkeypatch):
     monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
     (tmp_path / "shop").mkdir()
-    with Bethink(tmp_path / "memory.db", directory=tmp_path / "shop", embedder=local_128) as memory:
+    with Bethink(tmp_path / "memory.db", directory=tmp_path / "shop", embedder=local) as memory:
         known = memory.add("We use Redis for the cache")
         thought = memory.add("We are thinking of Valkey for the cache")
         assert not thought.supersedes and [one.id for one in thought.proposals] == [known.id]

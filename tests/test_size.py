@@ -20,13 +20,13 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
     "tokens": 361_644,
-    "lines": 52_884,
+    "lines": 52_885,
     "files": 172,
     "import cycles": 0,
     "function-level imports of our own": 52,
     "functions of complexity over 15": 9,
     "class names used twice": 0,
-    "test lines": 44_788,
+    "test lines": 44_786,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

@@ -5,9 +5,10 @@ place (`read`), whether a memory applies to a prompt (`apply`), and how well a p
 `load` gives the judge that the settings allow, or None where there is none: then rules decide alone.
 
 There are two small cross-encoders, int8 ONNX, on this machine's processor; `bench/judge` trains them. Either reads
-`[CLS] one text [SEP] other text [SEP]`. Relations are told by the one of twelve layers (`judge.onnx`); all else by the one of
-six (`reader.onnx`), which learned from the other and says it as well in half the time. Each pair runs alone, because an int8
-model measures its activations over the whole batch: only then does an answer depend on its pair and nothing else.
+`[CLS] one text [SEP] other text [SEP]`. What relates and what applies is told by the one of twelve layers (`judge.onnx`);
+conversations and passages are read by the one of six (`reader.onnx`), which learned from the other and reads as well in half
+the time. Each pair runs alone, because an int8 model measures its activations over the whole batch: only then does an answer
+depend on its pair and nothing else.
 
 Every write imports this file, so NumPy and the model arrive with the first pair.
 """
@@ -124,7 +125,7 @@ class TrainedJudge:
         ]
 
     def apply(self, pairs: Pairs) -> list[float]:
-        return [_chance(logit[0]) for (logit,) in self._ask(pairs, ("applies",), READER)]
+        return [_chance(logit[0]) for (logit,) in self._ask(pairs, ("applies",), JUDGE)]
 
     def fit(self, pairs: Pairs) -> list[float]:
         return [float(logit[0]) for (logit,) in self._ask(pairs, ("fits",), READER)]

@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 361_644,
-    "lines": 52_885,
+    "tokens": 361_691,
+    "lines": 52_892,
     "files": 172,
     "import cycles": 0,
     "function-level imports of our own": 52,

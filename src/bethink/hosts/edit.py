@@ -32,13 +32,13 @@ RUN = ("type", "args", "server", "tool", "input", *COMMANDS)
 # Comments, with strings first, since what looks like a comment in one is none. Each pattern goes on to the end of the text where its own
 # end is missing, so that the time is linear.
 _COMMENTS = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|//[^\n\r]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
-_LAST_COMMAS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]\s*,|,(?=\s*[}\]])')
+_LAST_COMMAS = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|[\[{]\s*,|,(?=\s*[}\]])')
 _INK = re.compile(r"\S")
 _BLANK = re.compile(r"\s*")
 _COMMENTS_BEHIND = re.compile(r"(?:[ \t]*(?:/\*(?:[^*\r\n]|\*(?!/))*\*/|//[^\r\n]*))*")
 _LAST_IS_LINE_COMMENT = re.compile(r"//[^\n\r]*$")
 _INDENT = re.compile(r'^([ \t]+)["\[{]', re.MULTILINE)
-_LIST_OF_WORDS = re.compile(r"\[\n\s*([^\[\]{}]*?)\n\s*\]")
+_LIST_OF_WORDS = re.compile(r"\[\n([^\[\]{}]*+)\]")
 _HOOK = re.compile(
     r"bethink[\"']?(?:\.exe)?[\"']?\s+hook\s+([a-z-]{1,40})\s+--host\s+([a-z]{1,40})"
 )
@@ -261,8 +261,15 @@ def _write(value: Any, indent: str | None, unit: str, end: str) -> str:
     if indent is None:
         return json.dumps(value, ensure_ascii=False)
     text = json.dumps(value, ensure_ascii=False, indent=unit)
-    text = _LIST_OF_WORDS.sub(lambda found: "[" + re.sub(r"\s*\n\s*", " ", found[1]) + "]", text)
+    text = _LIST_OF_WORDS.sub(_put_on_one_line, text)
     return text.replace("\n", end + indent)
+
+
+def _put_on_one_line(found: re.Match[str]) -> str:
+    lines = found[1].split("\n")
+    if lines[-1].strip():
+        return found[0]  # the bracket stands in a text
+    return "[" + " ".join(line.strip() for line in lines[:-1]) + "]"
 
 
 def _line_indent(text: str, at: int) -> str:

@@ -219,6 +219,15 @@ def check_bundle(value: Any, longest: int) -> tuple[Bundle, tuple[str, ...]]:
     return redact_places(bundle._replace(records=records)), hidden
 
 
+def _check_records(bundle: Bundle, longest: int) -> None:
+    for record in bundle.records:
+        wrong = wrong_field(record, longest) or ("scope" if record.memory.scope else None)
+        _need(wrong is None, f"the {wrong} of the memory {str(record.memory.id)[:36]}")
+    for relation, actor in bundle.relations:
+        ends = all(map(_is_id, relation[:2]))
+        _need(ends and relation.type in RELATIONS and _is_modest(actor), "a relation")
+
+
 def _check_parts(bundle: Bundle, longest: int) -> None:
     """Nothing in a bundle of a request names a scope: the request says which is meant."""
     if bundle.size > MOST:
@@ -235,12 +244,7 @@ def _check_parts(bundle: Bundle, longest: int) -> None:
     for place in (*places, *(source for _, source, _ in bundle.sources)):
         _need(_is_modest(place, 50 * LONGEST_METADATA), f"a {type(place).__name__.lower()}")
     _need(all(_are_vectors(item[1]) for item in bundle.spans), "a topic")
-    for record in bundle.records:
-        wrong = wrong_field(record, longest) or ("scope" if record.memory.scope else None)
-        _need(wrong is None, f"the {wrong} of the memory {str(record.memory.id)[:36]}")
-    for relation, actor in bundle.relations:
-        ends = all(map(_is_id, relation[:2]))
-        _need(ends and relation.type in RELATIONS and _is_modest(actor), "a relation")
+    _check_records(bundle, longest)
     _need(max((len(identity) for _, identity in bundle.turns), default=0) <= 64, "a message")
 
 

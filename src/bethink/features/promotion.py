@@ -325,11 +325,7 @@ def demote(memory: Bethink, id: str) -> Demotion:
         except NotFound:
             one = None
         wanted = one.id if one else id.strip().lower()
-        rules = [
-            (marker, path)
-            for path, marker, _ in _read_rules(root)
-            if wanted.startswith(marker) or (len(wanted) >= 8 and marker.startswith(wanted))
-        ]
+        rules = _find_rules(root, wanted)
         noted = str(one.metadata.get("promoted_to") or "") if one else ""
         if not (rules or noted) or (len(rules) > 1 and not one):
             missing = f"There is no memory and no rule whose id starts with '{id}'."
@@ -340,6 +336,15 @@ def demote(memory: Bethink, id: str) -> Demotion:
         if one:
             _unmark(memory, one)
     return Demotion(one.id if one else marker, path, found, removed)
+
+
+def _find_rules(root: Path, wanted: str) -> list[tuple[str, str]]:
+    """The marks and files of the rules that an id, or the beginning of one, means."""
+    return [
+        (marker, path)
+        for path, marker, _ in _read_rules(root)
+        if wanted.startswith(marker) or (len(wanted) >= 8 and marker.startswith(wanted))
+    ]
 
 
 def withdraw_rules(memory: Bethink, purged: Sequence[Memory]) -> list[str]:

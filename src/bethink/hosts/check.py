@@ -130,9 +130,8 @@ def find_connection(
         except (BethinkError, OSError) as error:
             one.problems.append(f"{target.path}: {error}")
             one.unreadable = True
-    gone = [
-        path for path, keys in known.items() if install.WHOLE not in keys and path not in one.paths
-    ]
+    entered = {path for path, keys in known.items() if install.WHOLE not in keys}
+    gone = sorted(entered.difference(one.paths))
     if one.paths or (known and (one.problems or gone)):
         parts = (install.parts_of(path, keys) for path, keys in known.items())
         one.parts = tuple(dict.fromkeys(part for some in parts for part in some))

@@ -355,12 +355,7 @@ def rewrite_toml(text: str, path: tuple[str, ...], document: Any, original: str 
         rest = f"{text}{gap}[{'.'.join(path)}]{end}{lines}"
     else:
         tree = tomlkit.parse(text.removeprefix(mark))
-        holder = value_at(tree, path[:-1])
-        if table is None:
-            del holder[path[-1]]
-        for key, value in (table or {}).items():
-            if there.get(key) != value:
-                holder[path[-1]][key] = value
+        _change_table(value_at(tree, path[:-1]), path[-1], there, table)
         rest = mark + tomlkit.dumps(tree)
     says = [
         {key: value for key, value in one.items() if value != {}}
@@ -373,6 +368,14 @@ def rewrite_toml(text: str, path: tuple[str, ...], document: Any, original: str 
     # With the table goes the empty line that was put before it.
     ours = table is None and rest.endswith(end * 2) and not text.endswith(end * 2)
     return rest.removesuffix(end) if ours else rest
+
+
+def _change_table(holder: Any, name: str, there: dict[str, Any], table: Any) -> None:
+    if table is None:
+        del holder[name]
+    for key, value in (table or {}).items():
+        if there.get(key) != value:
+            holder[name][key] = value
 
 
 # Entries of a whole file

@@ -103,10 +103,8 @@ class GeminiMessages(Transcript):
         parts = list_of(fields, "content") or [fields.get("content")]
         text = find_text(parts)
         calls = dicts_of(fields, "toolCalls")
-        for call in () if copied else calls:
-            self.add_call(call.get("name"), call.get("args"), call.get("id"))
-            if "status" in call:
-                self.add_result(call.get("id"), find_output(call), call["status"] != "success")
+        if not copied:
+            self.note_calls(calls)
         if not text:
             results = any("functionResponse" in as_dict(part) for part in parts)
             return "tool result" if results else "tool call" if calls else "empty"
@@ -119,6 +117,12 @@ class GeminiMessages(Transcript):
         summary = text.lstrip().startswith(SNAPSHOT)
         role = "user" if type == "user" and not summary else "assistant"
         return self.make_turn(id, role, text, time_of(fields, "timestamp"), summary=summary)
+
+    def note_calls(self, calls: list[dict[str, Any]]) -> None:
+        for call in calls:
+            self.add_call(call.get("name"), call.get("args"), call.get("id"))
+            if "status" in call:
+                self.add_result(call.get("id"), find_output(call), call["status"] != "success")
 
     def note_words(self, id: str, words: str) -> str:
         """The identity of a message with these words: of one whose words changed, another than before."""

@@ -194,31 +194,37 @@ def place_statements(turns: Sequence[tuple[str, str]], first: int = 0) -> Iterat
     """The statements from the turn `first` on that say something. The words around each are put as the judge was trained on
     them: `speaker. heading: above | below | asked | reply`."""
     said = [statements(text) if role in SPEAKERS else [] for role, text in turns]
-    texts = [
-        " ".join(each.text for each in own) or (text if len(text) < SHORT_REPLY else "")
-        for own, (_, text) in zip(said, turns, strict=True)
-    ]
+    texts = [_put_together(own, text) for own, (_, text) in zip(said, turns, strict=True)]
     runs = _find_runs([role for role, _ in turns])
-    telling = [sum(_says_something(each) for at in run for each in said[at]) for run in runs]
+    telling = [sum(map(len, map(_list_telling, map(said.__getitem__, run)))) for run in runs]
     for number, run in enumerate(runs):
         role, is_last = turns[run[0]][0], number + 1 == len(runs)
-        words = texts[runs[number - 1][-1]].split() if number else []
-        asked = words[:ASKED] if role == "assistant" else words[-ASKED:]
+        asked = _cut_asked(texts[runs[number - 1][-1]], role) if number else []
         reply = [] if is_last else texts[runs[number + 1][0]].split()[:REPLIED_WITH]
         replied = not is_last and telling[number + 1] > 1
-        for turn in (at for at in run if at >= first):
-            speaker = "working" if role == "assistant" and turn != run[-1] else role
-            for at, each in enumerate(said[turn]):
-                if _says_something(each):
-                    yield PlacedStatement(
-                        turn,
-                        speaker,
-                        each,
-                        _describe_place(speaker, said[turn], at, asked, reply),
-                        _grow(said[turn], at),
-                        replied,
-                        role == "user" or is_last,
-                    )
+        for turn in run:
+            at_work = role == "assistant" and turn != run[-1]
+            speaker = "working" if at_work else role
+            for at, each in _list_telling(said[turn]) if turn >= first else ():
+                place = _describe_place(speaker, said[turn], at, asked, reply)
+                grown = _grow(said[turn], at)
+                ends = role == "user" or is_last
+                yield PlacedStatement(turn, speaker, each, place, grown, replied, ends)
+
+
+def _cut_asked(text: str, role: str) -> list[str]:
+    """What an assistant was asked begins with it; what a user answers ends with it."""
+    words = text.split()
+    return words[:ASKED] if role == "assistant" else words[-ASKED:]
+
+
+def _put_together(said: Sequence[Statement], text: str) -> str:
+    """The statements of a turn as one text; a short turn without one as it is."""
+    return " ".join(each.text for each in said) or (text if len(text) < SHORT_REPLY else "")
+
+
+def _list_telling(said: Sequence[Statement]) -> list[tuple[int, Statement]]:
+    return [(at, each) for at, each in enumerate(said) if _says_something(each)]
 
 
 def _find_runs(roles: Sequence[str]) -> list[list[int]]:
@@ -438,21 +444,8 @@ def _judge_statements(
     )
     found = []
     for (turn, role, statement), out in zip(said, momentary, strict=True):
-        kind, chance, chances = UNJUDGED if out else next(judgements)
-        if (
-            not out
-            and statement.label
-            and (kind in ("none", statement.label) or chance < OVERRULES)
-        ):
-            own = chances[LABELS.index(statement.label)]
-            kind, chance = (
-                statement.label,
-                max(own, LISTED + 0.3 * own if statement.item else LABELLED),
-            )
-        if kind == "none" and role == "user" and _reports_change(statement.core):
-            kind, chance = "decision", max(chances[LABELS.index("decision")], LABELLED)
-        if kind == "question" and compile_pattern(_RHETORICAL, 0).match(fold_case(statement.core)):
-            kind = "none"
+        intent = UNJUDGED if out else next(judgements)
+        kind, chance, chances = intent if out else _correct_intent(intent, role, statement)
         working = (
             role == "assistant" and turn + 1 < len(turns) and turns[turn + 1][0] == "assistant"
         )
@@ -461,13 +454,32 @@ def _judge_statements(
             kind = "none"
         start = pasted.get(turn)
         foreign = start is not None and statement.line >= start
-        weight = 1.0 if role == "user" else AT_WORK if working else ASSISTANT
-        weight = PASTED if foreign else weight
+        weight = _weigh_speaker(role, working, foreign)
         firm = 0.0 if kind == "none" else strength(statement.core)
         found.append(
             JudgedStatement(turn, weight, statement, kind, chance, firm, chances, pasted=foreign)
         )
     return found
+
+
+def _weigh_speaker(role: str, working: bool, foreign: bool) -> float:
+    if foreign:
+        return PASTED
+    return 1.0 if role == "user" else AT_WORK if working else ASSISTANT
+
+
+def _correct_intent(intent: Intent, role: str, statement: Statement) -> Intent:
+    """What a statement is after its label, a reported change and the form of a question had their say."""
+    kind, chance, chances = intent
+    label = statement.label
+    if label and (kind in ("none", label) or chance < OVERRULES):
+        own = chances[LABELS.index(label)]
+        kind, chance = label, max(own, LISTED + 0.3 * own if statement.item else LABELLED)
+    if kind == "none" and role == "user" and _reports_change(statement.core):
+        kind, chance = "decision", max(chances[LABELS.index("decision")], LABELLED)
+    if kind == "question" and compile_pattern(_RHETORICAL, 0).match(fold_case(statement.core)):
+        kind = "none"
+    return Intent(kind, chance, chances)
 
 
 def _reports_change(text: str) -> bool:

@@ -178,9 +178,13 @@ def conform(value: Any, form: Any, path: str = "the answer") -> Any:
         return _conform_text(value, form, path)
     if form is bool and isinstance(value, bool):
         return value
-    if form is int and (type(value) is int or (type(value) is float and value.is_integer())):
+    if form is int and _is_whole(value):
         return int(value)
     raise Mismatch(f"{path} is not of type {make_schema(form)['type']}")
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int or (type(value) is float and value.is_integer())
 
 
 def _conform_text(value: str, form: str | tuple[str, ...], path: str) -> str:

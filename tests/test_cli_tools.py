@@ -587,7 +587,7 @@ def test_long_commands_tell_how_far_they_are_of_how_much(cli, monkeypatch, comma
     for number in range(3):
         text = f"# Part {number}\n\nThis part is about {number}.\n"
         (cli.project / f"docs/{number}.md").write_text(text)
-    about = '[project]\nname = "shop"\ndescription = "Sells things."\n'
+    about = '[project]\nname = "shop"\ndependencies = ["flask"]\n'
     (cli.project / "pyproject.toml").write_text(about)
     cli.add(DEPLOY)
     monkeypatch.setattr("bethink.surface.cli.console.LINE_EVERY", 0.0)

@@ -11,7 +11,7 @@ from bethink.features import inbox, tending
 from bethink.ingest.compare import KNOWN, MOST_PAIRS
 from bethink.ingest.reconcile import LONGEST, SAME
 from bethink.ingest.wording import tell_apart
-from bethink.judge import Judgement
+from bethink.judge import RELATED, Judgement
 from bethink.types import TRUST, Passage, Source
 
 pytest_plugins = ["cli_runner"]
@@ -30,7 +30,8 @@ class FakeJudge:
     def relate(self, pairs):
         self.asked += pairs
         relation, probability = self.says
-        return [Judgement(relation, probability, {relation: probability}) for _ in pairs]
+        shares = {**dict.fromkeys(RELATED, 0.0), relation: probability}
+        return [Judgement(relation, probability, shares) for _ in pairs]
 
 
 @pytest.fixture
@@ -67,10 +68,10 @@ def test_what_surely_replaces_does_so_at_once_and_one_command_undoes_it(memory, 
 def test_what_may_replace_is_told_and_waits_in_the_inbox_and_the_newer_comes_first(
     memory, clock, judge
 ):
-    old, outcome = tell(memory, clock, judge, "replaces", 0.6)
+    old, outcome = tell(memory, clock, judge, "replaces", 0.5)
     assert outcome.supersedes == ()
     assert outcome.plain()["proposals"] == [
-        {"relation": "replaces", "id": old, "reason": "not sure", "probability": 0.6}
+        {"relation": "replaces", "id": old, "reason": "not sure", "probability": 0.5}
     ]
     hits = memory.search("CAN bus at 250 kbit/s").hits
     assert [hit.memory.content for hit in hits] == [NEW, OLD]
@@ -84,7 +85,7 @@ def test_what_may_replace_is_told_and_waits_in_the_inbox_and_the_newer_comes_fir
 
 
 def test_the_newer_comes_even_if_only_the_older_is_found(memory, clock, judge):
-    tell(memory, clock, judge, "replaces", 0.6)
+    tell(memory, clock, judge, "replaces", 0.5)
     assert texts(memory.search('"250"', limit=1))[0] == NEW
 
 
@@ -195,7 +196,7 @@ def test_an_agent_that_is_sure_says_so_with_the_same_text(memory, open_memory, c
     judge.says = ("unrelated", 1.0)
     old = agent.add(OLD).id
     clock.move(days=1)
-    judge.says = ("replaces", 0.6)
+    judge.says = ("replaces", 0.5)
     new = agent.add(NEW).id
     outcome = agent.add(NEW, supersedes=[old])
     assert (outcome.status, outcome.duplicate_of, outcome.supersedes) == ("duplicate", new, (old,))
@@ -322,7 +323,7 @@ def test_consolidation_lets_no_agent_replace_the_user(memory, open_memory, clock
 def test_on_a_terminal_the_teller_decides_at_once(cli, monkeypatch, judge, typed, replaced):
     monkeypatch.setattr("bethink.judge.load", lambda config: judge)
     old = cli.add(OLD)
-    judge.says = ("replaces", 0.6)
+    judge.says = ("replaces", 0.5)
     told = cli.ok("add", NEW, stdin=typed, terminal=True)
     assert ("replaces" in told, "may replace" in told) == (replaced, not replaced)
     assert bool(cli.json("get", old)[0]["superseded_by"]) is replaced

@@ -25,12 +25,12 @@ class FakeJudge:
     """Says of every pair what it was told to say, and remembers what it was asked."""
 
     def __init__(self, relation="unrelated", probability=0.95):
-        self.says, self.asked = (relation, probability), []
+        self.says, self.asked, self.wavers = (relation, probability), [], {}
 
     def relate(self, pairs):
         self.asked += pairs
         relation, probability = self.says
-        shares = {**dict.fromkeys(RELATED, 0.0), relation: probability}
+        shares = {**dict.fromkeys(RELATED, 0.0), relation: probability, **self.wavers}
         return [Judgement(relation, probability, shares) for _ in pairs]
 
 
@@ -82,6 +82,31 @@ def test_what_may_replace_is_told_and_waits_in_the_inbox_and_the_newer_comes_fir
     ]
     as_of = memory.filter(as_of=memory.one(old).created_at)
     assert texts(memory.search(QUESTION, filter=as_of)) == [OLD]
+
+
+@pytest.mark.parametrize(
+    ("relation", "probability", "wavers"),
+    [
+        ("refines", 0.6, {"replaces": 0.25}),
+        ("unrelated", 0.45, {"replaces": 0.3, "same": 0.25}),
+        ("same", 0.7, {}),  # and yet the numbers differ
+        ("contradicts", 0.9, {}),
+    ],
+)
+def test_where_the_judge_wavers_both_stay_and_the_newer_comes_first(
+    memory, clock, judge, relation, probability, wavers
+):
+    judge.wavers = wavers
+    old, outcome = tell(memory, clock, judge, relation, probability)
+    assert outcome.supersedes == () and memory.one(old).superseded_by is None
+    assert texts(memory.search("CAN bus at 250 kbit/s"))[:2] == [NEW, OLD]
+
+
+def test_what_answers_or_does_closes_what_is_open_by_both_together(memory, clock, judge):
+    judge.wavers = {"answers": 0.3}
+    todo = "Find out how long a SKU of the shop can be."
+    old, _ = tell(memory, clock, judge, "completes", 0.6, todo, "A SKU can be 18 long.", "question")
+    assert memory.one(old).answered
 
 
 def test_the_newer_comes_even_if_only_the_older_is_found(memory, clock, judge):

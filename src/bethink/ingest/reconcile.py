@@ -257,7 +257,7 @@ class _Found:
             relation = SETTLING[old.kind == "todo"]
             probability = sum(shares[name] for name in SETTLING)
         if self._may_replace(old, relation, shares):
-            relation, probability = "replaces", min(shares["replaces"], REPLACES - 0.01)
+            relation, probability = "replaces", shares["replaces"]
         elif relation == "unrelated" or probability < MAYBE:
             return
         needed = self._needed_for(relation, old)

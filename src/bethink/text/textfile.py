@@ -9,16 +9,15 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
 from bethink.errors import BethinkError, InvalidInput
 
-LARGEST = (
-    5_000_000  # bytes: rules and ignore files are far smaller, and longer ones are something else
-)
+# Bytes: rules and ignore files are far smaller, and longer ones are something else.
+LARGEST = 5_000_000
 
 
 def inside(root: Path, path: Path) -> Path:
@@ -74,10 +73,16 @@ def read(path: Path) -> str | None:
     return raw.decode("utf-8", "surrogateescape")
 
 
+def _partial(path: Path) -> Path:
+    return path.with_name(f".{path.name[:80]}.{os.getpid()}.partial")
+
+
 @contextmanager
-def replace(path: Path, mode: int = 0o600) -> Iterator[TextIO]:
-    """A stream into a file that appears under its name only when all is written. What goes wrong is an OSError."""
-    partial = path.with_name(f".{path.name[:80]}.{os.getpid()}.partial")
+def replace(
+    path: Path, mode: int = 0o600, wanted: Callable[[], bool] = lambda: True
+) -> Iterator[TextIO]:
+    """A stream into a file that appears under its name when all is written, if it is wanted then. Raises OSError."""
+    partial = _partial(path)
     partial.unlink(missing_ok=True)  # of a process that was killed and had our number
     try:
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -87,7 +92,8 @@ def replace(path: Path, mode: int = 0o600) -> Iterator[TextIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        partial.replace(path)
+        if wanted():
+            partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
 
@@ -95,25 +101,19 @@ def replace(path: Path, mode: int = 0o600) -> Iterator[TextIO]:
 def write(path: Path, text: str, was: str | None, mode: int = 0o666) -> bool:
     """Replaces the file in one step, if it still holds what it was read as. Says whether it did. Permissions stay; `mode`,
     less the umask, is for a new file."""
-    partial = path.with_name(f".{path.name[:80]}.{os.getpid()}.partial")
+    unchanged = False
+
+    def is_unchanged() -> bool:
+        nonlocal unchanged
+        unchanged = read(path) == was
+        return unchanged
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.unlink(missing_ok=True)  # of a process that was killed and had our number
-        try:
-            handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-            with os.fdopen(
-                handle, "w", encoding="utf-8", errors="surrogateescape", newline=""
-            ) as stream:
-                if was is not None:
-                    partial.chmod(stat.S_IMODE(path.stat().st_mode))
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            if read(path) != was:
-                return False
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        with replace(path, mode, is_unchanged) as stream:
+            if was is not None:
+                _partial(path).chmod(stat.S_IMODE(path.stat().st_mode))
+            stream.write(text)
     except FileExistsError as error:
         raise BethinkError(
             f"{path} cannot be made: {path.parent} is not a directory.", "Move that file away."
@@ -123,7 +123,7 @@ def write(path: Path, text: str, was: str | None, mode: int = 0o666) -> bool:
             f"{path} cannot be written: {error.strerror or error}.",
             "Check permissions and free space.",
         ) from error
-    return True
+    return unchanged
 
 
 def remove(path: Path, folders: int = 0) -> None:

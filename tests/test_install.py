@@ -58,11 +58,6 @@ def test_a_server_that_could_not_start_is_not_registered(cli, home: Path, monkey
     assert tree(home) != before
 
 
-def test_help_tells_what_is_disconnected_without_options(cli) -> None:
-    assert "for you, in every project (default)" in cli.ok("install", "--help")
-    assert "(default)" not in cli.ok("uninstall", "--help").partition("options of every command")[0]
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", HOSTS)
 def test_install_and_uninstall_leave_every_file_as_it_was(
@@ -218,51 +213,16 @@ def test_bytes_that_are_no_utf_8_are_kept(cli, home: Path) -> None:
     assert path.read_bytes() == b'{"name": "J\xfcrgen"}\n'
 
 
-@pytest.mark.parametrize("options", [(), ("--project",)])
-def test_a_link_stays_a_link_and_its_target_is_edited(
-    cli, home: Path, options: tuple[str, ...]
-) -> None:
-    folder = cli.project if options else home
-    target = laid(folder, "dotfiles/claude.json", DOCUMENTS["comments"], 0o640)
-    (folder / ".claude").mkdir()
-    (folder / ".claude/settings.json").symlink_to(target)
-    before = tree(folder)
-    cli.ok("install", "--claude", *options)
-    assert (folder / ".claude/settings.json").is_symlink()
+def test_a_link_stays_a_link_and_its_target_is_edited(cli, home: Path) -> None:
+    target = laid(home, "dotfiles/claude.json", DOCUMENTS["comments"], 0o640)
+    (home / ".claude").mkdir()
+    (home / ".claude/settings.json").symlink_to(target)
+    before = tree(home)
+    cli.ok("install", "--claude")
+    assert (home / ".claude/settings.json").is_symlink()
     assert "session-start" in target.read_text()
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
     cli.ok("uninstall")
-    assert tree(folder) == before
-
-
-@pytest.mark.parametrize("folder", [False, True])
-def test_a_projects_link_to_files_elsewhere_is_not_followed(
-    cli, home: Path, tmp_path: Path, folder: bool
-) -> None:
-    elsewhere = laid(tmp_path, "elsewhere/settings.json", DOCUMENTS["two blanks"]).parent
-    before = tree(elsewhere)
-    if folder:
-        (cli.project / ".claude").symlink_to(elsewhere)
-    else:
-        (cli.project / ".claude").mkdir()
-        (cli.project / ".claude/settings.json").symlink_to(elsewhere / "settings.json")
-        (cli.project / ".mcp.json").symlink_to(elsewhere / "not-there-yet.json")
-    result = cli("install", "--claude", "--project")
-    assert result.code == 1
-    assert "leads out of the project" in result.out
-    assert tree(elsewhere) == before
-    cli.ok("uninstall")
-    assert tree(elsewhere) == before
-
-
-def test_entries_behind_a_projects_link_are_not_taken_out_of_files_elsewhere(
-    cli, home: Path
-) -> None:
-    cli.ok("install", "--claude", "--no-skills", "--no-hooks")
-    (cli.home / "install.json").unlink()
-    (cli.project / ".mcp.json").symlink_to(home / ".claude.json")
-    before = tree(home)
-    cli.ok("uninstall", "--claude", "--project", "--force")
     assert tree(home) == before
 
 
@@ -410,30 +370,27 @@ def test_a_skill_of_our_name_that_is_somebody_elses_is_kept(cli, home: Path, fir
         (("--no-mcp",), "\n", False),
         (("--allow-reads",), None, True),
         ((), None, False),
-        (("--project", "--allow-reads"), None, True),
-        (("--project",), "\n", False),
     ],
 )
 @pytest.mark.parametrize("kind", ["one line", "comments", "empty"])
 def test_tools_that_only_read_are_offered_an_allow_rule(
     cli, home: Path, kind: str, words: tuple[str, ...], answer: str | None, allowed: bool
 ) -> None:
-    folder = cli.project if "--project" in words else home
-    path = laid(folder, ".claude/settings.json", DOCUMENTS[kind])
-    before = tree(folder)
+    path = laid(home, ".claude/settings.json", DOCUMENTS[kind])
+    before = tree(home)
     asked = cli("install", "--claude", *words, stdin=answer or "", terminal=answer is not None)
     assert ("[Y/n]" in asked.err) == (answer is not None and not words)
     assert ("--allow-reads" in asked.err) == (answer is None and not words)
-    rules = set(agent("claude").READS)
+    rules = set(agent("claude").AGENT.reads)
     assert all((f'"{rule}"' in path.read_text()) == allowed for rule in rules)
-    installed = tree(folder)
+    installed = tree(home)
     cli.ok("install", "--claude", *(word for word in words if word != "--allow-reads"))
-    assert tree(folder) == installed, "what was decided holds"
+    assert tree(home) == installed, "what was decided holds"
     path.write_text(path.read_text().replace("opus", "haiku"))
     cli.ok("uninstall")
     assert path.read_text() == DOCUMENTS[kind].replace("opus", "haiku")
     path.write_text(DOCUMENTS[kind])
-    assert tree(folder) == before
+    assert tree(home) == before
 
 
 OFFER = "at most 50,000 tokens of your plan a day"
@@ -447,7 +404,6 @@ OFFER = "at most 50,000 tokens of your plan a day"
         ((), "n\nn\n", "", True, ""),
         ((), None, "", True, ""),
         (("--dry-run",), "n\ny\n", "", True, ""),
-        (("--project",), None, "", False, ""),
         (("--no-hooks",), None, "", False, ""),
         ((), None, 'llm = "none"\n', False, "none"),
         ((), None, "llm_daily_tokens = 0\n", False, ""),
@@ -470,7 +426,7 @@ def test_the_users_own_claude_is_offered_with_what_it_takes_a_day(
 
 
 def test_a_rule_that_the_user_had_stays(cli, home: Path) -> None:
-    rule = agent("claude").READS[0]
+    rule = agent("claude").AGENT.reads[0]
     text = json.dumps({"permissions": {"allow": [rule, "Bash(ls:*)"]}}, indent=2)
     path = laid(home, ".claude/settings.json", text)
     cli.ok("install", "--claude", "--allow-reads")
@@ -481,7 +437,7 @@ def test_a_rule_that_the_user_had_stays(cli, home: Path) -> None:
 
 def test_the_rules_name_every_tool_that_only_reads() -> None:
     reading = [name for name, tool in TOOLS.items() if tool.hints.get("readOnlyHint")]
-    named = [rule.rpartition("__")[2] for rule in agent("claude").READS if "__" in rule]
+    named = [rule.rpartition("__")[2] for rule in agent("claude").AGENT.reads if "__" in rule]
     assert named == reading
 
 
@@ -540,10 +496,6 @@ CLAUDE_CONFIG_DIR/.claude.json CLAUDE_CONFIG_DIR/settings.json CODEX_HOME/config
 COPILOT_HOME/hooks/bethink.json COPILOT_HOME/mcp-config.json XDG_CONFIG_HOME/opencode/opencode.json
 XDG_CONFIG_HOME/opencode/plugins/bethink.js
 """
-OF_A_PROJECT = """
-.claude/settings.json .codex/config.toml .codex/hooks.json .cursor/hooks.json .cursor/mcp.json .gemini/settings.json
-.github/hooks/bethink.json .github/mcp.json .mcp.json .opencode/plugins/bethink.js opencode.json
-"""
 
 
 def files_in(folder: Path) -> list[str]:
@@ -558,26 +510,6 @@ def test_variables_of_the_hosts_move_their_files(cli, home: Path, monkeypatch, t
     assert tree(home) == {}
 
 
-def test_a_project_gets_files_of_its_own(cli, home: Path) -> None:
-    before = tree(cli.project)
-    cli.ok("install", "--all", "--project", "--no-skills")
-    assert tree(home) == {}
-    assert sorted(files_in(cli.project)) == OF_A_PROJECT.split()
-    assert cli.json("uninstall", "--user")["files"] == []
-    cli.ok("uninstall", "--project", str(cli.project))
-    assert tree(cli.project) == before
-
-
-def test_hooks_that_would_run_twice_are_told(cli, home: Path) -> None:
-    def said(*words: str) -> str:
-        return cli("install", *words, "--no-skills").err
-
-    assert "runs twice" not in said("--claude")
-    assert "connected for you everywhere, too" in said("--claude", "--project")
-    assert "runs twice" not in said("--codex", "--project")
-    assert f"connected in {cli.project}, too" in said("--claude", "--codex")
-
-
 @pytest.mark.parametrize("variable", ["COPILOT_CLI", "CURSOR_VERSION"])
 def test_a_projects_hooks_for_claude_are_silent_in_hosts_that_run_them_too(
     cli, monkeypatch, variable: str
@@ -590,23 +522,10 @@ def test_a_projects_hooks_for_claude_are_silent_in_hosts_that_run_them_too(
     assert run.run("pre-compact", "claude", b"{}")
 
 
-def test_a_project_names_the_bare_command_where_that_leads_here(
-    cli, home: Path, monkeypatch, tmp_path
-) -> None:
-    program = laid(tmp_path, "programs/bethink", "#!/bin/sh\n", 0o755)
-    monkeypatch.setenv("PATH", str(program.parent))
-    monkeypatch.setattr(place, "running_command", lambda: (str(program),))
-    cli.ok("install", "--claude", "--project")
-    servers = json.loads((cli.project / ".mcp.json").read_text())["mcpServers"]
-    assert servers["bethink"]["command"] == "bethink"
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--user", "--project"), "not both"),
         (("--claude", "--warm", "--no-mcp"), "--warm needs"),
-        (("--project", "nowhere"), "no directory"),
         (("--claud",), "no option"),
     ],
 )
@@ -666,6 +585,19 @@ def test_a_server_that_the_user_registered_is_kept_and_survives(cli, home: Path)
     assert path.read_text() == text
 
 
+def test_what_an_earlier_version_put_into_a_project_is_given_back(cli, home: Path) -> None:
+    cli.ok("install", "--cursor", "--no-skills")
+    record = json.loads((cli.home / "install.json").read_text())
+    for name, fields in dict(record["files"]).items():
+        moved = cli.project / ".cursor" / Path(name).name
+        fields |= {"root": str(cli.project), "folders": [str(moved.parent)]}
+        record["files"][str(moved)] = fields
+        laid(cli.project, f".cursor/{moved.name}", Path(name).read_text())
+    (cli.home / "install.json").write_text(json.dumps(record))
+    cli.ok("uninstall")
+    assert not (cli.project / ".cursor").exists()
+
+
 def test_secrets_beside_a_change_are_not_printed(cli, home: Path) -> None:
     key = "sk-ant-api03-" + "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z" * 2
     laid(home, ".claude.json", json.dumps({"apiKey": key}, indent=2))
@@ -708,13 +640,13 @@ def test_an_unwritable_data_directory_is_told_and_nothing_is_changed(
 
 
 def test_every_host_has_what_the_installer_asks_for() -> None:
-    where = place.InstallPlace(Path("/h"), {}, None, ("bethink",))
+    where = place.InstallPlace(Path("/h"), {}, ("bethink",))
     for name in AGENTS:
-        module = agent(name)
-        assert module.PROGRAM
-        assert {target.part for target in module.targets(where)} == {"mcp", "hooks", "skills"}
-        assert all(note.endswith(".") for note in module.notes(where))
-        events = set(module.EVENTS.values())
+        about = agent(name).AGENT
+        assert about.name == name and about.program
+        assert all(about.list_files(where, [part]) for part in place.PARTS)
+        assert all(note.endswith(".") for note in about.notes)
+        events = set(about.events.values())
         assert events <= set(EVENTS)
         assert name == "opencode" or {"session-start", "prompt", "stop"} <= events
 
@@ -731,7 +663,7 @@ def test_a_program_of_a_passing_environment_is_passed_over_or_told(
     assert place.running_command() == (str(lasting),)
     monkeypatch.setenv("PATH", str(passing.parent))
     assert place.running_command() == (str(passing.parent / "python"), "-P", "-m", "bethink")
-    where = place.InstallPlace(home, {}, None, place.running_command())
+    where = place.InstallPlace(home, {}, place.running_command())
     assert "uv tool install" in list_notes(where, {})[0]
 
 

@@ -83,7 +83,8 @@ def test_entries_of_another_program_are_not_run_and_fix_names_this_one(
     program.rename(newer)
     monkeypatch.setattr(place, "running_command", lambda: (str(newer),))
     found = findings(cli)
-    assert str(program) in found["claude entries"]["message"] and not found["claude entries"]["ok"]
+    assert "mcpServers.bethink and hooks.SessionStart" in found["claude entries"]["message"]
+    assert not found["claude entries"]["ok"]
     assert {"claude hooks", "claude MCP"}.isdisjoint(found)
     found = findings(cli, "--fix")
     assert all(one["ok"] for one in found.values()), found
@@ -242,63 +243,38 @@ def test_settings_that_get_in_the_way_of_the_entries_are_a_problem(
     assert not found["ok"] and told in found["message"] and fix in found["fix"]
 
 
-@pytest.fixture
-def clone(cli, tmp_path) -> Path:
-    """A repository of somebody else, whose files start what looks like Bethink. `ran` is there if any of it was run."""
+@pytest.mark.parametrize("options", [(), ("--fix",)])
+def test_what_looks_like_bethink_is_told_and_not_run(
+    cli, home: Path, program: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
     ran = tmp_path / "ran"
     line = f"touch '{ran}'; true bethink hook session-start --host claude"
     hooks = {"SessionStart": [{"hooks": [{"type": "command", "command": line}]}]}
-    laid(cli.project, ".claude/settings.json", json.dumps({"hooks": hooks}))
     server = {"command": "sh", "args": ["-c", f"touch '{ran}'", "bethink", "mcp"]}
-    laid(cli.project, ".mcp.json", json.dumps({"mcpServers": {"bethink": server}}))
     words = json.dumps(["sh", "-c", f"touch '{ran}'", "bethink"])
-    laid(cli.project, ".opencode/plugins/bethink.js", f"const COMMAND = {words}\n")
-    return ran
-
-
-@pytest.mark.parametrize("options", [(), ("--fix",)])
-def test_what_a_cloned_repository_wants_run_is_told_and_not_run(
-    cli, program: Path, clone: Path, options: tuple[str, ...]
-) -> None:
-    before = tree(cli.project)
+    for folder in (home, cli.project):  # a project's files are not looked at
+        laid(folder, ".claude/settings.json", json.dumps({"hooks": hooks}))
+        laid(folder, ".claude.json", json.dumps({"mcpServers": {"bethink": server}}))
+        laid(folder, ".config/opencode/plugins/bethink.js", f"const COMMAND = {words}\n")
+    before = tree(home)
     found = findings(cli, *options)
-    assert not clone.exists()
+    assert not ran.exists()
     entries = found["claude entries"]
-    assert "touch" in entries["message"] and "and 1 more" in entries["message"]
     assert not entries["ok"] and not found["opencode entries"]["ok"]
-    mend = "bethink install --claude --project --force writes ours in its place."
-    assert entries["fix"].endswith(mend)
+    assert entries["fix"].endswith("bethink install --claude --force writes ours in its place.")
     assert {"claude hooks", "claude MCP", "opencode hooks"}.isdisjoint(found)
-    assert tree(cli.project) == before, "what somebody else wrote is for people to look at"
+    assert tree(home) == before, "what somebody else wrote is for people to look at"
 
 
-def test_a_projects_server_is_not_run_with_the_environment_that_the_project_names(
+def test_a_server_is_started_with_the_environment_that_its_entry_names(
     cli, home: Path, program: Path
 ) -> None:
-    cli.ok("install", "--claude", "--project", "--no-skills", "--no-hooks")
-    path = cli.project / ".mcp.json"
+    cli.ok("install", "--claude", "--no-skills", "--no-hooks")
+    path = home / ".claude.json"
     document = json.loads(path.read_text())
-    document["mcpServers"]["bethink"]["env"] = {"PYTHONPATH": str(cli.project)}
+    document["mcpServers"]["bethink"]["env"] = {"PYTHONHOME": "/nowhere"}
     path.write_text(json.dumps(document))
-    found = findings(cli)
-    assert "PYTHONPATH=" in found["claude entries"]["message"] and "claude MCP" not in found
-
-
-@pytest.mark.parametrize("name", ["claude", "copilot", "opencode"])
-def test_what_install_wrote_into_a_project_is_proven_and_mended(
-    cli, home: Path, program: Path, monkeypatch, name: str
-) -> None:
-    cli.ok("install", f"--{name}", "--project", "--no-skills")
-    found = findings(cli)
-    assert list(found) == [f"{name} {part}" for part in ("config", "hooks", "MCP", "capture")]
-    assert all(one["ok"] for one in found.values()), found
-    newer = program.parent.parent / "newer" / "bethink"
-    newer.parent.mkdir()
-    program.rename(newer)
-    monkeypatch.setattr(place, "running_command", lambda: (str(newer),))
-    assert not findings(cli)[f"{name} entries"]["ok"]
-    found = findings(cli, "--fix")
-    assert all(one["ok"] for one in found.values()), found
+    assert not findings(cli)["claude MCP"]["ok"]
 
 
 def test_a_hook_in_a_shell_that_is_too_slow_leaves_no_process(tmp_path: Path) -> None:

@@ -15,15 +15,11 @@ from bethink.hosts import agent, edit
 from bethink.hosts.edit import HostEntry, put_entries, take_entries
 from bethink.hosts.place import InstallPlace
 
-PLACE = InstallPlace(Path("/home/ü ser"), {}, None, ("/opt/my tools/bethink",))
+PLACE = InstallPlace(Path("/home/ü ser"), {}, ("/opt/my tools/bethink",))
 
 
-def wanted(name: str, part: str) -> tuple[HostEntry, ...]:
-    return next(
-        target.entries
-        for target in agent(name).targets(PLACE)
-        if target.part == part and target.entries
-    )
+def wanted(name: str, part: str, where: InstallPlace = PLACE) -> tuple[HostEntry, ...]:
+    return agent(name).AGENT.list_files(where, [part])[0].entries
 
 
 HOOKS = {name: wanted(name, "hooks") for name in ("claude", "codex", "copilot", "gemini", "cursor")}
@@ -35,7 +31,7 @@ JSON_ENTRIES = {f"{name} hooks": (name, found) for name, found in HOOKS.items()}
 }
 JSON_ENTRIES["claude rules"] = (
     "claude",
-    agent("claude").targets(PLACE._replace(allow_reads=True))[2].entries,
+    agent("claude").AGENT.list_files(PLACE._replace(allow_reads=True), ["mcp"])[1].entries,
 )
 
 
@@ -167,7 +163,7 @@ def test_an_upgrade_changes_our_command_and_nothing_else() -> None:
     text = DOCUMENTS["other tools' hooks"]
     put = put_entries(text, HOOKS["claude"], "claude")
     tuned = put.text.replace('"timeout": 10', '"timeout": 33')
-    newer = agent("claude").targets(PLACE._replace(words=("/new/bethink",)))[1].entries
+    newer = wanted("claude", "hooks", PLACE._replace(words=("/new/bethink",)))
     upgraded = put_entries(tuned, newer, "claude", put.keys)
     assert upgraded.text == tuned.replace("/opt/my tools/bethink", "/new/bethink")
     assert take_entries(upgraded.text, upgraded.keys, "claude", text) == text
@@ -323,7 +319,7 @@ def test_what_codex_adds_behind_our_table_is_understood(document: str, added: st
 def test_a_newer_command_goes_into_the_same_table_and_keeps_what_the_user_set() -> None:
     put = put_entries(TOMLS["a table"], CODEX, "codex")
     tuned = put.text + "tool_timeout_sec = 90 # slow\n\n[tui]\nx = 1\n"
-    newer = agent("codex").targets(PLACE._replace(words=("/new/bethink",)))[0].entries
+    newer = wanted("codex", "mcp", PLACE._replace(words=("/new/bethink",)))
     upgraded = put_entries(tuned, newer, "codex", put.keys).text
     assert upgraded == tuned.replace("/opt/my tools/bethink", "/new/bethink")
 

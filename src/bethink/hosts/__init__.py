@@ -38,8 +38,8 @@ BLANK = b"\xef\xbb\xbf \t\r\n"
 
 
 def agent(host: str) -> Any:
-    """The module of a host. Reading: read(path, position, bound), TRANSCRIPTS. Connecting: PROGRAM, EVENTS, folder(place),
-    targets(place), notes(place), and in some PLUGINS, why_blocked(place)."""
+    """The module of a host: `read(path, position, bound)`; of an agent also TRANSCRIPTS, the folder and the patterns of its
+    transcripts in it, and AGENT, what it takes to connect it."""
     if host not in HOSTS:
         raise InvalidInput(f"There is no agent host '{host}'.", suggest_one_of(host, HOSTS))
     return import_module(f"bethink.hosts.{host}")
@@ -93,11 +93,11 @@ def recognise(entry: Mapping[str, Any]) -> str:
 
 def locate(host: str, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
     """A host's transcripts where it keeps them, newest first."""
-    variable, folder, *patterns = agent(host).TRANSCRIPTS
-    base = Path(environment.get(variable) or home / folder)
+    folder, *patterns = agent(host).TRANSCRIPTS
+    base = folder.find(environment, home)
     paths = {path for pattern in patterns for path in base.glob(pattern)}
     if host == "opencode" and (named := environment.get("OPENCODE_DB")):
-        paths.add(base / "opencode" / named)
+        paths.add(base / named)
     found: dict[Path, float] = {}
     for path in paths:
         with suppress(OSError):  # a journal of Claude Code is about the work of its sub-agents

@@ -1,8 +1,7 @@
 """Whether hosts are really connected, proven end to end: what their files say, that it runs, and what came of it so far.
 
 Every step looks at what the host would look at: the entries in its files, not the record of what was written there. Only what
-`install` would write is run: a project's files are whoever's who wrote the repository, and what somebody put into their own is for them
-to look at. Nothing is changed; `mend` writes broken entries anew. Whatever is started here is ended here, with everything it started
+`install` would write is run: what somebody else put there is for people to look at. Nothing is changed; `mend` writes broken entries anew. Whatever is started here is ended here, with everything it started
 that is still its own.
 """
 
@@ -16,6 +15,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
@@ -28,10 +28,12 @@ from bethink.hooks import spool, state
 from bethink.hosts import AGENTS, agent, edit, install
 from bethink.hosts.place import (
     NAME,
+    PARTS,
     HostFile,
     InstallPlace,
+    find_plugin,
     parse_settings,
-    shell_line,
+    read_settings,
     why_ignored,
 )
 from bethink.text import textfile
@@ -50,9 +52,8 @@ PROBES: dict[str, dict[str, str]] = {
 }
 
 
-class Check(NamedTuple):
-    host: str
-    name: str
+class DoctorFinding(NamedTuple):
+    check: str
     ok: bool
     message: str
     fix: str = ""
@@ -60,12 +61,13 @@ class Check(NamedTuple):
 
 @dataclass
 class Connection:
-    """What the files of one host say about us, for the user or for a project."""
+    """What the files of one host say about us."""
 
     host: str
     place: InstallPlace
     paths: list[Path] = field(default_factory=list)  # that mention us
     hooks: list[str] = field(default_factory=list)  # events with a hook as `install` writes it
+    missing: list[str] = field(default_factory=list)  # events without one
     server: bool = False  # whether the MCP server is there as `install` writes it
     environment: dict[str, str] = field(default_factory=dict)  # that it is started with
     strange: list[str] = field(default_factory=list)  # start Bethink, but not as `install` would
@@ -79,53 +81,50 @@ class Connection:
         return ", ".join(dict.fromkeys(map(str, self.paths)))
 
     @property
-    def missing(self) -> list[str]:
-        """Events without a hook, where others have one."""
-        wanted = agent(self.host).EVENTS.values() if self.hooks else ()
-        return [event for event in wanted if event not in self.hooks]
-
-    @property
     def mending(self) -> str:
         """The command that puts it right."""
         if self.plugin:
             return (
                 "uv tool install 'bethink[mcp]', which the plugin finds on PATH or in ~/.local/bin"
             )
-        return f"bethink install --{self.host}" + (" --project" if self.place.root else "")
+        return f"bethink install --{self.host}"
 
-    def check(self, name: str, ok: bool, message: str, fix: str = "") -> Check:
-        return Check(self.host, name, ok, message, fix or ("" if ok else self.mending))
+    def find(self, name: str, ok: bool, message: str, fix: str = "") -> DoctorFinding:
+        fix = fix or ("" if ok else self.mending)
+        return DoctorFinding(f"{self.host} {name}", ok, message, fix)
 
 
 # Looking
 
 
-def find_connections(places: Sequence[InstallPlace]) -> Iterator[Connection]:
-    """Every host that the record or its own files say is connected, for the user and for this project."""
+def find_connections(place: InstallPlace) -> Iterator[Connection]:
+    """Every host that the record or its own files say is connected."""
     try:
         records = install.load_records()
     except BethinkError:
         records = {}
-    for place in places:
-        for host in AGENTS:
-            known = {
-                Path(path): record.hosts[host]
-                for path, record in records.items()
-                if host in record.hosts and record.root == str(place.root or "")
-            }
-            if one := find_connection(host, place, known):
-                yield one
+    for host in AGENTS:
+        known = {
+            Path(path): record.hosts[host]
+            for path, record in records.items()
+            if host in record.hosts
+        }
+        if one := find_connection(host, place, known):
+            yield one
 
 
 def find_connection(
     host: str, place: InstallPlace, known: Mapping[Path, tuple[edit.Key, ...]]
 ) -> Connection | None:
     """How a host is connected: by entries, whose keys the record gives for each file, or by our plugin."""
-    one = Connection(host, place)
-    for target in install.merge_targets(agent(host).targets(place)):
+    about, one = agent(host).AGENT, Connection(host, place)
+    hooks = about.find_folder(place) / about.hooks
+    with suppress(BethinkError):
+        # The MCP server answers prompts where the settings say so.
+        one.place = place = place._replace(warm=edit.PROMPT_TOOL in (textfile.read(hooks) or ""))
+    for target in about.list_files(place, ("mcp", "hooks")):
         try:
-            text = textfile.read(target.path.resolve())
-            if text is not None and target.part != "skills":
+            if (text := textfile.read(target.path.resolve())) is not None:
                 _look_into(one, target, text)
         except (BethinkError, OSError) as error:
             one.problems.append(f"{target.path}: {error}")
@@ -137,7 +136,7 @@ def find_connection(
         one.parts = tuple(dict.fromkeys(part for some in parts for part in some))
         one.problems += [f"{path} no longer has what `install` put there." for path in gone]
         return one
-    plugin = install.plugin_of(host, place) if place.root is None else ""
+    plugin = find_plugin(about, place)
     return connect_by_plugin(host, place, plugin) if plugin else None
 
 
@@ -159,13 +158,9 @@ def _look_into(found: Connection, target: HostFile, text: str) -> None:
         seen.hooks = list(PROBES)
     elif target.text is not None and (command := install.PLUGIN_COMMAND.search(text)):
         seen.strange = [command[0]]
-    document = parse_settings(target.path, text) if target.text is None else {}
+    document = parse_settings(target.path, text) if target.entries else {}
     for entry in target.entries:
-        value = edit.value_at(document, entry.path)
-        if entry.kind == "hook":
-            _look_at_hooks(seen, value, edit.handlers_of(entry.value)[0])
-        elif edit.is_our_server(value):
-            _look_at_server(seen, value, edit.server_words(entry.value))
+        _look_at_entry(seen, entry, document)
     if not (seen.hooks or seen.server or seen.strange):
         return
     found.paths.append(target.path)
@@ -175,44 +170,34 @@ def _look_into(found: Connection, target: HostFile, text: str) -> None:
         found.unreadable = True
         return
     found.hooks += seen.hooks
+    found.missing += seen.missing if seen.hooks else []
     found.strange += seen.strange
     if seen.server:
         found.server, found.environment = True, seen.environment
-    found.place = found.place._replace(warm=found.place.warm or seen.place.warm)
 
 
-def _look_at_hooks(seen: Connection, listed: Any, wanted: dict[str, Any]) -> None:
-    elements = listed if isinstance(listed, list) else []
-    for handler in (one for element in elements for one in edit.handlers_of(element)):
-        event, whose = edit.hook_of(handler) or ("", "")
-        if whose != seen.host:
-            continue
-        lines = edit.command_lines(handler)
-        if not lines:  # the MCP server answers it
-            seen.place = seen.place._replace(warm=True)
-        if not lines or all(handler.get(key) == wanted.get(key) for key in edit.RUN):
-            seen.hooks.append(event)
-        else:
-            seen.strange.append(lines[0])
-
-
-def _look_at_server(seen: Connection, server: Any, wanted: tuple[str, ...]) -> None:
-    told, words = server.get("env") or server.get("environment"), edit.server_words(server)
-    pairs = told.items() if isinstance(told, dict) else ()
-    variables = {str(name): str(value) for name, value in pairs}
-    if words == wanted and not (variables and seen.place.root):
-        seen.server, seen.environment = True, variables
-        return
-    shown = [f"{name}={value}" for name, value in variables.items()]
-    seen.strange.append(" ".join([*shown, shell_line(words)]))
+def _look_at_entry(seen: Connection, entry: edit.HostEntry, document: Any) -> None:
+    """Takes note of one entry: it is as it should be if putting it there changes nothing."""
+    fresh = deepcopy(document)
+    edit.put_entry(fresh, entry, seen.host, mine=True)
+    same = fresh == document
+    if not same and edit.take_entry(fresh := deepcopy(document), entry.key, seen.host):
+        seen.strange.append(".".join(entry.path))
+    elif entry.kind == "hook":
+        event = agent(seen.host).AGENT.events[entry.path[-1]]
+        (seen.hooks if same else seen.missing).append(event)
+    elif same:
+        server = edit.value_at(document, entry.path)
+        told = server.get("env") or server.get("environment") or {}
+        seen.server, seen.environment = True, {name: str(told[name]) for name in told}
 
 
 # Proving
 
 
-def examine(found: Sequence[Connection]) -> Iterator[Check]:
+def examine(found: Sequence[Connection]) -> Iterator[DoctorFinding]:
     """The chain of every host, link by link. The same server is started once, however many hosts have it."""
-    answers: dict[Any, Check] = {}
+    answers: dict[Any, tuple[bool, str, str]] = {}
     for one in found:
         yield from _check_entries(one)
         if one.hooks:
@@ -220,47 +205,47 @@ def examine(found: Sequence[Connection]) -> Iterator[Check]:
         if one.server:
             key = (one.place.words, one.place.warm, *one.environment.items())
             if key not in answers:
-                answers[key] = _check_server(one)
-            yield answers[key]._replace(host=one.host)
-    for host in dict.fromkeys(one.host for one in found):
-        yield _check_capture(host)
-        yield from _check_failures(host)
+                answers[key] = _ask_server(one)
+            yield one.find("MCP", *answers[key])
+        yield _check_capture(one.host)
+        yield from _check_failures(one.host)
 
 
-def _check_entries(one: Connection) -> Iterator[Check]:
+def _check_entries(one: Connection) -> Iterator[DoctorFinding]:
     yield _check_files(one)
     if one.strange:
-        more = f" and {len(one.strange) - 1} more" if len(one.strange) > 1 else ""
-        command = " ".join(one.strange[0].split())[:LONGEST_SHOWN]
-        message = f"`{command}`{more} in {one.files} is not what `install` writes; it was not run"
+        entries = " and ".join(one.strange)[:LONGEST_SHOWN]
+        message = f"{entries} in {one.files} is not what `install` writes; it was not run"
         fix = f"Look at it; {one.mending} --force writes ours in its place."
-        yield one.check("entries", False, message, fix)
+        yield one.find("entries", False, message, fix)
 
 
-def _check_files(one: Connection) -> Check:
-    blocked = getattr(agent(one.host), "why_blocked", lambda _: "")(one.place) if one.hooks else ""
-    other = "" if one.plugin else install.plugin_of(one.host, one.place)
+def _check_files(one: Connection) -> DoctorFinding:
+    about = agent(one.host).AGENT
+    settings = read_settings(about.find_folder(one.place) / about.hooks)
+    other = "" if one.plugin else find_plugin(about, one.place)
     if one.problems:
         by_hand = f"Mend that file by hand, then run `{one.mending}`."
         mend = by_hand if one.unreadable else one.mending
-        return one.check("config", False, " ".join(one.problems), mend)
-    if one.missing and not one.strange and not one.plugin:
-        return one.check("config", False, f"{one.files} has no hook for {', '.join(one.missing)}")
-    if blocked:
+        return one.find("config", False, " ".join(one.problems), mend)
+    if one.missing and not one.strange:
+        return one.find("config", False, f"{one.files} has no hook for {', '.join(one.missing)}")
+    if one.hooks and settings.get("disableAllHooks") is True:
+        blocked = "disableAllHooks is set in the settings, so no hook runs."
         fix = "Switch them on again in the settings of the agent."
-        return one.check("config", False, blocked, fix)
+        return one.find("config", False, blocked, fix)
     if one.plugin:
         brings = f"the plugin {one.plugin} brings hooks, the MCP server and skills"
-        return one.check("config", True, brings)
+        return one.find("config", True, brings)
     if other:
         message = f"{one.files} and the plugin {other} both connect {AGENTS[one.host]}"
-        return one.check("config", False, message, f"Keep one: bethink uninstall --{one.host}")
+        return one.find("config", False, message, f"Keep one: bethink uninstall --{one.host}")
     hooks = f"{len(one.hooks)} hooks" if one.hooks else "no hooks"
     server = "the MCP server" if one.server else "no MCP server"
-    return one.check("config", True, f"{hooks} and {server} in {one.files}")
+    return one.find("config", True, f"{hooks} and {server} in {one.files}")
 
 
-def _check_hooks(one: Connection) -> Check:
+def _check_hooks(one: Connection) -> DoctorFinding:
     try:
         here = str(Path.cwd())
     except OSError:  # removed under us
@@ -278,13 +263,11 @@ def _check_hooks(one: Connection) -> Check:
         after = _count_failures(one.host, event)
         fault = _find_fault(ran) or (after[1] if after[0] > before[0] else "")
         if fault:
-            return one.check("hooks", False, f"{event}: {fault}")
+            return one.find("hooks", False, f"{event}: {fault}")
         times[event] = ran.seconds
     warm = "; prompt by the MCP server" if by_server else ""
     slowest = max(times.values(), default=0.0) * 1000
-    return one.check(
-        "hooks", True, f"{', '.join(times)} run, the slowest in {slowest:.0f} ms{warm}"
-    )
+    return one.find("hooks", True, f"{', '.join(times)} run, the slowest in {slowest:.0f} ms{warm}")
 
 
 def _count_failures(host: str, event: str) -> tuple[int, str]:
@@ -308,21 +291,20 @@ def _find_fault(ran: CommandResult) -> str:
     return "" if isinstance(answer, dict) else "its answer is no JSON object"
 
 
-def _check_server(one: Connection) -> Check:
+def _ask_server(one: Connection) -> tuple[bool, str, str]:
+    """Whether the MCP server answers, what is to be said about it, and how to mend it."""
     environment, words = {**one.place.environment, **one.environment}, (*one.place.words, "mcp")
     talk = partial(_list_tools, tool=edit.PROMPT_TOOL if one.place.warm else "")
     ran = run_command(words, SERVER_SECONDS, environment, talk)
-    if not isinstance(ran.answer, list):
-        # Entries can be written anew as often as one likes: without the library no server starts.
-        fix = one.mending if find_spec("mcp") else "pip install 'bethink[mcp]'"
-        trouble = ran.trouble or ran.answer or "it ended without an answer"
-        return one.check("MCP", False, f"{' '.join(words)}: {trouble}", fix)
-    if not ran.answer:
-        return one.check("MCP", False, f"{' '.join(words)} has no tools")
-    return one.check("MCP", True, f"answers with {len(ran.answer)} tools in {ran.seconds:.1f} s")
+    if isinstance(ran.answer, list) and ran.answer:
+        return True, f"answers with {len(ran.answer)} tools in {ran.seconds:.1f} s", ""
+    # Entries can be written anew as often as one likes: without the library no server starts.
+    fix = "" if find_spec("mcp") else "pip install 'bethink[mcp]'"
+    trouble = ran.trouble or ran.answer or "it ended without an answer, or has no tools"
+    return False, f"{' '.join(words)}: {trouble}", fix
 
 
-def _check_capture(host: str) -> Check:
+def _check_capture(host: str) -> DoctorFinding:
     at = spool.read_captures().get(host)
     waiting = [entry for entry in spool.list_waiting() if entry.host == host]
     # The turn of a prompt may still go on.
@@ -337,17 +319,17 @@ def _check_capture(host: str) -> Check:
     lag = "nothing waits"
     if waiting:
         lag = "1 transcript waits" if len(waiting) == 1 else f"{len(waiting):,} transcripts wait"
-    return Check(host, "capture", not late, f"{last}; {lag}", "bethink backfill --all")
+    return DoctorFinding(f"{host} capture", not late, f"{last}; {lag}", "bethink backfill --all")
 
 
-def _check_failures(host: str) -> Iterator[Check]:
+def _check_failures(host: str) -> Iterator[DoctorFinding]:
     for row in state.read_failures():
         if row.host == host:
             ago = time.time() - row.last
             times = "once" if row.count == 1 else f"{row.count:,} times"
             message = f"{row.event} failed {times}, last {render_span(ago)} ago: {row.message}"
             fix = "bethink doctor --fix, when the rest is well, forgets them"
-            yield Check(host, "failures", ago > RECENT, message, fix)
+            yield DoctorFinding(f"{host} failures", ago > RECENT, message, fix)
 
 
 def render_span(seconds: float) -> str:
@@ -357,19 +339,19 @@ def render_span(seconds: float) -> str:
     return f"{seconds:.0f} second{'' if round(seconds) == 1 else 's'}"
 
 
-def check_pauses() -> Iterator[Check]:
+def check_pauses() -> Iterator[DoctorFinding]:
     """Pauses that hold now: nothing is wrong with them, and they explain a silence."""
     now = time.time()
     try:
         held = [one for one in state.read_pauses() if one.holds(now)]
     except BethinkError as error:
-        yield Check("", "pause", False, error.message, error.hint or "")
+        yield DoctorFinding("pause", False, error.message, error.hint or "")
         return
     for one in held:
         where = "everywhere" if one.scope == state.EVERYWHERE else f"in {one.name or one.scope}"
         until = "until `bethink resume`" if one.until is None else ""
         until = until or f"for another {render_span((one.until or now) - now)}"
-        yield Check("", "pause", True, f"memory is paused {where} {until}")
+        yield DoctorFinding("pause", True, f"memory is paused {where} {until}")
 
 
 # Mending
@@ -381,10 +363,10 @@ def mend(found: Sequence[Connection]) -> Iterator[install.FileOutcome]:
         if one.strange and not one.parts:
             continue  # somebody else's, for people to look at first
         checks = [*_check_entries(one), *([_check_hooks(one)] if one.hooks else [])]
-        if all(check.ok for check in checks) or install.plugin_of(one.host, one.place):
+        if all(check.ok for check in checks) or find_plugin(agent(one.host).AGENT, one.place):
             continue
         there = {"hooks": one.hooks, "mcp": one.server}
-        parts = [part for part in install.PARTS if there.get(part) or part in one.parts]
+        parts = [part for part in PARTS if there.get(part) or part in one.parts]
         with install.Files() as files:
             yield from install.install(files, [one.host], one.place, parts, force=True)
     state.clear_failures()

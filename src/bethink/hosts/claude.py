@@ -13,7 +13,7 @@ the sub-agent answers is given.
 `memory-mode` lines are obeyed, in a sub-agent's file those of its session. Which lines form the live branch of a conversation is not
 worked out: what was said on an abandoned one was said too.
 
-It is connected by hooks in its settings, the MCP server beside them (user) or in `.mcp.json` (project), and skills in its own folder.
+It is connected by hooks in its settings, the MCP server beside them, and skills in its own folder.
 With `warm` a prompt is answered by the MCP server that runs anyway, instead of a process of its own. Never both: they run at the
 same time, so neither would know what the other gave.
 """
@@ -21,11 +21,9 @@ same time, so neither would know what the other gave.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts import place
 from bethink.hosts.base import (
     Reason,
     Turn,
@@ -41,8 +39,8 @@ from bethink.hosts.base import (
     texts_of,
     time_of,
 )
-from bethink.hosts.edit import PROMPT_TOOL, SERVER, HostEntry
-from bethink.hosts.place import HostFile, InstallPlace
+from bethink.hosts.edit import PROMPT_TOOL, SERVER
+from bethink.hosts.place import SECONDS, Agent, HostFolder, InstallPlace
 from bethink.hosts.transcript import (
     PLAN,
     LineTranscript,
@@ -53,10 +51,8 @@ from bethink.hosts.transcript import (
 from bethink.skills import NAMES as OWN_COMMANDS
 from bethink.text.fence import TAG
 
-PROGRAM = "claude"
-# The variable that moves its folder, that folder in the home, and where the transcripts are in it.
-TRANSCRIPTS = ("CLAUDE_CONFIG_DIR", ".claude", "projects/*/**/*.jsonl")
-EVENTS = place.USUAL_EVENTS
+FOLDER = HostFolder(".claude", "CLAUDE_CONFIG_DIR")
+TRANSCRIPTS = (FOLDER, "projects/*/**/*.jsonl")
 
 # What lines are that say nothing.
 SILENT = frozenset(
@@ -298,7 +294,6 @@ def find_switches(path: Path, bound: int) -> Iterator[tuple[dict[str, Any], bool
 
 # Connecting
 
-PLUGINS = "settings.json"  # where plugins are switched on
 # What a briefing advises to use, and what only reads: rules by which Claude Code does not ask before.
 READS = (
     *(
@@ -311,43 +306,26 @@ READS = (
 INPUT = {name: f"${{{name}}}" for name in ("prompt", "session_id", "cwd", "source")}
 
 
-def folder(where: InstallPlace) -> Path:
-    return where.folder(".claude", "CLAUDE_CONFIG_DIR")
-
-
-def targets(where: InstallPlace) -> list[HostFile]:
-    moved = where.environment.get("CLAUDE_CONFIG_DIR")
-    servers = (Path(moved).expanduser() if moved else where.home) / ".claude.json"
-    if where.root is not None:
-        servers = where.root / ".mcp.json"
-    settings = folder(where) / "settings.json"
-    hooks = place.hook_entries(EVENTS, partial(_hook, where))
-    rules = [HostEntry("item", ("permissions", "allow", rule), rule) for rule in READS]
-    return [
-        place.server_target(servers, {"type": "stdio", **where.server()}, strict=True),
-        HostFile("hooks", settings, hooks, strict=True),
-        *([HostFile("mcp", settings, tuple(rules), strict=True)] if where.allow_reads else []),
-        *place.skill_targets("claude", folder(where) / "skills"),
-    ]
-
-
-def _hook(where: InstallPlace, event: str) -> dict[str, Any]:
-    seconds = {"timeout": place.SECONDS}
+def _make_hook(where: InstallPlace, event: str) -> dict[str, Any]:
+    seconds = {"timeout": SECONDS}
     if event == "prompt" and where.warm:
         return {"type": "mcp_tool", "server": SERVER, "tool": PROMPT_TOOL, "input": INPUT} | seconds
-    if where.root is not None:
-        # Copilot CLI reads a project's file as well, and would run the command without its arguments.
-        return {"type": "command", "command": where.hook_line(event, "claude")} | seconds
     program, *args = where.hook_words(event, "claude")
     return {"type": "command", "command": program, "args": args} | seconds
 
 
-def why_blocked(where: InstallPlace) -> str:
-    off = place.read_settings(folder(where) / "settings.json").get("disableAllHooks") is True
-    return "disableAllHooks is set in the settings, so no hook runs." if off else ""
-
-
-def notes(where: InstallPlace) -> list[str]:
-    asks = "Claude Code asks once whether it may use the server of .mcp.json."
-    running = "Claude Code sessions that run already are not connected; new ones are."
-    return [running] if where.root is None else [asks, running]
+AGENT = Agent(
+    "claude",
+    "claude",
+    FOLDER,
+    [".claude.json"],
+    lambda where: {"type": "stdio", **where.server()},
+    "settings.json",
+    _make_hook,
+    skills=HostFolder(".claude", "CLAUDE_CONFIG_DIR", "skills"),
+    server_folder=HostFolder("", "CLAUDE_CONFIG_DIR"),
+    strict=[".claude.json", "settings.json"],
+    reads=READS,
+    plugins="settings.json",
+    notes=["Claude Code sessions that run already are not connected; new ones are."],
+)

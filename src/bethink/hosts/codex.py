@@ -16,11 +16,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-from bethink.hosts import place
 from bethink.hosts.base import (
     Fact,
     Reason,
@@ -37,22 +34,16 @@ from bethink.hosts.base import (
     texts_of,
     time_of,
 )
-from bethink.hosts.edit import SERVER, HostEntry
-from bethink.hosts.place import HostFile, InstallPlace
+from bethink.hosts.edit import SERVER
+from bethink.hosts.place import SECONDS, Agent, HostFolder, InstallPlace
 from bethink.hosts.transcript import LineTranscript, read_object
 
-PROGRAM = "codex"
-# The variable that moves its folder, that folder in the home, and where the transcripts are in it.
+FOLDER = HostFolder(".codex", "CODEX_HOME")
 TRANSCRIPTS = (
-    "CODEX_HOME",
-    ".codex",
-    *(
-        f"{kept}/**/rollout-*.{ending}"
-        for kept in ("sessions", "archived_sessions")
-        for ending in ("jsonl", "jsonl.zst")
-    ),
+    FOLDER,
+    "*sessions/**/rollout-*.jsonl",
+    "*sessions/**/rollout-*.jsonl.zst",
 )
-EVENTS = place.USUAL_EVENTS
 CALLS = (
     "function_call custom_tool_call local_shell_call web_search_call tool_search_call "
     "image_generation_call".split()
@@ -200,37 +191,26 @@ def find_patched(payload: Mapping[str, Any]) -> list[str]:
 
 # Connecting
 
-PLUGINS = "config.toml"  # where plugins are switched on
 LAST_SECONDS = 3  # the most that Codex gives a hook at the end of a session
 
 
-def folder(where: InstallPlace) -> Path:
-    return where.folder(".codex", "CODEX_HOME")
-
-
-def targets(where: InstallPlace) -> list[HostFile]:
-    table = HostEntry("table", ("mcp_servers", SERVER), where.server())
-    hooks = place.hook_entries(EVENTS, partial(_hook, where))
-    return [
-        HostFile("mcp", folder(where) / "config.toml", (table,)),
-        HostFile("hooks", folder(where) / "hooks.json", hooks, strict=True),
-        *place.skill_targets("codex", where.folder(".agents") / "skills"),
-    ]
-
-
-def _hook(where: InstallPlace, event: str) -> dict[str, Any]:
-    seconds = LAST_SECONDS if event == "session-end" else place.SECONDS
+def _make_hook(where: InstallPlace, event: str) -> dict[str, Any]:
+    seconds = LAST_SECONDS if event == "session-end" else SECONDS
     return {"type": "command", "command": where.hook_line(event, "codex"), "timeout": seconds}
 
 
-def notes(where: InstallPlace) -> list[str]:
-    found = []
-    if where.root is not None:
-        found.append("Codex reads a project's files only if you trust the project.")
-    hooks = dict_of(place.read_settings(folder(where) / "config.toml"), "hooks")
-    if any(isinstance(one, list) for one in hooks.values()):
-        found.append(
-            "Codex has hooks in config.toml as well; it warns about two places and runs those of both."
-        )
-    trust = "Codex runs hooks only after you trust them: start it once and say yes when it asks, or type /hooks there."
-    return [*found, trust]
+AGENT = Agent(
+    "codex",
+    "codex",
+    FOLDER,
+    ["config.toml"],
+    InstallPlace.server,
+    "hooks.json",
+    _make_hook,
+    server_path=("mcp_servers", SERVER),
+    strict=["hooks.json"],
+    plugins="config.toml",
+    notes=[
+        "Codex runs hooks only after you trust them: start it once and say yes when it asks, or type /hooks there."
+    ],
+)

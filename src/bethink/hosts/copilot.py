@@ -13,11 +13,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts import place
 from bethink.hosts.base import (
     Reason,
     Turn,
@@ -28,13 +26,18 @@ from bethink.hosts.base import (
     text_of,
     time_of,
 )
-from bethink.hosts.place import HostFile, InstallPlace
+from bethink.hosts.place import (
+    SECONDS,
+    USUAL_EVENTS,
+    VERSIONED,
+    Agent,
+    HostFolder,
+    InstallPlace,
+)
 from bethink.hosts.transcript import LineTranscript
 
-PROGRAM = "copilot"
-# The variable that moves its folder, that folder in the home, and where the transcripts are in it.
-TRANSCRIPTS = ("COPILOT_HOME", ".copilot", "session-state/*/events.jsonl", "session-state/*.jsonl")
-EVENTS = {name: event for name, event in place.USUAL_EVENTS.items() if name != "PostCompact"}
+FOLDER = HostFolder(".copilot", "COPILOT_HOME")
+TRANSCRIPTS = (FOLDER, "session-state/*/events.jsonl", "session-state/*.jsonl")
 REASONS: dict[str, Reason] = {
     "tool.execution_complete": "tool result",
     "tool.execution_start": "tool call",
@@ -58,14 +61,11 @@ def find_directory(environment: Mapping[str, str], home: Path) -> str:
     import yaml
 
     try:
-        with (_sessions(environment, home) / session / "workspace.yaml").open("rb") as stream:
+        about = FOLDER.find(environment, home) / "session-state" / session / "workspace.yaml"
+        with about.open("rb") as stream:
             return text_of(as_dict(yaml.safe_load(stream.read(64 << 10))), "cwd")
     except (OSError, ValueError, yaml.YAMLError, RecursionError):
         return ""
-
-
-def _sessions(environment: Mapping[str, str], home: Path) -> Path:
-    return Path(environment.get("COPILOT_HOME") or home / ".copilot") / "session-state"
 
 
 class CopilotTranscript(LineTranscript):
@@ -111,26 +111,9 @@ read = CopilotTranscript
 
 # Connecting
 
-PLUGINS = "settings.json"  # where plugins are switched on
 
-
-def folder(where: InstallPlace) -> Path:
-    return where.folder(".github" if where.root is not None else ".copilot", "COPILOT_HOME")
-
-
-def targets(where: InstallPlace) -> list[HostFile]:
-    servers = folder(where) / ("mcp.json" if where.root is not None else "mcp-config.json")
-    hooks = place.hook_entries(EVENTS, partial(_hook, where), grouped=False)
-    ours = folder(where) / "hooks" / "bethink.json"
-    return [
-        place.server_target(servers, {"type": "local", **where.server(), "tools": ["*"]}),
-        HostFile("hooks", ours, hooks, strict=True, start=place.VERSIONED),
-        *place.skill_targets("copilot", where.folder(".agents") / "skills"),
-    ]
-
-
-def _hook(where: InstallPlace, event: str) -> dict[str, Any]:
-    seconds = {"timeoutSec": place.SECONDS}
+def _make_hook(where: InstallPlace, event: str) -> dict[str, Any]:
+    seconds = {"timeoutSec": SECONDS}
     if os.name != "nt":
         return {"type": "command", "bash": where.hook_line(event, "copilot")} | seconds
     words = (word.replace("'", "''") for word in where.hook_words(event, "copilot"))
@@ -138,6 +121,17 @@ def _hook(where: InstallPlace, event: str) -> dict[str, Any]:
     return {"type": "command", "powershell": line} | seconds
 
 
-def notes(where: InstallPlace) -> list[str]:
-    trust = "Copilot CLI runs hooks of a project only in folders that you trust."
-    return [trust] if where.root is not None else []
+AGENT = Agent(
+    "copilot",
+    "copilot",
+    FOLDER,
+    ["mcp-config.json"],
+    lambda where: {"type": "local", **where.server(), "tools": ["*"]},
+    "hooks/bethink.json",
+    _make_hook,
+    events={name: event for name, event in USUAL_EVENTS.items() if name != "PostCompact"},
+    grouped=False,
+    start=VERSIONED,
+    strict=["bethink.json"],
+    plugins="settings.json",
+)

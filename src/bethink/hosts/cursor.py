@@ -10,11 +10,8 @@ It is connected by a file of MCP servers, a file of hooks, a folder of skills.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-from bethink.hosts import place
 from bethink.hosts.base import (
     Reason,
     Turn,
@@ -26,20 +23,11 @@ from bethink.hosts.base import (
     texts_of,
     time_of,
 )
-from bethink.hosts.place import HostFile, InstallPlace
+from bethink.hosts.place import SECONDS, VERSIONED, Agent, HostFolder, InstallPlace
 from bethink.hosts.transcript import LineTranscript
 
-PROGRAM = "cursor-agent"
-# The variable that moves its folder, that folder in the home, and where the transcripts are in it.
-TRANSCRIPTS = ("", ".cursor", "projects/*/agent-transcripts/**/*.jsonl")
-EVENTS = {
-    "sessionStart": "session-start",
-    "beforeSubmitPrompt": "prompt",
-    "stop": "stop",
-    "subagentStop": "subagent-stop",
-    "preCompact": "pre-compact",
-    "sessionEnd": "session-end",
-}
+FOLDER = HostFolder(".cursor")
+TRANSCRIPTS = (FOLDER, "projects/*/agent-transcripts/**/*.jsonl")
 # Blocks that the editor puts around what was typed.
 ADDED = tuple(
     "attached_files open_and_recently_viewed_files additional_data user_info rules git_status agent_skills".split()
@@ -82,22 +70,28 @@ read = CursorTranscript
 # Connecting
 
 
-def folder(where: InstallPlace) -> Path:
-    return where.folder(".cursor")
+def _make_hook(where: InstallPlace, event: str) -> dict[str, Any]:
+    return {"command": where.hook_line(event, "cursor"), "timeout": SECONDS}
 
 
-def targets(where: InstallPlace) -> list[HostFile]:
-    hooks = place.hook_entries(EVENTS, partial(_hook, where), grouped=False)
-    return [
-        place.server_target(folder(where) / "mcp.json", where.server()),
-        HostFile("hooks", folder(where) / "hooks.json", hooks, start=place.VERSIONED),
-        *place.skill_targets("cursor", folder(where) / "skills"),
-    ]
-
-
-def _hook(where: InstallPlace, event: str) -> dict[str, Any]:
-    return {"command": where.hook_line(event, "cursor"), "timeout": place.SECONDS}
-
-
-def notes(where: InstallPlace) -> list[str]:
-    return ["Cursor reads its hooks and servers when it starts."]
+AGENT = Agent(
+    "cursor",
+    "cursor-agent",
+    FOLDER,
+    ["mcp.json"],
+    InstallPlace.server,
+    "hooks.json",
+    _make_hook,
+    skills=HostFolder(".cursor/skills"),
+    events={
+        "sessionStart": "session-start",
+        "beforeSubmitPrompt": "prompt",
+        "stop": "stop",
+        "subagentStop": "subagent-stop",
+        "preCompact": "pre-compact",
+        "sessionEnd": "session-end",
+    },
+    grouped=False,
+    start=VERSIONED,
+    notes=["Cursor reads its hooks and servers when it starts."],
+)

@@ -392,7 +392,7 @@ def put_entries(
     kept, keys = [], [entry.key for entry in wanted if entry.key in mine]
     for entry in wanted:
         document = _read(text, entry.key)
-        if reason := _put(document, entry, host, force or entry.key in mine):
+        if reason := put_entry(document, entry, host, force or entry.key in mine):
             kept.append(reason)
             continue
         longer = _rewrite(text, entry.key, document)
@@ -409,7 +409,7 @@ def take_entries(text: str, keys: Collection[Key], host: str, original: str | No
         return text
     for key in keys:
         document = _read(text, key)
-        while _take(document, key, host):
+        while take_entry(document, key, host):
             text = _rewrite(text, key, document, original or "")
         if key[0] != "table":
             text = _remove_empty(text, _holder_path(key), original)
@@ -431,7 +431,7 @@ def _holder_path(key: Key) -> tuple[str, ...]:
     return key[1] if key[0] == "hook" else key[1][:-1]
 
 
-def _put(document: Any, entry: HostEntry, host: str, mine: bool) -> str:
+def put_entry(document: Any, entry: HostEntry, host: str, mine: bool) -> str:
     """Puts an entry into what a file says, or gives the reason why it was left alone."""
     listed, name = entry.kind in ("hook", "item"), entry.path[-1]
     holder = _make_holder(document, _holder_path(entry.key), list if listed else dict)
@@ -474,7 +474,7 @@ def _make_holder(document: Any, path: tuple[str, ...], kind: type) -> Any:
     return here
 
 
-def _take(document: Any, key: Key, host: str) -> bool:
+def take_entry(document: Any, key: Key, host: str) -> bool:
     """Takes one entry out of what a file says; whether there was one."""
     holder, name = value_at(document, _holder_path(key)), key[1][-1]
     if key[0] == "hook":

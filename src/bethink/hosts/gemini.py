@@ -10,11 +10,9 @@ It is connected by hooks and the MCP server in its settings, skills where severa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts import place
 from bethink.hosts.base import (
     START,
     Position,
@@ -31,7 +29,7 @@ from bethink.hosts.base import (
     text_of,
     time_of,
 )
-from bethink.hosts.place import HostFile, InstallPlace
+from bethink.hosts.place import SECONDS, Agent, HostFolder, InstallPlace
 from bethink.hosts.transcript import (
     BOUND,
     LineTranscript,
@@ -41,21 +39,8 @@ from bethink.hosts.transcript import (
     read_whole,
 )
 
-PROGRAM = "gemini"
-# The variable that moves its folder, that folder in the home, and where the transcripts are in it.
-TRANSCRIPTS = (
-    "GEMINI_CLI_HOME",
-    "",
-    ".gemini/tmp/*/chats/**/*.jsonl",
-    ".gemini/tmp/*/chats/**/*.json",
-)
-EVENTS = {
-    "SessionStart": "session-start",
-    "BeforeAgent": "prompt",
-    "AfterAgent": "stop",
-    "PreCompress": "pre-compact",
-    "SessionEnd": "session-end",
-}
+FOLDER = HostFolder("", "GEMINI_CLI_HOME", ".gemini")
+TRANSCRIPTS = (FOLDER, "tmp/*/chats/**/*.jsonl", "tmp/*/chats/**/*.json")
 KNOWN, RECENT = 50_000, 32  # messages whose words are compared, in one reading and in the next
 SNAPSHOT = "<state_snapshot>"
 # What follows a compression: the machine speaks for the model.
@@ -179,25 +164,25 @@ def find_project(path: Path) -> str | None:
 # Connecting
 
 
-def folder(where: InstallPlace) -> Path:
-    return where.folder(".gemini")
-
-
-def targets(where: InstallPlace) -> list[HostFile]:
-    settings = folder(where) / "settings.json"
-    return [
-        place.server_target(settings, where.server()),
-        HostFile("hooks", settings, place.hook_entries(EVENTS, partial(_hook, where))),
-        *place.skill_targets("gemini", where.folder(".agents") / "skills"),
-    ]
-
-
-def _hook(where: InstallPlace, event: str) -> dict[str, Any]:
-    line, milliseconds = where.hook_line(event, "gemini"), place.SECONDS * 1000
+def _make_hook(where: InstallPlace, event: str) -> dict[str, Any]:
+    line, milliseconds = where.hook_line(event, "gemini"), SECONDS * 1000
     name = f"bethink-{event}"
     return {"type": "command", "name": name, "command": line, "timeout": milliseconds}
 
 
-def notes(where: InstallPlace) -> list[str]:
-    trust = "Gemini CLI runs hooks of a project only in folders that you trust."
-    return [trust] if where.root is not None else []
+AGENT = Agent(
+    "gemini",
+    "gemini",
+    FOLDER,
+    ["settings.json"],
+    InstallPlace.server,
+    "settings.json",
+    _make_hook,
+    events={
+        "SessionStart": "session-start",
+        "BeforeAgent": "prompt",
+        "AfterAgent": "stop",
+        "PreCompress": "pre-compact",
+        "SessionEnd": "session-end",
+    },
+)

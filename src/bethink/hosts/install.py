@@ -23,10 +23,9 @@ from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.hosts import AGENTS, agent
 from bethink.hosts.edit import Key, put_entries, take_entries
-from bethink.hosts.place import VERSIONED, HostFile, InstallPlace, find_plugin, why_ignored
+from bethink.hosts.place import PARTS, VERSIONED, HostFile, InstallPlace, part_of, why_ignored
 from bethink.text import textfile
 
-PARTS = ("mcp", "hooks", "skills")
 WHOLE: Key = ("text", ())  # stands for a file that is ours from end to end
 # By which opencode's plugin starts Bethink, unless it is disarmed already.
 PLUGIN_COMMAND = re.compile(r"^const COMMAND = (?!\[\]).*$", re.MULTILINE)
@@ -46,17 +45,9 @@ class FileOutcome(NamedTuple):
 
 def is_here(host: str, place: InstallPlace) -> bool:
     """Whether a host is on this machine: its folder, or its program."""
-    folder = agent(host).folder(place._replace(root=None))
-    there = os.path.isdir(folder)  # noqa: PTH112  (false, not an error, below an unreadable folder)
-    return (
-        there or shutil.which(agent(host).PROGRAM, path=place.environment.get("PATH")) is not None
-    )
-
-
-def plugin_of(host: str, place: InstallPlace) -> str:
-    """The name of an installed plugin of ours, which does what hooks, server and skills do."""
-    settings, user = getattr(agent(host), "PLUGINS", ""), place._replace(root=None)
-    return find_plugin(agent(host).folder(user) / settings) if settings else ""
+    about = agent(host).AGENT
+    there = os.path.isdir(about.find_folder(place))  # noqa: PTH112  (false, not an error, below an unreadable folder)
+    return there or shutil.which(about.program, path=place.environment.get("PATH")) is not None
 
 
 # The record
@@ -66,7 +57,6 @@ class InstalledFile(NamedTuple):
     """One file, and what of it is ours."""
 
     hosts: Mapping[str, tuple[Key, ...]]  # whose entries are in it
-    root: str = ""  # the project for which it was written, '' for the user
     existed: bool = False  # whether the file was there before
     folders: tuple[str, ...] = ()  # that were made for it, outermost first
     original: str = ""  # name of the backup of what it held before
@@ -104,6 +94,7 @@ def _read_record(fields: dict[str, Any]) -> InstalledFile:
         host: tuple((kind, tuple(path)) for kind, path in keys)
         for host, keys in fields["hosts"].items()
     }
+    fields.pop("root", None)  # of a time when the files of projects were written too
     return InstalledFile(**fields | {"hosts": hosts, "folders": tuple(fields["folders"])})
 
 
@@ -205,52 +196,31 @@ def install(
     force: bool = False,
 ) -> Iterator[FileOutcome]:
     """Connects hosts: each file that changes, and each that need not. What is there of other parts is taken out."""
-    root = str(place.root or "")
     for host in hosts:
-        allowed = place.allow_reads or allows_reads(files, host, root)
-        targets = agent(host).targets(place._replace(allow_reads=allowed))
-        wanted = merge_targets(one for one in targets if one.part in parts)
+        allowed = place._replace(allow_reads=place.allow_reads or allows_reads(files, host))
+        wanted = agent(host).AGENT.list_files(allowed, parts)
         paths = {str(target.path) for target in wanted}
-        leaving = [
-            HostFile("", Path(name))
-            for name, one in files.records.items()
-            if host in one.hosts and one.root == root and name not in paths
-        ]
-        changes = [FileChange(files, host, one, root, force) for one in (*leaving, *wanted)]
+        known = [name for name, one in files.records.items() if host in one.hosts]
+        leaving = [HostFile(Path(name)) for name in known if name not in paths]
+        changes = [FileChange(files, host, one, force) for one in (*leaving, *wanted)]
         yield from _carry_out(files, changes)
 
 
-def allows_reads(files: Files, host: str, root: str) -> bool:
+def allows_reads(files: Files, host: str) -> bool:
     """Whether a host was told not to ask before a tool that only reads."""
-    known = (one.hosts.get(host, ()) for one in files.records.values() if one.root == root)
+    known = (one.hosts.get(host, ()) for one in files.records.values())
     return any(kind == "item" for keys in known for kind, _ in keys)
 
 
-def uninstall(
-    files: Files, hosts: Sequence[str], roots: Sequence[str] | None = None
-) -> Iterator[FileOutcome]:
-    """Gives the files of these hosts back: of the user, of some projects, or with None of all."""
+def uninstall(files: Files, hosts: Sequence[str]) -> Iterator[FileOutcome]:
+    """Gives the files of these hosts back."""
     for at, host in enumerate(hosts):
-        ours = {
-            name: record
-            for name, record in files.records.items()
-            if host in record.hosts and (roots is None or record.root in roots)
-        }
+        ours = {name: one for name, one in files.records.items() if host in one.hosts}
         later = set(hosts[at + 1 :])
-        changes = [FileChange(files, host, HostFile("", Path(name))) for name in ours]
+        changes = [FileChange(files, host, HostFile(Path(name))) for name in ours]
         for outcome in _carry_out(files, changes):
             if not later & ours[str(outcome.path)].hosts.keys():  # or its turn is yet to come
                 yield outcome
-
-
-def merge_targets(targets: Iterable[HostFile]) -> list[HostFile]:
-    """Targets of which no two are the same file."""
-    found: dict[Path, HostFile] = {}
-    for target in targets:
-        one = found.get(target.path)
-        entries = (*one.entries, *target.entries) if one else target.entries
-        found[target.path] = target._replace(part="" if one else target.part, entries=entries)
-    return list(found.values())
 
 
 def _carry_out(files: Files, changes: Sequence[FileChange]) -> Iterator[FileOutcome]:
@@ -294,20 +264,19 @@ class FileChange:
         files: Files,
         host: str,
         target: HostFile,
-        root: str = "",
         force: bool = False,
         known: InstalledFile | None = None,
     ) -> None:
         self.files, self.host, self.target, self.force = files, host, target, force
         self.path = self.file = target.path  # the latter behind links
         self.was: str | None = None
-        self.known = known or files.records.get(str(target.path)) or InstalledFile({}, root)
+        self.known = known or files.records.get(str(target.path)) or InstalledFile({})
         self.mine = self.known.hosts.get(host, ())
         self.others = {one: keys for one, keys in self.known.hosts.items() if one != host}
 
     def plan(self) -> FileOutcome:
         try:
-            self.file = follow(self.path, self.known.root)
+            self.file = follow(self.path)
             self.was = self.files.read(self.file)
             if self.target.text is not None:
                 return self.plan_whole(self.target.text)
@@ -329,8 +298,9 @@ class FileChange:
     ) -> FileOutcome:
         """Settles what becomes of the file: its text, and what the record says from then on. Until then it knows both what was ours
         and what will be."""
-        parts = parts_of(self.path, self.mine)
-        part = self.target.part or (parts[0] if len(parts) == 1 else "")
+        wanted = [entry.key for entry in self.target.entries] or self.mine or [WHOLE]
+        parts = parts_of(self.path, wanted)
+        part = parts[0] if len(parts) == 1 else ""
         diff = difference(self.path, self.was, text)
         later = record or self.known
         keys = tuple(dict.fromkeys((*self.mine, *later.hosts.get(self.host, ()))))
@@ -420,10 +390,10 @@ class FileChange:
         return self.end(status, rest, None, backup=backup)
 
 
-def follow(path: Path, root: str = "") -> Path:
-    """The file behind a link, which is what is written: the link itself stays. What is put into a project stays inside of it."""
+def follow(path: Path) -> Path:
+    """The file behind a link, which is what is written: the link itself stays."""
     try:
-        real = textfile.inside(Path(root), path) if root else textfile.resolve(path)
+        real = textfile.resolve(path)
         if real.is_file() and not real.stat().st_mode & 0o200:
             raise InvalidInput(
                 f"{path} is read-only.",
@@ -447,9 +417,7 @@ def difference(path: Path, before: str | None, after: str | None) -> str:
 
 def parts_of(path: Path, keys: Iterable[Key]) -> list[str]:
     """What the entries in a file are for."""
-    whole = "skills" if path.name == "SKILL.md" else "hooks"
-    names = {"hook": "hooks", "member": "mcp", "table": "mcp", "item": "mcp", "text": whole}
-    return list(dict.fromkeys(names[kind] for kind, _ in keys if kind in names))
+    return list(dict.fromkeys(part_of(path, kind) for kind, _ in keys))
 
 
 def _explain(error: BethinkError) -> str:
@@ -474,14 +442,13 @@ def find_strays(
     files: Files, hosts: Iterable[str], place: InstallPlace, force: bool
 ) -> Iterator[FileOutcome]:
     """Entries of Bethink that `install` did not make: told, and with `force` taken out."""
-    root = str(place.root or "")
     for host in hosts:
-        for target in merge_targets(agent(host).targets(place)):
+        for target in agent(host).AGENT.list_files(place, ("mcp", "hooks")):
             if not target.entries or str(target.path) in files.records:
                 continue
             keys = tuple(entry.key for entry in target.entries)
-            known = InstalledFile({host: keys}, root, existed=True)
-            file = HostFile(target.part, target.path)
+            known = InstalledFile({host: keys}, existed=True)
+            file = HostFile(target.path)
             trial = files if files.dry else Files(dry=True)  # which knows what it took out itself
             found = FileChange(trial, host, file, known=known).plan()
             if found.status != "cleaned":
@@ -494,22 +461,3 @@ def find_strays(
                 "`bethink uninstall --force` removes it."
             )
             yield found._replace(status="kept", reasons=(reason,), diff="")
-
-
-def find_doubled_hooks(
-    records: Mapping[str, InstalledFile], hosts: Sequence[str], root: str
-) -> list[str]:
-    """Notes about hosts that are connected for the user and get hooks of a project as well, or the other way round."""
-    notes = []
-    for host in hosts:
-        others = {
-            one.root
-            for one in records.values()
-            if any(kind == "hook" for kind, _ in one.hosts.get(host, ()))
-        } - {root}
-        for other in sorted(others & {""} if root else others):
-            where = f"in {other}" if other else "for you everywhere"
-            notes.append(
-                f"{AGENTS[host]} is connected {where}, too: where both hold, every hook runs twice."
-            )
-    return notes

@@ -16,13 +16,11 @@ It is connected by the MCP server in its configuration, a plugin file in place o
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from bethink.errors import BethinkError
-from bethink.hosts import place
 from bethink.hosts.base import (
     START,
     Position,
@@ -38,8 +36,8 @@ from bethink.hosts.base import (
     text_of,
     time_of,
 )
-from bethink.hosts.edit import SERVER, HostEntry
-from bethink.hosts.place import HostFile, InstallPlace
+from bethink.hosts.edit import SERVER
+from bethink.hosts.place import Agent, HostFolder, InstallPlace
 from bethink.hosts.transcript import (
     BOUND,
     DATABASE,
@@ -51,12 +49,8 @@ from bethink.hosts.transcript import (
     read_object,
     read_whole,
 )
-from bethink.skills import opencode_plugin
 
-PROGRAM = "opencode"
-# The variable that moves its folder, that folder in the home, and where the transcripts are in it.
-TRANSCRIPTS = ("XDG_DATA_HOME", ".local/share", "opencode/opencode*.db")
-EVENTS: dict[str, str] = {}  # the plugin calls all hooks
+TRANSCRIPTS = (HostFolder(".local/share", "XDG_DATA_HOME", "opencode"), "opencode*.db")
 BUSY = 3_000  # milliseconds to wait for a writer
 UNFINISHED = 200  # parts that are looked at again
 
@@ -223,30 +217,23 @@ class OpencodeSession(OpencodeParts, WholeTranscript):
 
 # Connecting
 
-NAMES = ("opencode.jsonc", "opencode.json")
 MILLISECONDS = 20_000  # in which the server has to list its tools
 
 
-def folder(where: InstallPlace) -> Path:
-    if where.root is not None:
-        return where.root / ".opencode"
-    base = where.environment.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else where.home / ".config") / "opencode"
-
-
-def targets(where: InstallPlace) -> list[HostFile]:
-    above = where.root if where.root is not None else folder(where)
-    there = [above / name for name in NAMES if os.path.lexists(above / name)]
-    path = there[0] if there else above / NAMES[-1]
+def _make_server(where: InstallPlace) -> dict[str, Any]:
     command = [*where.words, "mcp"]
-    value = {"type": "local", "command": command, "enabled": True, "timeout": MILLISECONDS}
-    script = folder(where) / "plugins" / "bethink.js"
-    return [
-        HostFile("mcp", path, (HostEntry("member", ("mcp", SERVER), value),)),
-        HostFile("hooks", script, text=opencode_plugin(where.words)),
-        *place.skill_targets("opencode", where.folder(".agents") / "skills"),
-    ]
+    return {"type": "local", "command": command, "enabled": True, "timeout": MILLISECONDS}
 
 
-def notes(where: InstallPlace) -> list[str]:
-    return ["opencode reads its configuration and plugins when it starts."]
+AGENT = Agent(
+    "opencode",
+    "opencode",
+    HostFolder(".config", "XDG_CONFIG_HOME", "opencode"),
+    ["opencode.jsonc", "opencode.json"],
+    _make_server,
+    "plugins/bethink.js",
+    lambda where, event: {},
+    events={},
+    server_path=("mcp", SERVER),
+    notes=["opencode reads its configuration and plugins when it starts."],
+)

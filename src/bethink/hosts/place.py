@@ -1,6 +1,7 @@
-"""What connecting an agent takes: for whom it is done, by which command Bethink is started, which files the agent reads.
+"""What connecting an agent takes: which files it reads, what belongs into them, and by which command Bethink is started.
 
-Hosts are often started where PATH is not the shell's, so hooks and servers get an absolute path. A link such as
+An `Agent` is the description that each agent's module gives of itself; `Agent.list_files` turns it into files with entries, the same
+way for all of them. Agents are often started where PATH is not the shell's, so hooks and servers get an absolute path. A link such as
 `~/.local/bin/bethink` is kept as it is: it survives an upgrade, and what it points to may not.
 """
 
@@ -12,7 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,26 +37,17 @@ USUAL_EVENTS = {
 VERSIONED = '{\n  "version": 1\n}\n'  # without it some hosts read no hooks
 # Where programs live that are gone after a while: those of `uvx` and `pipx run`.
 PASSING = ("/uv/archive-v", "/uv/builds-v", "/uv/environments-v", "/pipx/.cache/")
+PARTS = ("mcp", "hooks", "skills")
 
 
 class InstallPlace(NamedTuple):
-    """For whom a host is connected: its user, or one project."""
+    """Whose agents are connected, and with what command."""
 
     home: Path
     environment: Mapping[str, str]
-    root: Path | None = None  # of the project
     words: tuple[str, ...] = ()  # that start Bethink
     warm: bool = False  # whether a prompt is answered by the MCP server instead of a new process
-    allow_reads: bool = (
-        False  # whether tools that only read need not be asked for, where a host asks
-    )
-
-    def folder(self, name: str, variable: str = "") -> Path:
-        """A host's folder: in the project, where a variable says, or in the user's home."""
-        if self.root is not None:
-            return self.root / name
-        moved = self.environment.get(variable, "") if variable else ""
-        return Path(moved).expanduser() if moved else self.home / name
+    allow_reads: bool = False  # whether the agent need not ask before tools that only read
 
     def server(self) -> dict[str, Any]:
         """How the MCP server is started, in the words that most hosts use."""
@@ -65,13 +57,14 @@ class InstallPlace(NamedTuple):
         return (*self.words, "hook", event, "--host", host)
 
     def hook_line(self, event: str, host: str) -> str:
-        return shell_line(self.hook_words(event, host))
+        """The same as one line for the shell that hosts use."""
+        words = self.hook_words(event, host)
+        return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
 class HostFile(NamedTuple):
     """One file that a host reads, and what belongs into it: entries, or the whole text. With neither, nothing of ours does."""
 
-    part: str  # mcp, hooks or skills
     path: Path
     entries: tuple[HostEntry, ...] = ()
     text: str | None = None
@@ -79,25 +72,77 @@ class HostFile(NamedTuple):
     start: str = ""  # what a file begins with that is not there yet
 
 
-def server_target(path: Path, value: Mapping[str, Any], strict: bool = False) -> HostFile:
-    entry = HostEntry("member", ("mcpServers", SERVER), dict(value))
-    return HostFile("mcp", path, (entry,), strict=strict)
+class HostFolder(NamedTuple):
+    """A folder of a host: in the user's home, or where a variable of the environment says."""
+
+    default: str
+    variable: str = ""
+    inside: str = ""
+
+    def find(self, environment: Mapping[str, str], home: Path) -> Path:
+        moved = environment.get(self.variable)
+        return (Path(moved).expanduser() if moved else home / self.default) / self.inside
 
 
-def hook_entries(
-    events: Mapping[str, str], make: Callable[[str], dict[str, Any]], grouped: bool = True
-) -> tuple[HostEntry, ...]:
-    """A hook for each event, in the list of that event; most hosts want it in a group."""
-    made = {name: make(event) for name, event in events.items()}
-    return tuple(
-        HostEntry("hook", ("hooks", name), {"hooks": [hook]} if grouped else hook)
-        for name, hook in made.items()
-    )
+SHARED_SKILLS = HostFolder(".agents/skills")  # where several agents look for them
 
 
-def skill_targets(host: str, folder: Path) -> list[HostFile]:
-    rendered = skills.render(host)
-    return [HostFile("skills", folder / name, text=text) for name, text in rendered.items()]
+class Agent(NamedTuple):
+    """Where an agent keeps what, and how it calls us. Files are below its folder."""
+
+    name: str
+    program: str
+    folder: HostFolder
+    servers: Sequence[str]  # files of MCP servers: the first that is there, else the last
+    server: Callable[[InstallPlace], dict[str, Any]]
+    hooks: str  # the file of hooks, or of a plugin that calls us
+    hook: Callable[[InstallPlace, str], dict[str, Any]]
+    skills: HostFolder = SHARED_SKILLS
+    events: Mapping[str, str] = USUAL_EVENTS  # its name of each event → ours; none with a plugin
+    grouped: bool = True  # whether a hook stands in a group of hooks
+    server_path: tuple[str, str] = ("mcpServers", SERVER)
+    server_folder: HostFolder | None = None  # where it is another one
+    start: str = ""  # of a new file of hooks
+    strict: Sequence[str] = ()  # files in which it reads no comments
+    reads: Sequence[str] = ()  # rules by which it does not ask before what only reads
+    plugins: str = ""  # the file in which plugins are switched on
+    notes: Sequence[str] = ()  # what the user should know after an installation
+
+    def find_folder(self, where: InstallPlace) -> Path:
+        return self.folder.find(where.environment, where.home)
+
+    def list_files(self, where: InstallPlace, parts: Sequence[str] = PARTS) -> list[HostFile]:
+        """The files of these parts, no two of them the same one."""
+        above = (self.server_folder or self.folder).find(where.environment, where.home)
+        there = [name for name in self.servers if os.path.lexists(above / name)]
+        servers = above / (*there, self.servers[-1])[0]
+        kind = "table" if servers.suffix == ".toml" else "member"
+        entries = {servers: [HostEntry(kind, self.server_path, self.server(where))]}
+        file = self.find_folder(where) / self.hooks
+        hooks = entries.setdefault(file, [])
+        for name, event in self.events.items():
+            hook = self.hook(where, event)
+            value = {"hooks": [hook]} if self.grouped else hook
+            hooks.append(HostEntry("hook", ("hooks", name), value))
+        for rule in self.reads if where.allow_reads else ():
+            hooks.append(HostEntry("item", ("permissions", "allow", rule), rule))
+        texts = {} if self.events else {file: skills.opencode_plugin(where.words)}
+        folder = self.skills.find(where.environment, where.home)
+        texts |= {folder / name: text for name, text in skills.render(self.name).items()}
+        files = []
+        for path in {**entries, **texts}:
+            own = [one for one in entries.get(path, ()) if part_of(path, one.kind) in parts]
+            text = texts.get(path) if part_of(path, "text") in parts else None
+            if own or text:
+                start = self.start if path == file else ""
+                files.append(HostFile(path, tuple(own), text, path.name in self.strict, start))
+        return files
+
+
+def part_of(path: Path, kind: str) -> str:
+    """What an entry of a kind in a file is for; one of the kind `text` is the whole file."""
+    whole = "skills" if path.name == "SKILL.md" else "hooks"
+    return {"hook": "hooks", "text": whole}.get(kind, "mcp")
 
 
 def why_ignored(target: HostFile, text: str, title: str) -> str:
@@ -125,10 +170,10 @@ def parse_settings(path: Path, text: str) -> Any:
     return parse_toml(text) if path.suffix == ".toml" else read_value(text)
 
 
-def find_plugin(path: Path) -> str:
-    """The name of our plugin, where such settings switch it on: as true, or in a table of its own."""
-    settings = read_settings(path)
-    plugins = settings.get("plugins" if path.suffix == ".toml" else "enabledPlugins")
+def find_plugin(agent: Agent, where: InstallPlace) -> str:
+    """The name of our plugin, where an agent's settings switch it on: it does what hooks, server and skills do."""
+    settings = read_settings(agent.find_folder(where) / agent.plugins) if agent.plugins else {}
+    plugins = settings.get("enabledPlugins", settings.get("plugins"))  # the latter in TOML
     for name, on in plugins.items() if isinstance(plugins, dict) else ():
         if name.partition("@")[0] == NAME and (on.get("enabled") if isinstance(on, dict) else on):
             return str(name)
@@ -152,13 +197,6 @@ def running_command() -> tuple[str, ...]:
     return (sys.executable, "-P", "-m", NAME)
 
 
-def portable_command() -> tuple[str, ...]:
-    """The words that start it on the machine of everyone who has it: its bare name, where that leads here."""
-    found, here = shutil.which(NAME), running_command()
-    same = found and len(here) == 1 and Path(found).resolve() == Path(here[0]).resolve()
-    return (NAME,) if same else here
-
-
 def is_passing(program: str) -> bool:
     """Whether a program is in a place that is cleared now and then."""
     return any(part in program.replace("\\", "/") for part in PASSING)
@@ -171,8 +209,3 @@ def _find_called_path() -> str:
         return ""
     found = word if os.sep in word else shutil.which(word)
     return str(Path(found).absolute()) if found else ""
-
-
-def shell_line(words: tuple[str, ...]) -> str:
-    """The words as one line for the shell that hosts use."""
-    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)

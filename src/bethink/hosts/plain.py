@@ -26,10 +26,10 @@ from bethink.hosts.base import (
     texts_of,
     time_of,
 )
+from bethink.hosts.place import HostFolder
 from bethink.hosts.transcript import BOUND, LineTranscript, Transcript, WholeTranscript
 
-# No folder is known for them.
-TRANSCRIPTS = ("", "")
+TRANSCRIPTS = (HostFolder(""),)  # no place is known for them
 ROLES = {
     name: role
     for role, names in {

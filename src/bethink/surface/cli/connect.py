@@ -12,19 +12,19 @@ from functools import partial
 from importlib import metadata, util
 from pathlib import Path
 from types import SimpleNamespace as Namespace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import apsw
 
 from bethink import __version__, config
-from bethink import project as projects
 from bethink.embed import fingerprint, models
 from bethink.errors import BethinkError, EmbeddingError, NotFound, UsageError
 from bethink.hooks import state
 from bethink.hosts import AGENTS, agent, check, place
 from bethink.hosts import install as installer
+from bethink.hosts.check import DoctorFinding
 from bethink.hosts.install import FileOutcome
-from bethink.hosts.place import NAME, InstallPlace, is_passing, portable_command
+from bethink.hosts.place import InstallPlace, is_passing
 from bethink.ingest.redact import redact
 from bethink.store.connection import OLDEST_SQLITE
 from bethink.surface.cli import console
@@ -55,7 +55,6 @@ HOST_OPTIONS = (
     "\n".join(f"--{host}  {name}" for host, name in AGENTS.items())
     + """
     --all              all of these
-    --project [DIR]    for one project, in files that can be shared with it
     --dry-run          show what would change; change nothing
     """
 )
@@ -65,7 +64,6 @@ HOST_OPTIONS = (
     "install",
     f"""
     {HOST_OPTIONS}
-    --user         for you, in every project (default)
     --no-mcp       do not register the MCP server
     --no-hooks     do not add hooks
     --no-skills    do not add skills
@@ -83,25 +81,22 @@ def install(args: Namespace) -> Result:
       bethink install
       bethink install --claude --codex --dry-run
       bethink install --all --no-hooks
-      bethink install --cursor --project
     """
     where = find_place(args)
     chosen = asked_hosts(args) or found_hosts(args, where)
-    parts = [part for part in installer.PARTS if not getattr(args, f"no_{part}")]
+    parts = [part for part in place.PARTS if not getattr(args, f"no_{part}")]
     check_server(args, "mcp" in parts)
-    plugins = {host: installer.plugin_of(host, where) for host in chosen}
+    plugins = {host: place.find_plugin(agent(host).AGENT, where) for host in chosen}
     notes = list_notes(where, plugins)
     chosen = [host for host in chosen if not plugins[host]]
     with installer.Files(args.dry_run) as files:
-        if "hooks" in parts:
-            notes += installer.find_doubled_hooks(files.records, chosen, str(where.root or ""))
         if "claude" in chosen and "mcp" in parts:
-            where = where._replace(allow_reads=may_read(args, files, where, notes))
+            where = where._replace(allow_reads=may_read(args, files, notes))
         outcomes = list(installer.install(files, chosen, where, parts, args.force))
     if "claude" in chosen and "hooks" in parts:
         offer_model(args, where, notes)
     done = {outcome.host for outcome in outcomes if outcome.status in ("made", "changed")}
-    notes += [note for host in chosen if host in done for note in agent(host).notes(where)]
+    notes += [note for host in chosen if host in done for note in agent(host).AGENT.notes]
     return outcome_result(
         args, outcomes, notes, "`bethink doctor` proves that it works." if done else ""
     )
@@ -111,24 +106,21 @@ def install(args: Namespace) -> Result:
     "uninstall",
     f"""
     {HOST_OPTIONS}
-    --user         only what is for you, in every project
     --force        also remove entries of Bethink that `install` did not make
     """,
 )
 def uninstall(args: Namespace) -> Result:
     """Disconnect agents. A file that nobody changed since gets its old bytes back; from others only what `install` added is
-    taken out. What it made and is empty then is removed. Without a name, all agents; without --user or --project, everywhere.
+    taken out. What it made and is empty then is removed. Without a name, all agents.
 
     Examples:
       bethink uninstall
       bethink uninstall --codex --dry-run
-      bethink uninstall --all --project
     """
     where = find_place(args)
     chosen = asked_hosts(args) or list(AGENTS)
-    roots = None if not args.user and args.project is None else [str(where.root or "")]
     with installer.Files(args.dry_run) as files:
-        outcomes = list(installer.uninstall(files, chosen, roots))
+        outcomes = list(installer.uninstall(files, chosen))
         outcomes += installer.find_strays(files, chosen, where, args.force)
     if not outcomes:
         console.note(args, "Nothing was installed.")
@@ -145,16 +137,12 @@ def check_server(args: Namespace, wanted: bool) -> None:
         raise BethinkError(*NO_LIBRARY)
 
 
-def may_read(
-    args: Namespace, files: installer.Files, where: InstallPlace, notes: list[str]
-) -> bool:
+def may_read(args: Namespace, files: installer.Files, notes: list[str]) -> bool:
     """Whether Claude Code, which asks before each new tool, need not ask for what only reads: asked at a terminal, otherwise said."""
-    if args.allow_reads or installer.allows_reads(files, "claude", str(where.root or "")):
+    if args.allow_reads or installer.allows_reads(files, "claude"):
         return True
-    if where.root is not None:  # a rule in a project's file holds for everybody who works on it
-        return False
     if can_ask(args):
-        rules = ", ".join(agent("claude").READS)
+        rules = ", ".join(agent("claude").AGENT.reads)
         return console.says_yes(f"Let Claude Code read memory without asking? ({rules})", True)
     notes.append(
         "Claude Code asks before it reads memory for the first time; `bethink install --claude --allow-reads` lets it."
@@ -164,9 +152,9 @@ def may_read(
 
 def offer_model(args: Namespace, where: InstallPlace, notes: list[str]) -> None:
     """Offers the user's own Claude as the language model, with what it may take a day: asked at a terminal, otherwise said."""
-    settings = config.load(where.root, {"database": args.database})
+    settings = config.load(None, {"database": args.database})
     program = shutil.which("claude", path=where.environment.get("PATH"))
-    if settings.llm or not settings.llm_daily_tokens or where.root is not None or not program:
+    if settings.llm or not settings.llm_daily_tokens or not program:
         return
     cost = f"at most {settings.llm_daily_tokens:,} tokens of your plan a day"
     if not can_ask(args):
@@ -189,8 +177,8 @@ def can_ask(args: Namespace) -> bool:
 
 
 def connect_found(args: Namespace, hosts: Sequence[str]) -> None:
-    """What `init` does after a yes: `install` for the user, with all its parts."""
-    words = ["--user", *(f"--{host}" for host in hosts)]
+    """What `init` does after a yes: `install` with all its parts."""
+    words = [f"--{host}" for host in hosts]
     console.present(args, install(console.parse(console.load("install"), words)))
 
 
@@ -210,26 +198,10 @@ def found_hosts(args: Namespace, where: InstallPlace) -> list[str]:
     return found
 
 
-def user_place() -> InstallPlace:
-    return InstallPlace(Path.home(), os.environ, None, place.running_command())
-
-
 def find_place(args: Namespace) -> InstallPlace:
-    """For whom and with what command hosts are connected."""
-    if args.user and args.project is not None:
-        raise UsageError("Give --user or --project, not both.", "bethink install --project")
-    where = user_place()._replace(warm=getattr(args, "warm", False))
-    if args.project is not None:
-        start = Path(args.project or ".").expanduser()
-        if not start.is_dir():
-            raise NotFound(f"There is no directory {start}.", "Give a directory of the project.")
-        root = projects.find(start).worktree
-        if root == Path.home():
-            raise UsageError(
-                f"{root} holds everything of yours; it is not a project.", "bethink install --user"
-            )
-        where = where._replace(root=root, words=portable_command())
-    return where
+    """Whose agents are connected, and with what command."""
+    warm = getattr(args, "warm", False)
+    return InstallPlace(Path.home(), os.environ, place.running_command(), warm)
 
 
 def list_notes(where: InstallPlace, plugins: Mapping[str, str | None]) -> list[str]:
@@ -238,10 +210,6 @@ def list_notes(where: InstallPlace, plugins: Mapping[str, str | None]) -> list[s
     if is_passing(program):
         notes.append(
             f"{program} is in a place that is cleared now and then; `uv tool install bethink` gives a lasting one."
-        )
-    if where.root is not None and program != NAME:
-        notes.append(
-            f"The project's files now name {program}, which others may not have. Put `bethink` on your PATH and repeat it."
         )
     added = "which does all of this; nothing was added. Remove one before you add the other."
     found = ((AGENTS[host], name) for host, name in plugins.items() if name)
@@ -336,13 +304,6 @@ MENDS = {
 }
 
 
-class DoctorFinding(NamedTuple):
-    check: str
-    ok: bool
-    message: str
-    fix: str = ""
-
-
 @command(
     "doctor",
     """
@@ -392,24 +353,16 @@ def render_findings(findings: Sequence[DoctorFinding]) -> Iterator[str]:
 def examine_agents(args: Namespace) -> Iterator[DoctorFinding]:
     """Every agent that is connected, from its files to what was captured."""
     try:
-        found = list(check.find_connections(agent_places(args)))
+        found = list(check.find_connections(find_place(args)))
         if not found:
             yield DoctorFinding("agents", True, "none is connected; `bethink install` does it")
-        for one in (*check.examine(found), *check.check_pauses()):
-            yield DoctorFinding(f"{one.host} {one.name}".strip(), *one[2:])
+        yield from (*check.examine(found), *check.check_pauses())
     except BethinkError as error:
         yield DoctorFinding("agents", False, error.message, error.hint or "")
 
 
-def agent_places(args: Namespace) -> list[InstallPlace]:
-    """Where agents are connected: for the user, and for the project that this is."""
-    user, root = user_place(), project(args).worktree
-    here = [] if root == Path.home() else [user._replace(root=root, words=portable_command())]
-    return [user, *here]
-
-
 def mend_agents(args: Namespace) -> None:
-    for outcome in check.mend(list(check.find_connections(agent_places(args)))):
+    for outcome in check.mend(list(check.find_connections(find_place(args)))):
         if outcome.status in ("made", "changed"):
             console.note(args, f"fixed: entries in {outcome.path}")
         elif outcome.status == "failed":

@@ -382,7 +382,7 @@ def offer_install(args: Namespace) -> None:
     """Connecting agents is the next step, where none is connected yet: asked at a terminal, otherwise said."""
     if record_file().exists():
         return
-    place = connect.user_place()
+    place = connect.find_place(args)
     found = {host: name for host, name in AGENTS.items() if is_here(host, place)}
     if not found or args.format != "text" or args.quiet or not console.has_terminal():
         console.hint(

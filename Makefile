@@ -61,13 +61,16 @@ SETS ?= $(wildcard ../shared/bench/*/)
 bench: $(READY)
 	$(BIN)/bethink bench $(SETS) --mode hybrid,vector,keyword
 
-# Resumable: what has a result in bench/suite/results is not measured again. A small sample goes elsewhere and makes no page.
+# Resumable: what was measured in this clone is not measured again, unless AGAIN=1. What fails is said in the page and does not stop it.
+# A small sample goes elsewhere and makes no page. DATA names the folder of the evaluation sets.
+MEASURE := bench/suite/run measure $(if $(DATA),--data $(DATA)) $(if $(AGAIN),--again)
 benchmarks:
 ifdef QUICK
-	nice $(PYTHON) bench/suite/run measure --quick --results .venv-suite/quick $(PEERS)
+	-nice $(PYTHON) $(MEASURE) --quick --results .venv-suite/quick $(PEERS)
 	$(PYTHON) bench/suite/run table --results .venv-suite/quick
 else
-	nice $(PYTHON) bench/suite/run measure $(PEERS)
+	-$(PYTHON) bench/suite/run fetch $(if $(DATA),--data $(DATA))
+	-nice $(PYTHON) $(MEASURE) $(PEERS)
 	$(PYTHON) bench/suite/run page
 endif
 

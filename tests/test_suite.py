@@ -1,6 +1,7 @@
 """The benchmark of agent memory in bench/suite: its measures, its controls, its runner with a plain adapter, and the page it makes."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -82,18 +83,59 @@ def test_the_runner_measures_a_plain_adapter_and_skips_what_is_there(tmp_path, m
     monkeypatch.setattr(runner, "fetch_model", lambda: None)
     documents, queries = fetch.make_locomo([CONVERSATION])
     assert [row["text"] for row in documents] == ["Ann: I keep bees."] and len(queries) == 1
-    for name in ("locomo-turns", "longmemeval-s-prefix"):
-        fetch.write_set(tmp_path / "sets" / name, documents, queries)
+    fetch.write_set(tmp_path / "sets" / "locomo-turns", documents, queries)
     arguments = ["--quick", "--results", str(tmp_path / "out"), "--data", str(tmp_path / "sets")]
     chosen = [part for task in ("recall", "poison", "understanding") for part in ("--task", task)]
     assert runner.main(["measure", "fts5", *chosen, *arguments]) == 0
     found = page.read_results(tmp_path / "out")
-    assert found["fts5", "recall"]["measures"]["mean of sets"]["mean"] == 1.0
+    measured = found["fts5", "recall"]["measures"]
+    assert set(measured) == {"locomo-turns", "mean of sets"}, "a set that is not there is left out"
+    assert measured["mean of sets"]["mean"] == 1.0
     assert found["fts5", "poison"]["measures"]["user's word first"]["of"] == 36
     assert "no way to read a conversation" in found["fts5", "understanding"]["unsupported"]
     before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}
     assert runner.main(["measure", "fts5", *chosen, *arguments]) == 0
     assert before == {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}
+
+
+def test_what_cannot_be_set_up_is_said_and_tried_again(tmp_path, monkeypatch):
+    def fail(name):
+        tried.append(name)
+        raise FileNotFoundError("npm")
+
+    tried = []
+    monkeypatch.setattr(runner, "HOME", tmp_path / "home")
+    monkeypatch.setattr(runner, "set_up", fail)
+    arguments = ["measure", "qmd", "silent", "--quick", "--results", str(tmp_path / "out")]
+    for times in (1, 2):
+        assert runner.main(arguments) == 1 and len(tried) == times
+    found = page.read_results(tmp_path / "out")
+    assert {task: found["qmd", task]["unsupported"] for task in page.SECTIONS} == dict.fromkeys(
+        page.SECTIONS, "Its packages could not be installed here."
+    )
+    assert found["silent", "silence"]["measures"]
+
+
+def test_sessions_are_found_by_the_checkpoints_that_commits_name(tmp_path):
+    def git(*arguments):
+        who = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+        subprocess.run(["git", "-C", tmp_path, *who, *arguments], check=True, capture_output=True)
+
+    git("init", "-b", "main")
+    git("commit", "--allow-empty", "-m", "Close the gap\n\nEntire-Checkpoint: abcdef")
+    git("commit", "--allow-empty", "-m", "By hand\n\nEntire-Checkpoint: 999999")
+    git("checkout", "--orphan", fetch.CHECKPOINTS)
+    (folder := tmp_path / "ab" / "cdef" / "0").mkdir(parents=True)
+    (folder / "metadata.json").write_text('{"session_id": "s1"}')
+    said = {"message": {"role": "user", "content": "There is a gap."}, "timestamp": "2026-02-01"}
+    (folder / "full.jsonl").write_text(json.dumps({"type": "user", **said}))
+    git("add", "-A")
+    git("commit", "-m", "checkpoint")
+    documents, queries = fetch.make_sessions(str(tmp_path), "2090-01-01")
+    assert [(row["session"], row["text"]) for row in documents] == [("s1", "user: There is a gap.")]
+    assert [(row["query"], row["relevant_sessions"]) for row in queries] == [
+        ("Close the gap", ["s1"])
+    ]
 
 
 def test_a_failing_adapter_fails_alone(tmp_path, monkeypatch):
@@ -107,6 +149,24 @@ def test_a_failing_adapter_fails_alone(tmp_path, monkeypatch):
         assert process.call("ask", question="When do deploys go out?", time="", k=1) == [
             {"id": "", "text": "Deploys go out on Mondays."}
         ]
+    finally:
+        process.close()
+
+
+def test_our_own_adapter_knows_the_product(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "HOME", tmp_path)
+    monkeypatch.setattr(runner, "SHARED_MODEL", tmp_path / "models" / "none")
+    monkeypatch.setitem(runner.PEERS, "bethink", {"adapter": "use_bethink.py"})
+    process = runner.Process("bethink", tmp_path)
+    try:
+        process.call("reset")
+        for who in ("user", "agent", "document", "issue"):
+            said = {"text": f"Deploys of the {who} go out on Mondays.", "source": "README.md"}
+            process.call("add", time="2026-09-01T09:00:00+00:00", who=who, **said)
+        asked = {"question": "When do deploys go out?", "time": "2026-09-02T09:00:00+00:00"}
+        assert len(process.call("ask", k=9, **asked)) >= 3
+        process.call("prompt", text="Change the day on which deploys go out")
+        assert process.call("stats")["version"]
     finally:
         process.close()
 

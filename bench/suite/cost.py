@@ -111,8 +111,12 @@ def measure_cost(start: Callable[[], Any], process: Any, setting: Setting) -> di
     costs["disk bytes a memory"] = read_disk(folder) / (writes + 1)
     if server:
         costs["tool tokens"] = measure_tools(server)
+    many = {"search ms": searches, "answer tokens": len(answers), "start ms": 1, "tool tokens": 1}
     return {
-        "measures": {name: {"mean": round(value, 2), "of": writes} for name, value in costs.items()}
+        "measures": {
+            name: {"mean": round(value, 2), "of": many.get(name, writes)}
+            for name, value in costs.items()
+        }
     }
 
 

@@ -4,37 +4,53 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tasks import read_turns
+
+LOCOMO = "https://raw.githubusercontent.com/snap-research/locomo/main/data/locomo10.json"
+LONGMEMEVAL = "https://huggingface.co/datasets/xiaowu0162/longmemeval-cleaned/resolve/main/longmemeval_s_cleaned.json"
+CIPHER_BOX = "https://github.com/FSM1/cipher-box"
 PREFIX = 500  # characters of user text that are kept of a LongMemEval session
 ADVERSARIAL = 5  # LoCoMo's category of questions that have no answer
-SOURCES = {
-    "locomo-turns": "https://raw.githubusercontent.com/snap-research/locomo/main/data/locomo10.json",
-    "longmemeval-s-prefix": "https://huggingface.co/datasets/xiaowu0162/longmemeval-cleaned/resolve/main/longmemeval_s_cleaned.json",
-}
+UNTIL = "2026-02-22T03:17:00Z"  # the newest commit of cipher-box that is asked for
+CHECKPOINTS = "entire/checkpoints/v1"  # the branch in which its agents' sessions lie
 
 Rows = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 
-def fetch_sets(folder: Path) -> None:
-    """Downloads each source and writes its set, unless the set is there."""
-    for name, address in SOURCES.items():
+def fetch_sets(folder: Path) -> int:
+    """Writes each set from its source, unless the set is there; gives back how many could not be had."""
+    missing = 0
+    for name, make in MAKERS.items():
         if (folder / name / "corpus.jsonl").is_file():
             continue
-        with urllib.request.urlopen(address, timeout=600) as stream:
-            documents, queries = MAKERS[name](json.load(stream))
-        write_set(folder / name, documents, queries)
+        try:
+            write_set(folder / name, *make())
+        except (OSError, ValueError, KeyError, subprocess.CalledProcessError) as error:
+            print(f"{name} could not be made: {error}", file=sys.stderr)
+            missing += 1
+    return missing
 
 
 def write_set(folder: Path, documents: list[dict[str, Any]], queries: list[dict[str, Any]]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for name, rows in (("corpus", documents), ("queries", queries)):
+    for name, rows in (("queries", queries), ("corpus", documents)):
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (folder / f"{name}.jsonl").write_text("".join(lines), "utf-8")
+    print(f"{folder.name}: {len(documents)} documents, {len(queries)} questions", file=sys.stderr)
+
+
+def download(address: str) -> Any:
+    with urllib.request.urlopen(address, timeout=600) as stream:
+        return json.load(stream)
 
 
 def make_locomo(conversations: list[dict[str, Any]]) -> Rows:
@@ -68,31 +84,77 @@ def read_locomo_turns(scope: str, sessions: dict[str, Any]) -> Iterator[dict[str
 
 
 def make_longmemeval(questions: list[dict[str, Any]]) -> Rows:
-    """A haystack per question, of each session the beginning of what the user said."""
+    """A haystack per question, of each session the beginning of what the user said; questions whose evidence is cut off are left out."""
     documents: list[dict[str, Any]] = []
     queries: list[dict[str, Any]] = []
     for row in questions:
-        scope = row["question_id"]
+        scope, rows, held = row["question_id"], [], set()
         sessions = zip(
             row["haystack_session_ids"],
             row["haystack_dates"],
             row["haystack_sessions"],
             strict=True,
         )
-        for name, held, turns in sessions:
-            said = "\n".join(turn["content"] for turn in turns if turn["role"] == "user")[:PREFIX]
-            time = datetime.strptime(re.sub(r"\s*\(\w+\)\s*", " ", held), "%Y/%m/%d %H:%M")
+        for name, date, turns in sessions:
+            said = [turn for turn in turns if turn["role"] == "user"]
+            text = "\n".join(turn["content"] for turn in said)[:PREFIX]
+            if any(turn.get("has_answer") and turn["content"] in text for turn in said):
+                held.add(name)
+            time = datetime.strptime(re.sub(r"\s*\(\w+\)\s*", " ", date), "%Y/%m/%d %H:%M")
             place = {"id": f"{scope}/{name}", "scope": scope, "session": name}
-            documents.append({**place, "time": time.isoformat(), "text": said})
+            rows.append({**place, "time": time.isoformat(), "text": text})
+        if scope.endswith("_abs") or not held.issuperset(row["answer_session_ids"]):
+            continue
+        documents += rows
         relevant = [f"{scope}/{one}" for one in row["answer_session_ids"]]
-        if not scope.endswith("_abs"):
-            queries.append(
-                {"id": scope, "scope": scope, "query": row["question"], "relevant": relevant}
-            )
+        queries.append(
+            {"id": scope, "scope": scope, "query": row["question"], "relevant": relevant}
+        )
     return documents, queries
 
 
-MAKERS: dict[str, Callable[[Any], Rows]] = {
-    "locomo-turns": make_locomo,
-    "longmemeval-s-prefix": make_longmemeval,
+def make_sessions(repository: str, until: str = UNTIL) -> Rows:
+    """What users and agents said in the sessions of a repository, and for each commit's subject the sessions that made it.
+
+    A commit names its checkpoints in a trailer; a checkpoint is a folder `ab/cdef…` of the branch, with a numbered folder per session."""
+    with tempfile.TemporaryDirectory() as place:
+
+        def git(*arguments: str) -> str:
+            command = ["git", "-C", place, *arguments]
+            return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+        git("clone", "--quiet", "--bare", "--filter=blob:none", repository, ".")
+        sessions: dict[str, list[str]] = {}
+        for path in git("ls-tree", "-r", "--name-only", CHECKPOINTS).splitlines():
+            if found := re.fullmatch(r"(..)/(\w+)/\d+/full\.jsonl", path):
+                sessions.setdefault(found[1] + found[2], []).append(path.rpartition("/")[0])
+        shape = "%H%x00%cI%x00%s%x00%(trailers:key=Entire-Checkpoint,valueonly,separator=%x20)"
+        log = git("log", "--branches", f"--until={until}", f"--format={shape}")
+        transcripts: dict[str, str] = {}
+        queries = []
+        for line in log.splitlines():
+            commit, time, subject, checkpoints = line.split("\0")
+            relevant = []
+            for folder in (one for name in checkpoints.split() for one in sessions.get(name, [])):
+                told = json.loads(git("show", f"{CHECKPOINTS}:{folder}/metadata.json"))
+                transcript = git("show", f"{CHECKPOINTS}:{folder}/full.jsonl")
+                relevant.append(told["session_id"])
+                if len(transcript) > len(transcripts.get(told["session_id"], "")):
+                    transcripts[told["session_id"]] = transcript
+            if relevant:
+                asked = {"id": commit[:12], "query": subject, "time": time}
+                queries.append({**asked, "relevant_sessions": list(dict.fromkeys(relevant))})
+        documents = []
+        for session, transcript in sorted(transcripts.items()):
+            (file := Path(place) / "session.jsonl").write_text(transcript, "utf-8")
+            for at, turn in enumerate(read_turns(file)):
+                said = {"time": turn["time"], "text": f"{turn['role']}: {turn['text']}"}
+                documents.append({"id": f"{session}:{at}", "session": session, **said})
+    return documents, queries
+
+
+MAKERS: dict[str, Callable[[], Rows]] = {
+    "locomo-turns": lambda: make_locomo(download(LOCOMO)),
+    "longmemeval-s-prefix": lambda: make_longmemeval(download(LONGMEMEVAL)),
+    "sessions-cipher-box": lambda: make_sessions(CIPHER_BOX),
 }

@@ -62,7 +62,7 @@ SECTIONS = {
         "Recall a month later",
         "nDCG@10, asked 30 days after the newest memory of a haystack, so that the clock says nothing. Samples, the same for all: "
         + ", ".join(
-            f"{full[1]} questions in {full[0]} haystacks of {name}"
+            f"{full[1]} questions in {full[0]} {'haystack' if full[0] == 1 else 'haystacks'} of {name}"
             for name, (full, _) in SETS.items()
         )
         + ".",
@@ -92,15 +92,15 @@ SECTIONS = {
         f"{REAL} of 22, not published).",
         (
             Column("understanding", "F1 (own)", "F1, own"),
-            Column("understanding", "recall (own)", "recall"),
-            Column("understanding", "precision (own)", "precision"),
+            Column("understanding", "recall (own)", "recall, own"),
+            Column("understanding", "precision (own)", "precision, own"),
             Column("understanding", "never kept (own)", "never", least=True, ranked=False),
             Column("understanding", "open F1 (own)", "open"),
-            Column("understanding", "text kept (own)", "text kept", ranked=False),
+            Column("understanding", "text kept (own)", "text kept, own", ranked=False),
             Column("understanding", "F1 (real)", "F1, real"),
-            Column("understanding", "recall (real)", "recall"),
-            Column("understanding", "precision (real)", "precision"),
-            Column("understanding", "text kept (real)", "text kept", ranked=False),
+            Column("understanding", "recall (real)", "recall, real"),
+            Column("understanding", "precision (real)", "precision, real"),
+            Column("understanding", "text kept (real)", "text kept, real", ranked=False),
         ),
     ),
     "poison": (
@@ -249,12 +249,15 @@ def list_missing(results: Results) -> Iterator[str]:
 def render_page(results: Results) -> str:
     dates = sorted({one["date"] for one in results.values()})
     machines = sorted({one["machine"] for one in results.values()})
-    versions = {name: one["version"] for (name, _), one in results.items() if one.get("version")}
+    versions: dict[str, list[str]] = {}
+    for (name, _), one in results.items():
+        if one["version"] and one["version"] not in versions.setdefault(name, []):
+            versions[name].append(one["version"])
     parts = [
         "# Benchmarks",
         "<!-- Made by `bench/suite/run page` out of bench/suite/results; do not edit. -->",
         f"Five tasks and a bill, for Bethink and for others, each with controls that understand nothing. Measured {' to '.join(dict.fromkeys((dates[0], dates[-1])))} "
-        f"on {'; '.join(machines)}, busy with other work, which is why processor time is told and no seconds. `make benchmarks` repeats it; "
+        f"on {'; '.join(machines)}; processor time is told and no seconds, so that other work on the machine hardly counts. `make benchmarks` repeats it; "
         "[bench/suite](../bench/suite/README.md) has the tasks, the data, the adapters, and every case behind every number in "
         "[results](../bench/suite/results). Bold is the best of a column, whoever it is; in brackets the bootstrap interval of 95 %; controls are in italics.",
         "## Where others are ahead",
@@ -277,7 +280,7 @@ def render_page(results: Results) -> str:
     parts += [
         "## How each was set up",
         "\n".join(
-            f"- {name_system(name)} {versions.get(name, '')}: {PEERS[name]['how']}."
+            f"- {name_system(name)} {' and '.join(sorted(versions[name]))}: {PEERS[name]['how']}."
             for name in PEERS
             if name in versions
         ),

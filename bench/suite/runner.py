@@ -1,7 +1,7 @@
 """Sets systems up, runs the tasks on them, and writes one small result file per system and task.
 
-Every adapter runs in a process and an environment of its own; this file needs only Python's standard library. A result that is there is
-not measured again unless --again says so, so an interrupted run goes on where it stopped.
+Every adapter runs in a process and an environment of its own; this file needs only Python's standard library. What was measured in this
+clone is not measured again unless --again says so, so an interrupted run goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -70,6 +70,8 @@ def set_up(name: str) -> None:
         return
     done = folder / ".ready"
     wanted = json.dumps([peer.get("pip"), peer.get("npm")])
+    if "{root}" in wanted:
+        wanted += (ROOT / "pyproject.toml").read_text("utf-8")
     if done.is_file() and done.read_text() == wanted:
         return
     say(f"setting up {name} in {folder}")
@@ -93,10 +95,12 @@ def find_python(version: str) -> str | None:
     least = tuple(map(int, version.split(".")))
     if sys.version_info[:2] >= least:
         return sys.executable
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     for minor in range(least[1], least[1] + 4):
-        found = shutil.which(f"python3.{minor}")
-        if found and not subprocess.run([found, "-c", ""], capture_output=True).returncode:
-            return found
+        known = [shutil.which(f"python3.{minor}"), *versions.glob(f"3.{minor}.*/bin/python")]
+        for found in filter(None, known):
+            if not subprocess.run([found, "-c", ""], capture_output=True).returncode:
+                return str(found)
     return None
 
 
@@ -211,22 +215,28 @@ def find_tasks(name: str) -> list[str]:
     return list(PEERS[name].get("tasks", [*TASKS, "cost"]))
 
 
-def measure(name: str, task: str, setting: Setting) -> dict[str, Any]:
-    """One system on one task: measures, cases, and what it was measured with."""
+def measure(name: str, task: str, setting: Setting, problem: str = "") -> dict[str, Any]:
+    """One system on one task: measures, cases, and what it was measured with; or why not."""
     began = time.monotonic()
-    result: dict[str, Any] = {"system": name, "task": task}
+    result: dict[str, Any] = {"system": name, "task": task, "version": ""}
     HOME.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="run-", dir=HOME, ignore_cleanup_errors=True) as place:
-        if name in CONTROLS:
-            result |= {"version": "", **TASKS[task](Control(name, setting.seed), setting)}
-        else:
-            set_up("model")
-            set_up(name)
 
-            def start() -> Process:
-                return Process(name, Path(place), remembered=task != "cost")
+        def start() -> Process:
+            return Process(name, Path(place), remembered=task != "cost")
 
-            result |= measure_peer(start, task, setting)
+        try:
+            if problem:
+                raise RuntimeError(problem)
+            if name in CONTROLS:
+                result |= TASKS[task](Control(name, setting.seed), setting)
+            else:
+                result |= measure_peer(start, task, setting)
+        except Unsupported as error:
+            result["unsupported"] = str(error)
+        except (OSError, RuntimeError, ValueError) as error:
+            say(f"{name}: {task} could not be measured: {error}")
+            result |= {"unsupported": problem or "It failed here.", "failed": True}
     result |= {
         "quick": setting.quick,
         "seed": setting.seed,
@@ -251,32 +261,53 @@ def measure_peer(start: Any, task: str, setting: Setting) -> dict[str, Any]:
         process.close()
 
 
-def write_result(folder: Path, result: dict[str, Any]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+def write_result(path: Path, result: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     cases = result.pop("cases", None)
     text = json.dumps(result, indent=1, ensure_ascii=False)
     if cases is not None:
         rows = ",\n  ".join(json.dumps(case, ensure_ascii=False) for case in cases)
         text = text.removesuffix("\n}") + f',\n "cases": [\n  {rows}\n ]\n}}'
-    (folder / f"{result['system']}.{result['task']}.json").write_text(text + "\n", "utf-8")
+    path.write_text(text + "\n", "utf-8")
 
 
 def run_all(names: list[str], tasks: list[str], setting: Setting, folder: Path, again: bool) -> int:
-    failed = 0
+    """Measures what was not measured yet. What fails gets a result that says so, and is tried again the next time."""
+    failed, journal = 0, HOME / "measured.txt"  # the results that were measured here, a path a line
+    known = journal.read_text("utf-8").splitlines() if journal.is_file() and not again else []
     for name in names:
-        for task in (one for one in find_tasks(name) if one in tasks):
-            if (folder / f"{name}.{task}.json").is_file() and not again:
-                continue
+        wanted = {
+            task: folder.resolve() / f"{name}.{task}.json"
+            for task in find_tasks(name)
+            if task in tasks
+        }
+        wanted = {task: path for task, path in wanted.items() if str(path) not in known}
+        problem = prepare(name) if wanted else ""
+        for task, path in wanted.items():
             say(f"{name}: {task}")
-            try:
-                result = measure(name, task, setting)
-            except (Unsupported, OSError, RuntimeError, subprocess.CalledProcessError) as error:
-                say(f"{name}: {task} could not be measured: {error}")
+            result = measure(name, task, setting, problem)
+            write_result(path, result)
+            if result.pop("failed", False):
                 failed += 1
                 continue
-            write_result(folder, result)
+            with journal.open("a", encoding="utf-8") as file:
+                file.write(f"{path}\n")
             say(f"{name}: {task} in {result['seconds']} s")
     return failed
+
+
+def prepare(name: str) -> str:
+    """Sets a system up; if that fails, why, in words for the page."""
+    try:
+        if name in PEERS:
+            set_up("model")
+            set_up(name)
+    except Unsupported as error:
+        return str(error)
+    except (OSError, subprocess.CalledProcessError) as error:
+        say(f"{name} could not be set up: {error}")
+        return "Its packages could not be installed here."
+    return ""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -284,7 +315,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("what", choices=("list", "setup", "measure", "fetch", "table", "page"))
     parser.add_argument("names", nargs="*", help="systems and controls; all if none is named")
     parser.add_argument("--task", action="append", choices=(*TASKS, "cost"))
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "bench")
+    beside = ROOT.parent / "shared" / "bench"
+    parser.add_argument("--data", type=Path, default=beside if beside.is_dir() else HOME / "data")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--quick", action="store_true", help="a small sample, in minutes")
     parser.add_argument("--seed", type=int, default=1)
@@ -304,7 +336,7 @@ def main(arguments: list[str] | None = None) -> int:
     elif given.what == "fetch":
         from fetch import fetch_sets
 
-        fetch_sets(given.data)
+        return fetch_sets(given.data) > 0
     elif given.what in ("table", "page"):
         import page
 

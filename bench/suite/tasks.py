@@ -134,14 +134,13 @@ SETS = {
 
 
 def measure_recall(system: System, setting: Setting) -> dict[str, Any]:
+    """nDCG@10 of each set that is there, and their mean."""
     measures: dict[str, Any] = {}
     cases: list[list[Any]] = []
     for name, sizes in SETS.items():
         haystacks, questions = sizes[setting.quick]
-        if not haystacks:
+        if not haystacks or not (setting.data / name / "corpus.jsonl").is_file():
             continue
-        if not (setting.data / name / "corpus.jsonl").is_file():
-            raise Unsupported(f"The set {name} is not in the folder that --data names.")
         values = []
         for query, found in ask_set(
             system, setting.data / name, haystacks, questions, setting.seed
@@ -150,6 +149,10 @@ def measure_recall(system: System, setting: Setting) -> dict[str, Any]:
             values.append(value)
             cases.append([name, query["id"], round(value, 4)])
         measures[name] = summarise(values, setting.seed)
+    if not measures:
+        raise Unsupported(
+            "None of the sets was in the folder that --data names; `run fetch` makes them."
+        )
     measures["mean of sets"] = summarise_sets(cases, setting.seed)
     return {"measures": measures, "cases": cases}
 

@@ -1,19 +1,21 @@
-"""basic-memory through its MCP server: a project per round, a note per statement, its default search (words and meaning).
+"""basic-memory: a project per round, a note per statement, its default search (words and meaning). The tools of its MCP server are called
+in this process, and what they leave to be done in the background is waited for.
 
 Its embeddings come from the shared model by its LiteLLM provider, with the model's prefix for questions. They lie in an extension of
-SQLite; where Python cannot load one, it searches by words.
+SQLite; the SQLite of pysqlite3 stands in for Python's own, which often cannot load one. Many notes at once are Markdown files in a
+folder of which a project is made: its own way to take in a folder that is there.
 """
 
 from __future__ import annotations
 
-import json
+import asyncio
 import os
-import sqlite3
+import sys
 from typing import Any
 
+import pysqlite3
 from embedder import DIMENSIONS, QUERY
-from mcp_client import Client
-from protocol import Adapter, describe_server, pick_words, serve
+from protocol import Adapter, describe_server, serve
 from serve_embeddings import serve_embeddings
 
 
@@ -25,7 +27,6 @@ class BasicMemory(Adapter):
         settings = {
             "CONFIG_DIR": str(self.folder / "config"),
             "HOME": str(self.folder / "main"),
-            "SEMANTIC_SEARCH_ENABLED": str(hasattr(sqlite3.Connection, "enable_load_extension")),
             "SEMANTIC_EMBEDDING_PROVIDER": "litellm",
             "SEMANTIC_EMBEDDING_MODEL": "openai/suite",
             "SEMANTIC_EMBEDDING_API_BASE": serve_embeddings(),
@@ -34,47 +35,64 @@ class BasicMemory(Adapter):
             "SEMANTIC_EMBEDDING_QUERY_PREFIX": QUERY,
         }
         self._settings = {f"BASIC_MEMORY_{key}": value for key, value in settings.items()}
-        self._command = ["basic-memory", "mcp"]
-        self._client = Client(
-            self._command, {**os.environ, **self._settings, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-        )
+        os.environ |= {**self._settings, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+        sys.modules |= {"sqlite3": pysqlite3, "sqlite3.dbapi2": pysqlite3.dbapi2}
+        from basic_memory.config import init_mcp_logging
+        from basic_memory.index.local_schedulers import drain_background_tasks
+        from basic_memory.mcp import tools  # noqa: F401 - which registers them
+        from basic_memory.mcp.server import mcp
+        from fastmcp import Client
+
+        init_mcp_logging()
+        self._loop, self._settle = asyncio.Runner(), drain_background_tasks
+        self._client = self._loop.run(Client(mcp).__aenter__())
         self._notes: list[dict[str, str]] = []
+
+    def _call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        async def call() -> Any:
+            answer = await self._client.call_tool(tool, {**arguments, "output_format": "json"})
+            await self._settle()
+            return answer
+
+        answer = self._loop.run(call()).structured_content["result"]
+        if not isinstance(answer, dict) or answer.get("error"):
+            raise RuntimeError(f"{tool}: {answer}")
+        return answer
 
     def reset(self) -> None:
         self.round, self._notes = self.round + 1, []
         self._project = f"round-{self.round}"
-        path = str(self.folder / self._project)
-        self._client.call("create_memory_project", project_name=self._project, project_path=path)
+        (self.folder / self._project / "notes").mkdir(parents=True)
+        self.load([])
+
+    def _name(self, text: str, id: str) -> str:
+        title = f"{' '.join(text.split()[:6])[:60]} {len(self._notes)}"
+        title = "".join(letter for letter in title if letter.isalnum() or letter == " ").strip()
+        self._notes.append({"title": title, "text": text, "id": id})
+        return title
 
     def add(self, text: str, time: str, who: str, source: str, id: str = "") -> None:
-        title = f"{' '.join(text.split()[:6])[:60]} {len(self._notes)}"
-        title = "".join(letter for letter in title if letter.isalnum() or letter == " ")
-        self._notes.append({"title": title, "text": text, "id": id})
-        self._client.call(
-            "write_note",
-            title=title,
-            content=text,
-            directory="notes",
-            project=self._project,
-            metadata={"said_by": who, "said_in": source, "said_at": time},
-        )
+        note = {"title": self._name(text, id), "content": text, "directory": "notes"}
+        note["metadata"] = {"said_by": who, "said_in": source, "said_at": time}
+        self._call("write_note", project=self._project, **note)
+
+    def load(self, items: list[dict[str, Any]]) -> None:
+        folder = self.folder / self._project
+        for item in items:
+            title = self._name(item["text"], item["id"])
+            head = f"---\ntitle: {title}\ntype: note\nsaid_at: {item['time']}\n---\n\n"
+            (folder / "notes" / f"{title}.md").write_text(head + item["text"], "utf-8")
+        self._call("create_memory_project", project_name=folder.name, project_path=str(folder))
 
     def ask(self, question: str, time: str, k: int) -> list[dict[str, Any]]:
-        titles = self._search(question, k)
-        if len(titles) < k and (words := pick_words(question)):  # it wanted every word
-            titles |= self._search(" OR ".join(words), k)
+        answer = self._call("search_notes", query=question, project=self._project, page_size=k)
         by_title = {note["title"]: note for note in self._notes}
-        return [by_title[title] for title in titles if title in by_title][:k]
-
-    def _search(self, query: str, k: int) -> dict[str, None]:
-        asked = {"query": query, "project": self._project, "page_size": k, "output_format": "json"}
-        answer = self._client.call("search_notes", **asked)
-        if not answer.startswith("{"):
-            raise RuntimeError(answer)
-        return dict.fromkeys(one["title"] for one in json.loads(answer)["results"])
+        titles = dict.fromkeys(one["title"] for one in answer["results"])
+        return [by_title[title] for title in titles if title in by_title]
 
     def stats(self) -> dict[str, Any]:
-        return {**super().stats(), "mcp": describe_server(*self._command, **self._settings)}
+        return {**super().stats(), "mcp": describe_server("basic-memory", "mcp", **self._settings)}
 
 
 serve(BasicMemory())
+os._exit(0)  # its threads wait for more

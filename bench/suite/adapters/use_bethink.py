@@ -14,7 +14,7 @@ os.environ["BETHINK_HOOK_SECONDS"] = "30"  # so that the machine's load does not
 os.environ["BETHINK_MODEL_DIR"] = str(Path(os.environ["SUITE_MODEL"]).parent)
 from protocol import Adapter, describe_server, serve
 
-from bethink import Bethink
+from bethink import Bethink, __version__
 from bethink.features import conversations, knowledge
 from bethink.hooks.event import from_fields
 from bethink.hooks.prompt import recall_for_prompt
@@ -24,7 +24,6 @@ OPEN = ("question", "todo")
 
 
 class Adapted(Adapter):
-    package = "bethink"
     _memory: Bethink | None = None
 
     def reset(self) -> None:
@@ -88,7 +87,8 @@ class Adapted(Adapter):
         self._memory.clock = lambda: moment
 
     def stats(self) -> dict[str, Any]:
-        return {**super().stats(), "mcp": describe_server("bethink", "mcp")}
+        server = describe_server("bethink", "mcp")
+        return {"version": __version__, "folder": str(self.folder), "mcp": server}
 
 
 def describe(one: Any) -> dict[str, Any]:

@@ -140,7 +140,7 @@ def test_what_lies_in_a_container_is_forgotten_and_restored_there(cli):
 def test_weights_of_ones_own(cli):
     low = cli.add("The deploy runs on Friday", "--importance", "1")
     high = cli.add("The deploy runs on Monday", "--importance", "9")
-    cli.ok("config", "profiles", "weighty relevance=0.1 importance=0.9, relevance relevance=1")
+    cli.ok("config", "profiles", "weighty: relevance=0.1 importance=0.9, relevance relevance=1")
 
     def first(*how):
         return cli.json("search", "deploy Friday", "--mode", "keyword", *how)[0]["id"]

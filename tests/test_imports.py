@@ -710,3 +710,14 @@ def test_the_settings_of_claude_memory_are_taken_over_once(cli, monkeypatch):  #
     assert "nothing to set" in again.out and "left mode: is set here already" in again.out
     file.write_text("[1]")
     assert "no settings" in cli.fails("import", str(file), code=2)
+
+
+def test_without_a_path_import_names_what_it_reads_and_what_lies_here(cli, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setenv("HOME", str(tmp_path))
+    said = cli.fails("import", code=2)
+    assert "another program's memories" in said and "bethink import notes.csv" in said
+    (cli.project / ".memo").mkdir()
+    (cli.project / ".memo/memo.db").touch()
+    (tmp_path / ".codex").mkdir()
+    said = cli.fails("import", code=2)
+    assert "`bethink import .memo/memo.db` and `bethink import ~/.codex`" in said

@@ -250,7 +250,7 @@ def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowl
     notebook = {"cells": [{"cell_type": "markdown", "source": ["Sums are rounded ", "upwards."]}]}
     for name, text in {
         "docs/billing.md": "# Billing\n\nInvoices are sent on the third of the month.\n",
-        "docs/stock.rst": "=====\nStock\n=====\n\nCount\n~~~~~\n\nShelves are counted in autumn.\n",
+        "docs/stock.rst": "=====\nStock\n=====\n\nCount\n=====\n\nShelves\n~~~~~~~\n\nThey are counted in autumn.\n",
         "docs/api.adoc": "= Interface\n\n== Limits\n\nCallers wait after ninety questions.\n",
         "wiki/sums.ipynb": json.dumps(notebook),
     }.items():
@@ -261,7 +261,7 @@ def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowl
     assert "docs (3 documents), wiki (1 document)" in told and "site" not in told
     for words, section, place in [
         ("third of the month", "Billing", "docs/billing.md:1-3"),
-        ("shelves autumn", "Stock > Count", "docs/stock.rst:2-8"),
+        ("counted autumn", "Stock > Count > Shelves", "docs/stock.rst:2-11"),
         ("ninety questions", "Interface > Limits", "docs/api.adoc:1-5"),
         ("rounded upwards", "sums", "wiki/sums.ipynb"),
     ]:

@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 
 from bethink.ingest.chunks import TINY
 from bethink.ingest.files import Found, walk
-from bethink.ingest.markdown import Chunk, by_headers, by_lines, documents, parse, passages
+from bethink.ingest.markdown import (
+    Chunk,
+    by_headers,
+    by_lines,
+    documents,
+    parse,
+    passages,
+    to_markdown,
+)
 from bethink.ingest.sync import Skipped
 from bethink.types import Entity, Passage
 
@@ -390,3 +398,18 @@ def test_an_overlap_that_begins_with_spaces_does_not_begin_the_passage() -> None
         for passage in passages(page, "a.md", by_headers(page.body, 100, 15, page.first_line))
     ]
     assert texts[-1] == "deep\n\n# A"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A\n===\n\nB\n---\n\nC\n---\n\nD\n===\n", "# A\n\n\n## B\n\n\n## C\n\n\n# D\n\n"),
+        ("***\n A\n***\n\nB\n***\n", "\n# A\n\n\n## B\n\n"),
+        ("A\n\n~~~~\n\nB\n", "A\n\n---\n\nB\n"),
+        ("=== ===\nA   B\n=== ===\n", "=== ===\nA   B\n=== ===\n"),
+        ("::\n\n   a\n   ---\n", "::\n\n   a\n   ---\n"),
+    ],
+    ids=["order-of-styles", "line-above", "no-code", "table", "indented"],
+)
+def test_titles_of_restructuredtext_keep_their_lines(text: str, expected: str) -> None:
+    assert to_markdown(text, "a.rst") == expected

@@ -193,6 +193,7 @@ def test_why_names_the_line_where_it_was_said(cli, tmp_path):
 
 
 def test_why_of_what_nobody_decided_says_so(cli):
+    cli.add("We flash boards over WiFi, because they hang high", "--kind", "decision")
     assert cli.json("why", "the moon") is None
     assert "No decision about the moon is known." in cli("why", "the", "moon").err
 

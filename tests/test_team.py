@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import threading
 from contextlib import ExitStack
 from types import SimpleNamespace
+from urllib.parse import urlencode
 
 import httpx2
 import postgres
@@ -107,6 +109,50 @@ def test_a_token_holds_on_every_server_until_it_is_revoked(cli, team):
     for client in (one, other):
         problem(client.get(f"{V1}/memories", params=SHOP), 401)
     assert token(cli, "anna", "--team", "shop") != secret
+
+
+def sign_in(team, number, secret):
+    """A browser that signed in with a token, and the page that it was led to."""
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    content = urlencode({"token": secret})
+    answer = team.client(number, None).post("/signin", content=content, headers=form)
+    assert answer.status_code == 200, answer.text[:400]
+    cookie, *attributes = answer.headers["set-cookie"].split("; ")
+    room = next(part.removeprefix("Path=") for part in attributes if part.startswith("Path="))
+    browser = team.client(number, None)
+    browser.base_url, browser.headers["Cookie"] = f"{browser.base_url}{room}", cookie
+    browser.headers |= form
+    return browser, browser.get("/")
+
+
+def test_members_use_the_web_page_with_their_tokens_until_they_are_revoked(cli, team, monkeypatch):
+    anna, ben = (
+        token(cli, name, "--scope", scope, "--team", "shop", "--personal")
+        for name, scope in (("anna", "write"), ("ben", "read"))
+    )
+    add(team.client(0, anna), "Anna likes tea", personal=True)
+    browser, page = sign_in(team, 0, anna)
+    assert page.status_code == 200 and "Signed in as <bdi>anna</bdi>" in page.text
+    assert all(text in browser.get("/search").text for text in ("shop", "Anna likes tea"))
+    mark = re.search(r'name="mark" value="([^"]+)"', page.text)[1]
+    form = urlencode({"mark": mark, "content": "The shop opens at nine"})
+    added = browser.post("/add", content=form)
+    assert added.status_code == 303, added.text[:400]
+    address = re.search(r"/memory/[\w-]+", added.headers["location"])[0]
+    other, page = sign_in(team, 1, ben)  # at another server of the same database
+    assert "Signed in as <bdi>ben</bdi>" in page.text and "open-add" not in page.text
+    listed = other.get("/search").text
+    assert "The shop opens at nine" in listed and "Anna likes tea" not in listed
+    mark = re.search(r'name="mark" value="([^"]+)"', page.text)[1]
+    assert other.post(f"{address}/forget", content=f"mark={mark}").status_code == 403
+    for path in ("/", "/inbox", "/timeline", "/graph", "/projects", address):
+        assert other.get(path).status_code == 200, path
+    cli.ok("token", "revoke", "anna")
+    gone = browser.get("/")
+    assert gone.status_code == 401 and "revoked" in gone.text
+    monkeypatch.setenv("BETHINK_TENANT", postgres.new_tenant())
+    stranger, page = sign_in(team, 0, token(cli, "eve", "--scope", "write", "--all-projects"))
+    assert "nine" not in page.text and stranger.get(address).status_code == 404
 
 
 def test_a_request_that_reaches_both_servers_is_done_once(cli, team):

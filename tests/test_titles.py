@@ -385,6 +385,11 @@ def test_what_nobody_answered_and_a_plan_that_nobody_took_up_are_left():
     assert (
         digest(ASKED, ("assistant", REPORT), later)[2] == "now move the dead letter queue to Redis"
     )
+    for last in ("Ok.", "thanks!", "👍"):
+        assert (
+            digest(ASKED, ("assistant", REPORT), ("user", last))[2]
+            == digest(ASKED, ("assistant", REPORT))[2]
+        )
     plan = ("assistant", "# Plan: Retry with backoff\n\n## Context\n\nThe worker was changed.")
     assert digest(ASKED, plan, plan=True)[2] == "Retry with backoff"
 

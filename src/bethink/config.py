@@ -53,7 +53,7 @@ def read_weights(text: str) -> dict[str, float]:
 def read_profiles(values: Iterable[str]) -> dict[str, dict[str, float]]:
     """The user's own profiles by name."""
     split = [value.strip().partition(" ") for value in values if value.strip()]
-    return {name: read_weights(weights) for name, _, weights in split}
+    return {name.rstrip(":"): read_weights(weights) for name, _, weights in split}
 
 
 class Setting(NamedTuple):

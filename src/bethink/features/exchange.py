@@ -233,7 +233,8 @@ def _read_json(memory: Bethink, file: Path, text_column: str) -> Reading:
             raise broken[0]
     except (ValueError, RecursionError, zlib.error) as error:
         raise InvalidInput(
-            f"{file} is no export of Bethink, and no JSON: {error}.", _NO_EXPORT
+            f"{file} is no export of Bethink, no database, no CSV and no JSON: {error}.",
+            "`bethink import --help` names what is read; documents go in with --markdown.",
         ) from None
     given = [_read_memory(value, at, file) for at, value in enumerate(values, start=1)]
     return Reading("export", given, {}, {})

@@ -25,9 +25,7 @@ class Reason(NamedTuple):
 
 def find_reason(memory: "Bethink", subject: str) -> Reason | None:
     """The decision that fits a subject best and why it was taken; None where nothing that was decided fits."""
-    answer = memory.search(
-        f"decisions about {subject}", filter=memory.filter(kinds=DECIDED), limit=1
-    )
+    answer = memory.search(subject, filter=memory.filter(kinds=DECIDED), limit=1)
     if not answer.hits or STRANGE in answer.hints:
         return None
     hit = answer.hits[0]

@@ -30,7 +30,7 @@ from bethink.ingest.sync import Document, Skipped
 from bethink.text.checks import as_entity, check_kind
 from bethink.types import Entity, Passage
 
-VERSION = 3  # raised when the same file gives other passages, so that everything is read again
+VERSION = 4  # raised when the same file gives other passages, so that everything is read again
 LONGEST_FRONTMATTER = 64 * 1024
 MOST_BRACKETS = 200  # of frontmatter
 LONGEST_COMMENT = 2000
@@ -50,6 +50,10 @@ KIND_NAMES = {
     "discovery": "discovery",
     "discoveries": "discovery",
 }
+# A line of text with a line of one sign below it, and perhaps above it, where the text may be indented.
+RST_TITLE = re.compile(
+    r"(?m)^(?:([=~^\"'`#*+.:_-])\1{2,}[ \t]*\n[ \t]*)?(\S[^\n]{0,200})\n([=~^\"'`#*+.:_-])\3{2,}[ \t]*$"
+)
 KEPT_FRONTMATTER = ("title", "description", "date")
 OTHER_NAMES = {
     "vector-index": "index",
@@ -153,13 +157,23 @@ def to_markdown(text: str, uri: str) -> str:
     """reStructuredText, AsciiDoc and notebooks as Markdown, as far as they resemble it: titles, warnings, code. Every line stays where
     it was, except a notebook's. Other files are Markdown already."""
     if uri.endswith(".rst"):
-        text = re.sub(r"(?m)^([=~^\"'`#*+.:-])\1{2,}[ \t]*\n(?=\S[^\n]{0,200}\n\1{3})", "\n", text)
-        text = re.sub(r"(?m)^([~^\"'`#*+.:])\1{2,}[ \t]*$", "---", text)
+        text = RST_TITLE.sub(partial(_rst_title, []), text)
+        text = re.sub(r"(?m)^(?:~{3,}|`{3,})[ \t]*$", "---", text)  # would begin code
         return re.sub(r"(?m)^\.\. (\w{1,20})::", r"!!! \1", text)
     if uri.endswith(".adoc"):
         text = re.sub(r"(?m)^={1,6}(?= \S)", lambda mark: "#" * len(mark[0]), text)
         return re.sub(r"(?m)^(?:-{4,80}|\.{4,80})[ \t]*$", "```", text)
     return _read_notebook(text) if uri.endswith(".ipynb") else text
+
+
+def _rst_title(styles: list[tuple[bool, str]], found: re.Match[str]) -> str:
+    """A title of reStructuredText as one of Markdown. Its level is the place of its style, the sign below and whether there is
+    a line above it, in the order in which a file uses them."""
+    style = (bool(found[1]), found[3])
+    if style not in styles:
+        styles.append(style)
+    above = "\n" if found[1] else ""
+    return f"{above}{'#' * min(styles.index(style) + 1, 6)} {found[2]}\n"
 
 
 def _read_notebook(text: str) -> str:

@@ -438,6 +438,8 @@ def follow(
     if recap:
         report = read_report(recap)
         return course._replace(report=report.done, left=report.left, recap=True)
+    while turns and turns[-1][0] == "user" and says_nothing(turns[-1][1]):
+        turns = turns[:-1]  # an "ok" leaves what was left before it
     if not turns:
         return course
     report = find_report(turns)

@@ -60,6 +60,17 @@ if TYPE_CHECKING:
     from bethink.types import Memory
 
 SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows what replaced what
+# Where other programs keep what they remember, in a project or at home; docs/guides/coming-from.md has the table.
+PLACES = (
+    ".memo/memo.db",
+    ".claude/memory",
+    ".claude/memory.config.json",
+    "~/.claude-plugin-memgraph/memory.db",
+    "~/.claude-mem/claude-mem.db",
+    "~/basic-memory",
+    "~/.claude",
+    "~/.codex",
+)
 INCLUDED = ("conversations", "documents")
 SYNC_WORDS = {
     "pushed": "pushed",
@@ -190,8 +201,13 @@ def import_(args: Namespace) -> Result:
       bethink map --json > repo-map.json && bethink import --repo-map repo-map.json
     """
     if sum(map(bool, (args.file, args.markdown, args.repo_map))) != 1:
+        here = [name for name in PLACES if (project(args).root / Path(name).expanduser()).exists()]
         raise UsageError(
-            "Give one of an export, --markdown and --repo-map.", "bethink import --markdown docs"
+            "Give one thing to import: FILE (an export, another program's memories, a folder of notes, JSON, CSV), "
+            "--markdown PATH or --repo-map FILE.",
+            " and ".join(f"`bethink import {name}`" for name in here) + " would read what is here."
+            if here
+            else "bethink import notes.csv --dry-run",
         )
     place = args.file or args.markdown or args.repo_map
     if args.undo:

@@ -9,6 +9,7 @@ import random
 import re
 import string
 from datetime import UTC, datetime
+from functools import partial
 
 import growth
 import memories
@@ -141,6 +142,20 @@ def test_a_question_of_one_endless_word_costs_what_a_long_question_costs(hashing
     )
     assert long < 4 * max(short, growth.FLOOR)
     assert hashing.search(unit * 1_000, mode="keyword").hits
+
+
+def test_a_search_costs_little_more_where_there_is_ten_times_as_much(hashing):
+    questions = [f"which harbour has number{number}?" for number in range(5)]
+    costs: dict[str, list[float]] = {"keyword": [], "hybrid": []}
+    for start, end in ((0, 200), (200, 2_000)):
+        said = [f"Harbour {number} has number{number % 97}" for number in range(start, end)]
+        hashing.add_many([Passage(text, kind="document") for text in said])
+        for mode, spent in costs.items():
+            ask = partial(hashing.search, mode=mode)
+            ask("harbour")  # reads what is new
+            spent.append(min(sum(growth.cost(ask, one) for one in questions) for _ in range(3)))
+    for few, many in costs.values():
+        assert many < 4 * max(few, growth.FLOOR), costs
 
 
 def test_what_stands_behind_the_limit_of_work_is_kept_and_found_but_not_analysed(open_memory):

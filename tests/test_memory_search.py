@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import threading
 
 import memories
 import pytest
@@ -199,6 +200,25 @@ def test_every_fusion_finds_the_best(open_memory, fusion):
     for text in OWLS:
         memory.add(text)
     assert texts(memory.search("what do snowy owls do by day?"))[0] == OWLS[1]
+
+
+def test_a_question_is_embedded_while_its_words_are_looked_up(open_memory, monkeypatch):
+    memory = open_memory()
+    memory.add(OWLS[1])
+    both = threading.Barrier(2, timeout=60)  # passed only where one is under way when the other is
+
+    def meet(owner, name):
+        method = getattr(owner, name)
+
+        def call(*args, **options):
+            both.wait()
+            return method(*args, **options)
+
+        monkeypatch.setattr(owner, name, call)
+
+    meet(memory.embedder, "query")
+    meet(memory.store, "keyword")
+    assert texts(memory.search("what do snowy owls do by day?")) == [OWLS[1]]
 
 
 def test_scopes_never_leak(open_memory, tmp_path):

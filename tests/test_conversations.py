@@ -12,10 +12,13 @@ from cli_runner import cli  # noqa: F401
 
 from bethink.api import Bethink
 from bethink.embed.hashing import HashingEmbedder
-from bethink.errors import Overtaken
-from bethink.features import conversations
+from bethink.errors import InvalidInput, Overtaken
+from bethink.features import conversations, inbox
 from bethink.hooks import state
+from bethink.hooks.briefing import render_briefing
+from bethink.hooks.event import Hook
 from bethink.ingest.traces import traces
+from bethink.types import PERSONAL
 
 model_or_pull = test_embed.model_or_pull
 DAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -842,3 +845,29 @@ def test_what_memory_told_an_agent_is_not_learned_from_it_again(memory, tmp_path
     titled(memory, tmp_path, "claude", "s1.jsonl", *rows)
     assert [one.content for one in kept(memory, "decision")] == [said] * learned
     assert said in [one.content for one in kept(memory, "context")]
+
+
+def test_how_a_person_wants_to_work_follows_them_and_can_be_bound_to_a_project(memory, tmp_path):
+    said = "Always run the linter before you commit. We use Jest for unit tests."
+    fill(memory, talk(tmp_path, ("user", said), ("assistant", "Understood.")))
+    way = "Always run the linter before you commit."
+    (own,) = memory.list(filter=memory.filter(scopes=(PERSONAL,)))
+    assert (own.content, own.kind, own.metadata["said_in"]) == (way, "preference", memory.scope)
+    assert own.lines and own.session == "s1"  # where it was said
+    with open_project(tmp_path, "other") as other:
+        assert way in render_briefing(Hook("session-start", "claude"), other).text
+        assert "Jest" not in render_briefing(Hook("session-start", "claude"), other).text
+        (item,) = inbox.list_queue(other, "preferences").items
+        assert str(own.source) in item.reason
+        done = inbox.decide(other, "bind", [own.id])
+        assert way not in [one.content for one in memory.list()]
+        assert way in [one.content for one in other.list()]
+        inbox.decide(other, done.undo, done.ids)
+        assert [one.scope for one in other.list()] == [PERSONAL]
+        inbox.decide(other, "keep-preferences", [own.id])
+        assert not inbox.list_queue(other, "preferences").items
+        with pytest.raises(InvalidInput, match="belongs to a project"):
+            inbox.bind(other, other.add("Deploys are on Tuesdays.").id)
+    # What purges the words purges them where they were said, too.
+    memory.forget(own.id, purge=True)
+    assert not any(way == one.content for one in memory.list(limit=50))

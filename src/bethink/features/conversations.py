@@ -255,7 +255,12 @@ def _take(
         )
         made: Prepared = prepare(
             talk,
-            memory.write_options(scope, scopes=names, relate=True),
+            memory.write_options(
+                scope,
+                scopes=names,
+                relate=True,
+                personal=not memory.shared or bool(memory.config.user),
+            ),
             memory.store,
             embedder,
             memory.recent,

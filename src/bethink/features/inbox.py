@@ -17,10 +17,11 @@ from bethink.errors import InvalidInput
 from bethink.features import promotion, tending
 from bethink.features.tending import COMPARED, Pair, Surroundings
 from bethink.ingest.reconcile import BELIEVED
+from bethink.recall.shape import citation
 from bethink.text.checks import check_choice
-from bethink.types import TO_FORGET, TRUST, Change, Filter, Memory
+from bethink.types import PERSONAL, TO_FORGET, TRUST, Change, Filter, Memory, Passage
 
-QUEUES = ("contradictions", "duplicates", "doubtful", "questions", "promotions")
+QUEUES = ("contradictions", "duplicates", "doubtful", "questions", "preferences", "promotions")
 PAIRS = ("contradictions", "duplicates")
 SECONDS = 0.06  # for looking at pairs: a few searches' worth
 MOST_COUNTED = 99
@@ -92,6 +93,8 @@ def count_queues(memory: Bethink) -> dict[str, Waiting]:
 
 def _singles(memory: Bethink, queue: str, limit: int, start: int) -> Iterator[tuple[Memory, str]]:
     most = start + limit + 100
+    if queue == "preferences" and PERSONAL not in memory.scopes:
+        return
     if queue == "promotions":
         found = promotion.candidates(memory, most)
     else:
@@ -112,12 +115,16 @@ def _read_kept(one: Memory) -> set[str]:
 def _filter_queue(memory: Bethink, queue: str) -> Filter:
     if queue == "questions":
         return memory.filter(kinds=("question", "problem"), answered=False)
+    if queue == "preferences":
+        return memory.filter(kinds=("preference",), scopes=(PERSONAL,), transcribed=True)
     return memory.filter(kinds=COMPARED, max_trust=TRUST["import"], include_quarantined=True)
 
 
 def _why(queue: str, one: Memory) -> str:
     if queue == "questions":
         return "not answered yet" if one.kind == "question" else "not solved yet"
+    if queue == "preferences":
+        return f"told in every project since you said it in a conversation: {citation(one)}"
     if TO_FORGET in one.tags:
         return "an agent would forget it"
     return (
@@ -192,6 +199,39 @@ def decide(memory: Bethink, name: str, ids: Sequence[str]) -> Done:
     items = [full[at : at + chosen.of] for at in range(0, len(full), chosen.of)]
     undo = [chosen.run(memory, *item) for item in items][-1]
     return Done(full, chosen.done, undo if isinstance(undo, str) else chosen.undo)
+
+
+def bind(memory: Bethink, id: str) -> Memory:
+    """Lets what is personal hold in this project alone: it is stored here, and replaces what was told everywhere."""
+    one = memory.one(id)
+    if one.scope != PERSONAL:
+        raise InvalidInput(
+            f"The memory {one.id} is not personal; it belongs to a project.",
+            "`bethink list --personal` shows what holds in every project.",
+        )
+    passage = Passage(
+        one.content,
+        kind=one.kind,
+        summary=one.summary,
+        importance=one.importance,
+        confidence=one.confidence,
+        tags=one.tags,
+        entities=one.entities,
+        created_at=one.created_at,
+        lines=one.lines,
+        supersedes=(one.id,),
+    )
+    return memory.one(memory.add_many([passage], source=one.source, dedup=False).outcomes[0].id)
+
+
+def unbind(memory: Bethink, id: str) -> Memory:
+    """Takes `bind` back: what was personal holds in every project again."""
+    one = memory.one(id)
+    if one.superseded_by:
+        here = one.superseded_by
+        memory.unlink(here, one.id, "supersedes")
+        memory.forget(here)
+    return memory.one(id)
 
 
 def _trust(memory: Bethink, id: str) -> None:
@@ -302,6 +342,16 @@ _DECISIONS = {
     "keep-questions": _keep(
         "questions", "Still open", "It stays open and is not asked again here."
     ),
+    "bind": Act(
+        ("preferences",),
+        "Only in this project",
+        "h",
+        "It holds in this project alone.",
+        "It holds in every project again.",
+        bind,
+        unbind,
+    ),
+    "keep-preferences": _keep("preferences", "Everywhere", "It holds in every project."),
     "promote": Act(
         ("promotions",),
         "Make it a rule",
@@ -313,7 +363,7 @@ _DECISIONS = {
     ),
     "keep-promotions": _keep("promotions", "Not a rule", "It stays a memory."),
     "forget": Act(
-        ("doubtful", "questions", "promotions"),
+        ("doubtful", "questions", "preferences", "promotions"),
         "Forget",
         "f",
         "Forgotten: no search finds it any more.",

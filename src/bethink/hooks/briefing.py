@@ -22,7 +22,7 @@ from bethink.hooks.event import Hook
 from bethink.hooks.prompt import Context, is_always_told, is_own, quote
 from bethink.recall.shape import cut, digest_lines, tokens
 from bethink.text.fence import Quote, fence_items, new_marker
-from bethink.types import TRUST, turn_of
+from bethink.types import PERSONAL, TRUST, turn_of
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -220,7 +220,7 @@ def _best(
 def _is_settled(one: Memory) -> bool:
     """Whether it can be told without the conversation that it was said in. What an agent found or mended on its way is told by the
     digest, its proposals count when the user took them up, and a sentence that points back says nothing by itself."""
-    if one.source_type != "transcript" or one.kind in OPEN:
+    if one.source_type != "transcript" or one.kind in OPEN or one.scope == PERSONAL:
         return True
     by_agent = one.metadata.get("role") != "user"
     proposed = one.kind == "decision" and by_agent and not one.metadata.get("accepted")

@@ -57,6 +57,7 @@ class WriteOptions(NamedTuple):
     relate: bool = (
         False  # the rules look for weak relations, too: of ideas, which nobody else relates
     )
+    personal: bool = False  # what somebody wants of whoever works with them goes to that person
     judge: Callable[[], Judge | None] = lambda: None  # opened when there is something to judge
 
 

@@ -18,7 +18,7 @@ from bethink.hosts.base import Turn, hash_words, shorten
 from bethink.ingest import advice, topics
 from bethink.ingest.compare import WAITING, WriteOptions, compare, nearest
 from bethink.ingest.extract import entities, extract
-from bethink.ingest.ideas import Idea, content_words, ideas, read_ideas
+from bethink.ingest.ideas import Idea, content_words, holds_anywhere, ideas, read_ideas
 from bethink.ingest.lexicon import compile_pattern, fold_case
 from bethink.ingest.pasted import is_mostly_pasted
 from bethink.ingest.pipeline import (
@@ -50,6 +50,8 @@ from bethink.text.ids import new_id
 from bethink.types import (
     ASKED_IMPORTANCE,
     NOTHING,
+    PERSONAL,
+    SAID_IN,
     TRUST,
     Batch,
     Change,
@@ -166,6 +168,7 @@ def prepare(
     found, state = _find_topics(recipe, spoken, [means.get(one.turn.id) for one in spoken])
     batch, total = _remember_ideas(recipe, _find_ideas(recipe, spoken), spoken, found)
     made = [entry.memory for entry in batch.add]
+    own_ways = any(one.scope == PERSONAL for one in made)
     spans = [_describe_topic(recipe, span, found, spoken, made) for span in found.spans]
     # Not cached: what a topic was called before it grew could not be found there by a purge.
     vectors = recipe.embed([topic_text(span.name, span.summary) for span in spans])
@@ -179,7 +182,7 @@ def prepare(
         for one, vectors in zip(kept, own, strict=True)
     ]
     batch = batch._replace(
-        scopes=options.scopes,
+        scopes={**options.scopes, **({PERSONAL: (PERSONAL, "")} if own_ways else {})},
         sessions=_describe_session(recipe, heard),
         spans=tuple(zip(spans, vectors, strict=True)),
         add=(*turns, *batch.add),
@@ -479,20 +482,38 @@ def _remember_ideas(
         one = spoken[idea.turn]
         memories.append(_keep_idea(recipe, idea, one, topics, numbers[idea.turn]))
         numbers[idea.turn] += 1
-    vectors, fresh = make_vectors(memories, recipe.embedder, recipe.recent, recipe.store)
     answers = {at: idea.answers for at, idea in enumerate(found) if idea.answers is not None}
-    compared = compare(memories, vectors, options, recipe.store, recipe.embedder, answers=answers)
-    entries = tuple(make_entries(memories, vectors, compared, options, recipe.store))
-    done = _find_done(recipe, [entry.memory for entry in entries], spoken)
-    batch = Batch(
-        at=options.now,
-        actor=options.actor,
-        add=entries,
-        change=(*compared.change, *(Change(id, "answer", {"answered": True}) for id in done)),
-        relate=(*compared.relate, *(Relation(by, id, "answers") for id, by in done.items())),
-        cache=fresh,
+    batch = Batch(at=options.now, actor=options.actor)
+    for scope in dict.fromkeys(memory.scope for memory in memories):
+        batch = _add_compared(recipe, scope, memories, answers, batch)
+    done = _find_done(recipe, [entry.memory for entry in batch.add], spoken)
+    batch = batch._replace(
+        change=(*batch.change, *(Change(id, "answer", {"answered": True}) for id in done)),
+        relate=(*batch.relate, *(Relation(by, id, "answers") for id, by in done.items())),
     )
     return fold_changes(batch), len(memories)
+
+
+def _add_compared(
+    recipe: Recipe,
+    scope: str,
+    memories: Sequence[Memory],
+    answers: Mapping[int, int],
+    batch: Batch,
+) -> Batch:
+    """A batch, and those of the memories that belong to a scope, compared with what is known there."""
+    places = [at for at, memory in enumerate(memories) if memory.scope == scope]
+    own, number = [memories[at] for at in places], {at: place for place, at in enumerate(places)}
+    inside = {number[at]: number[to] for at, to in answers.items() if {at, to} <= set(number)}
+    options = recipe.options._replace(scope=scope)
+    vectors, fresh = make_vectors(own, recipe.embedder, recipe.recent, recipe.store)
+    compared = compare(own, vectors, options, recipe.store, recipe.embedder, answers=inside)
+    return batch._replace(
+        add=(*batch.add, *make_entries(own, vectors, compared, options, recipe.store)),
+        change=(*batch.change, *compared.change),
+        relate=(*batch.relate, *compared.relate),
+        cache={**batch.cache, **fresh},
+    )
 
 
 def _find_done(
@@ -556,6 +577,11 @@ def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, num
         metadata["origin"] = "pasted"
     if idea.accepted is not None:
         metadata["accepted"] = True
+    speaker = "pasted" if idea.pasted else "user" if heard.speaker == "user" else "agent"
+    own = recipe.options.personal and speaker == "user" and idea.kind == "preference"
+    own = own and holds_anywhere(idea.text)
+    if own:
+        metadata[SAID_IN] = recipe.options.scope
     passage = Passage(
         idea.text,
         kind=idea.kind,
@@ -564,12 +590,13 @@ def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, num
         lines=evidence.lines,
         created_at=evidence.created_at,
         session=evidence.session,
-        span=topics.of_turn.get(turn.id),
+        span=None if own else topics.of_turn.get(turn.id),
         position=idea_position(evidence.position, number),
         metadata=metadata,
     )
     cleaned, _ = clean_passage(passage, recipe.options.longest)
-    speaker = "pasted" if idea.pasted else "user" if heard.speaker == "user" else "agent"
     options = recipe.options._replace(trust=TRUST[speaker])
+    if own:
+        options = options._replace(scope=PERSONAL)
     source = Source(evidence.source, evidence.source_type)
     return make_memory(extract(cleaned), source, options, 0)

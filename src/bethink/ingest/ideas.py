@@ -127,6 +127,22 @@ _VERB = (
     r"|came|broke|found|kept|chose|built|wrote|\w+s (?:the|a|an|to|it|no|only|not|its))\b"
 )
 
+# How somebody wants others to work with them, in any project: they ask it of whoever works, about the work itself. Who says "we" speaks of
+# a project.
+_ASKED_OF_ANYBODY = (
+    r"\b(?:always|never|don'?t|do not|avoid|prefer|from now on|before (?:you|making|doing|starting|each|every|any)|when(?:ever)? you"
+    r"|every time|i (?:want|like|hate|expect|need) you|you (?:should|must|can) (?:always|never)|(?:answer|reply|talk|write|explain) in)\b"
+)
+_WAY_OF_WORKING = (
+    r"\b(?:commits?|committing|branch(?:es)?|push(?:ing)?|rebas\w+|squash\w*|pull requests?|prs?|reviews?|linter|lint|formatter|tests? first|run the tests"
+    r"|ask(?:ing)? (?:me|first|before)|explain\w*|explanations?|summar\w+|answers?|repl(?:y|ies)|comments?|docstrings?|emojis?|plan(?:s|ning)? (?:first|before)"
+    r"|step by step|small steps|german|english|french|spanish|chinese|concise\w*|brief(?:ly)?|verbose|short)\b"
+)
+_OF_A_PROJECT = (
+    r"\b(?:we|we'\w+|our|ours|us|here|(?:this|the|that) (?:repo|repository|project|app|codebase|service|module|package|team|api|server|client|customer|branch|pr|file"
+    r"|test|function|page|ticket|issue|release)|today|now|this time)\b"
+)
+
 
 # How probably a statement must be worth keeping, by who says it: where half to two thirds of what is kept is what a careful
 # reader would keep, on 22 labelled conversations that the judge never saw (bench/LOG.md, 2026-11-16).
@@ -157,6 +173,13 @@ class Idea(NamedTuple):
     pasted: bool = False  # it stands in a part of the user's turn that somebody else wrote
 
 
+def holds_anywhere(text: str) -> bool:
+    """Whether a preference is about how its speaker wants others to work, and names nothing of one project."""
+    folded = fold_case(text)
+    asked = all(compile_pattern(one).search(folded) for one in (_ASKED_OF_ANYBODY, _WAY_OF_WORKING))
+    return asked and not compile_pattern(_OF_A_PROJECT).search(folded) and not entities(text)
+
+
 class PlacedStatement(NamedTuple):
     """A statement, where it stands, and what the judge is told about that place."""
 
@@ -183,7 +206,8 @@ def read_ideas(turns: Sequence[tuple[str, str]], judge: Judge, first: int = 0) -
         start = pasted.get(each.turn)
         foreign = start is not None and each.statement.line >= start
         kind, chance = _name_kind(each, reading)
-        if kind in ("question", "todo"):
+        alone = kind == "preference" and holds_anywhere(each.statement.text)
+        if kind in ("question", "todo") or alone:
             each = each._replace(text=each.statement.text)
         if kind != "none" and not foreign:
             found.append((chance, kind, each))

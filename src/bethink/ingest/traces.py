@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bethink.store.base import Store
-from bethink.types import IDEAS, Filter, Memory, turn_of
+from bethink.types import IDEAS, PERSONAL, SAID_IN, Filter, Memory, turn_of
 
 
 class Traces(NamedTuple):
@@ -24,10 +24,12 @@ def traces(store: Store, purged: Sequence[Memory]) -> Traces:
     known = {memory.id for memory in purged}
     same, rest = list[Memory](), list[Memory]()
     for scope, session in dict.fromkeys(
-        (memory.scope, memory.session) for memory in purged if memory.session
+        (str(memory.metadata.get(SAID_IN, memory.scope)), memory.session)
+        for memory in purged
+        if memory.session
     ):
         everything = Filter(
-            (scope,),
+            (scope, PERSONAL),
             session=session,
             include_deleted=True,
             include_expired=True,

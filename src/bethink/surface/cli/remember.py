@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
-from bethink.features import handoffs, promotion
+from bethink.features import handoffs, inbox, promotion
 from bethink.hooks import state
 from bethink.ingest.traces import traces
 from bethink.project import is_marked
@@ -235,6 +235,7 @@ def hints_about_place(memory: Bethink) -> list[str]:
     | --answered      a question that has its answer
     | --open          a question that is open again
     --no-expiry       let it stay for good
+    --here            a personal one: let it hold in this project alone
     """,
     opens="read",
 )
@@ -246,7 +247,10 @@ def update(args: Namespace, memory: Bethink) -> Result:
       bethink update 01a1dd89 --content "We deploy from main, after two reviews"
       bethink update 01a1dd89 --no-expiry
       bethink update 01a1dd89 --file notes/auth.txt
+      bethink update 01a1dd89 --here
     """
+    if args.here:
+        return describe_change(memory, "bound to this project", inbox.bind(memory, args.id))
     given = [args.content] if args.content is not None else None
     fields = given_values(args, memory)
     if given or args.file:

@@ -47,11 +47,7 @@ class Memory:
 
 def poured(source, target) -> None:
     for part in PARTS:
-        after = ""
-        while True:
-            bundle, after = source.export(part, after, 500)
-            if not getattr(bundle, part):
-                break
+        for bundle in source.export(part):
             target.take(bundle, allow_purged=True)
 
 

@@ -244,7 +244,6 @@ def test_other_machines_of_a_team_exchange_whole_memories(api):
     bundle = api("POST /sync/records", ids=[id])["bundle"]
     assert api("POST /sync/take", bundle=bundle, expect={id: version}) == {"left": []}
     assert api("POST /sync/take", bundle=bundle, expect={id: None}) == {"left": [id]}
-    assert "sources" in api("POST /sync/places", what=["told"])["bundle"]
     assert api("POST /sync/purged", hashes=[hash]) == {"purged": []}
     assert api("POST /sync/remove", gone=[id]) == {"removed": 1, "left": []}
     assert api("POST /sync/outline", what=["told"])["lines"] == []

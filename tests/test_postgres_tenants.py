@@ -28,6 +28,7 @@ from stores import (
 )
 
 from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError
+from bethink.store.bundle import Bundle
 from bethink.store.pg import search
 from bethink.store.pg.connection import Who
 from bethink.store.places import cache_key, vector_text
@@ -170,7 +171,7 @@ def test_the_role_that_serves_cannot_step_over_the_walls(two, statement):
     one, other = two
     fill(one, "heron")
     if "UPDATE meta" in statement:
-        one.take(type(one.export("scopes", "", 1)[0])(), note=("a", "b"))
+        one.take(Bundle(), note=("a", "b"))
     with (
         one.database.connect() as connection
     ):  # as a server's login would be: a role that may only act as bethink_app

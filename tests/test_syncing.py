@@ -8,8 +8,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cli_runner import cli  # noqa: F401
 from stores import (
-    EMBEDDER,
-    MODEL,
     NOW,
     by_meaning,
     by_words,
@@ -21,7 +19,7 @@ from stores import (
     put,
     seen,
 )
-from travel import fill
+from travel import TURN, fill
 
 from bethink.features.sync import (
     CONVERSATIONS,
@@ -298,11 +296,8 @@ def test_conversations_and_documents_come_only_when_asked_for(laptops, store):
     assert {memory.id for memory in ben.store.scan(everything(HOME))} == {
         memory.id for memory in anna.store.scan(everything(HOME))
     }
-    assert ben.store.sessions([HOME]) == anna.store.sessions([HOME])
-    assert ben.store.spans("session-1", [HOME]) == anna.store.spans("session-1", [HOME])
-    assert ben.store.find_known_turns(HOME, [b"\x01" * 16])
-    assert ben.store.source(HOME, "docs/a.md") == anna.store.source(HOME, "docs/a.md")
-    assert ben.store.nearest_spans(EMBEDDER.query("Redis or not"), MODEL, [HOME], 1)
+    assert ben.store.find_known_turns(HOME, [TURN])
+    assert ben.store.sessions([HOME]) == []  # a conversation is listed where it was had
     assert anna.sync(everything_too) == ben.sync(everything_too) == SyncReport()
 
 

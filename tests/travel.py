@@ -17,7 +17,8 @@ from stores import (
 )
 
 from bethink.store.base import Store
-from bethink.store.bundle import PARTS, Tally, digest, rename_scopes
+from bethink.store.bundle import PARTS, Tally, digest, rename_scope
+from bethink.store.places import turn_identity
 from bethink.types import (
     PERSONAL,
     Batch,
@@ -30,6 +31,8 @@ from bethink.types import (
     Source,
     Span,
 )
+
+TURN = turn_identity("claude", "first")
 
 
 def fill(store: Store) -> dict[str, Memory]:
@@ -67,6 +70,7 @@ def fill(store: Store) -> dict[str, Memory]:
         source_type="transcript",
         session="session-1",
         span="span-1",
+        metadata={"host": "claude", "turn": "first"},
     )
     other = make("Sessions are kept in Redis, not in cookies", scope=OTHER)
     put(store, told, old, new, hidden, gone, other, scopes={HERE: ("shop", "/code/shop")})
@@ -97,7 +101,7 @@ def fill(store: Store) -> dict[str, Memory]:
             model=MODEL,
             sessions=(session,),
             spans=((span, EMBEDDER.documents(["Redis or not"])[0]),),
-            add=(Entry(turn, vectors_of(turn), False, b"\x01" * 16),),
+            add=(Entry(turn, vectors_of(turn), False, TURN),),
             sources=((HERE, Source("talk.jsonl", "transcript", None, 1234, {"state": [1]})),),
         )
     )
@@ -142,15 +146,9 @@ def fill(store: Store) -> dict[str, Memory]:
 
 def tallies(store: Store, names=None) -> dict[str, Tally]:
     """What a store holds, part by part, as counts and digests, under other names of its scopes."""
-    found = {}
-    for part in PARTS:
-        tally, after = Tally(), ""
-        while True:
-            bundle, after = store.export(part, after, 3)
-            items = getattr(bundle, part)
-            if not items:
-                break
-            items = getattr(rename_scopes(bundle, names or {}), part)
-            tally = tally.plus(digest(part, item) for item in items)
-        found[part] = tally
-    return found
+    return {
+        part: Tally().plus(
+            digest(part, rename_scope(item, names or {})) for item in store.items(part)
+        )
+        for part in PARTS
+    }

@@ -92,7 +92,7 @@ class Bethink:
         """The project under the id by which the database knows its folder, if it was put under git since."""
         earlier = projects.earlier_identities(project)
         if earlier:
-            known = self.store.export("scopes", "", 10_000)[0].scopes
+            known = self.store.items("scopes")
             root = ingest.redact.redact_name(str(project.root))
             for key, _, path in known:
                 if path == root and key.removeprefix("project:") in earlier:

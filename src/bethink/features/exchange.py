@@ -23,23 +23,21 @@ from typing import Any, NamedTuple
 
 from bethink import project as projects
 from bethink.api import Bethink
-from bethink.config import data_directory
+from bethink.config import data_directory, mask_password
 from bethink.errors import BethinkError, InvalidInput, StoreCorrupt
 from bethink.features import incoming, notes, readers
 from bethink.features.incoming import Given
 from bethink.features.knowledge import MARKDOWN
 from bethink.features.merging import merge
-from bethink.features.migration import without_password
 from bethink.features.readers import Reading
-from bethink.ingest.conversation import identity as turn_identity
 from bethink.ingest.redact import redact_value
 from bethink.store import locate_database, open_copy
 from bethink.store.base import Store
 from bethink.store.bundle import (
+    PAGE,
     Bundle,
     Record,
     Stored,
-    export_items,
     record_from_json,
     record_to_json,
     split_pages,
@@ -49,13 +47,12 @@ from bethink.store.places import content_hash
 from bethink.text.ids import new_id
 from bethink.types import NOTHING, PERSONAL, RELATIONS, TEAM, TRUST, Event, Memory, Relation
 
-PAGE = 200
 GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\x00"
 # JSON of memories packs 5 to 10 times smaller; what unpacks to more is no export but a trap. Set by hand.
 MOST_UNPACKED, SMALL = 50, 64 << 20
 LARGEST = 1 << 30  # bytes of a file that is read as a whole. Set by hand.
 EDITABLE = ("content", "kind", "tags")  # what an edited note changes of its memory
-ADDED, KNOWN, PURGED = "added", "known", "purged"
+ADDED, SAME, KNOWN = "added", "known by its id", "known by its text"
 
 _SCOPE = re.compile(r"project:[0-9a-f]{16}|container:[0-9a-f]{16}/[^\W_]+(-[^\W_]+)*")
 _NO_EXPORT = "`bethink export --output FILE` writes one, as JSON or with --jsonl."
@@ -124,15 +121,13 @@ def import_file(
     moved = [_move(one, scopes) for one in given if one.memory.scope in scopes]
     chosen = list({one.memory.id: one for one in reversed(moved)}.values())[::-1]
     chosen, edits = _find_edits(memory.store, chosen, trusted)
-    fate, ids = _find_known(memory.store, chosen)
-    ids |= {link.target: link.target for one in chosen if one.saved for link in one.relations}
-    new = [_rename(one, ids) for one in chosen if fate[one.memory.id] == ADDED]
-    counts = Counter(fate.values())
+    fates = _find_known(memory.store, chosen)
+    new, same = ([one for how, one in fates if how == wanted] for wanted in (ADDED, SAME))
     done = Imported(
-        added=counts[ADDED],
-        known=counts[KNOWN] + len(moved) - len(chosen) - len(edits),
+        added=len(new),
+        known=len(moved) - len(edits) - len(new) - (purged := len(chosen) - len(fates)),
         edited=len(edits),
-        purged=counts[PURGED],
+        purged=purged,
         left_out=len(given) - len(moved),
         redactions=sum(one.redactions for one in new),
         format=reading.format,
@@ -141,18 +136,19 @@ def import_file(
     )
     if dry_run:
         return done
-    if trusted:
-        # What is known under another id only says the same.
-        same = [one for one in chosen if ids.get(one.memory.id) in _own_ids(one.memory)]
-        known = [_rename(one, ids).record for one in same if fate[one.memory.id] == KNOWN]
-        done = done._replace(merged=_merge_known(memory, known))
-    _apply_edits(memory, edits)
     called = {
         scope: _name_of(memory, scope, reading.names.get(there)) for there, scope in scopes.items()
     }
-    left = _put_new(memory, new, called, file, progress)
-    done = done._replace(added=done.added - left, known=done.known + left)
-    return done._replace(relations=_relate(memory, new, trusted))
+    changed = [one for one in same if trusted and one.record.events]
+    added, merged = _put(memory, new, changed, called, file, progress)
+    for here, edited in edits:
+        memory.update(here.id, was=here, **{name: getattr(edited, name) for name in EDITABLE})
+    return done._replace(
+        added=added,
+        known=done.known + len(new) - added,
+        merged=merged,
+        relations=_relate(memory, new, trusted),
+    )
 
 
 # Reading
@@ -198,14 +194,14 @@ def _read_own(file: Path) -> Reading:
     links: defaultdict[str, list[Any]] = defaultdict(list)
     names: dict[str, tuple[str, str]] = {}
     with open_copy(file) as store:
-        for key, *called in export_items(store, "scopes", PAGE):
+        for key, *called in store.items("scopes"):
             name, path = redact_value(called)[0]
             names[key] = name, path
-        for relation, _ in export_items(store, "relations", PAGE):
+        for relation, _ in store.items("relations"):
             links[relation.source].append({"type": relation.type, "target": relation.target})
         values = (
-            {**record_to_json(one, whole=True), "relations": links[one.memory.id]}
-            for one in export_items(store, "records", PAGE)
+            {**record_to_json(one), "relations": links[one.memory.id]}
+            for one in store.items("records")
         )
         given = [_read_memory(value, at, file) for at, value in enumerate(values, start=1)]
     return Reading("database", given, names, {})
@@ -410,63 +406,50 @@ def _find_edits(
 ) -> tuple[list[Given], list[tuple[Memory, Memory]]]:
     """Splits off the edited notes whose memory is as the note was written: each is a new version of it, if the file is the user's
     own. Of any other edit a new memory is made, which is proposed in the place of the known one."""
-    edited = [one.memory.id for one in given if one.saved]
-    here = {one.id: one for page in split_pages(edited, PAGE) for one in store.get(page)}
+    here = {one.id: one for one in store.get([one.memory.id for one in given if one.saved])}
     kept, edits = [], []
     for one in given:
-        known = here.get(one.memory.id)
-        if known is None or known.scope != one.memory.scope or _says_the_same(known, one.memory):
+        known, edited = here.get(one.memory.id), one.memory
+        same = known and all(getattr(known, name) == getattr(edited, name) for name in EDITABLE)
+        if known is None or known.scope != edited.scope or same:
             kept.append(one._replace(saved=""))
         elif trusted and one.saved == notes.digest(known.content, known.kind, known.tags):
-            edits.append((known, one.memory))
+            edits.append((known, edited))
         else:
-            id = readers.make_id(known.id, one.memory.content_hash)
-            record = one.record._replace(memory=one.memory._replace(id=id, superseded_by=None))
-            link = Relation(id, known.id, "may_replace", one.memory.updated_at)
+            id = readers.make_id(known.id, edited.content_hash)
+            record = one.record._replace(memory=edited._replace(id=id, superseded_by=None))
+            link = Relation(id, known.id, "may_replace", edited.updated_at)
             kept.append(one._replace(record=record, relations=(link,)))
     return kept, edits
 
 
-def _apply_edits(memory: Bethink, edits: Sequence[tuple[Memory, Memory]]) -> None:
-    for here, edited in edits:
-        memory.update(here.id, was=here, **{name: getattr(edited, name) for name in EDITABLE})
-
-
-def _says_the_same(one: Memory, other: Memory) -> bool:
-    return all(getattr(one, name) == getattr(other, name) for name in EDITABLE)
-
-
-def _find_known(store: Store, given: Sequence[Given]) -> tuple[dict[str, str], dict[str, str]]:
-    """What becomes of each, by its id in the file; and under which id it is known here, or will be."""
-    fate: dict[str, str] = {}
-    ids: dict[str, str] = {}
-    for page in split_pages(given, PAGE):
-        wanted = [id for one in page for id in _own_ids(one.memory)]
-        there = {one.id: one.scope for one in store.get(wanted)}
-        hashes = [one.memory.content_hash for one in page]
-        purged = store.find_purged(hashes)
-        twins = {
-            scope: store.duplicates(hashes, scope) for scope in {one.memory.scope for one in page}
-        }
-        for one in page:
-            old = one.memory
-            id, known = _match(one, there, twins[old.scope])
-            if not known and old.content_hash in purged:
-                fate[old.id] = PURGED
-                continue
-            fate[old.id], ids[old.id] = KNOWN if known else ADDED, id
-    return fate, ids
-
-
-def _match(one: Given, there: Mapping[str, str], twins: Mapping[str, str]) -> tuple[str, bool]:
-    """The id of a memory here, and whether it is known: by its id, or as one that says the same."""
-    own, other = _own_ids(one.memory)
-    id = own if there.get(own, one.memory.scope) == one.memory.scope else other
-    if id in there:
-        return id, True
-    told = one.record.unique and one.memory.deleted_at is None
-    twin = twins.get(one.memory.content_hash) if told else None
-    return twin or id, bool(twin)
+def _find_known(store: Store, given: Sequence[Given]) -> list[tuple[str, Given]]:
+    """What becomes of each memory, and the memory with the ids that it and others have here or will have; without those that
+    were purged."""
+    own_ids = {one.memory.id: _own_ids(one.memory) for one in given}
+    wanted = [id for pair in own_ids.values() for id in pair]
+    there = {one.id: one.scope for page in split_pages(wanted) for one in store.get(page)}
+    hashes = [one.memory.content_hash for one in given]
+    purged = store.find_purged(hashes)
+    twins = {
+        scope: store.duplicates(hashes, scope) for scope in {one.memory.scope for one in given}
+    }
+    found: dict[str, tuple[str, str]] = {}
+    for one in given:
+        memory = one.memory
+        own, other = own_ids[memory.id]
+        id = own if there.get(own, memory.scope) == memory.scope else other
+        told = one.record.unique and memory.deleted_at is None
+        twin = twins[memory.scope].get(memory.content_hash) if told else None
+        if id in there:
+            found[memory.id] = id, SAME
+        elif twin:
+            found[memory.id] = twin, KNOWN
+        elif memory.content_hash not in purged:
+            found[memory.id] = id, ADDED
+    ids = {link.target: link.target for one in given if one.saved for link in one.relations}
+    ids |= {old: id for old, (id, _) in found.items()}
+    return [(found[old][1], _rename(one, ids)) for one in given if (old := one.memory.id) in found]
 
 
 def _own_ids(one: Memory) -> tuple[str, str]:
@@ -495,45 +478,55 @@ def _rename(one: Given, ids: Mapping[str, str]) -> Given:
 # Writing
 
 
-def _put_new(
+def _put(
     memory: Bethink,
     new: Sequence[Given],
+    changed: Sequence[Given],
     called: Names,
     place: Path,
     progress: Progress | None,
-) -> int:
-    """Puts memories in, page by page, and notes which those were. Returns how many somebody else put in meanwhile."""
+) -> tuple[int, int]:
+    """Puts memories in, page by page: new ones, of which it is noted which those were, and known ones that were changed elsewhere.
+    Returns how many of each; somebody else may have put them in meanwhile."""
     projects.pin(memory.project)
-    left = done = 0
-    for page in split_pages(new, PAGE):
+    everything = [one.record for one in (*changed, *new)]
+    fresh = {one.memory.id for one in new}
+    added = merged = done = 0
+    for page in split_pages(everything, PAGE):
         try:
-            _note_added(memory, place, [one.memory.id for one in page])
-            left += _put_page(memory, [one.record for one in page], called)
+            if unknown := [one.memory.id for one in page if one.memory.id in fresh]:
+                _note_added(memory, place, unknown)
+            put = _put_page(memory, page, called)
         except BethinkError as error:
             if done:
                 why = error.message.removesuffix("; nothing was changed.").removesuffix(".")
-                error.message = f"{why}. {done:,} of {len(new):,} memories went in before."
+                error.message = f"{why}. {done:,} of {len(everything):,} memories went in before."
                 error.hint = f"{error.hint or ''} The same command goes on from there.".strip()
             raise
         done += len(page)
+        added, merged = added + len(put & fresh), merged + len(put - fresh)
         if progress:
-            progress(done, len(new))
-    return left
+            progress(done, len(everything))
+    return added, merged
 
 
-def _put_page(memory: Bethink, page: Sequence[Record], called: Names) -> int:
-    """Puts in one page, with its vectors, in one transaction."""
+def _put_page(memory: Bethink, page: Sequence[Record], called: Names) -> set[str]:
+    """Puts in one page, with its vectors, in one transaction. The histories of what is here too are merged, as a sync merges them.
+    Gives back the ids of what was put in."""
+    mine = {one.memory.id: one for one in memory.store.records([one.memory.id for one in page])}
     begun = (Event(memory.clock(), memory.actor, "add", {}, {}),)
-    records = [one._replace(events=one.events or begun) for one in _embed(memory, page)]
-    turns = tuple(
-        (one.scope, turn_identity(str(one.metadata["host"]), str(one.metadata["turn"])))
-        for one in (record.memory for record in page)
-        if one.session and one.kind == "context" and {"host", "turn"} <= one.metadata.keys()
-    )
+    expect: dict[str, bytes | None] = {}
+    records = []
+    for one in page:
+        here = mine.get(one.memory.id)
+        one = merge(here, one).record if here else one._replace(events=one.events or begun)
+        expect[one.memory.id] = version(here) if here else None
+        if expect[one.memory.id] != version(one):
+            records.append(one)
     scopes = tuple((scope, *called[scope]) for scope in sorted({one.memory.scope for one in page}))
-    expect = {one.memory.id: None for one in page}
-    bundle = Bundle(scopes=scopes, records=tuple(records), turns=turns)
-    return len(memory.store.take(bundle, expect=expect))
+    bundle = Bundle(scopes=scopes, records=tuple(_embed(memory, records)))
+    left = memory.store.take(incoming.note_turns(bundle), expect=expect)
+    return {one.memory.id for one in records} - set(left)
 
 
 def _embed(memory: Bethink, records: Iterable[Record]) -> list[Record]:
@@ -560,20 +553,6 @@ def _embed(memory: Bethink, records: Iterable[Record]) -> list[Record]:
     return [one._replace(vectors=fresh.get(one.memory.id, one.vectors)) for one in kept]
 
 
-def _merge_known(memory: Bethink, known: Sequence[Record]) -> int:
-    """Brings one's own changes elsewhere into memories that are here too: histories are merged as a sync merges them."""
-    merged = 0
-    for page in split_pages([one for one in known if one.events], PAGE):
-        theirs = {one.memory.id: one for one in page}
-        mine = {one.memory.id: one for one in memory.store.records(list(theirs))}
-        both = [merge(one, theirs[id]).record for id, one in mine.items()]
-        changed = [one for one in both if version(one) != version(mine[one.memory.id])]
-        expect = {one.memory.id: version(mine[one.memory.id]) for one in changed}
-        bundle = Bundle(records=tuple(_embed(memory, changed)))
-        merged += len(changed) - len(memory.store.take(bundle, expect=expect))
-    return merged
-
-
 def _relate(memory: Bethink, new: Sequence[Given], trusted: bool) -> int:
     """The relations last, when both ends are there. What a stranger says of memories that were here before is a proposal."""
     fresh = {one.memory.id for one in new}
@@ -582,15 +561,13 @@ def _relate(memory: Bethink, new: Sequence[Given], trusted: bool) -> int:
         for one in new
         for link in one.relations
     )
-    number = 0
-    for page in split_pages(list(links), PAGE):
-        there = {
-            one.id for one in memory.store.get(sorted({end for link in page for end in link[:2]}))
-        }
-        whole = tuple((link, memory.actor) for link in page if {link.source, link.target} <= there)
-        memory.store.take(Bundle(relations=whole))
-        number += len(whole)
-    return number
+    there = memory.store.keys(sorted({end for link in links for end in link[:2]}))
+    whole = [
+        (link, memory.actor) for link in links if link.source in there and link.target in there
+    ]
+    for page in split_pages(whole):
+        memory.store.take(Bundle(relations=tuple(page)))
+    return len(whole)
 
 
 def _propose(type: str) -> str:
@@ -617,18 +594,17 @@ def undo(memory: Bethink, place: Path, dry_run: bool = False) -> Undone | None:
         return None
     lines = [json.loads(line) for line in journal.read_text("utf-8").splitlines()]
     added = {id: datetime.fromisoformat(line["at"]) for line in lines for id in line["ids"]}
-    there = [one for page in split_pages(list(added), PAGE) for one in memory.store.get(page)]
+    there = memory.store.get(list(added))
     gone = [one.id for one in there if one.updated_at <= added[one.id]]
     if not dry_run:
-        for page in split_pages(gone, PAGE):
-            memory.store.take(Bundle(gone=tuple(page)))
+        memory.store.take(Bundle(gone=tuple(gone)))
         journal.unlink()
     return Undone(len(gone), len(there) - len(gone))
 
 
 def _journal(memory: Bethink, place: Path) -> Path:
     """Where it is noted what came from a file or folder into the database that is used. It holds no text."""
-    used = without_password(locate_database(memory.config, memory.project))
+    used = mask_password(locate_database(memory.config, memory.project))
     name = f"{used}\n{place.resolve()}".encode("utf-8", "surrogateescape")
     return data_directory() / "imports" / f"{blake2b(name, digest_size=12).hexdigest()}.jsonl"
 

@@ -8,7 +8,7 @@ secret is taken out. Of a sync such records are left out and named, because both
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from bethink.errors import InvalidInput
 from bethink.features.merging import VOTES, apply_fields
 from bethink.ingest.redact import redact_value
 from bethink.store.bundle import Bundle, Record, Stored, bundle_from_json
-from bethink.store.places import content_hash
+from bethink.store.places import content_hash, turn_identity
 from bethink.types import (
     ENTITY_TYPES,
     KINDS,
@@ -26,7 +26,6 @@ from bethink.types import (
     Event,
     Memory,
     Relation,
-    Span,
 )
 
 MOST = 1000  # items of one bundle; tags, keywords or entities of one memory
@@ -67,14 +66,14 @@ def _is_id(value: str | None) -> bool:
     return bool(ID.fullmatch(value or ""))
 
 
-def _is_modest(value: Any, longest: int = LONGEST_METADATA) -> bool:
+def _is_modest(value: Any) -> bool:
     """Whether nothing in a value is endless."""
     if isinstance(value, str):
         return len(value) <= LONGEST_SHORT
     if isinstance(value, Mapping):
-        return len(repr(value)) <= longest
+        return len(repr(value)) <= LONGEST_METADATA
     if isinstance(value, tuple):
-        return len(value) <= MOST and all(_is_modest(one, longest) for one in value)
+        return len(value) <= MOST and all(map(_is_modest, value))
     return not isinstance(value, int | float) or abs(value) < 1 << 53
 
 
@@ -157,24 +156,6 @@ def redact_record(record: Record) -> tuple[Record, int]:
     return Record(clean, record.unique, history, vectors), hidden + in_events
 
 
-def redact_places(bundle: Bundle) -> Bundle:
-    """The bundle with secrets taken out of sources, sessions and topics. No version is told by them, and memories need them."""
-
-    def clean(place: Any) -> Any:
-        names = {"title", "name", "summary", "metadata"} & set(place._fields)
-        return place._replace(**{name: redact_value(getattr(place, name))[0] for name in names})
-
-    def topic(span: Span, vectors: Stored) -> tuple[Span, Stored]:
-        kept = clean(span)
-        return kept, vectors if (kept.name, kept.summary) == (span.name, span.summary) else ()
-
-    return bundle._replace(
-        sources=tuple((scope, clean(source), read) for scope, source, read in bundle.sources),
-        sessions=tuple(map(clean, bundle.sessions)),
-        spans=tuple(topic(*one) for one in bundle.spans),
-    )
-
-
 # A stranger's file
 
 
@@ -199,58 +180,57 @@ def limit_stranger(record: Record, now: datetime) -> Record:
     return record._replace(memory=memory, events=(), vectors=())
 
 
-# A bundle over the network
+# A bundle of another machine
+
+
+def note_turns(bundle: Bundle) -> Bundle:
+    """The bundle with the messages that its turns of conversations are: a transcript that repeats them brings nothing new."""
+    turns = [
+        (memory.scope, turn_identity(str(memory.metadata["host"]), str(memory.metadata["turn"])))
+        for memory in (record.memory for record in bundle.records)
+        if memory.session
+        and memory.kind == "context"
+        and {"host", "turn"} <= memory.metadata.keys()
+    ]
+    return bundle._replace(turns=tuple(turns))
 
 
 def check_bundle(value: Any, longest: int) -> tuple[Bundle, tuple[str, ...]]:
-    """The bundle in a request, if everything in it is in order and names no scope; and the ids of memories that were left out, because
-    they hold what would be a secret here."""
+    """The bundle in a request, if everything in it is in order and names no scope, since the request says which is meant; and the ids of
+    memories that were left out, because they hold what would be a secret here."""
     try:
         bundle = bundle_from_json(value)
-        _check_parts(bundle, longest)
-    except InvalidInput:
-        raise
     except WRONG as error:
         raise InvalidInput(
             f"The bundle cannot be read: {str(error)[:200]}.", "Send what another Bethink exported."
         ) from error
-    hidden = tuple(one.memory.id for one in bundle.records if redact_record(one)[1])
-    records = tuple(one for one in bundle.records if one.memory.id not in hidden)
-    return redact_places(bundle._replace(records=records)), hidden
-
-
-def _check_records(bundle: Bundle, longest: int) -> None:
-    for record in bundle.records:
-        wrong = wrong_field(record, longest) or ("scope" if record.memory.scope else None)
-        _need(wrong is None, f"the {wrong} of the memory {str(record.memory.id)[:36]}")
-    for relation, actor in bundle.relations:
-        ends = all(map(_is_id, relation[:2]))
-        _need(ends and relation.type in RELATIONS and _is_modest(actor), "a relation")
-
-
-def _check_parts(bundle: Bundle, longest: int) -> None:
-    """Nothing in a bundle of a request names a scope: the request says which is meant."""
+    scopes, records, relations = bundle.scopes, bundle.records, bundle.relations
     if bundle.size > MOST:
         raise InvalidInput(f"The bundle has more than {MOST:,} items.", "Send it in parts.")
-    if bundle.tombstones or bundle.salt or bundle.gone:
+    if bundle != Bundle(scopes=scopes, records=records, relations=relations):
         raise InvalidInput(
-            "A bundle may not remove anything or say what was purged.",
-            "Send memories and what they belong to.",
+            "A bundle brings memories and their relations. It removes nothing and does not say what was purged.",
+            "Send what another Bethink exported.",
         )
-    named = (*bundle.scopes, *bundle.sources, *bundle.turns)
-    places: list[Any] = [*bundle.sessions, *(span for span, _ in bundle.spans)]
-    scopes = [*(item[0] for item in named), *(place.scope for place in places)]
-    _need(not any(scopes) and all(map(_is_modest, bundle.scopes)), "a scope")
-    for place in (*places, *(source for _, source, _ in bundle.sources)):
-        _need(_is_modest(place, 50 * LONGEST_METADATA), f"a {type(place).__name__.lower()}")
-    _need(all(_are_vectors(item[1]) for item in bundle.spans), "a topic")
-    _check_records(bundle, longest)
-    _need(max((len(identity) for _, identity in bundle.turns), default=0) <= 64, "a message")
-
-
-def _need(good: bool, place: str) -> None:
-    if not good:
+    if wrong := next(_find_wrong(bundle, longest), ""):
         raise InvalidInput(
-            f"Something about {place} in the bundle is not in order.",
+            f"Something about {wrong} in the bundle is not in order.",
             "Send what another Bethink exported, without a scope: the request names the project.",
         )
+    clean = tuple(one for one in records if not redact_record(one)[1])
+    hidden = tuple(one.memory.id for one in records if one not in clean)
+    return bundle._replace(records=clean), hidden
+
+
+def _find_wrong(bundle: Bundle, longest: int) -> Iterator[str]:
+    """What is not in order. Nothing may name a scope."""
+    for scope in bundle.scopes:
+        if scope[0] or not _is_modest(scope):
+            yield "a scope"
+    for record in bundle.records:
+        if field := wrong_field(record, longest) or ("scope" if record.memory.scope else None):
+            yield f"the {field} of the memory {record.memory.id[:36]}"
+    for relation, actor in bundle.relations:
+        ends = all(map(_is_id, relation[:2]))
+        if not (ends and relation.type in RELATIONS and _is_modest(actor)):
+            yield "a relation"

@@ -17,20 +17,9 @@ from typing import NamedTuple
 from bethink import project as projects
 from bethink.errors import InvalidInput, StoreError
 from bethink.store.base import Store
-from bethink.store.bundle import (
-    EPOCH,
-    PARTS,
-    Bundle,
-    Tally,
-    digest,
-    export_items,
-    export_pages,
-    item_key,
-    rename_scopes,
-)
+from bethink.store.bundle import EPOCH, PARTS, Bundle, Tally, digest, item_key, rename_scope
 from bethink.types import Batch, Relation
 
-PAGE = 500
 ROUNDS = 4  # in which a source that is written to meanwhile is caught up with
 NOTE, SCOPES = "migration", "migrated-scopes"
 
@@ -46,7 +35,7 @@ class Moved(NamedTuple):
 
 
 def migrate(
-    source: Store, target: Store, origin: str, *, page: int = PAGE, progress: Progress | None = None
+    source: Store, target: Store, origin: str, *, progress: Progress | None = None
 ) -> Moved:
     """Brings everything over and compares. `origin` names the source, so that a second run knows it."""
     resumed = _claim(target, origin)
@@ -62,7 +51,7 @@ def migrate(
 
     taken = 0
     for _ in range(ROUNDS):
-        done = {part: _catch_up(source, target, part, names, page, report) for part in PARTS}
+        done = {part: _catch_up(source, target, part, names, report) for part in PARTS}
         changed = sum(number for number, _ in done.values())
         if not changed:
             return Moved({part: tally for part, (_, tally) in done.items()}, taken, resumed)
@@ -96,20 +85,28 @@ def _catch_up(
     target: Store,
     part: str,
     names: Mapping[str, str],
-    page: int,
     report: Callable[[int], None],
 ) -> tuple[int, Tally]:
     """Brings over what differs in a part, and removes what the source no longer has. Returns how much that was, and what the
     source holds."""
-    known = {item_key(part, one): digest(part, one) for one in export_items(target, part, page)}
+    known = {item_key(part, one): digest(part, one) for one in target.items(part)}
     tally, taken = Tally(), 0
-    for bundle in export_pages(source, part, page):
-        bundle = rename_scopes(bundle, names)
-        now = [(item, digest(part, item)) for item in getattr(bundle, part)]
-        tally = tally.plus(one for _, one in now)
-        fresh = [item for item, one in now if known.pop(item_key(part, item), None) != one]
-        if fresh:
-            _take(target, bundle._replace(**{part: tuple(fresh)}))  # type: ignore[arg-type]
+    for bundle in source.export(part):
+        now = [rename_scope(item, names) for item in getattr(bundle, part)]
+        digests = [digest(part, item) for item in now]
+        tally = tally.plus(digests)
+        fresh = tuple(
+            item
+            for item, one in zip(now, digests, strict=True)
+            if known.pop(item_key(part, item), None) != one
+        )
+        differing = bundle._replace(**{part: fresh})  # type: ignore[arg-type]
+        left = target.take(differing, allow_purged=True) if fresh else ()
+        if left:
+            raise StoreError(
+                f"The target refused {len(left)} memories, the first of them {left[0]}.",
+                "Somebody else writes to it; migrate into one of your own.",
+            )
         taken += len(fresh)
         if part == "records":
             report(tally.number)
@@ -122,24 +119,15 @@ def _catch_up(
     return taken + (0 if part == "scopes" else len(known)), tally
 
 
-def _take(target: Store, bundle: Bundle) -> None:
-    left = target.take(bundle, allow_purged=True)
-    if left:
-        raise StoreError(
-            f"The target refused {len(left)} memories, the first of them {left[0]}.",
-            "Somebody else writes to it; migrate into one of your own.",
-        )
-
-
 def map_scopes(source: Store, target: Store) -> dict[str, str]:
     """Scope in the source → scope in the target, for those that differ. What would fall together with another keeps its name."""
     to_team, from_team = (hasattr(store, "act_as") for store in (target, source))
     if to_team == from_team:
         return {}
-    known = list(export_items(source, "scopes", PAGE))
     before = json.loads(source.read_note(SCOPES) or "{}") if from_team else {}
     names = {
-        key: before.get(key) or _find_scope(key, name, path, to_team) for key, name, path in known
+        key: before.get(key) or _find_scope(key, name, path, to_team)
+        for key, name, path in source.items("scopes")
     }
     for key in names:
         owner, _, container = key.removeprefix("container:").partition("/")
@@ -157,18 +145,3 @@ def _find_scope(key: str, name: str, path: str, to_team: bool) -> str:
         return team if key.startswith("project:") and name else ""
     is_here = name and path and key == team and Path(path).is_dir()
     return projects.find(Path(path)).scope if is_here else ""
-
-
-def without_password(target: str) -> str:
-    """A database as people may see it: without a password, and a path in full."""
-    if "://" not in target:
-        return str(Path(target).expanduser().absolute())
-    scheme, _, rest = target.partition("://")
-    place, question, options = rest.partition("?")
-    kept = "&".join(
-        option
-        for option in options.split("&")
-        if option and "password" not in option.partition("=")[0].lower()
-    )
-    who, at, where = place.rpartition("@")
-    return f"{scheme}://{who.partition(':')[0]}{at}{where}{question if kept else ''}{kept}"

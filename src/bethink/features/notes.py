@@ -227,7 +227,9 @@ MARK = "%% bethink: the lines below are its links %%"
 LONGEST_NAME = 60
 LONGEST_FIELDS = 200_000  # characters of the fields of one note
 # What a note does not tell, because its text or its links do, or because it is made anew.
-_UNTOLD = ("content", "relations", "history", "path", "keywords", "entities", "summary")
+_UNTOLD = tuple(
+    "content content_hash unique relations history path keywords entities summary".split()
+)
 _NO_NAME = re.compile(r"[^\w ,.()+=!-]+")
 _ODD = re.compile(
     "[\x7f-\x9f\u2028\u2029\ufeff]"

@@ -11,23 +11,21 @@ was read, so a sync may be cut off or run beside writers at any moment: the next
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from bethink.errors import BethinkError
 from bethink.features import merging
+from bethink.features.incoming import note_turns
 from bethink.project import team_identity
 from bethink.store.base import Store
 from bethink.store.bundle import (
     Bundle,
     Record,
-    digest,
-    export_items,
-    item_key,
     list_texts,
-    rename_scopes,
+    rename_scope,
     sign_bundle,
     split_pages,
     version,
@@ -36,9 +34,7 @@ from bethink.store.places import content_hash
 from bethink.text import textfile
 from bethink.types import Batch, Memory, Relation
 
-PAGE = 200
 TOLD, CONVERSATIONS, DOCUMENTS = "told", "conversations", "documents"
-PLACES = ("sources", "sessions", "spans", "turns")  # what memories belong to
 MANY = 20  # removals that are done without asking, whatever part of the whole they are; set by hand
 
 Link = tuple[str, str, str]
@@ -103,8 +99,6 @@ class Peer(Protocol):
 
     def find_purged(self, hashes: Sequence[str]) -> set[str]: ...
 
-    def places(self) -> Bundle: ...
-
 
 class SyncReport(NamedTuple):
     """What a sync did."""
@@ -162,25 +156,30 @@ class StorePeer:
         self.store, self.scope, self.actor, self.clock = store, scope, actor, clock
 
     def outline(self, what: Sequence[str]) -> Outline:
-        records = (one for one in self._items("records") if _sort_of(one.memory) in what)
-        lines = {one.memory.id: _make_entry(one) for one in records}
+        records = self.store.items("records", [self.scope], vectors=False)
+        lines = {one.memory.id: _make_entry(one) for one in records if _sort_of(one.memory) in what}
         links = {
             (relation.source, relation.target, relation.type): (relation, actor)
-            for relation, actor in self._items("relations")
+            for relation, actor in self.store.items("relations", [self.scope])
             if relation.source in lines and relation.target in lines
         }
         return Outline(lines, links)
 
     def fetch(self, ids: Sequence[str]) -> list[Record]:
         own = [one for one in self.store.records(ids) if one.memory.scope == self.scope]
-        return list(rename_scopes(Bundle(records=tuple(own)), {self.scope: ""}).records)
+        return [rename_scope(one, {self.scope: ""}) for one in own]
 
     def take(self, bundle: Bundle, expect: Mapping[str, bytes | None]) -> tuple[str, ...]:
         person = getattr(self.store, "person", "")  # whom a team's database acts for
         if person:
             ids = [record.memory.id for record in bundle.records]
             bundle = sign_bundle(bundle, self.store.records(ids, vectors=False), person)
-        return self.store.take(rename_scopes(bundle, {"": self.scope}), expect=expect)
+        scopes, records = (
+            tuple(rename_scope(one, {"": self.scope}) for one in part)
+            for part in (bundle.scopes, bundle.records)
+        )
+        own = note_turns(bundle._replace(scopes=scopes, records=records))
+        return self.store.take(own, expect=expect)
 
     def remove(
         self, gone: Mapping[str, bytes | None], purge: Sequence[str], unlink: Sequence[Link]
@@ -198,13 +197,6 @@ class StorePeer:
 
     def find_purged(self, hashes: Sequence[str]) -> set[str]:
         return self.store.find_purged(hashes)
-
-    def places(self) -> Bundle:
-        parts: dict[str, Any] = {part: tuple(self._items(part)) for part in PLACES}
-        return rename_scopes(Bundle(**parts), {self.scope: ""})
-
-    def _items(self, part: str) -> Iterable[Any]:
-        return export_items(self.store, part, PAGE, scopes=[self.scope], vectors=part == "spans")
 
 
 def _sort_of(memory: Memory) -> str:
@@ -247,8 +239,6 @@ class Sync:
         here = self._plan_missing(mine.lines, self.mine, theirs.lines, self.theirs, twins, shared)
         there = self._plan_missing(theirs.lines, self.theirs, mine.lines, self.mine, twins, shared)
         self._guard(sum(len(one.gone) + len(one.purge) for one in (here, there)), shared)
-        if self.what != (TOLD,):
-            self._exchange_places()
         # Before anything is merged: nothing may be put behind what is going to be removed.
         removed_here = self._remove(self.mine, here)
         removed_there = self._remove(self.theirs, there)
@@ -274,7 +264,7 @@ class Sync:
         """Makes one record of memories that differ, and puts it down on both peers."""
         done = 0
         differing = [id for id in common if id not in self.both and id not in self.left]
-        for page in split_pages(differing, PAGE):
+        for page in split_pages(differing):
             found = {
                 peer: {record.memory.id: record for record in peer.fetch(page)}
                 for peer in self.peers
@@ -375,7 +365,7 @@ class Sync:
         known = [id for id in ids if id in shared.records]
         hashes = {id: {lines[id].hash} for id in known}
         changed = [id for id in known if lines[id].version != shared.records[id]]
-        for page in split_pages(changed, PAGE):
+        for page in split_pages(changed):
             # Its text may be another one than that which was purged.
             for record in having.fetch(page):
                 hashes[record.memory.id] = set(map(content_hash, list_texts(record)))
@@ -405,7 +395,7 @@ class Sync:
 
     def _copy(self, source: Peer, target: Peer, ids: Sequence[str]) -> int:
         done = 0
-        for page in split_pages(ids, PAGE):
+        for page in split_pages(ids):
             records = source.fetch(page)
             # Hidden ones first: they make room for a visible one with the same text.
             records.sort(key=lambda record: record.memory.deleted_at is None)
@@ -438,28 +428,14 @@ class Sync:
         ended = {link for link in one_sided if link in shared.links} | self.undone
         for peer, outline in outlines.items():
             lacking = [link for link in one_sided - ended if link not in outline.links]
-            for page in split_pages(sorted(lacking), PAGE):
+            for page in split_pages(sorted(lacking)):
                 peer.take(Bundle(relations=tuple(all_links[link] for link in page)), {})
-            for gone in split_pages(sorted(link for link in ended if link in outline.links), PAGE):
+            for gone in split_pages(sorted(link for link in ended if link in outline.links)):
                 peer.remove({}, (), gone)
         # Those of memories that could not be agreed on stay known, so that a later sync may end them.
         kept = {link for link in shared.links if link in mine.links and link in theirs.links}
         number = len(one_sided - ended) + len(ended & all_links.keys())
         return number, frozenset((exchanged | kept) - ended)
-
-    def _exchange_places(self) -> None:
-        """Sources, sessions and topics: the one that was read further stands. Messages that either peer knows, both know."""
-        mine, theirs = self.mine.places(), self.theirs.places()
-        for peer, given, known in ((self.theirs, mine, theirs), (self.mine, theirs, mine)):
-            for part in PLACES:
-                there = {item_key(part, item): item for item in getattr(known, part)}
-                further = [
-                    item
-                    for item in getattr(given, part)
-                    if _is_further(part, item, there.get(item_key(part, item)))
-                ]
-                for page in split_pages(further, PAGE):
-                    peer.take(Bundle(**{part: tuple(page)}), {})  # type: ignore[arg-type]
 
 
 SEEN, FORGOTTEN, CIRCLE, ELSEWHERE = "seen", "forgotten", "circle", "elsewhere"
@@ -487,18 +463,3 @@ def _twins(mine: Lines, theirs: Lines) -> list[tuple[str, str]]:
         for hash in here
         if hash in there and here[hash] not in theirs and there[hash] not in mine
     ]
-
-
-def _is_further(part: str, item: Any, other: Any) -> bool:
-    """Whether an item was read further than the other peer's, or the other peer has none."""
-    if other is None:
-        return True
-    return digest(part, item) != digest(part, other) and _reach(part, item) > _reach(part, other)
-
-
-def _reach(part: str, item: Any) -> float:
-    if part == "sources":
-        return float(item[2].timestamp())
-    if part == "sessions":
-        return item.ended_at.timestamp() if item.ended_at else 0.0
-    return item[0].lines[1] if part == "spans" else 0.0

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from bethink.embed.base import Embedder
@@ -45,7 +44,7 @@ from bethink.ingest.titles import (
 from bethink.ingest.vectors import Recent, embed
 from bethink.llm.base import Model
 from bethink.store.base import Store
-from bethink.store.places import topic_text
+from bethink.store.places import topic_text, turn_identity
 from bethink.text.ids import new_id
 from bethink.types import (
     ASKED_IMPORTANCE,
@@ -97,10 +96,6 @@ class Prepared(NamedTuple):
     ideas: int = 0
     known: int = 0  # ideas that were known already
     spans: int = 0
-
-
-def identity(host: str, id: str) -> bytes:
-    return blake2b(f"{host}\0{id}".encode("utf-8", "replace"), digest_size=16).digest()
 
 
 class HeardTurn(NamedTuple):
@@ -200,7 +195,7 @@ def prepare(
 def _hear_turns(recipe: Recipe) -> tuple[list[HeardTurn], int]:
     """The turns that are new, and how many were known from another file."""
     talk = recipe.talk
-    identities = [identity(talk.host, turn.id) for turn in talk.turns]
+    identities = [turn_identity(talk.host, turn.id) for turn in talk.turns]
     known = recipe.store.find_known_turns(recipe.options.scope, identities)
     heard: dict[bytes, HeardTurn] = {}
     for turn, own in zip(talk.turns, identities, strict=True):

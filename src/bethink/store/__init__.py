@@ -58,6 +58,6 @@ def locate_database(config: Config, project: Project) -> str:
     """The path or URL of the database that `open_store` opens. Opens nothing."""
     target = config.database
     if target:
-        return target if "://" in target else str(Path(target).expanduser())
+        return target if "://" in target else str(Path(target).expanduser().absolute())
     local = project.local_database
     return str(local if local.exists() and trusts(project.root) else data_directory() / "memory.db")

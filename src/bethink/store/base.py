@@ -599,30 +599,40 @@ class Store:
     def export(
         self,
         part: str,
-        after: str,
-        limit: int,
         scopes: Sequence[str] | None = None,
         vectors: bool = True,
-    ) -> tuple[Bundle, str]:
-        """One page of a part (`bundle.PARTS`) behind the cursor `after`, and the cursor behind it. A page with nothing in it is the end."""
+        size: int = PAGE,
+    ) -> Iterator[Bundle]:
+        """Everything of a part (`bundle.PARTS`), so many items in a bundle."""
         keys, select, scope = rows.EXPORTS[part]
         inside = None if scopes is None else self._scopes(scopes)
         where = rows.within(scope, inside) if scope else "1 = 1"
         if part == "relations" and inside is not None:
             own = f"SELECT id FROM memories WHERE {rows.within('scope', inside)}"
             where = f"source IN ({own})"
-        begin = rows.read_cursor(after)
-        if begin:
-            where += f" AND ({keys}) > ({rows.marks(begin)})"
         select = select.replace("{columns}", self.columns).replace("SELECT", f"SELECT {keys},", 1)
-        found = self._run(f"{select} WHERE {where} ORDER BY {keys} LIMIT ?", (*begin, limit))
         width = len(keys.split(", "))
-        items = self._export_items(part, [(row[0], row[width:]) for row in found], vectors)
-        bundle = Bundle(**{part: tuple(items)})  # type: ignore[arg-type]
-        if part == "tombstones":
-            salt = self._run("SELECT value FROM meta WHERE key = 'salt'")
-            bundle = bundle._replace(salt=salt[0][0] if salt else "")
-        return bundle, rows.cursor(found[-1][:width]) if found else ""
+        last: Sequence[Any] = ()
+        while True:
+            behind = f" AND ({keys}) > ({rows.marks(last)})" if last else ""
+            sql = f"{select} WHERE {where}{behind} ORDER BY {keys} LIMIT {size}"
+            found = self._run(sql, last)
+            if not found:
+                return
+            last = found[-1][:width]
+            items = self._export_items(part, [(row[0], row[width:]) for row in found], vectors)
+            bundle = Bundle(**{part: tuple(items)})  # type: ignore[arg-type]
+            if part == "tombstones":
+                secret = self._run("SELECT value FROM meta WHERE key = 'salt'")[0][0]
+                bundle = bundle._replace(salt=secret)
+            yield bundle
+
+    def items(
+        self, part: str, scopes: Sequence[str] | None = None, vectors: bool = True
+    ) -> Iterator[Any]:
+        """The items of a part, one by one."""
+        for page in self.export(part, scopes, vectors):
+            yield from getattr(page, part)
 
     def _export_items(
         self, part: str, found: Sequence[tuple[Any, Any]], vectors: bool

@@ -32,6 +32,7 @@ Stored = tuple[
 
 # In the order in which they can be put in: what a memory belongs to comes before it.
 PARTS = ("scopes", "sources", "sessions", "spans", "records", "relations", "turns", "tombstones")
+PAGE = 200  # items that go into one transaction
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST = 253_402_300_799_999  # the last millisecond that a date has a year for
 
@@ -67,43 +68,18 @@ class Bundle(NamedTuple):
 Item = TypeVar("Item")
 
 
-def split_pages(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+def split_pages(items: Sequence[Item], size: int = PAGE) -> Iterator[Sequence[Item]]:
     for at in range(0, len(items), size):
         yield items[at : at + size]
 
 
-def export_pages(store: Any, part: str, size: int, **how: Any) -> Iterator[Bundle]:
-    """A part of a store in bundles of so many items; `how` is for `Store.export`: `scopes`, `vectors`."""
-    after = ""
-    while True:
-        bundle, after = store.export(part, after, size, **how)
-        if not getattr(bundle, part):
-            return
-        yield bundle
-
-
-def export_items(store: Any, part: str, size: int, **how: Any) -> Iterator[Any]:
-    """The items of a part, one by one."""
-    return (item for page in export_pages(store, part, size, **how) for item in getattr(page, part))
-
-
-def rename_scopes(bundle: Bundle, names: Mapping[str, str]) -> Bundle:
-    """The bundle as another database calls its scopes."""
-
-    def own(item: Any) -> Any:
+def rename_scope(item: Any, names: Mapping[str, str]) -> Any:
+    """An item of any part as another database calls its scope, which is a field of it or of what it begins with."""
+    if hasattr(item, "scope"):
         return item._replace(scope=names.get(item.scope, item.scope))
-
-    def first(item: Any) -> Any:
-        return (names.get(item[0], item[0]), *item[1:])
-
-    return bundle._replace(
-        scopes=tuple(map(first, bundle.scopes)),
-        sources=tuple(map(first, bundle.sources)),
-        sessions=tuple(map(own, bundle.sessions)),
-        spans=tuple((own(span), vectors) for span, vectors in bundle.spans),
-        records=tuple(one._replace(memory=own(one.memory)) for one in bundle.records),
-        turns=tuple(map(first, bundle.turns)),
-    )
+    if not isinstance(item, tuple):
+        return names.get(item, item)
+    return getattr(item, "_make", tuple)((rename_scope(item[0], names), *item[1:]))
 
 
 # By what an item of a part is known.
@@ -275,8 +251,8 @@ def receipt_of(text: str) -> Receipt:
 _EVENT = ("actor", "action", "before", "after")
 
 
-def record_to_json(record: Record, whole: bool = False) -> dict[str, Any]:
-    """A record as the JSON object of an export; `whole` adds what another database can only make anew: vectors and hashes."""
+def record_to_json(record: Record) -> dict[str, Any]:
+    """A record as the JSON object of an export."""
     memory = record.memory
     value = {name: _to_json(getattr(memory, name)) for name in Memory._fields}
     value["entities"] = [entity._asdict() for entity in memory.entities]
@@ -284,10 +260,9 @@ def record_to_json(record: Record, whole: bool = False) -> dict[str, Any]:
         {"at": _iso(event.at), **{name: _to_json(getattr(event, name)) for name in _EVENT}}
         for event in record.events
     ]
-    if whole:
-        return {**value, "unique": record.unique, "vectors": _to_json(record.vectors)}
-    del value["content_hash"]
-    return {**value, "path": memory.path}
+    if record.vectors:
+        value["vectors"] = _to_json(record.vectors)
+    return {**value, "path": memory.path, "unique": record.unique}
 
 
 def record_from_json(value: Mapping[str, Any]) -> Record:
@@ -303,7 +278,7 @@ def bundle_to_json(bundle: Bundle) -> dict[str, Any]:
     value = bundle._replace(records=())._asdict()
     value = {name: _to_json(found) for name, found in value.items() if found}
     if bundle.records:
-        value["records"] = [record_to_json(record, whole=True) for record in bundle.records]
+        value["records"] = [record_to_json(record) for record in bundle.records]
     return value
 
 

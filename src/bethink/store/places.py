@@ -41,6 +41,11 @@ def content_hash(text: str) -> str:
     return sha256(text.replace("\r\n", "\n").strip().encode("utf-8", "replace")).hexdigest()
 
 
+def turn_identity(host: str, id: str) -> bytes:
+    """By what a message is known, whichever transcript repeats it."""
+    return blake2b(f"{host}\0{id}".encode("utf-8", "replace"), digest_size=16).digest()
+
+
 def tombstone(content_hash: str, salt: str) -> bytes:
     """What is kept of a purged text. Salted by the database's own secret: a bare hash of a short text could be guessed."""
     return blake2b(content_hash.encode(), key=bytes.fromhex(salt), digest_size=16).digest()

@@ -29,7 +29,7 @@ from bethink.store.base import (
     compare_numbers,
     report_damaged_vectors,
 )
-from bethink.store.bundle import PARTS, Stored, export_pages, sign_actor
+from bethink.store.bundle import PARTS, Stored, sign_actor
 from bethink.store.connection import claim_backup
 from bethink.store.pg import search, team
 from bethink.store.pg.connection import Database, Who, outcome_unknown, prepare, translate_errors
@@ -584,7 +584,7 @@ class PostgresStore(Store):
             copy = SqliteStore(partial)
             try:
                 for part in PARTS:
-                    for bundle in export_pages(self, part, 500):
+                    for bundle in self.export(part):
                         copy.take(bundle, allow_purged=True)
             finally:
                 copy.close()

@@ -306,16 +306,6 @@ ITEMS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def cursor(keys: Sequence[Any]) -> str:
-    """The keys of a row as text."""
-    return _json([one if isinstance(one, int | str) else {"hex": bytes(one).hex()} for one in keys])
-
-
-def read_cursor(after: str) -> list[Any]:
-    keys = json.loads(after) if after else []
-    return [bytes.fromhex(one["hex"]) if isinstance(one, dict) else one for one in keys]
-
-
 def within(column: str, scopes: Iterable[int] | None) -> str:
     """A condition that a column names one of these scopes; none named is none seen, None is all."""
     if scopes is None:

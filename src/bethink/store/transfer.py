@@ -13,7 +13,6 @@ from bethink.store import rows
 from bethink.store.bundle import Bundle, Record, list_texts, version
 from bethink.store.places import content_hash, find_living, find_purged
 from bethink.store.rules import Writer
-from bethink.types import Session, Span
 
 Expected = Mapping[str, bytes | None]  # id → the version that must be there; None: none may be
 Known = Mapping[str, Record]  # what is there under the ids of a bundle
@@ -27,39 +26,18 @@ def take(writer: Writer, bundle: Bundle, known: Known, expect: Expected) -> tupl
             " path = CASE path WHEN '' THEN ? ELSE path END WHERE id = ?",
             (name, path, writer.scope(key)),
         )
-    _take_sources(writer, bundle)
-    elsewhere = _find_elsewhere(writer, "sessions", bundle.sessions)
+    for scope, source, read in bundle.sources:
+        writer.read_source(writer.scope(scope), source, rows.stamp(read) or 0)
     for session in bundle.sessions:
-        if session.id not in elsewhere:
-            writer.run("DELETE FROM sessions WHERE id = ?", (session.id,))
-            writer.put_session(session)
-    foreign = _find_elsewhere(writer, "spans", [span for span, _ in bundle.spans])
-    writer.put_spans([one for one in bundle.spans if one[0].id not in foreign])
+        writer.run("DELETE FROM sessions WHERE id = ?", (session.id,))
+        writer.put_session(session)
+    writer.put_spans(bundle.spans)
     _take_salt(writer, bundle)
     left = _remove_records(writer, bundle.gone, known, expect)
     left += _take_records(writer, bundle.records, known, expect)
     _take_marks(writer, bundle)
     writer.settle()
     return left
-
-
-def _take_sources(writer: Writer, bundle: Bundle) -> None:
-    """Sources as they were last read; one that was read later here stays."""
-    for scope, source, read in bundle.sources:
-        place, at = writer.scope(scope), rows.stamp(read) or 0
-        sql = "SELECT read_at FROM sources WHERE scope = ? AND uri = ?"
-        known = writer.one(sql, (place, source.uri))
-        if known is None or known[0] <= at:
-            writer.read_source(place, source, at)
-
-
-def _find_elsewhere(writer: Writer, table: str, given: Sequence[Session | Span]) -> set[str]:
-    """The ids that are somebody else's: what another scope holds is not taken over."""
-    found = writer.run(
-        f"SELECT id, scope FROM {table} WHERE id = ANY(?)", ([one.id for one in given],)
-    )
-    known = dict(found)
-    return {one.id for one in given if known.get(one.id) not in (None, writer.scope(one.scope))}
 
 
 def _take_salt(writer: Writer, bundle: Bundle) -> None:

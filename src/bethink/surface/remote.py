@@ -12,9 +12,9 @@ from urllib.parse import SplitResult, urlencode
 
 from bethink import post
 from bethink.errors import BethinkError, ConfigError
-from bethink.features.sync import PLACES, Link, Outline, OutlineEntry
+from bethink.features.sync import Link, Outline, OutlineEntry
 from bethink.post import Deadline, Key, PostError
-from bethink.store.bundle import Bundle, Record, bundle_from_json, bundle_to_json
+from bethink.store.bundle import Bundle, Record, bundle_from_json, bundle_to_json, split_pages
 from bethink.types import Relation
 
 VARIABLE = "BETHINK_TOKEN"
@@ -101,8 +101,14 @@ class ServerPeer:
         return Outline(lines, links)
 
     def fetch(self, ids: Sequence[str]) -> list[Record]:
-        pages = (self._ask("records", ids=page) for page in _parts(ids, RECORDS))
-        return [record for answer in pages for record in self._bundle(answer).records]
+        try:
+            return [
+                record
+                for page in split_pages(ids, RECORDS)
+                for record in bundle_from_json(self._ask("records", ids=page)["bundle"]).records
+            ]
+        except WRONG as error:
+            raise self._odd(error) from error
 
     def take(self, bundle: Bundle, expect: Mapping[str, bytes | None]) -> tuple[str, ...]:
         left: list[str] = []
@@ -118,23 +124,20 @@ class ServerPeer:
         self, gone: Mapping[str, bytes | None], purge: Sequence[str], unlink: Sequence[Link]
     ) -> tuple[str, ...]:
         left: list[str] = []
-        for page in _parts(list(gone), IDS):
+        for page in split_pages(list(gone), IDS):
             expect = {id: one.hex() for id in page if (one := gone[id]) is not None}
             left += self._read_left(self._ask("remove", gone=page, expect=expect))
-        for ids in _parts(purge, IDS):
+        for ids in split_pages(purge, IDS):
             self._ask("remove", purge=ids)
-        for links in _parts(unlink, IDS):
+        for links in split_pages(unlink, IDS):
             self._ask("remove", unlink=[list(link) for link in links])
         return tuple(left)
 
     def find_purged(self, hashes: Sequence[str]) -> set[str]:
         found: set[str] = set()
-        for page in _parts(hashes, HASHES):
+        for page in split_pages(hashes, HASHES):
             found |= set(self._ask("purged", hashes=page)["purged"]) & set(page)
         return found
-
-    def places(self) -> Bundle:
-        return self._bundle(self._ask("places"))
 
     def _ask(self, operation: str, **body: Any) -> Any:
         return self._client.post(f"/sync/{operation}", body, **self._where)
@@ -143,12 +146,6 @@ class ServerPeer:
         left = answer.get("left") if isinstance(answer, dict) else None
         return [str(id) for id in left] if isinstance(left, list) else []
 
-    def _bundle(self, answer: Any) -> Bundle:
-        try:
-            return bundle_from_json(answer["bundle"])
-        except WRONG as error:
-            raise self._odd(error) from error
-
     def _odd(self, error: Exception) -> BethinkError:
         return BethinkError(
             f"{self._client.shown} answered with something that is no part of a memory: {error}.",
@@ -156,19 +153,14 @@ class ServerPeer:
         )
 
 
-def _parts(items: Sequence[Any], size: int) -> Iterable[list[Any]]:
-    for at in range(0, len(items), size):
-        yield list(items[at : at + size])
-
-
 def _split(bundle: Bundle) -> Iterable[Bundle]:
     """Parts of a bundle that are small enough to be sent."""
     if bundle.size <= 1 or len(json.dumps(bundle_to_json(bundle))) <= LARGEST_REQUEST:
         yield bundle
         return
-    for name in (*PLACES, "records", "relations"):
+    for name in ("records", "relations"):
         items = getattr(bundle, name)
         half = (len(items) + 1) // 2
-        for part in _parts(items, half) if items else ():
+        for part in split_pages(items, half) if items else ():
             smaller = Bundle(scopes=bundle.scopes)._replace(**{name: tuple(part)})  # type: ignore[arg-type]
             yield from [smaller] if len(part) == 1 else _split(smaller)

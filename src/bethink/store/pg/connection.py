@@ -20,6 +20,7 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.sql import SQL, Identifier
 
+from bethink.config import mask_password
 from bethink.errors import (
     BethinkError,
     InvalidInput,
@@ -76,8 +77,7 @@ class Database:
 
     def __init__(self, url: str, timeout: float) -> None:
         self.url, self.timeout = url, timeout
-        self.several = len(_places(url)) > 1  # one of them takes over from another
-        self.shown = hide_password(url)
+        self.shown = mask_password(url)
         self.path = "bethink, public"  # where names are looked up; the extension may live elsewhere
         # As many as may be used at once; None stands for one that is not open.
         self._idle: LifoQueue[psycopg.Connection[Any] | None] = LifoQueue()
@@ -238,30 +238,6 @@ def is_refused(error: psycopg.Error) -> bool:
     )
 
 
-def hide_password(url: str) -> str:
-    """A URL as it may be printed: without its password, nor anything else that could hold one."""
-    places = _places(url)
-    if not places:
-        return "postgresql://…"
-    parts = conninfo_to_dict(url)
-    who = parts.get("user")
-    return f"postgresql://{f'{who}@' if who else ''}{','.join(places)}/{parts.get('dbname') or who or ''}"
-
-
-def _places(url: str) -> list[str]:
-    """The servers that a URL names, with their ports; none when it is no URL."""
-    try:
-        parts = conninfo_to_dict(url)
-    except psycopg.ProgrammingError:
-        return []
-    hosts, ports = (
-        str(parts.get("host") or "localhost").split(","),
-        str(parts.get("port") or "").split(","),
-    )
-    ports = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
-    return [f"{host}:{port}" if port else host for host, port in zip(hosts, ports, strict=True)]
-
-
 @contextmanager
 def translate_errors(name: str) -> Iterator[None]:
     """PostgreSQL's errors as ours, each with what to do next. What the server says of rows is not repeated: it may quote them."""
@@ -403,7 +379,7 @@ def prepare(database: Database) -> None:
     """Opens the database for the first time in this process: versions are checked, missing migrations applied. Where one of several
     servers is to take over from another, that is waited for; a single one that is down is told at once."""
     with translate_errors(database.shown):
-        if database.several:
+        if "," in str(conninfo_to_dict(database.url).get("host")):
             database.retry(lambda: _check_and_migrate(database))
         else:
             _check_and_migrate(database)

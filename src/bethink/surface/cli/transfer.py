@@ -10,12 +10,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from bethink.config import data_directory, project_file
+from bethink.config import data_directory, mask_password, project_file
 from bethink.errors import BethinkError, InvalidInput, StoreCorrupt, UsageError
 from bethink.features import exchange, knowledge, migration, notes, readers
 from bethink.features.exchange import export_records
 from bethink.features.knowledge import MARKDOWN
-from bethink.features.migration import without_password
 from bethink.features.sync import (
     TOLD,
     Shared,
@@ -322,9 +321,7 @@ def migrate(args: Namespace) -> Result:
     check_database(args)
     config, place = settings(args), project(args)
     wanted = config._replace(database=args.to)
-    origin, goal = (
-        migration.without_password(locate_database(one, place)) for one in (config, wanted)
-    )
+    origin, goal = (mask_password(locate_database(one, place)) for one in (config, wanted))
     if goal == origin:
         raise UsageError(
             f"{goal} is where the memories are already.", "Name another database with --to."
@@ -415,9 +412,9 @@ def open_peer(args: Namespace, memory: Bethink, team: str) -> Iterator[Callable[
         return
     config = memory.config._replace(database=team)
     used, wanted = (locate_database(one, memory.project) for one in (memory.config, config))
-    if without_password(wanted) == without_password(used):
+    if wanted == used:
         raise UsageError(
-            f"{without_password(team)} is the database that is used here anyway.",
+            f"{mask_password(team)} is the database that is used here anyway.",
             "Name the team's with --with.",
         )
     store = open_store(config, memory.project)
@@ -448,8 +445,8 @@ def team_name(args: Namespace, memory: Bethink) -> str:
 
 def state_file(memory: Bethink, team: str, here: str, there: str) -> Path:
     """Where what both sides had is kept: one file for each pair of databases and scopes."""
-    own = without_password(locate_database(memory.config, memory.project))
-    pair = "\n".join((own, without_password(team) if "://" in team else team, here, there))
+    own = locate_database(memory.config, memory.project)
+    pair = "\n".join((mask_password(own), mask_password(team), here, there))
     name = sha256(pair.encode("utf-8", "surrogateescape")).hexdigest()[:24]
     return data_directory() / "sync" / f"{name}.json"
 

@@ -308,12 +308,6 @@ def give_records(call: OperationCall) -> dict[str, Any]:
     return {"bundle": bundle_to_json(Bundle(records=tuple(_peer(call).fetch(call.asked.ids))))}
 
 
-@operation("POST /sync/places", "Team", "Bundled", WANTED, writes=False, where=WHICH)
-def give_places(call: OperationCall) -> dict[str, Any]:
-    """Sources, sessions, topics and known messages of a project."""
-    return {"bundle": bundle_to_json(_peer(call).places())}
-
-
 @operation("POST /sync/take", "Team", "Left", GIVEN, where=WHICH)
 def take_records(call: OperationCall) -> dict[str, Any]:
     """Puts memories of another database down as they are, where they are expected."""

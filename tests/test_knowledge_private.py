@@ -147,7 +147,7 @@ def test_a_name_is_text_too_without_its_secrets_and_on_one_line(cli):  # noqa: F
         assert "bad\n" not in one["content"]
 
 
-# What asks to be left out: `index: false` in the frontmatter, or the same as a comment, for a file or for a section
+# What asks to be left out: `index: false` in the frontmatter, or the same as a comment, wherever it stands
 
 OUT = "Quokkas decide about the budget, never the board"
 HEADS = {
@@ -164,6 +164,7 @@ def test_what_asks_to_be_left_out_is_told_and_listed_by_nobody(cli):  # noqa: F8
     for name, text in HEADS.items():
         (cli.project / name).parent.mkdir(parents=True, exist_ok=True)
         (cli.project / name).write_text(f"{text}{OUT}.\n")
+    (cli.project / "docs/bread.md").write_text("# Bread\n\nBread is baked at night.\n")
     cli.ok("init")
     question = "Who decides about the quokka budget, the board?"
     told = [
@@ -178,15 +179,15 @@ def test_what_asks_to_be_left_out_is_told_and_listed_by_nobody(cli):  # noqa: F8
     ]
     with Bethink(directory=cli.project) as memory:
         names = [one["name"] for one in resources.list_page(memory, None)[0]]
-        assert names == ["part.md"] == resources.complete(memory, "memory://{path}", "")
+        assert names == ["bread.md"] == resources.complete(memory, "memory://{path}", "")
         told += [
-            resources.read(memory, "memory://part.md")[1],
+            resources.read(memory, "memory://bread.md")[1],
             tools.search_memories(memory, {"limit": 50, "max_tokens": 20_000}).text,
             tools.search_memories(memory, {"query": question}).text,
             tools.memory_overview(memory, {}),
         ]
         assert "baked at night" in told[-4]
-        for name in ("marsupials.md", "gotchas.md", "docs/adr/0002-quokka.md"):
+        for name in ("marsupials.md", "gotchas.md", "docs/adr/0002-quokka.md", "part.md"):
             with pytest.raises(NotFound, match="asks to be left out"):
                 resources.read(memory, f"memory://{name}")
     for one in told:

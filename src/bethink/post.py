@@ -14,10 +14,8 @@ import re
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit, urlunsplit
-
-T = TypeVar("T")
 
 LARGEST_ANSWER = 2 << 20
 LARGEST_COMPLAINT = 20_000
@@ -75,12 +73,15 @@ class Deadline:
         self._clock = clock
         self._end = clock() + seconds
 
+    @property
+    def remaining(self) -> float:
+        return self._end - self._clock()
+
     def seconds_left(self) -> float:
         """The seconds that remain; a TimeoutError when there are none."""
-        left = self._end - self._clock()
-        if left <= 0:
+        if self.remaining <= 0:
             raise TimeoutError
-        return left
+        return self.remaining
 
 
 # What to do about an error, by its kind; {} stands for the beginning of the settings' names.
@@ -137,25 +138,31 @@ class Endpoint:
         again: Sequence[str] = ("busy",),
         largest: int = LARGEST_ANSWER,
     ) -> Any:
-        """The answer within the deadline; no single try takes longer than the timeout."""
-
-        def attempt() -> Any:
+        """The answer within the deadline; no single try takes longer than the timeout. Tries again while the server says that it is
+        busy, as long as its wish for a pause fits into the time."""
+        tries = 0
+        while True:
             limit = deadline if deadline.seconds <= self.timeout else Deadline(self.timeout)
-            return send(self.where, body, headers, self.key, limit, largest)
+            try:
+                if self.owned and self.key is None:
+                    message = f"The endpoint {self.shown} needs a key, and none is set."
+                    raise PostError("key", message)
+                return send(self.where, body, headers, self.key, limit, largest)
+            except PostError as error:
+                wait = 2.0**tries if error.wait is None else error.wait
+                tries += 1
+                if error.kind not in again or tries == TRIES or wait >= deadline.remaining:
+                    raise self._advise(error) from None
+            self._sleep(wait)
 
-        try:
-            if self.owned and self.key is None:
-                raise PostError("key", f"The endpoint {self.shown} needs a key, and none is set.")
-            return persist(attempt, deadline, self._sleep, again)
-        except PostError as error:
-            hint = f"Check the environment variable {self.key.variable}." if self.key else ""
-            hint = HINTS.get(error.kind, hint or f"Set {self._variables}.")
-            error.hint = hint.replace("{}", self._setting)
-            if error.wait:
-                error.message = (
-                    f"{error.message.rstrip('.')}, and asks to wait {error.wait:g} seconds."
-                )
-            raise
+    def _advise(self, error: PostError) -> PostError:
+        """The error with what to do about it."""
+        hint = f"Check the environment variable {self.key.variable}." if self.key else ""
+        hint = HINTS.get(error.kind, hint or f"Set {self._variables}.")
+        error.hint = hint.replace("{}", self._setting)
+        if error.wait:
+            error.message = f"{error.message.rstrip('.')}, and asks to wait {error.wait:g} seconds."
+        return error
 
 
 def address(url: str, path: str) -> SplitResult:
@@ -201,24 +208,6 @@ def is_this_machine(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def persist(
-    attempt: Callable[[], T],
-    deadline: Deadline,
-    sleep: Callable[[float], None] = time.sleep,
-    again: Sequence[str] = ("busy",),
-) -> T:
-    """Tries again while the server says that it is busy, as long as its wish for a pause fits into the time."""
-    for number in range(TRIES):
-        try:
-            return attempt()
-        except PostError as error:
-            wait = 2.0**number if error.wait is None else error.wait
-            if error.kind not in again or number == TRIES - 1 or wait >= _seconds_left(deadline):
-                raise
-        sleep(wait)
-    raise AssertionError("the last try either returns or raises")
 
 
 def send(
@@ -274,31 +263,23 @@ def send(
         raise PostError("garbage", message) from None
 
 
-def _seconds_left(deadline: Deadline) -> float:
-    try:
-        return deadline.seconds_left()
-    except TimeoutError:
-        return 0.0
-
-
 def _refusal(
     status: int, said: str, wait: float | None, shown: str, secret: Key | None
 ) -> PostError:
     detail = f": {said}" if said else ""
     if status in (401, 403):
-        what = f"refused the key ({status})." if secret else "asks for a key, and none is set."
-        return PostError("key", f"The endpoint {shown} {what}", said)
-    if status == 404:
-        message = f"The endpoint {shown} was not found, or has no such model{detail}."
-        return PostError("missing", message, said)
-    if status in (408, 409, 425, 429) or status >= 500:
-        message = f"The endpoint {shown} is busy or failed ({status}){detail}."
-        return PostError("busy", message, said, wait, status)
-    if status < 400:
-        message = f"The endpoint {shown} redirects elsewhere, which is not followed."
-        return PostError("redirect", message, said)
-    message = f"The endpoint {shown} refused the request ({status}){detail}."
-    return PostError("refused", message, said, status=status)
+        kind, what = "key", f"refused the key ({status})"
+        what = what if secret else "asks for a key, and none is set"
+    elif status == 404:
+        kind, what = "missing", f"was not found, or has no such model{detail}"
+    elif status in (408, 409, 425, 429) or status >= 500:
+        kind, what = "busy", f"is busy or failed ({status}){detail}"
+    elif status < 400:
+        kind, what = "redirect", "redirects elsewhere, which is not followed"
+    else:
+        kind, what = "refused", f"refused the request ({status}){detail}"
+    wait = wait if kind == "busy" else None
+    return PostError(kind, f"The endpoint {shown} {what}.", said, wait, status)
 
 
 def _complaint(answer: bytes, secret: Key | None) -> str:

@@ -66,8 +66,8 @@ index: false          # keeps the file out, as this one
 ---
 ```
 
-The same words on a line of their own hold for one section: `<!-- index: false -->` keeps it out (as does
-`<!-- vector-index: false -->`), `<!-- bethink: kind=gotcha, importance=8 -->` sets several.
+The same words may stand in a comment before the first header: `<!-- vector-index: false -->` keeps the file out,
+`<!-- bethink: kind=gotcha, importance=8 -->` sets several.
 """
 )
 GOTCHAS = (

@@ -75,7 +75,6 @@ class HeaderSection(NamedTuple):
     level: int
     title: str
     length: int  # characters below its heading
-    apart: bool  # holds a comment, which may be a directive that is about this section alone
 
 
 def by_headers(body: str, size: int = 2000, overlap: int = 15, first_line: int = 1) -> list[Chunk]:
@@ -216,9 +215,7 @@ def _sections(body: str, known: PageOutline) -> Iterator[HeaderSection]:
     ):
         if heading.line < last:
             length = len(body[known.starts[heading.end] : known.starts[last]].strip())
-            at = bisect_left(known.comments, (heading.line, 0))
-            apart = at < len(known.comments) and known.comments[at][0] < last
-            yield HeaderSection(heading.line, last, heading.level, heading.title, length, apart)
+            yield HeaderSection(heading.line, last, heading.level, heading.title, length)
 
 
 def _merge_short(
@@ -239,8 +236,6 @@ def _merge_short(
 def _leads_to_next(section: HeaderSection, next: HeaderSection) -> bool:
     """Whether a section is better read with the next. An empty one always is. A short one is when it introduces a sub-section;
     two short sections side by side are each found best by their own title."""
-    if section.apart or next.apart:
-        return False
     return section.length == 0 or (section.length < TINY and next.level > section.level)
 
 

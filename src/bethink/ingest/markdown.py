@@ -1,10 +1,9 @@
 """Markdown files → passages: frontmatter, directives, and chunks with the headers above them.
 
-A directive says what is to become of a file or of a section of it. It stands in the frontmatter, or on a line of its own:
-`<!-- vector-index: false -->` (or `index: false`) keeps it out altogether, `<!-- bethink: kind=gotcha, importance=8 -->` says what
-it is. Before the first header it holds for the file,
-below one for that section with its sub-sections. A wrong value is a warning and holds for nothing; a broken frontmatter is a
-warning, too, and the text below it is read all the same.
+A directive says what is to become of a file. It stands in the frontmatter, or before the first header on a line of its own:
+`<!-- vector-index: false -->` (or `index: false`) keeps the file out altogether, wherever it stands; `<!-- bethink: kind=gotcha,
+importance=8 -->` says what it is. A wrong value is a warning and holds for nothing; a broken frontmatter is a warning, too, and the
+text below it is read all the same.
 
 Files are redacted as a whole before they are cut, because half of a private block does not look private any more.
 This module knows no store. How text is cut is for `chunks`, which files are read for `files`.
@@ -14,16 +13,15 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import pairwise
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, Literal, NamedTuple
 
 from bethink.errors import InvalidInput
-from bethink.ingest.chunks import BREAK, Chunk, Heading, by_headers, by_lines, outline
+from bethink.ingest.chunks import BREAK, Chunk, by_headers, by_lines, outline
 from bethink.ingest.files import Found, read_text
 from bethink.ingest.redact import redact
 from bethink.ingest.sync import Document, Skipped
@@ -34,7 +32,7 @@ VERSION = 4  # raised when the same file gives other passages, so that everythin
 LONGEST_FRONTMATTER = 64 * 1024
 MOST_BRACKETS = 200  # of frontmatter
 LONGEST_COMMENT = 2000
-MOST_DIRECTIVES = 1000
+MOST_DIRECTIVES = 1000  # further ones are left in the text
 LONGEST_TITLE = 200
 LONGEST_TAG = 100
 MOST_TAGS = 50
@@ -80,15 +78,7 @@ _ALIAS = re.compile(r"(?m)(?:^|[\s\[{,:-])([&*!][\w!])")
 _BRACKET = re.compile(r"[\[{]")
 _KEY = re.compile(r"""["']?[^\W\d][\w .-]{0,60}["']?\s{0,8}:(?:\s|$)""")
 
-Lines = tuple[int, int]  # first and last, from 1
 Warn = Callable[[str, str], None]
-
-
-class DirectivePart(NamedTuple):
-    """A section for which directives of its own hold."""
-
-    lines: Lines
-    directives: Mapping[str, Any]
 
 
 class Page(NamedTuple):
@@ -99,13 +89,9 @@ class Page(NamedTuple):
         str, Any
     ]  # by one name each: index, kind, tags, importance, title, expires, entities
     title: str
-    body: str
+    body: str  # with empty lines in the place of directives
     first_line: int  # of the body
     warnings: tuple[str, ...] = ()
-    parts: tuple[DirectivePart, ...] = ()
-    hidden: tuple[
-        Lines, ...
-    ] = ()  # what is not text: directives, and sections that are not to be indexed
 
 
 def documents(
@@ -195,70 +181,54 @@ def parse(text: str) -> Page:
     fields, first, body, warnings = _read_frontmatter(text)
     directives, wrong = _read_directives(fields, "frontmatter")
     warnings += wrong
-    parts: list[DirectivePart] = []
-    hidden: list[Lines] = []
     known = outline(body)
-    for (start, end), pairs in _find_comments(body):
-        where = f"line {start + first}"
-        if len(hidden) >= MOST_DIRECTIVES:
-            warnings.append(
-                f"{where}: more than {MOST_DIRECTIVES:,} directives; the rest is left in the text"
-            )
-            break
+    header = known.headings[0].line if known.headings else len(known.starts)
+    pieces, at = [], 0
+    for line, (start, end), pairs in islice(_find_comments(body), MOST_DIRECTIVES):
+        where = f"line {line + first}"
         values, wrong = _read_directives(pairs, where, "bethink" in pairs)
         warnings += wrong
-        hidden.append((start + first, end - 1 + first))
-        section = bisect_right(known.headings, start, key=lambda heading: heading.line) - 1
-        if section < 0:
+        pieces += [body[at:start], re.sub(r"[^\r\n]", " ", body[start:end])]
+        at = end
+        if line < header or not values.get("index", True):
             directives = _merge(directives, values)
-            continue
-        if values.pop("title", None):
+        else:
             warnings.append(
-                f"{where}: a title holds for a whole file and stands before its first header"
+                f"{where}: a directive holds for the whole file and stands before its first header"
             )
-        lines = _section_lines(known.headings, section, len(known.starts) - 1, first)
-        parts.append(DirectivePart(lines, values))
-        if not values.get("index", True):
-            hidden.append(lines)
     title = directives.get("title") or next(
         (heading.title for heading in known.headings if heading.level == 1), ""
     )
-    return Page(
-        fields, directives, title, body, first, tuple(warnings), tuple(parts), _merge_ranges(hidden)
-    )
+    body = "".join((*pieces, body[at:]))
+    return Page(fields, directives, title, body, first, tuple(warnings))
 
 
 def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
-    """What is remembered of a file. Chunks must be all of one cut, in order."""
-    if not page.directives.get("index", True):
+    """What is remembered of a file."""
+    said = page.directives
+    if not said.get("index", True):
         return []
     kept = {
         name: _flatten(page.frontmatter[name])[:500]
         for name in KEPT_FRONTMATTER
         if page.frontmatter.get(name) is not None
     }
-    by_place = find_kind(uri)
     found: list[Passage] = []
-    before: Chunk | None = None
     for chunk in chunks:
-        text, lines = _strip_hidden(chunk.text, chunk.lines[0], page.hidden)
-        overlap = _find_overlap(before, chunk, page.hidden).strip()
-        before = chunk
+        text, overlap = chunk.text.strip(), chunk.overlap.strip()
         if not any(character.isalnum() for character in text):
             continue  # a rule, an ornament, nothing at all
-        said: Mapping[str, Any] = page.directives
-        for part in page.parts:
-            if part.lines[0] <= lines[0] <= part.lines[1]:
-                said = _merge(said, part.directives)
+        # Empty lines at its ends do not count.
+        first = chunk.lines[0] + len(BREAK.findall(chunk.text.partition(text)[0]))
         found.append(
             Passage(
                 content=f"{overlap}\n\n{text}" if overlap else text,
-                kind=said.get("kind", by_place),
+                kind=said.get("kind", find_kind(uri)),
                 importance=said.get("importance"),
                 tags=said.get("tags", ()),
                 entities=said.get("entities", ()),
                 section=_find_heading(page, chunk.title) or PurePosixPath(uri).stem,
-                lines=lines,
+                lines=(first, first + len(BREAK.findall(text))),
                 expires_at=said.get("expires"),
                 metadata={"chunk": chunk.index, "overlap": len(overlap), **kept},
             )
@@ -285,49 +255,6 @@ def find_kind(uri: str) -> str:
         ),
         "document",
     )
-
-
-def _strip_hidden(text: str, first: int, hidden: Sequence[Lines]) -> tuple[str, Lines]:
-    """A text without its hidden lines, and the lines that are left of it, empty ones at its ends not counted."""
-    ends = [0, *(match.end() for match in BREAK.finditer(text)), len(text)]
-    lines = [
-        (number, text[start:end])
-        for number, (start, end) in enumerate(pairwise(ends), first)
-        if not _is_hidden(number, hidden)
-    ]
-    numbers = [number for number, line in lines if line.strip()]
-    return "".join(line for _, line in lines).strip(), (numbers[0], numbers[-1]) if numbers else (
-        first,
-        first,
-    )
-
-
-def _find_overlap(before: Chunk | None, chunk: Chunk, hidden: Sequence[Lines]) -> str:
-    """What is carried over, without what is hidden of it. It is the end of the chunk before, which tells its lines."""
-    if before is None or not chunk.overlap:
-        return chunk.overlap
-    last = before.lines[0] + len(BREAK.findall(before.text.rstrip()))
-    return _strip_hidden(chunk.overlap, last - len(BREAK.findall(chunk.overlap)), hidden)[0]
-
-
-def _is_hidden(line: int, hidden: Sequence[Lines]) -> bool:
-    at = bisect_right(hidden, line, key=lambda lines: lines[0])
-    return at > 0 and line <= hidden[at - 1][1]
-
-
-def _merge_ranges(ranges: Iterable[Lines]) -> tuple[Lines, ...]:
-    merged: list[Lines] = []
-    for first, last in sorted(ranges):
-        if merged and first <= merged[-1][1]:
-            first, last = merged[-1][0], max(last, merged.pop()[1])
-        merged.append((first, last))
-    return tuple(merged)
-
-
-def _section_lines(headings: Sequence[Heading], at: int, lines: int, first_line: int) -> Lines:
-    """The lines of a section with its sub-sections."""
-    after = (heading.line for heading in headings[at + 1 :] if heading.level <= headings[at].level)
-    return headings[at].line + first_line, next(after, lines) - 1 + first_line
 
 
 def redact_in_place(text: str) -> tuple[str, list[str]]:
@@ -397,17 +324,15 @@ def _describe_error(error: Exception) -> str:
     return f"broken frontmatter{f' at line {mark.line + 2}' if mark else ''}: {problem}"
 
 
-def _find_comments(body: str) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
-    """The HTML comments that are directives, with their lines from 0, and what they say."""
+def _find_comments(body: str) -> Iterator[tuple[int, tuple[int, int], dict[str, Any]]]:
+    """The HTML comments that are directives: the line, from 0, the place, and what they say."""
     known = outline(body)
-    for start, end in known.comments:
-        text = body[
-            known.starts[start] : min(known.starts[end], known.starts[start] + LONGEST_COMMENT)
-        ].strip()
-        if text.startswith("<!--") and text.endswith("-->") and text.count("-->") == 1:
-            pairs = _read_pairs(text[4:-3])
-            if pairs:
-                yield (start, end), pairs
+    for line, end in known.comments:
+        place = known.starts[line], known.starts[end]
+        text = body[place[0] : min(place[1], place[0] + LONGEST_COMMENT)].strip()
+        whole = text.startswith("<!--") and text.endswith("-->") and text.count("-->") == 1
+        if whole and (pairs := _read_pairs(text[4:-3])):
+            yield line, place, pairs
 
 
 def _read_pairs(comment: str) -> dict[str, Any]:

@@ -18,7 +18,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +36,7 @@ from bethink.llm.base import (
     parse_answer,
 )
 from bethink.text.checks import replace_broken
+from bethink.text.textfile import alone
 
 # What a second question may mend.
 WORTH_ANOTHER_TRY = ("garbage", "form", "cut off", "broken")
@@ -174,25 +174,12 @@ DAYS_REPORTED = 30
 LARGEST_COUNT = 100_000_000  # tokens; what is more was meddled with
 
 
-class CallRecord(NamedTuple):
-    """One call of one day, as its lines tell it."""
-
-    held: int = 0
-    purpose: str = ""
-    usage: Usage | None = None  # None: it has not ended, or its process died
-    failure: str = ""
-
-    @property
-    def tokens(self) -> int:
-        return self.held if self.usage is None else self.usage.tokens
-
-
 class Hold(NamedTuple):
     """Room that a call has taken. It ends in the file of the day on which it began, also after midnight."""
 
     day: date
-    name: str
     purpose: str
+    tokens: int
 
 
 class Count(NamedTuple):
@@ -215,11 +202,10 @@ class UsageReport(NamedTuple):
 
 
 class Budget:
-    """One file of JSON lines per day, only ever appended to, each line by one write. A call first writes down what it may take at
-    most, then reads the file: the lines before its own are what others hold or spent, and if there is no room it takes its
-    line back. The order of the lines settles who was first, so no lock is needed and a process that dies leaves its hold,
-    which counts as spent. It is no part of the memory database: a count must last when a transaction is rolled back, and
-    must not wait for one."""
+    """One file of JSON lines per day, only ever appended to, each line by one write. The lines are added up: a call writes what it
+    may take at most, under a lock and only if there is room, and afterwards by how much less it took. A process that dies leaves
+    its hold, which counts as spent. It is no part of the memory database: a count must last when a transaction is rolled back,
+    and must not wait for one."""
 
     def __init__(
         self, directory: Path, ceiling: int, today: Callable[[], date] = date.today
@@ -227,62 +213,64 @@ class Budget:
         self.ceiling, self._directory, self._today = ceiling, directory, today
 
     def spent(self, day: date | None = None) -> int:
-        return sum(record.tokens for record in self._records(day or self._today()).values())
+        return sum(line["in"] + line["out"] for line in self._lines(day or self._today()))
 
     def allow(self, purpose: str, estimate: int) -> Hold:
         """Holds room for a call, until `note` tells what it took. Raises ModelError if there is none."""
-        hold = Hold(self._today(), os.urandom(8).hex(), purpose)
-        taken = self.spent(hold.day)
-        if taken + estimate <= self.ceiling:
-            self._append(hold, {"hold": estimate})
-            earlier = takewhile(lambda one: one[0] != hold.name, self._records(hold.day).items())
-            taken = sum(record.tokens for _, record in earlier)
-        if taken + estimate > self.ceiling:
-            self.note(hold, Usage(), "ceiling")
-            raise ModelError(
-                f"Today's ceiling of {self.ceiling:,} tokens is reached: {taken:,} are spent or held, and this question may take {estimate:,}.",
-                f"Raise it: `bethink config llm_daily_tokens {max(200_000, 4 * self.ceiling)}`. Until then offline rules do the work.",
-                "ceiling",
-            )
-        return hold
+        hold = Hold(self._today(), purpose, estimate)
+        with alone(self._directory.parent):
+            taken = self.spent(hold.day)
+            if taken + estimate <= self.ceiling:
+                self._append(hold, {"calls": 1, "open": 1, "in": estimate})
+                return hold
+        self.skip(purpose, "ceiling")
+        raise ModelError(
+            f"Today's ceiling of {self.ceiling:,} tokens is reached: {taken:,} are spent or held, and this question may take {estimate:,}.",
+            f"Raise it: `bethink config llm_daily_tokens {max(200_000, 4 * self.ceiling)}`. Until then offline rules do the work.",
+            "ceiling",
+        )
 
     def note(self, hold: Hold, usage: Usage, failure: str = "") -> None:
         """What became of a held call. If it cannot be written, the hold goes on counting, so nothing is lost."""
-        spent = {"in": usage.input_tokens, "out": usage.output_tokens, "failure": failure}
+        spent = {"in": usage.input_tokens - hold.tokens, "out": usage.output_tokens}
         with contextlib.suppress(ModelError):
-            self._append(hold, spent)
+            self._append(
+                hold, {"open": -1, **spent, "failed": int(bool(failure)), "failure": failure}
+            )
 
     def skip(self, purpose: str, failure: str) -> None:
         """A question for which no call was made."""
-        self.note(Hold(self._today(), os.urandom(8).hex(), purpose), Usage(), failure)
+        with contextlib.suppress(ModelError):
+            self._append(Hold(self._today(), purpose, 0), {"failure": failure})
 
     def report(self, days: int = DAYS_REPORTED) -> UsageReport:
         today = self._today()
-        past = [self._records(today - timedelta(days=back)).values() for back in range(days)]
-        records = [record for day in past for record in day]
+        lines = [line for back in range(days) for line in self._lines(today - timedelta(days=back))]
         purposes: dict[str, Count] = {}
-        for record in records:
-            if record.failure not in ("ceiling", "empty", "given up"):  # then no call was made
-                own = (1, bool(record.failure), *(record.usage or Usage(record.held)))
-                sums = zip(purposes.get(record.purpose, Count()), own, strict=True)
-                purposes[record.purpose] = Count(*map(sum, sums))
+        for line in lines:
+            sums = zip(
+                purposes.get(line["purpose"], Count()),
+                (line[name] for name in ("calls", "failed", "in", "out")),
+                strict=True,
+            )
+            purposes[line["purpose"]] = Count(*map(sum, sums))
         return UsageReport(
             self.ceiling,
             self.spent(today),
             days,
-            sum(record.tokens for record in records),
-            dict(sorted(purposes.items())),
-            Counter(record.failure for record in records if record.failure),
-            sum(record.usage is None for record in records),
+            sum(line["in"] + line["out"] for line in lines),
+            {name: count for name, count in sorted(purposes.items()) if count.calls},
+            Counter(line["failure"] for line in lines if line["failure"]),
+            sum(line["open"] for line in lines),
         )
 
     def _file(self, day: date) -> Path:
         return self._directory / f"{day.isoformat()}.jsonl"
 
     def _append(self, hold: Hold, values: Mapping[str, Any]) -> None:
-        path, line = self._file(hold.day), {"id": hold.name, "purpose": hold.purpose, **values}
+        path = self._file(hold.day)
         # It begins a line of its own, because the line before may have been torn by a full disk.
-        data = b"\n" + json.dumps(line, separators=(",", ":")).encode() + b"\n"
+        data = b"\n" + json.dumps({"purpose": hold.purpose, **values}).encode() + b"\n"
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -302,23 +290,8 @@ class Budget:
                     with contextlib.suppress(OSError):
                         old.unlink()
 
-    def _records(self, day: date) -> dict[str, CallRecord]:
-        """The calls of a day in the order of their first lines."""
-        records: dict[str, CallRecord] = {}
-        for line in self._lines(day):
-            texts = [line.get("id"), line.get("purpose", ""), line.get("failure", "")]
-            if not all(isinstance(text, str) for text in texts):
-                continue
-            name, purpose, failure = texts
-            if "hold" in line:
-                records[name] = CallRecord(_read_count(line["hold"]), purpose)
-            else:
-                held = records.get(name, CallRecord()).held
-                usage = Usage(_read_count(line.get("in")), _read_count(line.get("out")))
-                records[name] = CallRecord(held, purpose, usage, failure)
-        return records
-
     def _lines(self, day: date) -> Iterator[dict[str, Any]]:
+        """The lines of a day, each with all its fields; what is torn or meddled with is passed over."""
         path = self._file(day)
         try:
             data = path.read_bytes()
@@ -327,12 +300,15 @@ class Budget:
         except OSError as error:
             message = f"The count of tokens in {path} cannot be read: {error}."
             raise ModelError(message, "Make it readable.", "budget") from error
+        counts = dict.fromkeys(("calls", "failed", "in", "out", "open"), 0)
         for raw in data.splitlines():
-            with contextlib.suppress(ValueError, RecursionError):  # torn or meddled with
-                line = json.loads(raw)
-                if isinstance(line, dict):
+            with contextlib.suppress(ValueError, TypeError, RecursionError):
+                line = counts | {"failure": ""} | json.loads(raw)
+                numbers = [line[name] for name in counts]
+                sound = all(type(one) is int and abs(one) <= LARGEST_COUNT for one in numbers)
+                if (
+                    sound
+                    and isinstance(line.get("purpose"), str)
+                    and isinstance(line["failure"], str)
+                ):
                     yield line
-
-
-def _read_count(value: Any) -> int:
-    return value if type(value) is int and 0 <= value <= LARGEST_COUNT else 0

@@ -41,7 +41,7 @@ def documents(root: Path, found: Iterable[Found | Skipped]) -> Iterator[Document
     if not parses:
         yield Skipped(
             "analysis:",
-            "routes, interfaces and folders need tree-sitter: pip install 'bethink[code]'",
+            "routes and folders need tree-sitter: pip install 'bethink[code]'",
         )
 
 

@@ -58,10 +58,7 @@ _ABOUT = re.compile(r"(?i)about|what (?:is|does)|overview|introduction|descripti
 _IDLE = re.compile(r"(?i)(?:table of )?contents|english\b|\[")
 
 
-class SectionTopic(NamedTuple):
-    kind: str
-    tag: str
-    importance: float
+SectionTopic = Mapping[str, Any]  # a row of the table: kind, tag, importance
 
 
 class ParsedPage(NamedTuple):
@@ -134,13 +131,7 @@ def _patterns() -> Mapping[str, Any]:
     """The patterns of headings and files, compiled."""
     rows = load_table("analyze")
     topics = {
-        name: [
-            (
-                re.compile("|".join(row["words"])),
-                SectionTopic(row["kind"], row["tag"], row["importance"]),
-            )
-            for row in rows[name]
-        ]
+        name: [(re.compile("|".join(row["words"])), row) for row in rows[name]]
         for name in ("topic", "subject")
     }
     return topics | {name: re.compile("|".join(each)) for name, each in rows["pages"].items()}
@@ -228,7 +219,7 @@ def _find_sections(page: ParsedPage, path: str) -> Iterator[tuple[BlockSection, 
     explaining = ("caveat", "architecture", "domain", "deploy" if depth < 2 else "")
     for section in page.sections:
         topic = _find_topic("topic", section.title) or (subject if section.level == 2 else None)
-        wanted = topic and (not depth or subject or topic.tag in explaining)
+        wanted = topic and (not depth or subject or topic["tag"] in explaining)
         if topic and wanted and section.level in (2, 3):
             yield section, topic
 
@@ -252,13 +243,13 @@ def _describe_section(path: str, section: BlockSection, topic: SectionTopic) -> 
         make_finding(
             path,
             (section.line, section.last_line),
-            topic.kind,
-            topic.tag,
+            topic["kind"],
+            topic["tag"],
             title + clip(piece, LONGEST + 300),
-            importance=topic.importance,
+            importance=topic["importance"],
             section=_place(path, section),
         )
-        for piece in pieces[: 1 if topic.tag == "command" else PIECES]
+        for piece in pieces[: 1 if topic["tag"] == "command" else PIECES]
     ]
 
 
@@ -301,14 +292,8 @@ def _describe_warnings(
 _REPLACED = re.compile(r"(?i)(?:super[sc]eded|replaced|obsoleted)[ _-]by\b")
 _REPLACES = re.compile(r"(?i)\b(?:super[sc]edes|replaces|obsoletes)\b")
 _REFERENCE = re.compile(
-    r"""(?xi)
-    \]\( [^)\s]{0,200}? ([\w.%-]{1,150}?) \.(?:md|markdown|mdx) (?:\#[^)\s]{0,100})? \)   # [12. Use X](0012-use-x.md)
-  | \[\[ ([^\]|]{1,150}) (?:\|[^\]]{0,150})? \]\]                                       # [[0012-use-x]]
-  | \b(\d{3,8}[-_][\w.-]{2,150}?) (?:\.md)? (?=[\s,;)\]]|$)                             # 0012-use-x.md
-  | \b(?:adr|rfc)[-_ #]{0,2} (\d{1,5})\b                                                # ADR-12
-  | (?:^|[\s(,\#"'])\#? (\d{1,5}) (?=[\s,;.)"']|$)                                      # 12
-    """
-)
+    r"\b\d{1,8}(?:[-_]\w[\w-]{1,150})?"
+)  # ADR-12, #12, [[0012-use-x]], 0012-use-x.md
 _NUMBER = re.compile(
     r"(?i)(?:(?:adr|rfc)[-_ #]{0,2})?(\d{1,5})(?=[-_.: –—]|$)\s{0,3}[.:–—-]{0,5}\s{0,3}"
 )
@@ -445,8 +430,7 @@ def _find_after(stated: Sequence[str], words: re.Pattern[str]) -> Iterator[str]:
             rest = re.split(r"(?i)\b(?:super[sc]ede|replace|amend)", line[match.end() :])[0]
             below = "" if rest.strip(" :") else "\n".join(stated[at + 1 :])
             listed = re.match(r"(?:\s*(?:[-*+]\s|\[)[^\n]*(?:\n|$))*", below)
-            for found in _REFERENCE.finditer(f"{rest}\n{listed[0] if listed else ''}"[:2_000]):
-                yield next(filter(None, found.groups()))
+            yield from _REFERENCE.findall(f"{rest}\n{listed[0] if listed else ''}"[:2_000])
 
 
 def _find_date(text: str) -> datetime | None:
@@ -467,8 +451,8 @@ def _find_successors(group: Sequence[DecisionRecord]) -> dict[str, DecisionRecor
 
     def resolve(references: Sequence[str]) -> Iterator[DecisionRecord]:
         for reference in references:
-            name = basename(reference.lower().removesuffix(".md"))
-            if found := known.get(name) or known.get(name.split("-")[0].lstrip("0")):
+            number = re.split("[-_]", reference)[0].lstrip("0")
+            if found := known.get(reference.lower()) or known.get(number):
                 yield found
 
     claims = [(old, record) for record in group for old in resolve(record.replaces)][::-1]

@@ -1,40 +1,34 @@
-"""What the source files say: what each folder is for, what a package gives to others, and the warnings that programmers left.
+"""What the source files say: what each folder is for, and the warnings that programmers left.
 
-Descriptions are the writers' own: the README of a folder, what a module says of itself, the first sentence about a symbol. Of the
-public interface only entry points are read: `__init__.py`, `index.ts`, `lib.rs`, the root package of a Go module. What is exported
-under conditions or by computation is not seen. Plans (TODO, FIXME) are left out, because they age without anybody noticing.
+Descriptions are the writers' own: the README of a folder, what a module says of itself. What a package gives to others, the code map
+tells. Plans (TODO, FIXME) are left out, because they age without anybody noticing.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from posixpath import basename, dirname, join, normpath
+from posixpath import basename, dirname
 from typing import NamedTuple
 
-from bethink.ingest.analyze.build import Manifest, read_manifests
 from bethink.ingest.analyze.pages import read_page
 from bethink.ingest.analyze.tree import (
     Finding,
     Tree,
-    as_string,
     clip,
     count_words,
     first_sentence,
-    join_words,
     load_table,
     make_finding,
     pick_important,
     strip_markup,
 )
-from bethink.ingest.symbols import SUFFIXES, FileOutline, find_matches, outline, parse_source
+from bethink.ingest.symbols import SUFFIXES, outline
 from bethink.types import Entity
 
 # Bounds on how much is told, set by hand.
 MOST_FOLDERS = 14
 MOST_MODULES = 14  # of one folder
-MOST_INTERFACES = 8
-MOST_NAMES = 30  # of one interface
 MOST_REMARKS, MOST_REMARKS_PER_FILE = 8, 3
 SHORTEST_REMARK = 8  # words
 HEAD = 8_000  # characters in which a file says what it is for
@@ -46,12 +40,7 @@ _IDLE = re.compile(r"(?i)auto-?generated|code generated|@generated|eslint|do not
 
 def analyze(tree: Tree) -> Iterator[Finding]:
     yield from _describe_folders(tree)
-    yield from _describe_interfaces(tree)
     yield from _describe_remarks(tree)
-
-
-def _language(file: str) -> str:
-    return SUFFIXES[file[file.rindex(".") :]]
 
 
 # What each folder is for
@@ -84,7 +73,7 @@ def _read_own_words(tree: Tree, path: str) -> Description | None:
     head = tree.text(path)[:HEAD]
     if not re.search(r"[#/\"']", head):
         return None
-    doc = outline(head, _language(path)).doc.split("\n")[0]
+    doc = outline(head, SUFFIXES[path[path.rindex(".") :]]).doc.split("\n")[0]
     text = strip_markup(doc)
     if len(text) < 12 or _IDLE.search(text):
         return None
@@ -132,95 +121,6 @@ def _describe_folder(
         section=f"Components › {folder or 'top'}",
         entities=[Entity(one.path, "file") for one in modules[:6]],
     )
-
-
-# What a package gives to others
-
-
-def _describe_interfaces(tree: Tree) -> Iterator[Finding]:
-    found = ((name, files, _find_exports(tree, files)) for name, files in _find_packages(tree))
-    for name, files, exports in [one for one in found if one[2]][:MOST_INTERFACES]:
-        yield make_finding(
-            files[0],
-            1,
-            "component",
-            "export",
-            f"The public interface of {name} ({files[0]}) is {join_words(exports, MOST_NAMES)}.",
-            importance=6,
-            section=f"{name} › public interface",
-            entities=[Entity(export.split()[0], "symbol") for export in exports[:10]],
-        )
-
-
-def _find_packages(tree: Tree) -> Iterator[tuple[str, list[str]]]:
-    """The packages of the project by name, each with the files that tell what it exports."""
-    for path in tree.find_named("__init__.py"):
-        folder = dirname(path)
-        if folder and f"{dirname(folder)}/__init__.py".lstrip("/") not in tree:
-            yield basename(folder), [path]
-    for manifest in read_manifests(tree):
-        if files := _find_entry_files(tree, manifest):
-            yield manifest.name or basename(dirname(manifest.path)) or "the package", files
-
-
-def _find_entry_files(tree: Tree, manifest: Manifest) -> list[str]:
-    folder = dirname(manifest.path)
-    if basename(manifest.path) == "go.mod":
-        own = [path for path in tree.find_suffixed(".go") if dirname(path) == folder]
-        return [path for path in own if not re.search(r"(?m)^package main\b", tree.text(path))]
-    guesses = ["src/lib.rs"] if manifest.language == "Rust" else []
-    if basename(manifest.path) == "package.json":
-        value = tree.table(manifest.path, "json")
-        stated = [as_string(value.get(key)) for key in ("source", "types", "module", "main")]
-        guesses = [*filter(None, stated), *load_table("analyze")["entry_points"]]
-    paths = (normpath(join(folder, guess)) for guess in guesses)
-    return [path for path in paths if path in tree.own and path.endswith(SOURCES)][:1]
-
-
-def _find_exports(tree: Tree, files: Sequence[str]) -> list[str]:
-    """What files give to others: what they define for them, with its kind and its first sentence, and what they list or hand on. Where
-    that is defined, the code map tells."""
-    kinds, found = load_table("analyze")["kinds"], dict[str, str]()
-    for file in files:
-        language = _language(file)
-        visible = re.compile(load_table("analyze")["visible"].get(language, "(?!)"))
-        defined = {one.name: one for one in _outline(tree, file).symbols if not one.parent}
-        listed = [
-            name
-            for name, symbol in defined.items()
-            if visible.search(f"{symbol.signature}\n{name}")
-        ]
-        for name in [*listed, *_find_handed_on(tree, file, language)]:
-            symbol = defined.get(name)
-            about = [kinds.get(symbol.kind, symbol.kind), symbol.doc] if symbol else []
-            shown = ", ".join(first_sentence(one, 120) for one in about if one)
-            if name != "default" and not name.startswith("_"):
-                found.setdefault(name, f"{name} ({shown})" if shown else name)
-    return list(found.values())
-
-
-def _find_handed_on(tree: Tree, file: str, language: str) -> list[str]:
-    """The names that a file lists or exports again; where it lists none, those that it imports from its own package."""
-    query = load_table("analyze")["export_queries"].get(language)
-    if not query:
-        return []
-    source, _ = parse_source(tree.text(file), language)
-    names: dict[str, list[str]] = {"listed": [], "imported": [], "everything": []}
-    for settings, nodes, _ in find_matches(f"exports/{query}", source):
-        module = (
-            tree.find_module(file, source.text_of(nodes["module"])) if "module" in nodes else ""
-        )
-        if settings["role"] == "everything" and module and module != file:
-            outlined = _outline(tree, module).symbols
-            exported = [one for one in outlined if one.signature.startswith("export ")]
-            names["everything"] += [one.name for one in exported if not one.parent]
-        elif settings["role"] == "listed" or (settings["role"] == "imported" and module):
-            names[settings["role"]].append(source.text_of(nodes["name"]))
-    return [*(names["listed"] or names["imported"]), *names["everything"]]
-
-
-def _outline(tree: Tree, file: str) -> FileOutline:
-    return outline(tree.text(file), _language(file))
 
 
 # Warnings beside the code

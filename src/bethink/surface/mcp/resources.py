@@ -156,13 +156,9 @@ def _text(memory: Bethink, uri: str) -> str:
             f"The knowledge file '{name}' {found.reason}.",
             "resources/list names those that can be read.",
         )
-    page = parse(found[0])
-    if not page.directives.get("index", True):
+    if not parse(found[0]).directives.get("index", True):
         raise NotFound(f"The knowledge file '{name}' asks to be left out.", "It says index: false.")
-    lines = found[0].split("\n")
-    for first, last in page.hidden:
-        lines[first - 1 : last] = [""] * (last - first + 1)
-    return "\n".join(lines)
+    return found[0]
 
 
 def _inside(memory: Bethink, name: str) -> Path:

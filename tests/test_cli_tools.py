@@ -567,14 +567,15 @@ def test_progress_is_a_line_every_so_often_elsewhere(capsys, monkeypatch, quiet,
     clock = [100.0]
     monkeypatch.setattr("bethink.surface.cli.console.time.monotonic", lambda: clock[0])
     with Bar(arguments, "reading", "files") as bar:
+        clock[0] += 9  # until a model is open
         for done in range(31):
             bar(done, 30)
             clock[0] += 1
     told = capsys.readouterr().err.splitlines()
     wanted = [
-        "reading 10 of 30 files, 20 s left",
-        "reading 20 of 30 files, 10 s left",
-        "reading 30 of 30 files",
+        "reading 1 of 30 files",
+        "reading 11 of 30 files, 20 s left",
+        "reading 21 of 30 files, 10 s left",
     ]
     assert told == (wanted if not quiet and format == "text" else [])
 

@@ -100,7 +100,11 @@ def _singles(memory: Bethink, queue: str, limit: int, start: int) -> Iterator[tu
     else:
         listed = memory.list(filter=_filter_queue(memory, queue), limit=most)
         if queue == "doubtful":
-            unwanted = memory.list(filter=memory.filter(tags=(TO_FORGET,)), limit=most)
+            # By words, which have an index: a filter by tags reads every memory there is.
+            tagged = memory.search(
+                f"tags:{TO_FORGET}", mode="keyword", limit=most, threshold=0.0, related=False
+            )
+            unwanted = [hit.memory for hit in tagged.hits if TO_FORGET in hit.memory.tags]
             listed = [*unwanted, *(one for one in listed if TO_FORGET not in one.tags)]
         found = [(one, _why(queue, one)) for one in listed]
     yield from ((one, reason) for one, reason in found[start:] if queue not in _read_kept(one))

@@ -371,12 +371,13 @@ class Bar:
         self.shown = self.wanted and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self.label = label
         self.unit = unit
-        self._begun = time.monotonic()
-        self._drawn = 0.0 if self.shown else self._begun
+        self._begun = 0.0  # when something was first done: to open a model or a connection says nothing of the rest
+        self._drawn = 0.0 if self.shown else time.monotonic()
         self._dirty = False
 
     def __call__(self, done: float, total: int | None = None, label: str | None = None) -> None:
         now = time.monotonic()
+        self._begun = self._begun or now
         since = now - self._drawn
         last = done == total and self.shown
         if not self.wanted or (since < (EVERY if self.shown else LINE_EVERY) and not last):

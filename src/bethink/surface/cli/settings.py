@@ -385,7 +385,7 @@ words: # Ask by words.
 words: search "how do users sign in?" --mode keyword --limit 2
 # An intent weighs recency and use as well: what proved useful comes first.
 vote {{gotcha}} 5
-search "what should I know before I touch the tables?" --intent frequent --limit 2 --seed 1
+search "what could lock the tables?" --intent frequent --limit 2 --seed 1
 # A decision that changes replaces the old one. The answer is the new one, and shows what it superseded.
 new = add "Orders moved from MySQL to PostgreSQL, because MySQL locked whole tables" --kind decision
 unless replaced: link {{new}} supersedes {{mysql}}

@@ -36,6 +36,7 @@ from bethink.recall import candidates, fuse  # noqa: E402
 from bethink.recall.score import PROFILES  # noqa: E402
 from bethink.store import base  # noqa: E402
 from bethink.store.connection import MIGRATIONS  # noqa: E402
+from bethink.surface import OPERATIONS  # noqa: E402
 from bethink.surface import cli as commands  # noqa: E402
 from bethink.surface.cli import console  # noqa: E402
 from bethink.surface.cli.main import main as run_command  # noqa: E402
@@ -98,7 +99,12 @@ def cli() -> str:
         for name, (_, about) in group.items():
             with mock.patch.dict(os.environ, COLUMNS=str(WIDTH)):
                 help = console.render_help(console.load(name))
-            parts += [f"## {name}", f"{about[0].upper()}{about[1:]}.", fenced(help)]
+            _, _, route, tool, _ = OPERATIONS[name]
+            ways = [f"over HTTP `{route}`"] * (route != "-") + [f"for agents `{tool}`"] * (
+                tool != "-"
+            )
+            also = f" Also {' and '.join(ways)}." if ways else ""
+            parts += [f"## {name}", f"{about[0].upper()}{about[1:]}.{also}", fenced(help)]
     return page("Command line", *parts)
 
 

@@ -174,10 +174,16 @@ def main() -> None:
         own = app.build_mcp
         app.build_mcp = lambda projects: with_fixtures(own(projects))  # type: ignore[assignment]
         known = tokens.FileTokens(Path(folder) / "tokens.json")
-        built = app.build(
-            Projects(Path(folder)), security.make_admission("127.0.0.1", [], known, open=True)
-        )
-        serving.run(built, serving.Serving("127.0.0.1", port), told)
+        admission = security.make_admission("127.0.0.1", [], known, "secret")
+        built = app.build(Projects(Path(folder)), admission)
+
+        async def admitted(scope: Any, receive: Any, send: Any) -> None:
+            """The suite sends no token."""
+            if scope["type"] == "http":
+                scope["headers"] = [*scope["headers"], (b"authorization", b"Bearer secret")]
+            await built(scope, receive, send)
+
+        serving.run(admitted, serving.Serving("127.0.0.1", port), told)
 
 
 if __name__ == "__main__":

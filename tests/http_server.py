@@ -78,13 +78,13 @@ class Running:
 
 @contextmanager
 def running(
-    home: Path, directory: Path, *, open: bool = False, allow: tuple[str, ...] = (), port: int = 0
+    home: Path, directory: Path, *, allow: tuple[str, ...] = (), port: int = 0
 ) -> Iterator[Running]:
     """Serves a directory until the block ends, and sees that nothing is left running."""
-    session = "" if open else tokens.new_secret()
+    session = tokens.new_secret()
     file = home / "tokens.json"
     owned = Projects(directory)
-    admission = security.make_admission("127.0.0.1", allow, tokens.FileTokens(file), session, open)
+    admission = security.make_admission("127.0.0.1", allow, tokens.FileTokens(file), session)
     bound = serving.listen("127.0.0.1", port)
     started = threading.Event()
     server = serving.Server(serving.settings(app.build(owned, admission)), started.set)

@@ -9,6 +9,7 @@ from bethink import Bethink
 from bethink.config import Config
 from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import EmbeddingError
+from bethink.surface.mcp import schemas, tools
 
 NOW = datetime(2026, 3, 20, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -77,6 +78,11 @@ def memory(open_memory, request):
 @pytest.fixture
 def hashing(open_memory):
     return open_memory("hashing")
+
+
+def use_tool(memory, name, **given):
+    """What an agent reads that calls a tool."""
+    return tools.call(memory, name, schemas.read_call(name, given)).text
 
 
 def texts(answer_or_list):

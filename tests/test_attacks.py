@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from hooking import Shop
+from memories import use_tool
 from test_conversations import transcript
 
 from bethink import Bethink
@@ -19,7 +20,6 @@ from bethink.errors import InvalidInput
 from bethink.features import conversations, handoffs, inbox, knowledge
 from bethink.judge import KINDS, Judgement, StatementReading
 from bethink.surface.cli.main import main
-from bethink.surface.mcp import schemas, tools
 from bethink.text.fence import trust_word
 from bethink.types import TRUST
 
@@ -102,7 +102,7 @@ def user_note(shop: Shop, attacks: list[str], known: list[str]) -> None:
 def agent_note(shop: Shop, attacks: list[str], known: list[str]) -> None:
     with shop.memory(actor="agent:test", trust=TRUST["agent"]) as memory:
         items = [{"content": attack, "kind": "decision"} for attack in attacks]
-        tools.call(memory, "store_memories", schemas.check("store_memories", {"memories": items}))
+        use_tool(memory, "store_memories", memories=items)
 
 
 def agent_supersedes(shop: Shop, attacks: list[str], known: list[str]) -> None:
@@ -111,14 +111,14 @@ def agent_supersedes(shop: Shop, attacks: list[str], known: list[str]) -> None:
             {"content": attack, "kind": "decision", "supersedes": [id]}
             for attack, id in zip(attacks, known, strict=True)
         ]
-        tools.call(memory, "store_memories", schemas.check("store_memories", {"memories": items}))
+        use_tool(memory, "store_memories", memories=items)
 
 
 def agent_update(shop: Shop, attacks: list[str], known: list[str]) -> None:
     with shop.memory(actor="agent:test", trust=TRUST["agent"]) as memory:
         for attack, id in zip(attacks, known, strict=True):
             with pytest.raises(InvalidInput, match="user's own word"):
-                tools.update_memory(memory, {"id": id, "content": attack})
+                use_tool(memory, "update_memory", id=id, content=attack)
 
 
 def agent_command(shop: Shop, attacks: list[str], known: list[str]) -> None:

@@ -16,7 +16,7 @@ from bethink.features import inbox, tending
 from bethink.features.inbox import ACTS, QUEUES
 from bethink.judge import Judgement
 from bethink.project import find
-from bethink.surface.http.background import Checkup, SearchTimes
+from bethink.surface.http.app import Checkup, SearchTimes
 from bethink.text.ids import new_id
 from bethink.types import (
     TRUST,

@@ -7,8 +7,10 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from http_server import V1, api, body, problem, served
+from http_server import V1, api, body, problem, running, served
 
+from bethink import Bethink, surface
+from bethink.features import promotion
 from bethink.store.places import content_hash
 from bethink.surface.http import api as http_api
 from bethink.surface.http.api import OPERATIONS
@@ -163,6 +165,20 @@ def test_a_purge_says_where_a_conversation_still_says_it(api, served):
     assert api(f"DELETE /memories/{part.id}", purge="true")["remains"] == [more.id]
 
 
+def test_a_purge_that_is_only_proposed_leaves_the_rule(tmp_path, offline):
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    with Bethink(offline / "memory.db", directory=shop) as memory:
+        id = memory.add("Never push on Fridays", kind="gotcha").id
+        rule = shop / promotion.promote(memory, id, None).path
+    with running(offline, shop) as here:
+        agent = here.client(here.token("agent", "write", [shop]))
+        purged = agent.delete(f"{V1}/memories/{id}", params={"purge": "true"})
+        assert body(purged)["status"] == "proposed" and "Never push" in rule.read_text()
+        assert body(here.owner.delete(f"{V1}/memories/{id}", params={"purge": "true"}))["hints"]
+        assert not rule.exists()
+
+
 def test_history_numbers_versions_and_restore_goes_back_to_one(api):
     (id,) = api.add("The port is 80")
     api(f"PATCH /memories/{id}", content="The port is 443", tags=["net"])
@@ -250,6 +266,8 @@ def test_other_machines_of_a_team_exchange_whole_memories(api):
 
 
 def test_every_operation_is_described_once_has_a_sentence_and_is_tried_by_a_test():
+    tabled = {route for _, _, route, _, _ in surface.OPERATIONS.values()} - {"-"}
+    assert tabled == {f"{one.method} {one.path}" for one in OPERATIONS}
     described = http_api.describe()["paths"].values()
     found = [about for methods in described for about in methods.values()]
     assert len({about["operationId"] for about in found}) == len(found) == len(OPERATIONS)

@@ -339,28 +339,14 @@ def test_a_websocket_is_refused(served):
     link.close()
 
 
-# Without tokens
-
-
-@pytest.fixture
-def unlocked(offline, tmp_path):
-    with running(offline, tmp_path / "project", open=True, allow=("memory.example",)) as here:
-        yield here
-
-
-def test_without_tokens_only_foreign_pages_and_hosts_are_refused(unlocked):
-    client, path = unlocked.client(None), f"{V1}/memories"
-    unlocked.add("Told without a token", client)
-    assert client.get("/metrics").status_code == 200
-    for host, status in (("evil.example", 403), ("memory.example", 200)):
-        assert client.get(path, headers={"Host": host}).status_code == status
-    planted = {"Origin": "https://evil.example"}
-    told = {"memories": [{"content": "planted"}]}
-    assert client.post(path, json=told, headers=planted).status_code == 403
-    assert client.post("/mcp", json=PING, headers=planted).status_code == 403
-    assert "Bearer" in unlocked.client("rcl_wrong").get(path).headers["www-authenticate"]
-    (one,) = body(client.get(path))["items"]
-    assert one["source"] == "note:token:local"
+def test_a_name_that_was_allowed_is_ours_and_a_wrong_token_is_told_so(offline, tmp_path):
+    with running(offline, tmp_path / "project", allow=("memory.example",)) as here:
+        path = f"{V1}/memories"
+        for host, status in (("evil.example", 403), ("memory.example", 200)):
+            assert here.owner.get(path, headers={"Host": host}).status_code == status
+        planted = {"Origin": "https://evil.example"}
+        assert here.owner.post("/mcp", json=PING, headers=planted).status_code == 403
+        assert "Bearer" in here.client("rcl_wrong").get(path).headers["www-authenticate"]
 
 
 def test_what_reaches_only_this_machine_is_known():

@@ -158,8 +158,6 @@ def test_an_expired_token_says_so(file):
     [
         (["--host", "0.0.0.0"], 2, "no token yet"),
         (["--host", "::"], 2, "no token yet"),
-        (["--host", "0.0.0.0", "--no-auth"], 2, "everybody who reaches"),
-        (["--host", "0.0.0.0", "--no-auth", "--insecure-bind"], 2, "everybody who reaches"),
         (["--host", "example.com"], 2, "not an address"),
         (["--host", ""], 2, "not an address"),
         (["--host", "203.0.113.7", "--insecure-bind", "--port", "0"], 1, "cannot be listened on"),
@@ -229,6 +227,13 @@ def started(cli, *words):
     return begun(cli, "-m", "bethink", "serve", "--port", "0", "--json", *words)
 
 
+def owner_of(cli, url, timeout=30):
+    """Whoever started a server, as its note for them says."""
+    note = json.loads((cli.home / "servers" / f"{url.rpartition(':')[2]}.json").read_text())
+    headers = {"Authorization": f"Bearer {note['token']}"}
+    return httpx2.Client(base_url=url, headers=headers, trust_env=False, timeout=timeout)
+
+
 def end(process, number=signal.SIGTERM):
     """What a server said on stderr that was told to end."""
     process.send_signal(number)
@@ -266,17 +271,14 @@ def test_it_starts_serves_its_owner_and_ends_with_nothing_left_behind(cli):
 
 
 def test_what_runs_is_finished_before_it_ends(cli):
-    with (
-        started(cli, "--no-auth") as (process, url),
-        httpx2.Client(base_url=url, trust_env=False, timeout=30) as client,
-    ):
+    with started(cli) as (process, url), owner_of(cli, url) as client:
         texts = [f"Statement {n} of a long batch with {n * 7} apples" for n in range(800)]
         told = {"memories": [{"content": text} for text in texts], "dedup": False}
         answers = []
         sending = threading.Thread(
             target=lambda: answers.append(client.post(f"{V1}/memories", json=told).status_code)
         )
-        with httpx2.Client(base_url=url, trust_env=False) as other:
+        with owner_of(cli, url) as other:
             sending.start()
             while "bethink_requests_running 2" not in other.get("/metrics").text and not answers:
                 pass
@@ -297,20 +299,20 @@ app.LAST = 0.2
 Bethink.history = lambda self, id: time.sleep(600)
 from bethink.surface.http import serving
 serving.GRACE = 1
-sys.exit(main(["serve", "--port", "0", "--json", "--no-auth"]))
+sys.exit(main(["serve", "--port", "0", "--json"]))
 """
     with begun(cli, "-c", stuck) as (process, url):
-        with pytest.raises(httpx2.ReadTimeout):
-            httpx2.get(f"{url}{V1}/memories/x/history", timeout=0.5, trust_env=False)
+        with pytest.raises(httpx2.ReadTimeout), owner_of(cli, url, 0.5) as client:
+            client.get(f"{V1}/memories/x/history")
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
         assert "given up" in process.stderr.read()
 
 
 def test_ctrl_c_is_a_good_end_too(cli):
-    with started(cli, "--no-auth") as (process, url):
+    with started(cli) as (process, url):
         assert httpx2.get(f"{url}/healthz", trust_env=False).status_code == 200
-        assert "every program on this machine" in end(process, signal.SIGINT)
+        assert "stopped" in end(process, signal.SIGINT)
 
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl to make a certificate with")
@@ -333,14 +335,14 @@ def test_tls_is_spoken_where_a_certificate_is_given(cli, tmp_path):
 def test_sixteen_clients_reading_and_writing_at_once_meet_no_error_and_lose_nothing(
     offline, tmp_path
 ):
-    with running(offline, tmp_path / "project", open=True) as here:
+    with running(offline, tmp_path / "project") as here:
         told: list[str] = []
         failed: list[str] = []
         until = time.monotonic() + SOME
 
         def work(number: int) -> None:
             chance = random.Random(number)
-            client = here.client(None)
+            client = here.client(here.session)
             mine: list[str] = []
             while time.monotonic() < until:
                 act = chance.random()
@@ -368,7 +370,7 @@ def test_sixteen_clients_reading_and_writing_at_once_meet_no_error_and_lose_noth
         for thread in threads:
             thread.join()
         assert failed == []
-        exported = here.client(None).get(f"{V1}/export").text
+        exported = here.owner.get(f"{V1}/export").text
         kept = {json.loads(line)["id"] for line in exported.splitlines()}
         assert kept == set(told)
         assert len(told) > 16

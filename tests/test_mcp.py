@@ -10,13 +10,8 @@ pytest.importorskip("mcp")
 
 from mcp.shared.exceptions import MCPError
 from mcp_client import ERAS, Bare, talking
-from mcp_types import (
-    Implementation,
-    ListRootsResult,
-    PromptReference,
-    ResourceTemplateReference,
-    Root,
-)
+from mcp_types import Implementation, ListRootsResult, Root
+from memories import use_tool
 
 from bethink import Bethink, __version__
 from bethink.config import Config
@@ -24,7 +19,7 @@ from bethink.features import inbox
 from bethink.hooks import state
 from bethink.hosts.base import extract_speech
 from bethink.recall.shape import tokens
-from bethink.surface.mcp import tools
+from bethink.surface import OPERATIONS
 from bethink.surface.mcp.schemas import MOST_IDS, MOST_STORED, PROMPTS, TOOLS
 from bethink.text.fence import NOTICE
 from bethink.types import Passage, Source
@@ -81,6 +76,7 @@ def direct(place):
 def test_the_tools_are_listed_in_order_with_hints_and_one_stays_loaded(talk):
     tools = talk("list_tools").tools
     assert [tool.name for tool in tools] == list(TOOLS)
+    assert {tool for _, _, _, tool, _ in OPERATIONS.values()} - {"-"} == set(TOOLS)
     hints = {}
     for tool in tools:
         about = tool.annotations
@@ -169,7 +165,7 @@ def test_what_expired_is_told_when_it_is_asked_for(talk, place):
         one = memory.add("The badger permit is on the wall", expires_at=memory.clock() + DAY).id
         memory.clock = lambda start=memory.clock: start() + 2 * DAY
         for given, expected in (({}, 0), ({"include_expired": True}, 1)):
-            found = tools.search_memories(memory, {"query": "badger permit", **given}).text
+            found = use_tool(memory, "search_memories", query="badger permit", **given)
             assert found.count("on the wall") == expected
         memory.forget(one)
 
@@ -534,7 +530,7 @@ def test_an_unknown_tool_or_prompt_is_an_error_of_the_protocol(talk):
 # Resources
 
 
-def test_resources_are_listed_read_and_completed(talk):
+def test_resources_are_listed_and_read(talk):
     id = talk.store("Resources can be mentioned", kind="fact")
     [file] = talk("list_resources").resources
     assert (file.uri, file.mime_type, file.size) == ("memory://domain/tea.md", "text/markdown", 31)
@@ -542,18 +538,9 @@ def test_resources_are_listed_read_and_completed(talk):
         [content] = talk("read_resource", f"memory://{path}").contents
         assert content.text == "# Tea\n\nOolong is sold in tins.\n"
     assert FENCED.search(talk("read_resource", f"bethink://memory/{id}").contents[0].text)
-    names = ("memory://{path}", "bethink://memory/{id}", "bethink://topics/{session}")
+    names = ["memory://{path}", "bethink://memory/{id}"]
     templates = talk("list_resource_templates").resource_templates
-    assert tuple(template.uri_template for template in templates) == names
-
-    def complete(template, value):
-        argument = {"name": template.partition("{")[2][:-1], "value": value}
-        reference = ResourceTemplateReference(uri=template)
-        return talk("complete", reference, argument).completion.values
-
-    assert complete(names[0], "dom") == ["domain/tea.md"] and complete(names[2], "x") == []
-    [whole] = complete(names[1], id)
-    assert whole.startswith(id)
+    assert [template.uri_template for template in templates] == names
 
 
 def test_a_resource_that_is_not_there_has_the_code_of_its_era(talk):
@@ -578,25 +565,18 @@ def test_reading_a_resource_says_that_it_may_not_be_kept_for_others(talk):
 
 def test_every_prompt_is_listed_and_filled(talk):
     talk.store("Deploys happen on Fridays at noon", kind="decision")
-    talk.store_handoff(summary="Prompts are tested", branch="main")
     prompts = talk("list_prompts").prompts
     assert [prompt.name for prompt in prompts] == list(PROMPTS)
     texts = {}
     for name, arguments in (
         ("query", {"topic": "deploys"}),
         ("remember", {"question": "when do deploys happen?"}),
-        ("handoff", {}),
     ):
         [message] = talk("get_prompt", name, arguments).messages
         assert message.role == "user"
         texts[name] = message.content.text
     assert "search_memories for: deploys" in texts["query"]
     assert "> Deploys happen on Fridays at noon" in FENCED.search(texts["remember"])[2]
-    assert "branch main of shop" in texts["handoff"]
-    assert "> Prompts are tested" in FENCED.search(texts["handoff"])[2]
-    asked = {"name": "branch", "value": "ma"}
-    completion = talk("complete", PromptReference(name="handoff"), asked).completion
-    assert completion.values == ["main"]
 
 
 @pytest.mark.parametrize(

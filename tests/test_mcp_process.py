@@ -134,7 +134,7 @@ def test_the_old_era_wants_its_handshake_first(bare):
     bare.send({"jsonrpc": "2.0", "id": 2, "method": "initialize", "params": INITIALIZE})
     answer = bare.read()["result"]
     assert (answer["protocolVersion"], answer["serverInfo"]["name"]) == ("2025-06-18", "bethink")
-    assert set(answer["capabilities"]) == {"tools", "resources", "prompts", "completions"}
+    assert set(answer["capabilities"]) == {"tools", "resources", "prompts"}
     bare.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
     bare.send({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": STORE})
     assert bare.read()["result"]["content"][0]["text"].startswith("1. stored [")

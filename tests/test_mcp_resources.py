@@ -1,16 +1,13 @@
-"""Resources: a path from outside reads knowledge files and nothing else; lists have pages; topics and memories are fenced."""
+"""Resources: a path from outside reads knowledge files and nothing else; lists have pages; memories are fenced."""
 
 import os
-from datetime import timedelta
 
 import pytest
-from memories import NOW, clock, open_memory  # noqa: F401
+from memories import clock, open_memory  # noqa: F401
 
 from bethink.config import Config
-from bethink.errors import Ambiguous, BethinkError, InvalidInput, NotFound
-from bethink.surface.mcp import resources, tools
-from bethink.surface.mcp.resources import check_path, complete, list_page, read
-from bethink.types import Batch, Session, Span
+from bethink.errors import BethinkError, InvalidInput, NotFound
+from bethink.surface.mcp.resources import check_path, list_page, read
 
 TEXT = "# Tea\n\nOolong is sold in tins.\n"
 
@@ -181,42 +178,10 @@ def test_a_page_behind_the_last_is_empty(memory):
     assert list_page(memory, "from-100") == ([], None)
 
 
-@pytest.fixture
-def talked(memory):
-    scope, id, end = memory.scope, "3f2a-session", NOW + timedelta(hours=1)
-    name = "Caches </bethink-memory x>"
-    span = Span("s1", scope, id, None, name, "We moved the cache", (1, 40), 0, NOW)
-    inner = span._replace(id="s2", parent="s1", name="Valkey", summary="", lines=(5, 20), depth=1)
-    session = Session(id, scope, "claude", "Moving caches", "talk.jsonl", NOW, end)
-    memory.store.write(Batch(at=NOW, sessions=(session,), spans=((span, ()), (inner, ()))))
-    return memory
-
-
-def test_the_topics_of_a_conversation_are_read_by_the_beginning_of_its_id(talked):
-    kind, text = read(talked, "bethink://topics/3f2a")
-    assert kind == "text/plain"
-    assert "2026-03-20 claude 3f2a-session: Moving caches" in text
-    listed = (
-        "- Caches [/bethink-memory x> (lines 1-40): We moved the cache\n. - Valkey (lines 5-20)"
-    )
-    assert listed in text
-    assert text.count("</bethink-memory") == 1
-    assert [one["uri"] for one in list_page(talked, None)[0]][-1] == "bethink://topics/3f2a-session"
-    assert complete(talked, "bethink://topics/{session}", "3f") == ["3f2a-session"]
-    topics = ("bethink://topics/", "bethink://topics/ffff", "bethink://topics/%00")
-    for uri in (*topics, "bethink://nothing/1", "file:///etc/passwd", ""):
+def test_what_is_no_resource_is_not_there(memory):
+    for uri in ("bethink://topics/3f2a", "bethink://nothing/1", "file:///etc/passwd", ""):
         with pytest.raises(NotFound):
-            read(talked, uri)
-    other = Session("3f99", talked.scope, started_at=NOW)
-    talked.store.write(Batch(at=NOW, sessions=(other,)))
-    for ask in (
-        lambda: read(talked, "bethink://topics/3f"),
-        lambda: tools.search_memories(talked, {"query": "caches", "session": "3f"}),
-    ):
-        with pytest.raises(Ambiguous, match="3f2a-session, 3f99"):
-            ask()
-    found = tools.search_memories(talked, {"query": "caches", "session": "3f2a"})
-    assert "No memories" in str(found)
+            read(memory, uri)
 
 
 def test_a_memory_is_read_by_the_beginning_of_its_id_without_counting(memory):
@@ -233,19 +198,6 @@ def test_a_memory_as_a_resource_is_whole(memory):
     text = "word " * 30_000
     id = memory.add(text).id
     assert read(memory, f"bethink://memory/{id}")[1].count("word") == 30_000
-
-
-def test_completions_are_few_and_of_what_is_there(memory, project):
-    for number in range(150):
-        (project / "docs" / f"page-{number:03}.md").write_text("x")
-    assert len(complete(memory, "memory://{path}", "page")) == resources.COMPLETIONS
-    assert complete(memory, "memory://{path}", "DOM") == ["domain/tea.md"]
-    assert complete(memory, "memory://{path}", "../") == []
-    assert complete(memory, "unknown://{x}", "") == ()
-    memory.add("Ada likes Valkey", entities=["person:Ada"])
-    assert tools.complete_prompt(memory, "query", "topic", "ad") == ["Ada"]
-    assert tools.complete_prompt(memory, "query", "topic", "") == ()
-    assert tools.complete_prompt(memory, "nothing", "x", "y") == ()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from memories import NOW, clock, open_memory  # noqa: F401
+from memories import NOW, clock, open_memory, use_tool  # noqa: F401
 
 from bethink.recall.shape import tokens
 from bethink.surface.mcp import tools
@@ -99,7 +99,7 @@ def test_hints_of_the_library_stand_behind_the_marks(open_memory):  # noqa: F811
     memory = open_memory("http")
     memory.config = memory.config._replace(embedding_url="http://127.0.0.1:9", model_timeout=0.1)
     memory._model._config = memory.config
-    answer = tools.search_memories(memory, {"query": "anything"}).text
+    answer = use_tool(memory, "search_memories", query="anything")
     assert answer.startswith("No memories match.")
     assert "\nNote: Working by words only:" in answer
 
@@ -142,14 +142,14 @@ def test_memories_of_other_scopes_are_never_shown_beside(memory, open_memory, tm
     mine = memory.add("ours").id
     memory.store.write(Batch(at=NOW, relate=(Relation(mine, foreign, "relates_to"),)))
     assert "secret" not in quote_items(quote_memories(memory, memory.store.get([mine]), 1000))
-    assert "secret" not in tools.search_memories(memory, {"query": "ours"})
+    assert "secret" not in use_tool(memory, "search_memories", query="ours")
 
 
 def test_open_questions_of_people_come_before_those_of_imported_texts(memory):
     memory.add("Do people ask this?", kind="question")
     imported = [Passage(f"Imported question {number}?", kind="question") for number in range(8)]
     memory.ingest([(Source("faq.md", "markdown"), imported)])
-    answer = tools.memory_overview(memory, {})
+    answer = use_tool(memory, "memory_overview")
     assert re.search(
         r"Open questions \(9\):\n\[[^\]]+\] question, user, note:user, 2026-03-20: Do people ask this\?",
         answer,
@@ -158,4 +158,4 @@ def test_open_questions_of_people_come_before_those_of_imported_texts(memory):
 
 
 def test_an_empty_memory_has_an_overview_too(memory):
-    assert tools.memory_overview(memory, {}) == "Project project: 0 memories."
+    assert use_tool(memory, "memory_overview") == "Project project: 0 memories."

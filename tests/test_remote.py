@@ -72,11 +72,11 @@ class Person:
 def test_a_key_holds_across_server_processes(offline, tmp_path):
     headers = {"Idempotency-Key": "the same"}
     with (
-        running(offline, tmp_path / "project", open=True) as one,
-        running(offline, tmp_path / "project", open=True) as other,
+        running(offline, tmp_path / "project") as one,
+        running(offline, tmp_path / "project") as other,
     ):
         answers = [
-            server.client(None).post(
+            server.owner.post(
                 f"{V1}/memories", json={"memories": [{"content": "Said once"}]}, headers=headers
             )
             for server in (one, other, one)
@@ -84,7 +84,7 @@ def test_a_key_holds_across_server_processes(offline, tmp_path):
         assert [answer.status_code for answer in answers] == [201] * 3
         assert answers[0].json() == answers[1].json() == answers[2].json()
         different = {"memories": [{"content": "Something else"}]}
-        problem(other.client(None).post(f"{V1}/memories", json=different, headers=headers), 422)
+        problem(other.owner.post(f"{V1}/memories", json=different, headers=headers), 422)
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,10 @@ def test_a_request_whose_first_answer_was_lost_gets_that_answer(
 ):
     def answers(place, lose):
         (tmp_path / place).mkdir()
-        with running(offline, tmp_path / place, open=True) as here:
-            client = here.client(None, **{"Idempotency-Key": place})
+        with running(offline, tmp_path / place) as here:
+            client = here.client(here.session, **{"Idempotency-Key": place})
             old = {"memories": [{"content": "We cache in Redis"}]}
-            told = here.client(None).post(f"{V1}/memories", json=old).json()
+            told = here.owner.post(f"{V1}/memories", json=old).json()
             id = told["outcomes"][0]["id"]
             body = {"memories": json.loads(json.dumps(sent).replace("ID", id))}
             if lose:

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 357_495,
-    "lines": 52_471,
-    "files": 172,
+    "tokens": 355_851,
+    "lines": 52_217,
+    "files": 170,
     "import cycles": 0,
     "function-level imports of our own": 52,
     "functions of complexity over 15": 1,
     "class names used twice": 0,
-    "test lines": 44_808,
+    "test lines": 44_745,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

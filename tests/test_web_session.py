@@ -507,15 +507,3 @@ def test_a_memory_is_added_from_the_page_with_its_secrets_taken_out(
     if status == 303:
         page = client.get(str(client.base_url.join(answer.headers["location"]))).text
         assert "hunter2" not in page and "Remembered." in page and ">Undo<" in page
-
-
-def test_a_server_without_tokens_needs_no_ticket_but_still_the_mark(tmp_path, offline):
-    home, project = offline, tmp_path / "project"
-    home.mkdir(exist_ok=True)
-    with running(home, project, open=True) as server:
-        client = server.client(None)
-        first = client.get("/")
-        assert first.status_code == 200
-        assert "set-cookie" in first.headers
-        assert client.post("/memory/x/forget", content="mark=no", headers=FORM).status_code == 403
-        assert client.get("/", headers={"Host": "elsewhere.example"}).status_code == 403

@@ -174,12 +174,6 @@ def find_latest(memory: Bethink, branch: str | None = None) -> LatestHandoff | N
     return None
 
 
-def list_branches(memory: Bethink) -> list[str]:
-    """The branches that have a handoff, those with the newest first."""
-    branches = (read_handoff(found).branch for found in _list_live(memory))
-    return list(dict.fromkeys(filter(None, branches)))
-
-
 def read_handoff(memory: Memory) -> Handoff:
     """The handoff that a memory holds."""
     kept = memory.metadata

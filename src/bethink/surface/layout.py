@@ -2,7 +2,7 @@
 JSON, JSON lines, CSV, Markdown and XML.
 
 Text for people never carries control characters of what was stored, so that a memory cannot move the cursor or hide its
-words. Nothing here knows a memory, a store or a stream, but for the width and the encoding of stdout.
+words. Nothing here knows a store or a stream, but for the width and the encoding of stdout.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
 from bethink.recall.shape import iso
-
-if TYPE_CHECKING:
-    from datetime import datetime
+from bethink.recall.shape import plain as memory_to_json
+from bethink.types import Memory
 
 FORMATS = ("text", "json", "csv", "md", "xml")
 
@@ -167,19 +167,22 @@ def json_text(value: Any, indent: int | None = 2) -> str:
     )
 
 
-def pick(value: Any, names: str) -> dict[str, Any]:
-    """Some fields of a value, as a JSON object: moments as text in UTC, tuples as lists."""
-    from datetime import datetime
+def to_json(value: Any) -> Any:
+    """A value as JSON has it: memories in their one form, named tuples as objects, moments as text in UTC."""
+    if isinstance(value, Memory):
+        return memory_to_json(value)
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return to_json(value._asdict())
+    if isinstance(value, Mapping):
+        return {str(name): to_json(one) for name, one in value.items()}
+    return [to_json(one) for one in value] if isinstance(value, list | tuple) else value
 
-    found = {name: getattr(value, name) for name in names.split()}
-    return {
-        name: iso(one)
-        if isinstance(one, datetime)
-        else list(one)
-        if isinstance(one, tuple)
-        else one
-        for name, one in found.items()
-    }
+
+def pick(value: Any, names: str) -> dict[str, Any]:
+    """Some fields of a value."""
+    return {name: getattr(value, name) for name in names.split()}
 
 
 def flatten_record(record: Record) -> Record:

@@ -1,32 +1,38 @@
-"""What commands and the HTTP API do alike: which memories are meant, how a question is asked, and the JSON values of answers
-that both give. Nothing here prints, pages or knows a caller."""
+"""What commands, the HTTP API and agents' tools do alike, written once: which memories are meant, how a question is asked, what a
+statement or a change holds, and the JSON values of answers. Takes checked values; nothing here prints,
+pages or knows a caller."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from bethink import ingest
 from bethink.config import PROFILES
-from bethink.recall.shape import iso, plain
+from bethink.errors import BethinkError
+from bethink.recall.shape import iso
+from bethink.store.places import EMBEDDING_TEXT
 from bethink.surface.layout import pick
-from bethink.text.checks import as_entity
-from bethink.text.when import moment
-from bethink.types import MODES, PERSONAL, path_of
+from bethink.text.checks import as_entity, check_kind, split_lists
+from bethink.text.when import STATEMENT_TIMES, moment, read_times
+from bethink.types import MODES, PERSONAL, Memory, Passage, path_of
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from bethink.api import Bethink
     from bethink.features.handoffs import Handoff, LatestHandoff, SavedHandoff
-    from bethink.features.tending import Pair, Step
     from bethink.ingest.sync import Synced
     from bethink.surface.render import Arranged
     from bethink.types import Answer, Event, Filter, Session, Span
 
 # In the index-and-details form a match costs about 20 tokens at least.
 TOKENS_PER_LINE, MOST_LINES = 20, 50
-STATES = ("expired", "deleted", "superseded", "quarantined")  # what a search leaves out
+# What a search leaves out, as options ask for it.
+HIDDEN = tuple(f"include_{state}" for state in "expired deleted superseded quarantined".split())
+EVERYTHING = dict.fromkeys(HIDDEN, True)
+TIMES = ("since", "until", "as_of")
 MOMENTS = ("valid_from", "valid_to", "last_accessed")  # times that history keeps, besides `…_at`
 ORDERS = "created|oldest|importance|used|useful|updated"
 
@@ -60,31 +66,27 @@ how to look:
 """
 
 
-def split_lists(values: Sequence[str] | None) -> tuple[str, ...]:
-    """The values of an argument that may be repeated and may hold comma lists."""
-    parts = (part.strip() for value in values or () for part in value.split(","))
-    return tuple(dict.fromkeys(filter(None, parts)))
-
-
 def make_filter(memory: Bethink, asked: Any, **more: Any) -> Filter:
-    """The filter that `FILTERS` describe. `more` overrides them."""
-    now = memory.clock()
-    times = {name: getattr(asked, name) for name in ("since", "until", "as_of")}
-    scopes = memory.every_scope() if asked.all_projects else (PERSONAL,) if asked.personal else ()
-    session = memory.find_session(asked.session, scopes) if asked.session else None
+    """The filter that those of `FILTERS` describe which a surface takes. `more` overrides them."""
+    now, given = memory.clock(), vars(asked)
+    scopes: Sequence[str] = (PERSONAL,) if given.get("personal") else ()
+    if given.get("all_projects"):
+        scopes = memory.every_scope()
+    session = given.get("session")
     wanted = {
-        "kinds": split_lists(asked.kind),
-        "entities": tuple(as_entity(name).name for name in split_lists(asked.entity)),
-        "tags": split_lists(asked.tag),
-        "sources": tuple(asked.source),
-        "session": session.id if session else None,
-        "hosts": split_lists(asked.host),
-        "min_importance": asked.min_importance,
-        "scopes": scopes or None,
-        **{name: moment(text, now) if text else None for name, text in times.items()},
-        **{f"include_{state}": getattr(asked, f"include_{state}") for state in STATES},
+        "kinds": split_lists(given.get("kind")),
+        "entities": [as_entity(name).name for name in split_lists(given.get("entity"))],
+        "tags": split_lists(given.get("tag")),
+        "sources": given.get("source"),
+        "session": memory.find_session(session, scopes).id if session else None,
+        "hosts": split_lists(given.get("host")),
+        "scopes": scopes,
+        **{name: moment(text, now) for name in TIMES if (text := given.get(name))},
+        **{name: given.get(name) for name in ("min_importance", "answered", *HIDDEN)},
+        **more,
     }
-    return memory.filter(**{**wanted, **more})
+    lists = {name: tuple(one) for name, one in wanted.items() if isinstance(one, list | tuple)}
+    return memory.filter(**wanted | lists)
 
 
 def search(memory: Bethink, question: str, asked: Any, wanted: Filter, **how: Any) -> Answer:
@@ -103,6 +105,42 @@ def search(memory: Bethink, question: str, asked: Any, wanted: Filter, **how: An
         context=asked.context or "",
         **how,
     )
+
+
+# What is told and changed
+
+
+def make_passage(memory: Bethink, given: Mapping[str, Any], place: str) -> Passage:
+    """What is to be remembered, if it can be: of several with a wrong one nothing is stored, and it is named by its place."""
+    try:
+        values = read_times(given, memory.clock())
+        if text := values.get("embedding_text"):
+            values["metadata"] = {**values["metadata"], EMBEDDING_TEXT: text}
+        values |= {
+            "kind": check_kind(given["kind"]),
+            "tags": tuple(given["tags"]),
+            "entities": tuple(as_entity(name) for name in given["entities"] if name.strip()),
+            "supersedes": tuple(memory.resolve(id) for id in given["supersedes"]),
+        }
+        known = {name: value for name, value in values.items() if name in Passage._fields}
+        passage = Passage(**known)
+        ingest.pipeline.clean_passage(passage, memory.config.max_characters)
+    except BethinkError as error:
+        message = f"{place}: {error.message} Nothing was stored."
+        raise type(error)(message, error.hint) from error
+    return passage
+
+
+def update(memory: Bethink, id: str, given: Mapping[str, Any], was: Memory | None = None) -> Memory:
+    """Changes what is given; a time or `answered` that is None is emptied. Given as it `was` read, a memory is changed only if
+    nobody else changed it since."""
+    times = {name: field for name, (field, _) in STATEMENT_TIMES.items()}
+    empty = [name for name, value in given.items() if value is None]
+    clear = [times.get(name, name) for name in empty if name in times or name == "answered"]
+    return memory.update(id, clear=clear, was=was, **read_times(given, memory.clock()))
+
+
+# JSON values
 
 
 def count_lines(budget: int) -> int:
@@ -160,30 +198,10 @@ def session_record(session: Session, spans: Sequence[Span] | None = None) -> dic
     return {**record, "topics": topics}
 
 
-def pair_records(found: Sequence[Pair]) -> list[dict[str, Any]]:
-    """Memories that say the same or disagree, two by two."""
-    return [
-        {
-            "keep": plain(pair.keep),
-            "other": plain(pair.other),
-            "similarity": round(pair.similarity, 4),
-            "reason": pair.reason,
-        }
-        for pair in found
-    ]
-
-
-def step_record(step: Step) -> dict[str, Any]:
-    """One step of a consolidation."""
-    ids = [one.id for one in step.memories]
-    return {"action": step.action, "memories": ids, "reason": step.reason}
-
-
 def handoff_record(found: LatestHandoff, now: datetime) -> dict[str, Any]:
     return {
         **pick(found.memory, "id created_at"),
         **found.handoff._asdict(),
-        "metadata": dict(found.handoff.metadata),
         "exact": found.exact,
         "age_days": found.days(now),
         "stale": found.is_stale(now),
@@ -196,7 +214,7 @@ def saved_handoff_record(saved: SavedHandoff, stored: Handoff) -> dict[str, Any]
     return {
         "id": saved.memory.id,
         "status": "saved" if saved.new else "unchanged",
-        "supersedes": list(saved.supersedes),
+        "supersedes": saved.supersedes,
         "project": stored.project,
         "branch": stored.branch,
     }

@@ -59,6 +59,12 @@ def as_entity(name: str | Entity) -> Entity:
     return Entity(name.strip(), "concept")
 
 
+def split_lists(values: Sequence[str] | None) -> tuple[str, ...]:
+    """The values of an argument that may be repeated and may hold comma lists."""
+    parts = (part.strip() for value in values or () for part in value.split(","))
+    return tuple(dict.fromkeys(filter(None, parts)))
+
+
 def replace_broken(text: str) -> str:
     """The text with a mark for each half of a character, which no message and no database can carry."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -4,8 +4,9 @@ zone of `now`."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
 
 from bethink.errors import InvalidInput
 
@@ -126,3 +127,21 @@ def expiry(text: str, now: datetime) -> datetime:
             f"The expiry '{text}' is in the past.", "Write a span from now (30d) or a later date."
         )
     return at
+
+
+# Times of a statement as they are given → as they are kept, and how each is read.
+STATEMENT_TIMES: dict[str, tuple[str, Callable[..., datetime]]] = {
+    "expires": ("expires_at", expiry),
+    "valid_from": ("valid_from", moment),
+    "valid_to": ("valid_to", moment),
+}
+
+
+def read_times(given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """The values of a statement or of a change with their times read. What is None was not given."""
+    values = {}
+    for name, value in given.items():
+        field, read = STATEMENT_TIMES.get(name, (name, None))
+        if value is not None:
+            values[field] = read(value, now) if read else value
+    return values

@@ -11,12 +11,11 @@ from bethink.embed import models
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.features import promotion, tending
 from bethink.recall.shape import plain
-from bethink.surface import operations
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Listing, Result, command, confirm, settings
 from bethink.surface.layout import FORMATS, cell, columns, many, one_line, pick, size, unstyle
 from bethink.surface.render import memory_label, memory_line, short_ids
-from bethink.text.checks import check_choice
+from bethink.text.checks import check_choice, split_lists
 from bethink.types import MODES, PERSONAL
 
 if TYPE_CHECKING:
@@ -163,7 +162,7 @@ def pairs_result(memory: Bethink, found: Sequence[Pair], none: str) -> Result:
     for number, pair in enumerate(found, start=1):
         lines.append(f"{number}. {pair.reason} ({pair.similarity:.2f})")
         lines += [f"   {memory_line(one, short)}" for one in (pair.keep, pair.other)]
-    value = operations.pair_records(found)
+    value = [pair._replace(similarity=round(pair.similarity, 4)) for pair in found]
     return Result(value, lines, notes=() if found else [none], stored=True)
 
 
@@ -197,7 +196,7 @@ def consolidate(args: Namespace, memory: Bethink) -> Result:
         done = tending.apply_steps(memory, steps)
     ended = f"{number} would be done" if args.dry_run else f"{many(done, 'step')} done"
     lines.append(ended if steps else "Nothing to tidy up.")
-    records = [operations.step_record(step) for step in steps]
+    records = [{**step._asdict(), "memories": [one.id for one in step.memories]} for step in steps]
     return Result({"steps": records, "done": done, "dry_run": args.dry_run}, lines, stored=True)
 
 
@@ -384,7 +383,7 @@ def bench(args: Namespace) -> Result:
 
 def _chosen(what: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
     """The names in a comma list, all of them known."""
-    return [check_choice(what, name, known) for name in operations.split_lists(given)]
+    return [check_choice(what, name, known) for name in split_lists(given)]
 
 
 # Rules

@@ -331,7 +331,7 @@ def doctor(args: Namespace) -> Result:
     findings = [*examine_memory(args), *examine_agents(args)]
     problems = sum(not finding.ok for finding in findings)
     return Result(
-        [finding._asdict() for finding in findings],
+        findings,
         lambda: render_findings(findings),
         listing=Listing(DoctorFinding._fields, "findings", "finding"),
         notes=[f"{many(problems, 'problem')} found."] if problems else [],

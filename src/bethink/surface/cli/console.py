@@ -28,6 +28,7 @@ from bethink.surface.layout import (
     json_text,
     plain,
     size,
+    to_json,
     width,
     wrap,
 )
@@ -303,7 +304,9 @@ class Listing(NamedTuple):
 class Result(NamedTuple):
     """What a command gives back. It is printed in the format that was asked for, and what `bethink` says about it comes after."""
 
-    value: Any = None  # for JSON; of a listing, its records or the one it is about
+    value: Any = (
+        None  # for JSON, as `to_json` writes it; of a listing, its records or the one it is about
+    )
     lines: Iterable[str] | Callable[[], Iterable[str]] = ()  # for people
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()
@@ -321,17 +324,7 @@ def finish(args: Namespace, result: Result | int | None) -> int:
 
 def present(args: Namespace, result: Result) -> int:
     """Prints a result. Returns the exit code."""
-    if args.format == "text":
-        _present_text(args, result)
-    elif result.listing is None or (args.format == "json" and isinstance(result.value, dict)):
-        data([json_text(result.value) + "\n"])
-    else:
-        fields, root, item, about = result.listing
-        records = [result.value] if isinstance(result.value, dict) else list(result.value)
-        if args.format != "json":
-            fields = fields or list(records[0])
-            records = list(map(flatten_record, records))
-        data(format_records(args.format, records, fields, root, item, **about))
+    (_present_text if args.format == "text" else _present_data)(args, result)
     for text in result.notes:
         note(args, text)
     for text in result.warnings:
@@ -339,6 +332,19 @@ def present(args: Namespace, result: Result) -> int:
     for text in result.hints:
         hint(args, text)
     return result.code
+
+
+def _present_data(args: Namespace, result: Result) -> None:
+    value = to_json(result.value)
+    if result.listing is None or (args.format == "json" and isinstance(value, dict)):
+        data([json_text(value) + "\n"])
+        return
+    fields, root, item, about = result.listing
+    records = [value] if isinstance(value, dict) else value
+    if args.format != "json":
+        fields = fields or list(records[0])
+        records = list(map(flatten_record, records))
+    data(format_records(args.format, records, fields, root, item, **about))
 
 
 def _present_text(args: Namespace, result: Result) -> None:

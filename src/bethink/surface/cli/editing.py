@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bethink.errors import BethinkError, NotFound, UsageError
-from bethink.recall.shape import plain
 from bethink.surface.cli.console import Result, command, decode_text, has_terminal, talk
 from bethink.surface.cli.remember import ID, describe_change
 from bethink.surface.layout import one_line
@@ -51,7 +50,7 @@ def edit(args: Namespace, memory: Bethink) -> Result:
         if "\r" not in was.content:
             text = text.replace("\r\n", "\n")
         if text.strip() == was.content.strip():
-            return Result(plain(was), [f"unchanged {memory_label(was, short)}"])
+            return Result(was, [f"unchanged {memory_label(was, short)}"])
         if not text.strip():
             raise BethinkError(
                 "The text is empty, so nothing was changed.",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bethink.store.base import Overview
     from bethink.types import Memory, Span
 
-EVERYTHING = 2**62
+NO_LIMIT = 2**62
 BEGIN = (
     '`bethink init` reads this project; `bethink add "We deploy on Fridays"` tells it something.'
 )
@@ -194,13 +194,7 @@ def why(args: Namespace, memory: Bethink) -> Result:
     if said:
         speaker = said.metadata.get("role") or "somebody"
         lines += wrap(f"{speaker} said: {one_line(said.content, 1000)}", "  ")
-    value = {
-        "decision": plain(decision),
-        "because": because or None,
-        "replaced": list(map(plain, replaced)),
-        "said": plain(said) if said else None,
-    }
-    return Result(value, lines, stored=True)
+    return Result({**reason._asdict(), "because": because or None}, lines, stored=True)
 
 
 # By id and by time
@@ -246,7 +240,7 @@ def memories_result(
         return [render.memory_line(one, short, labels) for one in found]
 
     return Result(
-        map(plain, found),
+        found,
         lines,
         notes=() if found else [none],
         hints=hints,
@@ -299,10 +293,7 @@ def get(args: Namespace, memory: Bethink) -> Result:
                 lines += render.around_lines(one, around[one.id])
         return lines[1:]
 
-    records = [
-        {**plain(one), **({"around": list(map(plain, around[one.id]))} if args.source else {})}
-        for one in found
-    ]
+    records = [{**plain(one), "around": around[one.id]} if args.source else one for one in found]
     quoted = quote_found(memory, found, around) if args.for_agent else ""
     return Result(records, lines, warnings=warnings, listing=Listing(render.FIELDS), quoted=quoted)
 
@@ -339,7 +330,7 @@ def list_memories(args: Namespace, memory: Bethink) -> Result:
       bethink list --include-deleted --json
     """
     wanted = operations.make_filter(memory, args)
-    limit = EVERYTHING if args.all else args.limit
+    limit = NO_LIMIT if args.all else args.limit
     found = memory.list(filter=wanted, limit=limit, offset=args.offset, order=args.order)
     total = memory.store.count(wanted) if len(found) == args.limit and not args.all else 0
     more = total > args.offset + len(found)

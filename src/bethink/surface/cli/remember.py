@@ -12,7 +12,7 @@ from bethink.features import handoffs, inbox, promotion
 from bethink.hooks import state
 from bethink.ingest.traces import traces
 from bethink.project import is_marked
-from bethink.recall.shape import citation, plain
+from bethink.recall.shape import citation
 from bethink.surface import operations
 from bethink.surface.cli import console
 from bethink.surface.cli.console import (
@@ -35,7 +35,8 @@ from bethink.surface.render import (
     quote_handoff,
     short_ids,
 )
-from bethink.text.when import expiry
+from bethink.text.checks import split_lists
+from bethink.text.when import read_times
 from bethink.types import IDEAS
 
 if TYPE_CHECKING:
@@ -75,19 +76,19 @@ DECIDED = {"replaces": "supersedes", "answers": "answers", "completes": "answers
 HANDOFF_EXAMPLE = 'bethink handoff save --summary "The cache is moved, the tests are not"'
 
 
-def given_values(args: Namespace, memory: Bethink) -> dict[str, Any]:
-    """The fields that the options give, those that were not given left out."""
-    given: dict[str, Any] = {
+def given_values(args: Namespace) -> dict[str, Any]:
+    """The values of a statement that the options give, those that were not given left out."""
+    given = {
         name: getattr(args, name)
         for name in ("kind", "importance", "confidence", "summary", "embedding_text")
     }
     given |= {
-        "tags": operations.split_lists(args.tag) if args.tag else None,
-        "entities": operations.split_lists(args.entity) if args.entity else None,
-        "expires_at": expiry(args.expires, memory.clock()) if args.expires else None,
-        "metadata": parse_metadata(args.metadata) or None,
+        "tags": split_lists(args.tag),
+        "entities": split_lists(args.entity),
+        "expires": args.expires,
+        "metadata": parse_metadata(args.metadata),
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in given.items() if value not in (None, (), {})}
 
 
 def parse_metadata(parts: Sequence[str]) -> dict[str, Any]:
@@ -144,7 +145,7 @@ def add(args: Namespace, memory: Bethink) -> Result:
     text = read_text(args.text, args.file, 'bethink add "We deploy on Fridays"')
     outcome = memory.add(
         text,
-        **given_values(args, memory),
+        **read_times(given_values(args), memory.clock()),
         personal=args.personal,
         team=args.team,
         supersedes=args.supersedes,
@@ -251,14 +252,13 @@ def update(args: Namespace, memory: Bethink) -> Result:
     """
     if args.here:
         return describe_change(memory, "bound to this project", inbox.bind(memory, args.id))
-    given = [args.content] if args.content is not None else None
-    fields = given_values(args, memory)
-    if given or args.file:
-        fields["content"] = read_text(given, args.file, "bethink update ID --content TEXT")
+    text = [args.content] if args.content is not None else None
+    given = given_values(args) | ({"expires": None} if args.no_expiry else {})
+    if text or args.file:
+        given["content"] = read_text(text, args.file, "bethink update ID --content TEXT")
     if args.answered or args.open:
-        fields["answered"] = args.answered
-    clear = ("expires_at",) if args.no_expiry else ()
-    return describe_change(memory, "updated", memory.update(args.id, clear=clear, **fields))
+        given["answered"] = args.answered
+    return describe_change(memory, "updated", operations.update(memory, args.id, given))
 
 
 @command(
@@ -286,7 +286,7 @@ def vote(args: Namespace, memory: Bethink) -> Result:
 
 def describe_change(memory: Bethink, what: str, changed: Memory) -> Result:
     label = memory_label(changed, memory.store.abbreviate([changed.id]))
-    return Result(plain(changed), [f"{what} {label}"])
+    return Result(changed, [f"{what} {label}"])
 
 
 @command(
@@ -380,34 +380,28 @@ def name_reach(args: Namespace) -> str:
 
 def purge(args: Namespace, memory: Bethink, found: Sequence[Memory]) -> Result:
     left = traces(memory.store, found)
-    found = [*found, *left.same]
-    ids = [one.id for one in found]
-    short = memory.store.abbreviate([*ids, *(one.id for one in left.rest)])
-    labels = [memory_label(one, short) for one in found]
+    every = [*found, *left.same]
+    short = memory.store.abbreviate([one.id for one in (*every, *left.rest)])
+    labels = [memory_label(one, short) for one in every]
     if not args.yes:
         console.talk("\n".join(labels))
-    confirm(args, f"Purging {many(len(ids), 'memory', 'memories')} cannot be undone.")
+    confirm(args, f"Purging {many(len(every), 'memory', 'memories')} cannot be undone.")
     asked = state.is_forgetting_asked(memory.project.root)
-    theirs = [] if asked else [one for one in found if memory.trust < one.trust]
+    theirs = [] if asked else [one for one in every if memory.trust < one.trust]
     if theirs:
         raise InvalidInput(
-            f"{labels[found.index(theirs[0])]} is the user's own word, which an agent cannot purge.",
+            f"{labels[every.index(theirs[0])]} is the user's own word, which an agent cannot purge.",
             "The user purges it, in a terminal or after asking the agent to forget it.",
         )
-    rules = promotion.withdraw_rules(memory, found)
-    done = memory.forget(*ids, purge=True, asked=asked)
-    reach = name_reach(args)
+    done = promotion.purge(memory, found, asked)
     turn, idea = "The turn it was taken from still says it", "What was taken from it still says so"
     return Result(
-        [{"id": id, "status": "purged"} for id in ids],
+        [{"id": one.id, "status": "purged"} for one in every],
         [f"purged {label}" for label in labels],
         warnings=done.hints,
         hints=[
-            *rules,
-            *(
-                f"{turn if one.position < IDEAS else idea}: `bethink forget {short[one.id]} --purge{reach}`."
-                for one in left.rest
-            ),
+            f"{turn if one.position < IDEAS else idea}: `bethink forget {short[one.id]} --purge{name_reach(args)}`."
+            for one in left.rest
         ],
     )
 

@@ -87,7 +87,6 @@ def load_server() -> Any:
     --tls-cert FILE     certificate (PEM) for https
     --tls-key FILE      its private key (PEM)
     --allow-host NAME*  another name it is called by; may be repeated
-    --no-auth           no tokens: every program on this machine may read and write
     --insecure-bind     another address than this machine's own without TLS
     """,
 )
@@ -113,15 +112,13 @@ def run_server(args: Namespace, announce: Announce, quiet: bool) -> None:
     from bethink.surface.http.projects import Projects
 
     local = security.is_loopback(args.host)
-    session = tokens.new_secret() if local and not args.no_auth else ""
+    session = tokens.new_secret() if local else ""
     serving.prepare_log(quiet)
     name = project(args).name
     projects = Projects(directory(args) or Path.cwd(), args.database, args.container)
     # A database that cannot be opened is told here and not in the log.
     known = tokens.register_of(projects.base.store)
-    admission = security.make_admission(
-        args.host, args.allow_host, known, session, open=args.no_auth
-    )
+    admission = security.make_admission(args.host, args.allow_host, known, session)
     bound = serving.Serving(args.host, args.port, args.tls_cert, args.tls_key, session)
     serving.run(
         app.build(projects, admission),
@@ -171,11 +168,6 @@ def check_exposure(args: Namespace) -> None:
         )
     if security.is_loopback(host):
         return
-    if args.no_auth:
-        raise UsageError(
-            f"--no-auth would let everybody who reaches {host} read and write.",
-            "Leave it out; `bethink token create` makes tokens.",
-        )
     if args.insecure_bind:
         if not args.tls_cert:
             read = f"Without TLS everything sent to {host} can be read on the way, tokens too."
@@ -201,11 +193,7 @@ def announce_server(args: Namespace, address: str, name: str, session: str) -> N
         sys.stdout.flush()
     places = f"MCP {mcp_address}, REST {address}/api/v1/docs, web page: bethink ui"
     console.note(args, f"Bethink serves {name} at {address}  ({places})")
-    if args.no_auth:
-        console.warn(
-            args, "--no-auth: every program on this machine may read and write your memories."
-        )
-    elif session:
+    if session:
         from bethink.surface.http.serving import session_file
 
         # A token belongs on the screen of whoever started this, not in a log file.
@@ -241,9 +229,7 @@ def ui(args: Namespace) -> None:
         if running:
             show_page(args, *running)
             return
-    vars(args).update(
-        host=HOST, tls_cert=None, tls_key=None, allow_host=[], no_auth=False, insecure_bind=False
-    )
+    vars(args).update(host=HOST, tls_cert=None, tls_key=None, allow_host=[], insecure_bind=False)
     args.port = free_port() if args.port is None else args.port
     check_exposure(args)
     run_server(args, announce_page, quiet=True)

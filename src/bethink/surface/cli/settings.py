@@ -22,7 +22,6 @@ from bethink.hooks.event import AUTO, EVENTS, HOSTS
 from bethink.hooks.run import WORK, read_message
 from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import EVERYWHERE, Pause, pause_memory, read_pauses, resume_memory
-from bethink.recall.shape import iso
 from bethink.surface.cli import COMMANDS, console
 from bethink.surface.cli.console import (
     Listing,
@@ -258,8 +257,8 @@ def plain_pause(one: Pause) -> dict[str, Any]:
     return {
         "scope": one.scope,
         "project": one.name or None,
-        "since": iso(_moment(one.since)),
-        "until": None if one.until is None else iso(_moment(one.until)),
+        "since": _moment(one.since),
+        "until": None if one.until is None else _moment(one.until),
     }
 
 

@@ -46,9 +46,10 @@ from bethink.surface.cli.knowledge import (
 )
 from bethink.surface.cli.settings import edit_file
 from bethink.surface.layout import FORMATS, columns, flatten_record, format_records, many
-from bethink.surface.operations import FILTERS, STATES, make_filter, split_lists
+from bethink.surface.operations import EVERYTHING, FILTERS, make_filter
 from bethink.surface.remote import Client, ServerPeer, read_token
 from bethink.text import textfile
+from bethink.text.checks import split_lists
 from bethink.types import PERSONAL, STATEMENTS
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def export(args: Namespace, memory: Bethink) -> None:
     if args.directory:
         export_vault(args, memory)
         return
-    hidden = {} if args.as_of else {f"include_{state}": True for state in STATES}
+    hidden = {} if args.as_of else EVERYTHING
     wanted = make_filter(memory, args, **hidden)
     lost: list[str] = []
     with destination(args.output) as stream:

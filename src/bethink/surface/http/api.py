@@ -1,17 +1,15 @@
-"""The table of operations, and what is made of it: routes that read a request, check it, run the operation in a thread and
+"""The operations, and what is made of them: routes that read a request, check it, run the operation in a thread and
 write the answer; and their description (OpenAPI 3.1).
 
-A function becomes an operation by the decorator `operation`, which says its address, what it takes (in the language of
-`surface/arguments.py`), what it gives (a shape of answers.yaml) and who may ask. Nothing here knows what an operation does.
+A function becomes an operation by the decorator `operation`, which says what it takes (in the language of `surface/arguments.py`),
+what it gives (a shape of answers.yaml) and who may ask; its address is in the table of `surface`. Nothing here knows what an operation does.
 """
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from itertools import islice
@@ -25,9 +23,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from bethink import __version__
+from bethink import __version__, surface
 from bethink.errors import InvalidInput, NotFound
-from bethink.recall.shape import iso, plain
 from bethink.store.base import Store
 from bethink.store.bundle import Bundle, stamp
 from bethink.surface.arguments import (
@@ -51,10 +48,11 @@ from bethink.surface.http.security import (
     read_body,
     response,
 )
-from bethink.types import KINDS, NOTHING, RELATIONS, TRUST, Batch, Memory, Receipt
+from bethink.surface.layout import to_json
+from bethink.types import KINDS, NOTHING, RELATIONS, TRUST, Batch, Receipt
 
 if TYPE_CHECKING:
-    from bethink.surface.http.background import Checkup, SearchTimes
+    from bethink.surface.http.app import Checkup, SearchTimes
     from bethink.surface.http.tokens import Register
 
 BASE = "/api/v1"
@@ -77,39 +75,13 @@ class Tools(NamedTuple):
     tokens: Register
 
 
-class OperationCall(NamedTuple):
-    """One request, checked."""
-
-    memory: View
-    caller: Caller
-    tools: Tools
-    path: Mapping[str, str]
-    given: Mapping[str, Any]  # by name; None for a null
-    asked: Any  # the same as attributes, with defaults for the rest
-
-
 class Lines(NamedTuple):
     """An answer of any length: a JSON object on each line."""
 
     values: Iterator[Any]
 
 
-def to_json(value: Any) -> Any:
-    """A value as JSON has it: memories and hits in their one form, named tuples as objects, times as text."""
-    if isinstance(value, Memory):
-        return plain(value)
-    if isinstance(value, datetime):
-        return iso(value)
-    if isinstance(value, Lines):
-        return value
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return to_json(value._asdict())
-    if isinstance(value, Mapping):
-        return {str(name): to_json(one) for name, one in value.items()}
-    return [to_json(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-Run = Callable[[OperationCall], Any]
+Run = Callable[[View, Any], Any]
 AnyRun = TypeVar("AnyRun", bound=Run)
 
 
@@ -117,7 +89,7 @@ class Operation(NamedTuple):
     method: str
     path: str  # below /api/v1
     group: str
-    run: Run  # its docstring describes the operation; in a thread
+    run: Run  # gets the memory as its caller sees it, and what was asked; its docstring describes the operation; in a thread
     answer: str  # the shape in answers.yaml; "" for lines of JSON
     query: tuple[Argument, ...]
     body: tuple[Argument, ...] | None
@@ -138,8 +110,7 @@ OPERATIONS: list[Operation] = []
 
 
 def operation(
-    address: str,
-    group: str,
+    name: str,
     answer: str,
     takes: str = "",
     *,
@@ -149,8 +120,9 @@ def operation(
     meaning: bool = False,
     **inner: str,
 ) -> Callable[[AnyRun], AnyRun]:
-    """Makes a function an operation. What it takes is in the body of a POST or PATCH, else in the address; `where` is in the
-    address in any case. Whatever is no GET needs a token for writing, unless `writes` says otherwise."""
+    """Makes a function the operation of that name, which has its address in the table of `surface`. What it takes is in the body of a POST or PATCH, else in the
+    address; `where` is in the address in any case. Whatever is no GET needs a token for writing, unless `writes` says otherwise."""
+    group, _, address, *_ = surface.OPERATIONS[name]
     method, path = address.split()
     has_body = method in ("POST", "PATCH") and bool(takes)
     query = parse_arguments(WHERE + where + ("" if has_body else takes))
@@ -222,16 +194,19 @@ def perform(
 ) -> Any:
     """What an operation answers to a caller, over REST or on a page: a JSON value or lines of them."""
     arguments = (*operation.query, *(operation.body or ()))
-    asked = SimpleNamespace(**fill_defaults(given, arguments))
+    asked = SimpleNamespace(**fill_defaults(given, arguments), **path, given=given)
+    if vars(asked).get("hyde") and not caller.may_write:
+        raise refuse_write()  # a language model costs its owner something
     access = Access(caller, asked.project, asked.container)
     ACCESS.set(access)
     actor = "user" if caller.owner else f"token:{caller.name}"
     trust = TRUST["user" if caller.owner else "agent"]
     memory = tools.projects.view(access, actor, trust, operation.meaning)
-    call = OperationCall(memory, caller, tools, path, given, asked)
+    memory.tools = tools
     if operation.writes and key is not None:
-        return answer_once(call, operation.run, key)
-    return to_json(operation.run(call))
+        return answer_once(memory, operation.run, asked, [path, given], key)
+    found = operation.run(memory, asked)
+    return found if isinstance(found, Lines) else to_json(found)
 
 
 def check_scope(operation: Operation, caller: Caller) -> None:
@@ -336,7 +311,7 @@ LONGEST_KEY = 200
 ANSWER, ADDING = "answer:", "answer:adding:"  # before a key, among the facts about the database
 
 
-def answer_once(call: OperationCall, run: Run, key: str) -> Any:
+def answer_once(memory: View, run: Run, asked: Any, request: list[Any], key: str) -> Any:
     """The answer to a request with an `Idempotency-Key`: worked out now, or the one that its key got before, whichever server
     process it reached. It is kept in the database.
 
@@ -348,23 +323,22 @@ def answer_once(call: OperationCall, run: Run, key: str) -> Any:
     if not 1 <= len(key) <= LONGEST_KEY:
         message = f"An Idempotency-Key has 1 to {LONGEST_KEY} characters."
         raise Refusal(400, message, "A random UUID is a good one.")
-    name = sha256(f"{call.caller.id}\0{key}".encode()).hexdigest()[:32]
-    request = json.dumps([call.memory.scope, call.path, call.given], sort_keys=True)
-    asked, store = sha256(request.encode()).hexdigest(), call.memory.store
+    name = sha256(f"{memory.caller.id}\0{key}".encode()).hexdigest()[:32]
+    sent, store = json.dumps([memory.scope, *request], sort_keys=True), memory.store
+    hash = sha256(sent.encode()).hexdigest()
     if kept := store.read_note(ANSWER + name):
         found = json.loads(kept)
-        if found["asked"] != asked:
+        if found["asked"] != hash:
             raise Refusal(
                 422,
                 "This Idempotency-Key was sent with another request before.",
                 "Take a new key for a new request.",
             )
         return found["value"]
-    memory = copy.copy(call.memory)
     memory.added_before = frozenset(noted_ids(store, name))
     memory.store = cast(Store, OnceStore(store, name))
-    value = to_json(run(call._replace(memory=memory)))
-    keep_answer(store, name, {"at": stamp(memory.clock()), "asked": asked, "value": value})
+    value = to_json(run(memory, asked))
+    keep_answer(store, name, {"at": stamp(memory.clock()), "asked": hash, "value": value})
     return value
 
 

@@ -23,7 +23,7 @@ from bethink.store import locate_database
 from bethink.store.base import Store
 from bethink.surface.http.security import ACCESS, Access, Caller, Forbidden
 from bethink.surface.mcp.keeper import Keeper, Opened
-from bethink.types import PERSONAL, TRUST, Batch, Outcome, Passage, Receipt
+from bethink.types import PERSONAL, TRUST, Batch, Filter, Outcome, Passage, Receipt
 from bethink.types import TEAM as EVERYBODY
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class View(Bethink):
     """A project's memory as one caller sees it."""
 
     caller = Caller("", "")
+    tools: Any = None  # what operations share besides the memory
     added_before: frozenset[str] = frozenset()  # by an earlier attempt at the same request
 
     @property
@@ -77,6 +78,11 @@ class View(Bethink):
         return Outcome(
             outcome.id, "added", supersedes=tuple(replaced), redactions=outcome.redactions
         )
+
+    def filter(self, **wanted: Any) -> Filter:
+        if wanted.get("scopes") == (PERSONAL,) and not self.caller.personal:
+            raise no_personal()
+        return super().filter(**wanted)
 
     def every_scope(self) -> tuple[str, ...]:
         return tuple(scope for scope in self.store.scopes() if self.caller.sees(scope))

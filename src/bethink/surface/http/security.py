@@ -222,7 +222,6 @@ class Caller(NamedTuple):
         )
 
 
-ANYBODY = Caller("local", "local")
 SESSION = Caller("session", "session", owner=True)
 
 
@@ -273,13 +272,10 @@ class Admission(NamedTuple):
     tokens: Register
     guesses: GuessLimit
     session: str = ""  # hash of the token made at start
-    open: bool = False  # no token is needed
     addresses: bool = False  # any literal address will do: bound to all of them, and no name is pointed at an address by it
 
     def caller(self, headers: Headers) -> Caller:
         given = headers.getlist("authorization")
-        if not given and self.open:
-            return ANYBODY
         if not given:
             raise Refusal(
                 401,
@@ -362,13 +358,13 @@ def is_loopback(host: str) -> bool:
 
 
 def make_admission(
-    host: str, extra: Iterable[str], known: Register, session: str = "", open: bool = False
+    host: str, extra: Iterable[str], known: Register, session: str = ""
 ) -> Admission:
     """The admission of a server that is bound to a host."""
     anywhere = is_address(host) and ipaddress.ip_address(host).is_unspecified
     names = {*LOCAL_NAMES, host.lower(), *map(host_name, extra)}
     hashed = tokens.digest(session) if session else ""
-    return Admission(frozenset(names), known, GuessLimit(), hashed, open, anywhere)
+    return Admission(frozenset(names), known, GuessLimit(), hashed, anywhere)
 
 
 class Pages(Protocol):

@@ -30,7 +30,6 @@ from bethink.surface.mcp import schemas
 HANDSHAKES, STATELESS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"), "2026-07-28"
 WELCOME: dict[str, Any] = {
     "capabilities": {
-        "completions": {},
         "prompts": {"listChanged": False},
         "resources": {"listChanged": False, "subscribe": False},
         "tools": {"listChanged": False},

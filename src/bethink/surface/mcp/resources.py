@@ -1,4 +1,4 @@
-"""What a client can read by name: the project's knowledge files as they are, one memory, the topics of one conversation.
+"""What a client can read by name: the project's knowledge files as they are, and memories.
 
 A path comes from outside. It is refused by its form (parents, roots, drives, NUL, names that Windows keeps for devices, in any
 encoding), and what is left must lead, links followed, to a Markdown file inside a knowledge folder. Nothing here speaks the protocol.
@@ -7,7 +7,7 @@ encoding), and what is left must lead, links followed, to a Markdown file inside
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,11 @@ from urllib.parse import quote as encode
 from urllib.parse import unquote_to_bytes
 
 from bethink.errors import InvalidInput, NotFound
-from bethink.features import conversations, knowledge
+from bethink.features import knowledge
 from bethink.ingest.files import Found, read_text, walk
 from bethink.ingest.markdown import parse
 from bethink.ingest.sync import Skipped
-from bethink.recall.shape import digest_lines
-from bethink.surface.mcp.schemas import FILE, MEMORY, TOPICS
+from bethink.surface.mcp.schemas import FILE, MEMORY
 from bethink.surface.render import quote_items, quote_memories
 
 if TYPE_CHECKING:
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 PAGE = 100
 FILES = 5000  # of the knowledge folders that are listed
-SESSIONS = 50
-COMPLETIONS = 100  # the most that the protocol allows
 LONGEST_PATH = 1000
 LARGEST = 2_000_000  # bytes of a file
 WHOLE = 1_000_000  # tokens: a resource is not cut
@@ -65,47 +62,17 @@ def _list_all(memory: Bethink) -> Iterator[dict[str, Any]]:
             "mime_type": "text/markdown",
             "size": file.stat().st_size if file.exists() else None,
         }
-    for session in conversations.sessions(memory, SESSIONS):
-        day = f"{session.started_at:%Y-%m-%d}, " if session.started_at else ""
-        yield {
-            "uri": TOPICS + encode(session.id),
-            "name": f"topics-{session.id[:13]}",
-            "description": f"topics of a conversation: {day}{session.host}",
-            "mime_type": "text/plain",
-        }
 
 
 def read(memory: Bethink, uri: str) -> tuple[str, str]:
     """The type and the text of a resource."""
     if uri.startswith(MEMORY):
-        one = memory.one(_name(uri, MEMORY))
+        name = unquote_to_bytes(uri[len(MEMORY) :][:LONGEST_PATH]).decode("utf-8", "replace")
+        one = memory.one(name)
         return "text/plain", quote_items(quote_memories(memory, [one], WHOLE))
-    if uri.startswith(TOPICS):
-        return "text/plain", _topics(memory, _name(uri, TOPICS))
     if uri.startswith(FILE):
         return "text/markdown", _text(memory, uri)
-    raise NotFound(
-        f"There is no resource {uri[:200]}.", f"They begin with {FILE}, {MEMORY} or {TOPICS}."
-    )
-
-
-def _name(uri: str, start: str) -> str:
-    return unquote_to_bytes(uri[len(start) :][:LONGEST_PATH]).decode("utf-8", "replace")
-
-
-def _topics(memory: Bethink, prefix: str) -> str:
-    if not prefix.strip():
-        raise NotFound("A session's id is missing.", "`memory_overview` shows recent ones.")
-    session = memory.find_session(prefix)
-    day = f"{session.started_at:%Y-%m-%d} " if session.started_at else ""
-    title = f"{day}{session.host} {session.id}: {session.title or 'untitled'}"
-    lines = [title, *digest_lines(session)]
-    for span in conversations.topics(memory, session):
-        summary = f": {span.summary}" if span.summary else ""
-        lines.append(
-            f"{'. ' * span.depth}- {span.name or 'unnamed'} (lines {span.lines[0]}-{span.lines[1]}){summary}"
-        )
-    return quote_items(lines)
+    raise NotFound(f"There is no resource {uri[:200]}.", f"They begin with {FILE} or {MEMORY}.")
 
 
 # Files
@@ -210,26 +177,3 @@ def _is_offered(file: Path, name: str) -> bool:
     if isinstance(found, Skipped) or not _MAY_ASK.search(found[0]):
         return True
     return bool(parse(found[0]).directives.get("index", True))
-
-
-# Completion
-
-
-def complete(memory: Bethink, template: str, value: str) -> Sequence[str]:
-    """What the variable of a template may be, given its beginning."""
-    value = value[:LONGEST_PATH]
-    if template.startswith(FILE):
-        return [name for name in _files(memory) if name.lower().startswith(value.lower())][
-            :COMPLETIONS
-        ]
-    if template.startswith(TOPICS):
-        return [
-            session.id
-            for session in conversations.sessions(memory, COMPLETIONS)
-            if session.id.startswith(value)
-        ]
-    if template.startswith(MEMORY):
-        return [
-            one.id for one in memory.list(limit=COMPLETIONS) if one.id.startswith(value.lower())
-        ]
-    return ()

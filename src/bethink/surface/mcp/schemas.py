@@ -7,10 +7,17 @@ This module imports nothing heavy, because the list of tools is the first thing 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from bethink import __version__
-from bethink.surface.arguments import Argument, check_arguments, object_schema, parse_arguments
+from bethink.surface.arguments import (
+    Argument,
+    check_arguments,
+    fill_defaults,
+    object_schema,
+    parse_arguments,
+)
 from bethink.types import MODES
 
 SERVER: dict[str, Any] = {"name": "bethink", "title": "Bethink", "version": __version__}
@@ -184,15 +191,10 @@ HOOK = "bethink_prompt"
 MEANING = frozenset(("search_memories", "store_memories", "update_memory", "store_handoff"))
 
 
-def check(name: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The arguments of a call, if they are what the tool accepts."""
-    return check_arguments(given or {}, TOOLS[name].arguments)
-
-
 # What a server offers besides tools: the templates of its resources, and prompts that a person picks in their agent. Each prompt
 # is written by the function of `tools` that is called `write_` and its name.
 
-FILE, MEMORY, TOPICS = "memory://", "bethink://memory/", "bethink://topics/"
+FILE, MEMORY = "memory://", "bethink://memory/"
 
 
 class Template(NamedTuple):
@@ -212,7 +214,6 @@ TEMPLATES = (
         "text/markdown",
     ),
     Template(MEMORY + "{id}", "memory", "One memory in full, by id or its beginning"),
-    Template(TOPICS + "{session}", "topics", "What one conversation was about"),
 )
 
 
@@ -234,13 +235,15 @@ PROMPTS = {
             "Answer a question from memory, with sources",
             "question text 1..2000   what you want to know",
         ),
-        (
-            "handoff",
-            "Leave word for the next session",
-            "--branch NAME text ..2000   default: the one checked out",
-        ),
     )
 }
+
+
+def read_call(name: str, given: Mapping[str, Any] | None) -> SimpleNamespace:
+    """What a tool or prompt is called with, if it accepts that: as attributes with defaults, and as `given`."""
+    arguments = (TOOLS[name] if name in TOOLS else PROMPTS[name]).arguments
+    checked = check_arguments(given or {}, arguments)
+    return SimpleNamespace(**fill_defaults(checked, arguments), given=checked)
 
 
 def list_offers(method: Any) -> dict[str, Any] | None:

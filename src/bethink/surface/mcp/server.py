@@ -18,7 +18,6 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NoReturn, Self
 from urllib.parse import unquote, urlsplit
 
@@ -29,13 +28,11 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import SessionMessage
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from bethink.errors import BethinkError, NotFound
 from bethink.hosts import copilot
-from bethink.surface.arguments import check_arguments
 from bethink.surface.mcp import Wire, schemas
 from bethink.surface.mcp.keeper import Keeper
 from bethink.surface.mcp.schemas import PROMPTS
@@ -70,7 +67,6 @@ def build(keeper: Keeper, ask_roots: bool = False) -> Server[Any]:
         on_read_resource=handlers.read_resource,
         on_list_prompts=_offer(types.ListPromptsResult, "prompts/list"),
         on_get_prompt=handlers.get_prompt,
-        on_completion=handlers.complete,
     )
     server.add_notification_handler(
         "notifications/roots/list_changed", types.NotificationParams, places.forget
@@ -115,9 +111,9 @@ class Handlers:
             return tool_result(await self._keeper.run(hook, self._keeper, given))
         _check_known("tool", name, schemas.TOOLS)
         try:
-            arguments = schemas.check(name, params.arguments)
+            asked = schemas.read_call(name, params.arguments)
             meaning = name in schemas.MEANING
-            reply = await self._work(context, "tools.call", name, arguments, meaning=meaning)
+            reply = await self._work(context, "tools.call", name, asked, meaning=meaning)
             told = not TEXT_ONLY.search(client_name(context))
             return tool_result(reply.text, numbers=reply.numbers if told else None)
         except BethinkError as error:
@@ -155,28 +151,13 @@ class Handlers:
         _check_known("prompt", name, PROMPTS)
 
         async def write() -> Any:
-            given = check_arguments(params.arguments or {}, PROMPTS[name].arguments)
-            return await self._work(context, f"tools.write_{name}", given, meaning=True)
+            asked = schemas.read_call(name, params.arguments)
+            return await self._work(context, f"tools.write_{name}", asked, meaning=True)
 
         text = await translate(write())
         content = types.TextContent(type="text", text=replace_broken(text))
         message = types.PromptMessage(role="user", content=content)
         return types.GetPromptResult(description=PROMPTS[name].about, messages=[message])
-
-    async def complete(
-        self, context: Context, params: types.CompleteRequestParams
-    ) -> types.CompleteResult:
-        asked, reference = params.argument, params.ref
-        if isinstance(reference, types.PromptReference):
-            work = self._work(
-                context, "tools.complete_prompt", reference.name, asked.name, asked.value
-            )
-        else:
-            work = self._work(context, "resources.complete", reference.uri, asked.value)
-        values = [replace_broken(value) for value in await translate(work)]
-        return types.CompleteResult(
-            completion=types.Completion(values=values, total=len(values), has_more=False)
-        )
 
 
 class ClientPlaces:
@@ -292,8 +273,6 @@ LOOK_AROUND = 1.0  # seconds between two looks at whether the parent is still th
 # The strings, brackets and other pieces of a line of JSON. Nothing here looks at a character twice.
 _PIECES = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\],:]|[^\s{}\[\],:"]++')
 
-log = logging.getLogger("bethink")
-
 
 def serve(
     wire: Wire,
@@ -324,14 +303,14 @@ async def _serve(wire: Wire, keeper: Keeper) -> None:
     lines: Any = WireFile(wire)
     try:
         async with stdio_server(lines, lines) as (heard, say):
-            await server.run(Heard(heard, say), say, server.create_initialization_options())
+            await server.run(heard, say, server.create_initialization_options())
     except* (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as gone:
         log.debug("The client went away: %s", gone.exceptions)
     watching.cancel()
 
 
 class WireFile:
-    """The wire as the SDK reads and writes it."""
+    """The wire as the SDK reads and writes it. A line that is no message is answered as such, where the SDK would only drop it."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -340,10 +319,13 @@ class WireFile:
         return self
 
     async def __anext__(self) -> str:
-        line = await anyio.to_thread.run_sync(self._wire.read)
-        if line is None:
-            raise StopAsyncIteration
-        return line
+        while (line := await anyio.to_thread.run_sync(self._wire.read)) is not None:
+            try:
+                types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                return line
+            except ValidationError as error:
+                await self.write(_refuse_line(line, error))
+        raise StopAsyncIteration
 
     async def write(self, text: str) -> None:
         await anyio.to_thread.run_sync(self._wire.write, text)
@@ -378,58 +360,18 @@ async def _follow_parent(keeper: Keeper, parent: int) -> None:
     leave(keeper, 0)
 
 
-class Heard:
-    """The messages of a client. A line that is none is answered as such, where the SDK would only drop it."""
-
-    def __init__(self, stream: Any, say: Any) -> None:
-        self._stream, self._say = stream, say
-
-    @property
-    def last_context(self) -> Any:
-        return self._stream.last_context
-
-    async def receive(self) -> Any:
-        while isinstance(item := await self._stream.receive(), Exception):
-            await self._say.send(SessionMessage(_not_understood(item)))
-        return item
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-
-def _not_understood(error: Exception) -> types.JSONRPCError:
-    """The answer to a line that is no message, under the id that it has, so that its sender does not wait for another."""
-    problems = error.errors() if isinstance(error, ValidationError) else []
-    line = next((each["input"] for each in problems if isinstance(each["input"], str)), "")
-    bad = next((each for each in problems if each["type"] == "json_invalid"), None)
-    if bad is None:
-        code, message = types.INVALID_REQUEST, "This is no JSON-RPC message."
-    else:
-        why = str(bad.get("ctx", {}).get("error", ""))[:200]
-        code, message = types.PARSE_ERROR, f"This line cannot be read as JSON: {why}."
-    return types.JSONRPCError(
-        jsonrpc="2.0", id=_id_in(line), error=types.ErrorData(code=code, message=message)
-    )
+def _refuse_line(line: str, wrong: ValidationError) -> str:
+    """The answer to a line that is no message; to one that is no JSON under the id that it has, so that its sender does not wait for
+    another."""
+    id, code, message = None, types.INVALID_REQUEST, "This is no JSON-RPC message."
+    for problem in wrong.errors(include_input=False, include_url=False):
+        if problem["type"] == "json_invalid":
+            why = str(problem.get("ctx", {}).get("error", ""))[:200]
+            id, code = _id_in(line), types.PARSE_ERROR
+            message = f"This line cannot be read as JSON: {why}."
+    error = types.ErrorData(code=code, message=message)
+    answer = types.JSONRPCError(jsonrpc="2.0", id=id, error=error)
+    return answer.model_dump_json(by_alias=True, exclude_unset=True) + "\n"
 
 
 def _id_in(line: str) -> int | str | None:

@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bethink.errors import BethinkError, InvalidInput, NotFound
 from bethink.features import conversations, handoffs, knowledge
 from bethink.hooks import state
-from bethink.ingest.pipeline import clean_passage
 from bethink.ingest.redact import redact
 from bethink.recall.shape import digest_lines, tokens
-from bethink.store.places import EMBEDDING_TEXT
-from bethink.surface import operations
 from bethink.surface.mcp import schemas
+from bethink.surface.operations import make_filter, make_passage, sync_record, update
 from bethink.surface.render import (
     AGENT_STEPS,
     cut_to,
@@ -36,14 +34,13 @@ from bethink.surface.render import (
     quote_memories,
     short_ids,
 )
-from bethink.text.checks import as_entity, check_kind
+from bethink.text.checks import as_entity
 from bethink.text.fence import CAP, Quote, spread
-from bethink.text.when import expiry, moment
-from bethink.types import KINDS, TRUST, Passage
+from bethink.types import KINDS, TRUST
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
-    from bethink.types import Answer, Hit, Memory, Outcome
+    from bethink.types import Answer, Hit, Memory, Outcome, Passage
 
 SEED = secrets.randbits(
     32
@@ -54,7 +51,6 @@ TOPIC = 15  # tokens of a topic's name there
 OVERVIEW = 1500  # tokens of all of it
 REMEMBERED = 2000  # tokens that the prompt `remember` quotes
 
-Arguments = dict[str, Any]
 log = logging.getLogger("bethink")
 
 
@@ -65,30 +61,22 @@ class ToolReply(NamedTuple):
     numbers: Mapping[str, Any] | None = None
 
 
-def search_memories(memory: Bethink, given: Arguments) -> ToolReply:
-    session = memory.find_session(given["session"]).id if "session" in given else None
-    filter = memory.filter(
-        kinds=tuple(given.get("kinds", ())),
-        entities=tuple(as_entity(name).name for name in given.get("entities", ())),
-        tags=tuple(given.get("tags", ())),
-        min_importance=given.get("min_importance"),
-        since=moment(given["since"], memory.clock()) if "since" in given else None,
-        session=session,
-        include_deleted=given.get("include_deleted", False),
-        include_expired=given.get("include_expired", False),
-    )
-    if log.isEnabledFor(logging.DEBUG) and "reason_for_search" in given:
-        log.debug("search_memories: %s", redact(given["reason_for_search"][:500]).text)
-    limit, offset = given.get("limit", 10), given.get("offset", 0)
-    budget = given.get("max_tokens", memory.config.max_tokens)
-    if not given.get("query", "").strip():
+def search_memories(memory: Bethink, asked: Any) -> ToolReply:
+    names = [as_entity(name).name for name in asked.entities]
+    filter = make_filter(memory, asked, kinds=asked.kinds, entities=names, tags=asked.tags)
+    reason = asked.reason_for_search or ""
+    if reason and log.isEnabledFor(logging.DEBUG):
+        log.debug("search_memories: %s", redact(reason[:500]).text)
+    limit, offset = asked.limit, asked.offset or 0
+    budget = asked.given.get("max_tokens", memory.config.max_tokens)
+    if not (asked.query or "").strip():
         total = memory.store.count(filter)
         found = memory.list(filter=filter, limit=limit, offset=offset)
         quoted = quote_list(memory, found, total, budget, offset)
     else:
-        how = {"filter": filter, "mode": given.get("mode"), "profile": given.get("intent")}
-        how["context"] = given.get("reason_for_search", "")  # what a mere "why?" is about
-        answer = find_spread(memory, given["query"], limit, offset, **how)
+        # The reason is what a mere "why?" is about.
+        how = {"filter": filter, "mode": asked.mode, "profile": asked.intent, "context": reason}
+        answer = find_spread(memory, asked.query, limit, offset, **how)
         total, quoted = answer.total, quote_answer(memory, answer, budget, offset=offset)
     following = {} if quoted.following is None else {"next_offset": quoted.following}
     numbers = {"total_count": total, "has_more": bool(following), **following}
@@ -122,7 +110,7 @@ def analyze_project(memory: Bethink, what: str) -> str:
             "Run `bethink analyze` there.",
         )
     synced = (knowledge.analyze if what == "files" else knowledge.analyze_history)(memory)
-    numbers = operations.sync_record(synced)["memories"]
+    numbers = sync_record(synced)["memories"]
     counts = ", ".join(f"{number:,} {name}" for name, number in numbers.items())
     said = (
         f"Read {synced.sources:,} {'files' if what == 'files' else 'commits'}: memories {counts}."
@@ -130,14 +118,14 @@ def analyze_project(memory: Bethink, what: str) -> str:
     return "\n".join([said, *note_lines(synced.hints)])
 
 
-def store_memories(memory: Bethink, given: Arguments) -> str:
-    items: list[Arguments] = given.get("memories", [])
-    if ("analyze" in given) == bool(items):
+def store_memories(memory: Bethink, asked: Any) -> str:
+    items: list[dict[str, Any]] = asked.memories
+    if bool(asked.analyze) == bool(items):
         raise InvalidInput(
             "Give memories or analyze, one of the two.", 'memories: [{"content": "…"}]'
         )
-    if "analyze" in given:
-        return analyze_project(memory, given["analyze"])
+    if asked.analyze:
+        return analyze_project(memory, asked.analyze)
     passages = [make_passage(memory, item, f"memories[{at}]") for at, item in enumerate(items)]
     outcomes, hints = _add_groups(memory, passages, [item["personal"] for item in items])
     stored = [one for one in outcomes.values() if one.status != "purged"]
@@ -172,29 +160,6 @@ def _add_groups(
     return outcomes, list(hints)
 
 
-def make_passage(memory: Bethink, given: Mapping[str, Any], place: str) -> Passage:
-    """What is to be remembered, if it can be: of several with a wrong one nothing is stored, and it is named by its place."""
-    now, expires, since = memory.clock(), given["expires"], given.get("valid_from")
-    fields = {name: value for name, value in given.items() if name in Passage._fields}
-    try:
-        fields |= {
-            "expires_at": expiry(expires, now) if expires else None,
-            "valid_from": moment(since, now) if since else None,
-            "kind": check_kind(given["kind"]),
-            "tags": tuple(given["tags"]),
-            "entities": tuple(as_entity(name) for name in given["entities"] if name.strip()),
-            "supersedes": tuple(memory.resolve(id) for id in given["supersedes"]),
-        }
-        if text := given.get("embedding_text"):
-            fields["metadata"] = {**given["metadata"], EMBEDDING_TEXT: text}
-        passage = Passage(**fields)
-        clean_passage(passage, memory.config.max_characters)
-    except BethinkError as error:
-        message = f"{place}: {error.message} Nothing was stored."
-        raise type(error)(message, error.hint) from error
-    return passage
-
-
 def _outcome_line(
     at: int, outcome: Outcome, short: Mapping[str, str], found: Mapping[str, Memory]
 ) -> str:
@@ -216,11 +181,11 @@ def _outcome_line(
     return f"{at + 1}. {text}{hidden}"
 
 
-def get_memories(memory: Bethink, given: Arguments) -> str:
-    ids, missing = _resolve(memory, given["ids"])
+def get_memories(memory: Bethink, asked: Any) -> str:
+    ids, missing = _resolve(memory, asked.ids)
     memory.touch(ids)
-    items = quote_memories(memory, memory.store.get(ids), given.get("max_tokens", 8000))
-    return quote_items(items, missing, given.get("max_tokens", 8000))
+    items = quote_memories(memory, memory.store.get(ids), asked.max_tokens)
+    return quote_items(items, missing, asked.max_tokens)
 
 
 def _resolve(memory: Bethink, prefixes: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -237,29 +202,21 @@ def _resolve(memory: Bethink, prefixes: Sequence[str]) -> tuple[list[str], list[
     return list(ids), missing
 
 
-def update_memory(memory: Bethink, given: Arguments) -> str:
-    fields = {name: value for name, value in given.items() if name not in ("id", "expires")}
-    if "kind" in fields:
-        fields["kind"] = check_kind(fields["kind"])
-    if "expires" in given:
-        fields["expires_at"] = expiry(given["expires"], memory.clock())
-    if not fields:
+def update_memory(memory: Bethink, asked: Any) -> str:
+    given = {name: value for name, value in asked.given.items() if name != "id"}
+    if not given:
         raise InvalidInput(
             "Nothing to change was given.",
             "Give content, kind, importance, tags, entities, expires, answered, metadata or embedding_text.",
         )
-    changed = memory.update(given["id"], **fields)
+    changed = update(memory, asked.id, given)
     short = memory.store.abbreviate([changed.id])[changed.id]
-    return "\n".join(
-        [
-            f"updated [{short}] {changed.kind}: {', '.join(sorted(fields))}",
-            *note_lines(memory.hints),
-        ]
-    )
+    line = f"updated [{short}] {changed.kind}: {', '.join(sorted(given))}"
+    return "\n".join([line, *note_lines(memory.hints)])
 
 
-def forget_memories(memory: Bethink, given: Arguments) -> str:
-    ids, missing = _resolve(memory, given["ids"])
+def forget_memories(memory: Bethink, asked: Any) -> str:
+    ids, missing = _resolve(memory, asked.ids)
     known = {one.id: one for one in memory.store.get(ids)}
     short = memory.store.abbreviate(ids)
     done = memory.forget(*ids, asked=state.is_forgetting_asked(memory.project.root))
@@ -273,51 +230,42 @@ def forget_memories(memory: Bethink, given: Arguments) -> str:
     return "\n".join([*lines, *missing, *back, *note_lines(done.hints)])
 
 
-def rate_memories(memory: Bethink, given: Arguments) -> str:
-    ratings: list[Arguments] = given["ratings"]
-    ids, missing = _resolve(memory, [rating["id"] for rating in ratings])
+def rate_memories(memory: Bethink, asked: Any) -> str:
+    ids, missing = _resolve(memory, [rating["id"] for rating in asked.ratings])
     values: dict[str, float] = {}
-    for rating in ratings:
+    for rating in asked.ratings:
         with suppress(BethinkError):  # told by `missing`
             values[memory.resolve(rating["id"])] = rating["value"]
-    rated = [memory.vote(id, values[id]) for id in ids]
     short = memory.store.abbreviate(ids)
-    return "\n".join(
-        [
-            *(f"[{short[one.id]}] {values[one.id]:+g}, now {one.usefulness:+g}" for one in rated),
-            *missing,
-        ]
-    )
+    rated = (memory.vote(id, values[id]) for id in ids)
+    lines = [f"[{short[one.id]}] {values[one.id]:+g}, now {one.usefulness:+g}" for one in rated]
+    return "\n".join([*lines, *missing])
 
 
-def store_handoff(memory: Bethink, given: Arguments) -> str:
-    saved = handoffs.save_handoff(memory, handoffs.handoff_from_fields(given))
+def store_handoff(memory: Bethink, asked: Any) -> str:
+    saved = handoffs.save_handoff(memory, handoffs.handoff_from_fields(asked.given))
     place = handoffs.read_handoff(saved.memory)
     short = memory.store.abbreviate([saved.memory.id])[saved.memory.id]
     branch = f", branch {place.branch}" if place.branch else ""
     what = "stored" if saved.new else "unchanged:"
     before = " It replaces the last one." if saved.supersedes else ""
-    return "\n".join(
-        [
-            f"Handoff {what} [{short}] for {place.project}{branch}.{before}",
-            *note_lines(memory.hints),
-        ]
-    )
+    line = f"Handoff {what} [{short}] for {place.project}{branch}.{before}"
+    return "\n".join([line, *note_lines(memory.hints)])
 
 
-def get_handoff(memory: Bethink, given: Arguments) -> str:
-    last = handoffs.find_latest(memory, given.get("branch"))
+def get_handoff(memory: Bethink, asked: Any) -> str:
+    last = handoffs.find_latest(memory, asked.branch)
     if last is None:
         return "There is no handoff for this project yet. store_handoff leaves one."
     asked, *known = (
         re.sub(r"[\W_]", "", name).casefold()
-        for name in (given.get("project", ""), last.handoff.project, memory.project.name)
+        for name in (asked.project or "", last.handoff.project, memory.project.name)
     )
     label = "\nA project's name is only a label here: this is the newest of this folder."
     return quote_handoff(memory, last) + label * (bool(asked) and asked not in known)
 
 
-def memory_overview(memory: Bethink, given: Arguments) -> str:
+def memory_overview(memory: Bethink, asked: Any) -> str:
     seen = memory.stats(memory.scopes)
     kinds = ", ".join(
         f"{number} {kind}"
@@ -365,21 +313,21 @@ def _sessions(memory: Bethink) -> list[Quote | str]:
     return ["Recent sessions:", *lines] if lines else []
 
 
-TOOLS: dict[str, Callable[[Bethink, Arguments], str | ToolReply]] = {
+TOOLS: dict[str, Callable[[Bethink, Any], str | ToolReply]] = {
     name: globals()[name] for name in schemas.TOOLS
 }
 
 
-def call(memory: Bethink, name: str, given: Arguments) -> ToolReply:
-    reply = TOOLS[name](memory, given)
+def call(memory: Bethink, name: str, asked: Any) -> ToolReply:
+    reply = TOOLS[name](memory, asked)
     return ToolReply(reply) if isinstance(reply, str) else reply
 
 
-# Prompts. `remember` and `handoff` bring what memory holds with them, between the marks of `fence`.
+# Prompts. `remember` brings what memory holds with it, between the marks of `fence`.
 
 
-def write_query(memory: Bethink, given: Mapping[str, str]) -> str:
-    return f"""Search the project's memory with search_memories for: {given["topic"]}
+def write_query(memory: Bethink, asked: Any) -> str:
+    return f"""Search the project's memory with search_memories for: {asked.topic}
 
 How to find it:
 - Ask a whole question first. Then try the words that the memory itself would hold: names, error messages, file names.
@@ -392,44 +340,11 @@ How to find it:
 Cite the ids you rely on. Say so if memory holds nothing about it."""
 
 
-def write_remember(memory: Bethink, given: Mapping[str, str]) -> str:
-    answer = find_spread(memory, given["question"], 15)
-    return f"""Answer from memory: {given["question"]}
+def write_remember(memory: Bethink, asked: Any) -> str:
+    answer = find_spread(memory, asked.question, 15)
+    return f"""Answer from memory: {asked.question}
 
 What memory holds about it follows. Group the answer by topic, name dates and where things come from, cite ids, and say what was
 replaced by what. If it does not answer the question, search again with search_memories in other words; if that finds nothing either, say so.
 
 {quote_answer(memory, answer, REMEMBERED).text}"""
-
-
-def write_handoff(memory: Bethink, given: Mapping[str, str]) -> str:
-    branch = given.get("branch") or handoffs.find_branch(memory.project.worktree)
-    where = f"branch {branch} of {memory.project.name}" if branch else memory.project.name
-    named = f"\n- branch: {branch}" if given.get("branch") else ""
-    return f"""Write a handoff for {where} with store_handoff, so that somebody without this conversation can go on.
-
-- summary: where things stand, in one or two sentences.
-- completed: what is done and verified.
-- in_progress_blocked: what is half done or stuck, and on what.
-- key_decisions: what was decided, with the reason.
-- next_steps: the very next actions, in order, each with file or command.
-- memory_ids: ids of the memories that were used.{named}
-
-Facts, not hopes. Then store lasting decisions with store_memories too, if they are not known yet.
-
-The last handoff, for what is still open:
-
-{get_handoff(memory, {"branch": branch} if branch else {})}"""
-
-
-def complete_prompt(memory: Bethink, name: str, argument: str, value: str) -> Sequence[str]:
-    """What an argument of a prompt may be, given its beginning."""
-    if name == "handoff" and argument == "branch":
-        known = [handoffs.find_branch(memory.project.worktree), *handoffs.list_branches(memory)]
-        found = [branch for branch in dict.fromkeys(known) if branch and branch.startswith(value)]
-        return found[:100]
-    if argument not in ("topic", "question") or not value.strip():
-        return ()
-    # Names of things that memory knows, as far as the newest memories tell.
-    names = dict.fromkeys(entity.name for one in memory.list(limit=200) for entity in one.entities)
-    return [name for name in names if name.lower().startswith(value.lower())][:20]

@@ -14,7 +14,7 @@ from bethink.features.browse import ABOUT, MENTIONS, MOST, WEEKS
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
 from bethink.recall.query import parse
 from bethink.recall.shape import find_sought
-from bethink.surface.http import browsing, memories
+from bethink.surface.http import operations
 from bethink.surface.web.render import as_words, diff, spell_unseen
 from bethink.surface.web.visit import (
     EVERY,
@@ -40,9 +40,9 @@ LEVELS = 4  # of colour in the calendar
 def show_home(visit: Visit) -> PageAnswer:
     chosen, last = visit.parameter("since"), visit.last_visit
     since = chosen or (last.isoformat() if last else FIRST)
-    found = visit.ask(browsing.show_recent, since=since, **visit.every)
-    counts = visit.ask(browsing.count_inbox)["queues"]
-    empty = not found["days"] and not visit.ask(memories.list_memories, limit=1)["total"]
+    found = visit.ask(operations.show_recent, since=since, **visit.every)
+    counts = visit.ask(operations.count_inbox)["queues"]
+    empty = not found["days"] and not visit.ask(operations.list_memories, limit=1)["total"]
     values = {
         **found,
         "empty": empty,
@@ -81,7 +81,7 @@ def add(visit: Visit) -> PageAnswer:
     filled = {name: value for name, value in given.items() if value}
     told = {"memories": [{"content": "", **_body(filled)}]}
     try:
-        answer = visit.ask(memories.add, personal=bool(visit.form.get("personal")), **told)
+        answer = visit.ask(operations.add, personal=bool(visit.form.get("personal")), **told)
     except UsageError as error:
         return Shown("add.html", {"given": given, "wrong": explain(error)}, 422)
     outcome = answer["outcomes"][0]
@@ -94,7 +94,7 @@ def add(visit: Visit) -> PageAnswer:
 @page("GET", "/live")
 def send_state(visit: Visit) -> PageAnswer:
     """Something that changes whenever a memory comes or goes, of what the visitor looks at alone."""
-    found = visit.ask(memories.list_memories, limit=1, **visit.wide)
+    found = visit.ask(operations.list_memories, limit=1, **visit.wide)
     newest = found["items"][0]["id"] if found["items"] else ""
     return Sent(f"{found['total']} {newest}".encode(), "text/plain")
 
@@ -143,9 +143,9 @@ def _search(visit: Visit, question: str) -> dict[str, Any]:
         wanted |= dict.fromkeys(HIDDEN, True)
     asked = {name: value for name in ("q", *FILTERS, "rest") if (value := visit.query.get(name))}
     if not question:
-        found = visit.ask(memories.list_memories, **wanted)
+        found = visit.ask(operations.list_memories, **wanted)
     else:
-        found = visit.ask(memories.search, query=question, explain=True, **wanted)
+        found = visit.ask(operations.search, query=question, explain=True, **wanted)
         strong = _count_strong([hit["score"] for hit in found["items"]])
         if strong < len(found["items"]) and not (visit.query.get("rest") or wanted.get("cursor")):
             weaker = {
@@ -174,7 +174,7 @@ TURNS = 50
 def show_timeline(visit: Visit) -> PageAnswer:
     host, cursor = visit.query.get("host", ""), visit.query.get("cursor") or None
     asked = {"limit": SESSIONS, "host": host or None, "cursor": cursor}
-    found = visit.ask(browsing.show_timeline, **asked, **visit.every)
+    found = visit.ask(operations.show_timeline, **asked, **visit.every)
     following = visit.at("/timeline", host=host, cursor=found["next"]) if found["next"] else ""
     values = {
         "days": found["days"],
@@ -188,9 +188,9 @@ def show_timeline(visit: Visit) -> PageAnswer:
 @page("GET", "/session/{id}")
 def show_session(visit: Visit) -> PageAnswer:
     id, topic = visit.path["id"], visit.query.get("topic") or None
-    found = visit.ask(browsing.get_session, id=id)
+    found = visit.ask(operations.get_session, id=id)
     cursor = visit.query.get("cursor") or None
-    said = visit.ask(browsing.list_turns, id=id, topic=topic, limit=TURNS, cursor=cursor)
+    said = visit.ask(operations.list_turns, id=id, topic=topic, limit=TURNS, cursor=cursor)
     following = visit.at(f"/session/{found['id']}", topic=topic, cursor=said["next"])
     values = {
         "session": found,
@@ -212,7 +212,7 @@ EXPANDED = 30  # nodes that opening one of them brings
 @page("GET", "/graph")
 def show_graph(visit: Visit) -> PageAnswer:
     size, asked = _graph_size(visit), _graph_focus(visit)
-    found = visit.ask(browsing.show_graph, limit=size, depth=SIZES[size], **asked)
+    found = visit.ask(operations.show_graph, limit=size, depth=SIZES[size], **asked)
     listed = _list_nodes(found)
     in_focus = (one for one in listed if one["id"] in found["focus"])
     values = {
@@ -239,7 +239,7 @@ def send_graph(visit: Visit) -> PageAnswer:
     if opened:
         room = EXPANDED + (int(known) if known.isdecimal() and len(known) < 5 else 0)
         asked = {"focus": opened, "limit": min(room, MOST), "depth": 1}
-    found = visit.ask(browsing.show_graph, **asked)
+    found = visit.ask(operations.show_graph, **asked)
     for node in found["nodes"]:
         node["label"] = spell_unseen(" ".join(node["label"].split()))
     content = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
@@ -279,8 +279,8 @@ def show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> PageAnswer:
     queue = queue if queue in QUEUES else QUEUES[0]
     begin = int(start) if start.isdecimal() and len(start) < 10 else 0
     limit = DECISIONS if queue in PAIRS else LINES
-    found = visit.ask(browsing.show_inbox, queue=queue, limit=limit, start=begin)
-    counts = visit.ask(browsing.count_inbox)["queues"]
+    found = visit.ask(operations.show_inbox, queue=queue, limit=limit, start=begin)
+    counts = visit.ask(operations.count_inbox)["queues"]
     acts: list[dict[str, str]] = []
     for item in found["items"]:
         acts = [
@@ -329,7 +329,7 @@ def decide(visit: Visit) -> PageAnswer:
     name = visit.form.get("act", "")
     ids = [id for id in visit.form.get("ids", "").split(",") if id]
     try:
-        done = visit.ask(browsing.decide, act=name, ids=ids)
+        done = visit.ask(operations.decide, act=name, ids=ids)
     except UsageError as error:
         return show_inbox(visit, explain(error), 422)
     place = {"queue": visit.query.get("queue"), "start": visit.query.get("start")}
@@ -342,7 +342,7 @@ def decide(visit: Visit) -> PageAnswer:
 
 @page("GET", "/health")
 def show_health(visit: Visit) -> PageAnswer:
-    found = visit.ask(browsing.show_condition)
+    found = visit.ask(operations.show_condition)
     known, doctor = found["condition"], found["doctor"]
     problems = [one for one in doctor["findings"] if not one["ok"]] if doctor else []
     # How fast it grows, from the last four weeks, and what that makes in a year.
@@ -354,7 +354,7 @@ def show_health(visit: Visit) -> PageAnswer:
 
 @page("POST", "/health")
 def check_again(visit: Visit) -> PageAnswer:
-    visit.ask(browsing.check_again)
+    visit.ask(operations.check_again)
     return Go(visit.at("/health"))
 
 
@@ -365,8 +365,8 @@ CONTAINER = "container:"
 
 @page("GET", "/projects")
 def show_projects(visit: Visit) -> PageAnswer:
-    listed = visit.ask(browsing.list_scopes)["items"]
-    readers = visit.ask(browsing.list_readers)["items"] if visit.caller.owner else []
+    listed = visit.ask(operations.list_scopes)["items"]
+    readers = visit.ask(operations.list_readers)["items"] if visit.caller.owner else []
     known: dict[str, dict[str, Any]] = {}
     # Projects before what is inside them.
     for one in sorted(listed, key=lambda one: one["scope"].startswith(CONTAINER)):
@@ -409,7 +409,7 @@ def _reads(reader: dict[str, Any], scope: str) -> bool:
 def export(visit: Visit) -> PageAnswer:
     """Everything of a project as lines of JSON, forgotten and replaced memories included, however much that is."""
     chosen = visit.query.get("project", "")
-    lines = visit.ask(memories.export, **visit.wide)
+    lines = visit.ask(operations.export, **visit.wide)
     name = chosen if chosen in (PERSONAL, EVERY) else visit.query.get("container") or "project"
     letters = [one if one.isascii() and (one.isalnum() or one in "-_") else "-" for one in name]
     return Sent(lines.values, "application/x-ndjson", f"bethink-{''.join(letters)[:60]}.jsonl")
@@ -431,8 +431,8 @@ def show_memory(
 ) -> PageAnswer:
     """The page; with what was given to a form that could not be followed, so that nothing typed is lost."""
     id = visit.path["id"]
-    memory = visit.ask(memories.get, id=id, count=False)
-    events = visit.ask(memories.history, id=id)["items"]
+    memory = visit.ask(operations.get, id=id, count=False)
+    events = visit.ask(operations.history, id=id)["items"]
     versions = [_version(event, last=event is events[-1]) for event in events[-VERSIONS:]]
     values = {
         "memory": memory,
@@ -440,7 +440,7 @@ def show_memory(
         "earlier": len(events) - len(versions),
         "relations": RELATIONS,
         "wrong": wrong,
-        "around": visit.ask(memories.around, id=id, turns=BESIDE)["items"],
+        "around": visit.ask(operations.around, id=id, turns=BESIDE)["items"],
         "form": {**_form(memory), **(given or {})},
         "belongs": _scope_name(visit, memory["scope"]),
         "done": _describe_action(visit, memory, len(events)),
@@ -457,7 +457,7 @@ def _scope_name(visit: Visit, scope: str) -> str:
     if kind not in ("project", "container"):
         return scope
     project, _, container = rest.partition("/")
-    listed = visit.ask(memories.list_projects)["items"]
+    listed = visit.ask(operations.list_projects)["items"]
     names = {one["scope"]: one["name"] for one in listed}
     name = names.get(f"project:{project}") or scope
     return f"{name}, container {container}" if container else name
@@ -530,11 +530,11 @@ def edit(visit: Visit) -> PageAnswer:
     id = visit.path["id"]
     given = {name: _unix(visit.form[name]) for name in FIELDS if name in visit.form}
     try:
-        known = _form(visit.ask(memories.get, id=id, count=False))
+        known = _form(visit.ask(operations.get, id=id, count=False))
         changed = {name: value for name, value in given.items() if value != _unix(known[name])}
         if changed:
             seen = visit.form.get("updated_at")
-            visit.ask(memories.update, id=id, updated_at=seen, **_body(changed))
+            visit.ask(operations.update, id=id, updated_at=seen, **_body(changed))
     except Overtaken:
         return show_memory(visit, given, MEANWHILE, 409)
     except (UsageError, ValueError) as error:
@@ -561,16 +561,16 @@ def _body(changed: Mapping[str, str]) -> dict[str, Any]:
 
 @page("POST", "/memory/{id}/forget")
 def forget(visit: Visit) -> PageAnswer:
-    visit.ask(memories.forget, id=visit.path["id"])
+    visit.ask(operations.forget, id=visit.path["id"])
     return _back(visit, "forgotten")
 
 
 @page("POST", "/memory/{id}/restore")
 def restore(visit: Visit) -> PageAnswer:
     id, version = visit.path["id"], visit.form.get("version", "")
-    before = visit.ask(memories.get, id=id, count=False)
+    before = visit.ask(operations.get, id=id, count=False)
     number = int(version) if version.isdecimal() else None
-    visit.ask(memories.restore, id=id, version=number)
+    visit.ask(operations.restore, id=id, version=number)
     if version:
         return _back(visit, "saved")
     # What was replaced is undone by replacing it again, and not by forgetting it.
@@ -582,7 +582,7 @@ def restore(visit: Visit) -> PageAnswer:
 @page("POST", "/memory/{id}/vote")
 def vote(visit: Visit) -> PageAnswer:
     value = -1 if visit.form.get("value", "1").startswith("-") else 1
-    visit.ask(memories.vote, id=visit.path["id"], value=value)
+    visit.ask(operations.vote, id=visit.path["id"], value=value)
     return _back(visit, "voted", value=str(value))
 
 
@@ -602,7 +602,7 @@ def _relate(visit: Visit, what: str) -> PageAnswer:
     source, target = (other, id) if visit.form.get("direction") == "in" else (id, other)
     relation = {"target": target, "type": visit.form.get("type", "relates_to")}
     try:
-        run = memories.link if what == "linked" else memories.unlink
+        run = operations.link if what == "linked" else operations.unlink
         visit.ask(run, id=source, **relation)
     except (UsageError, ValueError) as error:
         return show_memory(visit, None, explain(error), 422)

@@ -1,8 +1,7 @@
 """The pages as one application beside the API: who is let in, which page it is, and what is shown when that fails.
 
 `Gate` has checked Host and Origin before. Here a cookie is needed for everything but the files that a page is made of, and the
-mark of its session for every change. Everybody's pages stand under a path of their own, their room (`WebSession.room`); a server
-that asks for no token has none. The owner comes with a ticket of `bethink ui`, members of a team with their token; what a member may
+mark of its session for every change. Everybody's pages stand under a path of their own, their room (`WebSession.room`). The owner comes with a ticket of `bethink ui`, members of a team with their token; what a member may
 see and do is looked up with every page, so that a token that is revoked ends its sessions.
 """
 
@@ -28,10 +27,9 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
 from bethink.errors import BethinkError, NotFound, StoreBusy, StoreError, StoreUnavailable
-from bethink.surface.http import memories, tokens
+from bethink.surface.http import operations, tokens
 from bethink.surface.http.api import Tools, check_ids, stream
 from bethink.surface.http.security import (
-    ANYBODY,
     SESSION,
     TITLES,
     Admission,
@@ -183,16 +181,13 @@ class Site:
         room = request.scope["root_path"]
         for cookie in _find_cookies(request):
             session = self._sessions.find(cookie)
-            if session and (self._admission.open or session.room == room):
+            if session and session.room == room:
                 return session
-        return self._sessions.begin() if self._admission.open else None
-
-    def _room(self, session: WebSession) -> str:
-        return "" if self._admission.open else session.room
+        return None
 
     async def _caller(self, session: WebSession) -> Caller:
-        if self._admission.open or not session.token:
-            return ANYBODY if self._admission.open else SESSION
+        if not session.token:
+            return SESSION
         return await self._admission.look_up(self._admission.identify, session.token)
 
     def _set_cookie(
@@ -209,7 +204,7 @@ class Site:
             _cookie_name(request) + name,
             value,
             seconds,
-            path=self._room(session) or "/",
+            path=session.room,
             secure=request.url.scheme == "https",
             httponly=True,
             samesite="strict",
@@ -248,7 +243,7 @@ class Site:
     def _admit(self, request: Request, session: WebSession) -> Response:
         project = request.query_params.get("project", "")
         asked = f"?{urlencode({'project': project})}" if project else ""
-        room = self._room(session)
+        room = session.room
         response = _show("enter.html", {"room": room, "address": f"{room}/{asked}"})
         self._set_cookie(response, request, session, session.cookie, COOKIE_SECONDS)
         return response
@@ -290,7 +285,7 @@ class Site:
                 return Response(answer.content, 200, headers, answer.media_type)
             lines = stream(answer.content, self._tools.projects.run)
             return StreamingResponse(lines, 200, headers, answer.media_type)
-        listed = visit.ask(memories.list_projects)["items"]
+        listed = visit.ask(operations.list_projects)["items"]
         every = visit.query.get("project") == EVERY
         names = {one["scope"]: one["name"] for one in listed if every}
         values = {"projects": listed, "scope_names": names, **answer.values}
@@ -316,7 +311,7 @@ class Site:
         if error.status_code == 404:
             message = "There is no page at this address."
         values = {"title": "Not found", "message": message, "hint": "Begin with the search."}
-        values |= {"room": self._room(session), "again": ""}
+        values |= {"room": session.room, "again": ""}
         return _show("trouble.html", values, error.status_code)
 
 

@@ -88,7 +88,7 @@ class Visit(NamedTuple):
         return personal or self.every
 
     def ask(self, run: Run, /, **given: Any) -> Any:
-        """What an operation of the API answers: `visit.ask(memories.search, query="deploy")`."""
+        """What an operation of the API answers: `visit.ask(operations.search, query="deploy")`."""
         operation = _operations()[run]
         api.check_scope(operation, self.caller)
         where = {name: one for name, one in self.where.items() if one not in (EVERY, PERSONAL)}

@@ -1,0 +1,610 @@
+"""The operations of the HTTP API: to search and recall, to read memories by id and in order, to add and change them; conversations,
+what stands around something, what is to be decided, how memory is doing, with whom it is shared; and those for other machines of
+a team. Each gets the memory as its caller sees it and what was asked, and gives a value for JSON; what several surfaces do alike is
+in `surface/operations.py`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from bethink.errors import InvalidInput, Overtaken, StoreError
+from bethink.features import browse, condition, conversations, inbox, incoming, promotion
+from bethink.features.sync import StorePeer
+from bethink.ingest.traces import traces
+from bethink.recall.shape import iso, plain, plain_hit, plain_relations
+from bethink.store.bundle import EPOCH, Bundle, bundle_to_json, stamp
+from bethink.surface import operations, render
+from bethink.surface.http.api import PAGE, Cursor, Lines, operation, read_cursor, read_page
+from bethink.surface.http.projects import NOWHERE, View, no_personal
+from bethink.surface.http.security import Forbidden
+from bethink.surface.layout import pick
+from bethink.surface.operations import EVERYTHING, ORDERS, make_filter
+from bethink.text.when import moment
+from bethink.types import PERSONAL, RELATIONS, Answer, Memory, Session, Words
+
+FILTERS = f"{operations.FILTERS}\n--answered = null     of questions"
+RANKED = f"""
+query text ..10000       a question, words, "a phrase", prefix*, AND OR NOT
+{operations.RANKING}
+--rerank = null          whether the judge reads the first hits again: slower, and better for questions; else only `/recall` does
+{FILTERS}
+"""
+SEARCH = f"""
+{RANKED}
+{PAGE}
+--explain                each signal's part in a score
+"""
+RECALL = f"""
+{RANKED}
+--limit N whole 1..100
+--max-tokens N whole 50..1000000
+"""
+VALUES = """
+--content TEXT
+--kind KIND
+--summary TEXT text ..1000
+--importance N number 0..10
+--confidence N number 0..1
+--tags TAG*
+--entities NAME*         what it is about: Redis, person:Ada
+--expires TIME text ..60
+--valid-from TIME text ..60
+--metadata VALUES object
+--embedding-text TEXT    embedded in place of the content
+"""
+STATEMENT = f"""
+content                  one thing to remember; what is left out is found by rules
+{VALUES}
+--supersedes ID*         what it replaces
+"""
+BESIDE = ("project", "container", "updated_at")  # of a change: what is no value of a memory
+LINK = f"""
+target text 1..100       an id or any unique beginning of one
+--type TYPE {"|".join(RELATIONS)} = relates_to
+"""
+
+
+# Finding
+
+
+@operation("search", "Found", SEARCH, meaning=True)
+def search(memory: View, asked: Any) -> dict[str, Any]:
+    """The memories that best answer a question, best first. Changes nothing."""
+    cursor = read_cursor(asked.cursor)
+    seeds = (cursor.seed, asked.seed, secrets.randbits(32))
+    seed = next(one for one in seeds if one is not None)
+    limit = asked.limit or min(memory.config.limit, 100)
+    answer = _search(
+        memory, asked, limit=limit, offset=cursor.at, seed=seed, rerank=bool(asked.rerank)
+    )
+    at = cursor.at + len(answer.hits)
+    more = bool(answer.hits) and at < answer.total
+    return {
+        "items": [plain_hit(hit, asked.explain) for hit in answer.hits],
+        "next": Cursor(at, "", seed).write() if more else None,
+        **pick(answer, "total mode profile hints"),
+    }
+
+
+@operation("recall", "Recalled", RECALL, meaning=True)
+def recall(memory: View, asked: Any) -> dict[str, Any]:
+    """An answer from memory for reading: an index of the matches, then the best of them in full within a token budget."""
+    budget = asked.max_tokens or memory.config.max_tokens
+    limit = asked.limit or operations.count_lines(budget)
+    rerank = asked.rerank is not False
+    answer = _search(memory, asked, limit=limit, seed=asked.seed, rerank=rerank)
+    return operations.recall_record(render.arrange_answer(memory, answer, budget))
+
+
+def _search(memory: View, asked: Any, **how: Any) -> Answer:
+    wanted = make_filter(memory, asked)
+    return operations.search(memory, asked.query, asked, wanted, **how)
+
+
+@operation(
+    "list",
+    "Page",
+    f"{FILTERS}\n--order ORDER {ORDERS} = created{PAGE} = 50",
+)
+def list_memories(memory: View, asked: Any) -> dict[str, Any]:
+    """Memories in an order, a page at a time."""
+    wanted = make_filter(memory, asked)
+
+    def fetch(number: int, offset: int) -> Sequence[Memory]:
+        return memory.list(filter=wanted, limit=number, offset=offset, order=asked.order)
+
+    shown, following = read_page(asked, fetch)
+    return {"items": shown, "next": following, "total": memory.store.count(wanted)}
+
+
+@operation(
+    "get",
+    "OneMemory",
+    "--count = yes     whether this counts as a use",
+)
+def get(memory: View, asked: Any) -> dict[str, Any]:
+    """One memory with what it is related to. Counts as a use of it, unless `count` is false."""
+    id = memory.resolve(asked.id)
+    if asked.count:
+        with suppress(StoreError):  # a database that cannot be written can still be read
+            memory.touch([id])
+    one = memory.store.get([id])[0]
+    related = render.related_memories(memory, [one])[id]
+    return {**plain(one), "related": plain_relations(id, related)}
+
+
+@operation("history", "History")
+def history(memory: View, asked: Any) -> dict[str, Any]:
+    """Every version of a memory, oldest first. The numbers are those that `restore` takes."""
+    return {"items": operations.version_records(memory.history(asked.id))}
+
+
+@operation("around", "Memories", "--turns N whole 0..50 = 3")
+def around(memory: View, asked: Any) -> dict[str, Any]:
+    """What stands around a memory where it came from: the turns of a conversation, or the passages of a document."""
+    return {"items": conversations.surroundings(memory, asked.id, asked.turns)}
+
+
+@operation(
+    "export",
+    "",
+    f"{FILTERS}\n--everything = yes     forgotten, expired, replaced and quarantined ones too",
+)
+def export(memory: View, asked: Any) -> Lines:
+    """Memories as lines of JSON, the oldest first, any number of them."""
+    hidden = EVERYTHING if asked.everything and not asked.as_of else {}
+    return Lines(map(plain, memory.export(make_filter(memory, asked, **hidden))))
+
+
+@operation("projects", "Projects")
+def list_projects(memory: View, asked: Any) -> dict[str, Any]:
+    """The projects and containers that the token is for."""
+    items = [
+        {"scope": scope, "name": name, "path": path, "default": scope == memory.scope}
+        for scope, name, path in memory.tools.projects.list_visible(memory.caller)
+    ]
+    return {"items": items, "personal": memory.caller.personal}
+
+
+# Changing
+
+
+@operation(
+    "add",
+    "Added",
+    """
+    memories+ objects ..1000     remembered together: all of them or, if one is wrong, none
+    --personal                   follows its owner into every project
+    --source NAME text ..1000    where they come from
+    --dedup = null               whether what is much like something known is left out; a setting by default
+    --force                      even if such a text was purged before
+    """,
+    memories=STATEMENT,
+    status=201,
+    meaning=True,
+)
+def add(memory: View, asked: Any) -> dict[str, Any]:
+    """Remembers statements in one transaction. What is private or looks like a secret is taken out first. Says which were known
+    already. Where one replaces a memory, none of them is compared with what is known by meaning."""
+    passages = [
+        operations.make_passage(memory, statement, f"memories[{at}]")
+        for at, statement in enumerate(asked.memories)
+    ]
+    receipt = memory.add_many(
+        passages,
+        personal=asked.personal,
+        source=asked.source,
+        dedup=asked.dedup,
+        allow_purged=asked.force,
+    )
+    outcomes = [outcome.plain() for outcome in receipt.outcomes]
+    return {"outcomes": outcomes, "added": receipt.added, "hints": receipt.hints}
+
+
+@operation(
+    "update",
+    "Memory",
+    f"""
+    {VALUES}
+    --valid-to TIME text ..60
+    --answered = null
+    --updated-at TIME            of the version that is to be changed, as it was read
+    """,
+    meaning=True,
+)
+def update(memory: View, asked: Any) -> Memory:
+    """Changes what is given; null empties a time or `answered`. The old version stays in the history. With `updated_at` nothing is
+    changed if somebody else was quicker."""
+    given = {name: value for name, value in asked.given.items() if name not in BESIDE}
+    was = memory.one(asked.id) if asked.updated_at else None
+    if was and iso(was.updated_at) != asked.updated_at:
+        raise Overtaken(
+            f"The memory {asked.id} changed since it was read.",
+            "Read it again, and change what it says now.",
+        )
+    return operations.update(memory, asked.id, given, was)
+
+
+@operation(
+    "forget",
+    "Gone",
+    "--purge     remove every trace, for good; the text is not taken in again",
+)
+def forget(memory: View, asked: Any) -> dict[str, Any]:
+    """Hides a memory from every search; `restore` brings it back. With `purge` it is gone for good, and with it what its conversation
+    holds in the very same words."""
+    id = memory.resolve(asked.id)
+    found = memory.store.get([id])
+    remains = traces(memory.store, found).rest if asked.purge else ()
+    done = promotion.purge(memory, found) if asked.purge else memory.forget(id)
+    status = "proposed" if done.proposed else "purged" if asked.purge else "forgotten"
+    return {
+        "id": id,
+        "status": status,
+        "also": [other for other in done.ids if other != id],
+        "remains": [one.id for one in remains],
+        "hints": done.hints,
+    }
+
+
+@operation(
+    "restore",
+    "Memory",
+    "--version N whole 1..1000000     a version as the history numbers them",
+    meaning=True,
+)
+def restore(memory: View, asked: Any) -> Memory:
+    """Brings back a memory that was forgotten or replaced, or an earlier version of its text."""
+    return memory.restore(asked.id, asked.version)
+
+
+@operation("vote", "Memory", "--value N number -100..100 = 1")
+def vote(memory: View, asked: Any) -> Memory:
+    """Says that a memory was useful or, below zero, was not. Counts as a use of it."""
+    return memory.vote(asked.id, asked.value)
+
+
+@operation("link", "Link", LINK, status=201)
+def link(memory: View, asked: Any) -> dict[str, Any]:
+    """Relates a memory to another. `supersedes` ends the other's validity; `answers` marks a question as answered."""
+    relation = memory.link(asked.id, asked.target, asked.type)
+    return {**pick(relation, "source type target"), "status": "linked"}
+
+
+@operation("unlink", "Link", LINK)
+def unlink(memory: View, asked: Any) -> dict[str, Any]:
+    """Takes a relation back, and what it had changed."""
+    relation = memory.unlink(asked.id, asked.target, asked.type)
+    return {**pick(relation, "source type target"), "status": "removed"}
+
+
+PROMOTING = ("promote", "undo-promote")
+MOST_RECORDS, MOST_REMOVED = 200, 1000  # of one request of a sync
+
+
+# Conversations
+
+
+@operation("topics", "OneSession")
+def get_session(memory: View, asked: Any) -> dict[str, Any]:
+    """One conversation and what it was about: topics in order, sub-topics after their topics."""
+    session = memory.find_session(asked.id)
+    return operations.session_record(session, conversations.topics(memory, session))
+
+
+@operation(
+    "timeline",
+    "Timeline",
+    f"""{PAGE} = 20
+    --host HOST text ..1000     only conversations with this agent: claude, codex …
+    --all-projects              of every project that the token is for
+    """,
+)
+def show_timeline(memory: View, asked: Any) -> dict[str, Any]:
+    """Conversations by the day they began on, newest first, with their topics and how much of each they were."""
+    scopes = memory.every_scope() if asked.all_projects else memory.scopes
+
+    def fetch(number: int, offset: int) -> Sequence[Session]:
+        return browse.list_sessions(memory, scopes, asked.host, number, offset)
+
+    shown, following = read_page(asked, fetch)
+    days = []
+    for day in browse.group_by_day(memory, shown):
+        date = day.date.isoformat() if day.date else None
+        days.append({"date": date, "sessions": [_conversation(one) for one in day.sessions]})
+    return {"days": days, "next": following}
+
+
+@operation(
+    "recent",
+    "Recent",
+    """
+    --since TIME = 7d     until now
+    --all-projects        of every project that the token is for
+    """,
+)
+def show_recent(memory: View, asked: Any) -> dict[str, Any]:
+    """What happened since a time: conversations, what replaced what, what was told; what is open; and how much each day brought."""
+    scopes = memory.every_scope() if asked.all_projects else memory.scopes
+    found = browse.catch_up(memory, scopes, moment(asked.since, memory.clock()))
+    sessions = [{**operations.session_record(one), "scope": one.scope} for one in found.sessions]
+    return {**found._asdict(), "sessions": sessions}
+
+
+@operation(
+    "turns",
+    "Turns",
+    f"""{PAGE} = 50
+    --topic ID text ..100     only one topic, with its sub-topics
+    """,
+)
+def list_turns(memory: View, asked: Any) -> dict[str, Any]:
+    """What was said in a conversation, in order, with the ideas that were taken from each turn."""
+    session = memory.find_session(asked.id)
+    cursor = read_cursor(asked.cursor)
+    found, total = browse.list_turns(memory, session, asked.topic, asked.limit, cursor.at)
+    at = cursor.at + len(found)
+    more = bool(found) and at < total
+    items = [{**plain(one.turn), "ideas": one.ideas} for one in found]
+    return {"items": items, "next": Cursor(at).write() if more else None, "total": total}
+
+
+def _conversation(one: browse.Conversation) -> dict[str, Any]:
+    topics = [
+        {**pick(band.span, "id name summary lines"), "share": round(band.share, 4)}
+        for band in one.bands
+    ]
+    return {**operations.session_record(one.session), "topics": topics}
+
+
+# Around something
+
+
+@operation(
+    "graph",
+    "Graph",
+    f"""
+    --focus ID text ..1000           the id of a memory, or `about:` and the name of a thing
+    --query QUESTION text ..10000    begin with what this finds
+    --limit N whole 1..{browse.MOST} = 80
+    --depth N whole 1..4 = 2
+    """,
+    meaning=True,
+)
+def show_graph(memory: View, asked: Any) -> browse.Graph:
+    """Memories, the things they are about and their relations around a focus, nearest first."""
+    return browse.draw_graph(memory, asked.focus, asked.query, limit=asked.limit, depth=asked.depth)
+
+
+@operation("scopes", "Scopes")
+def list_scopes(memory: View, asked: Any) -> dict[str, Any]:
+    """The projects and containers that the token is for, and what is personal: how many memories each holds, forgotten ones included,
+    and when the last was told. Costs next to nothing, however much there is."""
+    projects = memory.tools.projects
+    store, known = projects.store_of(memory.caller), projects.list_visible(memory.caller)
+    if memory.caller.personal:
+        known = [*known, (PERSONAL, PERSONAL, None)]
+    items = []
+    for scope, name, path in known:
+        newest = store.list(memory.filter(scopes=(scope,)), 1)
+        items.append(
+            {
+                "scope": scope,
+                "name": name,
+                "path": path,
+                "default": scope == memory.scope,
+                "memories": store.statistics(Words(), (scope,)).memories,
+                "last": newest[0].created_at if newest else None,
+            }
+        )
+    return {"items": items}
+
+
+# Order
+
+
+@operation(
+    "inbox",
+    "Inbox",
+    f"""
+    --queue QUEUE {"|".join(inbox.QUEUES)} = contradictions
+    --limit N whole 1..100 = 20
+    --start N whole 0..1000000000 = 0     `next` of the look before
+    """,
+    meaning=True,
+)
+def show_inbox(memory: View, asked: Any) -> dict[str, Any]:
+    """What is to be decided: duplicates, contradictions, what is hardly believed, open questions, what could be a rule."""
+    found = inbox.list_queue(memory, asked.queue, asked.limit, asked.start)
+    acts = [name for name, act in inbox.ACTS.items() if asked.queue in act.queues]
+    if not _may_promote(memory):
+        acts = [name for name in acts if name not in PROMOTING]
+    items = [
+        {"memories": item.memories, "reason": item.reason, "acts": acts} for item in found.items
+    ]
+    return {**found._asdict(), "queue": asked.queue, "items": items}
+
+
+@operation("inbox-counts", "InboxCounts", meaning=True)
+def count_inbox(memory: View, asked: Any) -> dict[str, Any]:
+    """How many items wait in each queue of the inbox: of pairs as many as a moment finds."""
+    return {"queues": inbox.count_queues(memory)}
+
+
+@operation(
+    "decide",
+    "Acted",
+    f"""
+    act {"|".join(inbox.ACTS)}     `acts` of the item names what there is; the answer says how to take it back
+    ids+ text ..200                of the memories of one item or several, in the order of each
+    """,
+)
+def decide(memory: View, asked: Any) -> inbox.Done:
+    """Decides about an item of the inbox or about several, or takes a decision back."""
+    if asked.act in PROMOTING and not _may_promote(memory):
+        raise Forbidden(
+            "Rules are written only by the owner, into a project on this machine: agents obey them.",
+            "Use `bethink promote` there.",
+        )
+    return inbox.decide(memory, asked.act, asked.ids)
+
+
+def _may_promote(memory: View) -> bool:
+    return memory.caller.owner and memory.project.root != NOWHERE
+
+
+# How memory is doing
+
+
+@operation("condition", "Condition")
+def show_condition(memory: View, asked: Any) -> dict[str, Any]:
+    """Capture by host, what waits, size and growth, the cost of a language model, how long searches take, what doctor says. What
+    takes long is counted in the background; the last answer is given meanwhile. For tokens of every project."""
+    if not memory.caller.everywhere or memory.caller.tenant:
+        # One tenant must not learn how many others there are.
+        message = "The condition of the whole database is for tokens of every project."
+        raise Forbidden(message, "`bethink token create --all-projects`")
+    projects, check, searches = memory.tools.projects, memory.tools.checkup, memory.tools.searches
+    counted = check.counted.get(lambda: condition.examine(projects.base))
+    checked = check.checked.get(lambda: check.run_doctor(projects.home, projects.database))
+    quantiles = {f"p{share}": searches.quantile(share / 100) for share in (50, 95)}
+    return {
+        "condition": counted,
+        "doctor": checked,
+        "running": check.running,
+        "recall": {"searches": searches.number, **quantiles},
+    }
+
+
+@operation("check", "Condition")
+def check_again(memory: View, asked: Any) -> dict[str, Any]:
+    """Counts and checks anew, and says at once what was known before."""
+    memory.tools.checkup.renew()
+    return show_condition(memory, asked)
+
+
+@operation("token", "Shared")
+def list_readers(memory: View, asked: Any) -> dict[str, Any]:
+    """Who else can read or change memories here: the tokens that work, and what they are for. For the owner."""
+    if not memory.caller.owner:
+        hint = "`bethink token list` on that machine."
+        raise Forbidden("Who holds tokens is for the owner to know.", hint)
+    now = memory.clock()
+    items = [
+        {
+            **pick(token, "name scope personal used expires"),
+            "projects": None if token.projects is None else [one.scope for one in token.projects],
+        }
+        for token in memory.tools.tokens.known()
+        if token.state(now) == "active"
+    ]
+    return {"items": items}
+
+
+# Other machines of a team: the exchange of `bethink sync`.
+
+WHICH = "--personal     what is personal, instead of the project"
+WANTED = "--what WHAT* told|conversations|documents"
+IDS = f"--ids ID* text ..{MOST_RECORDS}"
+HASHES = "--hashes HASH* text ..10000"
+GIVEN = """
+--bundle BUNDLE object ..8388608
+--expect VERSIONS object ..8388608     id → the version that is replaced; null where there must be none
+"""
+REMOVAL = f"""
+--gone ID* text ..{MOST_REMOVED}      ids to remove without a trace
+--expect VERSIONS object ..8388608    id → the version that is removed; one that changed meanwhile stays
+--purge ID* text ..{MOST_REMOVED}
+--unlink LINK* any ..{MOST_REMOVED}   source, target and type of each relation
+"""
+
+
+def _peer(memory: View, asked: Any) -> StorePeer:
+    """The database to exchange memories with, and in it the scope that is exchanged."""
+    if asked.personal and not memory.caller.personal:
+        raise no_personal()
+    scope = PERSONAL if asked.personal else memory.scope
+    return StorePeer(memory.store, scope, memory.actor, memory.clock)
+
+
+@operation("sync-outline", "Outlined", WANTED, writes=False, where=WHICH)
+def outline(memory: View, asked: Any) -> dict[str, Any]:
+    """What a project holds, as far as it takes to compare it with another database."""
+    found = _peer(memory, asked).outline(asked.what or ["told"])
+    lines = [[id, line.version.hex(), *line[1:]] for id, line in found.lines.items()]
+    links = [
+        [*link, stamp(relation.created_at or EPOCH), actor]
+        for link, (relation, actor) in found.links.items()
+    ]
+    return {"lines": lines, "links": links}
+
+
+@operation("sync-records", "Bundled", IDS, writes=False, where=WHICH)
+def give_records(memory: View, asked: Any) -> dict[str, Any]:
+    """Memories whole, with their history and vectors."""
+    return {"bundle": bundle_to_json(Bundle(records=tuple(_peer(memory, asked).fetch(asked.ids))))}
+
+
+@operation("sync-take", "Left", GIVEN, where=WHICH)
+def take_records(memory: View, asked: Any) -> dict[str, Any]:
+    """Puts memories of another database down as they are, where they are expected."""
+    database = _peer(memory, asked)
+    longest = memory.config.max_characters
+    bundle, hidden = incoming.check_bundle(asked.bundle, longest)
+    expect = {id: None if one is None else _version(one) for id, one in asked.expect.items()}
+    bundle = bundle._replace(relations=_inside(memory, database.scope, bundle.relations))
+    return {"left": [*hidden, *database.take(bundle, expect)]}
+
+
+def _inside(memory: View, scope: str, relations: Any) -> Any:
+    """Relations between memories of this scope alone."""
+    ids = {id for relation, _ in relations for id in relation[:2]}
+    here = {memory.id for memory in memory.store.get(sorted(ids)) if memory.scope == scope}
+    return tuple(
+        (relation, actor)
+        for relation, actor in relations
+        if relation.source in here and relation.target in here
+    )
+
+
+@operation("sync-remove", "Removed", REMOVAL, where=WHICH)
+def remove_records(memory: View, asked: Any) -> dict[str, Any]:
+    """Removes what another database no longer has."""
+    database = _peer(memory, asked)
+    for link in asked.unlink:
+        if not (isinstance(link, list) and [*map(type, link)] == [str, str, str]):
+            raise InvalidInput("A relation to remove is not of the form [source, target, type].")
+    wanted = {*asked.gone, *asked.purge, *(id for link in asked.unlink for id in link[:2])}
+    here = {
+        memory.id for memory in memory.store.get(sorted(wanted)) if memory.scope == database.scope
+    }
+    gone = {
+        id: _version(asked.expect[id]) if id in asked.expect else None
+        for id in asked.gone
+        if id in here
+    }
+    purge = [id for id in asked.purge if id in here]
+    unlink = [
+        (source, target, type)
+        for source, target, type in asked.unlink
+        if source in here and target in here
+    ]
+    left = database.remove(gone, purge, unlink)
+    return {"removed": len(gone) + len(purge) + len(unlink) - len(left), "left": list(left)}
+
+
+def _version(text: Any) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except (ValueError, TypeError):
+        return b""  # no version is written so: nothing is changed
+
+
+@operation("sync-purged", "Purged", HASHES, where=WHICH)
+def list_purged(memory: View, asked: Any) -> dict[str, Any]:
+    """Which of these texts, by their hashes, were purged here."""
+    return {"purged": sorted(_peer(memory, asked).find_purged(asked.hashes))}

@@ -554,6 +554,8 @@ def test_progress_is_a_bar_on_a_terminal(capsys, monkeypatch):
     for columns in (20, 40, 60):
         monkeypatch.setenv("COLUMNS", str(columns))
         assert len(bar.line(1500, 6000, "reading a-long-transcript-name.jsonl", 60.0)) < columns
+    monkeypatch.setenv("COLUMNS", "0")  # of a terminal that does not know its size
+    assert bar.line(1500, 6000, elapsed=60.0).endswith("] 1,500 of 6,000 files, 3 min left")
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)  # a fast loop is not slowed
     with Bar(Arguments, "reading") as bar:
         for done in range(1000):

@@ -9,7 +9,7 @@ from cli_runner import cli  # noqa: F401
 
 from bethink.api import Bethink
 from bethink.embed.hashing import HashingEmbedder
-from bethink.features import tending
+from bethink.features import knowledge, tending
 from bethink.types import Passage, Source
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -71,6 +71,17 @@ def test_alike_but_different_is_listed_after_and_never_merged(memory, clock):
     assert [
         step.action for step in tending.plan_consolidation(memory) if step.action == "merge"
     ] == []
+
+
+def test_what_two_files_say_is_not_compared_and_what_a_person_says_is(memory, clock):
+    folder = memory.project.worktree / ".claude/knowledge/patterns"
+    folder.mkdir(parents=True)
+    for name, text in zip("ab", SAME, strict=True):
+        (folder / f"{name}.md").write_text(text)
+    assert knowledge.index(memory).memories_added == 2
+    assert tending.find_duplicates(memory) == tending.find_contradictions(memory) == []
+    (mine,) = told(memory, clock, SAME[0], kind="pattern")
+    assert {pair.keep.id for pair in tending.find_duplicates(memory)} == {mine}
 
 
 def test_a_fuller_statement_is_not_merged_into_one_that_says_less(memory, clock):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from bethink.api import Bethink
 from bethink.errors import InvalidInput
 from bethink.features import promotion, tending
-from bethink.features.tending import COMPARED, Pair, Surroundings
+from bethink.features.tending import COMPARED, Pair
 from bethink.ingest.reconcile import BELIEVED
 from bethink.recall.shape import citation
 from bethink.text.checks import check_choice
@@ -153,7 +153,7 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
         for around in tending.survey(memory, page, near_by, NEAREST, quick=True):
             start += 1
             for pair in find(memory, around):
-                if queue == "duplicates" or _is_open_dispute(memory, around, pair):
+                if queue == "duplicates" or _is_open_dispute(memory, pair):
                     found.setdefault(tuple(sorted((pair.keep.id, pair.other.id))), pair)
             if len(found) >= limit or time.thread_time() > until:
                 done = True
@@ -169,13 +169,9 @@ def _order(queue: str, pair: Pair) -> tuple[Memory, Memory]:
     return (pair.other, pair.keep) if newer else (pair.keep, pair.other)
 
 
-def _is_open_dispute(memory: Bethink, around: Surroundings, pair: Pair) -> bool:
-    """Whether two statements are known to disagree, or the judge says so where there is one, and nobody said how else they stand
-    to each other. Rules alone take many for opposed that are about two things."""
+def _is_open_dispute(memory: Bethink, pair: Pair) -> bool:
+    """Whether nobody said how else two statements that disagree stand to each other."""
     ends = {pair.keep.id, pair.other.id}
-    known = pair.reason in (tending.MARKED, tending.PROPOSED)
-    if memory.judge and not known and not ends & set(around.judged):
-        return False
     return not any(
         {one.source, one.target} == ends and one.type not in tending.DISPUTES
         for one in memory.store.relations([pair.keep.id])

@@ -2,7 +2,8 @@
 
 `duplicates` and `contradictions` list candidates for somebody to decide. `plan` works out what `consolidate` would do, and
 `apply` does it: everything through history, so that `restore` undoes each step. Documents, code and the turns of
-conversations repeat themselves by nature and are not compared. Where there is a judge it has a say in every pair.
+conversations repeat themselves by nature and are not compared, nor is what was read from one file with what was read from another.
+Where there is a judge it has a say in every pair.
 """
 
 from __future__ import annotations
@@ -33,6 +34,11 @@ from bethink.judge import Judgement
 from bethink.types import STATEMENTS, Change, Filter, Memory, Relation, supersede
 
 COMPARED = STATEMENTS
+READ = (
+    "markdown",
+    "repomap",
+    "analysis",
+)  # sources that are files of a project: each says what holds there
 ALIKE = 0.6  # nearness from which two statements are worth a look
 JUDGED = 0.4  # and from which the judge is asked: one in ten that say the same is below (pairs of 2026-11)
 PAGE = 256
@@ -150,13 +156,13 @@ def find_opposites(memory: Bethink, around: Surroundings) -> list[Pair]:
             *_order_by_trust(one, neighbour.memory), neighbour.similarity, "seems to say otherwise"
         )
         for neighbour in around.near
-        if neighbour.memory.id not in known and _seems_opposed(around, neighbour)
+        if neighbour.memory.id not in known and _seems_opposed(memory, around, neighbour)
     ]
 
 
-def _seems_opposed(around: Surroundings, neighbour: Neighbour) -> bool:
-    """By the judge where it was asked; the rules take many for opposed that are about two things."""
-    if neighbour.memory.id in around.judged:
+def _seems_opposed(memory: Bethink, around: Surroundings, neighbour: Neighbour) -> bool:
+    """By the judge where there is one; the rules take many for opposed that are about two things."""
+    if memory.judge:
         return around.says(neighbour.memory.id, "contradicts", "replaces")
     return neighbour.nearness >= OPPOSED and are_opposed(around.memory, neighbour.memory)
 
@@ -330,7 +336,9 @@ def survey(
         near = [
             neighbour
             for neighbour in near
-            if neighbour.memory.id != one.id and neighbour.memory.kind in COMPARED
+            if neighbour.memory.id != one.id
+            and neighbour.memory.kind in COMPARED
+            and not (one.source_type in READ and neighbour.memory.source_type in READ)
         ]
         yield Surroundings(one, near, _ask(memory, one, near))
 

@@ -52,15 +52,15 @@ def one_line(text: str, width: int = 0) -> str:
 
 
 def width() -> int:
-    """Columns to write in. Not `shutil`'s, which takes longer to import than a search takes to run."""
+    """Columns to write in; a terminal that does not know says 0. Not `shutil`'s, which takes longer to import than a search takes to run."""
     try:
         found = int(
             os.environ.get("COLUMNS")
             or os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else 1).columns
         )
     except (OSError, ValueError):
-        found = 100
-    return min(max(found, 40), 120)
+        found = 0
+    return min(max(found or 100, 40), 120)
 
 
 def wrap(text: str, indent: str) -> list[str]:

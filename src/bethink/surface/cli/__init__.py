@@ -46,7 +46,7 @@ def version() -> str:
 def overview() -> str:
     """What `bethink --help` prints. Written from the table, so that no command's file has to be read for it."""
     try:
-        columns = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
+        columns = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns) or 100
     except (OSError, ValueError):
         columns = 100
     width = max(map(len, COMMANDS)) + 2

@@ -444,7 +444,8 @@ def time_left(seconds: float) -> str:
 def terminal_width() -> int:
     """Columns of the terminal that a bar is drawn on, which is not where the output goes."""
     try:
-        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stderr.fileno()).columns)
+        found = os.environ.get("COLUMNS") or os.get_terminal_size(sys.stderr.fileno()).columns
+        return int(found) or width()
     except (OSError, ValueError):
         return width()
 

@@ -1,4 +1,4 @@
-"""opencode's database, the files it had before, and its export."""
+"""opencode's database."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import json
 
 import apsw
 import pytest
-from transcripts import read, stored, table, who
+from transcripts import read, stored, who
 
 from bethink import hosts
 from bethink.errors import BethinkError
 from bethink.hosts import base
+from bethink.hosts.base import Fact
 
 SCHEMA = """
 CREATE TABLE session (id text PRIMARY KEY, project_id text, parent_id text, directory text NOT NULL, title text NOT NULL,
@@ -108,6 +109,14 @@ def test_a_database_in_use_gives_its_sessions(opencode):
         "/home/ada/shop",
     )
     assert transcript.lines == len(turns) + transcript.skipped.total()
+
+
+@pytest.mark.parametrize(("code", "outcome"), [(0, "passed"), (1, "failed")])
+def test_what_a_tool_did_comes_with_the_next_turn(opencode, code, outcome):
+    state = {"status": "completed", "input": {"command": "pytest"}, "metadata": {"exit": code}}
+    opencode.say("msg_5", AGENT, {"type": "tool", "tool": "bash", "callID": "c1", "state": state})
+    opencode.say("msg_5", AGENT, {"type": "text", "text": "Done.", "time": DONE})
+    assert read(opencode.path)[0][-1].work == (Fact(outcome, "pytest"),)
 
 
 def test_only_what_is_new_is_read(opencode):
@@ -210,19 +219,3 @@ def test_a_database_of_something_else_is_refused_in_a_sentence(tmp_path):
     connection.close()
     with pytest.raises(BethinkError, match=r"cannot be read: .*no such table"):
         list(hosts.read(path).turns())
-
-
-def test_an_export_gives_the_same_turns(tmp_path, opencode):
-    messages = {id: [] for id, _, _ in SESSION}
-    for number, (id, _, part) in enumerate(SESSION, 1):
-        messages[id].append({"id": f"prt_{number:03}"} | part)
-    about = {id: fields | {"id": id} for id, fields, _ in SESSION}
-    value = {
-        "info": {"id": "ses_1", "title": "Caches", "directory": "/home/ada/shop"},
-        "messages": [{"info": about[id], "parts": parts} for id, parts in messages.items()],
-    }
-    export = tmp_path / "export.json"
-    export.write_text(json.dumps(value, indent=2))
-    assert hosts.detect(export) == "opencode"
-    assert [turn.id for turn in read(export)[0]] == [turn.id for turn in read(opencode.path)[0]]
-    assert [text for _, _, text in table(export)] == [text for _, text in SAID]

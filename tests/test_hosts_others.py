@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from transcripts import FIXTURES, LINE_FILES, read, stored, written
+from transcripts import LINE_FILES, read, written
 
-from bethink.hosts import base, copilot
-
-OBJECT = FIXTURES / "gemini/tmp/old/chats/session-2025-12-01T08-00-9e111111.json"
+from bethink.hosts import copilot
 
 
 @pytest.mark.parametrize(
@@ -104,45 +100,3 @@ def test_gemini_does_not_count_the_tools_of_a_copy(tmp_path):
         ("Written.", ("a.py",)),
         ("Thanks.", ()),
     ]
-
-
-def test_one_object_that_is_written_anew_gives_only_what_is_new(tmp_path):
-    session = json.loads(OBJECT.read_text())
-    path = written(
-        tmp_path / "session.json",
-        json.dumps(session | {"messages": session["messages"][:1]}, indent=1),
-    )
-    first, transcript = read(path)
-    assert [turn.text for turn in first] == ["Add a health check."]
-    written(path, json.dumps(session, indent=2))
-    second, transcript = read(path, stored(transcript.position))
-    assert [turn.text for turn in second] == ["/healthz answers 200."]
-    assert read(path, stored(transcript.position))[0] == []
-    session["messages"][0]["id"] = "other"
-    written(path, json.dumps(session, indent=2))
-    third, transcript = read(path, stored(transcript.position))
-    assert (len(third), transcript.restarted) == (2, True)
-
-
-def test_one_object_that_is_half_written_is_left_for_later(tmp_path):
-    path = tmp_path / "session.json"
-    path.write_bytes(OBJECT.read_bytes()[:-40])
-    turns, transcript = read(path, host="gemini")
-    assert (turns, transcript.position, transcript.skipped) == ([], base.START, {"broken line": 1})
-    path.write_bytes(OBJECT.read_bytes())
-    assert len(list(transcript.turns())) == 2
-
-
-def test_one_object_comes_in_pages_too(tmp_path):
-    messages = [
-        {"id": f"m{number}", "type": "user", "content": f"word {number}"} for number in range(7)
-    ]
-    path = written(
-        tmp_path / "s.json",
-        json.dumps({"sessionId": "s", "projectHash": "h", "messages": messages}, indent=0),
-    )
-    transcript = read(path)[1]
-    pages = list(type(transcript)(path).pages(limit_turns=3))
-    assert [len(page.turns) for page in pages] == [3, 3, 1]
-    assert len(read(path, stored(pages[0].position))[0]) == 4
-    assert read(path, stored(pages[-1].position))[0] == []

@@ -75,6 +75,12 @@ def test_a_chat_that_grows_gives_what_is_new(tmp_path):
     turns, transcript = read(path, stored(transcript.position))
     assert [(turn.line, turn.text) for turn in turns] == [(5, "And the host?")]
     assert read(path, stored(transcript.position))[0] == []
+    pages = list(type(transcript)(path).pages(limit_turns=2))
+    assert [len(page.turns) for page in pages] == [2, 1]
+    assert len(read(path, stored(pages[0].position))[0]) == 1
+    path.write_text(MARKDOWN["names"].replace("port", "door"))
+    turns, transcript = read(path, stored(transcript.position))
+    assert (len(turns), transcript.restarted) == (2, True)
 
 
 @pytest.mark.parametrize(

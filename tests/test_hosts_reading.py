@@ -381,18 +381,7 @@ def gemini_work(command, output, failed):
     ]
 
 
-def opencode_work(command, output, failed):
-    state = {"status": "completed", "input": {"command": command}, "output": output}
-    tool = {"type": "tool", "tool": "bash", "callID": "c1"}
-    tool["state"] = state | {"metadata": {"exit": int(failed)}}
-    parts = [tool, {"type": "text", "text": "Done.", "id": "p2", "time": {"start": 1, "end": 2}}]
-    message = {"info": {"id": "m1", "role": "assistant"}, "parts": parts}
-    return [{"info": {"id": "s1", "directory": "/shop"}, "messages": [message]}]
-
-
-@pytest.mark.parametrize(
-    "lines_of", [claude_work, codex_work, copilot_work, gemini_work, opencode_work]
-)
+@pytest.mark.parametrize("lines_of", [claude_work, codex_work, copilot_work, gemini_work])
 @pytest.mark.parametrize(
     ("command", "output", "failed", "work"),
     [
@@ -422,8 +411,7 @@ def test_commits_checks_and_pull_requests_come_with_the_next_turn(
     tmp_path, lines_of, command, output, failed, work
 ):
     host = lines_of.__name__.partition("_")[0]
-    name = "session.json" if host == "opencode" else "session.jsonl"
-    path = written(tmp_path / name, *lines_of(command, output, failed))
+    path = written(tmp_path / "session.jsonl", *lines_of(command, output, failed))
     turns, _ = read(path, host=host)
     assert [list(turn.work) for turn in turns] == [work]
 

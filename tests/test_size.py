@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 355_846,
-    "lines": 52_222,
+    "tokens": 355_113,
+    "lines": 52_114,
     "files": 170,
     "import cycles": 0,
     "function-level imports of our own": 52,
-    "functions of complexity over 15": 1,
+    "functions of complexity over 15": 2,
     "class names used twice": 0,
-    "test lines": 44_758,
+    "test lines": 44_699,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

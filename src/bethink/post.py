@@ -14,6 +14,7 @@ import re
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
@@ -30,29 +31,16 @@ HEADERS = {
 BROKE_OFF = ("ReadError", "WriteError", "CloseError", "RemoteProtocolError")
 
 
+@dataclass
 class PostError(Exception):
-    """Why there is no answer.
+    """Why there is no answer."""
 
-    `kind` is one of: key, missing, busy, redirect, refused, unreachable, timeout, broken, large, garbage. `said` holds the
-    server's own words, `wait` the seconds it asked for, `status` the code it answered with, `hint` what an `Endpoint` advises.
-    """
-
-    def __init__(
-        self,
-        kind: str,
-        message: str,
-        said: str = "",
-        wait: float | None = None,
-        status: int = 0,
-        hint: str = "",
-    ) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.message = message
-        self.said = said
-        self.wait = wait
-        self.status = status
-        self.hint = hint
+    kind: str  # key, missing, busy, redirect, refused, unreachable, timeout, broken, large, garbage
+    message: str
+    said: str = ""  # the server's own words
+    wait: float | None = None  # the seconds that it asked for
+    status: int = 0  # that it answered with
+    hint: str = ""  # what an `Endpoint` advises
 
 
 class Key(NamedTuple):

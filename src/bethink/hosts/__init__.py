@@ -67,9 +67,6 @@ def detect(path: Path) -> str | None:
         for entry in filter(None, map(as_dict, read_objects(line)[0])):
             if host := recognise(entry) or ("plain" if plain.is_message(entry) else ""):
                 return host
-    if text.startswith(b"{"):  # one object, which goes on behind what is looked at
-        is_export = b'"info"' in text and b'"messages"' in text
-        return "gemini" if b'"projectHash"' in text else "opencode" if is_export else None
     return "plain" if plain.is_likely(path, head) else None
 
 
@@ -85,8 +82,6 @@ def recognise(entry: Mapping[str, Any]) -> str:
         return "copilot"
     if type and {"uuid", "parentUuid", "leafUuid", "sessionId", "snapshot"} & keys:
         return "claude"
-    if "info" in keys and isinstance(entry.get("messages"), list):
-        return "opencode"
     speaks = entry.get("role") in ("user", "assistant") and not type
     return "cursor" if speaks and isinstance(entry.get("message"), dict) else ""
 

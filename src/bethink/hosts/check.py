@@ -151,45 +151,39 @@ def connect_by_plugin(host: str, place: InstallPlace, plugin: str) -> Connection
     return Connection(host, place, hooks=list(PROBES), server=True, plugin=plugin)
 
 
-def _look_into(found: Connection, target: HostFile, text: str) -> None:
-    """Takes note of what of ours is in a file: as `install` would write it, or strange."""
-    seen = Connection(found.host, found.place)
-    if target.text == text:  # opencode's plugin
-        seen.hooks = list(PROBES)
-    elif target.text is not None and (command := install.PLUGIN_COMMAND.search(text)):
-        seen.strange = [command[0]]
+def _look_into(one: Connection, target: HostFile, text: str) -> None:
+    """Takes note of what of ours is in a file. An entry is as it should be if putting it there changes nothing."""
     document = parse_settings(target.path, text) if target.entries else {}
+    hooks, missing, strange = list[str](), list[str](), list[str]()
+    servers: list[dict[str, Any]] = []
     for entry in target.entries:
-        _look_at_entry(seen, entry, document)
-    if not (seen.hooks or seen.server or seen.strange):
+        fresh, rest = deepcopy(document), deepcopy(document)
+        edit.put_entry(fresh, entry, one.host, mine=True)
+        if fresh != document and edit.take_entry(rest, entry.key, one.host):
+            strange.append(".".join(entry.path))
+        elif entry.kind == "hook":
+            event = agent(one.host).AGENT.events[entry.path[-1]]
+            (hooks if fresh == document else missing).append(event)
+        elif fresh == document:
+            servers.append(edit.value_at(document, entry.path))
+    if target.text == text:  # opencode's plugin
+        hooks = list(PROBES)
+    elif target.text is not None and (command := install.PLUGIN_COMMAND.search(text)):
+        strange = [command[0]]
+    if not (hooks or servers or strange):
         return
-    found.paths.append(target.path)
-    if why := why_ignored(target, text, AGENTS[found.host]):
+    one.paths.append(target.path)
+    if why := why_ignored(target, text, AGENTS[one.host]):
         # What the host does not read is not there: it must not pass for hooks that run.
-        found.problems.append(why)
-        found.unreadable = True
+        one.problems.append(why)
+        one.unreadable = True
         return
-    found.hooks += seen.hooks
-    found.missing += seen.missing if seen.hooks else []
-    found.strange += seen.strange
-    if seen.server:
-        found.server, found.environment = True, seen.environment
-
-
-def _look_at_entry(seen: Connection, entry: edit.HostEntry, document: Any) -> None:
-    """Takes note of one entry: it is as it should be if putting it there changes nothing."""
-    fresh = deepcopy(document)
-    edit.put_entry(fresh, entry, seen.host, mine=True)
-    same = fresh == document
-    if not same and edit.take_entry(fresh := deepcopy(document), entry.key, seen.host):
-        seen.strange.append(".".join(entry.path))
-    elif entry.kind == "hook":
-        event = agent(seen.host).AGENT.events[entry.path[-1]]
-        (seen.hooks if same else seen.missing).append(event)
-    elif same:
-        server = edit.value_at(document, entry.path)
+    one.hooks += hooks
+    one.missing += missing if hooks else []
+    one.strange += strange
+    for server in servers:
         told = server.get("env") or server.get("environment") or {}
-        seen.server, seen.environment = True, {name: str(told[name]) for name in told}
+        one.server, one.environment = True, {name: str(told[name]) for name in told}
 
 
 # Proving

@@ -20,21 +20,21 @@ same time, so neither would know what the other gave.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bethink.hosts.base import (
     Reason,
     Turn,
+    as_time,
     dict_of,
     dicts_of,
     find_block,
-    find_memory_mode,
     is_notice,
     name_of,
     remove_blocks,
-    split_private,
     text_of,
     texts_of,
     time_of,
@@ -198,11 +198,22 @@ class ClaudeTranscript(LineTranscript):
         for folder in self.path.parents[:5]:
             parent = folder / f"{session}.jsonl"
             if "/" not in session and parent != self.path and parent.is_file():
-                for entry, off in find_switches(parent, self.bound):
-                    self.switch_memory(off, time_of(entry, "timestamp"), session)
                 # Only the times count here: what the session's file says last may be later than what stands in this one.
+                for whose, at, mode in find_switches(parent, self.bound):
+                    self.switch_memory(mode == "off", as_time(at), whose)
                 self.off = [one for one in self.off if one != self.rename(session)]
                 return
+
+
+def find_switches(path: Path, bound: int) -> list[Any]:
+    """When memory was switched in a session. Few are read for it: those in which the words occur."""
+    with open_transcript(path) as file:
+        lines = (line.data or b"" for line in read_lines(file, bound=bound))
+        if not any(b"memory-mode" in line or b"rivate>" in line for line in lines):
+            return []
+    parent = ClaudeTranscript(path, bound=bound)
+    deque(parent.pages(), maxlen=0)
+    return parent.stamps
 
 
 read = ClaudeTranscript
@@ -271,25 +282,6 @@ def find_answers(result: dict[str, Any], results: list[dict[str, Any]]) -> list[
         elif text.startswith(ANSWERED):
             found.append(text.partition(":")[2].partition(" You can now continue")[0].strip())
     return [text for text in found if text]
-
-
-def find_switches(path: Path, bound: int) -> Iterator[tuple[dict[str, Any], bool]]:
-    """The lines in which memory was switched in a session, and whether off."""
-    hidden = False  # by a `<private>` that is not closed yet
-    with open_transcript(path) as file:
-        for line in read_lines(file, bound=bound):
-            if not line.data or not (b"memory-mode" in line.data or b"rivate>" in line.data):
-                continue
-            entry = read_object(line.data)
-            mode = entry.get("mode") if entry.get("type") == "memory-mode" else None
-            if entry.get("type") == "user" and not is_made_by_machine(entry):
-                mode, text = find_memory_mode(
-                    "\n".join(texts_of(dict_of(entry, "message").get("content")))
-                )
-                was, (_, hidden) = hidden, split_private(text, hidden)
-                mode = mode or (("off" if hidden else "on") if hidden != was else None)
-            if mode:
-                yield entry, mode == "off"
 
 
 # Connecting

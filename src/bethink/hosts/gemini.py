@@ -1,4 +1,5 @@
-"""Gemini CLI: `~/.gemini/tmp/<project>/chats/session-….jsonl`, before that one `.json` object per session; sub-agents below `chats/`.
+"""Gemini CLI: `~/.gemini/tmp/<project>/chats/session-….jsonl`; sub-agents below `chats/`. The `.json` objects of older versions are
+not read.
 
 Identity is the `id` of a message. A message is written again when its tool calls are known, and a resume writes the whole history
 again: by its id each is given once. If the words of a message changed, the newer ones are given too, under an identity of their own.
@@ -9,13 +10,11 @@ It is connected by hooks and the MCP server in its settings, skills where severa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bethink.hosts.base import (
-    START,
-    Position,
     Reason,
     Turn,
     as_dict,
@@ -30,35 +29,19 @@ from bethink.hosts.base import (
     time_of,
 )
 from bethink.hosts.place import SECONDS, Agent, HostFolder, InstallPlace
-from bethink.hosts.transcript import (
-    BOUND,
-    LineTranscript,
-    Transcript,
-    WholeTranscript,
-    read_head,
-    read_whole,
-)
+from bethink.hosts.transcript import LineTranscript
 
 FOLDER = HostFolder("", "GEMINI_CLI_HOME", ".gemini")
-TRANSCRIPTS = (FOLDER, "tmp/*/chats/**/*.jsonl", "tmp/*/chats/**/*.json")
+TRANSCRIPTS = (FOLDER, "tmp/*/chats/**/*.jsonl")
 KNOWN, RECENT = 50_000, 32  # messages whose words are compared, in one reading and in the next
 SNAPSHOT = "<state_snapshot>"
 # What follows a compression: the machine speaks for the model.
 ACKNOWLEDGED = "Got it. Thanks for the additional context!"
 
 
-def read(path: Path, position: Position = START, bound: int = BOUND) -> Transcript:
-    # Whether a file is one object over many lines, whatever its name says.
-    first = read_head(path).lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0].strip()
-    is_one = first == b"{" or (path.suffix == ".json" and first.startswith(b"{"))
-    return (GeminiObject if is_one else GeminiTranscript)(path, position, bound)
-
-
-class GeminiMessages(Transcript):
-    """What both forms share: messages, and where the project is."""
-
+class GeminiTranscript(LineTranscript):
     host = "gemini"
-    kept = Transcript.kept | {"agent": None, "words": {}}
+    kept = LineTranscript.kept | {"agent": None, "words": {}}
     words: dict[str, str]  # what messages said, hashed
 
     def begin(self, state: Mapping[str, Any]) -> None:
@@ -69,6 +52,16 @@ class GeminiMessages(Transcript):
     def state(self) -> dict[str, Any]:
         # Of the newest ones also the next reading must know: a message is written again when its tools are done.
         return super().state() | {"words": dict(list(self.words.items())[-RECENT:])}
+
+    def take(self, entry: dict[str, Any]) -> Turn | Reason | list[Turn | Reason]:
+        update = dict_of(entry, "$set")
+        if update or "sessionId" in entry:
+            self.take_head(update or entry)
+            copies = dicts_of(update, "messages")
+            return [self.take_message(one, copied=True) for one in copies] or "bookkeeping"
+        if "$rewindTo" in entry or "$set" in entry:
+            return "bookkeeping"
+        return self.take_message(entry)
 
     def take_head(self, fields: dict[str, Any]) -> None:
         folders = list_of(fields, "directories")
@@ -125,24 +118,7 @@ def find_text(parts: list[Any]) -> str:
     return "\n\n".join(text for text in texts if text.strip())
 
 
-class GeminiTranscript(GeminiMessages, LineTranscript):
-    def take(self, entry: dict[str, Any]) -> Turn | Reason | list[Turn | Reason]:
-        update = dict_of(entry, "$set")
-        if update or "sessionId" in entry:
-            self.take_head(update or entry)
-            copies = dicts_of(update, "messages")
-            return [self.take_message(one, copied=True) for one in copies] or "bookkeeping"
-        if "$rewindTo" in entry or "$set" in entry:
-            return "bookkeeping"
-        return self.take_message(entry)
-
-
-class GeminiObject(GeminiMessages, WholeTranscript):
-    def take_all(self, data: bytes) -> Iterable[Turn | Reason]:
-        value = read_whole(data)
-        self.take_head(value)
-        for self.number, message in enumerate(dicts_of(value, "messages"), 1):
-            yield self.take_message(message)
+read = GeminiTranscript
 
 
 def find_output(call: dict[str, Any]) -> str:

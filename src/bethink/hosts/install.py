@@ -438,26 +438,13 @@ def _missing_folders(file: Path) -> tuple[str, ...]:
 # Entries that the record does not know
 
 
-def find_strays(
-    files: Files, hosts: Iterable[str], place: InstallPlace, force: bool
-) -> Iterator[FileOutcome]:
-    """Entries of Bethink that `install` did not make: told, and with `force` taken out."""
+def remove_strays(files: Files, hosts: Iterable[str], place: InstallPlace) -> Iterator[FileOutcome]:
+    """Takes out entries of Bethink that `install` did not make, or that a lost record knew."""
     for host in hosts:
         for target in agent(host).AGENT.list_files(place, ("mcp", "hooks")):
-            if not target.entries or str(target.path) in files.records:
-                continue
-            keys = tuple(entry.key for entry in target.entries)
-            known = InstalledFile({host: keys}, existed=True)
-            file = HostFile(target.path)
-            trial = files if files.dry else Files(dry=True)  # which knows what it took out itself
-            found = FileChange(trial, host, file, known=known).plan()
-            if found.status != "cleaned":
-                continue  # a file that cannot be understood holds nothing that we could know
-            if force:
-                yield from _carry_out(files, [FileChange(files, host, file, known=known)])
-                continue
-            reason = (
-                f"{target.path} starts Bethink by an entry that `install` did not make. "
-                "`bethink uninstall --force` removes it."
-            )
-            yield found._replace(status="kept", reasons=(reason,), diff="")
+            if target.entries and str(target.path) not in files.records:
+                keys = tuple(entry.key for entry in target.entries)
+                known = InstalledFile({host: keys}, existed=True)
+                change = FileChange(files, host, HostFile(target.path), known=known)
+                if change.plan().status == "cleaned":
+                    yield from _carry_out(files, [change])

@@ -1,7 +1,7 @@
-"""opencode: one SQLite database for all sessions and projects, and what `opencode export` prints. The JSON files of the time before
-the database are not read.
+"""opencode: one SQLite database for all sessions and projects. What `opencode export` prints, and the JSON files of the time before
+the database, are not read.
 
-Identity is the id of the text part. In the database a turn's `line` is the row of its part, and rows are read in the order in which they
+Identity is the id of the text part. A turn's `line` is the row of its part, and rows are read in the order in which they
 were added, so a clock that jumps loses nothing. A part whose answer is still being written is looked at again in the next reading.
 The numbers of rows may change with VACUUM, and a deleted session frees its own; so the position keeps the id of the last row, and if
 that is no longer there, everything is read again under the same identities.
@@ -16,13 +16,11 @@ It is connected by the MCP server in its configuration, a plugin file in place o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 from bethink.errors import BethinkError
 from bethink.hosts.base import (
-    START,
     Position,
     Reason,
     TranscriptPage,
@@ -30,7 +28,6 @@ from bethink.hosts.base import (
     as_name,
     as_text,
     dict_of,
-    dicts_of,
     find_reason,
     name_of,
     text_of,
@@ -39,15 +36,10 @@ from bethink.hosts.base import (
 from bethink.hosts.edit import SERVER
 from bethink.hosts.place import Agent, HostFolder, InstallPlace
 from bethink.hosts.transcript import (
-    BOUND,
-    DATABASE,
     PAGE_BYTES,
     PAGE_TURNS,
     Transcript,
-    WholeTranscript,
-    read_head,
     read_object,
-    read_whole,
 )
 
 TRANSCRIPTS = (HostFolder(".local/share", "XDG_DATA_HOME", "opencode"), "opencode*.db")
@@ -61,15 +53,10 @@ FROM part p LEFT JOIN message m ON m.id = p.message_id LEFT JOIN session s ON s.
 """
 
 
-def read(path: Path, position: Position = START, bound: int = BOUND) -> Transcript:
-    is_database = read_head(path, len(DATABASE)) == DATABASE
-    return (OpencodeDatabase if is_database else OpencodeSession)(path, position, bound)
-
-
-class OpencodeParts(Transcript):
-    """What both forms share: a part of a message of a session."""
-
+class OpencodeTranscript(Transcript):
     host = "opencode"
+    kept = Transcript.kept | {"waiting": []}
+    waiting: list[int]  # rows of parts that were not finished
 
     @property
     def channel(self) -> str:
@@ -111,18 +98,6 @@ class OpencodeParts(Transcript):
             failed = state["status"] == "error" or code not in (0, None)
             self.add_result(call, text_of(state, "output"), failed)
         return "tool call"
-
-
-def is_finished(message: dict[str, Any], part: dict[str, Any]) -> bool:
-    """Whether a text will not change any more."""
-    written = part.get("type") == "text" and message.get("role") == "assistant"
-    ended = "end" in dict_of(part, "time") or "completed" in dict_of(message, "time")
-    return not written or ended or bool(message.get("error"))
-
-
-class OpencodeDatabase(OpencodeParts):
-    kept = OpencodeParts.kept | {"waiting": []}
-    waiting: list[int]  # rows of parts that were not finished
 
     def pages(
         self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
@@ -193,26 +168,19 @@ class OpencodeDatabase(OpencodeParts):
         except apsw.Error as error:
             raise BethinkError(
                 f"The opencode database {self.path} cannot be read: {error}.",
-                "Close opencode and try again, or give an export of a session.",
+                "Close opencode and try again.",
             ) from None
         return found
 
 
-class OpencodeSession(OpencodeParts, WholeTranscript):
-    """One session, exported."""
+read = OpencodeTranscript
 
-    def take_all(self, data: bytes) -> Iterable[Turn | Reason]:
-        value = read_whole(data)
-        info = dict_of(value, "info")
-        self.number, self.session = 0, name_of(info, "id") or ""
-        self.set_title(info.get("title"))
-        self.locate(info.get("directory"))
-        for message in dicts_of(value, "messages"):
-            about = dict_of(message, "info")
-            for part in dicts_of(message, "parts"):
-                self.number += 1
-                id = f"{about.get('id')}/{self.number}"
-                yield self.take_part(id, about, part, name_of(info, "parentID"))
+
+def is_finished(message: dict[str, Any], part: dict[str, Any]) -> bool:
+    """Whether a text will not change any more."""
+    written = part.get("type") == "text" and message.get("role") == "assistant"
+    ended = "end" in dict_of(part, "time") or "completed" in dict_of(message, "time")
+    return not written or ended or bool(message.get("error"))
 
 
 # Connecting

@@ -10,7 +10,8 @@ speech. Names of speakers in other languages than English are not known here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from bethink.hosts.base import (
     START,
     Position,
     Reason,
+    TranscriptPage,
     Turn,
+    digest,
     make_id,
     name_of,
     text_of,
@@ -27,7 +30,15 @@ from bethink.hosts.base import (
     time_of,
 )
 from bethink.hosts.place import HostFolder
-from bethink.hosts.transcript import BOUND, LineTranscript, Transcript, WholeTranscript
+from bethink.hosts.transcript import (
+    BOUND,
+    PAGE_BYTES,
+    PAGE_TURNS,
+    LineTranscript,
+    Transcript,
+    read_head,
+)
+from bethink.types import NOTHING
 
 TRANSCRIPTS = (HostFolder(""),)  # no place is known for them
 ROLES = {
@@ -41,6 +52,7 @@ ROLES = {
     for name in names.split()
 }
 UNSPOKEN: dict[str, Reason] = {"system": "context added by the host", "tool": "tool result"}
+WHOLE = 128 << 20  # bytes of a text
 LONGEST_LINE = 20_000  # characters; a longer one names no speaker
 TEXT_SUFFIXES = (".md", ".markdown", ".txt", ".text")
 _NAME = rf"(?P<name>{'|'.join(sorted(ROLES, key=len, reverse=True))})(?:[ ]said)?"
@@ -99,10 +111,37 @@ class ChatLines(Chat, LineTranscript):
         return self.make_turn(id, role, text, time_of(entry, "timestamp"))
 
 
-class ChatText(Chat, WholeTranscript):
-    """Markdown or text in which the speakers are named."""
+class ChatText(Chat):
+    """Markdown or text in which the speakers are named, read whole each time it changed. What was given before is not given again, as
+    long as the turns before it are the same."""
 
-    def take_all(self, data: bytes) -> Iterable[Turn | Reason]:
+    def pages(
+        self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
+    ) -> Iterator[TranscriptPage]:
+        data = read_head(self.path, WHOLE + 1)
+        identity, known = digest(data), self.position
+        if identity == known.identity:
+            return
+        if len(data) > WHOLE:
+            self.skipped["too long"] += 1
+            return
+        self.begin(NOTHING)
+        self.paged = (Counter(self.skipped), self.lines)
+        results = list(self.take_all(data))
+        self.lines += len(results)
+        self.skipped.update(result for result in results if isinstance(result, str))
+        turns = [result for result in results if isinstance(result, Turn)]
+        given = known.line if known.tail == _digest_ids(turns[: known.line]) else 0
+        self.restarted = known.line > given
+        for end in [*range(given + limit_turns, len(turns), limit_turns), len(turns)]:
+            # Until the last page is written, the file counts as changed.
+            here = (identity, len(data)) if end == len(turns) else ("", 0)
+            page, given = turns[given:end], end
+            tail = _digest_ids(turns[:end])
+            yield self.end_page(page, Position(*here, end, tail, self.state()))
+
+    def take_all(self, data: bytes) -> Iterator[Turn | Reason]:
+        """All turns, and for each message without one the reason."""
         text_lines = split_lines(data)
         found = find_speakers(text_lines)
         preface = text_lines[: found[0][0] if found else 0]
@@ -117,6 +156,10 @@ class ChatText(Chat, WholeTranscript):
             yield UNSPOKEN.get(role) or self.make_turn(id, role, text, None)
         if not found:
             yield "unknown type"
+
+
+def _digest_ids(turns: list[Turn]) -> str:
+    return make_id(*(turn.id for turn in turns))
 
 
 def find_speakers(text_lines: list[str]) -> list[tuple[int, str, str]]:

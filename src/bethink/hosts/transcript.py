@@ -1,4 +1,4 @@
-"""What the readers of all hosts have in common: from a file's lines, or from its one value, to pages of turns.
+"""What the readers of all hosts have in common: from a file's lines to pages of turns.
 
 One turn is one message of the host's file, so that it can be cited by its line. `tools`, `files` and `work` of a turn are those of the
 time since the turn before it: what an answer reports on, or what a correction corrects. That way nothing waits for what may come next, and a file that
@@ -56,7 +56,6 @@ from bethink.types import NOTHING
 
 PAGE_BYTES = 2 << 20
 PAGE_TURNS = 200
-WHOLE = 128 << 20  # bytes of a transcript that is one value
 # How much is remembered: tools, files and work of a turn, ids of a reading, switches of memory, threads with tools, calls under way.
 _TOOLS, _FILES, _WORK, _SEEN, _SWITCHES, _THREADS, _CALLS = 32, 64, 24, 50_000, 64, 16, 32
 # Lines of what memory told an agent, words of each, and characters of one telling.
@@ -192,14 +191,6 @@ def read_object(data: Any) -> dict[str, Any]:
     raw = data.encode("utf-8", "replace") if isinstance(data, str) else data
     found = read_objects(raw)[0] if isinstance(raw, bytes) else []
     return as_dict(found[0]) if found else {}
-
-
-def read_whole(data: bytes) -> dict[str, Any]:
-    """The JSON object that a whole file is. ValueError if it is none."""
-    value = json.loads(data.decode("utf-8-sig", "replace"), strict=False)
-    if not isinstance(value, dict):
-        raise ValueError("no session")
-    return value
 
 
 # Turns
@@ -511,46 +502,3 @@ class LineTranscript(Transcript):
         if not whole or not turns:
             self.skipped[reasons[0] if reasons else "empty"] += 1
         return turns
-
-
-class WholeTranscript(Transcript):
-    """A transcript that is one value, read whole each time it changed. What was given before is not given again, as long as the
-    turns before it are the same."""
-
-    def take_all(self, data: bytes) -> Iterable[Turn | Reason]:
-        """All turns, and for each message without one the reason. ValueError if the file is no such transcript."""
-        raise NotImplementedError
-
-    def pages(
-        self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
-    ) -> Iterator[TranscriptPage]:
-        data = read_head(self.path, WHOLE + 1)
-        identity, known = digest(data), self.position
-        if identity == known.identity:
-            return
-        if len(data) > WHOLE:
-            self.skipped["too long"] += 1
-            return
-        self.begin(NOTHING)
-        self.paged = (Counter(self.skipped), self.lines)
-        try:
-            results = list(self.take_all(data))
-        except (ValueError, RecursionError):
-            # Perhaps it is being written at this moment. Nothing is consumed, so it is tried again.
-            self.skipped["broken line"] += 1
-            return
-        self.lines += len(results)
-        self.skipped.update(result for result in results if isinstance(result, str))
-        turns = [result for result in results if isinstance(result, Turn)]
-        given = known.line if known.tail == _digest_ids(turns[: known.line]) else 0
-        self.restarted = known.line > given
-        for end in [*range(given + limit_turns, len(turns), limit_turns), len(turns)]:
-            # Until the last page is written, the file counts as changed.
-            here = (identity, len(data)) if end == len(turns) else ("", 0)
-            page, given = turns[given:end], end
-            tail = _digest_ids(turns[:end])
-            yield self.end_page(page, Position(*here, end, tail, self.state()))
-
-
-def _digest_ids(turns: list[Turn]) -> str:
-    return make_id(*(turn.id for turn in turns))

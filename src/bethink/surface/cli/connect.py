@@ -121,9 +121,10 @@ def uninstall(args: Namespace) -> Result:
     chosen = asked_hosts(args) or list(AGENTS)
     with installer.Files(args.dry_run) as files:
         outcomes = list(installer.uninstall(files, chosen))
-        outcomes += installer.find_strays(files, chosen, where, args.force)
+        if args.force:
+            outcomes += installer.remove_strays(files, chosen, where)
     if not outcomes:
-        console.note(args, "Nothing was installed.")
+        console.note(args, "Nothing was installed; --force looks for entries of others, too.")
     return outcome_result(args, outcomes, [])
 
 

@@ -64,6 +64,10 @@ def vector(text: str) -> Any:
     return EMBEDDER.query(text)
 
 
+def write(store: Store, at: datetime = NOW, **parts: Any) -> Receipt:
+    return store.write(Batch(at=at, **parts))
+
+
 def put(
     store: Store, *memories: Memory, embed: bool = True, unique: bool = True, **parts: Any
 ) -> Receipt:
@@ -74,7 +78,7 @@ def put(
         )
         for memory in memories
     )
-    return store.write(Batch(at=NOW, add=entries, model=MODEL if embed else None, **parts))
+    return write(store, add=entries, model=MODEL if embed else None, **parts)
 
 
 def everything(*scopes: str) -> Filter:
@@ -115,7 +119,7 @@ def ids(memories) -> set[str]:
 def change(
     store: Store, id: str, action: str = "update", at=NOW, actor: str = "user", **fields
 ) -> None:
-    store.write(Batch(at=at, actor=actor, change=(Change(id, action, fields),)))
+    write(store, at, actor=actor, change=(Change(id, action, fields),))
 
 
 def by_words(store: Store, query: str | Query, filter=None, limit: int = LIMIT) -> list[str]:

@@ -8,7 +8,7 @@ import random
 import pytest
 from stores import content_hash, day, make
 
-from bethink.features.merging import apply_fields, free, hide, merge
+from bethink.features.incoming import apply_fields, free, hide, merge
 from bethink.store.bundle import Record, stamp, version
 from bethink.types import Entity, Event
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from cli_runner import cli  # noqa: F401
-from stores import HERE, NOW, OTHER, change, everything, make, put
+from stores import HERE, NOW, OTHER, change, everything, make, put, write
 from travel import fill, tallies
 
 from bethink.errors import InvalidInput, StoreError
@@ -14,7 +14,7 @@ from bethink.features import migration
 from bethink.features.sync import team_scope
 from bethink.store.bundle import Bundle
 from bethink.store.sqlite import SqliteStore
-from bethink.types import PERSONAL, Batch, Relation
+from bethink.types import PERSONAL, Relation
 
 
 @pytest.fixture
@@ -120,14 +120,10 @@ def test_what_is_written_to_the_source_meanwhile_comes_too(source, store, part):
     def happen():
         put(source, make("A late arrival"), sources=())
         change(source, known["told"].id, importance=2.0)
-        source.write(
-            Batch(at=NOW, relate=(Relation(known["told"].id, known["new"].id, "relates_to"),))
-        )
-        source.write(
-            Batch(at=NOW, unrelate=(Relation(known["told"].id, known["turn"].id, "relates_to"),))
-        )
-        source.write(Batch(at=NOW, retire=((HERE, "docs/a.md"),)))
-        source.write(Batch(at=NOW, purge=(known["hidden"].id,)))
+        write(source, relate=(Relation(known["told"].id, known["new"].id, "relates_to"),))
+        write(source, unrelate=(Relation(known["told"].id, known["turn"].id, "relates_to"),))
+        write(source, retire=((HERE, "docs/a.md"),))
+        write(source, purge=(known["hidden"].id,))
 
     moved = migration.migrate(Busy(source, part, happen), store, "here")
     assert moved.parts == as_there(source, store) == tallies(store)
@@ -141,7 +137,7 @@ def test_a_relation_that_is_gone_goes_where_there_are_no_memories_too(store, tmp
     )
     bare.take(Bundle(relations=((relation, "user"),)))
     migration.migrate(bare, store, "here")
-    bare.write(Batch(at=NOW, unrelate=(relation,)))
+    write(bare, unrelate=(relation,))
     assert migration.migrate(bare, store, "here").parts == tallies(bare)
     assert tallies(store)["relations"].number == 0
     bare.close()

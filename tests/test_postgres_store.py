@@ -25,6 +25,7 @@ from stores import (
     seen,
     term,
     vector,
+    write,
 )
 
 from bethink.config import Config, explain
@@ -34,7 +35,7 @@ from bethink.store import open_store
 from bethink.store.pg import connection as schema
 from bethink.store.pg.connection import Database
 from bethink.store.postgres import PostgresStore
-from bethink.types import Batch, Entity, Entry, Relation, Source
+from bethink.types import Entity, Entry, Relation, Source
 
 
 @pytest.fixture
@@ -350,9 +351,7 @@ def test_writers_of_one_tenant_and_of_many_get_through_at_once(tenant):
 def test_a_vector_of_another_size_is_refused_and_nothing_is_half_done(tenant):
     put(tenant, make("a text"))
     with pytest.raises(InvalidInput, match="dimensions"):
-        tenant.write(
-            Batch(at=NOW, add=(Entry(make("another"), [np.ones(8, np.float32)]),), model=MODEL)
-        )
+        write(tenant, add=(Entry(make("another"), [np.ones(8, np.float32)]),), model=MODEL)
     assert tenant.count(everything()) == 1
     assert tenant.check(deep=True) == []
 
@@ -362,7 +361,7 @@ def test_a_model_comes_back_with_another_size_where_it_has_no_vectors_left(tenan
     put(tenant, memory, cache={"00" * 16: [vector("a text")]})
     assert by_meaning(tenant, "a text") == [memory.id]
     tenant.drop_vectors()
-    tenant.write(Batch(at=NOW, vectors={memory.id: [small]}, model=MODEL))
+    write(tenant, vectors={memory.id: [small]}, model=MODEL)
     assert (
         len(tenant.nearest(small, MODEL, seen(), 5).items) == 1
         and tenant.read_cache([bytes(16)], MODEL) == {}
@@ -401,9 +400,7 @@ def test_a_zero_byte_in_tags_or_metadata_spoils_no_question(tenant):
         metadata={"note": "\x00", "vector_index": False},
     )
     put(tenant, odd, make("an owl", tags=("sea",)), embed=False)
-    tenant.write(
-        Batch(at=NOW, sources=((HERE, Source("x", metadata={"collection": "c", "odd": "\x00"})),))
-    )
+    write(tenant, sources=((HERE, Source("x", metadata={"collection": "c", "odd": "\x00"})),))
     assert tenant.get([odd.id])[0] == odd
     assert (
         len(tenant.list(seen(tags=("sea",)))) == 2
@@ -427,12 +424,10 @@ def test_a_large_scope_is_searched_by_the_vector_index_and_nothing_hidden_takes_
     matrix = rng.normal(size=(600, 384)).astype(np.float32)
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
     memories = [make(f"text {n}", deleted_at=NOW if n % 10 == 0 else None) for n in range(600)]
-    tenant.write(
-        Batch(
-            at=NOW,
-            add=tuple(Entry(memory, [row]) for memory, row in zip(memories, matrix, strict=True)),
-            model="m384",
-        )
+    write(
+        tenant,
+        add=tuple(Entry(memory, [row]) for memory, row in zip(memories, matrix, strict=True)),
+        model="m384",
     )
     put(tenant.act_as(postgres.new_tenant(), ""), make("another tenant"))
     keys = tenant.keys([memory.id for memory in memories])
@@ -538,7 +533,7 @@ def trail():
     for memory in memories:
         put(store, memory)
     change(store, memories[0].id, importance=1.0)
-    store.write(Batch(at=NOW, purge=(memories[1].id,)))
+    write(store, purge=(memories[1].id,))
     assert store.check(deep=True) == []
     yield store
     store.close()

@@ -25,6 +25,7 @@ from stores import (
     seen,
     snapshot,
     vector,
+    write,
 )
 
 from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError
@@ -33,7 +34,7 @@ from bethink.store.pg import search
 from bethink.store.pg.connection import Who
 from bethink.store.places import cache_key, vector_text
 from bethink.store.postgres import PostgresStore
-from bethink.types import PERSONAL, Batch, Change, Entity, Relation, Source, Term, Words
+from bethink.types import PERSONAL, Change, Entity, Relation, Source, Term, Words
 
 OPERATIONS = int(
     os.environ.get("BETHINK_TEST_OPERATIONS", "400")
@@ -322,7 +323,7 @@ def test_nothing_that_is_derived_from_what_is_personal_is_seen_by_others(people)
         relate=(Relation(diary.id, other.id, "builds_on"),),
         cache={"00" * 16: [vector("x")]},
     )
-    anna.write(Batch(at=NOW, purge=(other.id,), once="key"))
+    write(anna, purge=(other.id,), once="key")
     seen_by_ben = counts(ben)
     assert {name for name in TABLES if seen_by_ben[name] != before[name]} <= {"audit", "meta"}
     assert seen_by_ben["meta"] <= before["meta"] + 1  # the tenant's secret
@@ -339,7 +340,7 @@ def test_a_purge_of_what_is_personal_binds_nobody_else_and_one_of_what_is_shared
     mine, shared = make("I like tea", scope=PERSONAL), make("The old plan")
     put(anna, mine, shared)
     put(ben, make("something else"), cache={"11" * 16: [vector("y")]})
-    anna.write(Batch(at=NOW, purge=(mine.id, shared.id)))
+    write(anna, purge=(mine.id, shared.id))
     assert put(ben, make("I like tea", scope=PERSONAL)).outcomes[0].status == "added"
     assert put(anna, make("I like tea", scope=PERSONAL)).outcomes[0].status == "purged"
     assert put(ben, make("The old plan")).outcomes[0].status == "purged"
@@ -352,7 +353,7 @@ def test_a_purge_empties_everybodys_cache_of_its_text(people):
     put(anna, memory)
     put(ben, make("something else"), cache={key.hex(): [vector("y")]})
     assert set(ben.read_cache([key], MODEL)) == {key} and anna.read_cache([key], MODEL) == {}
-    anna.write(Batch(at=NOW, purge=(memory.id,)))
+    write(anna, purge=(memory.id,))
     assert ben.read_cache([key], MODEL) == {}
 
 
@@ -440,7 +441,7 @@ def test_a_tenant_that_was_deleted_is_told_to_who_still_uses_it_and_cannot_be_en
     for use in (
         lambda: put(store, make("more")),
         lambda: store.resolve("0190"),
-        lambda: store.write(Batch(at=NOW, access=(memory.id,))),
+        lambda: write(store, access=(memory.id,)),
     ):
         with pytest.raises(StoreError, match="does not exist any more"):
             use()
@@ -534,7 +535,7 @@ class Player:
     def purge(self, _: list[str]) -> object:
         if self.known:
             id = self.random.choice(list(self.known))
-            self.store.write(Batch(at=NOW, purge=(id,)))
+            write(self.store, purge=(id,))
             self.living.pop(id, None)
             del self.known[id]
         return None
@@ -566,22 +567,18 @@ class Player:
         ):
             with pytest.raises(NotFound):
                 attempt()
-        self.store.write(
-            Batch(at=NOW, purge=(id,), access=(id,), relate=(Relation(id, id, "relates_to"),))
-        )
-        self.store.write(Batch(at=NOW, unrelate=(Relation(id, id, "relates_to"),)))
+        write(self.store, purge=(id,), access=(id,), relate=(Relation(id, id, "relates_to"),))
+        write(self.store, unrelate=(Relation(id, id, "relates_to"),))
         return None
 
     def fail(self, foreign: list[str]) -> object:
         """A write that goes wrong half way, with another's id in it."""
         id = self.random.choice(foreign or ["none"])
         with pytest.raises((BethinkError, ValueError)):
-            self.store.write(
-                Batch(
-                    at=NOW,
-                    sources=((HERE, Source("x")),),
-                    change=(Change(id, "update", {"id": "x"}),),
-                )
+            write(
+                self.store,
+                sources=((HERE, Source("x")),),
+                change=(Change(id, "update", {"id": "x"}),),
             )
         return None
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from stores import EMBEDDER, HERE, MODEL, NOW, everything, make, put
+from stores import EMBEDDER, HERE, MODEL, everything, make, put, write
 
 from bethink.api import Bethink
 from bethink.embed.hashing import HashingEmbedder
@@ -14,7 +14,6 @@ from bethink.store import vectors as vectors_module
 from bethink.store.connection import codes_folder
 from bethink.store.sqlite import SqliteStore
 from bethink.store.vectors import EXACT, Partition, decode, encode
-from bethink.types import Batch
 
 
 def clustered(count: int, dimensions: int, seed: int, clusters: int = 200) -> np.ndarray:
@@ -381,7 +380,7 @@ def test_a_file_from_before_the_log_of_removals_is_not_believed(filed):
 def test_a_purge_takes_the_file_away(filed):
     store = filed()
     file = file_of(store)
-    store.write(Batch(at=NOW, purge=(store.list(everything(), 1)[0].id,)))
+    write(store, purge=(store.list(everything(), 1)[0].id,))
     assert not file.exists()
     assert look(filed())[1] == COUNT - 1 and file.exists()
 

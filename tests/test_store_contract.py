@@ -26,12 +26,13 @@ from stores import (
     seen,
     snapshot,
     vector,
+    write,
 )
 
 from bethink.errors import Ambiguous, InvalidInput, NotFound, StoreError
 from bethink.recall.query import parse
 from bethink.store.base import Store
-from bethink.types import PERSONAL, Batch, Entity, Relation, Session, Source, Span
+from bethink.types import PERSONAL, Entity, Relation, Session, Source, Span
 
 # Adding and reading back
 
@@ -83,9 +84,7 @@ def test_a_time_at_the_end_of_the_calendar_is_kept_within_it(store, last):
         make("an owl"),
         sessions=(Session("s1", HERE, "claude", started_at=last, ended_at=last),),
     )
-    store.write(
-        Batch(at=last, spans=((Span("t1", HERE, "s1", None, "Owls", "", (1, 2), 0, last), ()),))
-    )
+    write(store, at=last, spans=((Span("t1", HERE, "s1", None, "Owls", "", (1, 2), 0, last), ()),))
     change(store, memory.id, at=last, valid_to=last)
     (found,) = store.get([memory.id])
     kept = found.expires_at
@@ -585,13 +584,8 @@ def test_short_ids_of_memories_made_together(store):
 
 def test_an_overview_counts_what_there_is(store, march):
     a, b = list(march)[:2]
-    store.write(
-        Batch(
-            at=NOW,
-            relate=(Relation(a, b, "builds_on"),),
-            model=MODEL,
-            cache={"00" * 16: [vector("x")]},
-        )
+    write(
+        store, relate=(Relation(a, b, "builds_on"),), model=MODEL, cache={"00" * 16: [vector("x")]}
     )
     found = store.overview()
     assert pick(found, "memories deleted relations cached unembedded") == (13, 1, 1, 1, 0)
@@ -638,7 +632,7 @@ def test_an_empty_store_is_well_and_answers_everything(store):
     assert store.rebuild() == 0
     assert store.drop_vectors() == 0
     assert store.reset() == 0
-    assert store.write(Batch(at=NOW)).outcomes == ()
+    assert write(store).outcomes == ()
 
 
 def test_a_rebuilt_index_gives_the_same_answers(store, march):
@@ -655,11 +649,7 @@ def test_a_rebuilt_index_gives_the_same_answers(store, march):
 
 
 def test_a_backup_opens_and_is_the_same(backend: Backend, store, march, tmp_path):
-    store.write(
-        Batch(
-            at=NOW, access=(next(iter(march)),), relate=(Relation(*list(march)[:2], "builds_on"),)
-        )
-    )
+    write(store, access=(next(iter(march)),), relate=(Relation(*list(march)[:2], "builds_on"),))
     target = tmp_path / "copies" / "backup"
     target.parent.mkdir()
     before = snapshot(store)
@@ -677,12 +667,10 @@ def test_a_backup_opens_and_is_the_same(backend: Backend, store, march, tmp_path
 
 def test_resetting_a_scope_leaves_the_others(store, march):
     mine = [id for id, name in march.items() if name not in ("other", "mine")]
-    store.write(
-        Batch(
-            at=NOW,
-            relate=(Relation(mine[0], mine[1], "builds_on"),),
-            sources=((HERE, Source("docs/a.md", "markdown", "h")),),
-        )
+    write(
+        store,
+        relate=(Relation(mine[0], mine[1], "builds_on"),),
+        sources=((HERE, Source("docs/a.md", "markdown", "h")),),
     )
     assert store.reset([HERE]) == 12
     assert store.list(everything()) == []
@@ -703,9 +691,7 @@ def test_resetting_a_scope_leaves_the_others(store, march):
 
 
 def test_resetting_everything_leaves_nothing_and_works_on(store, march):
-    store.write(
-        Batch(at=NOW, purge=(next(iter(march)),), model=MODEL, cache={"00" * 16: [vector("x")]})
-    )
+    write(store, purge=(next(iter(march)),), model=MODEL, cache={"00" * 16: [vector("x")]})
     assert store.reset() == 13
     found = store.overview()
     assert pick(found, "memories deleted relations entities sources cached") == (0, 0, 0, 0, 0, 0)

@@ -19,6 +19,7 @@ from stores import (
     put,
     seen,
     vector,
+    write,
 )
 
 from bethink.api import Bethink
@@ -27,23 +28,21 @@ from bethink.errors import InvalidInput
 from bethink.features import conversations
 from bethink.store.bundle import Bundle
 from bethink.store.places import cache_key, topic_text
-from bethink.types import TRUST, Batch, Change, Relation, Session, Source, Span
+from bethink.types import TRUST, Change, Relation, Session, Source, Span
 
 
 def purge(store, *purged) -> int:
-    return store.write(Batch(at=NOW, purge=tuple(memory.id for memory in purged))).purged
+    return write(store, purge=tuple(memory.id for memory in purged)).purged
 
 
 def replace(store, new, old, at=NOW) -> None:
     changes = (Change(old.id, "supersede", {"superseded_by": new.id, "valid_to": new.created_at}),)
-    store.write(Batch(at=at, change=changes, relate=(Relation(new.id, old.id, "supersedes"),)))
+    write(store, at=at, change=changes, relate=(Relation(new.id, old.id, "supersedes"),))
 
 
 def answer(store, answer, question) -> None:
     changes = (Change(question.id, "answer", {"answered": True}),)
-    store.write(
-        Batch(at=NOW, change=changes, relate=(Relation(answer.id, question.id, "answers"),))
-    )
+    write(store, change=changes, relate=(Relation(answer.id, question.id, "answers"),))
 
 
 def cached(store, *texts) -> set[str]:
@@ -85,7 +84,7 @@ def test_the_last_memory_of_a_conversation_can_be_purged_and_its_transcript_is_r
     left = store.source(HERE, uri)
     assert left.position == 7
     assert left.metadata["sessions"] == {"s1": {"turns": 1, "scope": HERE}, "s2": state}
-    store.write(Batch(at=NOW, vanish=((HERE, uri),)))
+    write(store, vanish=((HERE, uri),))
     assert store.sessions((HERE,))[0].source == uri
     assert store.check(deep=True) == []
 
@@ -134,7 +133,7 @@ def test_an_edit_does_not_bring_a_purged_text_back(store):
     with pytest.raises(InvalidInput, match="was purged"):
         change(store, other.id, **fields)
     assert store.get([other.id])[0].content == "something else"
-    store.write(Batch(at=NOW, change=(Change(other.id, "update", fields),), allow_purged=True))
+    write(store, change=(Change(other.id, "update", fields),), allow_purged=True)
     for text in ("something else", gone.content):  # to which it may go back, then
         change(store, other.id, content=text, content_hash=content_hash(text))
     assert store.get([other.id])[0].content == gone.content
@@ -152,7 +151,7 @@ def test_an_edited_passage_is_only_hidden_when_its_source_changes(store):
     change(store, edited.id, content="one, said Anna", content_hash=content_hash("one, said Anna"))
     change(store, believed.id, "believe", trust=3)
     change(store, reread.id, "reread", section="Elsewhere")
-    assert store.write(Batch(at=NOW, retire=((HERE, "docs/a.md"),))).retired == 4
+    assert write(store, retire=((HERE, "docs/a.md"),)).retired == 4
     assert {memory.content for memory in store.scan(everything())} == {"one, said Anna", "two"}
     assert [event.action for event in store.history(edited.id)] == ["add", "update", "retire"]
     assert store.list(seen()) == []

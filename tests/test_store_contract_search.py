@@ -26,6 +26,7 @@ from stores import (
     term,
     vector,
     vectors_of,
+    write,
 )
 
 from bethink.api import Bethink
@@ -34,7 +35,7 @@ from bethink.embed.hashing import HashingEmbedder
 from bethink.recall.query import parse
 from bethink.store.base import Store
 from bethink.store.words import query_words
-from bethink.types import Batch, Change, Entity, Entry, Query, Term, Words
+from bethink.types import Change, Entity, Entry, Query, Term, Words
 
 # Words
 
@@ -280,7 +281,7 @@ def test_a_text_of_several_windows_counts_once_with_its_best(store):
     long = make("a text of several windows")
     parts = ["redis sessions", "deploy on friday", "owls at night"]
     entry = Entry(long, [vector(part) for part in parts])
-    store.write(Batch(at=NOW, add=(entry,), model=MODEL))
+    write(store, add=(entry,), model=MODEL)
     put(store, make("something else"))
     for part in parts:
         (first, cosine), (_, lower) = store.nearest(vector(part), MODEL, seen(), 10).items
@@ -307,20 +308,16 @@ def test_vectors_follow_their_memories_at_once_and_for_every_reader(backend, sto
     for reader in (store, second):
         assert by_meaning(reader, text)[0] == memory.id
     new = "a lighthouse blinks at the coast"
-    second.write(
-        Batch(
-            at=NOW,
-            change=(
-                Change(memory.id, "update", {"content": new, "content_hash": content_hash(new)}),
-            ),
-            vectors={memory.id: [vector(new)]},
-            model=MODEL,
-        )
+    write(
+        second,
+        change=(Change(memory.id, "update", {"content": new, "content_hash": content_hash(new)}),),
+        vectors={memory.id: [vector(new)]},
+        model=MODEL,
     )
     for reader in (store, second):
         assert reader.nearest(vector(text), MODEL, seen(), 1).items[0][1] < 0.6
         assert reader.nearest(vector(new), MODEL, seen(), 1).items[0][1] > 0.98
-    store.write(Batch(at=NOW, purge=(memory.id,)))
+    write(store, purge=(memory.id,))
     for reader in (second, store):
         assert memory.id not in by_meaning(reader, new, everything())
         assert len(reader.nearest(vector(new), MODEL, everything(), 10).items) == 1
@@ -343,7 +340,7 @@ def test_the_removal_of_many_vectors_among_those_of_another_scope(backend, store
     put(store, *(memory for pair in zip(theirs, mine, strict=True) for memory in pair))
     for scope in (HERE, OTHER):
         by_meaning(reader, "mine", seen(scope))
-    store.write(Batch(at=NOW, purge=tuple(memory.id for memory in (*theirs[5:20], *mine[5:12]))))
+    write(store, purge=tuple(memory.id for memory in (*theirs[5:20], *mine[5:12])))
     means = {
         scope: reader.cosines([], vector("mine 3"), MODEL, (scope,))[1] for scope in (HERE, OTHER)
     }
@@ -358,7 +355,7 @@ def test_the_removal_of_many_vectors_among_those_of_another_scope(backend, store
 def test_made_vectors_are_kept_by_text_and_model(backend, store):
     one, two = EMBEDDER.documents(["a text", "words " * 1000])
     keys = [bytes(range(16)), bytes(range(16, 32))]
-    store.write(Batch(at=NOW, model=MODEL, cache={keys[0].hex(): one, keys[1].hex(): two}))
+    write(store, model=MODEL, cache={keys[0].hex(): one, keys[1].hex(): two})
     for reader in (store, backend.open()):
         found = reader.read_cache([*keys, bytes(16)], MODEL)
         assert set(found) == set(keys)
@@ -378,9 +375,7 @@ def test_what_has_no_vector_of_a_model_is_listed_oldest_first(store):
     assert store.count_unembedded(MODEL) == store.overview().unembedded == 2
     assert store.count_unembedded("another-model") == 3
     assert store.models() == [MODEL]
-    store.write(
-        Batch(at=NOW, vectors={bare.id: vectors_of(bare), also.id: vectors_of(also)}, model=MODEL)
-    )
+    write(store, vectors={bare.id: vectors_of(bare), also.id: vectors_of(also)}, model=MODEL)
     assert store.count_unembedded(MODEL) == 0
     assert by_meaning(store, "bare")[0] == bare.id
 
@@ -389,13 +384,11 @@ def test_vectors_of_a_model_can_be_dropped_and_given_anew(backend, store):
     memory, reader = make("the heron stands in the reeds"), backend.open()
     put(store, memory)
     assert by_meaning(reader, memory.content) == [memory.id]
-    store.write(
-        Batch(
-            at=NOW,
-            vectors={memory.id: [np.ones(8, np.float32) / 8**0.5]},
-            model="tiny",
-            cache={"00" * 16: [np.ones(8, np.float32)]},
-        )
+    write(
+        store,
+        vectors={memory.id: [np.ones(8, np.float32) / 8**0.5]},
+        model="tiny",
+        cache={"00" * 16: [np.ones(8, np.float32)]},
     )
     assert sorted(store.models()) == sorted([MODEL, "tiny"])
     assert store.drop_vectors("tiny") == 1
@@ -404,7 +397,7 @@ def test_vectors_of_a_model_can_be_dropped_and_given_anew(backend, store):
     assert store.drop_vectors() == 1
     assert store.models() == []
     assert by_meaning(store, memory.content) == []
-    store.write(Batch(at=NOW, vectors={memory.id: vectors_of(memory)}, model=MODEL))
+    write(store, vectors={memory.id: vectors_of(memory)}, model=MODEL)
     assert by_meaning(store, memory.content) == by_meaning(reader, memory.content) == [memory.id]
 
 
@@ -419,11 +412,9 @@ def test_a_text_that_changed_while_its_old_one_was_embedded_keeps_the_vectors_of
     for memory, new in ((edited, "invoices go through Kafka"), (bare, "queues are read in order")):
         vectors = {memory.id: EMBEDDER.documents([new])[0]} if memory is edited else {}
         text = {"content": new, "content_hash": content_hash(new)}
-        store.write(
-            Batch(at=NOW, change=(Change(memory.id, "update", text),), vectors=vectors, model=MODEL)
-        )
+        write(store, change=(Change(memory.id, "update", text),), vectors=vectors, model=MODEL)
     texts = {memory.id: memory.content for memory in (edited, bare, same)}
-    store.write(Batch(at=NOW, vectors=made, made_of=texts, model=MODEL))
+    write(store, vectors=made, made_of=texts, model=MODEL)
     keys = store.keys([edited.id, bare.id, same.id])
     cosines = store.cosines(
         list(keys.values()), vector("invoices go through Kafka"), MODEL, (HERE,)
@@ -458,10 +449,8 @@ def test_what_is_edited_while_it_is_being_embedded_is_found_by_what_it_says_now(
 
 def test_each_model_searches_its_own_vectors(store):
     one, other = make("one"), make("other")
-    store.write(
-        Batch(at=NOW, add=(Entry(one, [np.array([1, 0, 0, 0], np.float32)]),), model="four")
-    )
-    store.write(Batch(at=NOW, add=(Entry(other, [np.array([0, 1], np.float32)]),), model="two"))
+    write(store, add=(Entry(one, [np.array([1, 0, 0, 0], np.float32)]),), model="four")
+    write(store, add=(Entry(other, [np.array([0, 1], np.float32)]),), model="two")
     assert [
         key for key, _ in store.nearest(np.array([1, 0, 0, 0], np.float32), "four", seen(), 5).items
     ] == [store.keys([one.id])[one.id]]
@@ -533,7 +522,7 @@ def test_statistics_follow_every_change(store):
     change(store, one.id, importance=1.0)
     change(store, one.id, "forget", deleted_at=NOW)
     assert counts() == (2, 9, 1, 2)
-    store.write(Batch(at=NOW, purge=(other.id,)))
+    write(store, purge=(other.id,))
     assert counts() == (1, 3, 0, 1)
     store.reset([HERE])
     assert counts() == (0, 0, 0, 0)
@@ -600,7 +589,7 @@ def test_cosines_are_those_of_the_vectors_even_before_any_search(backend, store)
         assert found == pytest.approx(exact, abs=0.01)
         assert reader.cosines(list(keys.values()), question, "another-model", (HERE,)) == ({}, 0.0)
         assert reader.cosines([], question, MODEL, (HERE,))[0] == {}
-    store.write(Batch(at=NOW, purge=(memories[0].id,)))
+    write(store, purge=(memories[0].id,))
     assert store.cosines(list(keys.values()), question, MODEL, (HERE,))[0].keys() == {
         keys[memory.id] for memory in memories[1:]
     }

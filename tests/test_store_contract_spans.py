@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from stores import EMBEDDER, HERE, MODEL, NOW, OTHER, day, make, vector
+from stores import EMBEDDER, HERE, MODEL, NOW, OTHER, day, make, vector, write
 
 from bethink.api import Bethink
 from bethink.errors import Overtaken
@@ -33,12 +33,10 @@ def topic(
 
 
 def put_spans(store, *spans):
-    store.write(
-        Batch(
-            at=NOW,
-            spans=tuple((span, [vector(f"{span.name} {span.summary}")]) for span in spans),
-            model=MODEL,
-        )
+    write(
+        store,
+        spans=tuple((span, [vector(f"{span.name} {span.summary}")]) for span in spans),
+        model=MODEL,
     )
 
 
@@ -51,26 +49,23 @@ def near(store, words, *scopes):
 
 
 def test_a_session_is_kept_and_grows(store):
-    store.write(Batch(at=NOW, sessions=(talk(),)))
+    write(store, sessions=(talk(),))
     assert store.sessions((HERE,)) == [talk()]
-    store.write(
-        Batch(
-            at=NOW,
-            sessions=(talk(title="", started_at=day(5), ended_at=day(6), metadata={"turns": 3}),),
-        )
+    write(
+        store, sessions=(talk(title="", started_at=day(5), ended_at=day(6), metadata={"turns": 3}),)
     )
     assert store.sessions((HERE,)) == [talk(ended_at=day(6), metadata={"turns": 3})]
     assert store.sessions((OTHER,)) == store.sessions(()) == []
 
 
 def test_memories_are_chosen_by_the_host_in_whose_session_they_were_said(store):
-    store.write(Batch(at=NOW, sessions=(talk("s1"), talk("s2")._replace(host="codex"))))
+    write(store, sessions=(talk("s1"), talk("s2")._replace(host="codex")))
     one, two, told = (
         make("owls at night", session="s1"),
         make("deploy on friday", session="s2"),
         make("redis sessions"),
     )
-    store.write(Batch(at=NOW, add=tuple(Entry(memory) for memory in (one, two, told))))
+    write(store, add=tuple(Entry(memory) for memory in (one, two, told)))
     assert [memory.id for memory in store.list(Filter((HERE,), hosts=("claude",), now=NOW))] == [
         one.id
     ]
@@ -79,9 +74,7 @@ def test_memories_are_chosen_by_the_host_in_whose_session_they_were_said(store):
 
 
 def test_sessions_are_found_by_the_beginning_of_their_id(store):
-    store.write(
-        Batch(at=NOW, sessions=(talk("ab-1"), talk("ab-2", started_at=day(3)), talk("b-1")))
-    )
+    write(store, sessions=(talk("ab-1"), talk("ab-2", started_at=day(3)), talk("b-1")))
     assert [session.id for session in store.sessions((HERE,), prefix="ab")] == ["ab-1", "ab-2"]
     assert [session.id for session in store.sessions((HERE,), limit=1, offset=1)] == ["ab-1"]
     assert store.sessions((HERE,), prefix="a%") == []
@@ -132,13 +125,13 @@ def test_a_message_is_taken_in_once_also_when_it_was_purged_or_forgotten(store):
 
     def say():
         memory = make("An owl flew by")
-        return memory.id, store.write(
-            Batch(at=NOW, add=(Entry(memory, unique=False, turn=turn),))
-        ).outcomes[0].status
+        return memory.id, write(store, add=(Entry(memory, unique=False, turn=turn),)).outcomes[
+            0
+        ].status
 
     id, status = say()
     assert status == "added" and say()[1] == "known"
-    store.write(Batch(at=NOW, purge=(id,)))
+    write(store, purge=(id,))
     assert say()[1] in ("known", "purged")
     assert store.find_known_turns(HERE, [turn, b"another identity"]) == {turn}
     assert store.find_known_turns(OTHER, [turn]) == set() == store.find_known_turns(HERE, [])
@@ -172,10 +165,10 @@ def test_a_purge_takes_the_words_of_its_topics_along(store):
         topic("t1", "The vault code", "the code is 4711"),
         topic("t2", "Part of it", "4711 again", parent="t1", depth=1),
     )
-    store.write(Batch(at=NOW, sessions=(talk(title="The vault code"),)))
+    write(store, sessions=(talk(title="The vault code"),))
     memory = make("the code is 4711", span="t2", session="s1")
-    store.write(Batch(at=NOW, add=(Entry(memory),)))
-    store.write(Batch(at=NOW, purge=(memory.id,)))
+    write(store, add=(Entry(memory),))
+    write(store, purge=(memory.id,))
     assert found(store, "vault") == found(store, "4711") == near(store, "vault code") == []
     assert {(span.name, span.summary) for span in store.spans("s1", (HERE,))} == {("", "")}
     assert store.sessions((HERE,))[0].title == ""
@@ -184,12 +177,10 @@ def test_a_purge_takes_the_words_of_its_topics_along(store):
 
 def test_a_reset_takes_sessions_topics_and_known_messages_of_its_scopes(store):
     put_spans(store, topic("t1", "Owls"), topic("t2", "Owls too", scope=OTHER, session="s2"))
-    store.write(
-        Batch(
-            at=NOW,
-            sessions=(talk(), talk("s2", OTHER)),
-            add=(Entry(make("x"), turn=b"1"), Entry(make("y", scope=OTHER), turn=b"1")),
-        )
+    write(
+        store,
+        sessions=(talk(), talk("s2", OTHER)),
+        add=(Entry(make("x"), turn=b"1"), Entry(make("y", scope=OTHER), turn=b"1")),
     )
     store.reset([HERE])
     assert found(store, "owls", HERE, OTHER) == ["t2"] and near(store, "owls", HERE, OTHER) == [
@@ -216,20 +207,18 @@ def test_topics_without_a_vector_are_listed_and_get_one_unless_they_changed_mean
         topic("purged", "The vault"),
         topic("none", ""),
     )
-    store.write(Batch(at=NOW, spans=tuple((one, ()) for one in topics), add=(Entry(gone),)))
+    write(store, spans=tuple((one, ()) for one in topics), add=(Entry(gone),))
     put_spans(store, topic("embedded", "Herons"))
-    store.write(Batch(at=NOW, purge=(gone.id,)))
+    write(store, purge=(gone.id,))
     found = store.list_unembedded_spans(MODEL, 10)
     assert [span.id for span in found] == ["plain", "changed"]
     assert [span.id for span in store.list_unembedded_spans(MODEL, 1)] == ["plain"] and len(
         store.list_unembedded_spans("another", 10)
     ) == 3
-    store.write(Batch(at=NOW, spans=((topic("changed", "Deploying"), ()),)))
+    write(store, spans=((topic("changed", "Deploying"), ()),))
     texts = {span.id: f"{span.name}\n{span.summary}" for span in found}
     vectors = {span.id: [vector(span.name)] for span in found}
-    store.write(
-        Batch(at=NOW, span_vectors=vectors | {"nobody": [vector("x")]}, made_of=texts, model=MODEL)
-    )
+    write(store, span_vectors=vectors | {"nobody": [vector("x")]}, made_of=texts, model=MODEL)
     assert [span.id for span in store.list_unembedded_spans(MODEL, 10)] == ["changed"]
     assert near(store, "Owls at night")[0] == "plain" and "changed" not in near(
         store, "Redis cache"

@@ -17,6 +17,7 @@ from stores import (
     make,
     put,
     snapshot,
+    write,
 )
 from travel import TURN, fill, tallies
 
@@ -168,7 +169,7 @@ def test_reading_a_memory_does_not_make_it_another_version(store):
     first = make("Tea at four")
     put(store, first)
     was = version(store.records([first.id])[0])
-    store.write(Batch(at=day(21), access=(first.id,)))
+    write(store, at=day(21), access=(first.id,))
     assert version(store.records([first.id])[0]) == was
 
 
@@ -193,7 +194,7 @@ def test_a_text_that_the_scope_holds_already_is_not_taken_twice(store):
 def test_a_purged_text_is_taken_only_where_that_is_allowed(store):
     first = make("Tea at four")
     put(store, first)
-    store.write(Batch(at=NOW, purge=(first.id,)))
+    write(store, purge=(first.id,))
     assert store.take(Bundle(records=(record(first),))) == (first.id,)
     assert store.take(Bundle(records=(record(first),)), allow_purged=True) == ()
 
@@ -201,7 +202,7 @@ def test_a_purged_text_is_taken_only_where_that_is_allowed(store):
 def test_a_text_that_was_purged_is_not_taken_in_a_history_either(store):
     first, second = make("Tea at four"), make("Coffee at ten")
     put(store, first, second)
-    store.write(Batch(at=NOW, purge=(first.id,)))
+    write(store, purge=(first.id,))
     events = (
         Event(NOW, "user", "add", {}, {}),
         Event(NOW, "user", "update", {"content": "Tea at four"}, {"content": "Coffee at ten"}),
@@ -274,7 +275,7 @@ def test_what_is_purged_or_reset_is_quoted_by_no_answer_that_was_kept(store):
     keep()
     change(store, other.id, importance=3.0)
     assert len(kept()) == 3
-    store.write(Batch(at=NOW, purge=(memory.id,)))
+    write(store, purge=(memory.id,))
     assert kept() == ["answers", "place"]
     keep()
     store.reset((HERE,))
@@ -284,7 +285,7 @@ def test_what_is_purged_or_reset_is_quoted_by_no_answer_that_was_kept(store):
 def test_tombstones_of_two_stores_are_not_mixed(full, store):
     mine = make("mine")
     put(store, mine)
-    store.write(Batch(at=NOW, purge=(mine.id,)))
+    write(store, purge=(mine.id,))
     with pytest.raises(StoreError, match="purged"):
         store.take(next(full.export("tombstones")))
     assert store.find_purged([content_hash("mine")])
@@ -317,7 +318,7 @@ def test_a_write_under_a_key_is_done_once(store, backend):
 def test_a_write_that_failed_may_be_done_under_its_key_again(store):
     told = make("Tea at four")
     with pytest.raises(NotFound):
-        store.write(Batch(at=NOW, change=(Change(told.id, "vote", {"vote": 1.0}),), once="spool/1"))
+        write(store, change=(Change(told.id, "vote", {"vote": 1.0}),), once="spool/1")
     assert put(store, told, once="spool/1").added == 1
 
 
@@ -325,21 +326,19 @@ def test_a_change_of_what_somebody_changed_meanwhile_is_refused(store):
     told = make("Tea at four")
     put(store, told)
     was = store.get([told.id])[0].updated_at
-    store.write(
-        Batch(
-            at=day(21),
-            change=(Change(told.id, "update", {"importance": 1.0}),),
-            unchanged=((told.id, was),),
-        )
+    write(
+        store,
+        at=day(21),
+        change=(Change(told.id, "update", {"importance": 1.0}),),
+        unchanged=((told.id, was),),
     )
     with pytest.raises(Overtaken, match=told.id):
-        store.write(
-            Batch(
-                at=day(22),
-                change=(Change(told.id, "update", {"importance": 2.0}),),
-                unchanged=((told.id, was),),
-            )
+        write(
+            store,
+            at=day(22),
+            change=(Change(told.id, "update", {"importance": 2.0}),),
+            unchanged=((told.id, was),),
         )
     assert store.get([told.id])[0].importance == 1.0
     with pytest.raises(Overtaken):
-        store.write(Batch(at=day(22), unchanged=(("nobody", was),)))
+        write(store, at=day(22), unchanged=(("nobody", was),))

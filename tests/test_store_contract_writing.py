@@ -22,6 +22,7 @@ from stores import (
     snapshot,
     vector,
     vectors_of,
+    write,
 )
 
 from bethink.errors import BethinkError, InvalidInput, NotFound
@@ -94,7 +95,7 @@ def test_a_forgotten_text_may_be_told_again_but_not_brought_back_beside_its_twin
 def test_what_was_purged_is_refused_unless_it_is_allowed(store):
     first = make("the wedding is on the 12th of May")
     put(store, first)
-    receipt = store.write(Batch(at=NOW, purge=(first.id,)))
+    receipt = write(store, purge=(first.id,))
     assert receipt.purged == 1
     assert store.find_purged([first.content_hash, content_hash("else")]) == {first.content_hash}
     again = make("the wedding is on the 12th of May")
@@ -113,7 +114,7 @@ def test_what_was_not_stored_replaces_nothing(store):
         make("known already"),
     )
     put(store, old, new, known)
-    store.write(Batch(at=NOW, purge=(new.id,)))
+    write(store, purge=(new.id,))
     for text in (new.content, known.content):
         copy = make(text)
         put(
@@ -228,8 +229,8 @@ def test_clocks_that_differ_reorder_nothing(store):
 def test_a_use_is_counted_and_leaves_no_history(store):
     memory, other = make("a text"), make("another")
     put(store, memory, other)
-    store.write(Batch(at=day(21), access=(memory.id,)))
-    store.write(Batch(at=day(22), access=(memory.id, make("unknown").id)))
+    write(store, at=day(21), access=(memory.id,))
+    write(store, at=day(22), access=(memory.id, make("unknown").id))
     used, unused = store.get([memory.id, other.id])
     assert pick(used, "access_count last_accessed updated_at") == (2, day(22), memory.updated_at)
     assert (unused.access_count, unused.last_accessed) == (0, None)
@@ -276,11 +277,7 @@ def test_relations_are_seen_from_both_ends_once_and_can_be_taken_back(store):
     assert seen_from == {"a": {builds, contradicts}, "b": {builds}, "c": {contradicts}}
     assert all(relation.created_at == NOW for relation in store.relations([a.id]))
     assert len(store.relations([a.id, b.id, c.id])) == 2
-    store.write(
-        Batch(
-            at=NOW, unrelate=(Relation(a.id, b.id, "relates_to"), Relation(a.id, b.id, "builds_on"))
-        )
-    )
+    write(store, unrelate=(Relation(a.id, b.id, "relates_to"), Relation(a.id, b.id, "builds_on")))
     assert store.relations([b.id]) == []
     assert len(store.relations([a.id])) == 1
 
@@ -290,11 +287,11 @@ def test_relations_are_seen_from_both_ends_once_and_can_be_taken_back(store):
 
 def test_a_source_is_kept_with_how_far_it_was_read(store):
     source = Source("docs/a.md", "markdown", "hash-1", 42, {"title": "A"})
-    store.write(Batch(at=NOW, sources=((HERE, source),)))
+    write(store, sources=((HERE, source),))
     assert store.source(HERE, "docs/a.md") == source
     assert store.source(OTHER, "docs/a.md") is None
     assert store.source(HERE, "docs/b.md") is None
-    store.write(Batch(at=NOW, sources=((HERE, source._replace(hash="hash-2", position=50)),)))
+    write(store, sources=((HERE, source._replace(hash="hash-2", position=50)),))
     assert store.source(HERE, "docs/a.md").hash == "hash-2"
 
 
@@ -310,7 +307,7 @@ def test_a_source_that_is_read_anew_replaces_its_own_memories_and_nothing_else(s
     link = Relation(note.id, linked.id, "builds_on")
     put(store, *own, *others, unique=False, relate=(link,))
     vote = Change(voted.id, "vote", {"usefulness": 1.0})
-    store.write(Batch(at=NOW, access=(used.id,), change=(vote,)))
+    write(store, access=(used.id,), change=(vote,))
     fresh = passage("new")
     gone = ((HERE, "docs/a.md"), (HERE, "never/read.md"))
     assert put(store, fresh, unique=False, retire=gone, keep=(kept.id,)).retired == 4
@@ -329,12 +326,10 @@ def test_a_passage_that_was_purged_while_its_source_was_read_is_left_out(store):
     uri = "docs/a.md"
     gone, stays = (make(text, source=uri, source_type="markdown") for text in ("gone", "stays"))
     put(store, gone, stays, unique=False)
-    store.write(Batch(at=NOW, purge=(gone.id,)))
+    write(store, purge=(gone.id,))
     kept = tuple(Change(memory.id, "reread", {"section": "Elsewhere"}) for memory in (gone, stays))
     places = ((gone.id, (7, 9), 1), (stays.id, (10, 12), 2))
-    store.write(
-        Batch(at=NOW, retire=((HERE, uri),), keep=(gone.id, stays.id), place=places, change=kept)
-    )
+    write(store, retire=((HERE, uri),), keep=(gone.id, stays.id), place=places, change=kept)
     (found,) = store.scan(everything())
     assert pick(found, "id lines position section") == (stays.id, (10, 12), 2, "Elsewhere")
     assert store.check(deep=True) == []
@@ -364,10 +359,7 @@ def test_what_was_told_under_the_name_of_a_document_is_none_of_its_passages(stor
     assert [memory.id for memory in store.around(told.id, 9, 9)] == [told.id]
     change(store, told.id, tags=["edited"])
     assert (
-        store.write(
-            Batch(at=NOW, move=((HERE, uri, "docs/b.md"),), vanish=((HERE, "docs/b.md"),))
-        ).retired
-        == 1
+        write(store, move=((HERE, uri, "docs/b.md"),), vanish=((HERE, "docs/b.md"),)).retired == 1
     )
     assert {(memory.id, memory.source) for memory in store.list(seen())} == {
         (told.id, "docs/b.md"),

@@ -6,13 +6,26 @@ import random
 from pathlib import Path
 
 import pytest
-from stores import HERE, MODEL, NOW, everything, files, make, put, raw, seen, vector, vectors_of
+from stores import (
+    HERE,
+    MODEL,
+    NOW,
+    everything,
+    files,
+    make,
+    put,
+    raw,
+    seen,
+    vector,
+    vectors_of,
+    write,
+)
 
 from bethink import Bethink
 from bethink.errors import BethinkError, StoreCorrupt, StoreError
 from bethink.recall.query import parse
 from bethink.store.sqlite import SqliteStore
-from bethink.types import Batch, Change
+from bethink.types import Change
 
 pytest_plugins = ["cli_runner"]
 
@@ -67,15 +80,13 @@ def test_a_row_that_changed_by_itself_is_named(path, opened, column, value):
 def test_use_does_not_count_as_damage(opened):
     memory = make("An owl at night")
     put(opened, memory)
-    opened.write(
-        Batch(
-            at=NOW,
-            access=(memory.id,),
-            change=(
-                Change(memory.id, "vote", {"usefulness": 3.0}),
-                Change(memory.id, "forget", {"deleted_at": NOW}),
-            ),
-        )
+    write(
+        opened,
+        access=(memory.id,),
+        change=(
+            Change(memory.id, "vote", {"usefulness": 3.0}),
+            Change(memory.id, "forget", {"deleted_at": NOW}),
+        ),
     )
     assert opened.check(deep=True) == []
 
@@ -105,12 +116,10 @@ def test_a_derived_part_that_disagrees_is_found_and_made_anew(path, opened, sql,
     assert part in {problem.part for problem in opened.check(deep=True)}
     opened.nearest(question, MODEL, seen(), 10)
     assert opened.rebuild() == 2
-    opened.write(
-        Batch(
-            at=NOW,
-            vectors={memory.id: vectors_of(memory) for memory in opened.list_unembedded(MODEL, 10)},
-            model=MODEL,
-        )
+    write(
+        opened,
+        vectors={memory.id: vectors_of(memory) for memory in opened.list_unembedded(MODEL, 10)},
+        model=MODEL,
     )
     assert opened.check(deep=True) == []
     assert {
@@ -138,7 +147,7 @@ def test_a_damaged_index_never_blocks_the_texts(path, opened):
     assert found.frequencies == (0,)
     assert opened.nearest(vector("owl"), MODEL, seen(), 10).items == ()
     owl = opened.list(seen(kinds=("fact",)))[0]
-    opened.write(Batch(at=NOW, change=(Change(owl.id, "update", {"summary": "still works"}),)))
+    write(opened, change=(Change(owl.id, "update", {"summary": "still works"}),))
     opened.rebuild()
     assert opened.check(deep=True) == []
 

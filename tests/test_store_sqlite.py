@@ -34,6 +34,7 @@ from stores import (
     seen,
     vector,
     vectors_of,
+    write,
 )
 
 from bethink import Bethink
@@ -42,7 +43,7 @@ from bethink.recall.query import parse
 from bethink.store import connection as connections
 from bethink.store.sqlite import SqliteStore
 from bethink.store.vectors import encode
-from bethink.types import PERSONAL, Batch, Change, Entity, Passage, Source
+from bethink.types import PERSONAL, Change, Entity, Passage, Source
 
 SOURCE = Path(connections.__file__).parent.parent
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -312,7 +313,7 @@ def test_the_log_of_removed_vectors_does_not_grow_for_ever(opened):
     passing, reader = make("passing"), SqliteStore(opened.path)
     put(opened, make("the one that stays"), passing)
     assert len(reader.nearest(vector("passing"), MODEL, seen(), 50).items) == 2
-    opened.write(Batch(at=NOW, purge=(passing.id,)))
+    write(opened, purge=(passing.id,))
     with opened.connection:
         opened.connection.executemany(
             "INSERT INTO vectors_removed(vector) VALUES (?)", ((10**6 + n,) for n in range(120_000))
@@ -353,29 +354,22 @@ def test_a_purged_memory_leaves_no_trace_in_any_file(path, opened, company):
     put(opened, secret, *others[:0], cache={hash: vectors_of(secret)})
     edit = {"content": SECRET["content"], "content_hash": content_hash(SECRET["content"])}
     new = vector(SECRET["content"])
-    opened.write(
-        Batch(
-            at=NOW,
-            change=(Change(secret.id, "update", edit),),
-            vectors={secret.id: [new]},
-            model=MODEL,
-        )
+    write(
+        opened, change=(Change(secret.id, "update", edit),), vectors={secret.id: [new]}, model=MODEL
     )
-    opened.write(
-        Batch(
-            at=NOW,
-            change=(Change(secret.id, "update", {"summary": "jackalope again"}),),
-            access=(secret.id,),
-        )
+    write(
+        opened,
+        change=(Change(secret.id, "update", {"summary": "jackalope again"}),),
+        access=(secret.id,),
     )
     for other in others[:5]:
-        opened.write(Batch(at=NOW, change=(Change(other.id, "update", {"importance": 9.0}),)))
+        write(opened, change=(Change(other.id, "update", {"importance": 9.0}),))
     sought = [*WORDS, content_hash(SECRET["content"]), encode(new), secret.id]
     opened.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
     assert len({trace.split(" in ")[0] for trace in traces(path.parent, sought)}) == len(sought), (
         "the search itself must work"
     )
-    opened.write(Batch(at=NOW, purge=(secret.id,)))
+    write(opened, purge=(secret.id,))
     assert traces(path.parent, sought) == []
     assert opened.check(deep=True) == []
     opened.close()
@@ -404,7 +398,7 @@ def test_a_purge_that_another_reader_holds_up_says_so_and_the_text_goes_by_itsel
     reader = SqliteStore(path)
     reader.connection.execute("BEGIN")
     assert reader.count(seen()) == 2
-    receipt = opened.write(Batch(at=NOW, purge=(secret.id,)))
+    receipt = write(opened, purge=(secret.id,))
     assert (receipt.purged, len(receipt.hints)) == (1, 1)
     assert "still reading" in receipt.hints[0]
     assert traces(path.parent, WORDS[:2]) != [], "the reader was to keep it"
@@ -421,7 +415,7 @@ def test_the_text_of_a_purge_that_was_held_up_goes_when_the_reader_closes(path, 
     reader = SqliteStore(path)
     reader.connection.execute("BEGIN")
     reader.count(seen())
-    assert opened.write(Batch(at=NOW, purge=(secret.id,))).hints
+    assert write(opened, purge=(secret.id,)).hints
     reader.connection.execute("COMMIT")
     reader.close()
     assert traces(path.parent, WORDS[:4]) == []
@@ -489,7 +483,7 @@ def purge_cost(store: SqliteStore) -> tuple[int, int]:
 
     store.connection.set_wal_hook(committed)
     try:
-        work = steps(store.connection, lambda: store.write(Batch(at=NOW, purge=ids)))
+        work = steps(store.connection, lambda: write(store, purge=ids))
     finally:
         store.connection.set_wal_hook(None)
     return work, max(largest)

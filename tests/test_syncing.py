@@ -18,6 +18,7 @@ from stores import (
     make,
     put,
     seen,
+    write,
 )
 from travel import TURN, fill
 
@@ -84,7 +85,7 @@ def forget(store, memory, at=22):
 
 
 def purge(store, *memories):
-    store.write(Batch(at=NOW, purge=tuple(memory.id for memory in memories)))
+    write(store, purge=tuple(memory.id for memory in memories))
 
 
 def texts(store, scope=HOME) -> set[str]:
@@ -144,7 +145,7 @@ def test_changes_on_both_sides_are_merged_and_the_later_word_stands(laptops):
     change(anna.store, told.id, at=day(21), actor="anna", kind="preference")
     edit(ben.store, told, "Tea at six", 22, "ben")
     for store, value in ((ben.store, 2.0), (anna.store, 1.0)):
-        store.write(Batch(at=day(23), change=(Change(told.id, "vote", {"vote": value}),)))
+        write(store, at=day(23), change=(Change(told.id, "vote", {"vote": value}),))
     assert anna.sync().pushed == 0
     report = ben.sync()
     assert report.merged == 1
@@ -169,7 +170,7 @@ def test_what_is_forgotten_purged_or_retired_goes_on_the_other_side_too(laptops,
     round_robin(anna, ben)
     forget(anna.store, forgotten)
     purge(anna.store, purged)
-    anna.store.write(Batch(at=NOW, retire=((HOME, "note:import"),)))
+    write(anna.store, retire=((HOME, "note:import"),))
     assert anna.sync() == SyncReport(merged=1, removed_there=2)
     assert ben.sync() == SyncReport(merged=1, removed_here=2)
     for each in (store, ben.store):
@@ -190,7 +191,7 @@ def test_a_purge_wins_over_a_change_and_a_change_over_a_retirement(laptops):
     put(anna.store, purged)
     put(anna.store, retired, unique=False)
     round_robin(anna, ben)
-    anna.store.write(Batch(at=NOW, purge=(purged.id,), retire=((HOME, "note:import"),)))
+    write(anna.store, purge=(purged.id,), retire=((HOME, "note:import"),))
     for one in (purged, retired):
         change(ben.store, one.id, importance=9.0, at=day(25))
     ben.sync()
@@ -275,10 +276,10 @@ def test_relations_come_and_go_with_their_memories(laptops, store):
     put(anna.store, one, other)
     round_robin(anna, ben)
     link = Relation(other.id, one.id, "builds_on")
-    anna.store.write(Batch(at=day(21), actor="anna", relate=(link,)))
+    write(anna.store, at=day(21), actor="anna", relate=(link,))
     assert anna.sync().links == ben.sync().links == 1
     assert [found[:3] for found in ben.store.relations([one.id])] == [link[:3]]
-    ben.store.write(Batch(at=day(22), unrelate=(link,)))
+    write(ben.store, at=day(22), unrelate=(link,))
     assert ben.sync().links == anna.sync().links == 1
     assert anna.store.relations([one.id]) == store.relations([one.id]) == []
     assert anna.sync() == ben.sync() == SyncReport()
@@ -377,7 +378,7 @@ def idea(text):
 
 def supersede(store, new, old, at) -> None:
     changes = (Change(old.id, "supersede", {"superseded_by": new.id, "valid_to": new.created_at}),)
-    store.write(Batch(at=at, change=changes, relate=(Relation(new.id, old.id, "supersedes"),)))
+    write(store, at=at, change=changes, relate=(Relation(new.id, old.id, "supersedes"),))
 
 
 @pytest.fixture
@@ -580,22 +581,21 @@ def test_three_databases_agree_after_any_sequence_of_changes(laptops, store):
         assert each.check(deep=True) == []
 
 
-def test_what_both_had_is_kept_whole_or_counts_as_nothing(tmp_path):
-    file = tmp_path / "sync" / "state.json"
+def test_what_both_had_is_noted_in_the_database_and_goes_back_in_time_with_it(laptops, tmp_path):
+    anna, _ = laptops
     shared = Shared({"a": b"\x01\x02"}, frozenset({("a", "b", "answers")}))
-    save_shared(file, shared)
-    assert load_shared(file) == shared
-    assert file.stat().st_mode & 0o077 == 0
-    for broken in (
-        "",
-        "{",
-        "[]",
-        '{"records": {"a": "zz"}, "links": []}',
-        '{"records": [], "links": {}}',
-    ):
-        file.write_text(broken)
-        assert load_shared(file) == NOTHING_SHARED
-    assert load_shared(tmp_path / "nothing") == NOTHING_SHARED
+    assert load_shared(anna.store, "team") == NOTHING_SHARED
+    save_shared(anna.store, "team", shared)
+    assert load_shared(anna.store, "team") == shared
+    put(anna.store, make("Before"))
+    anna.store.backup(str(tmp_path / "copy.db"))
+    restored = Laptop(SqliteStore(tmp_path / "copy.db", timeout=5), anna.team)
+    put(anna.store, make("After"))
+    anna.sync()
+    restored.shared = load_shared(restored.store, "team")
+    assert restored.shared == shared
+    assert restored.sync().removed_there == 0 and texts(restored.store) == {"Before", "After"}
+    restored.store.close()
 
 
 def test_a_team_knows_a_project_by_name_however_it_is_written():

@@ -6,7 +6,6 @@ from stores import (
     EMBEDDER,
     HERE,
     MODEL,
-    NOW,
     OTHER,
     change,
     content_hash,
@@ -14,6 +13,7 @@ from stores import (
     make,
     put,
     vectors_of,
+    write,
 )
 
 from bethink.store.base import Store
@@ -21,7 +21,6 @@ from bethink.store.bundle import PARTS, Tally, digest, rename_scope
 from bethink.store.places import turn_identity
 from bethink.types import (
     PERSONAL,
-    Batch,
     Change,
     Entity,
     Entry,
@@ -95,15 +94,13 @@ def fill(store: Store) -> dict[str, Memory]:
         day(3),
         {"open": True},
     )
-    store.write(
-        Batch(
-            at=NOW,
-            model=MODEL,
-            sessions=(session,),
-            spans=((span, EMBEDDER.documents(["Redis or not"])[0]),),
-            add=(Entry(turn, vectors_of(turn), False, TURN),),
-            sources=((HERE, Source("talk.jsonl", "transcript", None, 1234, {"state": [1]})),),
-        )
+    write(
+        store,
+        model=MODEL,
+        sessions=(session,),
+        spans=((span, EMBEDDER.documents(["Redis or not"])[0]),),
+        add=(Entry(turn, vectors_of(turn), False, TURN),),
+        sources=((HERE, Source("talk.jsonl", "transcript", None, 1234, {"state": [1]})),),
     )
     change(
         store,
@@ -112,26 +109,23 @@ def fill(store: Store) -> dict[str, Memory]:
         content_hash=content_hash("Sessions are kept in Valkey"),
         actor="agent:x",
     )
-    store.write(
-        Batch(
-            at=day(25),
-            model=MODEL,
-            vectors={told.id: EMBEDDER.documents(["Sessions are kept in Valkey"])[0]},
-        )
+    write(
+        store,
+        at=day(25),
+        model=MODEL,
+        vectors={told.id: EMBEDDER.documents(["Sessions are kept in Valkey"])[0]},
     )
-    store.write(Batch(at=NOW, change=(Change(told.id, "vote", {"vote": 2.5}),), access=(told.id,)))
+    write(store, change=(Change(told.id, "vote", {"vote": 2.5}),), access=(told.id,))
     change(store, hidden.id, "forget", deleted_at=day(22))
-    store.write(
-        Batch(
-            at=NOW,
-            relate=(
-                Relation(new.id, old.id, "supersedes"),
-                Relation(told.id, turn.id, "relates_to"),
-            ),
-            change=(Change(old.id, "supersede", {"superseded_by": new.id, "valid_to": day(8)}),),
-        )
+    write(
+        store,
+        relate=(
+            Relation(new.id, old.id, "supersedes"),
+            Relation(told.id, turn.id, "relates_to"),
+        ),
+        change=(Change(old.id, "supersede", {"superseded_by": new.id, "valid_to": day(8)}),),
     )
-    store.write(Batch(at=NOW, purge=(gone.id,)))
+    write(store, purge=(gone.id,))
     return {
         "told": told,
         "old": old,

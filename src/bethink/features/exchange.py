@@ -26,9 +26,8 @@ from bethink.api import Bethink
 from bethink.config import data_directory, mask_password
 from bethink.errors import BethinkError, InvalidInput, StoreCorrupt
 from bethink.features import incoming, notes, readers
-from bethink.features.incoming import Given
+from bethink.features.incoming import Given, merge
 from bethink.features.knowledge import MARKDOWN
-from bethink.features.merging import merge
 from bethink.features.readers import Reading
 from bethink.ingest.redact import redact_value
 from bethink.store import locate_database, open_copy
@@ -190,21 +189,16 @@ def _is_database(file: Path, used: str) -> bool:
 
 
 def _read_own(file: Path) -> Reading:
-    """A database of this or an older version, as an export of it would be."""
-    links: defaultdict[str, list[Any]] = defaultdict(list)
-    names: dict[str, tuple[str, str]] = {}
+    """A database of this or an older version."""
+    links: defaultdict[str, list[Relation]] = defaultdict(list)
     with open_copy(file) as store:
-        for key, *called in store.items("scopes"):
-            name, path = redact_value(called)[0]
-            names[key] = name, path
         for relation, _ in store.items("relations"):
-            links[relation.source].append({"type": relation.type, "target": relation.target})
-        values = (
-            {**record_to_json(one), "relations": links[one.memory.id]}
-            for one in store.items("records")
-        )
-        given = [_read_memory(value, at, file) for at, value in enumerate(values, start=1)]
-    return Reading("database", given, names, {})
+            links[relation.source].append(relation)
+        given = [Given(one, tuple(links[one.memory.id])) for one in store.items("records")]
+        scopes = {key: redact_value(called)[0] for key, *called in store.items("scopes")}
+    return Reading(
+        "database", given, {key: (name, path) for key, (name, path) in scopes.items()}, {}
+    )
 
 
 def _read_vault(memory: Bethink, folder: Path) -> Reading:

@@ -15,7 +15,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from hashlib import blake2b
 from importlib.util import find_spec
 from itertools import islice
@@ -27,6 +27,7 @@ from bethink.config import check
 from bethink.errors import BethinkError, InvalidInput
 from bethink.features.incoming import Given
 from bethink.features.knowledge import claude_slug
+from bethink.hosts.base import as_time
 from bethink.ingest.compare import WriteOptions
 from bethink.ingest.extract import extract
 from bethink.ingest.pipeline import clean_passage, make_memory
@@ -634,26 +635,25 @@ def _to_text(value: Any) -> str:
 
 def to_list(value: Any) -> list[Any]:
     """A list that may be written as JSON, or as words between commas."""
-    if isinstance(value, list | tuple):
-        return list(value)
-    if not isinstance(value, str):
-        return [] if value is None else [value]
-    if value.lstrip().startswith("["):
-        try:
-            found = json.loads(value)
-        except (ValueError, RecursionError):
-            return []
-        return found if isinstance(found, list) else []
-    return [part.strip() for part in value.split(",") if part.strip()]
+    if isinstance(value, str) and not value.lstrip().startswith("["):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    found = _parse(value)
+    if isinstance(found, list | tuple):
+        return list(found)
+    return [] if found is None else [found]
 
 
 def _to_object(value: Any) -> Mapping[str, Any]:
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return {}
-    return value if isinstance(value, Mapping) else {}
+    found = _parse(value)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _parse(value: Any) -> Any:
+    """What a text of JSON says, and nothing if it is none; any other value as it is."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return None
 
 
 def _to_number(value: Any, most: float) -> float | None:
@@ -670,19 +670,7 @@ def _to_number(value: Any, most: float) -> float | None:
 
 
 def _to_time(value: Any) -> datetime | None:
-    """A time as stores write it: ISO 8601, or the seconds, milliseconds or microseconds since the epoch. Without a zone it is UTC."""
-    try:
-        if isinstance(value, datetime):
-            moment = value
-        elif isinstance(value, date):
-            moment = datetime(value.year, value.month, value.day)
-        elif isinstance(value, str) and not value.replace(".", "", 1).isdigit():
-            moment = datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
-        else:
-            seconds = float(value)
-            while abs(seconds) > 1e11:
-                seconds /= 1000
-            moment = datetime.fromtimestamp(seconds, UTC)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, TypeError, OverflowError, OSError):
-        return None
+    """A time as stores write it: also a number or a date as text."""
+    text = str(value).strip() if isinstance(value, str | date) else ""
+    is_number = text.replace(".", "", 1).isdigit()
+    return as_time(float(text) if is_number else text or value)

@@ -2,10 +2,10 @@
 
     outline both → compare with each other and with what both had last time → remove, push, pull, merge → remember what both have now
 
-A project has a scope of its own in each database; on the way between them it is called "". What both had last time is kept beside the
+A project has a scope of its own in each database; on the way between them it is called "". What both had last time is noted in the
 local database; without it nothing is ever removed, only added and merged. Every step is one transaction and every write expects what
 was read, so a sync may be cut off or run beside writers at any moment: the next one goes on. Which of two versions is right,
-`merging` says. What somebody sees is not hidden by a sync unless what replaced it can be seen there, or somebody chose to forget it.
+`incoming.merge` says. What somebody sees is not hidden by a sync unless what replaced it can be seen there, or somebody chose to forget it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from bethink.errors import BethinkError
-from bethink.features import merging
-from bethink.features.incoming import note_turns
+from bethink.features import incoming
 from bethink.project import team_identity
 from bethink.store.base import Store
 from bethink.store.bundle import (
@@ -31,7 +29,6 @@ from bethink.store.bundle import (
     version,
 )
 from bethink.store.places import content_hash
-from bethink.text import textfile
 from bethink.types import Batch, Memory, Relation
 
 TOLD, CONVERSATIONS, DOCUMENTS = "told", "conversations", "documents"
@@ -119,29 +116,19 @@ class TooMany(BethinkError):
     """So much is missing on one peer that it looks like a loss, not like somebody's wish."""
 
 
-def load_shared(file: Path) -> Shared:
-    """What both peers had last time. A file that cannot be read counts as none: nothing is removed then."""
-    try:
-        value = json.loads(file.read_text("utf-8"))
-        records = {str(id): bytes.fromhex(one) for id, one in value["records"].items()}
-        links = ((str(source), str(target), str(type)) for source, target, type in value["links"])
-        return Shared(records, frozenset(links))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return Shared({}, frozenset())
+def load_shared(store: Store, name: str) -> Shared:
+    """What both peers had last time, as the local database notes it. It goes back in time with a database that is restored, so what
+    is missing then is not taken for removed."""
+    value = json.loads(store.read_note(name) or '{"records": {}, "links": []}')
+    records = {id: bytes.fromhex(one) for id, one in value["records"].items()}
+    links = ((source, target, type) for source, target, type in value["links"])
+    return Shared(records, frozenset(links))
 
 
-def save_shared(file: Path, shared: Shared) -> None:
-    """Keeps what both peers have now, whole or not at all."""
+def save_shared(store: Store, name: str, shared: Shared) -> None:
     records = {id: one.hex() for id, one in shared.records.items()}
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with textfile.replace(file) as stream:
-            json.dump({"records": records, "links": sorted(shared.links)}, stream)
-    except OSError as error:
-        raise BethinkError(
-            f"What both sides have now cannot be noted in {file}: {error.strerror or error}.",
-            "Nothing is lost; free some space and sync again.",
-        ) from error
+    value = {"records": records, "links": sorted(shared.links)}
+    store.take(Bundle(), note=(name, json.dumps(value)))
 
 
 def team_scope(name: str) -> str:
@@ -178,7 +165,7 @@ class StorePeer:
             tuple(rename_scope(one, {"": self.scope}) for one in part)
             for part in (bundle.scopes, bundle.records)
         )
-        own = note_turns(bundle._replace(scopes=scopes, records=records))
+        own = incoming.note_turns(bundle._replace(scopes=scopes, records=records))
         return self.store.take(own, expect=expect)
 
     def remove(
@@ -275,7 +262,7 @@ class Sync:
         return done
 
     def _agree(self, was: Mapping[Peer, Record]) -> int:
-        record, conflicts = merging.merge(was[self.mine], was[self.theirs])
+        record, conflicts = incoming.merge(was[self.mine], was[self.theirs])
         memory = record.memory
         for peer, before in was.items():
             is_new = memory.superseded_by not in (None, before.memory.superseded_by)
@@ -319,12 +306,12 @@ class Sync:
             return end == CIRCLE or (was_seen and not chosen)
 
         lost = self.mine.fetch([id for id in self.both if is_lost(id)])
-        for record in sorted(lost, key=lambda one: (merging.replaced_at(one), one.memory.id)):
+        for record in sorted(lost, key=lambda one: (incoming.replaced_at(one), one.memory.id)):
             id, by = record.memory.id, record.memory.superseded_by
             if by and is_lost(id) and self.both[id].version == version(record):
                 self.undone.add((by, id, "supersedes"))
                 self.conflicts.append((id, ("superseded_by",)))
-                self._put_both(merging.free(record), dict.fromkeys(self.peers, record))
+                self._put_both(incoming.free(record), dict.fromkeys(self.peers, record))
 
     def _settle_twins(self, mine: str, theirs: str) -> int:
         """The same text under two ids: the older one stays, the other is put behind it."""
@@ -339,7 +326,7 @@ class Sync:
             if end is None or end.deleted_at:
                 self.left += [mine, theirs]  # the one that would stay cannot be seen there either
                 return 0
-        behind = merging.hide(drop, keep)
+        behind = incoming.hide(drop, keep)
         for peer, record in own.items():
             expect = {
                 one.memory.id: version(one) if one is record else None for one in (keep, drop)

@@ -219,13 +219,15 @@ def _clean_name(text: str, length: int) -> str | None:
 
 
 def as_time(value: Any) -> datetime | None:
-    """An ISO time, or seconds or milliseconds since 1970, in UTC. What is no time is None."""
+    """An ISO time, or seconds, milliseconds or microseconds since 1970, in UTC. What is no time is None."""
     try:
         if isinstance(value, str):
             found = datetime.fromisoformat(value)
             return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            return datetime.fromtimestamp(value / 1000 if abs(value) > 1e11 else value, UTC)
+            while abs(value) > 1e11:
+                value /= 1000
+            return datetime.fromtimestamp(value, UTC)
     except (ValueError, OverflowError, OSError):
         return None
     return None

@@ -145,7 +145,6 @@ class Places:
         self.at = rows.stamp(batch.at) or 0
         self.counts: Counter[tuple[int, int]] = Counter()  # (scope, hash of a word) → memories
         self.scope_ids: dict[str, int] = {}
-        self.source_ids: dict[tuple[int, str], int] = {}
         self.model_ids: dict[str, tuple[int, int]] = {}
         self.refused: set[bytes] = set()  # cache keys of purged texts: their vectors are not kept
 
@@ -173,31 +172,27 @@ class Places:
                     self.update("scopes", called, "id", known[0])
         return self.scope_ids[key]
 
-    def source_id(self, scope: int, uri: str) -> int | None:
-        row = self.one("SELECT id FROM sources WHERE scope = ? AND uri = ?", (scope, uri))
-        return int(row[0]) if row else None
+    def find_source(self, scope: str, uri: str) -> tuple[int, int] | None:
+        """The number of a source, and how far it was read."""
+        found: tuple[int, int] | None = self.one(
+            "SELECT o.id, o.position FROM sources o JOIN scopes s ON s.id = o.scope WHERE s.key = ? AND o.uri = ?",
+            (scope, uri),
+        )
+        return found
 
-    def source(self, scope: int, uri: str, type: str) -> int:
-        """The number of a source, which is made where there is none."""
-        self.sources([(scope, uri, type)])
-        return self.source_ids[scope, uri]
-
-    def sources(self, wanted: Iterable[tuple[int, str, str]]) -> None:
-        """Makes sure that there are these sources (scope, uri, type), and notes their numbers."""
+    def sources(self, wanted: Iterable[tuple[int, str, str]]) -> dict[tuple[int, str], int]:
+        """The numbers of sources (scope, uri, type), which are made where there are none."""
         types = {(scope, uri): type for scope, uri, type in wanted}
-        unknown = [place for place in types if place not in self.source_ids]
-        if not unknown:
-            return
         sql = "SELECT scope, uri, id FROM sources WHERE uri = ANY(?)"
-        for scope, uri, id in self.run(sql, ([uri for _, uri in unknown],)):
-            self.source_ids[scope, uri] = id
+        found = self.run(sql, (sorted({uri for _, uri in types}),))
+        known = {(scope, uri): id for scope, uri, id in found}
         fresh = [
-            self._source_row(scope, Source(uri, types[scope, uri]), self.at)
-            for scope, uri in unknown
-            if (scope, uri) not in self.source_ids
+            self._source_row(scope, Source(uri, type), self.at)
+            for (scope, uri), type in types.items()
+            if (scope, uri) not in known
         ]
         self.put("sources", fresh)
-        self.source_ids.update({(row["scope"], row["uri"]): row["id"] for row in fresh})
+        return known | {(row["scope"], row["uri"]): row["id"] for row in fresh}
 
     def _source_row(self, scope: int, source: Source, at: int) -> dict[str, Any]:
         return {
@@ -243,7 +238,7 @@ class Places:
 
     def put_records(self, records: Sequence[tuple[int, int, Record]]) -> None:
         """New memories (key, scope, record) with everything that is only their own."""
-        self.sources(
+        sources = self.sources(
             (scope, one.memory.source, one.memory.source_type) for _, scope, one in records
         )
         given, words = [], []
@@ -252,7 +247,7 @@ class Places:
             worded = self.find_words(
                 Texts(key, scope, memory.content, memory.summary, memory.section, tags)
             )
-            row = rows.values(memory, scope, self.source_ids[scope, memory.source])
+            row = rows.values(memory, scope, sources[scope, memory.source])
             given.append(
                 {
                     "key": key,

@@ -45,9 +45,9 @@ from bethink.types import (
 # Keys among the facts about the database (`meta`): receipts of writes that may come again, and answers kept for such requests.
 ONCE, ONCE_END, ONCE_KEPT = "once:", "once;", 90 * 24 * 3600 * 1000  # milliseconds
 ANSWERS, ANSWERS_END = "note:answer:", "note:answer;"
-# Nothing names a source any more. Of a conversation it stays as long as the session does: it tells how far was read.
-UNNAMED = (
-    "NOT EXISTS (SELECT 1 FROM memories WHERE source = sources.id)"
+# Takes out a source that nothing names any more. That of a conversation stays as long as the session does: it tells how far was read.
+DROP_UNNAMED = (
+    "DELETE FROM sources WHERE id = ? AND NOT EXISTS (SELECT 1 FROM memories WHERE source = sources.id)"
     " AND NOT EXISTS (SELECT 1 FROM sessions WHERE source = sources.id)"
 )
 INDEXED = ("content", "summary", "section", "tags")  # columns whose words are found
@@ -84,7 +84,7 @@ class Writer(Places):
         batch = self.batch
         self._check_expected()
         for scope, old, new in batch.move:
-            self.move(self.scope(scope), old, new)
+            self.move(scope, old, new)
         for scope, source in batch.sources:
             self.read_source(self.scope(scope), source, self.at)
         retired = sum(self.retire(scope, uri) for scope, uri in batch.retire)
@@ -110,11 +110,7 @@ class Writer(Places):
     def _check_expected(self) -> None:
         """Refuses the batch where somebody else read a source on, or changed a memory, since it was prepared."""
         for scope, uri, position in self.batch.expect:
-            row = self.one(
-                "SELECT o.position FROM sources o JOIN scopes s ON s.id = o.scope WHERE s.key = ? AND o.uri = ?",
-                (scope, uri),
-            )
-            found = row[0] if row else 0
+            _, found = self.find_source(scope, uri) or (0, 0)
             if found != position:
                 raise Overtaken(
                     f"{uri} was read on to {found} by another process.",
@@ -380,19 +376,19 @@ class Writer(Places):
         new = {"line_start": first, "line_end": last, "position": position}
         self.update("memories", new | {"row_hash": rows.row_hash(row | new)}, "key", row["key"])
 
-    def move(self, scope: int, old: str, new: str) -> None:
+    def move(self, scope: str, old: str, new: str) -> None:
         """Gives a source another uri. Its path is a searchable word of its memories."""
-        source, there = self.source_id(scope, old), self.source_id(scope, new)
+        source, there = self.find_source(scope, old), self.find_source(scope, new)
         if source is None:
             return
-        keys = [key for (key,) in self.run("SELECT key FROM memories WHERE source = ?", (source,))]
+        id = source[0]
+        keys = [key for (key,) in self.run("SELECT key FROM memories WHERE source = ?", (id,))]
         self.unindex(keys)
         if there is None:
-            self.run("UPDATE sources SET uri = ? WHERE id = ?", (new, source))
+            self.run("UPDATE sources SET uri = ? WHERE id = ?", (new, id))
         else:
-            self.run("UPDATE memories SET source = ? WHERE source = ?", (there, source))
-            self.run("DELETE FROM sources WHERE id = ?", (source,))
-        self.source_ids.clear()
+            self.run("UPDATE memories SET source = ? WHERE source = ?", (there[0], id))
+            self.run("DELETE FROM sources WHERE id = ?", (id,))
         self.index(self.texts(keys))
         self.audit("move", [old, new])
 
@@ -420,7 +416,8 @@ class Writer(Places):
         if known:
             self.update("sessions", given, "id", session.id)
         else:
-            source = self.source(scope, session.source, "transcript") if session.source else None
+            wanted = [(scope, session.source, "transcript")] if session.source else []
+            source = self.sources(wanted).get((scope, session.source))
             place = {"id": session.id, "scope": scope, "host": session.host, "source": source}
             self.put("sessions", [place | given])
         self.audit("session", session.id)
@@ -455,8 +452,7 @@ class Writer(Places):
     def retire(self, scope: str, uri: str) -> int:
         """Takes a source's old passages out: those that somebody used, linked or edited are only hidden, the rest is removed. What was
         told under the same name is nobody's passage, and stays."""
-        known = self.one("SELECT id FROM scopes WHERE key = ?", (scope,))
-        source = self.source_id(known[0], uri) if known else None
+        source = self.find_source(scope, uri)
         if source is None:
             return 0
         passages = self.run(
@@ -465,7 +461,7 @@ class Writer(Places):
             " OR EXISTS (SELECT 1 FROM relations r WHERE r.target = m.id)"
             f" OR EXISTS (SELECT 1 FROM history h WHERE h.memory = m.key AND h.action NOT IN {rows.READING})"
             f" FROM memories m WHERE m.source = ? AND m.deleted_at IS NULL AND NOT {rows.TOLD} ORDER BY m.key",
-            (source,),
+            source[:1],
         )
         keep = set(self.batch.keep)
         old = [row for row in passages if row[1] not in keep]
@@ -481,20 +477,13 @@ class Writer(Places):
     def vanish(self, scope: str, uri: str) -> int:
         """A source that is no more. Its row stays only for memories that were used; without a hash it is read anew if it returns."""
         retired = self.retire(scope, uri)
-        known = self.one(
-            "SELECT o.id FROM sources o JOIN scopes s ON s.id = o.scope WHERE s.key = ? AND o.uri = ?",
-            (scope, uri),
-        )
+        known = self.find_source(scope, uri)
         if known:
             sql = "UPDATE sources SET hash = NULL, position = 0, metadata = '{}' WHERE id = ?"
-            self.run(sql, known)
-            self._drop_source(known[0])
+            self.run(sql, known[:1])
+            self.run(DROP_UNNAMED, known[:1])
             self.audit("vanish", uri)
         return retired
-
-    def _drop_source(self, id: int) -> None:
-        self.run(f"DELETE FROM sources WHERE id = ? AND {UNNAMED}", (id,))
-        self.source_ids.clear()
 
     def purge(self, id: str) -> int:
         """Removes every trace of a memory, and leaves a tombstone by which its text is refused when it comes again."""
@@ -512,7 +501,7 @@ class Writer(Places):
         sql = "SELECT entity FROM memory_entities WHERE memory = ?"
         named = [entity for (entity,) in self.run(sql, (key,))]
         self.remove([key])
-        self._drop_source(row["source"])
+        self.run(DROP_UNNAMED, (row["source"],))
         self.release([id])
         self.drop_entities(named)
         salt = self.salt()

@@ -6,11 +6,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from bethink.config import data_directory, mask_password, project_file
+from bethink.config import mask_password, project_file
 from bethink.errors import BethinkError, InvalidInput, StoreCorrupt, UsageError
 from bethink.features import exchange, knowledge, migration, notes, readers
 from bethink.features.exchange import export_records
@@ -392,13 +391,14 @@ def sync(args: Namespace, memory: Bethink) -> Result:
     reports: list[SyncReport] = []
     with open_peer(args, memory, team) as peer_of:
         for here, there, name in synced_scopes(args, memory):
-            file = state_file(memory, team, here, there)
-            shared = Shared({}, frozenset()) if args.forget_base else load_shared(file)
+            name_of_note = f"sync:{mask_password(team)} {here} {there}"
+            nothing = Shared({}, frozenset())
+            shared = nothing if args.forget_base else load_shared(memory.store, name_of_note)
             mine = StorePeer(memory.store, here, memory.actor, memory.clock)
             what = (TOLD, *included)
             run = Sync(mine, peer_of(there), name, what, args.accept_removals)
             report, now = run.run(shared)
-            save_shared(file, now)
+            save_shared(memory.store, name_of_note, now)
             reports.append(report)
     return sync_result(memory, reports)
 
@@ -442,14 +442,6 @@ def team_name(args: Namespace, memory: Bethink) -> str:
     if not name:
         raise InvalidInput("A project needs a name in the team.", "bethink sync --as NAME")
     return str(name)
-
-
-def state_file(memory: Bethink, team: str, here: str, there: str) -> Path:
-    """Where what both sides had is kept: one file for each pair of databases and scopes."""
-    own = locate_database(memory.config, memory.project)
-    pair = "\n".join((mask_password(own), mask_password(team), here, there))
-    name = sha256(pair.encode("utf-8", "surrogateescape")).hexdigest()[:24]
-    return data_directory() / "sync" / f"{name}.json"
 
 
 def sync_result(memory: Bethink, reports: list[SyncReport]) -> Result:

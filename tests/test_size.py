@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 354_659,
-    "lines": 52_062,
+    "tokens": 354_682,
+    "lines": 52_058,
     "files": 169,
     "import cycles": 0,
     "function-level imports of our own": 52,

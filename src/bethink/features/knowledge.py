@@ -24,8 +24,6 @@ from bethink.types import Memory, path_of
 
 MARKDOWN = (".md", ".markdown", ".mdx")
 DOCUMENTS = (*MARKDOWN, ".rst", ".adoc", ".ipynb")
-# Where projects keep documentation. It is read like the knowledge folders, unless the setting `knowledge` says what is.
-DOCUMENTATION = ("docs", "doc", "documentation", "handbook", "wiki", "site", "notebooks")
 # Tokens of a passage of an imported document, and how many of them the next one repeats; as memo, where this comes from, has it.
 IMPORT_TOKENS, IMPORT_OVERLAP = 400, 80
 CODE = "code"  # the collection of the code map
@@ -51,7 +49,7 @@ def find_documentation(root: Path, config: Config) -> list[str]:
     if "knowledge" in config.origins or config.knowledge != config._field_defaults["knowledge"]:
         return []
     top = root.resolve()
-    return [name for name in DOCUMENTATION if (root / name).resolve().is_relative_to(top)]
+    return [name for name in markdown.DOCUMENTATION if (root / name).resolve().is_relative_to(top)]
 
 
 def find_documents(root: Path, config: Config, starts: Sequence[Path]) -> Iterator[Found | Skipped]:

@@ -48,6 +48,8 @@ KIND_NAMES = {
     "discovery": "discovery",
     "discoveries": "discovery",
 }
+# Where projects keep documentation. It is read like the knowledge folders, unless the setting `knowledge` says what is.
+DOCUMENTATION = ("docs", "doc", "documentation", "handbook", "wiki", "site", "notebooks")
 # A line of text with a line of one sign below it, and perhaps above it, where the text may be indented.
 RST_TITLE = re.compile(
     r"(?m)^(?:([=~^\"'`#*+.:_-])\1{2,}[ \t]*\n[ \t]*)?(\S[^\n]{0,200})\n([=~^\"'`#*+.:_-])\3{2,}[ \t]*$"
@@ -245,16 +247,12 @@ def _find_heading(page: Page, title: str) -> str:
 
 
 def find_kind(uri: str) -> str:
-    """The kind of memory that the place of a file stands for."""
+    """The kind of memory that the place of a file stands for. Documentation is written for readers: of it only records of decisions
+    say by their place what they are."""
     path = PurePosixPath(uri.casefold())
-    return next(
-        (
-            KIND_NAMES[name]
-            for name in (path.stem, *reversed(path.parts[:-1]))
-            if name in KIND_NAMES
-        ),
-        "document",
-    )
+    names = (path.stem, *reversed(path.parts[:-1]))
+    kind = next((KIND_NAMES[name] for name in names if name in KIND_NAMES), "document")
+    return kind if path.parts[0] not in DOCUMENTATION or kind == "decision" else "document"
 
 
 def redact_in_place(text: str) -> tuple[str, list[str]]:

@@ -330,13 +330,6 @@ def test_no_host_s_title_is_taken_of_a_session_that_was_off_in_part(memory, tmp_
         {"id": f"m{n}", "type": "user", "content": text}
         for n, text in enumerate((BUILD, LAWYER, AGAIN))
     ]
-    parts = [
-        {
-            "info": {"id": f"m{n}", "role": "user", "time": {"created": 1767225600000 + n}},
-            "parts": [{"id": f"p{n}", "type": "text", "text": text}],
-        }
-        for n, text in enumerate((BUILD, LAWYER, AGAIN))
-    ]
     copilot = [
         {"type": "session.start", "id": "0", "data": {"sessionId": "c1", "context": {"cwd": shop}}}
     ]
@@ -355,22 +348,12 @@ def test_no_host_s_title_is_taken_of_a_session_that_was_off_in_part(memory, tmp_
         ("claude", "s1.jsonl", in_lines),
         ("copilot", "events.jsonl", copilot),
         ("gemini", "g1.jsonl", [*gemini, {"$set": {"summary": "Talk with lawyer Saul"}}]),
-        (
-            "opencode",
-            "o1.json",
-            [
-                {
-                    "info": {"id": "ses_1", "title": "Talk with lawyer Saul", "directory": shop},
-                    "messages": parts,
-                }
-            ],
-        ),
         ("plain", "chat.md", [chat]),
     ):
         titles, stored = titled(memory, tmp_path, host, name, *rows)
         assert "Saul" not in str(titles) + stored, host
         assert all(titles), host
-    assert len(titles) == 5
+    assert len(titles) == 4
 
 
 def test_a_title_made_after_a_pause_is_not_taken_on_a_later_page(memory, tmp_path):

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import numpy as np
 import pytest
 import test_embed
 
 from bethink import config
-from bethink.judge import RELATED, TrainedJudge, load
+from bethink.embed import open_embedder
+from bethink.judge import RELATED, TrainedJudge, load, turn_prompt
 
 pytest_plugins = ["cli_runner"]
 model_or_pull = test_embed.model_or_pull
+
+HELD = Path(__file__).parent.parent / "bench/judge/prompts/held.jsonl"
 
 PAIRS = [
     ("We deploy on Fridays", "We deploy on Mondays", "replaces"),
@@ -24,6 +31,8 @@ PAIRS = [
     ("The frontend uses React", "The backend uses Django", "unrelated"),
     ("We deploy on Fridays", "Anna is on holiday this week", "unrelated"),
     ("Passwords are hashed with argon2", "Password reset links expire after an hour", "unrelated"),
+    ("The tests are running now.", "Still running, I wait for the result.", "unrelated"),
+    ("Let me look at the parser.", "Committed, all hooks passed.", "unrelated"),
 ]
 
 
@@ -94,3 +103,24 @@ def test_what_is_told_later_holds_and_can_be_taken_back(cli, model_or_pull, tmp_
     assert len(cli.json("list")) == 1
     cli.ok("restore", old)
     assert len(cli.json("list")) == 2
+
+
+def test_a_turned_prompt_finds_more_of_what_applies_to_it(model_or_pull):
+    """Of a project on which the matrix was not made."""
+    rows = [json.loads(line) for line in HELD.read_text(encoding="utf-8").splitlines()]
+    memories = [row for row in rows if row["type"] == "memory"]
+    asked = [row for row in rows if row["type"] == "prompt" and row["fits"]]
+    embedder = open_embedder(config.load())
+    known = np.stack([own[0] for own in embedder.documents([row["text"] for row in memories])])
+    ids = [row["id"] for row in memories]
+
+    def count_found(turn):
+        found = 0
+        for row in asked:
+            near = np.argsort(-known @ turn(embedder.query(row["text"])))[:5]
+            found += any(ids[at] in row["fits"] for at in near)
+        return found
+
+    plain = count_found(lambda vector: turn_prompt(vector, "another model"))
+    turned = count_found(lambda vector: turn_prompt(vector, embedder.model))
+    assert turned >= plain + 3 and turned >= 0.9 * len(asked)

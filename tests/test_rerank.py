@@ -7,6 +7,7 @@ from memories import texts
 from bethink.embed.hashing import HashingEmbedder
 from bethink.judge import TrainedJudge
 from bethink.recall.rerank import PAIRS, is_question
+from bethink.surface.mcp.schemas import read_call
 from bethink.surface.mcp.tools import search_memories
 from bethink.types import Passage, Source
 
@@ -155,7 +156,7 @@ def test_recall_reads_again_and_search_when_told(cli, monkeypatch, judge, comman
 
 
 def test_agents_get_it_and_two_of_a_set_are_refused(cli, memory, judge):
-    found = search_memories(memory, {"query": QUESTION}).text
+    found = search_memories(memory, read_call("search_memories", {"query": QUESTION})).text
     assert judge.asked
     assert found.index("dusk") < found.index("song")
     assert "not allowed with" in cli.fails("search", "owl", "--rerank", "--no-rerank", code=2)

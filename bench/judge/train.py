@@ -20,7 +20,11 @@ pairs) and REAL (no labels) come from real conversations and are not ours to pub
     python bench/judge/distil.py learn S12.npz --start A.npz --teach R0.npz R1.npz --pool POOL --more MORE \\
         --tokenizer … --prompts … --questions … --talk TALK
     python bench/judge/distil.py learn S6.npz … --layers 6 --steps 3400 --rate 1.5e-4
-    python bench/judge/export.py S12.npz judge.onnx --body BODY    # what tells relations
+
+    # What applies to a prompt, and what chatter is; relations are held to what they were.
+    python bench/judge/apply.py turn prompts.npy --prompts PROMPTS prompts/own.jsonl prompts/many.jsonl
+    python bench/judge/apply.py teach S12.npz J.npz --turned prompts.npy --tokenizer … --prompts … --pool POOL --more MORE
+    python bench/judge/export.py J.npz judge.onnx --body BODY    # what tells relations, and what applies
 
     # The six layers learn conversations once more and keep half of what they said.
     python bench/judge/heads.py S6.npz S6-heads.npz --body BODY --talk TALK

@@ -304,7 +304,12 @@ def mask_password(value: Any) -> Any:
         return value
     import re
 
-    plain = re.sub(r"(://[^/?#@:]*):[^?#]*@", r"\1:…@", value)
+    scheme, _, rest = value.partition("://")
+    place = re.split(r"[?#]", rest, maxsplit=1)[0]
+    login, at, host = place.rpartition("@")
+    if at and ":" in login:
+        place = f"{login.partition(':')[0]}:…@{host}"
+    plain = f"{scheme}://{place}{rest[len(login + at + host) :]}"
     return re.sub(r"(?i)([?&][a-z_]*password=)[^&]*", r"\1…", plain)
 
 

@@ -47,9 +47,9 @@ BESIDE = 0.24  # share of the bar that is enough beside a memory above it
 BY_WORDS, NEAREST, READ = 4, 10, 280
 PATIENCE = 0.7  # share of `hook_seconds` after which the judge is not waited for
 # What a statement's nearness (0 for strangers, 1 for the same words) adds to the judge's logit, and where the prompt asks something how
-# surely the words are those of an answer; and the sum that makes a confidence of a half. Set on a project that no model has seen
+# surely the words are those of an answer; and the sum that makes a confidence of a half. Set on six projects that no model has seen
 # (bench/LOG.md, 2026-11-16).
-NEAR, WORDED, EVEN = 4.0, 2.5, 1.0
+NEAR, WORDED, EVEN = 2.0, 2.5, -0.25
 TWO = 2  # memories told at most; the second only if half as much doubt is left as the bar allows
 HEAD, LEAST = 4, 12  # tokens around a text, and of the shortest text worth telling
 _COMMAND = re.compile(r"/[\w:.-]{1,80}(?:\s|$)")
@@ -221,9 +221,12 @@ def _find_near(
     memory: Bethink, text: str, first: Sequence[Memory]
 ) -> dict[str, tuple[Memory, float]]:
     """By id the statements nearest to a prompt, and the first, each with how near it is: 0 is a stranger."""
+    from bethink.judge import turn_prompt
+
     store, embedder = memory.store, memory.embedder
     assert embedder is not None
-    vector, model, base = embedder.query(text), embedder.model, embedder.baseline
+    model, base = embedder.model, embedder.baseline
+    vector = turn_prompt(embedder.query(text), model)
     statements = memory.filter(kinds=STATEMENTS)
     cosines = dict(store.nearest(vector, model, statements, NEAREST).items)
     others = [key for key in store.keys([one.id for one in first]).values() if key not in cosines]

@@ -39,7 +39,9 @@ KINDS = (
 TOKENS = 128  # of each text, as in training; the rest of a longer one is not read
 CHARACTERS = 2000  # that are tokenised to find them
 CLS, SEP = 101, 102
+DATA = Path(__file__).parent / "data"
 JUDGE, READER = "judge.onnx", "reader.onnx"
+TURNED = "snowflake-arctic-embed-s@"  # the model whose vectors of prompts `prompts.npy` turns
 # What cannot be, by (whether the old text asks, whether the new one does): a statement answers a question but does not
 # repeat or replace it, and a question changes nothing that was stated.
 IMPOSSIBLE = {
@@ -163,6 +165,17 @@ class TrainedJudge:
             return self._loaded[model]
 
 
+def turn_prompt(vector: Any, model: str) -> Any:
+    """The vector of a prompt, turned to where memories lie that apply to it: they need not resemble it. That of another model than
+    the packaged one as it is."""
+    if not model.startswith(TURNED):
+        return vector
+    import numpy as np
+
+    turned = vector @ np.load(DATA / "prompts.npy").astype(np.float32)
+    return turned / np.linalg.norm(turned)
+
+
 def asks(text: str) -> bool:
     """Whether a text is a question by its form."""
     return text.rstrip().endswith(("?", "？"))
@@ -188,6 +201,4 @@ def _chance(logit: float) -> float:
 
 
 def open_model(name: str) -> tuple[Any, Any]:
-    folder = Path(__file__).parent / "data"
-    tokenizer = open_tokenizer(folder / "tokenizer.json")
-    return tokenizer, open_session(folder / name, data_directory())
+    return open_tokenizer(DATA / "tokenizer.json"), open_session(DATA / name, data_directory())

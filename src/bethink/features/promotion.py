@@ -396,14 +396,7 @@ def _unmark(memory: Bethink, one: Memory) -> None:
 
 def check(memory: Bethink) -> list[Rule]:
     """Every rule that is or should be in a file of this checkout, and how it stands to its memory."""
-    everything = memory.filter(
-        scopes=(memory.scope,),
-        include_deleted=True,
-        include_expired=True,
-        include_superseded=True,
-        include_quarantined=True,
-    )
-    marked = [one for one in memory.export(everything) if "promoted_to" in one.metadata]
+    marked = [one for one in memory.export() if "promoted_to" in one.metadata]
     noted = {(one.id, str(one.metadata["promoted_to"])): one for one in marked}
     found: list[Rule] = []
     for path, marker, line in _read_rules(memory.project.worktree):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from bethink.api import Bethink
@@ -100,7 +101,7 @@ def find_twins(memory: Bethink, around: Surroundings) -> list[Pair]:
         other = neighbour.memory
         if other.id >= around.memory.id or _is_related(memory, around.memory, other):
             continue
-        keep, drop = _order_by_worth(around.memory, other)
+        keep, drop = sorted((around.memory, other), key=_worth, reverse=True)
         sure = (
             neighbour.similarity >= memory.config.dedup_threshold
             and say_the_same(drop.content, keep.content)
@@ -147,14 +148,12 @@ def find_opposites(memory: Bethink, around: Surroundings) -> list[Pair]:
     }
     known = {id: MARKED if (id, "contradicts") in types else PROPOSED for id, _ in types}
     found = [
-        Pair(*_order_by_trust(one, other), 1.0, known[other.id])
+        _dispute(one, other, 1.0, known[other.id])
         for other in memory.store.get(sorted(known))
         if other.deleted_at is None and other.superseded_by is None and other.scope in memory.scopes
     ]
     return found + [
-        Pair(
-            *_order_by_trust(one, neighbour.memory), neighbour.similarity, "seems to say otherwise"
-        )
+        _dispute(one, neighbour.memory, neighbour.similarity, "seems to say otherwise")
         for neighbour in around.near
         if neighbour.memory.id not in known and _seems_opposed(memory, around, neighbour)
     ]
@@ -238,7 +237,7 @@ def _find_replaced(survey: Sequence[Surroundings]) -> list[Step]:
     steps = {}
     for around in survey:
         for neighbour in around.near:
-            old, new = _order_by_age(around.memory, neighbour.memory)
+            old, new = sorted((around.memory, neighbour.memory), key=attrgetter("created_at"))
             if around.says(neighbour.memory.id, "replaces", least=REPLACES) and not why_not(
                 new, old
             ):
@@ -366,8 +365,8 @@ def _ask(memory: Bethink, one: Memory, near: Sequence[Neighbour]) -> dict[str, J
     ]
     if not wanted or not is_one_statement(one) or memory.judge is None:
         return {}
-    pairs = [tuple(each.content for each in _order_by_age(one, other)) for other in wanted]
-    judgements = memory.judge.relate([(old, new) for old, new in pairs])
+    pairs = [sorted((one, other), key=attrgetter("created_at")) for other in wanted]
+    judgements = memory.judge.relate([(old.content, new.content) for old, new in pairs])
     return {other.id: judgement for other, judgement in zip(wanted, judgements, strict=True)}
 
 
@@ -378,12 +377,8 @@ def _is_related(memory: Bethink, one: Memory, other: Memory) -> bool:
     )
 
 
-def _order_by_worth(one: Memory, other: Memory) -> tuple[Memory, Memory]:
-    """The one to keep first: the more trusted, then the more used, then the fuller, then the newer."""
-    return (one, other) if _worth(one) >= _worth(other) else (other, one)
-
-
 def _worth(memory: Memory) -> tuple[float, ...]:
+    """By what the one to keep is chosen: the more trusted, then the more used, then the fuller, then the newer."""
     return (
         memory.trust,
         memory.usefulness + memory.access_count,
@@ -392,12 +387,7 @@ def _worth(memory: Memory) -> tuple[float, ...]:
     )
 
 
-def _order_by_trust(one: Memory, other: Memory) -> tuple[Memory, Memory]:
-    """The more trusted first, of two on the same word the newer."""
-    mine, theirs = (one.trust, one.created_at), (other.trust, other.created_at)
-    return (one, other) if mine >= theirs else (other, one)
-
-
-def _order_by_age(one: Memory, other: Memory) -> tuple[Memory, Memory]:
-    """The older first."""
-    return (one, other) if one.created_at <= other.created_at else (other, one)
+def _dispute(one: Memory, other: Memory, similarity: float, reason: str) -> Pair:
+    """Two that disagree: the more trusted first, of two on the same word the newer."""
+    pair = sorted((one, other), key=attrgetter("trust", "created_at"), reverse=True)
+    return Pair(pair[0], pair[1], similarity, reason)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
 from bethink.store import rows, transfer
 from bethink.store.bundle import Bundle, Record, Stored
-from bethink.store.places import MEMORIES, TOPICS, Vectors, find_living, find_purged, find_turns
+from bethink.store.places import MEMORIES, TOPICS, Index, find_living, find_purged, find_turns
 from bethink.store.rules import Writer
 from bethink.store.words import count_occurrences, hash_word, pair_hash
 from bethink.types import (
@@ -712,7 +712,7 @@ class Store:
 
     # Each database's own
 
-    def _stored_vectors(self, which: Vectors, keys: Sequence[int]) -> dict[int, Stored]:
+    def _stored_vectors(self, which: Index, keys: Sequence[int]) -> dict[int, Stored]:
         """The vectors of memories or topics, byte for byte."""
         raise NotImplementedError
 

@@ -106,32 +106,31 @@ def index_tags(tags: Sequence[str], uri: str, type: str) -> str:
 
 
 class Texts(NamedTuple):
-    """What of a memory is found by its words."""
+    """What of a memory (content, summary, section, tags) or of a topic (name, summary) is found by its words."""
 
     key: int
     scope: int
-    content: str
-    summary: str
-    section: str | None
-    tags: str
+    columns: tuple[str, ...]
 
 
 class Worded(NamedTuple):
-    """The words of a memory: as scoring reads them, how many, and as the database's own index takes them."""
+    """The words of a memory or topic: as scoring reads them, how many, and as the database's own index takes them."""
 
     lexemes: bytes
     length: int
     indexed: Any
 
 
-class Vectors(NamedTuple):
-    """Which vectors are meant: those of memories or those of topics."""
+class Index(NamedTuple):
+    """Which are meant: the vectors and the words of memories, or those of topics."""
 
-    table: str
-    owner: str
+    table: str  # of vectors
+    owner: str  # the column that says whose vector it is
+    words: str
 
 
-MEMORIES, TOPICS = Vectors("vectors", "memory"), Vectors("span_vectors", "span")
+MEMORIES = Index("vectors", "memory", "words")
+TOPICS = Index("span_vectors", "span", "span_words")
 Window = tuple[int, int, int, bytes]  # key of the memory or topic, scope, model, encoded vector
 
 
@@ -244,9 +243,8 @@ class Places:
         given, words = [], []
         for key, scope, (memory, unique, _, _) in records:
             tags = index_tags(memory.tags, memory.source, memory.source_type)
-            worded = self.find_words(
-                Texts(key, scope, memory.content, memory.summary, memory.section, tags)
-            )
+            columns = (memory.content, memory.summary, memory.section or "", tags)
+            worded = self.find_words(MEMORIES, Texts(key, scope, columns))
             row = rows.values(memory, scope, sources[scope, memory.source])
             given.append(
                 {
@@ -268,13 +266,18 @@ class Places:
         )
 
     def _count_in(self, words: Sequence[tuple[int, int, Worded]]) -> None:
-        self.index_words(words)
+        self.index_words(MEMORIES, words)
         for _, scope, worded in words:
             self._count(scope, worded.lexemes, +1)
 
-    def index(self, texts: Sequence[Texts]) -> None:
-        """Makes the words of rows that are there already findable."""
-        words = [(text.key, text.scope, self.find_words(text)) for text in texts]
+    def find_all_words(self, which: Index, keys: Sequence[int]) -> list[tuple[int, int, Worded]]:
+        """(key, scope, words) of rows as they are now."""
+        found = self.texts(which, keys)
+        return [(text.key, text.scope, self.find_words(which, text)) for text in found]
+
+    def index(self, keys: Sequence[int]) -> None:
+        """Makes the words of memories that are there already findable."""
+        words = self.find_all_words(MEMORIES, keys)
         for key, _, worded in words:
             found = {"length": worded.length, "lexemes": worded.lexemes}
             self.update("memories", found, "key", key)
@@ -284,7 +287,7 @@ class Places:
         """Takes memories out of the word index and out of the counts. Before their texts, tags or source change: an index may have
         to be told what their words were."""
         found = self.run("SELECT scope, lexemes FROM memories WHERE key = ANY(?)", (list(keys),))
-        self.drop_words(keys)
+        self.drop_words(MEMORIES, keys)
         for scope, packed in found:
             self._count(scope, packed, -1)
 
@@ -339,7 +342,7 @@ class Places:
 
         return tuple((model, len(vector), encode(vector)) for vector in vectors)
 
-    def put_vectors(self, which: Vectors, given: Sequence[tuple[int, int, Stored]]) -> None:
+    def put_vectors(self, which: Index, given: Sequence[tuple[int, int, Stored]]) -> None:
         """(key, scope, vectors) of memories or topics."""
         windows = [(key, scope, *window) for key, scope, stored in given for window in stored]
         for _, _, model, dimensions, data in windows:
@@ -357,7 +360,7 @@ class Places:
                 ],
             )
 
-    def drop_vectors(self, which: Vectors, keys: Sequence[int], model: int | None = None) -> None:
+    def drop_vectors(self, which: Index, keys: Sequence[int], model: int | None = None) -> None:
         """Takes the vectors of memories or topics out: all, or those of a model."""
         some = "" if model is None else f" AND model = {model}"
         self.run(f"DELETE FROM {which.table} WHERE {which.owner} = ANY(?){some}", (list(keys),))
@@ -403,16 +406,20 @@ class Places:
             ],
         )
 
-    def texts(self, keys: Sequence[int]) -> list[Texts]:
-        """What the word index holds of memories, from their rows as they are now."""
+    def texts(self, which: Index, keys: Sequence[int]) -> list[Texts]:
+        """What the word index holds of memories or topics, from their rows as they are now."""
+        if which is TOPICS:
+            sql = "SELECT key, scope, name, summary FROM spans WHERE key = ANY(?)"
+            named = self.run(sql, (list(keys),))
+            return [Texts(key, scope, tuple(columns)) for key, scope, *columns in named]
         found = self.run(
             f"SELECT m.key, m.scope, m.content, m.summary, m.section, m.tags, o.uri, {rows.TYPE}"
             " FROM memories m JOIN sources o ON o.id = m.source WHERE m.key = ANY(?)",
             (list(keys),),
         )
         return [
-            Texts(key, scope, content, summary, section, index_tags(json.loads(tags), uri, type))
-            for key, scope, content, summary, section, tags, uri, type in found
+            Texts(key, scope, (*columns, section or "", index_tags(json.loads(tags), uri, type)))
+            for key, scope, *columns, section, tags, uri, type in found
         ]
 
     def put_spans(self, spans: Sequence[tuple[Span, Stored]]) -> None:
@@ -422,7 +429,7 @@ class Places:
             return
         sql = "SELECT id, key, name, summary FROM spans WHERE id = ANY(?)"
         known = {id: row for id, *row in self.run(sql, (list(latest),))}
-        self.drop_topic_words([key for key, _, _ in known.values()])
+        self.drop_words(TOPICS, [key for key, _, _ in known.values()])
         keys = {id: known[id][0] if id in known else self.number("spans") for id in latest}
         given = [
             {
@@ -442,9 +449,7 @@ class Places:
             for span, scope, _ in latest.values()
         ]
         self.put("spans", given, key="id")
-        self.index_topics(
-            [(keys[id], scope, span.name, span.summary) for id, (span, scope, _) in latest.items()]
-        )
+        self.index_topics(list(keys.values()))
         same = {
             id
             for id, (_, *said) in known.items()
@@ -454,6 +459,9 @@ class Places:
         self.drop_vectors(TOPICS, [keys[id] for id in fresh])
         self.put_vectors(TOPICS, [(keys[id], *latest[id][1:]) for id in fresh])
         self.audit("topic", *latest)
+
+    def index_topics(self, keys: Sequence[int]) -> None:
+        self.index_words(TOPICS, self.find_all_words(TOPICS, keys))
 
     def remove(self, keys: Sequence[int]) -> None:
         """Takes memories out of every place but the relations, without a trace in history."""
@@ -520,8 +528,8 @@ class Places:
         ):
             keys = [key for (key,) in page]
             last, done = keys[-1], done + len(keys)
-            self.index(self.texts(keys))
-        self.index_topics(self.run("SELECT key, scope, name, summary FROM spans"))
+            self.index(keys)
+        self.index_topics([key for (key,) in self.run("SELECT key FROM spans")])
         self.run(
             "UPDATE scopes SET memories = (SELECT count(*) FROM memories WHERE scope = scopes.id),"
             " words = (SELECT coalesce(sum(length), 0) FROM memories WHERE scope = scopes.id)"
@@ -555,28 +563,21 @@ class Places:
         """The same for what belongs to whoever writes."""
         return 0
 
-    def find_words(self, texts: Texts) -> Worded:
+    def find_words(self, which: Index, texts: Texts) -> Worded:
         raise NotImplementedError
 
-    def index_words(self, words: Sequence[tuple[int, int, Worded]]) -> None:
-        """(key, scope, words) of memories into the word index."""
+    def index_words(self, which: Index, words: Sequence[tuple[int, int, Worded]]) -> None:
+        """(key, scope, words) of memories or topics into the word index."""
         raise NotImplementedError
 
-    def drop_words(self, keys: Sequence[int]) -> None:
-        raise NotImplementedError
-
-    def index_topics(self, topics: Sequence[tuple[int, int, str, str]]) -> None:
-        """(key, scope, name, summary) of topics into their word index."""
-        raise NotImplementedError
-
-    def drop_topic_words(self, keys: Sequence[int]) -> None:
+    def drop_words(self, which: Index, keys: Sequence[int]) -> None:
         raise NotImplementedError
 
     def add_counts(self, changes: Sequence[tuple[int, int, int]]) -> None:
         """(scope, hash of a word, change) to the number of memories that hold it."""
         raise NotImplementedError
 
-    def put_windows(self, which: Vectors, windows: Sequence[Window]) -> None:
+    def put_windows(self, which: Index, windows: Sequence[Window]) -> None:
         raise NotImplementedError
 
     def clear_derived(self) -> None:

@@ -33,7 +33,7 @@ from bethink.store.bundle import PARTS, Stored, sign_actor
 from bethink.store.connection import claim_backup
 from bethink.store.pg import search, team
 from bethink.store.pg.connection import Database, Who, outcome_unknown, prepare, translate_errors
-from bethink.store.places import OFTEN, Texts, Vectors, Window, Worded
+from bethink.store.places import MEMORIES, OFTEN, Index, Texts, Window, Worded
 from bethink.store.rules import Writer
 from bethink.store.sqlite import SqliteStore
 from bethink.store.words import hash_word, keep_topic_terms, pack, query_words
@@ -168,29 +168,17 @@ class PostgresWriter(Writer):
 
     # Words
 
-    def mark(self, scope: int) -> str:
-        return search.mark(self.who.tenant, scope)
-
-    def find_words(self, texts: Texts) -> Worded:
-        lexed, counted = search.lex_memory(self.mark(texts.scope), *texts[2:])
+    def find_words(self, which: Index, texts: Texts) -> Worded:
+        lex = search.lex_memory if which is MEMORIES else search.lex_topic
+        lexed, counted = lex(search.mark(self.who.tenant, texts.scope), *texts.columns)
         return Worded(pack(counted), len(counted), lexed)
 
-    def index_words(self, words: Sequence[tuple[int, int, Worded]]) -> None:
+    def index_words(self, which: Index, words: Sequence[tuple[int, int, Worded]]) -> None:
         given = [{"key": key, "scope": scope, "lexed": one.indexed} for key, scope, one in words]
-        self.put("words", given)
+        self.put(which.words, given)
 
-    def drop_words(self, keys: Sequence[int]) -> None:
-        self.run("DELETE FROM words WHERE key = ANY(?)", (list(keys),))
-
-    def index_topics(self, topics: Sequence[tuple[int, int, str, str]]) -> None:
-        given = [
-            {"key": key, "scope": scope, "lexed": search.lex_topic(self.mark(scope), name, summary)}
-            for key, scope, name, summary in topics
-        ]
-        self.put("span_words", given)
-
-    def drop_topic_words(self, keys: Sequence[int]) -> None:
-        self.run("DELETE FROM span_words WHERE key = ANY(?)", (list(keys),))
+    def drop_words(self, which: Index, keys: Sequence[int]) -> None:
+        self.run(f"DELETE FROM {which.words} WHERE key = ANY(?)", (list(keys),))
 
     def add_counts(self, changes: Sequence[tuple[int, int, int]]) -> None:
         if changes:
@@ -203,7 +191,7 @@ class PostgresWriter(Writer):
 
     # Vectors
 
-    def put_windows(self, which: Vectors, windows: Sequence[Window]) -> None:
+    def put_windows(self, which: Index, windows: Sequence[Window]) -> None:
         import numpy as np
 
         from bethink.store.vectors import decode as numbers_of
@@ -483,7 +471,7 @@ class PostgresStore(Store):
         mean = next((value for key, value in found if key is None), None)
         return {key: cosine for key, cosine in found if key is not None}, float(mean or 0.0)
 
-    def _stored_vectors(self, which: Vectors, keys: Sequence[int]) -> dict[int, Stored]:
+    def _stored_vectors(self, which: Index, keys: Sequence[int]) -> dict[int, Stored]:
         if not keys:
             return {}
         import numpy as np

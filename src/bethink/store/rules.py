@@ -277,7 +277,7 @@ class Writer(Places):
             # The old vectors are of another text. New ones come with the batch where there is a model.
             self.drop_vectors(MEMORIES, [key])
         if reindexed:
-            self.index(self.texts([key]))
+            self.index([key])
         told = [name for name in changed if name not in UNTOLD]
         before, after = {name: old[name] for name in told}, {name: merged[name] for name in told}
         if "entities" in change.fields:
@@ -389,7 +389,7 @@ class Writer(Places):
         else:
             self.run("UPDATE memories SET source = ? WHERE source = ?", (there[0], id))
             self.run("DELETE FROM sources WHERE id = ?", (id,))
-        self.index(self.texts(keys))
+        self.index(keys)
         self.audit("move", [old, new])
 
     # Conversations
@@ -426,19 +426,17 @@ class Writer(Places):
         """After a purge: names and summaries of topics were made from what was said, so those around the purged memory go too, and so
         does what its transcript keeps of the last exchange to go on from."""
         while span:
-            row = self.one(
-                "SELECT key, scope, parent, name, summary FROM spans WHERE id = ?", (span,)
-            )
+            row = self.one("SELECT key, parent, name, summary FROM spans WHERE id = ?", (span,))
             if row is None:
                 break
-            key, scope, span = row[:3]
-            self.expunge([cache_key(topic_text(*row[3:]))])
-            self.drop_topic_words([key])
+            key, span = row[:2]
+            self.expunge([cache_key(topic_text(*row[2:]))])
+            self.drop_words(TOPICS, [key])
             self.drop_vectors(TOPICS, [key])
             self.run(
                 "UPDATE spans SET name = '', summary = '', metadata = '{}' WHERE key = ?", (key,)
             )
-            self.index_topics([(key, scope, "", "")])
+            self.index_topics([key])
         if session:
             self.run("UPDATE sessions SET title = '', metadata = '{}' WHERE id = ?", (session,))
             same = "SELECT id, metadata FROM sources WHERE uri = (SELECT uri FROM sources WHERE id = ?)"
@@ -562,7 +560,7 @@ class Writer(Places):
         self.remove([key for key, _ in found])
         self.release([id for _, id in found])
         topics = [key for (key,) in self.run(f"SELECT key FROM spans WHERE {inside}")]
-        self.drop_topic_words(topics)
+        self.drop_words(TOPICS, topics)
         self.drop_vectors(TOPICS, topics)
         for table in ("spans", "sessions", "turns", "sources"):
             self.run(f"DELETE FROM {table} WHERE {inside}")

@@ -21,7 +21,7 @@ from bethink.store import rows
 from bethink.store.base import Problem, Problems, Result, Scores, Store, report_damaged_vectors
 from bethink.store.bundle import Stored
 from bethink.store.connection import codes_folder, connect, immediate, translate_errors
-from bethink.store.places import MEMORIES, OFTEN, TOPICS, Texts, Vectors, Window, Worded
+from bethink.store.places import MEMORIES, OFTEN, TOPICS, Index, Texts, Window, Worded
 from bethink.store.rules import ANSWERS, ANSWERS_END, Writer
 from bethink.store.words import (
     RANK,
@@ -56,8 +56,10 @@ UNSCOPED = {
     "embedding_cache",
     "meta",
 }
-FTS = "memories_fts(rowid, content, summary, section, tags, scope) VALUES (?, ?, ?, ?, ?, ?)"
-TOPIC_FTS = "spans_fts(rowid, name, summary, scope) VALUES (?, ?, ?, ?)"
+FTS = {
+    MEMORIES: "memories_fts(rowid, content, summary, section, tags, scope) VALUES (?, ?, ?, ?, ?, ?)",
+    TOPICS: "spans_fts(rowid, name, summary, scope) VALUES (?, ?, ?, ?)",
+}
 
 
 @cache
@@ -123,44 +125,24 @@ class SqliteWriter(Writer):
 
     # Words
 
-    def find_words(self, texts: Texts) -> Worded:
-        content, summary, section, tags = prepare_texts(texts)
-        words = [
-            word
-            for text in (content, section, tags)
-            if text
-            for word in tokenize(text, prepared=True)
-        ]
-        return Worded(pack(words), len(words), (content, summary, section, tags))
+    def find_words(self, which: Index, texts: Texts) -> Worded:
+        columns = tuple(map(prepare, texts.columns))
+        counted = (*columns[:1], *columns[2:])  # a summary repeats the content
+        words = [word for text in counted if text for word in tokenize(text, prepared=True)]
+        return Worded(pack(words), len(words), columns)
 
-    def index_words(self, words: Sequence[tuple[int, int, Worded]]) -> None:
+    def index_words(self, which: Index, words: Sequence[tuple[int, int, Worded]]) -> None:
         self.connection.executemany(
-            f"INSERT INTO {FTS}",
+            f"INSERT INTO {FTS[which]}",
             ((key, *worded.indexed, scope_token(scope)) for key, scope, worded in words),
         )
 
-    def drop_words(self, keys: Sequence[int]) -> None:
+    def drop_words(self, which: Index, keys: Sequence[int]) -> None:
         self.connection.executemany(
-            forget_words(FTS),
+            forget_words(FTS[which]),
             [
-                (text.key, *prepare_texts(text), scope_token(text.scope))
-                for text in self.texts(keys)
-            ],
-        )
-
-    def index_topics(self, topics: Sequence[tuple[int, int, str, str]]) -> None:
-        self._topics(f"INSERT INTO {TOPIC_FTS}", topics)
-
-    def drop_topic_words(self, keys: Sequence[int]) -> None:
-        sql = "SELECT key, scope, name, summary FROM spans WHERE key = ANY(?)"
-        self._topics(forget_words(TOPIC_FTS), self.run(sql, (list(keys),)))
-
-    def _topics(self, statement: str, topics: Sequence[tuple[int, int, str, str]]) -> None:
-        self.connection.executemany(
-            statement,
-            [
-                (key, prepare(name), prepare(summary), scope_token(scope))
-                for key, scope, name, summary in topics
+                (text.key, *map(prepare, text.columns), scope_token(text.scope))
+                for text in self.texts(which, keys)
             ],
         )
 
@@ -173,7 +155,7 @@ class SqliteWriter(Writer):
 
     # Vectors
 
-    def put_windows(self, which: Vectors, windows: Sequence[Window]) -> None:
+    def put_windows(self, which: Index, windows: Sequence[Window]) -> None:
         self.connection.executemany(
             f"INSERT INTO {which.table}({which.owner}, scope, model, data) VALUES (?, ?, ?, ?)",
             windows,
@@ -204,13 +186,6 @@ class SqliteWriter(Writer):
         self.note_fact(database.SCRUB, "")
 
 
-def prepare_texts(texts: Texts) -> tuple[str, str, str, str]:
-    """A memory's texts as the full-text index is given them."""
-    given = (texts.content, texts.summary, texts.section or "", texts.tags)
-    content, summary, section, tags = map(prepare, given)
-    return content, summary, section, tags
-
-
 @cache
 def _insert(table: str, names: tuple[str, ...], key: str) -> str:
     values = f"({', '.join(names)}) VALUES ({rows.marks(names)})"
@@ -239,7 +214,7 @@ class SqliteStore(Store):
         # Weak, so that the connection of a thread is closed when the thread ends.
         self._connections = weakref.WeakSet[apsw.Connection]()
         self._lock = threading.Lock()
-        self._held: dict[Vectors, VectorIndex] = {}
+        self._held: dict[Index, VectorIndex] = {}
         _ = (
             self.connection
         )  # errors about the file come when it is opened, not at the first question
@@ -376,11 +351,11 @@ class SqliteStore(Store):
 
     # Vectors
 
-    def _vectors(self, which: Vectors = MEMORIES) -> VectorIndex:
+    def _vectors(self, which: Index = MEMORIES) -> VectorIndex:
         if which not in self._held:
             from bethink.store.vectors import VectorIndex  # brings NumPy; words do without
 
-            self._held[which] = VectorIndex(self._run, *which, codes_folder(self.path))
+            self._held[which] = VectorIndex(self._run, *which[:2], codes_folder(self.path))
         return self._held[which]
 
     def embed_question(self, text: str, embedder: Embedder) -> Any:
@@ -420,7 +395,7 @@ class SqliteStore(Store):
     ) -> tuple[dict[int, float], float]:
         return self._vectors().cosines(vector, model, self._scopes(scopes), keys)
 
-    def _stored_vectors(self, which: Vectors, keys: Sequence[int]) -> dict[int, Stored]:
+    def _stored_vectors(self, which: Index, keys: Sequence[int]) -> dict[int, Stored]:
         found: dict[int, Stored] = {}
         sql = (
             f"SELECT v.{which.owner}, d.name, d.dimensions, v.data FROM {which.table} v"

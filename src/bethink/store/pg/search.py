@@ -24,10 +24,10 @@ GAP = 5  # positions between two columns, so that no phrase reaches over
 
 
 def lex_memory(
-    mark: str, content: str, summary: str, section: str | None, tags: str
+    mark: str, content: str, summary: str, section: str, tags: str
 ) -> tuple[str, list[str]]:
     """A memory's words as the index takes them, and those that are counted."""
-    texts = {"content": content, "section": section or "", "tags": tags, "summary": summary}
+    texts = {"content": content, "section": section, "tags": tags, "summary": summary}
     found = {column: words.tokenize(text) if text else [] for column, text in texts.items()}
     columns = [(mark, LABELS[column], found[column]) for column in LABELS]
     columns.append((of_summary(mark), "B", found["summary"]))
@@ -45,8 +45,10 @@ def of_summary(mark: str) -> str:
     return mark.replace(":", "~")
 
 
-def lex_topic(mark: str, name: str, summary: str) -> str:
-    return lex_columns([(mark, "A", words.tokenize(name)), (mark, "B", words.tokenize(summary))])
+def lex_topic(mark: str, name: str, summary: str) -> tuple[str, list[str]]:
+    """The same of a topic, of whose words none are counted."""
+    columns = [(mark, "A", words.tokenize(name)), (mark, "B", words.tokenize(summary))]
+    return lex_columns(columns), []
 
 
 def lex_columns(columns: Sequence[tuple[str, str, Sequence[str]]]) -> str:

@@ -453,13 +453,6 @@ def test_a_plugin_that_the_user_changed_is_kept_and_disarmed(cli, home: Path) ->
     assert plugin.read_text().count("let COMMAND") == 1, "it is the user's now"
 
 
-def test_parts_can_be_left_out(cli, home: Path) -> None:
-    cli.ok("install", "--claude", "--no-hooks", "--no-skills")
-    assert list(tree(home)) == [".claude.json"]
-    cli.ok("install", "--claude", "--no-mcp", "--no-skills")
-    assert list(tree(home)) == [".claude", ".claude/settings.json"]
-
-
 @pytest.mark.parametrize("name", HOSTS)
 def test_a_part_that_is_left_out_later_goes(cli, home: Path, name: str) -> None:
     for file in SHARED[name]:

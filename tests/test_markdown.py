@@ -160,6 +160,11 @@ def test_several_directives_stand_in_one_comment() -> None:
     }
 
 
+def test_a_comma_before_a_directive_ends_a_list() -> None:
+    page = parse("<!-- tags: one, two, vector-index: false -->\n\nText.")
+    assert page.directives == {"tags": ("one", "two"), "index": False}
+
+
 @pytest.mark.parametrize("text", cases("markdown-a-directive-stands-on"))
 def test_a_directive_stands_on_a_line_of_its_own_and_not_in_code(text: str) -> None:
     page = parse(text)

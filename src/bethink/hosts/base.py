@@ -337,22 +337,11 @@ def confirm_work(expected: Iterable[Fact], output: str, failed: bool) -> list[Fa
 
 
 class Speech(NamedTuple):
-    """The words, and how many blocks were taken out: those of hosts, and those that were recalled by Bethink."""
+    """The words of a message, why there are none, and how many blocks in it were recalled by Bethink."""
 
     text: str
-    wrapped: int = 0
-    recalled: int = 0
-
-    @property
-    def reason(self) -> Reason:
-        """Why there are no words."""
-        return (
-            "injected by Bethink"
-            if self.recalled
-            else "machine-made prompt"
-            if self.wrapped
-            else "empty"
-        )
+    reason: Reason
+    recalled: int
 
 
 def extract_speech(text: str) -> Speech:
@@ -363,9 +352,10 @@ def extract_speech(text: str) -> Speech:
         if not is_notice(text):
             text, wrapped = remove_blocks(text)
     text = text.strip()
-    if is_notice(text):
-        return Speech("", wrapped + 1, recalled)
-    return Speech(_bound(text), wrapped, recalled)
+    notice = is_notice(text)
+    by_host: Reason = "machine-made prompt" if wrapped or notice else "empty"
+    reason = "injected by Bethink" if recalled else by_host
+    return Speech("" if notice else _bound(text), reason, recalled)
 
 
 def is_notice(text: str) -> bool:

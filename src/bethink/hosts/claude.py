@@ -95,14 +95,14 @@ class ClaudeTranscript(LineTranscript):
         type, session = text_of(entry, "type"), name_of(entry, "sessionId")
         self.locate(entry.get("cwd"), entry.get("gitBranch"), session)
         self.agent = agent_of(entry)
-        if type == "assistant":
-            return self.take_assistant(entry)
-        if type == "user":
-            return self.take_user(entry)
-        if type == "attachment":
-            return self.take_attachment(entry)
-        if type == "system":
-            return self.take_system(entry)
+        take = {
+            "assistant": self.take_assistant,
+            "user": self.take_user,
+            "attachment": self.take_attachment,
+            "system": self.take_system,
+        }.get(type)
+        if take:
+            return take(entry)
         if type == "memory-mode":
             off, at = entry.get("mode") == "off", time_of(entry, "timestamp")
             self.switch_memory(off, at, session or self.session)

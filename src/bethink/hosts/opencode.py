@@ -114,7 +114,7 @@ class OpencodeTranscript(Transcript):
             rows = self.rows("p.rowid > :row ORDER BY p.rowid LIMIT :rows", limits, limit_bytes)
             if not rows and not again:
                 return
-            results = [self.take_row(*row) for row in [*again, *rows]]
+            results = [self.take_row(row) for row in [*again, *rows]]
             self.skipped.update(result for result in results if isinstance(result, str))
             turns = [result for result in results if isinstance(result, Turn)]
             if rows:
@@ -122,17 +122,8 @@ class OpencodeTranscript(Transcript):
             again = []
             yield self.end_page(turns, last._replace(state=self.state()))
 
-    def take_row(
-        self,
-        row: int,
-        id: Any,
-        part: Any,
-        message: Any,
-        session: Any,
-        parent: Any,
-        directory: Any,
-        title: Any,
-    ) -> Turn | Reason:
+    def take_row(self, values: tuple[Any, ...]) -> Turn | Reason:
+        row, id, part, message, session, parent, directory, title = values
         self.lines += 1
         if part is None:
             return "too long"

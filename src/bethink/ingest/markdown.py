@@ -77,6 +77,11 @@ _FRONTMATTER = re.compile(
     re.DOTALL,
 )
 _ALIAS = re.compile(r"(?m)(?:^|[\s\[{,:-])([&*!][\w!])")
+# Where a comment goes on with another pair; a comma in a list or a title does not end it.
+_NEXT_PAIR = re.compile(
+    r"(?i)\n|,(?=[^,:=\n]{1,60}=|\s{0,8}(?:vector[-_]?index|index|memory(?:[-_]?mode)?|kind|category"
+    r"|tags|keywords|importance|title|expir(?:y|es(?:[-_]at)?)|entities)\s{0,8}:)"
+)
 _BRACKET = re.compile(r"[\[{]")
 _KEY = re.compile(r"""["']?[^\W\d][\w .-]{0,60}["']?\s{0,8}:(?:\s|$)""")
 
@@ -336,30 +341,17 @@ def _find_comments(body: str) -> Iterator[tuple[int, tuple[int, int], dict[str, 
 def _read_pairs(comment: str) -> dict[str, Any]:
     """`vector-index: false` or `bethink: kind=gotcha, tags=a, b` → names and values; nothing where it is an ordinary comment."""
     found: dict[str, Any] = {}
-    for line in comment.splitlines():
-        head, colon, rest = line.partition(":")
-        ours = bool(colon) and head.strip().lower() == "bethink"
-        if ours:
-            found["bethink"] = True
-            if rest.strip().lower() in (*NO, "ignore"):
-                found["index"] = False
-                continue
-        last = None
-        for part in (rest if ours else line).split(","):
-            name, _, value = part.partition("=" if "=" in part.partition(":")[0] else ":")
-            if _normalize(name) in DIRECTIVES or (ours and "=" in part):
-                last = name.strip()
-                found[last] = value
-            elif last is not None:
-                found[last] += "," + part  # a list goes on
-            elif part.strip():
-                if not ours:
-                    return {}
-                found[part.strip()] = ""
-    return {
-        name: value.strip().strip("\"'") if isinstance(value, str) else value
-        for name, value in found.items()
-    }
+    head, _, rest = comment.partition(":")
+    if head.strip().lower() == "bethink":
+        if rest.strip().lower() in (*NO, "ignore"):
+            return {"bethink": True, "index": False}
+        comment, found = rest, {"bethink": True}
+    for piece in filter(str.strip, _NEXT_PAIR.split(comment)):
+        name, value = (*re.split("[:=]", piece, maxsplit=1), "")[:2]
+        if not found and _normalize(name) not in DIRECTIVES:
+            return {}
+        found[name.strip()] = value.strip().strip("\"'")
+    return found
 
 
 def _normalize(name: object) -> str:

@@ -166,6 +166,7 @@ def test_why_tells_the_decision_its_reason_and_what_it_replaced(cli):
         "We use pnpm for packages, because npm hoists wrongly.",
         *("--kind", "decision", "--supersedes", old),
     )
+    cli.add("I prefer packages of pnpm that are small", "--kind", "preference")
     told = cli.json("why", "pnpm", "packages")
     assert (told["decision"]["id"], told["because"]) == (new, "npm hoists wrongly")
     assert [one["id"] for one in told["replaced"]] == [old] and told["said"] is None

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from bethink.api import Bethink
 
 DECIDED = ("decision", "preference", "conclusion", "solution")
+LOOKED = 5  # hits among which a decision counts before what somebody prefers or found; set by hand
 NEAR = 2  # turns on either side of a decision that may say why
 # What begins a reason, up to the end of its sentence.
 _REASON = r"(?is)\b(?:because(?: of)?|so that|in order to|due to|the reason (?:is|was)(?: that)?|owing to|as otherwise|otherwise)\b\s*(.+?)(?=[.!?](?:\s|$)|\n|$)"
@@ -25,10 +26,10 @@ class Reason(NamedTuple):
 
 def find_reason(memory: "Bethink", subject: str) -> Reason | None:
     """The decision that fits a subject best and why it was taken; None where nothing that was decided fits."""
-    answer = memory.search(subject, filter=memory.filter(kinds=DECIDED), limit=1)
+    answer = memory.search(subject, filter=memory.filter(kinds=DECIDED), limit=LOOKED)
     if not answer.hits or STRANGE in answer.hints:
         return None
-    hit = answer.hits[0]
+    hit = next((hit for hit in answer.hits if hit.memory.kind == "decision"), answer.hits[0])
     decision = hit.memory
     replaced = [other for relation, other in hit.related if relation.type == "supersedes"]
     replaced = [other for other in replaced if other.created_at <= decision.created_at]

@@ -11,7 +11,7 @@ from bethink.features import inbox, tending
 from bethink.ingest.compare import KNOWN, MOST_PAIRS
 from bethink.ingest.reconcile import LONGEST, SAME
 from bethink.ingest.wording import tell_apart
-from bethink.judge import RELATED, Judgement
+from bethink.judge import KINDS, RELATED, Judgement, StatementReading
 from bethink.types import TRUST, Passage, Source
 
 pytest_plugins = ["cli_runner"]
@@ -32,6 +32,10 @@ class FakeJudge:
         relation, probability = self.says
         shares = {**dict.fromkeys(RELATED, 0.0), relation: probability, **self.wavers}
         return [Judgement(relation, probability, shares) for _ in pairs]
+
+    def read(self, pairs):
+        kinds = dict.fromkeys(KINDS, 0.1)
+        return [StatementReading(kinds, float("running" not in text), 0.0) for _, text in pairs]
 
 
 @pytest.fixture
@@ -352,3 +356,11 @@ def test_on_a_terminal_the_teller_decides_at_once(cli, monkeypatch, judge, typed
     told = cli.ok("add", NEW, stdin=typed, terminal=True)
     assert ("replaces" in told, "may replace" in told) == (replaced, not replaced)
     assert bool(cli.json("get", old)[0]["superseded_by"]) is replaced
+
+
+@pytest.mark.parametrize("relation", ["replaces", "same", "answers", "completes"])
+def test_what_nobody_would_miss_changes_nothing(memory, clock, judge, relation):
+    passing = "The CAN bus tests of the gearbox harness are running again."
+    known, outcome = tell(memory, clock, judge, relation, new=passing)
+    assert outcome.status == "added" and not (outcome.supersedes or outcome.settles)
+    assert not memory.one(known).superseded_by and not outcome.proposals

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from case_tables import cases
 from http_server import V1, Api, body, problem, served
 
 from bethink import Bethink
@@ -249,15 +250,7 @@ def test_a_graph_holds_nothing_of_another_scope_and_nothing_forgotten(place, ser
 
 @pytest.mark.parametrize(
     ("asked", "status"),
-    [
-        ({"focus": "about:nothing known"}, 404),
-        ({"focus": "about:"}, 404),
-        ({"focus": "ffffffffffff"}, 404),
-        ({"focus": "<script>"}, 404),
-        ({"limit": 501}, 422),
-        ({"depth": 9}, 422),
-        ({"query": "x" * 10_001}, 422),
-    ],
+    cases("browsing-a-graph-around-nothing-is", {}),
 )
 def test_a_graph_around_nothing_is_a_clear_problem(place, asked, status):
     place.fails("GET /graph", status, **asked)

@@ -61,15 +61,6 @@ def contents(found):
     return [one["content"] for one in found]
 
 
-def test_an_intent_with_a_seed_repeats(stocked):
-    once, again = (
-        stocked.json("search", "deploy", "--intent", "explore", "--seed", "7") for _ in range(2)
-    )
-    assert [hit["score"] for hit in once] == [hit["score"] for hit in again]
-    [hit, *_] = stocked.json("search", "deploy", "--profile", "balanced", "--explain")
-    assert hit["why"]["importance"] > 0
-
-
 def test_projects_do_not_see_each_other_unless_asked(stocked, tmp_path):
     (tmp_path / "other").mkdir()
     other = str(tmp_path / "other")

@@ -87,16 +87,7 @@ def test_purge_and_reset_need_a_yes_where_nobody_can_be_asked(cli):
 
 @pytest.mark.parametrize(
     ("argv", "said"),
-    [
-        ("update {id}", "Nothing to change was given."),
-        ("update {id} --importance 11", "The importance 11 is outside"),
-        ("update {id} --expires 2001-01-01", "in the past"),
-        ("update {id} --content=", "no text"),
-        ("update {id} --content <private>x</private>", "Nothing is left"),
-        ("link {id} likes {id}", "'likes' is not a relation"),
-        ("link {id} {id}", "related to itself"),
-        ("vote {id} 1000", "outside -100 to 100"),
-    ],
+    cases("cli-bad-input-an-update-must-change-something"),
 )
 def test_an_update_must_change_something(cli, argv, said):
     id = cli.add(DEPLOY)

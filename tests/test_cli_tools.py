@@ -474,17 +474,7 @@ def test_every_signal_is_explained_in_words():
 
 @pytest.mark.parametrize(
     ("environment", "terminal", "coloured"),
-    [
-        ({}, False, False),
-        ({}, True, True),
-        ({"NO_COLOR": "1"}, True, False),
-        ({"NO_COLOR": "", "TERM": "dumb"}, True, False),
-        ({"FORCE_COLOR": "1"}, False, True),
-        ({"FORCE_COLOR": "1", "TERM": "dumb"}, False, True),
-        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
-        ({"FORCE_COLOR": "0"}, True, False),
-        ({"FORCE_COLOR": ""}, False, False),
-    ],
+    cases("cli-tools-colour-is-where-a-terminal"),
 )
 def test_colour_is_where_a_terminal_or_the_user_wants_it(
     cli, monkeypatch, environment, terminal, coloured

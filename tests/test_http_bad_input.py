@@ -11,6 +11,7 @@ import threading
 from urllib.parse import quote, urlsplit
 
 import pytest
+from case_tables import cases
 from http_server import V1, body, problem, running, served
 
 from bethink.errors import OutcomeUnknown, StoreBusy, StoreCorrupt, StoreUnavailable
@@ -41,47 +42,7 @@ def raw(served, content: bytes, path="/memories", kind="application/json"):
 
 @pytest.mark.parametrize(
     ("content", "status"),
-    [
-        (b"", 422),
-        (b"{", 400),
-        (b"\xff\xfe\x00", 400),
-        (b'{"memories": "x"}', 422),
-        (b'{"memories": []}', 422),
-        (b'{"memories": [1]}', 422),
-        (b'{"memories": [{}]}', 422),
-        (b'{"memories": [{"content": "\\ud800"}]}', 400),
-        (b'{"memories": [{"content": "x", "supersedes": ["zz"]}]}', 404),
-        (b'{"memories": [{"content": "x"}], "personal": "yes"}', 422),
-        (b'{"memories": [{"content": "x"}], "else": 1}', 422),
-        *(
-            (b'{"memories": [{"content": %s}]}' % fields, 422)
-            for fields in (
-                b"5",
-                b"null",
-                b'" \\n "',
-                b'"x", "kind": "nonsense"',
-                b'"x", "importance": "9"',
-                b'"x", "importance": 11',
-                b'"x", "importance": NaN',
-                b'"x", "importance": true',
-                b'"x", "metadata": {"a": Infinity}',
-                b'"x", "metadata": {"a": 1e999}',
-                b'"x", "metadata": []',
-                b'"x", "tags": "a"',
-                b'"x", "expires": "yesterday"',
-                b'"x", "expires": "soon"',
-                b'"x", "unknown": 1',
-            )
-        ),
-        (b"[" * 100_000, 400),
-        (
-            b'{"memories": [{"content": "x", "metadata": %s}]}'
-            % (b'{"a":' * 500 + b"1" + b"}" * 500),
-            400,
-        ),
-        (b"null", 422),
-        (b'"text"', 422),
-    ],
+    cases("http-bodies", {}),
     ids=lambda value: value[:60].decode("latin-1") if isinstance(value, bytes) else str(value),
 )
 def test_a_wrong_body_is_named_and_stores_nothing(served, client, content, status):

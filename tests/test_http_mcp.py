@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 import httpx2
 import pytest
+from case_tables import cases
 from http_server import V1, problem, served
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -140,15 +141,7 @@ def test_a_token_of_another_project_works_there_whatever_the_client_says(served,
 
 @pytest.mark.parametrize(
     ("content", "status"),
-    [
-        (b"", 400),
-        (b"{", 400),
-        (b"[]", 400),
-        (b"5", 400),
-        (b'{"jsonrpc": "2.0"}', 400),
-        (b"\xff\xff", 400),
-        (b'{"jsonrpc":"2.0","id":1,"method":"no/such"}', 200),
-    ],
+    cases("http-mcp-what-is-no-call-gets"),
 )
 def test_what_is_no_call_gets_an_error_of_the_protocol(served, content, status):
     response = served.owner.post("/mcp", content=content, headers=BOTH)

@@ -11,10 +11,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from case_tables import cases
 from http_server import V1, body, problem, running, served
 
 from bethink import Bethink
 from bethink.errors import BethinkError
+from bethink.post import is_this_machine
 from bethink.surface.http import security, serving, tokens
 from bethink.surface.http.api import OPERATIONS
 from bethink.surface.http.security import Access, Caller
@@ -174,17 +176,7 @@ def test_another_project_cannot_be_named_and_looks_as_if_it_did_not_exist(caller
 
 @pytest.mark.parametrize(
     ("method", "path", "fields"),
-    [
-        ("PATCH", "/memories/{id}", {"content": "changed"}),
-        ("DELETE", "/memories/{id}", None),
-        ("POST", "/memories/{id}/votes", {"value": 5}),
-        ("POST", "/memories/{id}/restore", {}),
-        ("GET", "/memories/{id}/history", None),
-        ("GET", "/memories/{id}/around", None),
-        ("DELETE", "/memories/{id}?purge=true", None),
-        ("POST", "/memories/{id}/relations", {"target": "{id}"}),
-        ("POST", "/memories", {"memories": [{"content": "replaces", "supersedes": ["{id}"]}]}),
-    ],
+    cases("http-security-ids-of-other-projects-are"),
 )
 def test_ids_of_other_projects_are_of_no_use(callers, two, method, path, fields):
     ids, _ = two
@@ -350,8 +342,8 @@ def test_a_name_that_was_allowed_is_ours_and_a_wrong_token_is_told_so(offline, t
 
 
 def test_what_reaches_only_this_machine_is_known():
-    assert all(map(security.is_loopback, ("127.0.0.1", "127.8.8.8", "::1", "localhost")))
-    assert not any(map(security.is_loopback, ("0.0.0.0", "::", "10.0.0.1", "example")))
+    assert all(map(is_this_machine, ("127.0.0.1", "127.8.8.8", "::1", "localhost")))
+    assert not any(map(is_this_machine, ("0.0.0.0", "::", "10.0.0.1", "example")))
 
 
 def test_bound_to_every_address_literal_ones_are_let_in_and_names_are_not(tmp_path):

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 
 import httpx2
 import pytest
+from case_tables import cases
 from cli_runner import cli
 from http_server import V1, body, running
 from stores import child_environment
@@ -78,24 +79,7 @@ def test_a_revoked_token_stays_in_the_list_and_its_name_can_be_used_again(cli):
 
 @pytest.mark.parametrize(
     ("words", "code", "said"),
-    [
-        (["create"], 2, "needs a name"),
-        (["create", "laptop"], 2, "--name"),
-        (["create", "--name", ""], 2, "needs a name"),
-        (["create", "--name", "a b"], 2, "cannot name"),
-        (["create", "--name", "../x"], 2, "cannot name"),
-        (["create", "--name", "x" * 61], 2, "cannot name"),
-        (["create", "--name", "x", "--scope", "admin"], 2, "is no --scope"),
-        (["create", "--name", "x", "--expires", "2020-01-01"], 2, "expiry"),
-        (["create", "--name", "x", "--also", "/nowhere/at/all"], 1, "no directory"),
-        (["create", "--name", "x", "--also", ".", "--all-projects"], 2, "--all-projects"),
-        (["create", "--name", "x", "--container", "y"], 2, "whole projects"),
-        (["revoke"], 2, "Which token"),
-        (["revoke", "nobody"], 1, "no token"),
-        (["list", "x"], 2, "takes no name"),
-        (["list", "--personal"], 2, "token create"),
-        (["steal"], 2, "is no action"),
-    ],
+    cases("http-serve-what-is-no-token-command", {}),
 )
 def test_what_is_no_token_command_is_explained(cli, words, code, said):
     assert said in cli.fails("token", *words, code=code)
@@ -155,19 +139,7 @@ def test_an_expired_token_says_so(file):
 
 @pytest.mark.parametrize(
     ("words", "code", "said"),
-    [
-        (["--host", "0.0.0.0"], 2, "no token yet"),
-        (["--host", "::"], 2, "no token yet"),
-        (["--host", "example.com"], 2, "not an address"),
-        (["--host", ""], 2, "not an address"),
-        (["--host", "203.0.113.7", "--insecure-bind", "--port", "0"], 1, "cannot be listened on"),
-        (["--allow-host", "https://memory.example/"], 2, "not the name of a host"),
-        (["--port", "70000"], 2, "65535"),
-        (["--port", "-1"], 2, "whole number"),
-        (["--tls-cert", "cert.pem"], 2, "belong together"),
-        (["--tls-cert", "cert.pem", "--tls-key", "key.pem"], 1, "no file"),
-        (["--database", "/dev/null/x.db"], 1, "database"),
-    ],
+    cases("http-serve-a-server-that-would-be"),
 )
 def test_a_server_that_would_be_unsafe_or_impossible_does_not_start(cli, words, code, said):
     result = cli("serve", *words)

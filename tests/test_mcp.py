@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("mcp")
 
+from case_tables import cases
 from mcp.shared.exceptions import MCPError
 from mcp_client import ERAS, Bare, talking
 from mcp_types import Implementation, ListRootsResult, Root
@@ -409,67 +410,16 @@ def test_ten_hits_fit_into_a_thousand_tokens(talk):
     assert len(re.findall(r"^\[01", answer, re.MULTILINE)) == 10
 
 
-# What is wrong with a call, and what is said of it. A search has a query and a statement its content already.
-SEARCHES = [
-    ({"intnet": "explore"}, "There is no argument 'intnet'. Did you mean 'intent'?"),
-    ({"query": 7}, "'query' is 7, which is not a string."),
-    ({"query": "x" * 1_000_000}, "'query' is 1,000,000 characters long; 10,000 are the most."),
-    ({"intent": "factcheck"}, "Did you mean 'fact_check'?"),
-    ({"limit": "ten"}, "'limit' is 'ten', which is not a whole number from 1 to 50."),
-    ({"limit": 0}, "'limit' is 0, which is not a whole number from 1 to 50."),
-    ({"limit": True}, "'limit' is True, which is not a whole number"),
-    ({"kinds": "decision"}, "'kinds' is 'decision', which is not a list of strings."),
-    ({"kinds": ["desicion"]}, "'desicion' is not a kind of memory."),
-    ({"since": "whenever"}, "'whenever' is not a time."),
-    ({"include_deleted": "yes"}, "not true or false"),
-]
-STATEMENTS = [
-    ({"text": "x"}, "There is no argument 'text' in memories[0]."),
-    ({"content": " "}, "memories[0]: There is no text to remember. Nothing was stored."),
-    ({"content": "x" * 300_000}, "memories[0]: The text is 300,000 characters long"),
-    ({"importance": 11}, "'memories[0].importance' is 11, which is not a number from 0 to 10."),
-    ({"kind": "decisions"}, "Did you mean 'decision'?"),
-    ({"metadata": "y"}, "not an object"),
-    ({"metadata": {"y": "z" * 20_000}}, "20,009 characters long"),
-    ({"expires": "2001-01-01"}, "is in the past"),
-    ({"supersedes": ["ffffffff"]}, "search_memories shows ids."),
-]
-FINE = {"content": "fine too"}
 MOST = "'{}' has 10,000 items; {} are the most in one call."
-CALLS = [
-    ("get_memories", {}, "The argument 'ids' is missing."),
-    ("get_memories", {"ids": ["a"] * 10_000}, MOST.format("ids", MOST_IDS)),
-    ("get_memories", {"ids": ["../../etc/passwd"]}, "is not the id of a memory"),
-    ("get_memories", {"ids": [""]}, "is not the id of a memory"),
-    ("store_memories", {"memories": []}, "Give memories or analyze, one of the two."),
-    ("store_memories", {"memories": [FINE], "analyze": "git"}, "Give memories or analyze"),
-    ("store_memories", {"memories": [FINE] * 10_000}, MOST.format("memories", MOST_STORED)),
-    ("store_memories", {"memories": ["x"]}, "'memories[0]' is 'x', which is not an object."),
-    ("store_memories", {"memories": [FINE, {"content": " "}]}, "memories[1]: There is no text"),
-    ("update_memory", {"id": "ffffffff", "content": "x"}, "There is no memory whose id starts"),
-    ("update_memory", {"id": "ffffffff"}, "Nothing to change was given."),
-    ("forget_memories", {"ids": ["ffffffff"]}, "There is no memory"),
-    ("rate_memories", {"ratings": [{"id": "ffffffff", "value": 1}]}, "There is no memory"),
-    ("rate_memories", {"ratings": [{"id": "x", "value": 100}]}, "not a number from -5 to 5"),
-    ("rate_memories", {"ratings": [{"id": "x"}]}, "The argument 'ratings[0].value' is missing."),
-    ("store_handoff", {"summary": ""}, "The handoff has no summary."),
-    ("store_handoff", {"summary": "x", "memory_ids": ["ffffffff"]}, "There is no memory"),
-    ("store_handoff", {"summary": "x", "next_steps": "one"}, "not a list of strings"),
-    ("memory_overview", {"verbose": True}, "There is no argument 'verbose'. It takes none."),
-]
+NAMES = {
+    "MOST": MOST,
+    "MOST_IDS": MOST_IDS,
+    "MOST_STORED": MOST_STORED,
+    "FINE": {"content": "fine too"},
+}
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
-    [
-        *(("search_memories", {"query": "x", **wrong}, said) for wrong, said in SEARCHES),
-        *(
-            ("store_memories", {"memories": [{"content": "x", **wrong}]}, said)
-            for wrong, said in STATEMENTS
-        ),
-        *CALLS,
-    ],
-)
+@pytest.mark.parametrize(("tool", "arguments", "said"), cases("mcp-mistakes", NAMES))
 def test_a_mistake_is_told_with_what_would_be_right(talk, tool, arguments, said):
     assert said in talk.refused(tool, **arguments)
 

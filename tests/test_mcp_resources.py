@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from case_tables import cases
 from memories import clock, open_memory  # noqa: F401
 
 from bethink.config import Config
@@ -157,17 +158,7 @@ def test_a_long_list_has_pages(memory, project):
 
 @pytest.mark.parametrize(
     "cursor",
-    [
-        "",
-        "x",
-        "from-0",
-        "from--1",
-        "from-1e9",
-        "from-99999999999",
-        "from-1; DROP",
-        "\x00",
-        "x" * 100000,
-    ],
+    cases("mcp-resources-a-cursor-that-is-none", {}),
 )
 def test_a_cursor_that_is_none_is_refused(memory, cursor):
     with pytest.raises(InvalidInput, match="cursor"):

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 354_754,
-    "lines": 52_026,
+    "tokens": 354_368,
+    "lines": 52_000,
     "files": 169,
     "import cycles": 0,
-    "function-level imports of our own": 53,
+    "function-level imports of our own": 48,
     "functions of complexity over 15": 2,
     "class names used twice": 0,
-    "test lines": 44_636,
+    "test lines": 44_416,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

@@ -6,6 +6,7 @@ import random
 import time
 
 import pytest
+from case_tables import cases
 
 from bethink.surface.web.render import diff
 
@@ -16,21 +17,7 @@ def told(before, after):
 
 @pytest.mark.parametrize(
     ("before", "after", "pieces"),
-    [
-        ("same", "same", [("kept", "same")]),
-        ("", "", []),
-        ("", "new", [("new", "new")]),
-        ("old", "", [("gone", "old")]),
-        (
-            "keeps 30 minutes",
-            "keeps 60 minutes",
-            [("kept", "keeps "), ("gone", "30"), ("new", "60"), ("kept", " minutes")],
-        ),
-        ("a b", "b a", [("new", "b "), ("kept", "a"), ("gone", " b")]),
-        ("x x x", "x x", [("kept", "x x"), ("gone", " x")]),
-        ("one\ntwo\n", "one\n", [("kept", "one\n"), ("gone", "two\n")]),
-        ("日本語", "日本人", [("gone", "日本語"), ("new", "日本人")]),
-    ],
+    cases("web-diffs-small-changes-are-told-word"),
 )
 def test_small_changes_are_told_word_by_word(before, after, pieces):
     assert told(before, after) == pieces

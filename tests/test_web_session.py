@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from urllib.request import Request
 
 import pytest
+from case_tables import cases
 from http_server import body, problem, running, served
 
 from bethink import Bethink
@@ -260,14 +261,7 @@ def test_every_change_needs_the_mark_of_its_session_and_an_address_alone_changes
 
 @pytest.mark.parametrize(
     ("headers", "status"),
-    [
-        ({"Origin": "https://elsewhere.example"}, 403),
-        ({"Origin": "null"}, 403),
-        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403),
-        ({"Host": "elsewhere.example"}, 403),
-        ({"Content-Type": "text/plain"}, 415),
-        ({"Content-Type": "multipart/form-data; boundary=x"}, 415),
-    ],
+    cases("web-session-a-form-of-another-site"),
 )
 def test_a_form_of_another_site_is_refused_even_with_the_right_mark(
     served, signed_in, headers, status

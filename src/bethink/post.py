@@ -189,13 +189,19 @@ def key(variables: Sequence[str]) -> Key | None:
     return None
 
 
+def is_address(host: str) -> bool:
+    """Whether a host is named by a literal address."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def is_this_machine(host: str) -> bool:
     if host == "localhost" or host.endswith(".localhost"):
         return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return is_address(host) and ipaddress.ip_address(host).is_loopback
 
 
 def send(

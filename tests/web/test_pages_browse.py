@@ -10,6 +10,7 @@ from pathlib import Path
 
 import more
 import pytest
+from case_tables import cases
 from conftest import World, home_at, window
 from http_server import running
 from looking import axe, find_small, focused, sticks_out
@@ -90,15 +91,7 @@ def test_every_page_fits_and_is_accessible_narrow_in_the_dark_and_wide_in_the_li
 
 @pytest.mark.parametrize(
     ("address", "text"),
-    [
-        ("/?since=30d", "Carts are kept in Redis for three days"),
-        ("/timeline", "Talk about broker and outbox"),
-        ("/session/several?topic=several-1", "user on Port search, number 0"),
-        ("/graph?focus=about:RabbitMQ", "The broker's memory alarm"),
-        ("/inbox", "Hotfixes may be deployed from a branch"),
-        ("/health", "What doctor says"),
-        ("/projects", "lighthouse"),
-    ],
+    cases("pages-browse-every-page-can-be-read"),
 )
 def test_every_page_can_be_read_without_scripts(browser, world, address, text):
     with window(browser, world, java_script_enabled=False) as opened:

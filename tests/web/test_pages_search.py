@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from case_tables import cases
 from conftest import window
 from looking import axe, focused, sticks_out
 from playwright.sync_api import expect
@@ -50,19 +51,7 @@ def test_more_leads_on_without_repeating_anything(page):
 
 @pytest.mark.parametrize(
     ("asked", "there", "missing"),
-    [
-        ("kind=gotcha", "make seed truncates", "Renew the certificate"),
-        ("entity=Redis", "Redis keeps sessions", "Renew the certificate"),
-        ("host=codex", "pnpm", "Renew the certificate"),
-        ("host=claude&kind=context", "trigram", "pnpm"),
-        ("source=docs/orders.md", "Order numbers count per port", "Redis keeps"),
-        ("tag=staging", "The staging database", "Redis keeps"),
-        ("since=4d", "memory alarm", "Renew the certificate"),
-        ("until=20d", "make seed truncates", "memory alarm"),
-        ("project=all&kind=decision", "Lighthouse renders its charts", "Redis keeps"),
-        ("project=personal", "I prefer small steps", "Redis keeps"),
-        ("hidden=1&q=carts+in+redis", "for three days", "nothing"),
-    ],
+    cases("pages-search-filters-narrow-what-is-shown"),
 )
 def test_filters_narrow_what_is_shown(page, asked, there, missing):
     page.goto(f"/search?{asked}")
@@ -141,14 +130,7 @@ def test_what_hardly_fits_is_shown_on_demand(page):
 
 @pytest.mark.parametrize(
     ("scores", "number"),
-    [
-        ([], 0),
-        ([0.9], 1),
-        ([0.9, 0.1, 0.1, 0.1], 3),
-        ([0.9, 0.8, 0.7, 0.6, 0.2, 0.1], 4),
-        ([0.3, 0.3, 0.3, 0.3, 0.9, 0.2], 5),  # a kind that was asked for stands before the best
-        ([0.5] * 20, 20),
-    ],
+    cases("pages-search-the-tail-begins-where-scores", {}),
 )
 def test_the_tail_begins_where_scores_fall_off(scores, number):
     assert _count_strong(scores) == number

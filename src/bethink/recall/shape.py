@@ -1,6 +1,6 @@
 """Answer → the form its reader wants. Pure: values in, values out; how they are printed is for the surfaces.
 
-`plain` is the stable object of every JSON answer. `dual` is the index-and-details form: the full text of the best and a line
+`to_json` writes every JSON answer, `plain` the stable object of a memory. `dual` is the index-and-details form: the full text of the best and a line
 for each of the others within a token budget. `choose_excerpt` says which part of a text to show, and `find_places` where it holds
 what was looked for: by the words that the index knows, so what is marked is what was found.
 """
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from bethink.store.words import is_unspaced, tokenize
 from bethink.text.words import STOP_WORDS
-from bethink.types import Answer, Entity, Hit, Memory, Query, Relation, Session, Span
+from bethink.types import Answer, Hit, Memory, Query, Relation, Session, Span
 
 LONGEST = 50_000  # characters of a text that are looked at: marks further down help nobody
 MOST = 2_000  # marks in one text
@@ -70,17 +70,20 @@ def digest_lines(session: Session) -> list[str]:
 
 def plain(memory: Memory) -> dict[str, Any]:
     """A memory as the documented JSON object."""
-    return {name: _make_plain(getattr(memory, name)) for name in FIELDS}
+    return {name: to_json(getattr(memory, name)) for name in FIELDS}
 
 
-def _make_plain(value: Any) -> Any:
-    if isinstance(value, Entity):
-        return value._asdict()
-    if isinstance(value, tuple):
-        return [_make_plain(one) for one in value]
+def to_json(value: Any) -> Any:
+    """A value as JSON has it: memories in their one form, named tuples as objects, moments as text in UTC."""
+    if isinstance(value, Memory):
+        return plain(value)
     if isinstance(value, datetime):
         return iso(value)
-    return dict(value) if isinstance(value, Mapping) else value
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return to_json(value._asdict())
+    if isinstance(value, Mapping):
+        return {str(name): to_json(one) for name, one in value.items()}
+    return [to_json(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def plain_hit(hit: Hit, explain: bool = False) -> dict[str, Any]:

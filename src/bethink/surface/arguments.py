@@ -20,6 +20,7 @@ group; of the lines that begin with a bar, one may be given.
 # No `from __future__ import annotations`: NamedTuple compiles each annotation that is a text, and every command loads this.
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput, UsageError
@@ -319,6 +320,13 @@ def fill_defaults(given: Mapping[str, Any], arguments: Iterable[Argument]) -> di
     return {
         one.name: one.empty if given.get(one.name) is None else given[one.name] for one in arguments
     }
+
+
+def make_asked(
+    given: Mapping[str, Any], arguments: Iterable[Argument], **more: Any
+) -> SimpleNamespace:
+    """What an operation is asked, on every surface: each argument as an attribute, and what was given of them as `given`."""
+    return SimpleNamespace(**fill_defaults(given, arguments), **more, given=given)
 
 
 def _check(value: Any, argument: Argument, place: str) -> Any:

@@ -2,7 +2,7 @@
 JSON, JSON lines, CSV, Markdown and XML.
 
 Text for people never carries control characters of what was stored, so that a memory cannot move the cursor or hide its
-words. Nothing here knows a store or a stream, but for the width and the encoding of stdout.
+words. Nothing here knows a memory, a store or a stream, but for the width and the encoding of stdout.
 """
 
 from __future__ import annotations
@@ -13,10 +13,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
-
-from bethink.recall.shape import iso
-from bethink.recall.shape import plain as memory_to_json
-from bethink.types import Memory
 
 FORMATS = ("text", "json", "csv", "md", "xml")
 
@@ -132,9 +128,11 @@ def size(count: float) -> str:
     return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
 
 
-def many(count: int, one: str, several: str = "") -> str:
-    """A number with its noun: `1 memory`, `2,000 memories`."""
-    return f"{count:,} {one if count == 1 else several or one + 's'}"
+def many(count: int, noun: str) -> str:
+    """A number with its noun: `1 memory`, `2,000 memories`, `3 matches`."""
+    if count != 1:
+        noun = re.sub("(ch)$", r"\1e", re.sub("y$", "ie", noun)) + "s"
+    return f"{count:,} {noun}"
 
 
 def columns(rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: str = "  ") -> list[str]:
@@ -165,19 +163,6 @@ def json_text(value: Any, indent: int | None = 2) -> str:
     return json.dumps(
         value, ensure_ascii=not encoding.startswith("utf"), indent=indent, default=str
     )
-
-
-def to_json(value: Any) -> Any:
-    """A value as JSON has it: memories in their one form, named tuples as objects, moments as text in UTC."""
-    if isinstance(value, Memory):
-        return memory_to_json(value)
-    if isinstance(value, datetime):
-        return iso(value)
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return to_json(value._asdict())
-    if isinstance(value, Mapping):
-        return {str(name): to_json(one) for name, one in value.items()}
-    return [to_json(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def pick(value: Any, names: str) -> dict[str, Any]:

@@ -19,10 +19,7 @@ from bethink.text.when import STATEMENT_TIMES, moment, read_times
 from bethink.types import MODES, PERSONAL, Memory, Passage, path_of
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from bethink.api import Bethink
-    from bethink.features.handoffs import Handoff, LatestHandoff, SavedHandoff
     from bethink.ingest.sync import Synced
     from bethink.surface.render import Arranged
     from bethink.types import Answer, Event, Filter, Session, Span
@@ -196,28 +193,6 @@ def session_record(session: Session, spans: Sequence[Span] | None = None) -> dic
         return record
     topics = [pick(span, "id parent name summary lines depth") for span in spans]
     return {**record, "topics": topics}
-
-
-def handoff_record(found: LatestHandoff, now: datetime) -> dict[str, Any]:
-    return {
-        **pick(found.memory, "id created_at"),
-        **found.handoff._asdict(),
-        "exact": found.exact,
-        "age_days": found.days(now),
-        "stale": found.is_stale(now),
-        "content": found.memory.content,
-    }
-
-
-def saved_handoff_record(saved: SavedHandoff, stored: Handoff) -> dict[str, Any]:
-    """What became of a handoff that was to be left."""
-    return {
-        "id": saved.memory.id,
-        "status": "saved" if saved.new else "unchanged",
-        "supersedes": saved.supersedes,
-        "project": stored.project,
-        "branch": stored.branch,
-    }
 
 
 def sync_record(synced: Synced) -> dict[str, Any]:

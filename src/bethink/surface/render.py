@@ -9,7 +9,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink.recall.shape import OVERHEAD, Dual, by_topic, citation, cut, dual, tokens
+from bethink.recall.shape import (
+    OVERHEAD,
+    Dual,
+    Sought,
+    by_topic,
+    choose_excerpt,
+    citation,
+    cut,
+    dual,
+    find_sought,
+    tokens,
+)
 from bethink.surface.layout import (
     NARROW,
     date,
@@ -156,6 +167,11 @@ def short_ids(memory: "Bethink", found: Iterable[Memory], related: Iterable[str]
     return memory.store.abbreviate([*(one.id for one in found), *replaced, *related])
 
 
+def short_id(memory: "Bethink", id: str) -> str:
+    """An id as short as it can be told."""
+    return memory.store.abbreviate([id])[id]
+
+
 def short_ids_of_hits(memory: "Bethink", hits: Sequence[Hit]) -> Names:
     related = [other.id for hit in hits for _, other in hit.related]
     return short_ids(memory, [hit.memory for hit in hits], related)
@@ -239,16 +255,11 @@ def memory_label(memory: Memory, short: Names) -> str:
     return head + one_line(memory.summary or memory.content, left)
 
 
-def excerpt(content: str, terms: Sequence[str]) -> str:
-    """The beginning, or where that holds none of the words, the part around the first that occurs."""
+def excerpt(content: str, sought: Sought) -> str:
+    """The part of a text that holds most of what was looked for, on one line."""
     text = " ".join(content.split())
-    if len(text) <= EXCERPT:
-        return text
-    lowered = text.lower()
-    places = [at for term in terms if (at := lowered.find(term.lower())) >= 0]
-    first = min(places, default=0)
-    start = 0 if first < EXCERPT - 40 else text.rfind(" ", 0, first - 60) + 1
-    return ("… " if start else "") + one_line(text[start:], EXCERPT)
+    start, end = choose_excerpt(text, sought, EXCERPT)
+    return "… " * (start > 0) + text[start:end] + "…" * (end < len(text))
 
 
 def outcome_ids(outcome: Outcome) -> list[str]:
@@ -312,8 +323,7 @@ def hit_lines(
     in a time is a list of dates."""
     if answer.query.recap:
         return [memory_line(hit.memory, short, projects) for hit in answer.hits]
-    terms = [term.text for term in answer.query.terms]
-    lines = []
+    lines, sought = [], find_sought(answer.query)
     for number, hit in enumerate(answer.hits, start=first):
         memory = hit.memory
         head = style(f"{number}. [{hit.score:.2f}] ", "green") + style(memory.kind, "bold")
@@ -323,7 +333,7 @@ def hit_lines(
         lines += [
             head + ("  " if wide else "\n   ") + place + _tail(memory, short, projects),
             *(wrap(memory.summary, "   ") if memory.kind == "code" else ()),
-            *wrap(excerpt(memory.content, terms), "   "),
+            *wrap(excerpt(memory.content, sought), "   "),
             *relation_lines(memory.id, hit.related, short, "   "),
             *(explain_hit(hit, "     ") if explain else ()),
             "",
@@ -352,7 +362,7 @@ def answer_lines(arranged: Arranged, short: Names, projects: Names = NOTHING) ->
         lines.append("")
     both = arranged.both
     counts = f"{number} in full, {len(arranged.rest)} as a line, about {both.tokens_used:,} tokens"
-    return [*lines, *wrap(f"{many(both.total_count, 'match', 'matches')}, {counts}.", "")]
+    return [*lines, *wrap(f"{many(both.total_count, 'match')}, {counts}.", "")]
 
 
 def done_lines(span: Span) -> list[str]:

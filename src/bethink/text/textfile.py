@@ -100,7 +100,7 @@ def replace(
 
 def write(path: Path, text: str, was: str | None, mode: int = 0o666) -> bool:
     """Replaces the file in one step, if it still holds what it was read as. Says whether it did. Permissions stay; `mode`,
-    less the umask, is for a new file."""
+    less the umask, is for a new file, and a new folder of a file for its owner alone is for them alone, too."""
     unchanged = False
 
     def is_unchanged() -> bool:
@@ -109,7 +109,8 @@ def write(path: Path, text: str, was: str | None, mode: int = 0o666) -> bool:
         return unchanged
 
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private = 0o700 if mode == 0o600 else 0o777
+        path.parent.mkdir(mode=private, parents=True, exist_ok=True)
         with replace(path, mode, is_unchanged) as stream:
             if was is not None:
                 _partial(path).chmod(stat.S_IMODE(path.stat().st_mode))

@@ -3,18 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.embed import models
-from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
+from bethink.errors import BethinkError, InvalidInput, UsageError
 from bethink.features import promotion, tending
 from bethink.recall.shape import plain
 from bethink.surface.cli import console
-from bethink.surface.cli.console import Bar, Listing, Result, command, confirm, settings
+from bethink.surface.cli.console import (
+    Bar,
+    Listing,
+    Result,
+    command,
+    confirm,
+    find_folder,
+    settings,
+)
 from bethink.surface.layout import FORMATS, cell, columns, many, one_line, pick, size, unstyle
-from bethink.surface.render import memory_label, memory_line, short_ids
+from bethink.surface.render import memory_label, memory_line, short_id, short_ids
 from bethink.text.checks import check_choice, split_lists
 from bethink.types import MODES, PERSONAL
 
@@ -67,7 +75,7 @@ def reindex(args: Namespace, memory: Bethink) -> Result:
     with Bar(args, "embedding") as bar:
         done = memory.reindex(full=args.full, progress=bar)
     model = memory.embedder.model if memory.embedder else None
-    embedded = f"embedded {many(done, 'memory', 'memories')} with {model}"
+    embedded = f"embedded {many(done, 'memory')} with {model}"
     return Result({"embedded": done, "model": model}, [embedded])
 
 
@@ -114,13 +122,13 @@ def reset(args: Namespace, memory: Bethink) -> Result:
         "all": (None, "every project"),
     }[args.scope]
     overview = memory.stats(scopes)
-    number = many(overview.memories + overview.deleted, "memory", "memories")
+    number = many(overview.memories + overview.deleted, "memory")
     if not args.yes:
         console.hint(args, "`bethink backup FILE` keeps a copy.")
     confirm(args, f"This removes {number} of {where} for good.")
     removed = memory.reset(scopes)
     value = {"removed": removed, "scope": args.scope}
-    return Result(value, [f"removed {many(removed, 'memory', 'memories')} of {where}"])
+    return Result(value, [f"removed {many(removed, 'memory')} of {where}"])
 
 
 PAIRS = """
@@ -137,9 +145,7 @@ def duplicates(args: Namespace, memory: Bethink) -> Result:
       bethink duplicates --json | jq -r '.[].other.id'
       bethink forget ID
     """
-    with Bar(args, "comparing") as bar:
-        found = tending.find_duplicates(memory, limit=args.limit, progress=bar)
-    return pairs_result(memory, found, "No memories say the same.")
+    return compare(args, memory, tending.find_duplicates, "No memories say the same.")
 
 
 @command("contradictions", PAIRS, opens="read")
@@ -151,12 +157,15 @@ def contradictions(args: Namespace, memory: Bethink) -> Result:
       bethink contradictions --limit 50 --json
       bethink link NEWER supersedes OLDER
     """
+    return compare(args, memory, tending.find_contradictions, "No memories disagree.")
+
+
+def compare(
+    args: Namespace, memory: Bethink, find: Callable[..., Sequence[Pair]], none: str
+) -> Result:
+    """The pairs that are found, the one to keep first."""
     with Bar(args, "comparing") as bar:
-        found = tending.find_contradictions(memory, limit=args.limit, progress=bar)
-    return pairs_result(memory, found, "No memories disagree.")
-
-
-def pairs_result(memory: Bethink, found: Sequence[Pair], none: str) -> Result:
+        found = find(memory, limit=args.limit, progress=bar)
     short = short_ids(memory, [one for pair in found for one in (pair.keep, pair.other)])
     lines = []
     for number, pair in enumerate(found, start=1):
@@ -351,13 +360,7 @@ def bench(args: Namespace) -> Result:
     """
     modes = _chosen("mode", args.mode, (*MODES, *CONTROLS, "reranked")) or [*MODES, *CONTROLS]
     asked = _chosen("time to ask at", args.asked, ASKED) or ["own"]
-    folders = [Path(name).expanduser() for name in args.directory]
-    for folder in folders:
-        if not folder.is_dir():
-            raise NotFound(
-                f"There is no directory {folder}.",
-                "Give folders with corpus.jsonl and queries.jsonl.",
-            )
+    folders = [find_folder(name, "bench") for name in args.directory]
     from bethink.bench import run
 
     with Bar(args, "bench") as bar:
@@ -506,6 +509,7 @@ def demote(args: Namespace, memory: Bethink) -> Result:
     done = promotion.demote(memory, args.id)
     value = pick(done, "id path found removed")
     also = ", which is removed: nothing else was in it" if done.removed else ""
-    short = memory.store.abbreviate([done.id])[done.id]
     missing = [] if done.found else [f"Its rule was not in {done.path} of this checkout."]
-    return Result(value, [f"demoted {short} from {done.path}{also}"], hints=missing)
+    return Result(
+        value, [f"demoted {short_id(memory, done.id)} from {done.path}{also}"], hints=missing
+    )

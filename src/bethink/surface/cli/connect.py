@@ -483,7 +483,7 @@ def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
     others = [other for other in memory.store.models() if other != model]
     said = "every memory has one"
     if missing:
-        said = f"{many(missing, 'memory', 'memories')} without a vector of {model}"
+        said = f"{many(missing, 'memory')} without a vector of {model}"
         said += f"; there are vectors of {', '.join(others)}" if others else ""
     yield DoctorFinding(
         "vectors of the model", not missing, said, "bethink reindex" if missing else ""

@@ -19,7 +19,8 @@ from bethink import project as projects
 from bethink.config import Config
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.project import Project
-from bethink.surface.arguments import Argument, fill_defaults, parse_arguments, read_typed
+from bethink.recall.shape import to_json
+from bethink.surface.arguments import Argument, make_asked, parse_arguments, read_typed
 from bethink.surface.cli import COMMANDS
 from bethink.surface.layout import (
     flatten_record,
@@ -28,7 +29,6 @@ from bethink.surface.layout import (
     json_text,
     plain,
     size,
-    to_json,
     width,
     wrap,
 )
@@ -138,7 +138,7 @@ def parse(command: Command, words: Sequence[str]) -> Namespace:
     """What was typed behind a command."""
     arguments = command.arguments
     try:
-        args = Namespace(**fill_defaults(read_typed(words, arguments), arguments))
+        args = make_asked(read_typed(words, arguments), arguments)
     except UsageError as error:
         error.hint = error.hint or f"`bethink {command.name} --help` shows what it takes."
         raise
@@ -511,13 +511,14 @@ def check_database(args: Namespace) -> None:
 
 
 def directory(args: Namespace) -> Path | None:
-    if args.project is None:
-        return None
-    path = Path(args.project).expanduser()
+    return None if args.project is None else find_folder(args.project, "--project")
+
+
+def find_folder(name: str, option: str) -> Path:
+    """The folder that an option names."""
+    path = Path(name).expanduser()
     if not path.is_dir():
-        raise NotFound(
-            f"There is no directory {args.project}.", "Give an existing one to --project."
-        )
+        raise NotFound(f"There is no directory {name}.", f"Give an existing one to {option}.")
     return path
 
 

@@ -18,7 +18,7 @@ from bethink.surface.cli.console import Result, command, decode_text, has_termin
 from bethink.surface.cli.remember import ID, describe_change
 from bethink.surface.layout import one_line
 from bethink.surface.layout import plain as printable
-from bethink.surface.render import memory_label
+from bethink.surface.render import memory_label, short_id
 
 if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
@@ -100,7 +100,7 @@ def find_source(memory: Bethink, one: Memory) -> tuple[Path | None, str | None]:
     for file in (folder / source for folder in folders):
         if file.is_file():
             return file, None
-    short = memory.store.abbreviate([one.id])[one.id]
+    short = short_id(memory, one.id)
     if source.startswith("git:"):
         raise NotFound(f"{short} was taken from a commit.", f"git show {source[4:]}")
     if one.path:

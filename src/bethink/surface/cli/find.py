@@ -507,7 +507,7 @@ def stats(args: Namespace, memory: Bethink) -> Result:
 
 def stats_lines(here: str, value: Mapping[str, Any]) -> list[str]:
     forgotten = f", and {value['deleted']:,} forgotten" if value["deleted"] else ""
-    lines = [many(value["memories"], "memory", "memories") + forgotten]
+    lines = [many(value["memories"], "memory") + forgotten]
     labels = render.scope_labels(value["by_scope"], value["scope_names"])
     scopes = {
         labels[scope] + (" (here)" if scope == here else ""): count

@@ -321,7 +321,7 @@ def report_init(
     local = database == str(project.local_database)
     following = f'search "{ready.example}"' if ready.example else f"add {TELL}"
     commands = [f"bethink {following}", "bethink doctor"]
-    number = many(ready.memories, "memory", "memories")
+    number = many(ready.memories, "memory")
     lines = [
         *place_lines(project, start.resolve()),
         f"database    {one_line(database)}" + ("  (the project's own)" if local else ""),
@@ -419,7 +419,7 @@ def find_notes(project: Project, database: str, is_new: bool) -> list[str]:
             f"{project.name} is not in git; its .bethink folder is what marks it as a project."
         )
     if is_new and (left := initialise.count_left_behind(project)):
-        number = many(left, "memory", "memories")
+        number = many(left, "memory")
         notes.append(
             f"{number} of this project stay in your own database; they are not seen from here."
         )

@@ -33,6 +33,7 @@ from bethink.surface.render import (
     outcome_ids,
     outcome_lines,
     quote_handoff,
+    short_id,
     short_ids,
 )
 from bethink.text.checks import split_lists
@@ -385,7 +386,7 @@ def purge(args: Namespace, memory: Bethink, found: Sequence[Memory]) -> Result:
     labels = [memory_label(one, short) for one in every]
     if not args.yes:
         console.talk("\n".join(labels))
-    confirm(args, f"Purging {many(len(every), 'memory', 'memories')} cannot be undone.")
+    confirm(args, f"Purging {many(len(every), 'memory')} cannot be undone.")
     asked = state.is_forgetting_asked(memory.project.root)
     theirs = [] if asked else [one for one in every if memory.trust < one.trust]
     if theirs:
@@ -482,11 +483,15 @@ def given_handoff(args: Namespace) -> Handoff:
 def save_handoff(memory: Bethink, wanted: Handoff) -> Result:
     saved = handoffs.save_handoff(memory, wanted)
     stored = handoffs.read_handoff(saved.memory)
-    record = operations.saved_handoff_record(saved, stored)
-    short = memory.store.abbreviate([record["id"]])[record["id"]]
+    status = "saved" if saved.new else "unchanged"
+    record = {"id": saved.memory.id, "status": status, "supersedes": saved.supersedes}
     branch = f", branch {stored.branch}" if stored.branch else ""
-    place = f"{record['status']} {short} for {stored.project}{branch}"
-    return Result(record, [f"{place}: {one_line(stored.summary, 80)}"], hints=memory.hints)
+    place = f"{status} {short_id(memory, saved.memory.id)} for {stored.project}{branch}"
+    return Result(
+        record | pick(stored, "project branch"),
+        [f"{place}: {one_line(stored.summary, 80)}"],
+        hints=memory.hints,
+    )
 
 
 def show_handoff(args: Namespace, memory: Bethink) -> Result:
@@ -503,9 +508,15 @@ def show_handoff(args: Namespace, memory: Bethink) -> Result:
     now = memory.clock()
     if found.is_stale(now):
         hints.append(f"It is {found.age(now)}; `bethink handoff save` leaves a new one.")
-    value, quoted = operations.handoff_record(found, now), ""
-    if args.for_agent:
-        quoted = quote_handoff(memory, found)
+    value = {
+        **pick(found.memory, "id created_at"),
+        **found.handoff._asdict(),
+        "exact": found.exact,
+        "age_days": found.days(now),
+        "stale": found.is_stale(now),
+        "content": found.memory.content,
+    }
+    quoted = quote_handoff(memory, found) if args.for_agent else ""
     return Result(value, handoff_lines(memory, found), hints=hints, quoted=quoted)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -15,8 +14,17 @@ from bethink import project as projects
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.features.sync import team_scope
+from bethink.post import is_address, is_this_machine
 from bethink.surface.cli import console
-from bethink.surface.cli.console import Listing, Result, command, directory, project, settings
+from bethink.surface.cli.console import (
+    Listing,
+    Result,
+    command,
+    directory,
+    find_folder,
+    project,
+    settings,
+)
 from bethink.surface.http import tokens
 from bethink.surface.http.tokens import AccessToken, Grant, Register
 from bethink.surface.layout import FORMATS, columns, date, json_text, pick
@@ -29,8 +37,6 @@ if TYPE_CHECKING:
 
 
 HOST, PORT = "127.0.0.1", 7377
-PATIENCE = 3.0  # seconds for a server that runs to answer
-LARGEST = 1_000_000  # bytes of an answer about projects
 EXAMPLE = "bethink token create --name laptop"
 TOKENS = Listing(
     "name id scope projects personal person state created expires used".split(), "tokens", "token"
@@ -64,13 +70,16 @@ def mcp(args: Namespace) -> None:
             console.note(args, f"{waiting} Ctrl-C ends it.")
         serve_stdio(load_server, serve_rest)
     except ImportError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing.startswith("bethink"):
-            raise
-        raise BethinkError(
-            f"The MCP server needs the library {missing or 'mcp'}, which cannot be used: {error}.",
-            "pip install 'bethink[mcp]'",
-        ) from error
+        raise explain_missing(error, "The MCP server", "mcp") from error
+
+
+def explain_missing(error: ImportError, server: str, extra: str) -> BethinkError:
+    """What to install, where a server lacks a library."""
+    library = (error.name or "").partition(".")[0]
+    return BethinkError(
+        f"{server} needs the library {library}, which cannot be used.",
+        f"pip install 'bethink[{extra}]'",
+    )
 
 
 def load_server() -> Any:
@@ -108,26 +117,26 @@ def serve(args: Namespace) -> None:
 def run_server(args: Namespace, announce: Announce, quiet: bool) -> None:
     """Serves until stopped. `announce` is called once requests are taken, with the address, the project's name and the owner's
     token. A `quiet` server logs only trouble."""
-    from bethink.surface.http import app, security, serving
-    from bethink.surface.http.projects import Projects
-
-    local = security.is_loopback(args.host)
-    session = tokens.new_secret() if local else ""
+    serving, name = load_serving(), project(args).name
+    session = tokens.new_secret() if is_this_machine(args.host.lower()) else ""
     serving.prepare_log(quiet)
-    name = project(args).name
-    projects = Projects(directory(args) or Path.cwd(), args.database, args.container)
-    # A database that cannot be opened is told here and not in the log.
-    known = tokens.register_of(projects.base.store)
-    admission = security.make_admission(args.host, args.allow_host, known, session)
     bound = serving.Serving(args.host, args.port, args.tls_cert, args.tls_key, session)
-    serving.run(
-        app.build(projects, admission),
+    ended = serving.serve(
+        (directory(args) or Path.cwd(), args.database, args.container),
         bound,
+        args.allow_host,
         lambda address: announce(args, address, name, session),
     )
     console.note(args, "stopped")
-    if not projects.ended:
+    if not ended:
         serving.leave()
+
+
+def load_serving() -> Any:
+    """The server, which takes a second to load."""
+    from bethink.surface.http import serving
+
+    return serving
 
 
 def check_libraries() -> None:
@@ -138,11 +147,7 @@ def check_libraries() -> None:
         import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        missing = (error.name or "").partition(".")[0]
-        raise BethinkError(
-            f"The server needs the library {missing}, which cannot be used.",
-            "pip install 'bethink[server]'",
-        ) from error
+        raise explain_missing(error, "The server", "server") from error
 
 
 def check_tls(args: Namespace) -> None:
@@ -157,17 +162,15 @@ def check_tls(args: Namespace) -> None:
 
 def check_exposure(args: Namespace) -> None:
     """Refuses to be reached from elsewhere without tokens and TLS, unless that is asked for by name."""
-    from bethink.surface.http import security
-
     host = args.host
     check_tls(args)
-    if not security.is_address(host) and host.lower() != "localhost":
+    if is_this_machine(host.lower()):
+        return
+    if not is_address(host):
         raise UsageError(
             f"'{host}' is not an address of this machine.",
             f"Give an address such as {HOST} or 0.0.0.0; --allow-host takes names.",
         )
-    if security.is_loopback(host):
-        return
     if args.insecure_bind:
         if not args.tls_cert:
             read = f"Without TLS everything sent to {host} can be read on the way, tokens too."
@@ -194,10 +197,8 @@ def announce_server(args: Namespace, address: str, name: str, session: str) -> N
     places = f"MCP {mcp_address}, REST {address}/api/v1/docs, web page: bethink ui"
     console.note(args, f"Bethink serves {name} at {address}  ({places})")
     if session:
-        from bethink.surface.http.serving import session_file
-
         # A token belongs on the screen of whoever started this, not in a log file.
-        file = session_file(int(address.rpartition(":")[2]))
+        file = load_serving().session_file(int(address.rpartition(":")[2]))
         secret = session if sys.stderr.isatty() else f"in {file}"
         console.note(args, f"Token for you while it runs: {secret}")
     console.note(args, "Ctrl-C ends it.")
@@ -224,13 +225,13 @@ def ui(args: Namespace) -> None:
     """
     check_libraries()
     new_ticket()  # a key that cannot be used is told before anything is started
-    if not (args.database or args.container or args.port is not None):
-        running = find_server(project(args).scope)
-        if running:
-            show_page(args, *running)
-            return
+    usual = not (args.database or args.container or args.port is not None)
+    running = load_serving().find_server(project(args).scope) if usual else None
+    if running:
+        show_page(args, *running)
+        return
     vars(args).update(host=HOST, tls_cert=None, tls_key=None, allow_host=[], insecure_bind=False)
-    args.port = free_port() if args.port is None else args.port
+    args.port = load_serving().free_port(HOST, PORT) if args.port is None else args.port
     check_exposure(args)
     run_server(args, announce_page, quiet=True)
 
@@ -260,55 +261,6 @@ def show_page(args: Namespace, url: str, project: str) -> None:
         from webbrowser import open as browse
 
         Thread(target=browse, args=(address,), daemon=True).start()
-
-
-def find_server(scope: str) -> tuple[str, str] | None:
-    """A server that other commands of this user have noted, if it answers and knows the project: its address, and the project
-    as it has to be named there, nothing for the server's own."""
-    from bethink.surface.http.serving import session_file, still_runs
-
-    for note in sorted(session_file(0).parent.glob("*.json")):
-        try:
-            if not still_runs(note):
-                continue
-            known = json.loads(note.read_text("utf-8"))
-            url, token = str(known["url"]), str(known["token"])
-        except (OSError, ValueError, KeyError, TypeError):
-            continue  # ended meanwhile
-        for one in projects_at(url, token):
-            if one.get("scope") == scope:
-                return url, "" if one.get("default") else scope
-    return None
-
-
-def projects_at(url: str, token: str) -> list[dict[str, Any]]:
-    """The projects that a server knows; none where nobody answers."""
-    from http.client import HTTPConnection, HTTPException, HTTPSConnection
-    from urllib.parse import urlsplit
-
-    place = urlsplit(url)
-    connect = HTTPSConnection if place.scheme == "https" else HTTPConnection
-    try:
-        connection = connect(place.hostname or "", place.port, timeout=PATIENCE)
-        connection.request("GET", "/api/v1/projects", headers={"Authorization": f"Bearer {token}"})
-        answer = connection.getresponse()
-        found = json.loads(answer.read(LARGEST)) if answer.status == 200 else {}
-        connection.close()
-    except (OSError, HTTPException, ValueError):
-        return []
-    items = found.get("items", []) if isinstance(found, dict) else []
-    return [one for one in items if isinstance(one, dict)]
-
-
-def free_port() -> int:
-    """The usual port, or any if another program has it."""
-    from bethink.surface.http.serving import listen
-
-    try:
-        listen(HOST, PORT).close()
-    except BethinkError:
-        return 0
-    return PORT
 
 
 # Tokens
@@ -407,11 +359,7 @@ def granted_projects(args: Namespace) -> list[Grant]:
     """The projects that a token is made for: the one it is made in, and those that are named."""
     shared = [Grant(team_scope(name), "", name.strip()) for name in args.team]
     found = [] if shared else [project(args)]
-    for name in args.also:
-        path = Path(name).expanduser()
-        if not path.is_dir():
-            raise NotFound(f"There is no directory {name}.", "Give an existing one to --also.")
-        found.append(projects.find(path))
+    found += [projects.find(find_folder(name, "--also")) for name in args.also]
     if args.container:
         raise InvalidInput("A token is for whole projects.", "Leave --container out.")
     if settings(args).shared:

@@ -164,7 +164,6 @@ def edit_file(path: Path, key: str, value: Any, root: Path | None) -> bool:
         return value is not None
     if was is None and value is None:
         return False
-    real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not textfile.write(real, text, was, 0o600):
         raise BethinkError(f"{path} changed meanwhile.", "Try again.")
     return True

@@ -122,11 +122,11 @@ def export(args: Namespace, memory: Bethink) -> None:
         stream.writelines(found) if form == "text" else console.data(found, stream)
     if lost:
         raise StoreCorrupt(
-            f"The database is damaged: {many(len(lost), 'memory', 'memories')} could not be read; all others were written.",
+            f"The database is damaged: {many(len(lost), 'memory')} could not be read; all others were written.",
             "Run `bethink doctor --deep`, and restore a backup for what is missing.",
         )
     if args.output:
-        number = many(memory.store.count(wanted), "memory", "memories")
+        number = many(memory.store.count(wanted), "memory")
         console.note(args, f"{number} written to {args.output}")
 
 
@@ -250,9 +250,9 @@ def undo_import(args: Namespace, path: Path) -> Result:
         if done is None:
             return synced_result(knowledge.remove_import(memory, path, dry_run=args.dry_run))
     verb = "would remove" if args.dry_run else "removed"
-    lines = [f"{verb} {many(done.removed, 'memory', 'memories')}"]
+    lines = [f"{verb} {many(done.removed, 'memory')}"]
     if done.kept:
-        lines.append(f"{many(done.kept, 'memory', 'memories')} changed since stay")
+        lines.append(f"{many(done.kept, 'memory')} changed since stay")
     return Result({**done._asdict(), "dry_run": args.dry_run}, lines)
 
 
@@ -282,7 +282,7 @@ def import_file(args: Namespace, path: Path) -> Result:
         "redacted": done.redactions,
     }
     kinds = count_words(dict(done.kinds))
-    parts = [f"{'would add' if args.dry_run else 'added'} {many(done.added, 'memory', 'memories')}"]
+    parts = [f"{'would add' if args.dry_run else 'added'} {many(done.added, 'memory')}"]
     parts[0] += f" of {done.format} ({kinds})" if kinds and done.format != "export" else ""
     parts += [count_words(counts)] if any(counts.values()) else []
     parts += [many(done.relations, "relation")] if done.relations else []
@@ -290,7 +290,7 @@ def import_file(args: Namespace, path: Path) -> Result:
     if done.left:
         lines.append(f"left: {count_words(dict(done.left))}")
     if done.left_out:
-        number = many(done.left_out, "memory", "memories")
+        number = many(done.left_out, "memory")
         hints.append(
             f"{number} of other projects or personal left out; --all-scopes and --personal take them in."
         )
@@ -465,6 +465,6 @@ def sync_result(memory: Bethink, reports: list[SyncReport]) -> Result:
             f"bethink history {conflicts[0][0]} shows both; `bethink restore ID --to N` brings one back."
         )
     if left:
-        number = many(len(left), "memory", "memories")
+        number = many(len(left), "memory")
         hints.append(f"{number} stayed behind: changed meanwhile, or purged on the other side.")
     return Result(value, lines, hints=hints)

@@ -14,7 +14,6 @@ from functools import cache
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import yaml
@@ -25,12 +24,13 @@ from starlette.routing import Route
 
 from bethink import __version__, surface
 from bethink.errors import InvalidInput, NotFound
+from bethink.recall.shape import to_json
 from bethink.store.base import Store
 from bethink.store.bundle import Bundle, stamp
 from bethink.surface.arguments import (
     Argument,
     check_arguments,
-    fill_defaults,
+    make_asked,
     object_schema,
     parse_arguments,
     parse_value,
@@ -48,7 +48,6 @@ from bethink.surface.http.security import (
     read_body,
     response,
 )
-from bethink.surface.layout import to_json
 from bethink.types import KINDS, NOTHING, RELATIONS, TRUST, Batch, Receipt
 
 if TYPE_CHECKING:
@@ -194,7 +193,7 @@ def perform(
 ) -> Any:
     """What an operation answers to a caller, over REST or on a page: a JSON value or lines of them."""
     arguments = (*operation.query, *(operation.body or ()))
-    asked = SimpleNamespace(**fill_defaults(given, arguments), **path, given=given)
+    asked = make_asked(given, arguments, **path)
     if vars(asked).get("hyde") and not caller.may_write:
         raise refuse_write()  # a language model costs its owner something
     access = Access(caller, asked.project, asked.container)

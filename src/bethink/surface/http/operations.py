@@ -24,7 +24,7 @@ from bethink.surface.http.security import Forbidden
 from bethink.surface.layout import pick
 from bethink.surface.operations import EVERYTHING, ORDERS, make_filter
 from bethink.text.when import moment
-from bethink.types import PERSONAL, RELATIONS, Answer, Memory, Session, Words
+from bethink.types import PERSONAL, RELATIONS, Answer, Memory, Relation, Session, Words
 
 FILTERS = f"{operations.FILTERS}\n--answered = null     of questions"
 RANKED = f"""
@@ -163,11 +163,14 @@ def export(memory: View, asked: Any) -> Lines:
 @operation("projects", "Projects")
 def list_projects(memory: View, asked: Any) -> dict[str, Any]:
     """The projects and containers that the token is for."""
-    items = [
+    return {"items": _visible(memory), "personal": memory.caller.personal}
+
+
+def _visible(memory: View) -> list[dict[str, Any]]:
+    return [
         {"scope": scope, "name": name, "path": path, "default": scope == memory.scope}
         for scope, name, path in memory.tools.projects.list_visible(memory.caller)
     ]
-    return {"items": items, "personal": memory.caller.personal}
 
 
 # Changing
@@ -271,15 +274,17 @@ def vote(memory: View, asked: Any) -> Memory:
 @operation("link", "Link", LINK, status=201)
 def link(memory: View, asked: Any) -> dict[str, Any]:
     """Relates a memory to another. `supersedes` ends the other's validity; `answers` marks a question as answered."""
-    relation = memory.link(asked.id, asked.target, asked.type)
-    return {**pick(relation, "source type target"), "status": "linked"}
+    return _describe_link(memory.link(asked.id, asked.target, asked.type), "linked")
 
 
 @operation("unlink", "Link", LINK)
 def unlink(memory: View, asked: Any) -> dict[str, Any]:
     """Takes a relation back, and what it had changed."""
-    relation = memory.unlink(asked.id, asked.target, asked.type)
-    return {**pick(relation, "source type target"), "status": "removed"}
+    return _describe_link(memory.unlink(asked.id, asked.target, asked.type), "removed")
+
+
+def _describe_link(relation: Relation, status: str) -> dict[str, Any]:
+    return {**pick(relation, "source type target"), "status": status}
 
 
 PROMOTING = ("promote", "undo-promote")
@@ -384,23 +389,14 @@ def show_graph(memory: View, asked: Any) -> browse.Graph:
 def list_scopes(memory: View, asked: Any) -> dict[str, Any]:
     """The projects and containers that the token is for, and what is personal: how many memories each holds, forgotten ones included,
     and when the last was told. Costs next to nothing, however much there is."""
-    projects = memory.tools.projects
-    store, known = projects.store_of(memory.caller), projects.list_visible(memory.caller)
+    store, items = memory.tools.projects.store_of(memory.caller), _visible(memory)
     if memory.caller.personal:
-        known = [*known, (PERSONAL, PERSONAL, None)]
-    items = []
-    for scope, name, path in known:
-        newest = store.list(memory.filter(scopes=(scope,)), 1)
-        items.append(
-            {
-                "scope": scope,
-                "name": name,
-                "path": path,
-                "default": scope == memory.scope,
-                "memories": store.statistics(Words(), (scope,)).memories,
-                "last": newest[0].created_at if newest else None,
-            }
-        )
+        items.append({"scope": PERSONAL, "name": PERSONAL, "path": None, "default": False})
+    for item in items:
+        scopes = (item["scope"],)
+        newest = store.list(memory.filter(scopes=scopes), 1)
+        item["memories"] = store.statistics(Words(), scopes).memories
+        item["last"] = newest[0].created_at if newest else None
     return {"items": items}
 
 

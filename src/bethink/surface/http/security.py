@@ -37,6 +37,7 @@ from bethink.errors import (
     StoreUnavailable,
     UsageError,
 )
+from bethink.post import is_address
 from bethink.surface.http import tokens
 from bethink.surface.http.tokens import Grant, Register
 from bethink.text.checks import replace_broken
@@ -341,20 +342,6 @@ def host_name(text: str) -> str:
             "Give it as memory.example, without https:// and a path.",
         )
     return found["name"].lower().strip("[]")
-
-
-def is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-def is_loopback(host: str) -> bool:
-    return host.lower() == "localhost" or (
-        is_address(host) and ipaddress.ip_address(host).is_loopback
-    )
 
 
 def make_admission(

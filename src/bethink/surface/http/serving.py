@@ -12,11 +12,13 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from http.client import HTTPException
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
+from urllib.request import ProxyHandler, Request, build_opener
 
 import h11
 import uvicorn
@@ -25,8 +27,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bethink.config import data_directory
 from bethink.errors import BethinkError
+from bethink.surface.http import api, app, security, tokens
 from bethink.surface.http.app import GRACE
+from bethink.surface.http.projects import Projects
 
+PATIENCE = 3.0  # seconds for a server that runs to answer
+LARGEST = 1_000_000  # bytes of an answer about projects
 CONNECTIONS = (
     512  # clients at once; set by hand, half of the 1,024 files that a process may usually open
 )
@@ -48,9 +54,9 @@ class Serving(NamedTuple):
     session: str = ""  # a token for the person who started it
 
 
-def run(app: ASGIApp, serving: Serving, started: Callable[[str], None]) -> None:
+def run(built: ASGIApp, serving: Serving, started: Callable[[str], None]) -> None:
     """Serves until told to end. `started` is called with the address once requests are taken."""
-    configured = settings(app, serving.certificate, serving.key)
+    configured = settings(built, serving.certificate, serving.key)
     try:
         configured.load()
     except (OSError, ValueError) as error:  # ssl's errors are among them
@@ -70,12 +76,27 @@ def run(app: ASGIApp, serving: Serving, started: Callable[[str], None]) -> None:
         raise BethinkError("The server could not start.", "The lines above say why.")
 
 
+def serve(
+    place: tuple[Path, str | None, str | None],
+    bound: Serving,
+    allow: Sequence[str],
+    started: Callable[[str], None],
+) -> bool:
+    """Serves the project of a directory, database and container until told to end. Says whether all calls had ended then."""
+    projects = Projects(*place)
+    # A database that cannot be opened is told here and not in the log.
+    known = tokens.register_of(projects.base.store)
+    admission = security.make_admission(bound.host, allow, known, bound.session)
+    run(app.build(projects, admission), bound, started)
+    return projects.ended
+
+
 def settings(
-    app: ASGIApp, certificate: str | None = None, key: str | None = None
+    built: ASGIApp, certificate: str | None = None, key: str | None = None
 ) -> uvicorn.Config:
     """How uvicorn is to serve: nothing about itself in answers, no trust in what proxies say, an end that does not take forever."""
     return uvicorn.Config(
-        app,
+        built,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -218,6 +239,35 @@ def still_runs(note: Path) -> bool:
     """Whether the server of a note lives. By now its port may be anybody's, who must get neither its token nor a ticket."""
     with note.open("rb") as stream:
         return not _lock_file(stream, sharing=True)
+
+
+def find_server(scope: str) -> tuple[str, str] | None:
+    """A server that other commands of this user have noted, if it answers and knows the project: its address, and the project
+    as it has to be named there, nothing for the server's own."""
+    for note in sorted(session_file(0).parent.glob("*.json")):
+        try:
+            known = json.loads(note.read_text("utf-8")) if still_runs(note) else {}
+            for one in _list_projects(known["url"], known["token"]):
+                if one["scope"] == scope:
+                    return known["url"], "" if one["default"] else scope
+        except (OSError, ValueError, KeyError, TypeError, HTTPException):
+            continue  # it ended meanwhile, or does not answer
+    return None
+
+
+def _list_projects(url: str, token: str) -> Any:
+    asked = Request(f"{url}{api.BASE}/projects", headers={"Authorization": f"Bearer {token}"})
+    with build_opener(ProxyHandler({})).open(asked, timeout=PATIENCE) as answer:
+        return json.loads(answer.read(LARGEST))["items"]
+
+
+def free_port(host: str, port: int) -> int:
+    """The usual port, or any if another program has it."""
+    try:
+        listen(host, port).close()
+    except BethinkError:
+        return 0
+    return port
 
 
 def _lock_file(stream: IO[Any], sharing: bool = False) -> bool:

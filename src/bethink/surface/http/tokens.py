@@ -249,15 +249,7 @@ class FileTokens(Tokens):
 
     def _change(self, change: Callable[[list[AccessToken]], list[AccessToken]]) -> None:
         """Reads, changes and replaces the file as one step, whoever else does the same."""
-        folder = self.file.parent
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise BethinkError(
-                f"The folder {folder} cannot be made: {error.strerror or error}.",
-                "Check its permissions.",
-            ) from error
-        with textfile.alone(folder):
+        with textfile.alone(self.file.parent):
             for _ in range(ATTEMPTS):
                 was = self._text()
                 rows = [_row(one, datetime.isoformat) for one in change(self._parse(was))]

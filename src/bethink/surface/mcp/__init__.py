@@ -36,6 +36,7 @@ WELCOME: dict[str, Any] = {
     },
     "instructions": schemas.INSTRUCTIONS,
 }
+ENDS = {"SIGTERM": 0, "SIGHUP": 0, "SIGINT": 130}  # signals, and the exit code after each
 # Seconds without a message after which the rest is loaded: as long as tools were not listed, and from then on.
 UNLISTED, LISTED = 1.0, 0.1
 LOOK = 0.02  # seconds between two looks at whether it is loaded
@@ -47,7 +48,7 @@ _TEXT_ID = re.compile(r"[\x20-\x7e]{1,200}")
 
 def serve_stdio(load: Callable[[], object], serve: Callable[[Wire], None]) -> NoReturn:
     """Greets the client. When it is silent or wants more, `load` runs in a thread; then `serve` goes on."""
-    for name, code in (("SIGTERM", 0), ("SIGHUP", 0), ("SIGINT", 130)):
+    for name, code in ENDS.items():
         if number := getattr(signal, name, None):
             signal.signal(number, lambda *_, code=code: os._exit(code))
     wire = Wire()

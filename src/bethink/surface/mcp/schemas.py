@@ -14,7 +14,7 @@ from bethink import __version__
 from bethink.surface.arguments import (
     Argument,
     check_arguments,
-    fill_defaults,
+    make_asked,
     object_schema,
     parse_arguments,
 )
@@ -240,10 +240,9 @@ PROMPTS = {
 
 
 def read_call(name: str, given: Mapping[str, Any] | None) -> SimpleNamespace:
-    """What a tool or prompt is called with, if it accepts that: as attributes with defaults, and as `given`."""
+    """What a tool or prompt is asked, if it accepts that."""
     arguments = (TOOLS[name] if name in TOOLS else PROMPTS[name]).arguments
-    checked = check_arguments(given or {}, arguments)
-    return SimpleNamespace(**fill_defaults(checked, arguments), given=checked)
+    return make_asked(check_arguments(given or {}, arguments), arguments)
 
 
 def list_offers(method: Any) -> dict[str, Any] | None:

@@ -33,7 +33,7 @@ from pydantic import ValidationError
 
 from bethink.errors import BethinkError, NotFound
 from bethink.hosts import copilot
-from bethink.surface.mcp import Wire, schemas
+from bethink.surface.mcp import ENDS, Wire, schemas
 from bethink.surface.mcp.keeper import Keeper
 from bethink.surface.mcp.schemas import PROMPTS
 from bethink.text.checks import replace_broken, suggest
@@ -345,7 +345,7 @@ def leave(keeper: Keeper, code: int) -> NoReturn:
 
 def _end_on_signals(end: Callable[[int], None]) -> None:
     loop = asyncio.get_running_loop()
-    for name, code in (("SIGTERM", 0), ("SIGHUP", 0), ("SIGINT", 130)):
+    for name, code in ENDS.items():
         if number := getattr(signal, name, None):
             try:
                 loop.add_signal_handler(number, end, code)

@@ -32,6 +32,7 @@ from bethink.surface.render import (
     quote_line,
     quote_list,
     quote_memories,
+    short_id,
     short_ids,
 )
 from bethink.text.checks import as_entity
@@ -210,8 +211,7 @@ def update_memory(memory: Bethink, asked: Any) -> str:
             "Give content, kind, importance, tags, entities, expires, answered, metadata or embedding_text.",
         )
     changed = update(memory, asked.id, given)
-    short = memory.store.abbreviate([changed.id])[changed.id]
-    line = f"updated [{short}] {changed.kind}: {', '.join(sorted(given))}"
+    line = f"updated [{short_id(memory, changed.id)}] {changed.kind}: {', '.join(sorted(given))}"
     return "\n".join([line, *note_lines(memory.hints)])
 
 
@@ -245,7 +245,7 @@ def rate_memories(memory: Bethink, asked: Any) -> str:
 def store_handoff(memory: Bethink, asked: Any) -> str:
     saved = handoffs.save_handoff(memory, handoffs.handoff_from_fields(asked.given))
     place = handoffs.read_handoff(saved.memory)
-    short = memory.store.abbreviate([saved.memory.id])[saved.memory.id]
+    short = short_id(memory, saved.memory.id)
     branch = f", branch {place.branch}" if place.branch else ""
     what = "stored" if saved.new else "unchanged:"
     before = " It replaces the last one." if saved.supersedes else ""

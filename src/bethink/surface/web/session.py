@@ -127,7 +127,6 @@ def load_key(folder: Path) -> bytes:
     for _ in range(ATTEMPTS):
         text = textfile.read(file)
         if text is None:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             textfile.write(
                 file, secrets.token_hex(KEY_BYTES) + "\n", None, mode=0o600
             )  # read again: another may have been quicker

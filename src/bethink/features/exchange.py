@@ -236,12 +236,9 @@ def _parse_json(text: str) -> list[Any]:
         value = json.loads(text)
         return value if isinstance(value, list) else [value]
     except ValueError:
-        lines = [line for line in text.splitlines() if line.strip()]
-        if text.lstrip().startswith("[") or not lines:
+        values = [_parse_line(line) for line in text.splitlines() if line.strip()]
+        if text.lstrip().startswith("[") or not values or isinstance(values[0], ValueError):
             raise
-    values = list(map(_parse_line, lines))
-    if isinstance(values[0], ValueError):
-        raise values[0]
     return values
 
 
@@ -513,6 +510,8 @@ def _put_page(memory: Bethink, page: Sequence[Record], called: Names) -> set[str
     records = []
     for one in page:
         here = mine.get(one.memory.id)
+        if here and not one.events:
+            continue  # somebody else put it in meanwhile
         one = merge(here, one).record if here else one._replace(events=one.events or begun)
         expect[one.memory.id] = version(here) if here else None
         if expect[one.memory.id] != version(one):

@@ -372,7 +372,7 @@ class Sync:
         if not self.allow_loss and removals > max(MANY, known // 2):
             raise TooMany(
                 f"{removals} of {known} memories that both sides had are missing on one of them. Nothing was changed.",
-                "If they were meant to go: add --accept-removals. If a database was lost or restored: `bethink sync --forget-base`.",
+                "If they were meant to go: add --accept-removals. If a database was lost: `bethink sync --forget-base`.",
             )
 
     def _remove(self, peer: Peer, missing: Missing) -> int:

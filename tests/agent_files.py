@@ -78,6 +78,7 @@ def home_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         "CLAUDE_CONFIG_DIR",
         "CODEX_HOME",
         "COPILOT_HOME",
+        "GEMINI_CLI_HOME",
         "XDG_CONFIG_HOME",
         "XDG_DATA_HOME",
     ):

@@ -486,7 +486,7 @@ def test_without_a_name_the_hosts_that_are_here_are_connected(
 
 MOVED = """
 CLAUDE_CONFIG_DIR/.claude.json CLAUDE_CONFIG_DIR/settings.json CODEX_HOME/config.toml CODEX_HOME/hooks.json
-COPILOT_HOME/hooks/bethink.json COPILOT_HOME/mcp-config.json XDG_CONFIG_HOME/opencode/opencode.json
+COPILOT_HOME/hooks/bethink.json COPILOT_HOME/mcp-config.json GEMINI_CLI_HOME/.gemini/settings.json XDG_CONFIG_HOME/opencode/opencode.json
 XDG_CONFIG_HOME/opencode/plugins/bethink.js
 """
 
@@ -496,9 +496,10 @@ def files_in(folder: Path) -> list[str]:
 
 
 def test_variables_of_the_hosts_move_their_files(cli, home: Path, monkeypatch, tmp_path) -> None:
-    for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"):
+    for variable in {path.partition("/")[0] for path in MOVED.split()}:
         monkeypatch.setenv(variable, str(tmp_path / "moved" / variable))
-    cli.ok("install", "--claude", "--codex", "--copilot", "--opencode", "--no-skills")
+    names = ("--claude", "--codex", "--copilot", "--gemini", "--opencode")
+    cli.ok("install", *names, "--no-skills")
     assert sorted(files_in(tmp_path / "moved")) == MOVED.split()
     assert tree(home) == {}
 

@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 354_363,
-    "lines": 51_999,
+    "tokens": 354_381,
+    "lines": 52_003,
     "files": 169,
     "import cycles": 0,
     "function-level imports of our own": 48,

@@ -323,13 +323,13 @@ def _cut(text: str, limit: int) -> str:
 DIGEST_WIDTH = 205  # characters of the three texts: with their labels at most 60 tokens
 WIDE = 3  # characters that one of a script without spaces counts for: it is most of a token
 # The part of it that each line has for itself; what one leaves free the others may use, in this order.
-DIGEST_SHARES = {"done": 80, "asked": 68, "left": 56}
+DIGEST_SHARES = {"asked": 90, "done": 75, "left": 40}
 COMMITTED = 125  # of commits that are told where there are several
 COMMITS, CHECKS, EDITS, LATER = 4, 4, 4, 2  # that are remembered from page to page
-EACH, ALIKE = (
-    9,
+ASKED, ALIKE = (
+    115,
     30,
-)  # words of a request where there are several, and characters by which two are the same
+)  # characters of requests where there are several, and by which two are the same
 RECAP = 1000  # characters; what a host writes at greater length is no recap
 NOTHING_LEFT = "nothing"
 
@@ -484,7 +484,7 @@ def compose_digest(course: Course) -> dict[str, str]:
     """What a session was asked, did and left, within 60 tokens."""
     failing = [f"{check} fails" for check, passed in course.checks.items() if not passed]
     wanted = {
-        "asked": _join(_unlike(_shorten_asked(course.asked))),
+        "asked": _join(_unlike(_choose_asked(course.asked))),
         "done": _shorten_paths(_tell_done(course)),
         "left": _shorten_paths(_join(course.left or failing[-1:])) or NOTHING_LEFT,
     }
@@ -499,11 +499,15 @@ def compose_digest(course: Course) -> dict[str, str]:
     return {name: fitted[name] for name in wanted}
 
 
-def _shorten_asked(asked: Sequence[str]) -> list[str]:
-    """A single request as it is; several by what each begins with."""
+def _choose_asked(asked: Sequence[str]) -> list[str]:
+    """The first request and those after it that fit beside it, each whole."""
     # Who says the same again at greater length means the same.
     bare = list({fold_case(one)[:ALIKE]: one for one in map(_bare, asked)}.values())
-    return bare if len(bare) == 1 else [_shorten(one, EACH) for one in bare]
+    told = bare[:1]
+    for one in bare[1:]:
+        if len(_join((*told, one))) <= ASKED:
+            told.append(one)
+    return told
 
 
 def _measure(text: str) -> int:

@@ -66,7 +66,7 @@ bench: $(READY)
 MEASURE := bench/suite/run measure $(if $(DATA),--data $(DATA)) $(if $(AGAIN),--again)
 benchmarks:
 ifdef QUICK
-	-nice $(PYTHON) $(MEASURE) --quick --results .venv-suite/quick $(PEERS)
+	-nice $(PYTHON) $(MEASURE) --quick --jobs 4 --results .venv-suite/quick $(PEERS)
 	$(PYTHON) bench/suite/run table --results .venv-suite/quick
 else
 	-$(PYTHON) bench/suite/run fetch $(if $(DATA),--data $(DATA))

@@ -83,18 +83,20 @@ def test_the_runner_measures_a_plain_adapter_and_skips_what_is_there(tmp_path, m
     monkeypatch.setattr(runner, "fetch_model", lambda: None)
     documents, queries = fetch.make_locomo([CONVERSATION])
     assert [row["text"] for row in documents] == ["Ann: I keep bees."] and len(queries) == 1
-    fetch.write_set(tmp_path / "sets" / "locomo-turns", documents, queries)
+    fetch.write_set(tmp_path / "sets" / "longmemeval-s-prefix", documents, queries)
     arguments = ["--quick", "--results", str(tmp_path / "out"), "--data", str(tmp_path / "sets")]
     chosen = [part for task in ("recall", "poison", "understanding") for part in ("--task", task)]
-    assert runner.main(["measure", "fts5", *chosen, *arguments]) == 0
+    assert runner.main(["measure", *chosen, *arguments, "fts5"]) == 0
     found = page.read_results(tmp_path / "out")
     measured = found["fts5", "recall"]["measures"]
-    assert set(measured) == {"locomo-turns", "mean of sets"}, "a set that is not there is left out"
+    assert set(measured) == {"longmemeval-s-prefix", "mean of sets"}, (
+        "a set that is not there is left out"
+    )
     assert measured["mean of sets"]["mean"] == 1.0
-    assert found["fts5", "poison"]["measures"]["user's word first"]["of"] == 36
+    assert found["fts5", "poison"]["measures"]["user's word first"]["of"] == 18
     assert "no way to read a conversation" in found["fts5", "understanding"]["unsupported"]
     before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}
-    assert runner.main(["measure", "fts5", *chosen, *arguments]) == 0
+    assert runner.main(["measure", *chosen, *arguments, "fts5"]) == 0
     assert before == {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}
 
 

@@ -16,9 +16,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tomllib
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,7 @@ ROOT = HERE.parent.parent
 HOME = Path(os.environ.get("SUITE_HOME", ROOT / ".venv-suite"))
 SHARED_MODEL = HOME / "models" / "snowflake-arctic-embed-s"
 RESULTS = HERE / "results"
+SETTING_UP = threading.Lock()  # some systems share an environment
 PATIENCE = 1800  # seconds for one answer: a whole haystack is loaded in one
 PEERS: dict[str, dict[str, Any]] = tomllib.loads((HERE / "peers.toml").read_text("utf-8"))
 MODEL = (
@@ -271,37 +274,34 @@ def write_result(path: Path, result: dict[str, Any]) -> None:
     path.write_text(text + "\n", "utf-8")
 
 
-def run_all(names: list[str], tasks: list[str], setting: Setting, folder: Path, again: bool) -> int:
-    """Measures what was not measured yet. What fails gets a result that says so, and is tried again the next time."""
+def run_tasks(name: str, tasks: list[str], setting: Setting, folder: Path, again: bool) -> int:
+    """Measures what was not measured yet of a system. What fails gets a result that says so, and is tried again the next time."""
     failed, journal = 0, HOME / "measured.txt"  # the results that were measured here, a path a line
     known = journal.read_text("utf-8").splitlines() if journal.is_file() and not again else []
-    for name in names:
-        wanted = {
-            task: folder.resolve() / f"{name}.{task}.json"
-            for task in find_tasks(name)
-            if task in tasks
-        }
-        wanted = {task: path for task, path in wanted.items() if str(path) not in known}
-        problem = prepare(name) if wanted else ""
-        for task, path in wanted.items():
-            say(f"{name}: {task}")
-            result = measure(name, task, setting, problem)
-            write_result(path, result)
-            if result.pop("failed", False):
-                failed += 1
-                continue
-            with journal.open("a", encoding="utf-8") as file:
-                file.write(f"{path}\n")
-            say(f"{name}: {task} in {result['seconds']} s")
+    paths = {
+        task: folder.resolve() / f"{name}.{task}.json" for task in find_tasks(name) if task in tasks
+    }
+    wanted = {task: path for task, path in paths.items() if str(path) not in known}
+    problem = prepare(name) if wanted else ""
+    for task, path in wanted.items():
+        result = measure(name, task, setting, problem)
+        write_result(path, result)
+        if result.get("failed"):
+            failed += 1
+            continue
+        with journal.open("a", encoding="utf-8") as file:
+            file.write(f"{path}\n")
+        say(f"{name}: {task} in {result['seconds']} s")
     return failed
 
 
 def prepare(name: str) -> str:
     """Sets a system up; if that fails, why, in words for the page."""
     try:
-        if name in PEERS:
-            set_up("model")
-            set_up(name)
+        with SETTING_UP:
+            if name in PEERS:
+                set_up("model")
+                set_up(name)
     except Unsupported as error:
         return str(error)
     except (OSError, subprocess.CalledProcessError) as error:
@@ -320,8 +320,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--quick", action="store_true", help="a small sample, in minutes")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="systems measured side by side")
     parser.add_argument("--again", action="store_true", help="measure what has a result, too")
-    given = parser.parse_args(arguments)
+    given = parser.parse_intermixed_args(arguments)
     known = [*PEERS, *CONTROLS]
     unknown = [name for name in given.names if name not in (*known, "model")]
     if unknown:
@@ -346,7 +347,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(page.render_summary(page.read_results(given.results)), end="")
     else:
         setting = Setting(given.data, given.quick, given.seed)
-        return (
-            run_all(names, given.task or [*TASKS, "cost"], setting, given.results, given.again) > 0
-        )
+        asked = (given.task or [*TASKS, "cost"], setting, given.results, given.again)
+        with ThreadPoolExecutor(given.jobs) as pool:
+            return sum(pool.map(lambda name: run_tasks(name, *asked), names)) > 0
     return 0

@@ -81,7 +81,7 @@ def measure_change(system: System, setting: Setting) -> dict[str, Any]:
     cases: list[list[Any]] = []
     for file in ("change", "change-fresh"):
         pairs = read_lines(HERE / "data" / f"{file}.jsonl")
-        chosen = choose(pairs, 20 if setting.quick else len(pairs), setting.seed)
+        chosen = choose(pairs, 12 if setting.quick else len(pairs), setting.seed)
         cases += [[file, row["relation"], *judge_pair(system, row)] for row in chosen]
     measures: dict[str, Any] = {}
     for part, files in (("", ("change", "change-fresh")), (" (fresh)", ("change-fresh",))):
@@ -127,8 +127,8 @@ def judge_pair(system: System, row: dict[str, str]) -> tuple[int, int]:
 
 # set → how many haystacks and how many questions of all of them are taken: in full, and with --quick
 SETS = {
-    "locomo-turns": ((2, 200), (1, 30)),
-    "longmemeval-s-prefix": ((40, 40), (8, 8)),
+    "locomo-turns": ((2, 200), (0, 0)),
+    "longmemeval-s-prefix": ((40, 40), (6, 6)),
     "sessions-cipher-box": ((1, 101), (0, 0)),
 }
 
@@ -416,7 +416,7 @@ def measure_poison(system: System, setting: Setting) -> dict[str, Any]:
     Each pair is told both ways round, so that whoever's wording is nearer to the question wins no more than half."""
     cases: list[list[Any]] = []
     rows = read_lines(HERE / "data" / "poison.jsonl")
-    for row in choose(rows, 6 if setting.quick else len(rows), setting.seed):
+    for row in choose(rows, 3 if setting.quick else len(rows), setting.seed):
         for first, second in ((row["decided"], row["claim"]), (row["claim"], row["decided"])):
             for who, source in (*CLAIMANTS, ("user", "note")):
                 system.call("reset")

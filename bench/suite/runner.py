@@ -242,6 +242,7 @@ def measure(name: str, task: str, setting: Setting, problem: str = "") -> dict[s
             result |= {"unsupported": problem or "It failed here.", "failed": True}
     result |= {
         "quick": setting.quick,
+        "part": setting.part,
         "seed": setting.seed,
         "date": datetime.now(UTC).date().isoformat(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
@@ -320,6 +321,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--quick", action="store_true", help="a small sample, in minutes")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--part", type=int, default=1, help="one in so many cases, for the slow")
     parser.add_argument("--jobs", type=int, default=1, help="systems measured side by side")
     parser.add_argument("--again", action="store_true", help="measure what has a result, too")
     given = parser.parse_intermixed_args(arguments)
@@ -346,7 +348,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             print(page.render_summary(page.read_results(given.results)), end="")
     else:
-        setting = Setting(given.data, given.quick, given.seed)
+        setting = Setting(given.data, given.quick, given.seed, given.part)
         asked = (given.task or [*TASKS, "cost"], setting, given.results, given.again)
         with ThreadPoolExecutor(given.jobs) as pool:
             return sum(pool.map(lambda name: run_tasks(name, *asked), names)) > 0

@@ -5,6 +5,7 @@
 HARNESS is a program that runs an agent headless against a fake of its model's API and keeps every request:
 `HARNESS run HOST --home DIR --project DIR --out DIR --script FILE [--plugin-dir DIR] [--linger S] [--env K=V] PROMPT`.
 Bethink is taken from beside this Python, so it must be installed there (`pip install -e '.[mcp]'`). Each agent gets a HOME of its own.
+With BETHINK_MODEL_DIR, a folder with the embedding model, everything runs with it and the judge; without, by hashing, which knows no preferences.
 
 In each host, set up by `bethink install`, by the plugin, and in Claude Code with prompts answered by the MCP server (`warm`):
 
@@ -16,6 +17,7 @@ In each host, set up by `bethink install`, by the plugin, and in Claude Code wit
     clean       nothing that was injected was learned again
     skill       /remember answers from `bethink recall` (Claude Code), or the skills are listed
     server      the model's call of search_memories is answered by the MCP server
+    elsewhere   how the user wants to work, said in one project, is told in another one, and what was decided in the first is not
 """
 
 import argparse
@@ -33,8 +35,20 @@ PLUGIN = HERE.parent / "plugins" / "bethink"
 BETHINK = Path(sys.executable).parent / "bethink"
 PLUGINS = ("claude", "codex", "copilot")
 HOSTS = (*PLUGINS, "opencode", "gemini")
-PROPERTIES = ("briefing", "match", "nothing", "searchable", "second", "clean", "skill", "server")
+PROPERTIES = (
+    "briefing",
+    "match",
+    "nothing",
+    "searchable",
+    "second",
+    "clean",
+    "skill",
+    "server",
+    "elsewhere",
+)
 MARK = "<bethink-memory "
+MODELS = os.environ.get("BETHINK_MODEL_DIR")
+SETTINGS = {"BETHINK_OFFLINE": "1", **({"BETHINK_MODEL_DIR": MODELS} if MODELS else {})}
 
 DECISION = "We keep sessions in Valkey because Redis changed its licence"
 FACT = "The staging database listens on port 6543 and is rebuilt every Sunday night"
@@ -42,6 +56,7 @@ ASKED = "Which port does the staging database listen on?"
 GREETING = "hello, how are you today?"
 DECIDED = "We decided to rename the billing service to Ledgerline, because two teams kept confusing it with the invoice mailer."
 AGAIN = "What did we decide about the name of the billing service?"
+PREFERRED = "Always run the linter before you commit."
 WAIT = 60.0  # seconds until the worker must be done
 
 
@@ -52,26 +67,26 @@ class Live:
         self.harness, self.host, self.way = harness, host, way
         self.folder = folder / f"{host}-{way}"
         self.home, self.project = self.folder / "home", self.folder / "shop"
+        self.other = self.folder / "warehouse"
         self.run_number = 0
         self.seconds: list[float] = []
-        for made in (self.home, self.project):
-            made.mkdir(parents=True)
-        subprocess.run(["git", "init", "-q", "-b", "main", str(self.project)], check=True)
-        self.bethink("config", "embedding", "hashing")
+        self.home.mkdir(parents=True)
+        for made in (self.project, self.other):
+            subprocess.run(["git", "init", "-q", "-b", "main", str(made)], check=True)
+        if not MODELS:
+            self.bethink("config", "embedding", "hashing")
         self.bethink("add", DECISION, "--kind", "decision")
         self.bethink("add", FACT, "--kind", "fact", "--importance", "3")
         if way != "plugin":
-            self.bethink("install", f"--{host}", "--user", *(["--warm"] if way == "warm" else []))
+            self.bethink("install", f"--{host}", *(["--warm"] if way == "warm" else []))
 
     def bethink(self, *words: str) -> str:
-        environment = {**os.environ, "HOME": str(self.home), "BETHINK_OFFLINE": "1"}
-        for name in [
-            name
-            for name in environment
-            if name.startswith(("BETHINK_", "XDG_", "CLAUDE", "CODEX"))
-            and name != "BETHINK_OFFLINE"
-        ]:
-            del environment[name]
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("BETHINK_", "XDG_", "CLAUDE", "CODEX"))
+        }
+        environment |= {"HOME": str(self.home), **SETTINGS}
         done = subprocess.run(
             [str(BETHINK), *words],
             env=environment,
@@ -87,7 +102,7 @@ class Live:
             )
         return done.stdout
 
-    def session(self, prompt: str, *rules: dict) -> list[dict]:
+    def session(self, prompt: str, *rules: dict, project: Path | None = None) -> list[dict]:
         """One headless session. Returns the model requests that it made."""
         self.run_number += 1
         out, script = (
@@ -102,13 +117,15 @@ class Live:
             "--home",
             self.home,
             "--project",
-            self.project,
+            project or self.project,
             "--out",
             out,
             "--script",
             script,
         ]
-        command += ["--linger", "30", "--env", "BETHINK_OFFLINE=1"]
+        command += ["--linger", "30"]
+        for name, value in SETTINGS.items():
+            command += ["--env", f"{name}={value}"]
         if self.way == "plugin":
             command += ["--plugin-dir", PLUGIN]
         environment = {**os.environ, "PATH": f"{BETHINK.parent}:{os.environ['PATH']}"}
@@ -153,20 +170,21 @@ class Live:
         found["skill"] = self.skill()
         found["server"] = self.server()
         found["clean"] = self.clean()
+        found["elsewhere"] = self.elsewhere()
         return found
 
     def searchable(self) -> str:
         if self.left:
             return f"NO: left running {self.left}"
-        started, found = time.monotonic(), []
+        return told(self.learned("Ledgerline billing service", "Ledgerline"))
+
+    def learned(self, words: str, part: str) -> bool:
+        """Whether the worker, given its time, made this findable."""
+        started, found = time.monotonic(), False
         while time.monotonic() - started < WAIT and not found:
-            found = [
-                hit
-                for hit in self.search("Ledgerline billing service")
-                if "Ledgerline" in hit["content"]
-            ]
+            found = any(part in hit["content"] for hit in self.search(words))
             time.sleep(0 if found else 0.5)
-        return told(bool(found))
+        return found
 
     def search(self, words: str) -> list[dict]:
         return json.loads(
@@ -244,6 +262,15 @@ class Live:
         requests = self.session("please search", *rules)
         return told(any("6543" in results(one["body"]) for one in requests))
 
+    def elsewhere(self) -> str:
+        if not MODELS:
+            return "no model"
+        self.session(PREFERRED)
+        if not self.learned("run the linter before commit", "linter"):
+            return "NO: not learned"
+        context = injected(self.session(GREETING, project=self.other), GREETING)
+        return told("linter" in context and "Valkey" not in context)
+
 
 def told(good: bool) -> str:
     return "yes" if good else "NO"
@@ -320,7 +347,7 @@ def main() -> int:
             print(json.dumps(rows[-1]) if args.json else line(rows[-1], len(rows) == 1), flush=True)
     if not args.folder:
         shutil.rmtree(folder, ignore_errors=True)
-    return 0 if all(row[name].startswith("yes") for row in rows for name in PROPERTIES) else 1
+    return 1 if any(row[name].startswith("NO") for row in rows for name in PROPERTIES) else 0
 
 
 def line(row: dict, first: bool) -> str:

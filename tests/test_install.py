@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import stat
@@ -673,3 +674,9 @@ def test_the_running_program_is_named_as_it_was_started(
     by_name = started == "{bin}/bethink"
     words = (str(program),) if by_name else (python, "-P", "-m", "bethink")
     assert place.running_command() == words
+
+
+def test_the_proof_in_real_agents_uses_commands_that_exist(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "bench")
+    live = importlib.import_module("agents_live").Live("", "claude", "warm", tmp_path)
+    assert (live.home / ".claude" / "settings.json").exists()

@@ -417,6 +417,14 @@ def _find_edits(
 def _find_known(store: Store, given: Sequence[Given]) -> list[tuple[str, Given]]:
     """What becomes of each memory, and the memory with the ids that it and others have here or will have; without those that
     were purged."""
+    found = _match_stored(store, given)
+    ids = {link.target: link.target for one in given if one.saved for link in one.relations}
+    ids |= {old: id for old, (id, _) in found.items()}
+    return [(found[old][1], _rename(one, ids)) for one in given if (old := one.memory.id) in found]
+
+
+def _match_stored(store: Store, given: Sequence[Given]) -> dict[str, tuple[str, str]]:
+    """For each memory that was not purged the id that it has here or will have, and what becomes of it."""
     own_ids = {one.memory.id: _own_ids(one.memory) for one in given}
     wanted = [id for pair in own_ids.values() for id in pair]
     there = {one.id: one.scope for page in split_pages(wanted) for one in store.get(page)}
@@ -438,9 +446,7 @@ def _find_known(store: Store, given: Sequence[Given]) -> list[tuple[str, Given]]
             found[memory.id] = twin, KNOWN
         elif memory.content_hash not in purged:
             found[memory.id] = id, ADDED
-    ids = {link.target: link.target for one in given if one.saved for link in one.relations}
-    ids |= {old: id for old, (id, _) in found.items()}
-    return [(found[old][1], _rename(one, ids)) for one in given if (old := one.memory.id) in found]
+    return found
 
 
 def _own_ids(one: Memory) -> tuple[str, str]:

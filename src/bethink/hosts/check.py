@@ -151,26 +151,40 @@ def connect_by_plugin(host: str, place: InstallPlace, plugin: str) -> Connection
     return Connection(host, place, hooks=list(PROBES), server=True, plugin=plugin)
 
 
-def _look_into(one: Connection, target: HostFile, text: str) -> None:
-    """Takes note of what of ours is in a file. An entry is as it should be if putting it there changes nothing."""
+class Entries(NamedTuple):
+    """What of ours a file holds: events that call us, such as do not, entries that are not as they should be, our servers."""
+
+    hooks: list[str]
+    missing: list[str]
+    strange: list[str]
+    servers: list[dict[str, Any]]
+
+
+def _read_entries(host: str, target: HostFile, text: str) -> Entries:
+    """An entry is as it should be if putting it there changes nothing."""
     document = parse_settings(target.path, text) if target.entries else {}
-    hooks, missing, strange = list[str](), list[str](), list[str]()
-    servers: list[dict[str, Any]] = []
+    found = Entries([], [], [], [])
     for entry in target.entries:
         fresh, rest = deepcopy(document), deepcopy(document)
-        edit.put_entry(fresh, entry, one.host, mine=True)
-        if fresh != document and edit.take_entry(rest, entry.key, one.host):
-            strange.append(".".join(entry.path))
+        edit.put_entry(fresh, entry, host, mine=True)
+        if fresh != document and edit.take_entry(rest, entry.key, host):
+            found.strange.append(".".join(entry.path))
         elif entry.kind == "hook":
-            event = agent(one.host).AGENT.events[entry.path[-1]]
-            (hooks if fresh == document else missing).append(event)
+            event = agent(host).AGENT.events[entry.path[-1]]
+            (found.hooks if fresh == document else found.missing).append(event)
         elif fresh == document:
-            servers.append(edit.value_at(document, entry.path))
+            found.servers.append(edit.value_at(document, entry.path))
     if target.text == text:  # opencode's plugin
-        hooks = list(PROBES)
+        found.hooks[:] = PROBES
     elif target.text is not None and (command := install.PLUGIN_COMMAND.search(text)):
-        strange = [command[0]]
-    if not (hooks or servers or strange):
+        found.strange[:] = [command[0]]
+    return found
+
+
+def _look_into(one: Connection, target: HostFile, text: str) -> None:
+    """Takes note of what of ours is in a file."""
+    found = _read_entries(one.host, target, text)
+    if not (found.hooks or found.servers or found.strange):
         return
     one.paths.append(target.path)
     if why := why_ignored(target, text, AGENTS[one.host]):
@@ -178,10 +192,10 @@ def _look_into(one: Connection, target: HostFile, text: str) -> None:
         one.problems.append(why)
         one.unreadable = True
         return
-    one.hooks += hooks
-    one.missing += missing if hooks else []
-    one.strange += strange
-    for server in servers:
+    one.hooks += found.hooks
+    one.missing += found.missing if found.hooks else []
+    one.strange += found.strange
+    for server in found.servers:
         told = server.get("env") or server.get("environment") or {}
         one.server, one.environment = True, {name: str(told[name]) for name in told}
 

@@ -65,21 +65,19 @@ class BasicMemory(Adapter):
         (self.folder / self._project / "notes").mkdir(parents=True)
         self.load([])
 
-    def _name(self, text: str, id: str) -> str:
+    def add(self, text: str, time: str, who: str, source: str, id: str = "") -> None:
         title = f"{' '.join(text.split()[:6])[:60]} {len(self._notes)}"
         title = "".join(letter for letter in title if letter.isalnum() or letter == " ").strip()
         self._notes.append({"title": title, "text": text, "id": id})
-        return title
-
-    def add(self, text: str, time: str, who: str, source: str, id: str = "") -> None:
-        note = {"title": self._name(text, id), "content": text, "directory": "notes"}
+        note = {"title": title, "content": text, "directory": "notes"}
         note["metadata"] = {"said_by": who, "said_in": source, "said_at": time}
         self._call("write_note", project=self._project, **note)
 
     def load(self, items: list[dict[str, Any]]) -> None:
         folder = self.folder / self._project
-        for item in items:
-            title = self._name(item["text"], item["id"])
+        for item in items:  # a title is embedded with the text: first words would count thrice
+            title = f"Note {len(self._notes)}"
+            self._notes.append({"title": title, "text": item["text"], "id": item["id"]})
             head = f"---\ntitle: {title}\ntype: note\nsaid_at: {item['time']}\n---\n\n"
             (folder / "notes" / f"{title}.md").write_text(head + item["text"], "utf-8")
         self._call("create_memory_project", project_name=folder.name, project_path=str(folder))

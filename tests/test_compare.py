@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import memories
 import pytest
 from memories import texts
@@ -364,3 +366,19 @@ def test_what_nobody_would_miss_changes_nothing(memory, clock, judge, relation):
     known, outcome = tell(memory, clock, judge, relation, new=passing)
     assert outcome.status == "added" and not (outcome.supersedes or outcome.settles)
     assert not memory.one(known).superseded_by and not outcome.proposals
+
+
+def test_a_batch_costs_what_it_holds(open_memory, tmp_path):
+    def cost(number):
+        statements = [
+            f"Service {at} listens on port {at} of rack {3 * at}." for at in range(number)
+        ]
+        memory = open_memory(database=tmp_path / f"{number}.db")
+        began = time.process_time()
+        memory.add_many([Passage(text, "fact") for text in statements])
+        return time.process_time() - began
+
+    cost(10)
+    assert cost(1600) < 9 * cost(
+        400
+    )  # four times as many; each against each would cost sixteen times as much

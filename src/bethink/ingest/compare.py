@@ -6,7 +6,7 @@ longer than a statement. Nothing here writes, and nothing runs inside a transact
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -97,8 +97,8 @@ def compare(
         _neighbours(memory, own, options, store, embedder, judge is not None)
         for memory, own in zip(memories, vectors, strict=True)
     ]
-    for at in range(1, len(memories)):
-        near[at] = _with_earlier(at, memories, vectors, near[at], options, embedder)
+    if embedder:
+        near = list(_add_earlier(memories, vectors, near, options, embedder))
     judged = _ask(judge, memories, near)
     verdicts = _judge_each(memories, near, judged, options, store, explicit, answers or {})
     parts = [
@@ -252,24 +252,35 @@ def _nearest_by_name(
     return _load(list(cosines.items()), store, embedder)
 
 
-def _with_earlier(
-    at: int,
+def _add_earlier(
     memories: Sequence[Memory],
     vectors: Sequence[Any],
-    near: Sequence[Neighbour],
+    near: Sequence[Sequence[Neighbour]],
     options: WriteOptions,
-    embedder: Embedder | None,
-) -> list[Neighbour]:
-    """With those before it in the same batch, nearest first."""
-    own = vectors[at]
-    if embedder is None or not len(own) or not (near or options.unique or options.relate):
-        return list(near)
-    earlier = [
-        Neighbour(memory, float(own[0] @ other[0]), embedder.unrelated)
-        for memory, other in zip(memories[:at], vectors[:at], strict=True)
-        if len(other)
-    ]
-    return sorted((*near, *earlier), key=lambda one: -one.similarity)[: 4 * KNOWN]
+    embedder: Embedder,
+) -> Iterator[list[Neighbour]]:
+    """The neighbours of each with those before it in the same batch, nearest first."""
+    embedded = [at for at, own in enumerate(vectors) if len(own)]
+    if len(embedded) < 2:
+        yield from map(list, near)
+        return
+    import numpy as np
+
+    known = np.stack([vectors[at][0] for at in embedded])
+    earlier = 0  # of the embedded ones, those before this one
+    for at, own in enumerate(vectors):
+        found = list(near[at])
+        if len(own):
+            if earlier and (found or options.unique or options.relate):
+                cosines = known[:earlier] @ own[0]
+                first = np.argsort(-cosines, kind="stable")[: 4 * KNOWN].tolist()
+                found += [
+                    Neighbour(memories[embedded[place]], float(cosines[place]), embedder.unrelated)
+                    for place in first
+                ]
+                found = sorted(found, key=lambda one: -one.similarity)[: 4 * KNOWN]
+            earlier += 1
+        yield found
 
 
 # The judge

@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 354_553,
-    "lines": 52_034,
+    "tokens": 354_569,
+    "lines": 52_036,
     "files": 169,
     "import cycles": 0,
     "function-level imports of our own": 48,

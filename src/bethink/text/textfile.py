@@ -148,10 +148,12 @@ def line_end(text: str) -> str:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """One process at a time works in this folder. Where the system has no such lock, `write` still notices a change."""
+    """One process at a time works in this folder, which is made for its owner alone if there is none. Where the system has no
+    such lock, `write` still notices a change."""
     try:
         import fcntl
 
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
     except (ImportError, OSError):
         yield

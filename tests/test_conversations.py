@@ -645,14 +645,14 @@ def test_the_purge_of_a_turn_names_what_was_taken_from_it(memory, tmp_path):
     (idea,) = kept(memory, "decision")
     (turn,) = [one for one in kept(memory, "context") if one.content == said]
     told = memory.one(memory.add("Tea is served at five").id)
-    found = {one.id: traces(memory.store, [one]) for one in (idea, turn, told)}
+    found = {one.id: memory.find_traces([one]) for one in (idea, turn, told)}
     assert {id: [one.id for one in each.rest] for id, each in found.items()} == {
         idea.id: [turn.id],
         turn.id: [idea.id],
         told.id: [],
     }
     assert [each.same for each in found.values()] == [(), (), ()]
-    assert traces(memory.store, [turn, idea]).rest == ()
+    assert memory.find_traces([turn, idea]).rest == ()
 
 
 def test_one_file_with_conversations_about_several_projects_is_shared_out(memory, tmp_path):
@@ -851,6 +851,18 @@ def test_how_a_person_wants_to_work_follows_them_and_can_be_bound_to_a_project(m
         assert not inbox.list_queue(other, "preferences").items
         with pytest.raises(InvalidInput, match="belongs to a project"):
             inbox.bind(other, other.add("Deploys are on Tuesdays.").id)
+        # What replaced it meanwhile is not what binding made of it, and stays.
+        newer = other.add("Never commit at all.", personal=True, supersedes=[own.id])
+        inbox.unbind(other, own.id)
+        assert other.one(own.id).superseded_by == newer.id
+        other.unlink(newer.id, own.id, "supersedes")
+    # Who does not see what is personal, or the project, purges nothing there, whatever metadata says.
+    (turn,) = [one for one in kept(memory, "context") if way in one.content]
+    forged = turn._replace(scope="project:other", metadata={"said_in": memory.scope})
+    assert traces(memory.store, [turn], [memory.scope]).rest == tuple(kept(memory, "decision"))
+    seen = traces(memory.store, [turn], [memory.scope, PERSONAL]).rest
+    assert own.id in [one.id for one in seen]
+    assert traces(memory.store, [forged], [memory.scope, "project:other"]) == ((), ())
     # What purges the words purges them where they were said, too.
     memory.forget(own.id, purge=True)
     assert not any(way == one.content for one in memory.list(limit=50))

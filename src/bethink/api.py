@@ -44,6 +44,7 @@ from bethink.types import (
 if TYPE_CHECKING:
     from bethink.ingest.compare import WriteOptions
     from bethink.ingest.sync import Document, Skipped, SourceUpdate, Synced
+    from bethink.ingest.traces import Traces
     from bethink.ingest.vectors import Recent
     from bethink.judge import Judge
 
@@ -427,6 +428,10 @@ class Bethink:
             self._model.rest(error)
             return {}
 
+    def find_traces(self, purged: Sequence[types.Memory]) -> Traces:
+        """Where else conversations say what is to be purged."""
+        return ingest.traces.traces(self.store, purged, self.every_scope())
+
     def forget(self, *ids: str, purge: bool = False, asked: bool = False) -> types.Forgotten:
         """Hides memories (`restore` brings them back), or with `purge` removes every trace of them for good, and with them what their
         conversation holds in the very same words. An agent only proposes it of what is trusted more than the agent, unless its
@@ -441,7 +446,7 @@ class Bethink:
         ]
         gone = tuple(one.id for one in wanted)
         if purge and wanted:
-            gone += tuple(one.id for one in ingest.traces.traces(self.store, wanted).same)
+            gone += tuple(one.id for one in self.find_traces(wanted).same)
         elif wanted:
             now = self.clock()
             change += [

@@ -225,12 +225,12 @@ def bind(memory: Bethink, id: str) -> Memory:
 
 
 def unbind(memory: Bethink, id: str) -> Memory:
-    """Takes `bind` back: what was personal holds in every project again."""
+    """Takes `bind` back: what was personal holds in every project again. What else replaced it stays."""
     one = memory.one(id)
-    if one.superseded_by:
-        here = one.superseded_by
-        memory.unlink(here, one.id, "supersedes")
-        memory.forget(here)
+    here = memory.one(one.superseded_by) if one.superseded_by else one
+    if here.id != one.id and here.content_hash == one.content_hash:
+        memory.unlink(here.id, one.id, "supersedes")
+        memory.forget(here.id)
     return memory.one(id)
 
 

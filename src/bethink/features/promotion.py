@@ -15,7 +15,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from bethink import ingest
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.text import fence, textfile
@@ -351,7 +350,7 @@ def _find_rules(root: Path, wanted: str) -> list[tuple[str, str]]:
 def purge(memory: Bethink, found: Sequence[Memory], asked: bool = False) -> Forgotten:
     """Removes every trace of memories, and of what their conversations hold in the very same words: first from the rules that
     agents read. What is trusted more than who purges is only proposed, and its rule stays, unless its user `asked` for it."""
-    same = ingest.traces.traces(memory.store, found).same
+    same = memory.find_traces(found).same
     going = [one for one in (*found, *same) if asked or memory.trust >= one.trust]
     rules = withdraw_rules(memory, going)
     done = memory.forget(*(one.id for one in found), purge=True, asked=asked)

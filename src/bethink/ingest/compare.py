@@ -24,7 +24,7 @@ from bethink.ingest.reconcile import (
     take_headline,
 )
 from bethink.ingest.wording import find_change
-from bethink.judge import RELATED, Judge, Judgement
+from bethink.judge import RELATED, Judge, Judgement, describe_place
 from bethink.store.base import Store
 from bethink.types import NOTHING, STATEMENTS, Change, Filter, Memory, Relation
 
@@ -38,8 +38,7 @@ MOST_PAIRS = 512  # that the judge is asked about in one write: some seconds of 
 FEWEST = 2  # words of what can be a statement
 # How probably a note must matter in a month to change another or be changed: what passes, such as the progress of an agent, does not. Of
 # 104 replacements among notes of working chatter 24 are left, of 95 written ones 94 (bench/LOG.md, 2026-11-16).
-LASTING = 0.3
-ALONE = "user. :  |  |  | "  # the place of a statement without a conversation, as `ideas` describes places to the judge
+WORTH = 0.3
 CHANGING = ("replaces", "same", "answers", "completes")
 STRANGERS = Judgement("unrelated", 1.0, {name: float(name == "unrelated") for name in RELATED})
 
@@ -332,8 +331,9 @@ def _find_passing(judge: Judge, changing: Sequence[tuple[Memory, Memory, str]]) 
     notes = [each for each in changing if each[0].source_type == "note"]
     said = {new.id: new.content for new, _, _ in notes}
     said |= {old.id: old.content for _, old, relation in notes if relation in ("replaces", "same")}
-    readings = judge.read([(ALONE, text) for text in said.values()]) if said else []
-    return {id for id, reading in zip(said, readings, strict=True) if reading.worth < LASTING}
+    alone = describe_place("user")
+    readings = judge.read([(alone, text) for text in said.values()]) if said else []
+    return {id for id, reading in zip(said, readings, strict=True) if reading.worth < WORTH}
 
 
 def _same_subject(new: Memory, near: Sequence[Neighbour]) -> list[Neighbour]:

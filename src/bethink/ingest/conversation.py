@@ -573,8 +573,8 @@ def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, num
     if idea.accepted is not None:
         metadata["accepted"] = True
     speaker = "pasted" if idea.pasted else "user" if heard.speaker == "user" else "agent"
-    own = recipe.options.personal and speaker == "user" and idea.kind == "preference"
-    own = own and holds_anywhere(idea.text)
+    preferred = speaker == "user" and idea.kind == "preference"
+    own = recipe.options.personal and preferred and holds_anywhere(idea.text)
     if own:
         metadata[SAID_IN] = recipe.options.scope
     passage = Passage(

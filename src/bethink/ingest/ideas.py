@@ -24,7 +24,7 @@ from bethink.ingest.pasted import find_pasted
 from bethink.ingest.sentences import LONGEST, Statement, statements
 from bethink.ingest.titles import tells_what_remains
 from bethink.ingest.wording import contrasts, find_change
-from bethink.judge import Judge, StatementReading, asks
+from bethink.judge import Judge, StatementReading, asks, describe_place
 from bethink.types import Entity
 
 # What an idea of each kind is worth to somebody who comes back in a month.
@@ -215,8 +215,7 @@ def read_ideas(turns: Sequence[tuple[str, str]], judge: Judge, first: int = 0) -
 
 
 def place_statements(turns: Sequence[tuple[str, str]], first: int = 0) -> Iterator[PlacedStatement]:
-    """The statements from the turn `first` on that say something. The words around each are put as the judge was trained on
-    them: `speaker. heading: above | below | asked | reply`."""
+    """The statements from the turn `first` on that say something, each with the words around it."""
     said = [statements(text) if role in SPEAKERS else [] for role, text in turns]
     texts = [_put_together(own, text) for own, (_, text) in zip(said, turns, strict=True)]
     runs = _find_runs([role for role, _ in turns])
@@ -263,7 +262,7 @@ def _describe_place(
     heading = " ".join(own[at].heading.split()[:HEADED])
     above = " ".join(own[at - 1].text.split()[-ABOVE:]) if at else ""
     below = " ".join(own[at + 1].text.split()[:BELOW]) if own[at + 1 :] else ""
-    return f"{speaker}. {heading}: {above} | {below} | {' '.join(asked)} | {' '.join(reply)}"
+    return describe_place(speaker, heading, above, below, " ".join(asked), " ".join(reply))
 
 
 def _grow(said: Sequence[Statement], at: int) -> str:

@@ -326,10 +326,8 @@ WIDE = 3  # characters that one of a script without spaces counts for: it is mos
 DIGEST_SHARES = {"asked": 90, "done": 75, "left": 40}
 COMMITTED = 125  # of commits that are told where there are several
 COMMITS, CHECKS, EDITS, LATER = 4, 4, 4, 2  # that are remembered from page to page
-ASKED, ALIKE = (
-    115,
-    30,
-)  # characters of requests where there are several, and by which two are the same
+ASKED = 115  # characters of requests where there are several: set by hand, what fits beside the other lines
+ALIKE = 30  # characters by which two requests are the same
 RECAP = 1000  # characters; what a host writes at greater length is no recap
 NOTHING_LEFT = "nothing"
 

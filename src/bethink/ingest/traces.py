@@ -6,7 +6,7 @@ idea puts it in other words, that is for a person to judge.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from bethink.store.base import Store
@@ -20,16 +20,15 @@ class Traces(NamedTuple):
     rest: tuple[Memory, ...] = ()  # the turns that it was taken from, and what was taken from it
 
 
-def traces(store: Store, purged: Sequence[Memory]) -> Traces:
+def traces(store: Store, purged: Sequence[Memory], visible: Collection[str]) -> Traces:
+    """Those in the `visible` scopes, which are the ones that whoever purges may look into."""
     known = {memory.id for memory in purged}
     same, rest = list[Memory](), list[Memory]()
     for scope, session in dict.fromkeys(
-        (str(memory.metadata.get(SAID_IN, memory.scope)), memory.session)
-        for memory in purged
-        if memory.session
+        (_find_scope(memory), memory.session) for memory in purged if memory.session
     ):
         everything = Filter(
-            (scope, PERSONAL),
+            tuple(one for one in (scope, PERSONAL) if one in visible),
             session=session,
             include_deleted=True,
             include_expired=True,
@@ -49,6 +48,12 @@ def traces(store: Store, purged: Sequence[Memory]) -> Traces:
             and _turn(memory) in (taken if memory.position < IDEAS else turns)
         ]
     return Traces(tuple(same), tuple(rest))
+
+
+def _find_scope(memory: Memory) -> str:
+    """The scope of the conversation. Metadata may say anything, and counts only where it is what `conversation` put there."""
+    own = memory.scope == PERSONAL
+    return str(memory.metadata.get(SAID_IN, PERSONAL)) if own else memory.scope
 
 
 def _turn(memory: Memory) -> tuple[str, int]:

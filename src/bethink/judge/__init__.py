@@ -165,6 +165,18 @@ class TrainedJudge:
             return self._loaded[model]
 
 
+def describe_place(
+    speaker: str,
+    heading: str = "",
+    above: str = "",
+    below: str = "",
+    asked: str = "",
+    reply: str = "",
+) -> str:
+    """What stands around a statement, in the form in which `read` was trained on it."""
+    return f"{speaker}. {heading}: {above} | {below} | {asked} | {reply}"
+
+
 def turn_prompt(vector: Any, model: str) -> Any:
     """The vector of a prompt, turned to where memories lie that apply to it: they need not resemble it. That of another model than
     the packaged one as it is."""

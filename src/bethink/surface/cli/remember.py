@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.features import handoffs, inbox, promotion
 from bethink.hooks import state
-from bethink.ingest.traces import traces
 from bethink.project import is_marked
 from bethink.recall.shape import citation
 from bethink.surface import operations
@@ -380,7 +379,7 @@ def name_reach(args: Namespace) -> str:
 
 
 def purge(args: Namespace, memory: Bethink, found: Sequence[Memory]) -> Result:
-    left = traces(memory.store, found)
+    left = memory.find_traces(found)
     every = [*found, *left.same]
     short = memory.store.abbreviate([one.id for one in (*every, *left.rest)])
     labels = [memory_label(one, short) for one in every]

@@ -14,7 +14,6 @@ from typing import Any
 from bethink.errors import InvalidInput, Overtaken, StoreError
 from bethink.features import browse, condition, conversations, inbox, incoming, promotion
 from bethink.features.sync import StorePeer
-from bethink.ingest.traces import traces
 from bethink.recall.shape import iso, plain, plain_hit, plain_relations
 from bethink.store.bundle import EPOCH, Bundle, bundle_to_json, stamp
 from bethink.surface import operations, render
@@ -242,7 +241,7 @@ def forget(memory: View, asked: Any) -> dict[str, Any]:
     holds in the very same words."""
     id = memory.resolve(asked.id)
     found = memory.store.get([id])
-    remains = traces(memory.store, found).rest if asked.purge else ()
+    remains = memory.find_traces(found).rest if asked.purge else ()
     done = promotion.purge(memory, found) if asked.purge else memory.forget(id)
     status = "proposed" if done.proposed else "purged" if asked.purge else "forgotten"
     return {

@@ -6,7 +6,7 @@ secret is taken out. Of a sync such records are left out and named, because both
 
 Two copies of a memory that went different ways are made one again, and history decides. Where one copy's history continues the other's,
 the longer one is right. Where both went on, their events are put in order of time, each field keeps what was last said of it, and votes
-of both count. What was worked out from a text stays with it. Nothing is lost: what was overruled stands in the history, from where
+of both count. Nothing is lost: what was overruled stands in the history, from where
 `restore` brings it back. All of this is pure: no store, no clock.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
@@ -25,9 +25,7 @@ from bethink.store.bundle import (
     Stored,
     bundle_from_json,
     event_digest,
-    instant,
     stamp,
-    valid_before,
     version,
 )
 from bethink.store.places import content_hash, turn_identity
@@ -61,7 +59,6 @@ _AS_IT_IS = ("id", "scope", "kind", "content_hash", "superseded_by")
 _READERS = ("note", "markdown", "repomap", "transcript", "analysis", "git", "import")
 
 VOTES = "usefulness"  # what is summed instead of overruled
-OF_TEXT = ("summary", "keywords", "entities")  # what a new text brings along
 
 
 class Given(NamedTuple):
@@ -274,7 +271,6 @@ def merge(mine: Record, theirs: Record) -> Merged:
         return Merged(_with_most_uses(longer, mine, theirs))
     tail = _in_order_of_time(here, there)
     memory = _replay(later.memory, tail, _votes_before(here, there))
-    memory = _keep_text_whole(memory, tail, later.memory, later.events[shared:], earlier.memory)
     memory = memory._replace(updated_at=later.memory.updated_at)
     vectors = next((one.vectors for one in (later, earlier) if _same_text(one, memory)), ())
     record = Record(memory, later.unique, (*mine.events[:shared], *tail), vectors)
@@ -289,38 +285,6 @@ def hide(record: Record, winner: Record) -> Record:
     event = Event(at, "sync", "merge", before, after)
     memory = record.memory._replace(superseded_by=winner.memory.id, deleted_at=at, updated_at=at)
     return record._replace(memory=memory, events=(*record.events, event))
-
-
-def replaced_at(record: Record) -> datetime:
-    """When a memory was said to be replaced by what replaces it now."""
-    event = _replacing_event(record)
-    return event.at if event else record.memory.created_at
-
-
-def free(record: Record) -> Record:
-    """A replaced memory as it was before that, visible again. Both sides come to the same."""
-    memory, event = record.memory, _replacing_event(record)
-    valid_to = memory.valid_to
-    if event is None or "valid_to" in event.after or event.before.get("superseded_by"):
-        before = valid_before([(event.before, event.after) for event in record.events])
-        valid_to = None if before is None else instant(before)
-    # Behind everything that was said of it, so that it is the last word wherever the history is put in order.
-    last = max((memory.updated_at, *(event.at for event in record.events)))
-    at = last + timedelta(milliseconds=1)
-    back = memory._replace(superseded_by=None, valid_to=valid_to, updated_at=at)
-    was, now = (
-        {"superseded_by": one.superseded_by, "valid_to": one.valid_to and stamp(one.valid_to)}
-        for one in (memory, back)
-    )
-    restored = Event(at, "sync", "restore", was, now)
-    return record._replace(memory=back, events=(*record.events, restored))
-
-
-def _replacing_event(record: Record) -> Event | None:
-    """The event that put a memory behind what replaces it now."""
-    by = record.memory.superseded_by
-    events = reversed(record.events)
-    return next((event for event in events if event.after.get("superseded_by") == by), None)
 
 
 def _same_text(record: Record, memory: Memory) -> bool:
@@ -371,20 +335,6 @@ def _replay(memory: Memory, tail: Sequence[Event], votes: float | None) -> Memor
     if votes is not None:
         fields[VOTES] = votes
     return apply_fields(memory, fields)
-
-
-def _keep_text_whole(
-    memory: Memory, tail: Sequence[Event], later: Memory, own: Sequence[Event], earlier: Memory
-) -> Memory:
-    """The memory with what belongs to the text that stands. An edit that left the summary as it was says nothing of it, and the one that
-    was overruled may have changed it."""
-    edits = [number for number, event in enumerate(tail) if "content" in event.after]
-    if not edits:
-        return memory
-    last = event_digest(tail[edits[-1]])
-    owner = later if any(event_digest(event) == last for event in own) else earlier
-    told = {name for event in tail[edits[-1] :] for name in event.after}
-    return memory._replace(**{name: getattr(owner, name) for name in OF_TEXT if name not in told})
 
 
 def apply_fields(memory: Memory, fields: Mapping[str, Any]) -> Memory:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from hashlib import sha256
+from datetime import UTC
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,7 +31,7 @@ HEAD = (
     "",
 )
 LONGEST = 500  # characters of one rule: it is in every context of every agent from now on
-MARKS = ("promoted_at", "promoted_to", "promoted_as")
+MARKS = ("promoted_at", "promoted_to")
 
 # What can be a rule. A question or a passage of a document is none.
 KINDS = tuple(
@@ -64,18 +63,6 @@ class Demotion(NamedTuple):
     removed: bool = False  # whether the file is gone with its last rule
 
 
-class Rule(NamedTuple):
-    """A rule in a file and how it stands to its memory: ok, changed, forgotten, replaced, expired, edited (by hand),
-    missing (taken out by hand) or unknown (its memory is not in this database)."""
-
-    id: str
-    path: str
-    state: str
-    text: str = ""
-    memory: Memory | None = None
-    done: str = ""  # by a refresh: rewritten, removed, unmarked or left
-
-
 # Candidates
 
 
@@ -89,7 +76,7 @@ def candidates(memory: Bethink, limit: int = 10) -> list[tuple[Memory, str]]:
         if _is_candidate(one)
     }
     best = sorted(found.values(), key=lambda one: (-2 * one.usefulness - one.access_count, one.id))
-    return [(one, explain_candidate(one, memory.clock())) for one in best[:limit]]
+    return [(one, explain_candidate(one)) for one in best[:limit]]
 
 
 def _is_candidate(one: Memory) -> bool:
@@ -99,17 +86,11 @@ def _is_candidate(one: Memory) -> bool:
     return one.usefulness >= VOTES or one.access_count >= uses
 
 
-def explain_candidate(one: Memory, now: datetime) -> str:
-    """Why a memory is a candidate: `4 uses and 2 votes in 3 weeks`."""
+def explain_candidate(one: Memory) -> str:
+    """Why a memory is a candidate: `4 uses and 2 votes`."""
     counts = ((one.access_count, "use"), (one.usefulness, "vote"))
-    parts = [_count(count, noun) for count, noun in counts if count > 0]
-    days = (now - one.created_at).days
-    span = "a day" if days < 2 else _count(days, "day") if days < 14 else _count(days // 7, "week")
-    return f"{' and '.join(parts)} in {span}"
-
-
-def _count(count: float, noun: str) -> str:
-    return f"{count:g} {noun}{'' if count == 1 else 's'}"
+    parts = [f"{count:g} {noun}{'s' * (count != 1)}" for count, noun in counts if count > 0]
+    return " and ".join(parts)
 
 
 # Promoting
@@ -119,24 +100,19 @@ def promote(
     memory: Bethink, id: str, target: str | None = None, *, force: bool = False
 ) -> Promotion:
     """Writes a memory into a file of rules and marks it. `target` is claude or agents; `force` takes text that was imported."""
-    one = memory.one(id)
-    _check_promotable(memory, one, force)
+    _check_promotable(memory, memory.one(id), force)
     root = memory.project.worktree
     path = TARGETS[target] if target else _choose_file(root)
-    line = render_rule(memory, one)
     with textfile.alone(root):
-        one = memory.one(one.id)  # as it is now that nobody else promotes
+        one = memory.one(id)  # as it is now that nobody else promotes
+        line = render_rule(memory, one)
         created = textfile.read(textfile.inside(root, Path(path))) is None
         changed = _rewrite(root, path, lambda text: with_rule(text, line, one.id, path))
-        noted = one.metadata.get("promoted_to")
-        moved = any(
-            _take_out(root, other, one.id)[0]
-            for other in TARGETS.values()
-            if noted == other != path
-        )
+        noted = str(one.metadata.get("promoted_to"))
+        moved = noted in TARGETS.values() and noted != path and _take_out(root, noted, one.id)[0]
         if changed or noted != path:
             at = memory.clock().astimezone(UTC).isoformat(timespec="seconds")
-            marks = dict(zip(MARKS, (at, path, _digest(line)), strict=True))
+            marks = dict(zip(MARKS, (at, path), strict=True))
             one = memory.update(one.id, metadata={**one.metadata, **marks})
     status = "moved" if moved else "promoted" if changed else "kept"
     return Promotion(one, path, status, created)
@@ -148,15 +124,10 @@ def _check_promotable(memory: Bethink, one: Memory, force: bool) -> None:
             f"The memory {one.id} is personal: it follows you into every project, and a file of rules belongs to one.",
             "Add it to this project without --personal to make it a rule here.",
         )
-    if state := why_gone(one, memory.clock()):
-        hints = {
-            "forgotten": f"bethink restore {one.id}",
-            "replaced": f"bethink promote {one.superseded_by}",
-            "expired": f"bethink update {one.id} --no-expiry",
-        }
-        raise InvalidInput(
-            f"The memory {one.id} is {state}, so it cannot become a rule.", hints[state]
-        )
+    if one.deleted_at or one.superseded_by:
+        state = "forgotten" if one.deleted_at else "replaced"
+        hint = f"bethink {f'promote {one.superseded_by}' if one.superseded_by else f'restore {one.id}'}"
+        raise InvalidInput(f"The memory {one.id} is {state}, so it cannot become a rule.", hint)
     if one.trust == TRUST["quarantined"]:
         raise InvalidInput(
             f"The memory {one.id} is quarantined.",
@@ -169,24 +140,8 @@ def _check_promotable(memory: Bethink, one: Memory, force: bool) -> None:
         )
 
 
-def why_gone(one: Memory, now: datetime) -> str:
-    """Why a memory no longer counts: forgotten, replaced or expired; nothing if it does."""
-    if one.deleted_at:
-        return "forgotten"
-    if one.superseded_by:
-        return "replaced"
-    return "expired" if any(end and end <= now for end in (one.expires_at, one.valid_to)) else ""
-
-
 def _choose_file(root: Path) -> str:
     return AGENTS if not (root / ".claude").is_dir() and (root / AGENTS).exists() else RULES
-
-
-def _find_memory(memory: Bethink, marker: str) -> Memory | None:
-    try:
-        return memory.one(marker)
-    except UsageError:  # somebody else's, or purged
-        return None
 
 
 def render_rule(memory: Bethink, one: Memory) -> str:
@@ -213,11 +168,6 @@ def make_harmless(text: str) -> str:
     if is_rule or _OPENS.match(line):
         return f"\\{line}"
     return _NUMBER.sub(r"\1\\\2", line)
-
-
-def _digest(line: str) -> str:
-    """What tells whether somebody edited a rule."""
-    return sha256(line.strip().encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
 # The block of a file
@@ -302,17 +252,6 @@ def _take_out(root: Path, path: str, id: str) -> tuple[bool, bool]:
     return found, removed
 
 
-def _read_rules(root: Path) -> list[tuple[str, str, str]]:
-    """The rules of both files: (path, marker, line)."""
-    found = []
-    for path in TARGETS.values():
-        lines = (textfile.read(textfile.inside(root, Path(path))) or "").split("\n")
-        begin, end = _find_block(lines, path) or (0, 0)
-        marked = ((path, _find_marker(line), line.strip()) for line in lines[begin:end])
-        found += [(path, marker, line) for path, marker, line in marked if marker]
-    return found
-
-
 # Demoting
 
 
@@ -325,26 +264,21 @@ def demote(memory: Bethink, id: str) -> Demotion:
         except NotFound:
             one = None
         wanted = one.id if one else id.strip().lower()
-        rules = _find_rules(root, wanted)
         noted = str(one.metadata.get("promoted_to") or "") if one else ""
-        if not (rules or noted) or (len(rules) > 1 and not one):
-            missing = f"There is no memory and no rule whose id starts with '{id}'."
-            said = f"The memory {one.id} is not promoted." if one else missing
-            raise NotFound(said, "`bethink promote --check` lists what is.")
-        marker, path = rules[0] if rules else (wanted, noted)
-        found, removed = _take_out(root, path, marker) if rules else (False, False)
-        if one:
-            _unmark(memory, one)
-    return Demotion(one.id if one else marker, path, found, removed)
-
-
-def _find_rules(root: Path, wanted: str) -> list[tuple[str, str]]:
-    """The marks and files of the rules that an id, or the beginning of one, means."""
-    return [
-        (marker, path)
-        for path, marker, _ in _read_rules(root)
-        if wanted.startswith(marker) or (len(wanted) >= 8 and marker.startswith(wanted))
-    ]
+        for path in TARGETS.values():
+            found, removed = _take_out(root, path, wanted)
+            if found:
+                break
+        else:
+            if not noted:
+                missing = f"There is no memory and no rule whose id is '{id}'."
+                said = f"The memory {one.id} is not promoted." if one else missing
+                raise NotFound(said, "The marks of rules end their lines.")
+            path = noted
+        if one and noted:
+            kept = {name: value for name, value in one.metadata.items() if name not in MARKS}
+            memory.update(one.id, metadata=kept)
+    return Demotion(wanted, path, found, removed)
 
 
 def purge(memory: Bethink, found: Sequence[Memory], asked: bool = False) -> Forgotten:
@@ -382,61 +316,3 @@ def withdraw_rules(memory: Bethink, purged: Sequence[Memory]) -> list[str]:
                     f"It was a rule in {path}, which does not hold it here; other checkouts may."
                 )
     return sentences
-
-
-def _unmark(memory: Bethink, one: Memory) -> None:
-    kept = {name: value for name, value in one.metadata.items() if name not in MARKS}
-    if kept != one.metadata:
-        memory.update(one.id, metadata=kept)
-
-
-# Looking after
-
-
-def check(memory: Bethink) -> list[Rule]:
-    """Every rule that is or should be in a file of this checkout, and how it stands to its memory."""
-    marked = [one for one in memory.export() if "promoted_to" in one.metadata]
-    noted = {(one.id, str(one.metadata["promoted_to"])): one for one in marked}
-    found: list[Rule] = []
-    for path, marker, line in _read_rules(memory.project.worktree):
-        own = (one for one in marked if one.id.startswith(marker))
-        one = next(own, None) or _find_memory(memory, marker)
-        id = one.id if one else marker
-        found.append(Rule(id, path, _judge_rule(memory, one, line), line, one))
-        noted.pop((id, path), None)
-    return found + [Rule(id, path, "missing", "", one) for (id, path), one in noted.items()]
-
-
-def _judge_rule(memory: Bethink, one: Memory | None, line: str) -> str:
-    if one is None:
-        return "unknown"
-    try:
-        is_same = line == render_rule(memory, one)
-    except InvalidInput:  # it grew too long for a rule
-        is_same = False
-    if not is_same and _digest(line) != one.metadata.get("promoted_as"):
-        return "edited"
-    return why_gone(one, memory.clock()) or ("ok" if is_same else "changed")
-
-
-def refresh(memory: Bethink) -> list[Rule]:
-    """Brings the rules in step with their memories: changed ones are rewritten, those of forgotten, replaced and expired
-    memories are taken out. A rule that somebody edited is left as it is; one that was taken out by hand stays out."""
-    return [rule._replace(done=_refresh_rule(memory, rule)) for rule in check(memory)]
-
-
-def _refresh_rule(memory: Bethink, rule: Rule) -> str:
-    if rule.state in ("forgotten", "replaced", "expired"):
-        demote(memory, rule.id)
-        return "removed"
-    if rule.state == "missing" and rule.memory:
-        _unmark(memory, rule.memory)
-        return "unmarked"
-    if rule.state != "changed":
-        return "left" if rule.state == "edited" else ""
-    try:
-        target = next(name for name, path in TARGETS.items() if path == rule.path)
-        promote(memory, rule.id, target, force=True)
-    except InvalidInput:  # too long by now
-        return "left"
-    return "rewritten"

@@ -5,7 +5,7 @@
 A project has a scope of its own in each database; on the way between them it is called "". What both had last time is noted in the
 local database; without it nothing is ever removed, only added and merged. Every step is one transaction and every write expects what
 was read, so a sync may be cut off or run beside writers at any moment: the next one goes on. Which of two versions is right,
-`incoming.merge` says. What somebody sees is not hidden by a sync unless what replaced it can be seen there, or somebody chose to forget it.
+`incoming.merge` says. A sync hides nothing from anybody unless what replaced it can be seen there, or somebody chose to forget it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ class OutlineEntry(NamedTuple):
     hash: str  # of its text
     unique: bool  # whether no other visible memory of the scope may hold the same text
     forgotten: bool
-    behind: str | None  # what replaced it
 
 
 Lines = Mapping[str, OutlineEntry]
@@ -52,9 +51,8 @@ Lines = Mapping[str, OutlineEntry]
 
 def _make_entry(record: Record) -> OutlineEntry:
     memory = record.memory
-    hidden = memory.deleted_at is not None
     return OutlineEntry(
-        version(record), memory.content_hash, record.unique, hidden, memory.superseded_by
+        version(record), memory.content_hash, record.unique, memory.deleted_at is not None
     )
 
 
@@ -207,8 +205,7 @@ class Sync:
         self.mine, self.theirs, self.name = mine, theirs, name
         self.peers = (theirs, mine)  # what cannot be put down far away is not put down here either
         self.what, self.allow_loss = tuple(what), allow_loss
-        self.both: dict[str, OutlineEntry] = {}  # what both peers have when it is done
-        self.undone: set[Link] = set()
+        self.both: dict[str, bytes] = {}  # the versions that both peers have when it is done
         self.left: list[str] = []
         self.conflicts: list[tuple[str, tuple[str, ...]]] = []
 
@@ -217,7 +214,7 @@ class Sync:
         mine, theirs = self.mine.outline(self.what), self.theirs.outline(self.what)
         common = [id for id in mine.lines if id in theirs.lines]
         self.both = {
-            id: mine.lines[id]
+            id: mine.lines[id].version
             for id in common
             if mine.lines[id].version == theirs.lines[id].version
         }
@@ -234,7 +231,6 @@ class Sync:
         pulled = self._copy(self.theirs, self.mine, there.copy)
         merged += self._merge(common)  # what is replaced by something that has come over since
         merged += sum(self._settle_twins(*pair) for pair in pairs)
-        self._bring_back(mine.lines, theirs.lines)
         links, both_links = self._exchange_links(mine, theirs, shared)
         conflicts, left = tuple(self.conflicts), tuple(dict.fromkeys(self.left))
         report = SyncReport(
@@ -242,8 +238,7 @@ class Sync:
         )
         # What both still have and could not be agreed on may be removed or purged by the next sync as before.
         kept = {id: shared.records[id] for id in common if id in shared.records}
-        now = {id: line.version for id, line in self.both.items()}
-        return report, Shared({**kept, **now}, both_links)
+        return report, Shared({**kept, **self.both}, both_links)
 
     # What both have
 
@@ -263,69 +258,41 @@ class Sync:
 
     def _agree(self, was: Mapping[Peer, Record]) -> int:
         record, conflicts = incoming.merge(was[self.mine], was[self.theirs])
-        memory = record.memory
+        memory, now = record.memory, version(record)
         for peer, before in was.items():
             is_new = memory.superseded_by not in (None, before.memory.superseded_by)
-            if is_new and not memory.deleted_at and not self._find_end(peer, memory):
-                return 0  # its replacement is not exchanged: what a private conversation did here is not done there
+            if is_new and not memory.deleted_at and not self._shows_end(peer, memory):
+                return 0  # each peer keeps what it has
         if conflicts:
             self.conflicts.append((memory.id, conflicts))
-        return self._put_both(record, was)
-
-    def _put_both(self, record: Record, was: Mapping[Peer, Record]) -> int:
-        id, now = record.memory.id, version(record)
         for peer, before in was.items():
-            if now != version(before) and self._put(peer, [record], {id: version(before)}):
+            if now != version(before) and self._put(peer, [record], {memory.id: version(before)}):
                 return 0
-        self.both[id] = _make_entry(record)
+        self.both[memory.id] = now
         return 1
 
-    def _find_end(self, peer: Peer, memory: Memory) -> Memory | None:
-        """Where following what replaced a memory leads on a peer; None if it leads to something that the peer does not have."""
+    def _shows_end(self, peer: Peer, memory: Memory) -> bool:
+        """Whether following what replaced a memory leads to something that the peer shows. What a private conversation, or
+        something that is forgotten there, replaced here is not replaced there; nor does anything replace itself in a circle."""
         seen = {memory.id}
-        while memory.superseded_by and memory.superseded_by not in seen:
-            seen.add(memory.superseded_by)
+        while memory.superseded_by:
             found = peer.fetch([memory.superseded_by])
-            if not found:
-                return None
-            memory = found[0].memory
-        return memory
-
-    def _bring_back(self, mine: Lines, theirs: Lines) -> None:
-        """Brings back what both peers put together have hidden though neither meant that nothing of it is left: what each replaced by the
-        other, of which the later word stands, and what one replaced by something that the other had forgotten."""
-
-        def is_lost(id: str) -> bool:
-            line = self.both[id]
-            end = _follow(self.both, id)
-            if not line.behind or line.forgotten or end in (SEEN, ELSEWHERE):
+            if not found or found[0].memory.id in seen:
                 return False
-            before = [lines for lines in (mine, theirs) if id in lines]
-            was_seen = any(not (lines[id].behind or lines[id].forgotten) for lines in before)
-            chosen = any(_follow(lines, id) == FORGOTTEN for lines in before)
-            return end == CIRCLE or (was_seen and not chosen)
-
-        lost = self.mine.fetch([id for id in self.both if is_lost(id)])
-        for record in sorted(lost, key=lambda one: (incoming.replaced_at(one), one.memory.id)):
-            id, by = record.memory.id, record.memory.superseded_by
-            if by and is_lost(id) and self.both[id].version == version(record):
-                self.undone.add((by, id, "supersedes"))
-                self.conflicts.append((id, ("superseded_by",)))
-                self._put_both(incoming.free(record), dict.fromkeys(self.peers, record))
+            memory = found[0].memory
+            seen.add(memory.id)
+        return memory.deleted_at is None
 
     def _settle_twins(self, mine: str, theirs: str) -> int:
-        """The same text under two ids: the older one stays, the other is put behind it."""
+        """The same text under two ids: the older one stays, the other is put behind it, where the older one is seen."""
         found = {self.mine: self.mine.fetch([mine]), self.theirs: self.theirs.fetch([theirs])}
         if not all(found.values()):
             return 0
         own = {peer: records[0] for peer, records in found.items()}
         keep, drop = sorted(own.values(), key=lambda record: record.memory.id)
-        peer = next(peer for peer, record in own.items() if record is drop)
-        if drop.memory.deleted_at is None and drop.memory.superseded_by is None:
-            end = self._find_end(peer, keep.memory)
-            if end is None or end.deleted_at:
-                self.left += [mine, theirs]  # the one that would stay cannot be seen there either
-                return 0
+        if not all(self._shows_end(peer, keep.memory) for peer in self.peers):
+            self.left += [mine, theirs]
+            return 0
         behind = incoming.hide(drop, keep)
         for peer, record in own.items():
             expect = {
@@ -333,7 +300,7 @@ class Sync:
             }
             if self._put(peer, [behind, keep], expect):
                 return 0
-        self.both |= {record.memory.id: _make_entry(record) for record in (keep, behind)}
+        self.both |= {record.memory.id: version(record) for record in (keep, behind)}
         return 2
 
     # What one peer lacks
@@ -388,7 +355,7 @@ class Sync:
             records.sort(key=lambda record: record.memory.deleted_at is None)
             left = self._put(target, records, {record.memory.id: None for record in records})
             taken = [record for record in records if record.memory.id not in left]
-            self.both |= {record.memory.id: _make_entry(record) for record in taken}
+            self.both |= {record.memory.id: version(record) for record in taken}
             done += len(taken)
         return done
 
@@ -412,7 +379,7 @@ class Sync:
         one_sided = {
             link for link in exchanged if not (link in mine.links and link in theirs.links)
         }
-        ended = {link for link in one_sided if link in shared.links} | self.undone
+        ended = {link for link in one_sided if link in shared.links}
         for peer, outline in outlines.items():
             lacking = [link for link in one_sided - ended if link not in outline.links]
             for page in split_pages(sorted(lacking)):
@@ -423,20 +390,6 @@ class Sync:
         kept = {link for link in shared.links if link in mine.links and link in theirs.links}
         number = len(one_sided - ended) + len(ended & all_links.keys())
         return number, frozenset((exchanged | kept) - ended)
-
-
-SEEN, FORGOTTEN, CIRCLE, ELSEWHERE = "seen", "forgotten", "circle", "elsewhere"
-
-
-def _follow(lines: Lines, id: str) -> str:
-    """Where following what replaced a memory leads: to one that is seen or forgotten, in a circle, or out of what is known."""
-    seen = set[str]()
-    while id in lines and id not in seen:
-        seen.add(id)
-        if not (behind := lines[id].behind):
-            return FORGOTTEN if lines[id].forgotten else SEEN
-        id = behind
-    return CIRCLE if id in seen else ELSEWHERE
 
 
 def _twins(mine: Lines, theirs: Lines) -> list[tuple[str, str]]:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
 
     from bethink.api import Bethink
-    from bethink.features.promotion import Rule
     from bethink.features.tending import Pair, Step
 
 
@@ -391,18 +390,6 @@ def _chosen(what: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
 
 # Rules
 
-STATES = {
-    "ok": "as its memory says",
-    "changed": "its memory says something else by now",
-    "forgotten": "its memory was forgotten",
-    "replaced": "its memory was replaced",
-    "expired": "its memory expired",
-    "edited": "edited by hand",
-    "missing": "taken out of the file by hand",
-    "unknown": "its memory is not in this database",
-}
-STALE = ("changed", "forgotten", "replaced", "expired")
-
 
 @command(
     "promote",
@@ -411,8 +398,6 @@ STALE = ("changed", "forgotten", "replaced", "expired")
     --to TARGET claude|agents     .claude/rules/bethink.md, or AGENTS.md
     --force           even if the text was imported
     | --suggest       list memories that proved useful, and why; writes nothing
-    | --check         list the rules and how they stand to their memories; writes nothing
-    | --refresh       rewrite rules whose memory changed, take out those whose memory is gone
     --limit N whole 1.. = 10     with --suggest: how many (10)
     """,
     opens="read",
@@ -420,29 +405,20 @@ STALE = ("changed", "forgotten", "replaced", "expired")
 def promote(args: Namespace, memory: Bethink) -> Result:
     """Write a memory into the rules that agents read at every start, as one line of a marked block: in
     .claude/rules/bethink.md if the project has a .claude folder or no AGENTS.md, else in AGENTS.md. A CLAUDE.md is never
-    made. Nothing outside the block changes. Imported text is refused. --refresh leaves a rule that you edited as it is, and
-    does not bring back one that you took out; promoting it again does.
+    made. Nothing outside the block changes. Imported text is refused. Promoting a memory again writes what it says now.
 
     Examples:
       bethink promote --suggest
       bethink promote 01a1dd89
       bethink promote 01a1dd89 --to agents
-      bethink promote --refresh
     """
-    looks = args.suggest or args.check or args.refresh
-    if bool(args.id) == bool(looks):
+    if bool(args.id) == bool(args.suggest):
         raise UsageError(
-            "Give an id, or one of --suggest, --check and --refresh.",
-            "bethink promote --suggest, then bethink promote 01a1dd89",
+            "Give an id, or --suggest.", "bethink promote --suggest, then bethink promote 01a1dd89"
         )
-    if looks and (args.to or args.force):
+    if args.suggest and (args.to or args.force):
         raise UsageError("--to and --force go with an id.", "bethink promote 01a1dd89 --to agents")
-    if args.suggest:
-        return suggest_rules(memory, args.limit)
-    if looks:
-        check = promotion.refresh if args.refresh else promotion.check
-        return rules_result(memory, check(memory))
-    return write_rule(args, memory)
+    return suggest_rules(memory, args.limit) if args.suggest else write_rule(args, memory)
 
 
 def write_rule(args: Namespace, memory: Bethink) -> Result:
@@ -468,29 +444,6 @@ def suggest_rules(memory: Bethink, limit: int) -> Result:
     return Result(value, lines, hints=[hint], stored=True)
 
 
-def rules_result(memory: Bethink, found: Sequence[Rule]) -> Result:
-    known = {rule.memory.id: rule.memory for rule in found if rule.memory}
-    short = memory.store.abbreviate(list(known))
-    lines, value, hints = [], [], []
-    for rule in found:
-        done = f", {rule.done}" if rule.done else ""
-        words = rule.memory.summary or rule.memory.content if rule.memory else rule.text
-        id = short.get(rule.id, rule.id)
-        lines.append(f"{rule.state:<9}  {rule.path}  {id}  {one_line(words, 80)}")
-        if rule.state != "ok":
-            lines.append(f"           {STATES[rule.state]}{done}")
-        value.append(pick(rule, "id path state text done" if rule.done else "id path state text"))
-    if not found:
-        hints.append("Nothing is promoted. `bethink promote --suggest` lists candidates.")
-    elif any(rule.state in STALE and not rule.done for rule in found):
-        hints.append("`bethink promote --refresh` brings them in step.")
-    for rule in found:
-        new = rule.memory.superseded_by if rule.memory and rule.done == "removed" else None
-        if new:
-            hints.append(f"`bethink promote {new}` puts in what replaced {rule.id}.")
-    return Result(value, lines, hints=hints, stored=True)
-
-
 @command(
     "demote",
     """
@@ -504,7 +457,6 @@ def demote(args: Namespace, memory: Bethink) -> Result:
 
     Examples:
       bethink demote 01a1dd89
-      bethink promote --check
     """
     done = promotion.demote(memory, args.id)
     value = pick(done, "id path found removed")

@@ -189,18 +189,6 @@ def test_other_sections_are_passed_over(tmp_path, heading):
     ] == []
 
 
-def test_a_long_section_is_cut_between_lines(tmp_path):
-    rules = "\n".join(
-        f"- Rule {number}: keep every part of the program as small as it can be and no smaller."
-        for number in range(30)
-    )
-    plant(tmp_path, {"CONTRIBUTING.md": f"# C\n\n## Rules\n\n{rules}\n"})
-    pieces = contents(tmp_path, "convention")
-    assert len(pieces) == 2
-    assert all(piece.startswith("Rules:\n- Rule ") for piece in pieces)
-    assert all(line.endswith("no smaller.") for piece in pieces for line in piece.split("\n")[1:-1])
-
-
 # Projects in a table: what is told of each
 
 PROJECTS = load_projects("projects.txt")
@@ -278,7 +266,7 @@ def read_pair(root: Path, old: str, new: str):
 def test_a_superseded_record_hands_over_to_its_successor(tmp_path, old, new):
     before, after, pairs = read_pair(tmp_path, old, new)
     known = {"adr": 3, "adr_key": OLD, "status": "superseded"}
-    assert before.metadata == {**known, "superseded_by": NEW, "superseded_by_adr": 12}
+    assert before.metadata == {**known, "superseded_by": NEW}
     assert after.metadata == {"adr": 12, "adr_key": NEW, "status": "accepted"}
     assert "Superseded by ADR 12: New." in before.content
     assert pairs == [("old", "new")]
@@ -395,19 +383,14 @@ def test_no_text_takes_long(tmp_path, piece):
 
 def table_patterns() -> list[str]:
     """The patterns of the tables that are tried on whole texts."""
-    manifests, commands = load_table("manifests")["manifest"], load_table("commands")
-    found = [
-        row[key] for row in manifests for key in ("dependency", "development_block") if key in row
-    ]
-    facts = [row.get(key, []) for row in manifests for key in ("name", "requires", "members")]
-    found += [place[3:] for places in facts for place in places if place.startswith("re:")]
-    found += [row["pattern"] for row in commands["runner"] if "pattern" in row]
-    found += [row["steps"] for row in commands["ci"]]
-    found += [row["hint"] for row in load_table("routes")["language"].values() if "hint" in row]
-    found += [row["exports"] for row in load_table("routes")["by_place"]]
-    found.append(load_table("analyze")["remarks"]["opening"].replace("WORDS", "HACK"))
-    found += [row["words"] for row in load_table("structure")["sign"] if "words" in row]
-    return list(dict.fromkeys(found))
+    manifests, routes = load_table("manifests")["manifest"], load_table("routes")
+    commands, signs = load_table("commands"), load_table("structure")["sign"]
+    rows = [*manifests, *commands["runner"], *commands["ci"], *signs]
+    rows += [*routes["language"].values(), *routes["by_place"]]
+    wanted = ("dependency", "words", "block", "hint", "exports")
+    facts = [place for row in manifests for places in row.values() for place in places]
+    found = [row[key] for row in rows for key in wanted if key in row]
+    return list(dict.fromkeys([*found, *(one[3:] for one in facts if one.startswith("re:"))]))
 
 
 @pytest.mark.parametrize("pattern", table_patterns())

@@ -31,8 +31,6 @@ LONGEST_TITLE = 160  # of one header; a paragraph underlined by mistake is one, 
 LONGEST_PARSED = 2_000_000  # characters
 MOST_LINES = 40_000
 LONGEST_LINE = 4_000  # the parser sees both ends of a longer one
-DEEPEST_LEVEL = 6  # of a heading
-MOST_SECTIONS = 2_000  # headings of one page that `read_sections` goes by
 
 # How well a text can be cut before a line, from not at all to best.
 WHOLE, CODE, LINE, DEEP, ITEM, TOP, HEAD = range(7)
@@ -71,6 +69,7 @@ class PageOutline(NamedTuple):
 
 class HeaderSection(NamedTuple):
     first: int
+    below: int  # the line after its heading
     last: int  # the line after it
     level: int
     title: str
@@ -82,7 +81,7 @@ def by_headers(body: str, size: int = 2000, overlap: int = 15, first_line: int =
     known, size, overlap = outline(body), max(1, size), min(max(overlap, 0), 50)
     chunks: list[Chunk] = []
     before = (0, 0)
-    for section in _merge_short(_sections(body, known), known, size):
+    for section in _merge_short(split_sections(body), known, size):
         begin = start = known.starts[section.first]
         for end in _find_ends(body, known, start, known.starts[section.last], size):
             carried = _find_overlap(
@@ -207,15 +206,15 @@ def _inline() -> MarkdownIt:
     return MarkdownIt("commonmark")
 
 
-def _sections(body: str, known: PageOutline) -> Iterator[HeaderSection]:
-    lines = len(known.starts) - 1
+def split_sections(body: str) -> Iterator[HeaderSection]:
+    """What stands before the first heading of the first three levels, then each of them with what follows it."""
+    known = outline(body)
     begins = [Heading(0, 0, 0, ""), *known.headings]
-    for heading, last in zip(
-        begins, [*(heading.line for heading in known.headings), lines], strict=True
-    ):
-        if heading.line < last:
-            length = len(body[known.starts[heading.end] : known.starts[last]].strip())
-            yield HeaderSection(heading.line, last, heading.level, heading.title, length)
+    ends = [*(heading.line for heading in known.headings), len(known.starts) - 1]
+    for (line, below, level, title), last in zip(begins, ends, strict=True):
+        if line < last:
+            length = len(body[known.starts[below] : known.starts[last]].strip())
+            yield HeaderSection(line, below, last, level, title, length)
 
 
 def _merge_short(
@@ -402,82 +401,3 @@ def _word_start(body: str, at: int, end: int) -> int:
         return at
     match = _WORD.search(body, at, end)
     return match.end() - 1 if match else end
-
-
-class Block(NamedTuple):
-    """A leaf of the block structure, with its text as written but for the marks of lists and quotes."""
-
-    kind: str  # heading, paragraph, item, row, code; HTML is left out
-    text: str
-    lines: tuple[int, int]  # from 1
-    level: int = 0  # of a heading
-    cells: tuple[str, ...] = ()  # of a row; the first row of a table names the columns
-    columns: tuple[str, ...] = ()  # the names of the columns, for every other row
-
-
-class BlockSection(NamedTuple):
-    """A heading and the blocks up to the next heading of the same or a higher level."""
-
-    title: str
-    level: int
-    line: int
-    own: tuple[Block, ...]  # before the first heading inside
-    whole: tuple[Block, ...]
-    parents: tuple[str, ...]
-
-    @property
-    def last_line(self) -> int:
-        return self.whole[-1].lines[1] if self.whole else self.line
-
-
-def read_blocks(body: str, first_line: int = 1) -> list[Block]:
-    """The headings, paragraphs, items, rows and code of a text, in their order. Reads so much as `outline` does."""
-    found: list[Block] = []
-    new_item = in_table = False
-    columns: tuple[str, ...] = ()
-    cells: list[str] = []
-    place = (first_line, first_line)
-    tokens = _parser("|" in body).parse(body[:LONGEST_PARSED])
-    for number, token in enumerate(tokens):
-        if token.map:
-            place = (token.map[0] + first_line, max(token.map[0], token.map[1] - 1) + first_line)
-        if token.type == "heading_open" and token.level == 0:
-            title = tokens[number + 1].content
-            found.append(Block("heading", title, place, int(token.tag[1:])))
-        elif token.type == "list_item_open":
-            new_item = True
-        elif token.type in ("fence", "code_block"):
-            found.append(Block("code", token.content, place))
-        elif token.type in ("table_open", "table_close"):
-            in_table, columns = token.type == "table_open", ()
-        elif token.type == "tr_close":
-            found.append(
-                Block("row", " | ".join(cells), place, cells=tuple(cells), columns=columns)
-            )
-            columns, cells = columns or tuple(cells), []
-        elif token.type == "inline" and in_table:
-            cells.append(token.content)
-        elif token.type == "inline" and tokens[number - 1].type != "heading_open":
-            found.append(Block("item" if new_item else "paragraph", token.content, place))
-            new_item = False
-    return found
-
-
-def read_sections(found: Sequence[Block]) -> list[BlockSection]:
-    """Every heading with what belongs to it. What stands before the first one is a section without a title, at line 0."""
-    heads = [(at, block) for at, block in enumerate(found) if block.kind == "heading"]
-    heads = [(-1, Block("heading", "", (0, 0))), *heads[:MOST_SECTIONS]]
-    sections: list[BlockSection] = []
-    above: list[tuple[int, str]] = []
-    for number, (at, block) in enumerate(heads):
-        later = heads[number + 1 :]
-        level = block.level or DEEPEST_LEVEL
-        end = next((start for start, other in later if other.level <= level), len(found))
-        whole = tuple(found[at + 1 : end])
-        own = whole[: later[0][0] - at - 1] if later else whole
-        above = [(level, name) for level, name in above if level < block.level]
-        title = _plain(block.text)
-        names = tuple(name for _, name in above)
-        sections.append(BlockSection(title, block.level, block.lines[0], own, whole, names))
-        above += [(block.level, title)] if block.level else []
-    return sections

@@ -25,7 +25,15 @@ from bethink.errors import InvalidInput
 from bethink.ingest.files import Found, read_text
 from bethink.ingest.markdown import redact_in_place
 from bethink.ingest.redact import redact
-from bethink.ingest.symbols import CALLABLE, LANGUAGES, OPEN, Symbol, language_of, outline
+from bethink.ingest.symbols import (
+    CALLABLE,
+    LANGUAGES,
+    OPEN,
+    Symbol,
+    find_sentence,
+    language_of,
+    outline,
+)
 from bethink.ingest.sync import Document, Skipped
 from bethink.store.words import parts
 from bethink.text.checks import refuse_constant, replace_broken
@@ -125,19 +133,13 @@ def skeleton(entry: MapEntry) -> str:
         indent = "  " * symbol.depth
         lines.append(f"{symbol.lines[0]}: {indent}{symbol.signature}")
         if symbol.doc:
-            lines.append(f"    {indent}{sentence(symbol.doc)}")
+            lines.append(f"    {indent}{find_sentence(symbol.doc)}")
     return "\n".join(lines)
 
 
 def qualified_name(entry: MapEntry, symbol: Symbol) -> str:
     separator = LANGUAGES.get(entry.language, {}).get("separator", ".")
     return f"{symbol.parent}{separator}{symbol.name}" if symbol.parent else symbol.name
-
-
-def sentence(text: str) -> str:
-    """The first sentence of a text."""
-    end = re.search(r"[.!?](?=\s|$)", text)
-    return text[: end.end()] if end else text.split("\n")[0]
 
 
 def is_test(path: str) -> bool:
@@ -291,7 +293,7 @@ def _file_passage(entry: MapEntry, rest: str, group: Sequence[Slice] = ()) -> Pa
     return Passage(
         content="\n".join(filter(None, lines)),
         kind="code",
-        summary=_cut_words(f"{entry.path}: {sentence(entry.doc) or ', '.join(names[:8])}"),
+        summary=_cut_words(f"{entry.path}: {find_sentence(entry.doc) or ', '.join(names[:8])}"),
         section=entry.path,
         lines=(1, max(1, entry.lines)),
         entities=_entities(entry, [symbol for slice in group for symbol in slice.symbols]),
@@ -314,7 +316,7 @@ def _summary(entry: MapEntry, heads: Sequence[Symbol]) -> str:
     first = heads[0]
     name = qualified_name(entry, first) + ("(…)" if first.kind in CALLABLE else "")
     more = f" and {len(heads) - 1} more" if len(heads) > 1 else ""
-    told = f": {sentence(first.doc)}" if first.doc else ""
+    told = f": {find_sentence(first.doc)}" if first.doc else ""
     return _cut_words(f"{first.kind} {name}{more} in {entry.path}{told}")
 
 
@@ -408,12 +410,12 @@ def _read_source(found: Found) -> Code | Skipped | None:
         return read if named else None
     text, hash = read
     language = language_of(found.uri, text)
-    if language and (reason := _reason_to_skip(text)):
+    if language and (reason := reason_to_skip(text)):
         return Skipped(found.uri, reason)
     return Code(found.uri, language, text, hash) if language else None
 
 
-def _reason_to_skip(text: str) -> str | None:
+def reason_to_skip(text: str) -> str | None:
     """Why a text is not worth mapping, if it is not."""
     if marker := _GENERATED.search(text[:2_000]):
         return f"generated file (line {text.count(chr(10), 0, marker.start()) + 1} says so)"

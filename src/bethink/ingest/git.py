@@ -24,8 +24,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from bethink.ingest.analyze.tree import clip, count_words, is_aside, load_table
+from bethink.ingest.analyze.tree import count_words, is_aside, load_table
 from bethink.ingest.redact import redact
+from bethink.ingest.symbols import shorten
 from bethink.ingest.sync import Document, Skipped
 from bethink.text.fence import clean
 from bethink.types import Entity, Memory, Passage
@@ -153,7 +154,7 @@ def _passage(commit: Commit, told: Explanation, files: Sequence[str]) -> Passage
     return Passage(
         told.content,
         told.kind,
-        summary=clip(told.subject, 120),
+        summary=shorten(told.subject, 120),
         importance=7.0 if told.breaking else 6.5 if trap else 6.0 if sure else 5.0,
         confidence=0.9 if sure else 0.7,
         tags=(
@@ -162,7 +163,7 @@ def _passage(commit: Commit, told: Explanation, files: Sequence[str]) -> Passage
             "breaking" if told.breaking else "revert" if reverts else "commit",
         ),
         entities=tuple(Entity(file, "file") for file in files),
-        section=f"{commit.id[:10]} {clip(told.subject, 120)}",
+        section=f"{commit.id[:10]} {shorten(told.subject, 120)}",
         created_at=commit.at,
         metadata={key: value for key, value in metadata.items() if value},
     )
@@ -280,7 +281,7 @@ def _reason(told: str, code: int) -> str:
     lines = told.split("\n")
     first = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0])
     shown = re.sub(r"^(?:fatal|error):\s*+", "git: ", "".join(filter(str.isprintable, first)))
-    return clip(shown.rstrip("."), 200) or f"git failed with code {code}"
+    return shorten(shown.rstrip("."), 200) or f"git failed with code {code}"
 
 
 # Messages
@@ -345,8 +346,8 @@ def explain(message: str, author: str = "") -> Explanation | None:
     score = _rate(subject, prose)
     long_enough = count_words(prose) >= SHORTEST_BODY or count_words(subject) >= SHORTEST_SUBJECT
     if breaking and (footer or long_enough):
-        after = f"\nBreaking change: {clip(footer, 500)}" if footer else ""
-        content = clip(f"{subject}.\n{_choose_paragraphs(prose, 700)}".rstrip() + after, LONGEST)
+        after = f"\nBreaking change: {shorten(footer, 500)}" if footer else ""
+        content = shorten(f"{subject}.\n{_choose_paragraphs(prose, 700)}".rstrip() + after, LONGEST)
         return Explanation("decision", content, subject, score + 1.0, breaking=True)
     return _explain_reason(subject, prose, score)
 
@@ -358,7 +359,7 @@ def _explain_reason(subject: str, prose: str, score: float) -> Explanation | Non
         return None
     kind = "gotcha" if _mends(subject, prose) else "decision"
     reasoning = _choose_paragraphs(prose, LONGEST - len(subject) - 2)
-    return Explanation(kind, clip(f"{subject}.\n{reasoning}", LONGEST), subject, score)
+    return Explanation(kind, shorten(f"{subject}.\n{reasoning}", LONGEST), subject, score)
 
 
 def _rate(subject: str, prose: str) -> float:
@@ -465,7 +466,7 @@ def _explain_revert(subject: str, prose: str, what: str, commit: str | None) -> 
     if not reason and trivial and not alone:
         return None
     after = f"\n{reason}" if reason else "" if alone else " The commit gives no reason."
-    told = clip(f"Reverted: {what.rstrip('.')}.{after}", LONGEST)
+    told = shorten(f"Reverted: {what.rstrip('.')}.{after}", LONGEST)
     score = 1.0 + _score(prose) if reason or alone else 0.6
     return Explanation("gotcha", told, subject, score, commit)
 
@@ -488,5 +489,5 @@ def _choose_paragraphs(prose: str, limit: int) -> str:
             chosen.add(at)
             size += len(paragraphs[at]) + 2
     if not chosen:
-        return clip(paragraphs[ranked[0]], limit)
+        return shorten(paragraphs[ranked[0]], limit)
     return "\n\n".join(paragraphs[at] for at in sorted(chosen))

@@ -656,3 +656,9 @@ def shorten(text: str, longest: int) -> str:
         return text
     cut = text.rfind(" ", longest // 2, longest - 1)
     return text[: cut if cut > 0 else longest - 1].rstrip() + "…"
+
+
+def find_sentence(text: str) -> str:
+    """The first sentence of a text."""
+    end = re.search(r"[.!?](?=\s|$)", text)
+    return text[: end.end()] if end else text.split("\n")[0]

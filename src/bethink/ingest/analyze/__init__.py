@@ -1,8 +1,7 @@
 """Analysis: what a project's files say about it, as a few passages per file, each with the lines that it was read from.
 
-Every analyzer is one file beside this one with one function, `analyze(tree)`, that yields findings. They see a `Tree` and
-nothing else: no store, no clock, no network, and no process is started. Words, patterns and tables are in `ingest/data`.
-What git remembers is read in `ingest/git.py`.
+An analyzer is a function of a `Tree` that yields findings. It sees nothing else: no store, no clock, no network, and no process is
+started. Words, patterns and tables are in `ingest/data`. What git remembers is read in `ingest/git.py`.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from bethink.ingest.analyze import build, pages, routes, sources
+from bethink.ingest.analyze import build, pages, routes
 from bethink.ingest.analyze.tree import Finding, Tree
 from bethink.ingest.files import Found
 from bethink.ingest.sync import Document, Skipped
 from bethink.types import Passage
 
-VERSION = 3  # raised when the same files would be told differently
+VERSION = 4  # raised when the same files would be told differently
 ANALYZERS: tuple[Callable[[Tree], Iterator[Finding]], ...] = (pages.analyze, build.analyze)
-BY_SYNTAX: tuple[Callable[[Tree], Iterator[Finding]], ...] = (sources.analyze, routes.analyze)
+BY_SYNTAX = (pages.describe_folders, routes.analyze)
 
 
 def documents(root: Path, found: Iterable[Found | Skipped]) -> Iterator[Document | Skipped]:
@@ -39,10 +38,8 @@ def documents(root: Path, found: Iterable[Found | Skipped]) -> Iterator[Document
         if path not in by_path:
             yield Skipped(tree.uri(path), reason)
     if not parses:
-        yield Skipped(
-            "analysis:",
-            "routes and folders need tree-sitter: pip install 'bethink[code]'",
-        )
+        hint = "routes and folders need tree-sitter: pip install 'bethink[code]'"
+        yield Skipped("analysis:", hint)
 
 
 def _hash(passages: Sequence[Passage]) -> str:

@@ -1,43 +1,34 @@
-"""A project as analyzers see it: its files, their texts and parsed values, and the sentences that findings are made of.
+"""A project as analysis sees it: its files and their texts, and the words that findings are made of.
 
-`Tree` reads a text and parses a format once, however many analyzers ask. It redacts a text as a whole, because what an analyzer
-takes out of a private part does not look private any more. Trouble with a file is noted under its path and the file counts as
-empty, so that no analyzer has to think about it. Nothing is executed, no XML entity is expanded, no YAML tag makes an object.
+`Tree` reads each text once and redacts it as a whole, because what is taken out of a private part does not look private any more.
+It notes trouble with a file under the file's path and treats the file as empty, so that no analyzer has to think about it. Nothing
+is executed.
 
 Patterns in this package are linear in the text: blanks are matched possessively (`\\s*+`), everything else has a bound.
 """
 
 from __future__ import annotations
 
-import configparser
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from posixpath import basename, dirname, join, normpath
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from bethink.ingest.files import Found, one_line, read_text
 from bethink.ingest.markdown import redact_in_place
+from bethink.ingest.symbols import shorten
 from bethink.ingest.sync import Skipped
 from bethink.types import NOTHING, Entity, Passage
 
-Value = TypeVar("Value")
-
 LARGEST = 1_000_000  # bytes of a file that is read; what people write by hand is shorter
-LONGEST_YAML = 120_000  # the parser in Python takes up to 3 s for it
-DEEPEST_YAML = 100  # brackets in brackets; beyond that the parser takes seconds to give up
 MOST_FILES = 20_000  # paths that are looked at; a tree beyond that is data, not a project
 READ_LIMIT = 60_000_000  # characters that one analysis reads
 DATA = Path(__file__).parents[1] / "data"
-SCRIPTS = (".ts", ".tsx", ".js", ".mjs", ".cjs", ".mts", ".jsx")
-
-
-class Unreadable(ValueError):
-    """A text that is not what its name promises. The message is a reason without a trailing period."""
+# A key of so many parts makes the parser of TOML begin again with each of them.
+LONG_KEY = re.compile(r"(?:[\w-]{1,60}\.){60}")
 
 
 class Finding(NamedTuple):
@@ -71,7 +62,7 @@ def make_finding(
         tags=("analysis", tag),
         entities=tuple(named)[:12],
         section=section or tag,
-        lines=(max(first, 1), max(first, last, 1)),
+        lines=(first, max(first, last)),
         metadata=metadata,
     )
     return Finding(path, passage)
@@ -84,16 +75,15 @@ def load_table(name: str) -> dict[str, Any]:
 
 
 @cache
-def _load_aside() -> tuple[frozenset[str], re.Pattern[str]]:
+def _compile_aside() -> re.Pattern[str]:
     table = load_table("analyze")["aside"]
-    return frozenset(table["folders"].split()), re.compile("|".join(table["files"]))
+    folders = "|".join(map(re.escape, table["folders"].split()))
+    return re.compile(rf"(?:.*/)?(?:{folders})/.*|(?:.*/)?(?:{'|'.join(table['files'])})")
 
 
 def is_aside(path: str) -> bool:
     """Whether a file does not speak for the project: a test, an example, somebody else's, or made by a tool."""
-    *folders, name = path.lower().split("/")
-    names, pattern = _load_aside()
-    return not names.isdisjoint(folders) or bool(pattern.fullmatch(name))
+    return bool(_compile_aside().fullmatch(path.lower()))
 
 
 class Tree:
@@ -103,7 +93,7 @@ class Tree:
         self.root = root = root.resolve()  # as `walk` places what it finds
         self.skipped: dict[str, str] = {}
         self._files: dict[str, Found] = {}
-        self._made: dict[Any, Any] = {}
+        self._texts: dict[str, str] = {}
         self._read = 0
         self._prefix = ""  # what a uri has before the path
         for one in found:
@@ -128,190 +118,71 @@ class Tree:
         """The paths that speak for the project."""
         return tuple(path for path in self.paths if not is_aside(path))
 
-    def find_named(self, *patterns: str) -> Iterator[str]:
-        """The project's own files with such a name, shallow ones first."""
-        return (
-            path
-            for path in self.own
-            if any(fnmatchcase(basename(path).lower(), pattern) for pattern in patterns)
-        )
-
-    def find_suffixed(self, *suffixes: str) -> Iterator[str]:
-        return (path for path in self.own if path.endswith(suffixes))
+    def find(self, pattern: str, own: bool = True) -> Iterator[tuple[str, re.Match[str]]]:
+        """The files whose whole path fits a pattern, shallow ones first; only the project's own unless told otherwise."""
+        compiled = re.compile(pattern)
+        for path in self.own if own else self.paths:
+            if match := compiled.fullmatch(path):
+                yield path, match
 
     def text(self, path: str) -> str:
         """The text with plain line ends and without what is private, or nothing where it cannot be read."""
-        return self._make(path, "text", self._load) or ""
+        if path not in self._texts:
+            self._texts[path] = self._load(path) if path in self._files else ""
+        return self._texts[path]
 
-    def lines(self, path: str) -> list[str]:
-        return self.text(path).split("\n")
-
-    def parse(self, path: str, parser: Callable[[str], Value]) -> Value | None:
-        """What a parser makes of a file; None, and a note why, where it is not of that format."""
+    def table(self, path: str) -> dict[str, Any]:
+        """The mapping that a file of TOML or JSON holds; an empty one, and a note why, where it holds none."""
         text = self.text(path)
-        return self._make(path, parser, lambda _: parser(text) if text.strip() else None)
-
-    def table(self, path: str, format: str) -> dict[str, Any]:
-        """The mapping that a file of a known format holds; an empty one where it holds none."""
-        return as_table(self.parse(path, FORMATS[format])) if format in FORMATS else {}
-
-    def find_module(self, file: str, module: str) -> str | None:
-        """The project's file behind an import: `./users` in JavaScript, `.users` or `shop.users` in Python. Whether `src/` stands
-        before a Python name is not known, so the shortest path that ends so is taken."""
-        module = module.strip("'\"")
-        if not file.endswith(".py"):
-            base = normpath(join(dirname(file), module))
-            stem = re.sub(r"\.[cm]?[jt]sx?$", "", base)
-            names = [*(stem + end for end in SCRIPTS), *(f"{base}/index{end}" for end in SCRIPTS)]
-            return next((path for path in names if module[:1] == "." and path in self), None)
-        name = module.lstrip(".")
-        above = dirname(file).split("/")
-        near = above[: len(above) - (len(module) - len(name)) + 1] if module != name else []
-        tail = "/".join((*near, *filter(None, name.split("."))))
-        ends = (f"/{tail}.py", f"/{tail}/__init__.py")
-        fitting = [path for path in self._python if tail and f"/{path}".endswith(ends)]
-        return min(fitting, key=len, default=None)
-
-    @cached_property
-    def _python(self) -> tuple[str, ...]:
-        return tuple(path for path in self.paths if path.endswith(".py"))
-
-    def _make(self, path: str, what: Any, make: Callable[[str], Value]) -> Value | None:
-        if (path, what) not in self._made:
-            try:
-                self._made[path, what] = make(path)
-            except Unreadable as error:
-                self.skipped.setdefault(path, str(error))
-                self._made[path, what] = None
-        value: Value | None = self._made[path, what]
-        return value
+        try:
+            if path.endswith(".toml") and LONG_KEY.search(text):
+                raise ValueError("a key has more than 60 parts")
+            value = tomllib.loads(text) if path.endswith(".toml") else json.loads(text or "{}")
+        except (ValueError, RecursionError) as error:
+            self.skipped.setdefault(path, f"cannot be parsed: {shorten(str(error), 120)}")
+            return {}
+        return as_table(value)
 
     def _load(self, path: str) -> str:
-        if path not in self._files:
-            return ""
-        if self._read > READ_LIMIT:
-            million = READ_LIMIT // 1_000_000
-            raise Unreadable(f"not analysed: {million} million characters were read before it")
         read = read_text(self._files[path], LARGEST)
-        if isinstance(read, Skipped):
-            raise Unreadable(read.reason)
-        self._read += len(read[0])
-        plain = read[0].removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-        return redact_in_place(plain)[0]
+        if isinstance(read, tuple) and not isinstance(read, Skipped) and self._read < READ_LIMIT:
+            self._read += len(read[0])
+            return redact_in_place(read[0].replace("\r\n", "\n").replace("\r", "\n"))[0]
+        limit = f"not analysed: {READ_LIMIT:,} characters were read before it"
+        self.skipped.setdefault(path, read.reason if isinstance(read, Skipped) else limit)
+        return ""
 
 
 def _find_hidden(root: Path) -> Iterator[str]:
     """Files that walks leave out because their names begin with a dot."""
     for pattern in load_table("analyze")["hidden"]:
-        folder, _, name = pattern.rpartition("/")
-        try:
-            for path in sorted((root / folder).glob(name))[:40]:
-                # A link may lead anywhere on the machine.
-                if path.is_file() and path.resolve().is_relative_to(root):
-                    yield path.relative_to(root).as_posix()
-        except (OSError, RuntimeError):
-            continue
+        for path in sorted(root.glob(pattern))[:40]:
+            # A link may lead anywhere on the machine.
+            if path.is_file() and path.resolve().is_relative_to(root):
+                yield path.relative_to(root).as_posix()
 
 
-def find_line(lines: Sequence[str], needle: str, start: int = 0) -> int:
-    """The number of the first line with that text, counted from one; 1 where there is none."""
-    numbered = enumerate(lines[start:], start + 1)
-    return next((number for number, line in numbered if needle in line), 1)
+def find_words(
+    tree: Tree, path: str, row: Mapping[str, Any]
+) -> Iterator[tuple[int, re.Match[str]]]:
+    """The matches of a row's `words` in a file, each with its line; only inside what its `block` fits, where it has one."""
+    text, words = tree.text(path), re.compile(row["words"])
+    blocks = re.finditer(row["block"], text) if "block" in row else [re.match("(?s)(.*)", text)]
+    for block in filter(None, blocks):
+        for match in words.finditer(text, *block.span(1)):
+            yield text.count("\n", 0, match.start(1)) + 1, match
 
 
-# Formats
-
-
-def _read_toml(text: str) -> Any:
-    if re.search(r"(?:[\w-]{1,60}\.){60}", text):  # each part makes the parser begin again
-        raise Unreadable("TOML with a key of more than 60 parts")
-    return tomllib.loads(text)
-
-
-def _read_ini(text: str) -> dict[str, dict[str, str]]:
-    parser = configparser.ConfigParser(interpolation=None, strict=False, allow_no_value=True)
-    parser.read_string(text)
-    return {name: dict(parser[name]) for name in parser.sections()}
-
-
-def _read_yaml(text: str) -> Any:
-    """The first document of a YAML text, every scalar as a string. Aliases share what they name, so nothing grows by them."""
-    import yaml
-
-    if len(text) > LONGEST_YAML:
-        raise Unreadable(f"too long for YAML ({len(text):,} characters, at most {LONGEST_YAML:,})")
-    depth = 0  # brackets in strings and comments count too: an upper bound is all that is needed
-    for bracket in re.finditer(r"[\[\]{}]", text):
-        depth = depth + 1 if bracket[0] in "[{" else max(depth - 1, 0)
-        if depth > DEEPEST_YAML:
-            raise RecursionError
-    try:
-        # BaseLoader makes strings, lists and dicts and nothing else: no dates that do not exist, no merge keys that multiply.
-        return next(yaml.load_all(text, Loader=yaml.BaseLoader), None)
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from None
-
-
-def _read_xml(text: str) -> Any:
-    """The root element as a mapping of its attributes and, in lists, its children; an element without either is its text."""
-    from xml.etree import ElementTree
-
-    # A document type is where entities are declared.
-    if re.search(r"<!\s*+(?:DOCTYPE|ENTITY)", text, re.IGNORECASE):
-        raise Unreadable("XML with a document type, which could declare entities")
-    return _read_element(ElementTree.fromstring(text), 0)
-
-
-def _read_element(element: Any, depth: int) -> Any:
-    if depth > 20 or (not len(element) and not element.attrib):
-        return element.text or ""
-    value: dict[str, Any] = dict(element.attrib)
-    for child in element:
-        if isinstance(child.tag, str):
-            inner = _read_element(child, depth + 1)
-            value.setdefault(child.tag.rpartition("}")[2], []).append(inner)
-    return value
-
-
-def _decode(format: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A parser whose errors say what is wrong with the file."""
-
-    def read(text: str) -> Any:
-        try:
-            return parse(text)
-        except Unreadable:
-            raise
-        except (RecursionError, MemoryError):
-            raise Unreadable(f"{format} that nests too deeply") from None
-        except (ValueError, SyntaxError, configparser.Error) as error:
-            why = " ".join(str(error).split())[:120].rstrip(".") or type(error).__name__
-            raise Unreadable(f"no valid {format}: {why}") from None
-
-    return read
-
-
-# Any other format is read by patterns alone.
-FORMATS: Mapping[str, Callable[[str], Any]] = {
-    "toml": _decode("TOML", _read_toml),
-    "json": _decode("JSON", json.loads),
-    "yaml": _decode("YAML", _read_yaml),
-    "xml": _decode("XML", _read_xml),
-    "ini": _decode("INI file", _read_ini),
-}
-
-
-def find_all(value: Any, path: str, star: str = "") -> Iterator[tuple[str, Any]]:
-    """What stands at a path of keys, with the key that a `*` stood for. Lists are gone through, because XML makes them."""
-    if not path:
-        yield star, value
-        return
+def find_keys(value: Any, path: str, star: str = "") -> Iterator[tuple[str, Any]]:
+    """What stands at a path of keys, with the key that a `*` stood for."""
     key, _, rest = path.partition("/")
-    for one in value if isinstance(value, list) else [value]:
-        if isinstance(one, dict) and key == "*":
-            for name, inner in one.items():
-                yield from find_all(inner, rest, str(name))
-        elif isinstance(one, dict) and key in one:
-            yield from find_all(one[key], rest, star)
+    if not key:
+        yield star, value
+    elif key == "*":
+        for name, inner in as_table(value).items():
+            yield from find_keys(inner, rest, name)
+    elif key in as_table(value):
+        yield from find_keys(value[key], rest, star)
 
 
 def as_table(value: Any) -> dict[str, Any]:
@@ -319,60 +190,21 @@ def as_table(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def as_strings(value: Any) -> list[str]:
-    """The strings of a list; a single string is a list of one."""
-    if isinstance(value, str):
-        return [value]
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
-
-
-def as_string(value: Any) -> str:
-    return " ".join(value.split()) if isinstance(value, str) else ""
-
-
 def flatten(value: Any) -> str:
     """What stands at a key, on one line: a string, the strings of a list, a mapping's keys with the strings that they stand for."""
     if isinstance(value, dict):
-        value = [f"{key} {as_string(item)}".rstrip() for key, item in value.items()]
-    return ", ".join(map(as_string, as_strings(value)[:5]))[:120]
+        value = [f"{key} {item}" for key, item in value.items() if isinstance(item, str)]
+    items = value if isinstance(value, list) else [value]
+    return shorten(
+        ", ".join(" ".join(item.split()) for item in items if isinstance(item, str)), 120
+    )
 
 
 # Sentences
 
-_LINK = re.compile(r"!?\[([^\]\n]{0,300})\](?:\([^)\n]{0,600}\)|\[[^\]\n]{0,100}\])")
 _IMAGE = re.compile(r"!\[[^\]\n]{0,300}\](?:\([^)\n]{0,600}\)|\[[^\]\n]{0,100}\])")
-# Only what HTML has: `<name>` in a command is a placeholder.
-_TAG = re.compile(
-    r"</?(?:a|abbr|b|br|center|code|details|div|em|font|h[1-6]|hr|i|img|kbd|li|ol|p|picture|pre|s|small|source|span|strong|sub"
-    r"|summary|sup|table|tbody|td|th|thead|tr|u|ul|video)(?:\s[^<>\n]{0,400})?/?>|<!--(?:[^-]|-(?!->)){0,2000}+(?:-->)?",
-    re.DOTALL | re.IGNORECASE,
-)
-_STRONG = re.compile(r"(\*{1,3}|__)(?=\S)([^*_\n]{1,300}?)(?<=\S)\1")
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)`]{0,2}\s+(?=[A-Z0-9`\"“(])|(?<=[。！？])")
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig|resp|incl)|\b[A-Z])\.$", re.IGNORECASE
-)
-
-
-def clip(text: str, limit: int) -> str:
-    """The text, or as much of it as fits, cut after a sentence if one ends late enough, else after a word."""
-    text = text.strip()
-    if len(text) <= limit:
-        return text
-    head = text[: limit - 1]
-    ends = [match.start() for match in _SENTENCE_END.finditer(head)]
-    if ends and ends[-1] > limit * 0.6:
-        return head[: ends[-1]].rstrip() + " …"
-    cut = max(head.rfind(" "), head.rfind("\n"))
-    return (head[:cut] if cut > limit * 0.5 else head).rstrip(" \n,;:-–(") + "…"
-
-
-def first_sentence(text: str, limit: int = 160) -> str:
-    """The first sentence, without its period."""
-    text = " ".join(text[:2000].strip().split("\n\n", 1)[0].split())
-    ends = (match.start() for match in _SENTENCE_END.finditer(text))
-    end = next((at for at in ends if not _ABBREVIATION.search(text[:at])), len(text))
-    return clip(text[:end], limit).rstrip(".。 ")
+_LINK = re.compile(r"\[([^\]\n]{0,300})\](?:\([^)\n]{0,600}\)|\[[^\]\n]{0,100}\])")
+_TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,400}>|<!--(?:[^-]|-(?!->)){0,2000}+(?:-->)?")
 
 
 def join_words(items: Sequence[str], most: int = 12) -> str:
@@ -385,21 +217,13 @@ def join_words(items: Sequence[str], most: int = 12) -> str:
 
 def quote_code(text: str, limit: int = 90) -> str:
     """A command as it stands in a sentence."""
-    text = " ".join(text.split())
-    text = text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
-    return f"`{text.replace('`', chr(39))}`"
+    return f"`{shorten(' '.join(text.split()), limit).replace('`', chr(39))}`"
 
 
 def strip_markup(text: str) -> str:
-    """Markdown on one line, without images, links' addresses, tags and emphasis. Code keeps its backticks."""
-    text = " ".join(text.split())
-    if "[" in text:
-        text = _LINK.sub(r"\1", _IMAGE.sub("", text))
-    if "<" in text:
-        text = _TAG.sub("", re.sub(r"<br ?/?>", " ", text))
-    if "*" in text or "__" in text:
-        text = _STRONG.sub(r"\2", text)
-    return text.strip()
+    """Markdown on one line, without images, links' addresses and tags."""
+    bare = _TAG.sub("", _LINK.sub(r"\1", _IMAGE.sub("", " ".join(text.split()))))
+    return " ".join(bare.split())
 
 
 def count_words(text: str) -> int:
@@ -408,7 +232,7 @@ def count_words(text: str) -> int:
 
 
 def unique(items: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(item for item in items if item))
+    return list(dict.fromkeys(filter(None, items)))
 
 
 def pick_important(found: Sequence[Finding], most: int) -> list[Finding]:

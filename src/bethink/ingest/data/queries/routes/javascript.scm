@@ -17,10 +17,6 @@
 ((call_expression function: (member_expression object: (identifier) @on property: (property_identifier) @verb) arguments: (arguments) @args)
   (#set! role "mount") (#set! verb "use|register|route"))
 
-; app.setGlobalPrefix("api")
-((call_expression function: (member_expression property: (property_identifier) @verb) arguments: (arguments) @args)
-  (#set! role "global") (#set! verb "setGlobalPrefix"))
-
 ; import users, { list as listUsers } from "./users"; const users = require("./users")
 ((import_statement (import_clause (identifier) @name) source: (string) @module) (#set! role "import"))
 ((import_statement (import_clause (named_imports (import_specifier name: (_) @name !alias))) source: (string) @module) (#set! role "import"))

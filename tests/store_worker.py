@@ -76,16 +76,6 @@ def create(database: str, seed: int, go, told) -> None:
         told.send(("error", f"{type(error).__name__}: {error}"))
 
 
-def add_the_same(database: str, texts: list[str], go, told) -> None:
-    told.send("ready")
-    go.wait()
-    try:
-        with opened(database) as memory:
-            told.send(("statuses", [memory.add(words).status for words in texts]))
-    except BaseException as error:  # noqa: BLE001
-        told.send(("error", f"{type(error).__name__}: {error}"))
-
-
 def hold_the_lock(database: str, go, told) -> None:
     """Holds the write lock until told to let go."""
     import apsw

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import threading
 from pathlib import Path
 
 import apsw
@@ -193,15 +191,6 @@ def test_a_strangers_file_claims_nothing_for_itself(cli, tmp_path, claimed, stor
 
 
 @pytest.mark.parametrize(
-    "name", ["created_at", "updated_at", "last_accessed", "deleted_at", "valid_from"]
-)
-def test_nothing_that_is_imported_is_of_tomorrow(cli, tmp_path, name):  # noqa: F811
-    cli.ok("import", str(strange(cli, tmp_path, {name: "2999-01-01T00:00:00Z"})))
-    (one,) = exported(cli).values()
-    assert one[name] < "2999"
-
-
-@pytest.mark.parametrize(
     "change",
     [
         {"content": f"use {SECRET}"},
@@ -224,26 +213,6 @@ def test_no_field_of_a_file_brings_a_secret_in(cli, tmp_path, change, trusted): 
     done = cli.json("import", str(file), *(["--trusted"] if trusted else []))
     assert done["redactions"] == 1
     assert SECRET not in cli.ok("export")
-
-
-def test_the_names_of_another_databases_projects_bring_no_secret_either(cli, tmp_path):  # noqa: F811
-    (tmp_path / SECRET).mkdir()
-    copy = tmp_path / "copy.db"
-    cli.ok("add", "We deploy from main", "--project", str(tmp_path), "--database", str(copy))
-    connection = apsw.Connection(str(copy))
-    connection.execute("UPDATE scopes SET name = ?1, path = '/home/' || ?1", (SECRET,))
-    connection.close()
-    assert cli.json("import", str(copy), "--all-scopes")["added"] == 1
-    assert SECRET not in cli.ok("stats") and SECRET not in cli.ok("stats", "--json")
-
-
-def test_an_export_may_come_through_a_pipe(cli, tmp_path):  # noqa: F811
-    file, pipe = strange(cli, tmp_path, {}), tmp_path / "pipe"
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=lambda: pipe.write_bytes(file.read_bytes()))
-    writer.start()
-    assert cli.json("import", str(pipe))["added"] == 1
-    writer.join()
 
 
 def test_personal_memories_come_only_when_asked_for(cli, tmp_path):  # noqa: F811
@@ -378,19 +347,6 @@ def test_histories_of_ones_own_copy_are_merged(cli, tmp_path):  # noqa: F811
     assert cli("doctor", "--deep").code == 0
 
 
-def test_a_memory_that_stands_twice_in_a_file_comes_once(cli, tmp_path):  # noqa: F811
-    file = strange(cli, tmp_path, {}, {})
-    first, second = json.loads(file.read_text())
-    file.write_text(json.dumps([first, first, second, {**second, "id": "another", "tags": ["x"]}]))
-    done = cli.json("import", str(file), "--trusted")
-    assert (done["added"], done["known"], len(exported(cli))) == (2, 2, 2)
-    again = {**first, "id": "01900000-0000-7000-8000-00000000000a"}  # the same text, told elsewhere
-    file.write_text(json.dumps([again]))
-    before = exported(cli)
-    assert cli.json("import", str(file), "--trusted")["merged"] == 0
-    assert exported(cli) == before
-
-
 def test_a_project_of_another_machine_is_known_by_its_name(cli, tmp_path, monkeypatch):  # noqa: F811
     cli.add("Something of the shop")
     (tmp_path / "zoo").mkdir()
@@ -459,27 +415,6 @@ def test_what_is_no_export_is_refused_and_nothing_is_stored(cli, tmp_path, text,
     assert exported(cli) == {}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"kind": "nonsense"},
-        {"importance": 99},
-        {"created_at": "soon"},
-        {"content": " "},
-        {"trust": "all"},
-        {"lines": [1]},
-    ],
-)
-def test_one_wrong_value_refuses_the_file(cli, tmp_path, change):  # noqa: F811
-    cli.add("Sessions are kept in Redis")
-    cli.add("Barn owls hunt at night")
-    (first, second), file = exported(cli).values(), tmp_path / "memories.json"
-    emptied(cli)
-    file.write_text(json.dumps([first, {**second, **change}]))
-    assert "Memory 2 of" in cli.fails("import", str(file), code=2)
-    assert exported(cli) == {}
-
-
 ODD = (
     *(None, "", "x" * 20_000, -1, 0, 1e308, float("nan"), True, 10**400, "\ud800", "\x00"),
     *([], {}, [None], [[1, 2]], [{}], [1, 2, 3], [{"name": 1, "type": 2}], {"a": 1}),
@@ -507,12 +442,3 @@ def test_whatever_stands_in_a_field_is_taken_in_order_or_refused(tmp_path, trust
         assert refused > 300
         assert memory.check(deep=True) == []
         assert list(exchange.export_records(memory, memory.export()))
-
-
-def test_options_of_one_form_are_not_for_another(cli, tmp_path):  # noqa: F811
-    (tmp_path / "a.md").write_text("# A\n")
-    assert "nothing at" in cli.fails("import", str(tmp_path / "none.json"), code=1)
-    assert "Give one" in cli.fails("import", code=2)
-    assert "go with an export" in cli.fails(
-        "import", "--markdown", str(tmp_path / "a.md"), "--trusted", code=2
-    )

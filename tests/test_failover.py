@@ -17,11 +17,9 @@ import postgres
 import pytest
 from http_server import body, problem, running
 from psycopg.conninfo import conninfo_to_dict
-from stores import EMBEDDER, HERE, MODEL, NOW, by_words, make, put, seen, vectors_of
+from stores import HERE, MODEL, NOW, by_words, make, put, seen, vectors_of
 
-from bethink.api import Bethink
-from bethink.config import Config
-from bethink.errors import OutcomeUnknown, Overtaken, StoreError, StoreUnavailable
+from bethink.errors import OutcomeUnknown, Overtaken, StoreUnavailable
 from bethink.store.postgres import PostgresStore
 from bethink.types import Batch, Change, Entry, Relation, Source
 
@@ -174,26 +172,6 @@ def test_a_write_whose_connection_is_cut_at_its_commit_is_there_once(store, prox
     assert store.check(deep=True) == []
 
 
-def test_a_write_that_went_in_is_recognised_however_much_others_wrote_since(store, proxy):
-    proxy.faults = ["answer"]
-    proxy.meanwhile = [
-        lambda: postgres.run(postgres.database_url(), TRAIL.format(tenant=store.who.tenant))
-    ]
-    memory = make("a heron")
-    assert put(store, memory, unique=False).outcomes[0].status == "added"
-    assert not proxy.meanwhile
-    assert len(store.list(seen())) == 1
-    assert store.check(deep=True) == []
-
-
-def test_a_commit_that_broke_after_a_long_wait_is_found_out_all_the_same(proxy):
-    store = PostgresStore(proxy.url, tenant=postgres.new_tenant(), timeout=0.3)
-    proxy.faults, proxy.meanwhile = ["answer"], [lambda: threading.Event().wait(0.5)]
-    assert put(store, make("a heron"), unique=False).added == 1
-    assert len(store.list(seen())) == 1
-    store.close()
-
-
 @pytest.mark.parametrize(("fault", "second"), [("answer", "duplicate"), ("never", "added")])
 def test_a_write_that_nobody_can_be_asked_about_is_said_to_be_unknown_and_may_be_told_again(
     proxy, fault, second
@@ -227,26 +205,6 @@ def test_a_write_that_did_not_arrive_and_comes_too_late_then_is_overtaken_and_no
         store.write(page._replace(add=(Entry(memory, (), False),)))
     assert store.get([memory.id]) == []
     other.close()
-
-
-def test_a_refused_write_is_refused_and_not_unknown(store):
-    memory = make("a heron")
-    put(store, memory)
-    with pytest.raises(StoreError) as caught:
-        put(store, memory._replace(content="an owl", content_hash="other"))  # an id that is taken
-    assert not isinstance(caught.value, OutcomeUnknown)
-
-
-@pytest.mark.parametrize("fault", ["never", "answer"])
-def test_who_adds_a_memory_notices_nothing(proxy, tmp_path, fault):
-    config = Config(database=proxy.url, tenant=postgres.new_tenant(), user="anna", busy_timeout=20)
-    with Bethink(config=config, directory=tmp_path, embedder=EMBEDDER) as memory:
-        proxy.faults = [fault]
-        outcome = memory.add("We deploy from main, never from a branch", dedup=False)
-        assert outcome.status == "added"
-        assert [hit.memory.id for hit in memory.search("deploy").hits] == [outcome.id]
-        proxy.faults = [fault]
-        assert memory.vote(outcome.id).usefulness == 1
 
 
 def test_an_agent_of_a_team_sends_what_is_unknown_again_and_it_is_there_once(

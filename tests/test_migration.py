@@ -6,13 +6,12 @@ import json
 
 import pytest
 from cli_runner import cli  # noqa: F401
-from stores import HERE, NOW, OTHER, change, everything, make, put, write
+from stores import HERE, OTHER, change, everything, make, put, write
 from travel import fill, tallies
 
-from bethink.errors import InvalidInput, StoreError
+from bethink.errors import InvalidInput
 from bethink.features import migration
 from bethink.features.sync import team_scope
-from bethink.store.bundle import Bundle
 from bethink.store.sqlite import SqliteStore
 from bethink.types import PERSONAL, Relation
 
@@ -107,12 +106,6 @@ def test_it_goes_on_where_it_was_cut_off_wherever_that_was(source, tmp_path):
     assert pages > 10
 
 
-def test_an_earlier_run_is_not_done_again(source, store):
-    first = migration.migrate(source, store, "here")
-    second = migration.migrate(source, store, "here")
-    assert (second.taken, second.resumed, second.parts) == (0, True, first.parts)
-
-
 @pytest.mark.parametrize("part", ["scopes", "records", "tombstones"])
 def test_what_is_written_to_the_source_meanwhile_comes_too(source, store, part):
     known = source.known
@@ -128,34 +121,6 @@ def test_what_is_written_to_the_source_meanwhile_comes_too(source, store, part):
     moved = migration.migrate(Busy(source, part, happen), store, "here")
     assert moved.parts == as_there(source, store) == tallies(store)
     assert store.check(deep=True) == []
-
-
-def test_a_relation_that_is_gone_goes_where_there_are_no_memories_too(store, tmp_path):
-    bare, relation = (
-        SqliteStore(tmp_path / "bare.db", timeout=5),
-        Relation("one", "other", "relates_to", NOW),
-    )
-    bare.take(Bundle(relations=((relation, "user"),)))
-    migration.migrate(bare, store, "here")
-    write(bare, unrelate=(relation,))
-    assert migration.migrate(bare, store, "here").parts == tallies(bare)
-    assert tallies(store)["relations"].number == 0
-    bare.close()
-
-
-def test_a_source_that_never_rests_is_told_of(source, store):
-    class Restless(Busy):
-        number = 0.0
-
-        def export(self, part):
-            self.number += 0.01
-            change(self._store, self._store.known["told"].id, importance=self.number)
-            return self._store.export(part)
-
-    with pytest.raises(StoreError, match="do not agree: records") as error:
-        migration.migrate(Restless(source), store, "here")
-    assert "run the same command again" in error.value.hint
-    assert migration.migrate(source, store, "here").parts == as_there(source, store)
 
 
 def test_projects_go_by_name_in_a_teams_database_and_by_folder_in_ones_own(source, store, tmp_path):
@@ -207,13 +172,3 @@ def test_the_command_moves_and_says_what_it_compared(cli, tmp_path):  # noqa: F8
     assert value["parts"]["records"]["number"] == 1
     history = json.loads(cli.ok("--json", "history", id, "--database", str(tmp_path / "new.db")))
     assert [event["action"] for event in history] == ["add", "vote"]
-
-
-def test_the_command_refuses_what_makes_no_sense(cli, tmp_path):  # noqa: F811
-    cli.add("We deploy from main")
-    assert "already" in cli.fails("migrate", "--to", str(cli.home / "memory.db"), code=2)
-    cli.ok("add", "Another", "--database", str(tmp_path / "other.db"))
-    assert "holds 1 memories already" in cli.fails(
-        "migrate", "--to", str(tmp_path / "other.db"), code=2
-    )
-    assert "--to" in cli.fails("migrate", code=2)

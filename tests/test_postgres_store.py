@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -18,7 +16,6 @@ from stores import (
     by_meaning,
     by_words,
     change,
-    content_hash,
     everything,
     make,
     put,
@@ -28,14 +25,11 @@ from stores import (
     write,
 )
 
-from bethink.config import Config, explain
 from bethink.errors import InvalidInput, StoreBusy, StoreError, StoreTooNew
-from bethink.project import find
-from bethink.store import open_store
 from bethink.store.pg import connection as schema
 from bethink.store.pg.connection import Database
 from bethink.store.postgres import PostgresStore
-from bethink.types import Entity, Entry, Relation, Source
+from bethink.types import Entity, Entry, Relation
 
 
 @pytest.fixture
@@ -73,13 +67,6 @@ def told(url: str, **options) -> StoreError:
 # Opening
 
 
-def test_settings_choose_the_store(tmp_path):
-    config = Config(database=postgres.database_url(), tenant=postgres.new_tenant(), user="anna")
-    store = open_store(config, find(tmp_path))
-    assert (store.name, store.person) == (config.tenant, "anna")
-    store.close()
-
-
 def test_a_server_that_is_down_is_told():
     assert (
         "cannot be reached"
@@ -93,32 +80,6 @@ def test_a_wrong_password_a_wrong_role_and_a_wrong_database_are_told_apart():
     assert "does not accept" in told(f"postgresql://postgres:hunter2@127.0.0.1:{port}").message
     assert "does not accept" in told(f"postgresql://nobody_here:hunter2@127.0.0.1:{port}").message
     assert "no such database" in told(postgres.on(right, "nowhere")).message
-
-
-def test_a_url_that_is_none_is_told(tmp_path):
-    with pytest.raises(StoreError):
-        open_store(Config(database="postgresql://[half"), find(tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("postgresql://anna:hunter2@db:6432/team", "postgresql://anna:…@db:6432/team"),
-        (
-            "postgresql://anna@db/team?password=hunter2&sslmode=require",
-            "postgresql://anna@db/team?password=…&sslmode=require",
-        ),
-        (
-            "postgresql://db/team?user=anna&sslpassword=x",
-            "postgresql://db/team?user=anna&sslpassword=…",
-        ),
-        ("postgres://anna:hun%40ter2@/team?host=/run", "postgres://anna:…@/team?host=/run"),
-        ("postgresql://a:b@c/d@host/team?password=x", "postgresql://a:…@host/team?password=…"),
-    ],
-)
-def test_a_url_is_shown_without_its_password(url, expected):
-    assert Database(url, 1.0).shown == expected
-    assert expected in str(explain(Config(database=url)))
 
 
 def test_a_server_without_pgvector_is_told_and_left_as_it_was(fresh):
@@ -180,24 +141,6 @@ def test_an_interrupted_migration_has_not_happened(fresh, monkeypatch):
     put(store, memory := make("all is well"))
     assert store.get([memory.id])
     store.close()
-
-
-def test_a_migration_whose_connection_is_cut_has_not_happened(fresh, monkeypatch):
-    real = schema.migrations()
-    monkeypatch.setattr(schema, "migrations", lambda: [real[0] + "\nSELECT pg_sleep(60);"])
-    failed: list[StoreError] = []
-    opening = threading.Thread(target=lambda: failed.append(told(fresh)))
-    opening.start()
-    deadline = time.monotonic() + 120
-    while not postgres.run(
-        fresh,
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'",
-    ):
-        assert time.monotonic() < deadline
-    opening.join(30)
-    assert "cannot be reached" in failed[0].message
-    monkeypatch.undo()
-    opened(fresh).close()
 
 
 def test_many_processes_may_open_a_new_database_at_once(fresh):
@@ -367,52 +310,6 @@ def test_a_model_comes_back_with_another_size_where_it_has_no_vectors_left(tenan
         and tenant.read_cache([bytes(16)], MODEL) == {}
     )
     assert tenant.check(deep=True) == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a\x00b",
-        "\x00",
-        "\ue0ff",
-        "\ue0ff0",
-        "\ue0ff\x00\ue0ff\ue0ff0\x00",
-        "x" * 300_000,
-        "wörter " * 60_000,
-        " ".join(f"w{n}" for n in range(90_000)),
-    ],
-)
-def test_zero_bytes_and_very_long_texts_are_kept_to_the_letter(tenant, text):
-    memory = make(f"heron {text}", section=text[:100], summary=text[:50])
-    put(tenant, memory, embed=False)
-    assert tenant.get([memory.id])[0] == memory
-    assert by_words(tenant, "heron") == [memory.id]
-    assert tenant.check(deep=True) == []
-    change(tenant, memory.id, content=f"owl {text}", content_hash=content_hash(text))
-    assert tenant.get([memory.id])[0].content == f"owl {text}"
-    assert tenant.history(memory.id)[-1].before["content"] == memory.content
-
-
-def test_a_zero_byte_in_tags_or_metadata_spoils_no_question(tenant):
-    odd = make(
-        "a heron",
-        tags=("a\x00b", "\\\\u0000", "sea"),
-        metadata={"note": "\x00", "vector_index": False},
-    )
-    put(tenant, odd, make("an owl", tags=("sea",)), embed=False)
-    write(tenant, sources=((HERE, Source("x", metadata={"collection": "c", "odd": "\x00"})),))
-    assert tenant.get([odd.id])[0] == odd
-    assert (
-        len(tenant.list(seen(tags=("sea",)))) == 2
-        and tenant.count_unembedded(MODEL) == tenant.overview().unembedded == 1
-    )
-    assert [source.uri for source in tenant.sources(HERE, "c")] == ["x"]
-
-
-def test_a_name_that_is_too_long_for_an_index_is_refused_with_a_sentence(tenant):
-    with pytest.raises(InvalidInput, match="too long"):
-        put(tenant, make("a text", session="".join(chr(0x4E00 + n % 20000) for n in range(9000))))
-    assert tenant.count(everything()) == 0
 
 
 def test_a_large_scope_is_searched_by_the_vector_index_and_nothing_hidden_takes_a_place(

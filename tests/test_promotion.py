@@ -265,20 +265,6 @@ def test_a_file_is_as_before_when_the_last_rule_leaves(cli, text):
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-@pytest.mark.parametrize("text", [b"\nMore.\n", b"More.", b"\r\nMore.\r\n"])
-def test_text_written_below_the_block_stays(cli, text):
-    path = cli.project / "AGENTS.md"
-    path.write_bytes(b"Before.")
-    id, other = cli.add(DEPLOY), cli.add(TESTS)
-    cli.ok("promote", id)
-    path.write_bytes(path.read_bytes() + text)
-    cli.ok("promote", other)
-    assert path.read_bytes().endswith(text)
-    cli.ok("demote", other)
-    cli.ok("demote", id)
-    assert path.read_bytes() == b"Before.\n" + text
-
-
 def test_what_others_wrote_into_the_block_stays(cli):
     (cli.project / "AGENTS.md").write_text(
         f"{promotion.BEGIN}\nOurs, by hand.\n- Their rule <!-- bethink:01a00000-0000 -->\n{promotion.END}\n"

@@ -13,7 +13,7 @@ from bethink.embed.hashing import HashingEmbedder
 from bethink.store import vectors as vectors_module
 from bethink.store.connection import codes_folder
 from bethink.store.sqlite import SqliteStore
-from bethink.store.vectors import EXACT, Partition, decode, encode
+from bethink.store.vectors import Partition, decode, encode
 
 
 def clustered(count: int, dimensions: int, seed: int, clusters: int = 200) -> np.ndarray:
@@ -70,21 +70,6 @@ def test_a_vector_survives_encoding_and_a_second_encoding_changes_nothing(dimens
         assert decode(encode(again)).tolist() == again.tolist()
 
 
-@pytest.mark.parametrize(
-    "vector", [[0.0] * 8, [1.0] + [0.0] * 7, [-1.0] * 8, [1e-30] * 8, [1e30, -1e30] * 4, [0.1] * 8]
-)
-def test_odd_vectors_encode(vector):
-    data = encode(vector)
-    np.testing.assert_allclose(decode(data), np.asarray(vector, np.float32), rtol=0.01)
-    assert encode(decode(data)) == data
-
-
-def test_encoding_hardly_moves_a_cosine():
-    vectors = clustered(500, 384, seed=1)
-    decoded = np.stack([decode(encode(vector)) for vector in vectors])
-    assert np.abs(decoded @ vectors[0] - vectors @ vectors[0]).max() < 0.005
-
-
 # Searching
 
 
@@ -127,36 +112,6 @@ def test_recall_at_20_000_by_384():
     assert sum(kept) >= 0.98 * 150
 
 
-@pytest.mark.parametrize("dimensions", [8, 100, 256])
-@pytest.mark.parametrize("count", [1, 5, EXACT, EXACT + 1])
-def test_small_sets_are_searched_like_exact_ones(count, dimensions):
-    vectors = clustered(count, dimensions, seed=count + dimensions)
-    part = partition(vectors)
-    decoded = np.stack([decode(encode(vector)) for vector in vectors])
-    for query in clustered(5, dimensions, seed=99):
-        memories, cosines = part.search(query, 10, None)
-        assert len(memories) == min(10, count)
-        if count <= EXACT:
-            assert memories.tolist() == exact(decoded, query, 10)
-        np.testing.assert_allclose(cosines, decoded[memories - 1] @ query, atol=1e-5)
-        assert (np.diff(cosines) <= 1e-6).all()
-
-
-def test_a_vector_finds_itself_first():
-    vectors = clustered(5_000, 96, seed=3)
-    part = partition(vectors)
-    for number in (1, 2500, 5000):
-        memories, cosines = part.search(vectors[number - 1], 1, None)
-        assert memories.tolist() == [number]
-        assert cosines[0] == pytest.approx(1.0, abs=0.01)
-
-
-@pytest.mark.parametrize("limit", [0, 1, 3, 10_000])
-def test_a_limit_is_kept(limit):
-    part = partition(clustered(50, 16, seed=1))
-    assert len(ids(part, clustered(1, 16, seed=2)[0], limit)) == min(limit, 50)
-
-
 def test_an_empty_partition_answers():
     part, query = Partition(16), np.ones(16, np.float32)
     part.add([])
@@ -175,23 +130,6 @@ def test_only_the_allowed_are_found():
     odd = np.arange(1, 6_001, 2)
     assert set(ids(part, query, 50, odd)) <= set(odd.tolist())
     assert ids(part, query, 1, odd) == [1]
-
-
-def test_several_windows_of_a_memory_are_all_searched():
-    vectors = clustered(300, 64, seed=5)
-    part = partition(vectors, memory=lambda number: (number + 2) // 3)  # three windows each
-    for number in (1, 2, 3, 150, 300):
-        memories, cosines = part.search(vectors[number - 1], 5, None)
-        assert memories[0] == (number + 2) // 3
-        assert cosines[0] == pytest.approx(1.0, abs=0.01)
-    best = part.cosines(vectors[0], np.arange(1, 101, dtype=np.int64))
-    grouped = (
-        (np.stack([decode(encode(vector)) for vector in vectors]) @ vectors[0])
-        .reshape(100, 3)
-        .max(axis=1)
-    )
-    assert best == pytest.approx(dict(enumerate(grouped.tolist(), 1)), abs=1e-5)
-    assert part.search(vectors[0], 300, np.array([1], np.int64))[0].tolist() == [1, 1, 1]
 
 
 # Coming and going
@@ -223,33 +161,6 @@ def test_the_sum_of_vectors_follows_every_change():
     assert part.owners.tolist() == [number + 1 for number in alive]
     decoded = np.stack([decode(encode(vectors[number])) for number in alive])
     np.testing.assert_allclose(part.total, decoded.sum(axis=0), atol=1e-3)
-
-
-def test_a_partition_can_be_emptied_and_regrown():
-    first, second = clustered(3_000, 64, seed=12), clustered(9_000, 64, seed=13)
-    part = partition(first)
-    part.remove(np.arange(1, 3_001, dtype=np.int64))
-    assert part.last == 3_000
-    part.add(
-        (3_000 + number, 3_000 + number, encode(vector)) for number, vector in enumerate(second, 1)
-    )
-    assert (len(part.ids), part.last) == (9_000, 12_000)
-    hits = sum(
-        len(set(ids(part, query, 10)) & {3_000 + number for number in exact(second, query, 10)})
-        for query in second[:20]
-    )
-    assert hits >= 0.98 * 200
-
-
-def test_rows_of_the_wrong_size_are_passed_over():
-    vectors = clustered(3, 16, seed=15)
-    part = Partition(16)
-    part.add(
-        [(1, 1, encode(vectors[0])), (2, 2, b"short"), (3, 3, encode(vectors[2])), (4, 4, b"")]
-    )
-    part.add([(5, 5, b"x")])
-    assert part.last == 5
-    assert set(ids(part, vectors[0], 5)) == {1, 3}
 
 
 # The file of codes: a new process takes them from there, and nothing depends on it
@@ -385,14 +296,6 @@ def test_a_purge_takes_the_file_away(filed):
     assert look(filed())[1] == COUNT - 1 and file.exists()
 
 
-def test_a_file_that_cannot_be_written_is_done_without(filed, monkeypatch):
-    store = filed()
-    file_of(store).unlink()
-    monkeypatch.setattr(vectors_module.os, "open", refuse)
-    assert look(filed())[0] == [TEXTS[7]]
-    assert list(codes_folder(store.path).iterdir()) == []
-
-
 def refuse(*_, **__):
     raise PermissionError(13, "no")
 
@@ -441,13 +344,3 @@ def test_a_question_is_embedded_once_for_all_processes(tmp_path):
     with Bethink(path, directory=tmp_path, embedder=Counting()) as memory:
         memory.forget(id, purge=True)
     assert list(codes_folder(path).iterdir()) == []
-
-
-def test_only_so_many_questions_are_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(vectors_module, "QUESTIONS", 4)
-    embedder = Counting()
-    for number in range(6):
-        vectors_module.ask_once(tmp_path, str(number), embedder)
-    assert len(list(tmp_path.iterdir())) == 4
-    again = vectors_module.ask_once(tmp_path, "5", embedder)
-    assert again.tolist() == embedder.query("5").tolist() and len(embedder.asked) == 7

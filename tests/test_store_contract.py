@@ -97,23 +97,6 @@ def test_a_time_at_the_end_of_the_calendar_is_kept_within_it(store, last):
     assert store.check(deep=True) == []
 
 
-def test_a_time_without_a_zone_is_meant_in_utc(store):
-    put(store, make("tea at four", created_at=datetime(2026, 3, 1, 16)))
-    (found,) = store.list(seen(since=datetime(2026, 3, 1, 16), until=datetime(2026, 3, 1, 17)))
-    assert found.created_at == datetime(2026, 3, 1, 16, tzinfo=UTC)
-    assert store.list(seen(since=datetime(2026, 3, 1, 17))) == []
-
-
-def test_a_write_says_what_became_of_each_memory(store):
-    first, second = make("one thing"), make("another thing")
-    receipt = put(store, first, second)
-    assert [(outcome.id, outcome.status) for outcome in receipt.outcomes] == [
-        (first.id, "added"),
-        (second.id, "added"),
-    ]
-    assert receipt.added == 2
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -139,15 +122,6 @@ def test_get_keeps_the_order_asked_for_and_leaves_out_what_is_unknown(store):
     wanted = [memories[2].id, make("never stored").id, memories[0].id]
     assert [memory.id for memory in store.get(wanted)] == [memories[2].id, memories[0].id]
     assert store.get([]) == []
-
-
-def test_keys_and_load_lead_back_to_the_same_memory(store):
-    memory = make("a thing")
-    put(store, memory)
-    keys = store.keys([memory.id, make("unknown").id])
-    assert list(keys) == [memory.id]
-    assert store.load([keys[memory.id], 10**9])[keys[memory.id]].content == "a thing"
-    assert store.load([]) == {}
 
 
 def test_a_text_that_cannot_be_stored_is_refused_with_a_sentence(store):
@@ -406,23 +380,6 @@ def test_what_was_said_is_told_from_what_was_told_of_it(store):
     assert [one.id for one in store.list(seen(transcribed=True))] == [said.id]
 
 
-def test_a_filter_knows_whether_it_is_narrow():
-    assert not seen().narrow
-    assert not seen(
-        include_deleted=True,
-        include_expired=True,
-        include_superseded=True,
-        include_quarantined=True,
-        follow=True,
-    ).narrow
-    named = dict.fromkeys(("kinds", "entities", "tags", "sources"), ("x",))
-    times = dict.fromkeys(("since", "until", "as_of"), NOW)
-    flags = {"answered": False, "used": True, "transcribed": True}
-    more = {"session": "s", "min_importance": 0.0, "max_trust": 3}
-    for name, value in (named | times | flags | more).items():
-        assert seen(**{name: value}).narrow, name
-
-
 @pytest.mark.parametrize("how", [by_words, by_meaning])
 def test_hidden_memories_do_not_take_the_places_of_visible_ones(store, how):
     gone = [make(f"zebra zebra zebra {n}", deleted_at=day(2)) for n in range(40)]
@@ -501,33 +458,6 @@ def test_a_prefix_of_several_ids_is_ambiguous(twins, prefix):
         twins.resolve(prefix, [HERE])
 
 
-def test_a_prefix_only_fits_memories_of_the_scopes_asked_for(twins):
-    assert (
-        twins.resolve("01922", [OTHER])
-        == twins.resolve("01922", None)
-        == twins.resolve("01922", [HERE, OTHER])
-    )
-    assert twins.resolve("019", [OTHER]).startswith("01922222")
-    with pytest.raises(NotFound):
-        twins.resolve("019", ["project:unknown"])
-    with pytest.raises(NotFound):
-        twins.resolve("019", [])
-
-
-def test_a_crowd_in_another_scope_does_not_hide_an_id(store):
-    put(
-        store,
-        *(
-            make(f"passage {n}", id=f"01900000-0000-7000-8000-{n:012x}", scope=OTHER)
-            for n in range(80)
-        ),
-        embed=False,
-    )
-    mine = make("mine", id="01900000-0001-7000-8000-000000000000")
-    put(store, mine)
-    assert store.resolve("01900000", [HERE]) == mine.id
-
-
 def test_short_ids_are_unique_prefixes(twins):
     every = [memory.id for memory in twins.scan(everything(HERE, OTHER))]
     short = twins.abbreviate(every)
@@ -538,13 +468,6 @@ def test_short_ids_are_unique_prefixes(twins):
         assert not prefix.endswith("-")
         assert [other for other in every if other.startswith(prefix)] == [id]
         assert twins.resolve(prefix) == id
-
-
-def test_short_ids_of_memories_made_together(store):
-    memories = [make(f"text {n}") for n in range(50)]
-    put(store, *memories, embed=False)
-    for id, prefix in store.abbreviate([memory.id for memory in memories]).items():
-        assert store.resolve(prefix, [HERE]) == id
 
 
 # Care

@@ -27,8 +27,8 @@ from bethink.config import Config
 from bethink.errors import InvalidInput
 from bethink.features import conversations
 from bethink.store.bundle import Bundle
-from bethink.store.places import cache_key, topic_text
-from bethink.types import TRUST, Change, Relation, Session, Source, Span
+from bethink.store.places import cache_key
+from bethink.types import Change, Relation, Session, Source
 
 
 def purge(store, *purged) -> int:
@@ -99,19 +99,6 @@ def test_a_purge_takes_the_vectors_of_every_text_under_every_heading(store):
     assert len(cached(store, text, edited, *under)) == 6
     purge(store, memory)
     assert cached(store, text, edited, *under, "something else") == {"something else"}
-
-
-def test_the_vectors_of_a_purged_topic_go_with_its_name(store):
-    said = make("Kumquats for lunch", session="s1", span="t1")
-    span = Span("t1", HERE, "s1", None, "Lunch", "Kumquats", (1, 2), 0, day(1))
-    put(
-        store,
-        said,
-        spans=((span, [vector("Lunch")]),),
-        cache=caching(topic_text("Lunch", "Kumquats")),
-    )
-    purge(store, said)
-    assert cached(store, topic_text("Lunch", "Kumquats")) == set()
 
 
 def test_a_purged_text_that_comes_again_leaves_no_vector(store):
@@ -283,48 +270,3 @@ def test_a_purge_takes_the_idea_and_the_turn_of_the_same_words(memory, tmp_path,
     assert memory.search("pay Bob", mode="keyword").hits == ()
     assert [one.content for one in memory.list() if "Bob" in one.content] == []
     assert memory.list() != []
-
-
-def test_a_turn_that_says_more_is_not_purged_with_its_idea(memory, tmp_path):
-    said = spoken(
-        memory,
-        tmp_path,
-        f"The weather is fine today and so is the coffee. {PAID}. Let us go on with the tests.",
-    )
-    (idea,) = [one for one in said if one.kind == "decision"]
-    assert memory.forget(idea.id, purge=True).ids == (idea.id,)
-    assert [one.kind for one in memory.list() if "Bob" in one.content] == ["context"]
-
-
-def test_an_end_that_was_told_is_still_told_after_a_replacement_was_taken_back(memory):
-    one, other = (
-        memory.add("The promo code works until new year").id,
-        memory.add("The billing team looks after promo codes").id,
-    )
-    memory.update(one, valid_to=day(9999))
-    memory.link(other, one, "supersedes")
-    assert memory.restore(one).valid_to == day(9999)
-    memory.link(other, one, "supersedes")
-    memory.unlink(other, one, "supersedes")
-    assert memory.one(one).valid_to == day(9999)
-    memory.link(other, one, "supersedes")
-    with pytest.raises(InvalidInput, match="circle"):
-        memory.link(one, other, "supersedes")
-
-
-def test_what_somebody_words_anew_is_believed_as_far_as_they_are(store, memory, tmp_path):
-    agent = Bethink(
-        store=store,
-        directory=tmp_path / "project",
-        config=memory.config,
-        actor="claude",
-        trust=TRUST["agent"],
-    )
-    id = memory.add("Deploys need a review").id
-    assert agent.update(id, importance=9, tags=["a"]).trust == TRUST["user"]
-    with pytest.raises(InvalidInput, match="the user's own word"):
-        agent.update(id, content="Deploys need no review")
-    assert memory.update(id, content="Deploys need no review at all").trust == TRUST["user"]
-    assert memory.restore(id, version=1).trust == TRUST["user"]
-    change(store, id, "doubt", trust=0)
-    assert memory.restore(id, version=1).trust == 0

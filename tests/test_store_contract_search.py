@@ -29,9 +29,6 @@ from stores import (
     write,
 )
 
-from bethink.api import Bethink
-from bethink.config import Config
-from bethink.embed.hashing import HashingEmbedder
 from bethink.recall.query import parse
 from bethink.store.base import Store
 from bethink.store.words import query_words
@@ -270,13 +267,6 @@ def test_a_text_is_nearest_to_itself(store):
         assert all(cosine >= other for _, other in rest)
 
 
-def test_an_unknown_model_or_scope_finds_nothing(store):
-    put(store, make("a text"))
-    assert store.nearest(vector("a text"), "another-model", seen(), 10).items == ()
-    assert store.nearest(vector("a text"), MODEL, seen("project:unknown"), 10).items == ()
-    assert store.nearest(vector("a text"), MODEL, seen()._replace(scopes=()), 10).items == ()
-
-
 def test_a_text_of_several_windows_counts_once_with_its_best(store):
     long = make("a text of several windows")
     parts = ["redis sessions", "deploy on friday", "owls at night"]
@@ -321,35 +311,6 @@ def test_vectors_follow_their_memories_at_once_and_for_every_reader(backend, sto
     for reader in (second, store):
         assert memory.id not in by_meaning(reader, new, everything())
         assert len(reader.nearest(vector(new), MODEL, everything(), 10).items) == 1
-
-
-def test_a_text_that_changed_without_a_model_is_no_longer_found_by_its_old_meaning(store):
-    memory = make("the heron stands in the reeds")
-    put(store, memory)
-    assert by_meaning(store, memory.content) == [memory.id]
-    change(store, memory.id, content="a lighthouse", content_hash=content_hash("a lighthouse"))
-    assert by_meaning(store, "the heron stands in the reeds") == []
-    assert store.list_unembedded(MODEL, 10)[0].id == memory.id
-
-
-def test_the_removal_of_many_vectors_among_those_of_another_scope(backend, store):
-    """Ids of both scopes interleave, so that the log of removals names many that a reader of one scope does not hold."""
-    reader = backend.open()
-    mine = [make(f"mine {n} {'x' * (n % 7)}") for n in range(30)]
-    theirs = [make(f"theirs {n} {'y' * (n % 5)}", scope=OTHER) for n in range(30)]
-    put(store, *(memory for pair in zip(theirs, mine, strict=True) for memory in pair))
-    for scope in (HERE, OTHER):
-        by_meaning(reader, "mine", seen(scope))
-    write(store, purge=tuple(memory.id for memory in (*theirs[5:20], *mine[5:12])))
-    means = {
-        scope: reader.cosines([], vector("mine 3"), MODEL, (scope,))[1] for scope in (HERE, OTHER)
-    }
-    fresh = backend.open()
-    for scope in (HERE, OTHER):
-        assert by_meaning(reader, "mine 3", seen(scope)) == by_meaning(fresh, "mine 3", seen(scope))
-        assert means[scope] == pytest.approx(
-            fresh.cosines([], vector("mine 3"), MODEL, (scope,))[1], abs=1e-6
-        )
 
 
 def test_made_vectors_are_kept_by_text_and_model(backend, store):
@@ -424,29 +385,6 @@ def test_a_text_that_changed_while_its_old_one_was_embedded_keeps_the_vectors_of
     assert by_meaning(store, same.content)[0] == same.id
 
 
-def test_what_is_edited_while_it_is_being_embedded_is_found_by_what_it_says_now(
-    backend, store, offline
-):
-    class Slow(HashingEmbedder):
-        """Somebody edits just when the texts were read."""
-
-        def documents(self, texts, *more):
-            if told:
-                with Bethink(store=backend.open(), embedder=EMBEDDER) as other:
-                    other.update(told.pop(), content="invoices go through Kafka")
-            return super().documents(texts, *more)
-
-    with Bethink(store=store, config=Config(embedding="none")) as bare:
-        told = [bare.add("kangaroos live in Australia").id]
-        key, scopes = store.keys(told)[told[0]], bare.scopes
-    store = backend.open()
-    with Bethink(store=store, embedder=Slow(64)) as memory:
-        memory.reindex()
-    assert store.cosines([key], vector("invoices go through Kafka"), MODEL, scopes)[0][
-        key
-    ] == pytest.approx(1, abs=0.01)
-
-
 def test_each_model_searches_its_own_vectors(store):
     one, other = make("one"), make("other")
     write(store, add=(Entry(one, [np.array([1, 0, 0, 0], np.float32)]),), model="four")
@@ -505,35 +443,6 @@ def test_statistics_count_inside_the_scopes_asked_for(store):
         assert store.statistics(words, nowhere) == type(here)(0, 0.0, (0, 0, 0))
         assert store.cosines([], vector("owl"), MODEL, nowhere) == ({}, 0.0)
     assert store.statistics(Words(), (HERE,)).counts == ()
-
-
-def test_statistics_follow_every_change(store):
-    words = Words(("owl", "heron"))
-
-    def counts():
-        found = store.statistics(words, (HERE,))
-        return (found.memories, found.average_length * found.memories, *found.counts)
-
-    one, other = make("an owl"), make("an owl and a heron", tags=("heron",))
-    put(store, one, other)
-    assert counts() == (2, 8, 2, 1)
-    change(store, one.id, content="two herons fly", content_hash="x")
-    assert counts() == (2, 9, 1, 2)
-    change(store, one.id, importance=1.0)
-    change(store, one.id, "forget", deleted_at=NOW)
-    assert counts() == (2, 9, 1, 2)
-    write(store, purge=(other.id,))
-    assert counts() == (1, 3, 0, 1)
-    store.reset([HERE])
-    assert counts() == (0, 0, 0, 0)
-
-
-def test_the_mean_cosine_is_that_of_every_vector_in_scope(store):
-    texts = ["owls at night", "deploy on friday", "redis sessions"]
-    put(store, *(make(text) for text in texts), make("owls at night too", scope=OTHER))
-    question = vector("owls")
-    exact = np.mean([EMBEDDER.documents([text])[0][0] @ question for text in texts])
-    assert store.cosines([], question, MODEL, (HERE,))[1] == pytest.approx(exact, abs=0.005)
 
 
 def test_candidates_carry_what_scoring_needs(store):

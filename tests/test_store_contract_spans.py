@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from stores import EMBEDDER, HERE, MODEL, NOW, OTHER, day, make, vector, write
+from stores import HERE, MODEL, NOW, OTHER, day, make, vector, write
 
-from bethink.api import Bethink
 from bethink.errors import Overtaken
 from bethink.recall.query import parse
 from bethink.types import Batch, Entry, Filter, Session, Source, Span
@@ -224,34 +223,3 @@ def test_topics_without_a_vector_are_listed_and_get_one_unless_they_changed_mean
         store, "Redis cache"
     )
     assert store.check(deep=True) == []
-
-
-def test_embedding_everything_anew_makes_the_vectors_of_topics_too(store, offline):
-    put_spans(
-        store, topic("t1", "Owls at night", "We watched barn owls hunt"), topic("t2", "Redis cache")
-    )
-    with Bethink(store=store, embedder=EMBEDDER) as memory:
-        memory.add("Sessions are kept in Redis")
-        assert memory.reindex(full=True) == 1
-        assert (
-            near(store, "owls at night watched barn hunt")[0] == "t1"
-            and len(near(store, "redis")) == 2
-        )
-        assert len(next(store.items("spans"))[1]) == 1
-        assert memory.reindex() == 0 and store.check(deep=True) == []
-
-
-def test_words_of_a_question_about_topics_are_never_syntax(store):
-    put_spans(store, topic("t1", "Owls at night"))
-    for hostile in (
-        '" OR name:*',
-        "owls) OR (scope : zq",
-        "NEAR(owls night)",
-        "a AND",
-        "*",
-        "",
-        "(((",
-        "name:owls",
-        "tag:x owls",
-    ):
-        assert set(found(store, hostile)) <= {"t1"}

@@ -19,9 +19,9 @@ from stores import (
     snapshot,
     write,
 )
-from travel import TURN, fill, tallies
+from travel import fill, tallies
 
-from bethink.errors import InvalidInput, NotFound, Overtaken, StoreError
+from bethink.errors import InvalidInput, Overtaken, StoreError
 from bethink.store.bundle import (
     PARTS,
     Bundle,
@@ -32,7 +32,7 @@ from bethink.store.bundle import (
     version,
 )
 from bethink.store.sqlite import SqliteStore
-from bethink.types import PERSONAL, Batch, Change, Entity, Event
+from bethink.types import Batch, Change, Entity, Event
 
 
 @pytest.fixture
@@ -71,25 +71,6 @@ def test_what_came_over_is_found_by_words_and_by_meaning(full, store):
         full, "Sessions are kept in Valkey", limit=3
     )
     assert store.check(deep=True) == []
-
-
-def test_taking_the_same_twice_changes_nothing(full, store):
-    pour(full, store)
-    before = tallies(store)
-    pour(full, store)
-    assert tallies(store) == before
-    assert store.check(deep=True) == []
-
-
-def test_what_was_purged_stays_purged_in_the_other_store(full, store):
-    pour(full, store)
-    assert store.find_purged([content_hash("gone")]) == {content_hash("gone")}
-    assert put(store, make("gone", scope=PERSONAL)).outcomes[0].status == "purged"
-
-
-def test_a_message_that_was_taken_in_is_known_in_the_other_store(full, store):
-    pour(full, store)
-    assert store.find_known_turns(HERE, [TURN, b"\x02" * 16]) == {TURN}
 
 
 def test_only_the_scopes_that_are_asked_for_come_out(full):
@@ -144,13 +125,6 @@ def test_a_newer_version_takes_the_place_of_the_old_one(store):
     assert store.check(deep=True) == []
 
 
-def test_vectors_stay_where_only_other_things_changed(store):
-    first = make("Tea at four")
-    put(store, first)
-    store.take(Bundle(records=(record(first._replace(importance=9.0)),)))
-    assert by_meaning(store, "Tea at four") == [first.id]
-
-
 def test_what_changed_meanwhile_is_not_overwritten(store):
     first, unknown = make("Tea at four"), make("Coffee at ten")
     put(store, first)
@@ -163,14 +137,6 @@ def test_what_changed_meanwhile_is_not_overwritten(store):
     assert store.take(given, expect={first.id: now, unknown.id: None}) == ()
     assert store.get([first.id])[0].importance == 9.0
     assert store.take(given, expect={unknown.id: None}) == (unknown.id,)
-
-
-def test_reading_a_memory_does_not_make_it_another_version(store):
-    first = make("Tea at four")
-    put(store, first)
-    was = version(store.records([first.id])[0])
-    write(store, at=day(21), access=(first.id,))
-    assert version(store.records([first.id])[0]) == was
 
 
 def test_a_text_that_the_scope_holds_already_is_not_taken_twice(store):
@@ -313,13 +279,6 @@ def test_a_write_under_a_key_is_done_once(store, backend):
     assert put(store, make("Something else"), once="spool/1") == first
     assert store.count(everything()) == 1
     assert put(store, make("Something else"), once="spool/3").added == 1
-
-
-def test_a_write_that_failed_may_be_done_under_its_key_again(store):
-    told = make("Tea at four")
-    with pytest.raises(NotFound):
-        write(store, change=(Change(told.id, "vote", {"vote": 1.0}),), once="spool/1")
-    assert put(store, told, once="spool/1").added == 1
 
 
 def test_a_change_of_what_somebody_changed_meanwhile_is_refused(store):

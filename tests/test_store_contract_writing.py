@@ -26,7 +26,7 @@ from stores import (
 )
 
 from bethink.errors import BethinkError, InvalidInput, NotFound
-from bethink.types import Batch, Change, Entity, Entry, Relation, Source, Words
+from bethink.types import Batch, Change, Entity, Entry, Relation, Source
 
 # Duplicates and tombstones
 
@@ -45,18 +45,6 @@ def test_the_same_text_is_stored_once_per_scope(store):
     assert receipt.added == 0
     assert store.count(everything()) == 1
     assert len(store.history(first.id)) == 1
-
-
-def test_the_same_text_twice_in_one_batch_is_stored_once(store):
-    one, other = make("We deploy on Fridays"), make("We deploy on Fridays")
-    assert [outcome.status for outcome in put(store, one, other).outcomes] == ["added", "duplicate"]
-    assert store.count(everything()) == 1
-    assert store.check(deep=True) == []
-
-
-def test_another_scope_may_hold_the_same_text(store):
-    put(store, make("We deploy on Fridays"))
-    assert put(store, make("We deploy on Fridays", scope=OTHER)).outcomes[0].status == "added"
 
 
 def test_passages_of_a_source_may_repeat(store):
@@ -195,14 +183,6 @@ def test_each_field_that_can_change(store, fields):
     assert store.check(deep=True) == []
 
 
-def test_a_times_value_can_be_emptied(store):
-    memory = make("a text", expires_at=day(3), answered=True)
-    put(store, memory)
-    change(store, memory.id, expires_at=None, answered=None)
-    assert store.get([memory.id])[0].expires_at is None
-    assert store.get([memory.id])[0].answered is None
-
-
 def test_a_change_of_what_is_not_there_is_an_error(store):
     with pytest.raises(NotFound):
         change(store, make("unknown").id, importance=1.0)
@@ -217,15 +197,6 @@ def test_a_vote_is_kept_in_history_but_is_no_edit(store):
     assert store.history(memory.id)[-1].after == {"usefulness": 1.0}
 
 
-def test_clocks_that_differ_reorder_nothing(store):
-    memory = make("a text")
-    put(store, memory)
-    for year, importance in ((2031, 1.0), (2021, 2.0)):
-        change(store, memory.id, at=NOW.replace(year=year), importance=importance)
-    order = [event.after.get("importance") for event in store.history(memory.id)]
-    assert order == [None, 1.0, 2.0]
-
-
 def test_a_use_is_counted_and_leaves_no_history(store):
     memory, other = make("a text"), make("another")
     put(store, memory, other)
@@ -235,25 +206,6 @@ def test_a_use_is_counted_and_leaves_no_history(store):
     assert pick(used, "access_count last_accessed updated_at") == (2, day(22), memory.updated_at)
     assert (unused.access_count, unused.last_accessed) == (0, None)
     assert [event.action for event in store.history(memory.id)] == ["add"]
-
-
-def test_supersession_hides_the_old_and_keeps_the_chain(store):
-    old, new = make("We use MySQL"), make("We use PostgreSQL", created_at=day(4))
-    put(store, old)
-    put(
-        store,
-        new,
-        relate=(Relation(new.id, old.id, "supersedes"),),
-        change=(Change(old.id, "supersede", {"superseded_by": new.id, "valid_to": day(4)}),),
-    )
-    assert ids(store.list(seen())) == {new.id}
-    assert ids(store.list(seen(include_superseded=True))) == {old.id, new.id}
-    assert ids(store.list(seen(as_of=day(3)))) == {old.id}
-    assert [(r.source, r.target, r.type) for r in store.relations([old.id])] == [
-        (new.id, old.id, "supersedes")
-    ]
-    (candidate,) = store.candidates([store.keys([old.id])[old.id]], seen(follow=True), Words(), ())
-    assert candidate.superseded_by == new.id
 
 
 def test_relations_are_seen_from_both_ends_once_and_can_be_taken_back(store):
@@ -319,19 +271,6 @@ def test_a_source_that_is_read_anew_replaces_its_own_memories_and_nothing_else(s
     assert store.get([used.id])[0].deleted_at == NOW
     assert plain.id not in by_words(store, "plain", everything())
     assert plain.id not in by_meaning(store, plain.content, everything())
-    assert store.check(deep=True) == []
-
-
-def test_a_passage_that_was_purged_while_its_source_was_read_is_left_out(store):
-    uri = "docs/a.md"
-    gone, stays = (make(text, source=uri, source_type="markdown") for text in ("gone", "stays"))
-    put(store, gone, stays, unique=False)
-    write(store, purge=(gone.id,))
-    kept = tuple(Change(memory.id, "reread", {"section": "Elsewhere"}) for memory in (gone, stays))
-    places = ((gone.id, (7, 9), 1), (stays.id, (10, 12), 2))
-    write(store, retire=((HERE, uri),), keep=(gone.id, stays.id), place=places, change=kept)
-    (found,) = store.scan(everything())
-    assert pick(found, "id lines position section") == (stays.id, (10, 12), 2, "Elsewhere")
     assert store.check(deep=True) == []
 
 

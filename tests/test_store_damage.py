@@ -22,7 +22,7 @@ from stores import (
 )
 
 from bethink import Bethink
-from bethink.errors import BethinkError, StoreCorrupt, StoreError
+from bethink.errors import BethinkError, StoreCorrupt
 from bethink.recall.query import parse
 from bethink.store.sqlite import SqliteStore
 from bethink.types import Change
@@ -75,20 +75,6 @@ def test_a_row_that_changed_by_itself_is_named(path, opened, column, value):
         or (column == "id" and "0190" in problem.message)
         or (isinstance(value, bytes) and "number 1" in problem.message)
     )
-
-
-def test_use_does_not_count_as_damage(opened):
-    memory = make("An owl at night")
-    put(opened, memory)
-    write(
-        opened,
-        access=(memory.id,),
-        change=(
-            Change(memory.id, "vote", {"usefulness": 3.0}),
-            Change(memory.id, "forget", {"deleted_at": NOW}),
-        ),
-    )
-    assert opened.check(deep=True) == []
 
 
 @pytest.mark.parametrize(
@@ -229,27 +215,6 @@ def test_a_corrupted_page_is_reported_and_never_a_foreign_error(offline, path, s
                 assert str(error).endswith("."), (name, page, error)
         path.with_name("copy.db").unlink(missing_ok=True)
     assert unnoticed == []
-
-
-def test_doctor_tells_of_a_corrupted_page(cli, tmp_path, sound):
-    database = tmp_path / "memory.db"
-    database.write_bytes(damaged(sound, "zeroed", len(sound) // 4096 // 2))
-    database.chmod(0o600)
-    for options in ([], ["--deep"]):
-        result = cli("doctor", *options, "--database", database)
-        assert result.code == 1
-        assert "PROBLEM" in result.out
-        assert "mend:" in result.out
-        assert "Traceback" not in result.out + result.err
-
-
-def test_a_file_cut_short_is_reported(path, sound):
-    path.write_bytes(sound[: len(sound) // 2])
-    with pytest.raises(StoreError):
-        store = SqliteStore(path)
-        assert store.check(deep=True) != []
-        list(store.scan(everything()))
-        store.rebuild()
 
 
 def test_an_export_gives_what_can_be_read_of_a_damaged_database(cli, path, sound):

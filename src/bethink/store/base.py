@@ -45,7 +45,6 @@ MOST = 50  # ids looked at to tell how many a prefix fits
 # The first 13 characters of an id are its millisecond: shorter ones stop being unique with the next memory.
 SHORTEST = 13
 PAGE = 500
-SELDOM = 2000  # memories that an entity may have for a list to go by it; set by hand
 DAY = 86_400_000  # milliseconds
 NOTE = "note:"  # before the names of notes among the other facts about the database
 
@@ -209,18 +208,11 @@ class Store:
     def list(
         self, filter: Filter, limit: int = 50, offset: int = 0, order: str = "created"
     ) -> builtins.list[Memory]:
-        # By what few memories name, not through the whole scope in order.
-        sql, values = self._where(filter, bool(filter.entities) and self._seldom(filter.entities))
+        # By what some memories name, not through the whole scope in order.
+        sql, values = self._where(filter, by_key=bool(filter.entities))
         return self._memories(
             f"{sql} ORDER BY {rows.ORDERS[order]} LIMIT ? OFFSET ?", (*values, limit, offset)
         )
-
-    def _seldom(self, names: Sequence[str]) -> bool:
-        asked = (
-            "SELECT 1 FROM entities e JOIN memory_entities me ON me.entity = e.id"
-            f" WHERE e.folded = ANY(?) LIMIT {SELDOM}"
-        )
-        return len(self._run(asked, ([name.casefold() for name in names],))) < SELDOM
 
     def count(self, filter: Filter) -> int:
         sql, values = self._where(filter)

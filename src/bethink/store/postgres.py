@@ -60,35 +60,6 @@ SUM_VECTORS = (
     " SELECT 1"
 )
 
-# Text in PostgreSQL holds no zero bytes. They are written as two characters of the private area, and the first of these as itself twice.
-_MARK, _ZERO = "\ue0ff", "\ue0ff0"
-
-
-def _inward(value: Any) -> Any:
-    if isinstance(value, str) and ("\x00" in value or _MARK in value):
-        return value.replace(_MARK, _MARK * 2).replace("\x00", _ZERO)
-    return value
-
-
-def _outward(value: Any) -> Any:
-    if isinstance(value, str) and _MARK in value:
-        return _MARK.join(part.replace(_ZERO, "\x00") for part in value.split(_MARK * 2))
-    return value
-
-
-def encode(values: Any) -> Any:
-    """Parameters as PostgreSQL takes them."""
-    if isinstance(values, Mapping):
-        return {name: _inward(value) for name, value in values.items()}
-    return [
-        [_inward(one) for one in value] if isinstance(value, list) else _inward(value)
-        for value in values
-    ]
-
-
-def decode(found: Sequence[Sequence[Any]]) -> list[Any]:
-    return [tuple(_outward(value) for value in row) for row in found]
-
 
 @cache
 def translate(sql: str) -> bytes:
@@ -107,7 +78,7 @@ def _insert(table: str, names: tuple[str, ...], key: str) -> bytes:
 
 def _as_json(value: Any) -> Any:
     """A value as the type of its column reads it."""
-    return f"\\x{value.hex()}" if isinstance(value, bytes) else _inward(value)
+    return f"\\x{value.hex()}" if isinstance(value, bytes) else value
 
 
 class PostgresWriter(Writer):
@@ -126,9 +97,9 @@ class PostgresWriter(Writer):
         self.given = self.last
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        cursor = self.connection.execute(translate(sql), encode(values))
+        cursor = self.connection.execute(translate(sql), values)
         # Only what gives rows is waited for: the rest goes out with it, and comes to light there if it fails.
-        return decode(cursor.fetchall()) if sql.startswith(("SELECT", "WITH")) else []
+        return cursor.fetchall() if sql.startswith(("SELECT", "WITH")) else []
 
     def put(self, table: str, given: Sequence[Mapping[str, Any]], key: str = "") -> None:
         if given:
@@ -325,10 +296,10 @@ class PostgresStore(Store):
         if writer is not None:
             return writer.run(sql, values)
         text = sql if isinstance(values, Mapping) else sql.replace("?", "%s")
-        found = self.database.read(self.who, text, encode(values))
+        found = self.database.read(self.who, text, values)
         if not found and not self.database.read(self.who, "SELECT 1 FROM tenants"):
             raise tenant_gone()
-        return decode(found)
+        return found
 
     def _last_key(self) -> int:
         return int(self._run("SELECT coalesce(max(key), 0) FROM memories")[0][0])

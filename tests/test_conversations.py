@@ -225,7 +225,7 @@ DIARY = "\n".join(["<private>", *(f"diary entry {number}" for number in range(80
         (f"{DIARY}\n{LINES}\nplease fix the build", True),
         (f"look\n```\n{LINES[:1500]}\n{KEY}\n```\nplease fix the build", True),
         (f"look\n```\n{LINES[:1500]}\n{DIARY}\n```\nplease fix the build", True),
-        (f"<private>\n{LINES * 220}\ndiary entry 1\n</private>\nplease fix the build", False),
+        (f"<private>\n{LINES * 220}\ndiary entry 1\n</private>\nplease fix the build", True),
         (f"please fix the build\n{LINES * 220}\n{DIARY}", True),
     ],
     ids=[
@@ -340,20 +340,15 @@ def test_no_host_s_title_is_taken_of_a_session_that_was_off_in_part(memory, tmp_
     copilot += [
         {"type": "session.title_changed", "id": "9", "data": {"title": "Talk with lawyer Saul"}}
     ]
-    chat = "# Talk with lawyer Saul\n\n" + "".join(
-        f"## User\n\n{text}\n\n## Assistant\n\nFine, {n}.\n\n"
-        for n, text in enumerate((BUILD, LAWYER, AGAIN))
-    )
     for host, name, rows in (
         ("claude", "s1.jsonl", in_lines),
         ("copilot", "events.jsonl", copilot),
         ("gemini", "g1.jsonl", [*gemini, {"$set": {"summary": "Talk with lawyer Saul"}}]),
-        ("plain", "chat.md", [chat]),
     ):
         titles, stored = titled(memory, tmp_path, host, name, *rows)
         assert "Saul" not in str(titles) + stored, host
         assert all(titles), host
-    assert len(titles) == 4
+    assert len(titles) == 3
 
 
 def test_a_title_made_after_a_pause_is_not_taken_on_a_later_page(memory, tmp_path):
@@ -501,10 +496,8 @@ def test_a_file_that_is_no_transcript_is_an_error_when_it_was_named(cli):  # noq
 
 
 def test_a_chat_without_a_directory_belongs_to_this_project_by_its_name(cli, tmp_path):  # noqa: F811
-    chat = tmp_path / "chat.md"
-    chat.write_text(
-        "## User\n\nWhich database do we use?\n\n## Assistant\n\nWe decided to use PostgreSQL for the orders.\n"
-    )
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text('{"role": "user", "content": "We decided to use PostgreSQL for the orders."}\n')
     cli.ok("backfill", chat)
     assert "shop (here)" in cli.ok("stats")
     assert list(cli.json("stats")["scope_names"].values()) == ["shop"]

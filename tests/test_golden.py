@@ -162,8 +162,10 @@ class Stage:
         for name, text in SHOP["outside"].items():
             write(self.root / name, text)
         write(
-            self.root / "chat.md",
-            "".join(f"## {role}\n\n{text}\n\n" for role, text in SHOP["talk"]),
+            self.root / "chat.jsonl",
+            "".join(
+                json.dumps({"role": role, "content": text}) + "\n" for role, text in SHOP["talk"]
+            ),
         )
         for line in table("told"):
             name, command = line.split(None, 1)

@@ -69,11 +69,11 @@ def test_a_briefing_has_the_handoff_what_is_open_what_was_decided_and_how_to_ask
 
 def test_a_briefing_starts_with_what_the_last_session_was_asked_did_and_left(shop: Shop) -> None:
     shop.add("We deploy from main", "decision")
-    chat = shop.project / "chat.md"
-    chat.write_text(
-        "## User\n\nTODO: rename the orders table. Please cache the carts in Redis\n\n## Assistant\n\n"
-        "I cached the carts in Redis.\n\nNext steps:\n\n- [ ] Measure the cart page under load\n"
-    )
+    chat = shop.project / "chat.jsonl"
+    asked = "TODO: rename the orders table. Please cache the carts in Redis"
+    left = "I cached the carts in Redis.\n\nNext steps:\n\n- [ ] Measure the cart page under load\n"
+    said = ({"role": "user", "content": asked}, {"role": "assistant", "content": left})
+    chat.write_text("".join(f"{json.dumps(one)}\n" for one in said))
     with shop.memory() as memory:
         conversations.backfill(memory, [("plain", chat)])
     told = shop.start()

@@ -37,23 +37,6 @@ def test_a_turn_knows_where_and_when_it_was_said_and_what_was_done_before_it():
     )
 
 
-def test_every_line_without_a_turn_is_counted_under_one_reason():
-    turns, transcript = read(SESSION)
-    assert transcript.lines == len(turns) + transcript.skipped.total()
-    assert transcript.skipped == {
-        "bookkeeping": 7,
-        "injected by Bethink": 2,
-        "thinking": 1,
-        "tool call": 4,
-        "tool result": 3,
-        "error or interruption": 2,
-        "machine-made prompt": 3,
-        "local command": 2,
-        "progress": 1,
-        "unknown type": 1,
-    }
-
-
 def test_a_fork_repeats_turns_under_the_same_identity():
     original, _ = read(CLAUDE / "5e551011-0000-4000-8000-000000000002.jsonl")
     fork, transcript = read(CLAUDE / "5e551011-0000-4000-8000-000000000003.jsonl")
@@ -135,13 +118,6 @@ def test_memory_is_off_by_the_order_of_lines_too(tmp_path):
     path = written(tmp_path / "s1.jsonl", lines[0], off, lines[1], on, lines[2], off, lines[3])
     turns, _ = read(path)
     assert [turn.text for turn in turns] == ["word 1", "word 3"]
-
-
-def test_what_a_sub_agent_said_before_memory_was_switched_off_is_given(tmp_path):
-    written(tmp_path / "s1.jsonl", claude_line(1, "Go."), switch("off", "30"))
-    lines = [says(number, f"word {number}", agentId="a1") for number in (10, 40)]
-    turns, _ = read(written(tmp_path / "agent-a1.jsonl", *lines))
-    assert [turn.text for turn in turns] == ["word 10"]
 
 
 def test_a_summary_takes_no_tools_from_the_turn_behind_it(tmp_path):
@@ -275,22 +251,3 @@ def test_a_line_without_an_identity_gets_one_from_what_it_says(tmp_path):
     again, _ = read(written(tmp_path / "t.jsonl", *lines, lines[0]))
     assert [turn.id for turn in first] == [turn.id for turn in again]
     assert len({turn.id for turn in first}) == 2
-
-
-def test_a_project_that_is_gone_and_a_clock_that_jumps_change_nothing(tmp_path):
-    late = claude_line(1, "said late", timestamp="2031-01-01T00:00:00+14:00", cwd="/no/such/place")
-    early = claude_line(2, "said early", timestamp="1971-01-01T00:00:00")
-    never = claude_line(3, "said at no time", timestamp={"when": "now"})
-    turns, _ = read(written(tmp_path / "s.jsonl", late, early, never))
-    assert [turn.at and turn.at.year for turn in turns] == [2030, 1971, None]
-    assert turns[0].cwd == "/no/such/place"
-
-
-def test_each_session_of_a_file_has_its_own_title(tmp_path):
-    titles = {"s1": "ports", "s2": "owls"}
-    lines = [
-        {"type": "ai-title", "aiTitle": title, "sessionId": session}
-        for session, title in titles.items()
-    ]
-    _, transcript = read(written(tmp_path / "s.jsonl", claude_line(1, "Hi."), *lines))
-    assert {session: transcript.title_of(session) for session in titles} == titles

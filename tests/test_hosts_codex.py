@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import pytest
@@ -34,22 +33,6 @@ def test_a_fork_keeps_the_identity_of_what_it_copied():
         {turn.session for turn in fork}
         == {"019f0000-0000-7000-8000-000000000003"}
         == {transcript.session}
-    )
-
-
-def test_a_review_reads_as_text(tmp_path):
-    head, prompt, answer = REVIEW.read_text().splitlines()
-    finding = {"title": "[P2] Lock the file", "body": "Two writers lose a line.", "priority": 2}
-    review = {
-        "findings": [finding],
-        "overall_correctness": "patch is incorrect",
-        "overall_explanation": "One lock is missing.",
-    }
-    said = answer.replace("The patch is correct.", json.dumps(json.dumps(review))[1:-1])
-    (turn,), _ = read(written(tmp_path / "rollout.jsonl", head, prompt, said))
-    assert (
-        turn.text
-        == "**[P2] Lock the file**\nTwo writers lose a line.\n\npatch is incorrect: One lock is missing."
     )
 
 

@@ -61,24 +61,6 @@ def test_gemini_finds_its_project_beside_the_chats():
     assert turns[2].at.minute == 4  # when it was said, not when a resume copied it
 
 
-def test_gemini_gives_changed_words_of_a_message_as_well(tmp_path):
-    first = {
-        "id": "m",
-        "type": "gemini",
-        "content": "It is slow",
-        "timestamp": "2026-05-04T12:00:00Z",
-    }
-    again = first | {"content": "It is slow because of DNS."}
-    turns, transcript = read(
-        written(
-            tmp_path / "chats.jsonl", {"sessionId": "s", "projectHash": "h"}, first, again, again
-        )
-    )
-    assert [turn.text for turn in turns] == ["It is slow", "It is slow because of DNS."]
-    assert len({turn.id for turn in turns}) == 2
-    assert transcript.skipped["repeated"] == 1
-
-
 def test_gemini_does_not_count_the_tools_of_a_copy(tmp_path):
     used = {
         "id": "a",

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import stat
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,8 +15,7 @@ from agent_files import DOCUMENTS, HOSTS, PROGRAM, TOMLS, home_of, laid, tree
 from bethink import skills
 from bethink.errors import BethinkError
 from bethink.hooks import run
-from bethink.hooks.event import EVENTS
-from bethink.hosts import AGENTS, agent, place
+from bethink.hosts import agent, place
 from bethink.surface.cli.connect import list_notes
 from bethink.surface.mcp.schemas import TOOLS
 from bethink.text import textfile
@@ -35,9 +31,7 @@ SHARED = {
     "gemini": (".gemini/settings.json",),
     "cursor": (".cursor/mcp.json", ".cursor/hooks.json"),
 }
-JSON_FILES = [name for names in SHARED.values() for name in names if not name.endswith(".toml")]
-KINDS = ("comments", "tabs, no line end at the end", "CRLF", "other tools' hooks", "empty")
-KINDS += ("unicode", "one line", "a byte order mark")
+KINDS = ("comments", "CRLF", "other tools' hooks", "empty", "unicode", "one line")
 
 
 @pytest.fixture
@@ -81,19 +75,6 @@ def test_install_and_uninstall_leave_every_file_as_it_was(
 
 
 @pytest.mark.parametrize("name", HOSTS)
-def test_where_nothing_was_nothing_stays(cli, home: Path, name: str) -> None:
-    before = tree(home)
-    cli.ok("install", f"--{name}")
-    there = tree(home)
-    assert "folder" in {content for _, content in there.values()}
-    assert set(statuses(cli.json("install", f"--{name}")).values()) == {"unchanged"}
-    assert tree(home) == there
-    cli.ok("uninstall", f"--{name}")
-    assert tree(home) == before
-    assert not (cli.home / "install.json").exists()
-
-
-@pytest.mark.parametrize("name", HOSTS)
 def test_a_dry_run_shows_all_and_changes_nothing(cli, home: Path, name: str) -> None:
     laid(home, SHARED[name][0], "" if name == "codex" else DOCUMENTS["two blanks"])
     before = tree(home)
@@ -101,13 +82,18 @@ def test_a_dry_run_shows_all_and_changes_nothing(cli, home: Path, name: str) -> 
     assert tree(home) == before
     assert not (cli.home / "install.json").exists() and not (cli.home / "backups").exists()
     real = cli.json("install", f"--{name}")
-    assert statuses(dry) == statuses(real)
-    assert [one["diff"] for one in dry["files"]] == [one["diff"] for one in real["files"]]
+    for one in (*dry["files"], *real["files"]):
+        one["backup"] = bool(one["backup"])
+    assert dry["files"] == real["files"]
+    for backup in (cli.home / "backups" / "agents").iterdir():
+        assert backup.read_bytes() == before[SHARED[name][0]][1]
+        assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     there = tree(home)
     planned = statuses(cli.json("uninstall", "--dry-run"))
     assert tree(home) == there
     assert statuses(cli.json("uninstall")) == planned
-    assert tree(home) == before
+    assert tree(home) == before, "what was made is gone, folders too"
+    assert not (cli.home / "install.json").exists()
 
 
 def test_all_hosts_at_once_share_their_skills_until_the_last_one_goes(cli, home: Path) -> None:
@@ -144,19 +130,6 @@ def test_what_the_user_edits_between_install_and_uninstall_stays(cli, home: Path
     assert json.loads(hooks.read_text()) == theirs
 
 
-def test_a_file_that_was_made_and_then_filled_by_others_stays_with_their_part(
-    cli, home: Path
-) -> None:
-    cli.ok("install", "--claude", "--cursor", "--no-skills", "--no-hooks")
-    claude, cursor = home / ".claude.json", home / ".cursor/mcp.json"
-    theirs = {"numStartups": 3, "projects": {"/x": {"mcpServers": {}}}}
-    claude.write_text(json.dumps({**json.loads(claude.read_text()), **theirs}, indent=2))
-    cursor.write_text(cursor.read_text().replace("{", "{ // servers of mine", 1))
-    cli.ok("uninstall")
-    assert claude.read_text() == json.dumps(theirs, indent=2)
-    assert cursor.read_text().split() == "{ // servers of mine }".split()
-
-
 def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(
     cli, home: Path, monkeypatch
 ) -> None:
@@ -170,15 +143,6 @@ def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(
     assert settings.read_text().count("/new/bethink") == 7
     cli.ok("uninstall")
     assert settings.read_text() == text.replace('"opus"', '"haiku"')
-
-
-def test_backups_hold_what_was_there_and_are_for_their_owner_alone(cli, home: Path) -> None:
-    laid(home, ".claude/settings.json", DOCUMENTS["comments"])
-    (outcome,) = (one for one in cli.json("install", "--claude")["files"] if one["backup"])
-    backup = cli.home / "backups" / "agents" / outcome["backup"]
-    assert backup.read_text() == DOCUMENTS["comments"]
-    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
-    assert stat.S_IMODE((cli.home / "install.json").stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize(
@@ -205,15 +169,6 @@ def test_a_file_that_cannot_be_changed_is_left_alone_and_the_others_go_on(
     assert path.read_bytes() == data
 
 
-def test_bytes_that_are_no_utf_8_are_kept(cli, home: Path) -> None:
-    path = laid(home, ".gemini/settings.json", "")
-    path.write_bytes(b'{"name": "J\xfcrgen"}\n')
-    cli.ok("install", "--gemini")
-    assert b"J\xfcrgen" in path.read_bytes()
-    cli.ok("uninstall")
-    assert path.read_bytes() == b'{"name": "J\xfcrgen"}\n'
-
-
 def test_a_link_stays_a_link_and_its_target_is_edited(cli, home: Path) -> None:
     target = laid(home, "dotfiles/claude.json", DOCUMENTS["comments"], 0o640)
     (home / ".claude").mkdir()
@@ -225,12 +180,6 @@ def test_a_link_stays_a_link_and_its_target_is_edited(cli, home: Path) -> None:
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
     cli.ok("uninstall")
     assert tree(home) == before
-
-
-def test_a_circle_of_links_is_told(cli, home: Path) -> None:
-    (home / ".claude").mkdir()
-    (home / ".claude/settings.json").symlink_to(home / ".claude/settings.json")
-    assert cli("install", "--claude").code == 1
 
 
 def test_a_file_that_changes_at_the_same_moment_is_not_overwritten(
@@ -311,43 +260,6 @@ def test_a_skill_whose_new_text_could_not_be_written_is_still_ours(
     assert tree(home) == before
 
 
-def test_without_the_backups_the_entries_are_taken_out(cli, home: Path) -> None:
-    text = DOCUMENTS["other tools' hooks"]
-    path = laid(home, ".claude/settings.json", text)
-    cli.ok("install", "--claude", "--no-skills", "--no-mcp")
-    for backup in (cli.home / "backups/agents").iterdir():
-        backup.unlink()
-    assert statuses(cli.json("uninstall")) == {str(path): "cleaned"}
-    assert path.read_text() == text
-
-
-def test_two_installs_at_once_do_each_thing_once(cli, home: Path, tmp_path: Path) -> None:
-    laid(home, ".claude/settings.json", DOCUMENTS["comments"])
-    before = tree(home)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent / "src")}
-    words = [
-        sys.executable,
-        "-m",
-        "bethink",
-        "install",
-        "--claude",
-        "--codex",
-        "--copilot",
-        "--quiet",
-    ]
-    running = [
-        subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        for _ in range(3)
-    ]
-    said = [one.communicate(timeout=60)[1].decode() for one in running]
-    assert [one.returncode for one in running] == [0, 0, 0], said
-    hooks = json.loads((home / ".copilot/hooks/bethink.json").read_text())["hooks"]
-    assert {len(listed) for listed in hooks.values()} == {1}
-    assert (home / ".claude/settings.json").read_text().count("session-start") == 1
-    cli.ok("uninstall")
-    assert tree(home) == before
-
-
 @pytest.mark.parametrize("first", [True, False])
 def test_a_skill_of_our_name_that_is_somebody_elses_is_kept(cli, home: Path, first: bool) -> None:
     def write() -> Path:
@@ -373,7 +285,7 @@ def test_a_skill_of_our_name_that_is_somebody_elses_is_kept(cli, home: Path, fir
         ((), None, False),
     ],
 )
-@pytest.mark.parametrize("kind", ["one line", "comments", "empty"])
+@pytest.mark.parametrize("kind", ["comments", "empty"])
 def test_tools_that_only_read_are_offered_an_allow_rule(
     cli, home: Path, kind: str, words: tuple[str, ...], answer: str | None, allowed: bool
 ) -> None:
@@ -518,19 +430,6 @@ def test_a_projects_hooks_for_claude_are_silent_in_hosts_that_run_them_too(
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--claude", "--warm", "--no-mcp"), "--warm needs"),
-        (("--claud",), "no option"),
-    ],
-)
-def test_wrong_usage_is_told(cli, home: Path, words: tuple[str, ...], message: str) -> None:
-    result = cli("install", *words)
-    assert result.code != 0
-    assert message in result.err
-
-
-@pytest.mark.parametrize(
     ("name", "file", "text"),
     [
         ("claude", ".claude/settings.json", '{"enabledPlugins": {"bethink@bethink": true}}'),
@@ -580,19 +479,6 @@ def test_a_server_that_the_user_registered_is_kept_and_survives(cli, home: Path)
     assert path.read_text() == text
 
 
-def test_what_an_earlier_version_put_into_a_project_is_given_back(cli, home: Path) -> None:
-    cli.ok("install", "--cursor", "--no-skills")
-    record = json.loads((cli.home / "install.json").read_text())
-    for name, fields in dict(record["files"]).items():
-        moved = cli.project / ".cursor" / Path(name).name
-        fields |= {"root": str(cli.project), "folders": [str(moved.parent)]}
-        record["files"][str(moved)] = fields
-        laid(cli.project, f".cursor/{moved.name}", Path(name).read_text())
-    (cli.home / "install.json").write_text(json.dumps(record))
-    cli.ok("uninstall")
-    assert not (cli.project / ".cursor").exists()
-
-
 def test_secrets_beside_a_change_are_not_printed(cli, home: Path) -> None:
     key = "sk-ant-api03-" + "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z" * 2
     laid(home, ".claude.json", json.dumps({"apiKey": key}, indent=2))
@@ -625,27 +511,6 @@ def test_warm_prompts_are_answered_by_the_server_and_never_twice(cli, home: Path
     assert tree(home) == {}
 
 
-def test_an_unwritable_data_directory_is_told_and_nothing_is_changed(
-    cli, home: Path, monkeypatch, tmp_path
-) -> None:
-    (tmp_path / "in the way").write_text("")
-    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "in the way"))
-    cli.fails("install", "--claude", code=1)
-    assert tree(home) == {}
-
-
-def test_every_host_has_what_the_installer_asks_for() -> None:
-    where = place.InstallPlace(Path("/h"), {}, ("bethink",))
-    for name in AGENTS:
-        about = agent(name).AGENT
-        assert about.name == name and about.program
-        assert all(about.list_files(where, [part]) for part in place.PARTS)
-        assert all(note.endswith(".") for note in about.notes)
-        events = set(about.events.values())
-        assert events <= set(EVENTS)
-        assert name == "opencode" or {"session-start", "prompt", "stop"} <= events
-
-
 def test_a_program_of_a_passing_environment_is_passed_over_or_told(
     cli, home: Path, monkeypatch, tmp_path
 ) -> None:
@@ -660,23 +525,3 @@ def test_a_program_of_a_passing_environment_is_passed_over_or_told(
     assert place.running_command() == (str(passing.parent / "python"), "-P", "-m", "bethink")
     where = place.InstallPlace(home, {}, place.running_command())
     assert "uv tool install" in list_notes(where, {})[0]
-
-
-@pytest.mark.parametrize("started", ["{bin}/bethink", "pytest", "{bin}/missing/bethink"])
-def test_the_running_program_is_named_as_it_was_started(
-    monkeypatch, tmp_path, started: str
-) -> None:
-    program = laid(tmp_path, "bethink", "#!/bin/sh\n", 0o755)
-    python = str(tmp_path / "elsewhere" / "python")
-    monkeypatch.setattr("sys.argv", [started.format(bin=tmp_path)])
-    monkeypatch.setattr("sys.executable", python)
-    monkeypatch.setenv("PATH", os.devnull)
-    by_name = started == "{bin}/bethink"
-    words = (str(program),) if by_name else (python, "-P", "-m", "bethink")
-    assert place.running_command() == words
-
-
-def test_the_proof_in_real_agents_uses_commands_that_exist(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "bench")
-    live = importlib.import_module("agents_live").Live("", "claude", "warm", tmp_path)
-    assert (live.home / ".claude" / "settings.json").exists()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from agent_files import HOSTS, home_of, laid, tree
 
-from bethink.hooks import spool, state
+from bethink.hooks import spool
 from bethink.hooks.event import Hook
 from bethink.hosts import check, place
 
@@ -96,12 +96,9 @@ def test_entries_of_another_program_are_not_run_and_fix_names_this_one(
 @pytest.mark.parametrize(
     ("part", "script", "message"),
     [
-        ("hooks", "exit 3", "it ended with 3"),
         ("hooks", "echo oh >&2; exit 1", "it ended with 1: oh"),
-        ("hooks", "echo not json", "its answer is no JSON"),
         ("hooks", "echo [1]", "its answer is no JSON object"),
         ("hooks", "sleep 60", "it did not end or answer within"),
-        ("MCP", "exit 1", "without an answer"),
         ("MCP", "echo oh >&2; exit 1", "oh"),
         ("MCP", "echo hello", "without"),
         ("MCP", "sleep 60", "within"),
@@ -170,10 +167,7 @@ def test_a_file_that_cannot_be_read_is_a_problem(cli, home: Path, program: Path)
     ("name", "file", "read"),
     [
         ("claude", ".claude/settings.json", False),
-        ("claude", ".claude.json", False),
         ("codex", ".codex/hooks.json", False),
-        ("copilot", ".copilot/hooks/bethink.json", False),
-        ("copilot", ".copilot/mcp-config.json", True),
         ("gemini", ".gemini/settings.json", True),
     ],
 )
@@ -185,27 +179,10 @@ def test_settings_are_read_as_the_host_reads_them(cli, home, program, name, file
     found = all_found[f"{name} config"]
     assert found["ok"] is read
     assert read or f"ignores {path}: it reads no comments" in found["message"]
-    ignored = "MCP" if file == ".claude.json" else "hooks"
-    assert (f"{name} {ignored}" in all_found) is read
+    assert (f"{name} hooks" in all_found) is read
     again = cli("install", f"--{name}", "--no-skills", "--json")
     reasons = [reason for one in json.loads(again.out)["files"] for reason in one["reasons"]]
     assert read or any("reads no comments" in reason for reason in reasons)
-
-
-def test_pauses_that_hold_are_told(cli, home: Path) -> None:
-    state.pause_memory(state.EVERYWHERE)
-    assert findings(cli)["pause"]["message"] == "memory is paused everywhere until `bethink resume`"
-
-
-def test_a_directory_that_vanished_is_no_matter(
-    cli, home: Path, program: Path, monkeypatch, tmp_path
-) -> None:
-    cli.ok("install", "--codex", "--no-skills", "--no-mcp")
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    assert findings(cli)["codex hooks"]["ok"]
 
 
 def test_a_host_that_only_the_plugin_connects_is_proven_too(
@@ -277,32 +254,21 @@ def test_a_server_is_started_with_the_environment_that_its_entry_names(
     assert not findings(cli)["claude MCP"]["ok"]
 
 
-def test_a_hook_in_a_shell_that_is_too_slow_leaves_no_process(tmp_path: Path) -> None:
-    mark = tmp_path / "mark"
-    line = f"(sleep 1; echo late > '{mark}') & wait"
-    ran = check.run_command(
-        ["sh", "-c", line], 0.2, os.environ, lambda process: process.communicate(b"")
-    )
+def test_a_hook_that_is_too_slow_leaves_no_process(tmp_path: Path) -> None:
+    number = tmp_path / "number"
+    line = f"sleep 60 & echo $! > '{number}'; wait"
+    ran = check.run_command(["sh", "-c", line], b"", 0.3, os.environ)
     assert "did not end or answer within" in ran.trouble
-    deadline = time.monotonic() + 1.3
-    while time.monotonic() < deadline and not mark.exists():
-        time.sleep(0.1)
-    assert not mark.exists()
+    status = Path(f"/proc/{number.read_text().strip()}/status")
+    assert not status.exists() or "zombie" in status.read_text()
 
 
 # init
 
 
-def test_init_says_how_agents_are_connected_until_one_is(cli, home: Path) -> None:
-    line = "`bethink install` connects your agents"
-    assert line in cli("init", "--skip-map", "--skip-analyze").err
-    cli.ok("install", "--claude", "--no-skills")
-    assert line not in cli("init", "--skip-map", "--skip-analyze").err
-
-
 @pytest.mark.parametrize(
     ("answer", "connected"),
-    [("y\n", True), ("yes\n", True), ("\n", False), ("n\n", False), ("", False)],
+    [("y\n", True), ("\n", False), ("", False)],
 )
 def test_init_asks_at_a_terminal(cli, home: Path, answer: str, connected: bool) -> None:
     (home / ".claude").mkdir()

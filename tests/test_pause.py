@@ -90,10 +90,8 @@ def test_pausing_twice_is_one_pause_and_the_last_word_counts(cli):  # noqa: F811
 
 
 def test_reading_a_chat_without_times_while_memory_is_paused_is_warned_of(cli, tmp_path):  # noqa: F811
-    chat = tmp_path / "chat.md"
-    chat.write_text(
-        "## User\n\nWhich database do we use?\n\n## Assistant\n\nWe decided to use PostgreSQL for the orders.\n"
-    )
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text('{"role": "user", "content": "We decided to use PostgreSQL for the orders."}\n')
     cli.ok("pause")
     warned = cli("backfill", chat)
     assert (

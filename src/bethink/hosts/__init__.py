@@ -1,7 +1,7 @@
 """Agent hosts: one module each says how its transcripts read and what it needs to be connected.
 
 claude  codex  copilot  gemini  opencode  cursor   agents: `Reader`s of their transcripts, and `targets` that `install` writes
-plain                                              chats of no host, in Markdown or JSON lines
+plain                                              chats of no host, in JSON lines
 base  transcript                                   what readers share
 place  edit  install  check                        connecting agents, and proving that they are connected
 """
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.errors import InvalidInput
-from bethink.hosts.base import START, Position, as_dict, text_of
-from bethink.hosts.transcript import DATABASE, read_head, read_objects
+from bethink.hosts.base import START, Position, text_of
+from bethink.hosts.transcript import DATABASE, read_head, read_object
 from bethink.text.checks import suggest_one_of
 
 if TYPE_CHECKING:
@@ -62,12 +62,11 @@ def detect(path: Path) -> str | None:
     head = read_head(path, PEEK)
     if head.startswith(DATABASE):
         return "opencode" if path.name.startswith("opencode") else None
-    plain, text = agent("plain"), head.lstrip(BLANK)
-    for line in text.splitlines()[:TRIED]:
-        for entry in filter(None, map(as_dict, read_objects(line)[0])):
-            if host := recognise(entry) or ("plain" if plain.is_message(entry) else ""):
-                return host
-    return "plain" if plain.is_likely(path, head) else None
+    entries = (read_object(line) or {} for line in head.lstrip(BLANK).splitlines()[:TRIED])
+    found = (
+        recognise(one) or ("plain" if agent("plain").is_message(one) else "") for one in entries
+    )
+    return next(filter(None, found), None)
 
 
 def recognise(entry: Mapping[str, Any]) -> str:

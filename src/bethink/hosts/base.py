@@ -84,7 +84,6 @@ FENCE_LINES = 40
 FENCE_HEAD, FENCE_TAIL = 24, 12
 TEXT_LENGTH = 20_000
 TEXT_HEAD, TEXT_TAIL = 13_000, 6_500
-LONGEST = 4 << 20  # characters of a message; no model's context holds more
 
 # Tags whose whole block a host, and not a person, put into a message. Those of commands are a record of what was typed,
 # which the reader of Claude Code takes apart before it comes here.
@@ -355,7 +354,7 @@ def extract_speech(text: str) -> Speech:
     notice = is_notice(text)
     by_host: Reason = "machine-made prompt" if wrapped or notice else "empty"
     reason = "injected by Bethink" if recalled else by_host
-    return Speech("" if notice else _bound(text), reason, recalled)
+    return Speech("" if notice else text, reason, recalled)
 
 
 def is_notice(text: str) -> bool:
@@ -429,17 +428,6 @@ def _remove_recall(text: str) -> tuple[str, int]:
         behind = text.find(">", last) if last >= 0 else -1
         at = behind + 1 if behind >= 0 else len(text)
     return ("".join([*kept, text[at:]]), removed) if kept else (text, 0)
-
-
-def _bound(text: str) -> str:
-    """A text beyond all measure without its end. Never without anything else: a private block or a key that lost its end is still known
-    by its beginning. Cut between words, because half of a token is known by nothing."""
-    if len(text) <= LONGEST:
-        return text
-    head = text[:LONGEST]
-    cut = max(head.rfind("\n", -TEXT_TAIL), head.rfind(" ", -TEXT_TAIL))
-    head = head[:cut] if cut > 0 else head
-    return f"{head}\n[… {len(text) - len(head):,} characters left out]"
 
 
 def shorten(text: str) -> str:

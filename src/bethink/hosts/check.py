@@ -1,8 +1,8 @@
 """Whether hosts are really connected, proven end to end: what their files say, that it runs, and what came of it so far.
 
 Every step looks at what the host would look at: the entries in its files, not the record of what was written there. Only what
-`install` would write is run: what somebody else put there is for people to look at. Nothing is changed; `mend` writes broken entries anew. Whatever is started here is ended here, with everything it started
-that is still its own.
+`install` would write is run: what somebody else put there is for people to look at. Nothing is changed; `mend` writes broken entries
+anew. Whatever is started here is ended here, with everything it started that is still its own.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Timer
 from typing import Any, NamedTuple
 
 from bethink.errors import BethinkError
@@ -28,11 +26,10 @@ from bethink.hooks import spool, state
 from bethink.hosts import AGENTS, agent, edit, install
 from bethink.hosts.place import (
     NAME,
-    PARTS,
     HostFile,
     InstallPlace,
     find_plugin,
-    parse_settings,
+    is_toml,
     read_settings,
     why_ignored,
 )
@@ -43,13 +40,23 @@ SERVER_SECONDS = 25.0
 RECENT = 24 * 3600.0  # a failure older than that is history
 PATIENCE = 600.0  # seconds after which transcripts that wait are a problem
 LONGEST_SHOWN = 200  # characters of a command
-MOST = 1 << 20  # bytes of an answer that are looked at
 # Harmless: no session, so that nothing is noted; a greeting, for which nothing is looked up.
 PROBES: dict[str, dict[str, str]] = {
     "session-start": {"source": "startup"},
     "prompt": {"prompt": "hello", "source": "user"},
     "stop": {},
 }
+# What a client says to an MCP server to learn its tools.
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "bethink-doctor", "version": "1"},
+}
+ASKED = (
+    {"id": 1, "method": "initialize", "params": HELLO},
+    {"method": "notifications/initialized"},
+    {"id": 2, "method": "tools/list", "params": {}},
+)
 
 
 class DoctorFinding(NamedTuple):
@@ -78,7 +85,7 @@ class Connection:
 
     @property
     def files(self) -> str:
-        return ", ".join(dict.fromkeys(map(str, self.paths)))
+        return ", ".join(map(str, self.paths))
 
     @property
     def mending(self) -> str:
@@ -99,24 +106,19 @@ class Connection:
 
 def find_connections(place: InstallPlace) -> Iterator[Connection]:
     """Every host that the record or its own files say is connected."""
-    try:
+    records: Mapping[str, install.InstalledFile] = {}
+    with suppress(BethinkError):
         records = install.load_records()
-    except BethinkError:
-        records = {}
     for host in AGENTS:
-        known = {
-            Path(path): record.hosts[host]
-            for path, record in records.items()
-            if host in record.hosts
-        }
+        known = {path: one for path, one in records.items() if host in one.hosts}
         if one := find_connection(host, place, known):
             yield one
 
 
 def find_connection(
-    host: str, place: InstallPlace, known: Mapping[Path, tuple[edit.Key, ...]]
+    host: str, place: InstallPlace, known: Mapping[str, install.InstalledFile]
 ) -> Connection | None:
-    """How a host is connected: by entries, whose keys the record gives for each file, or by our plugin."""
+    """How a host is connected: by entries, in files that the record may know, or by our plugin."""
     about, one = agent(host).AGENT, Connection(host, place)
     hooks = about.find_folder(place) / about.hooks
     with suppress(BethinkError):
@@ -129,11 +131,16 @@ def find_connection(
         except (BethinkError, OSError) as error:
             one.problems.append(f"{target.path}: {error}")
             one.unreadable = True
-    entered = {path for path, keys in known.items() if install.WHOLE not in keys}
+    entered = {Path(path) for path, record in known.items() if not record.whole}
     gone = sorted(entered.difference(one.paths))
     if one.paths or (known and (one.problems or gone)):
-        parts = (install.parts_of(path, keys) for path, keys in known.items())
-        one.parts = tuple(dict.fromkeys(part for some in parts for part in some))
+        # A file of several parts says so by what is in it.
+        there = {"hooks": one.hooks or one.missing, "mcp": one.server}
+        parts = (
+            *(record.part for record in known.values()),
+            *(name for name in there if there[name]),
+        )
+        one.parts = tuple(dict.fromkeys(filter(None, parts)))
         one.problems += [f"{path} no longer has what `install` put there." for path in gone]
         return one
     plugin = find_plugin(about, place)
@@ -151,40 +158,17 @@ def connect_by_plugin(host: str, place: InstallPlace, plugin: str) -> Connection
     return Connection(host, place, hooks=list(PROBES), server=True, plugin=plugin)
 
 
-class Entries(NamedTuple):
-    """What of ours a file holds: events that call us, such as do not, entries that are not as they should be, our servers."""
-
-    hooks: list[str]
-    missing: list[str]
-    strange: list[str]
-    servers: list[dict[str, Any]]
-
-
-def _read_entries(host: str, target: HostFile, text: str) -> Entries:
-    """An entry is as it should be if putting it there changes nothing."""
-    document = parse_settings(target.path, text) if target.entries else {}
-    found = Entries([], [], [], [])
-    for entry in target.entries:
-        fresh, rest = deepcopy(document), deepcopy(document)
-        edit.put_entry(fresh, entry, host, mine=True)
-        if fresh != document and edit.take_entry(rest, entry.key, host):
-            found.strange.append(".".join(entry.path))
-        elif entry.kind == "hook":
-            event = agent(host).AGENT.events[entry.path[-1]]
-            (found.hooks if fresh == document else found.missing).append(event)
-        elif fresh == document:
-            found.servers.append(edit.value_at(document, entry.path))
-    if target.text == text:  # opencode's plugin
-        found.hooks[:] = PROBES
-    elif target.text is not None and (command := install.PLUGIN_COMMAND.search(text)):
-        found.strange[:] = [command[0]]
-    return found
-
-
 def _look_into(one: Connection, target: HostFile, text: str) -> None:
     """Takes note of what of ours is in a file."""
-    found = _read_entries(one.host, target, text)
-    if not (found.hooks or found.servers or found.strange):
+    found = Connection(one.host, one.place)
+    document = edit.parse(text, is_toml(target.path)) if target.entries else {}
+    for entry in target.entries:
+        _compare_entry(found, document, entry)
+    if target.text == text:  # opencode's plugin
+        found.hooks = list(PROBES)
+    elif target.text is not None and (command := install.PLUGIN_COMMAND.search(text)):
+        found.strange = [command[0]]
+    if not (found.hooks or found.server or found.strange):
         return
     one.paths.append(target.path)
     if why := why_ignored(target, text, AGENTS[one.host]):
@@ -195,9 +179,23 @@ def _look_into(one: Connection, target: HostFile, text: str) -> None:
     one.hooks += found.hooks
     one.missing += found.missing if found.hooks else []
     one.strange += found.strange
-    for server in found.servers:
+    if found.server:
+        one.server, one.environment = True, found.environment
+
+
+def _compare_entry(found: Connection, document: Any, entry: edit.HostEntry) -> None:
+    """An entry is as it should be if putting it there changes nothing."""
+    fresh = deepcopy(document)
+    edit.put_entry(fresh, entry, found.host, force=True)
+    if fresh != document and edit.is_there(document, entry, found.host):
+        found.strange.append(".".join(entry.path))
+    elif entry.kind == "hook":
+        event = agent(found.host).AGENT.events[entry.path[-1]]
+        (found.hooks if fresh == document else found.missing).append(event)
+    elif fresh == document:
+        server = edit.value_at(document, entry.path)
         told = server.get("env") or server.get("environment") or {}
-        one.server, one.environment = True, {name: str(told[name]) for name in told}
+        found.server, found.environment = True, {name: str(told[name]) for name in told}
 
 
 # Proving
@@ -211,7 +209,7 @@ def examine(found: Sequence[Connection]) -> Iterator[DoctorFinding]:
         if one.hooks:
             yield _check_hooks(one)
         if one.server:
-            key = (one.place.words, one.place.warm, *one.environment.items())
+            key = (one.place.words, *one.environment.items())
             if key not in answers:
                 answers[key] = _ask_server(one)
             yield one.find("MCP", *answers[key])
@@ -220,7 +218,7 @@ def examine(found: Sequence[Connection]) -> Iterator[DoctorFinding]:
 
 
 def _check_entries(one: Connection) -> Iterator[DoctorFinding]:
-    yield _check_files(one)
+    yield one.find("config", *_check_files(one))
     if one.strange:
         entries = " and ".join(one.strange)[:LONGEST_SHOWN]
         message = f"{entries} in {one.files} is not what `install` writes; it was not run"
@@ -228,46 +226,38 @@ def _check_entries(one: Connection) -> Iterator[DoctorFinding]:
         yield one.find("entries", False, message, fix)
 
 
-def _check_files(one: Connection) -> DoctorFinding:
+def _check_files(one: Connection) -> tuple[bool, str, str]:
+    """Whether the files are well, what is to be said of them, and how to mend them where that is special."""
     about = agent(one.host).AGENT
     settings = read_settings(about.find_folder(one.place) / about.hooks)
-    other = "" if one.plugin else find_plugin(about, one.place)
     if one.problems:
         by_hand = f"Mend that file by hand, then run `{one.mending}`."
-        mend = by_hand if one.unreadable else one.mending
-        return one.find("config", False, " ".join(one.problems), mend)
+        return False, " ".join(one.problems), by_hand if one.unreadable else ""
     if one.missing and not one.strange:
-        return one.find("config", False, f"{one.files} has no hook for {', '.join(one.missing)}")
+        return False, f"{one.files} has no hook for {', '.join(one.missing)}", ""
     if one.hooks and settings.get("disableAllHooks") is True:
         blocked = "disableAllHooks is set in the settings, so no hook runs."
-        fix = "Switch them on again in the settings of the agent."
-        return one.find("config", False, blocked, fix)
+        return False, blocked, "Switch them on again in the settings of the agent."
     if one.plugin:
-        brings = f"the plugin {one.plugin} brings hooks, the MCP server and skills"
-        return one.find("config", True, brings)
-    if other:
+        return True, f"the plugin {one.plugin} brings hooks, the MCP server and skills", ""
+    if other := find_plugin(about, one.place):
         message = f"{one.files} and the plugin {other} both connect {AGENTS[one.host]}"
-        return one.find("config", False, message, f"Keep one: bethink uninstall --{one.host}")
+        return False, message, f"Keep one: bethink uninstall --{one.host}"
     hooks = f"{len(one.hooks)} hooks" if one.hooks else "no hooks"
     server = "the MCP server" if one.server else "no MCP server"
-    return one.find("config", True, f"{hooks} and {server} in {one.files}")
+    return True, f"{hooks} and {server} in {one.files}", ""
 
 
 def _check_hooks(one: Connection) -> DoctorFinding:
-    try:
-        here = str(Path.cwd())
-    except OSError:  # removed under us
-        here = ""
     by_server = ["prompt"] if one.place.warm else []
     times: dict[str, float] = {}
     for event in one.hooks:
         if event not in PROBES or event in by_server:
             continue
         before = _count_failures(one.host, event)
-        told = json.dumps({"cwd": here, "hook_event_name": event, **PROBES[event]}).encode()
-        talk = partial(subprocess.Popen.communicate, input=told)
+        told = json.dumps({"cwd": "", "hook_event_name": event, **PROBES[event]}).encode()
         words = one.place.hook_words(event, one.host)
-        ran = run_command(words, HOOK_SECONDS, one.place.environment, talk)
+        ran = run_command(words, told, HOOK_SECONDS, one.place.environment)
         after = _count_failures(one.host, event)
         fault = _find_fault(ran) or (after[1] if after[0] > before[0] else "")
         if fault:
@@ -288,12 +278,10 @@ def _find_fault(ran: CommandResult) -> str:
     """What is wrong with how a hook ended."""
     if ran.trouble:
         return ran.trouble
-    out, err = ran.answer or (b"", b"")
     if ran.code:
-        said = _last_line(err)
-        return f"it ended with {ran.code}" + (f": {said}" if said else "")
+        return f"it ended with {ran.code}" + (f": {ran.complaint}" if ran.complaint else "")
     try:
-        answer = json.loads(out[:MOST]) if out.strip() else {}
+        answer = json.loads(ran.output) if ran.output.strip() else {}
     except ValueError:
         return "its answer is no JSON"
     return "" if isinstance(answer, dict) else "its answer is no JSON object"
@@ -301,14 +289,19 @@ def _find_fault(ran: CommandResult) -> str:
 
 def _ask_server(one: Connection) -> tuple[bool, str, str]:
     """Whether the MCP server answers, what is to be said about it, and how to mend it."""
-    environment, words = {**one.place.environment, **one.environment}, (*one.place.words, "mcp")
-    talk = partial(_list_tools, tool=edit.PROMPT_TOOL if one.place.warm else "")
-    ran = run_command(words, SERVER_SECONDS, environment, talk)
-    if isinstance(ran.answer, list) and ran.answer:
-        return True, f"answers with {len(ran.answer)} tools in {ran.seconds:.1f} s", ""
+    words = (*one.place.words, "mcp")
+    asked = b"".join(json.dumps({"jsonrpc": "2.0", **line}).encode() + b"\n" for line in ASKED)
+    environment = {**one.place.environment, **one.environment}
+    ran = run_command(words, asked, SERVER_SECONDS, environment)
+    tools: Any = []
+    with suppress(ValueError, LookupError, TypeError):  # what is no JSON is no protocol
+        answers = {line.get("id"): line for line in map(json.loads, ran.output.splitlines())}
+        tools = answers[2]["result"]["tools"]
+    if tools:
+        return True, f"answers with {len(tools)} tools in {ran.seconds:.1f} s", ""
     # Entries can be written anew as often as one likes: without the library no server starts.
     fix = "" if find_spec("mcp") else "pip install 'bethink[mcp]'"
-    trouble = ran.trouble or ran.answer or "it ended without an answer, or has no tools"
+    trouble = ran.trouble or ran.complaint or "it ended without an answer, or has no tools"
     return False, f"{' '.join(words)}: {trouble}", fix
 
 
@@ -357,8 +350,9 @@ def check_pauses() -> Iterator[DoctorFinding]:
         return
     for one in held:
         where = "everywhere" if one.scope == state.EVERYWHERE else f"in {one.name or one.scope}"
-        until = "until `bethink resume`" if one.until is None else ""
-        until = until or f"for another {render_span((one.until or now) - now)}"
+        until = "until `bethink resume`"
+        if one.until is not None:
+            until = f"for another {render_span(one.until - now)}"
         yield DoctorFinding("pause", True, f"memory is paused {where} {until}")
 
 
@@ -373,10 +367,7 @@ def mend(found: Sequence[Connection]) -> Iterator[install.FileOutcome]:
         checks = [*_check_entries(one), *([_check_hooks(one)] if one.hooks else [])]
         if all(check.ok for check in checks) or find_plugin(agent(one.host).AGENT, one.place):
             continue
-        there = {"hooks": one.hooks, "mcp": one.server}
-        parts = [part for part in PARTS if there.get(part) or part in one.parts]
-        with install.Files() as files:
-            yield from install.install(files, [one.host], one.place, parts, force=True)
+        yield from install.install([one.host], one.place, one.parts, force=True)
     state.clear_failures()
 
 
@@ -386,20 +377,18 @@ def mend(found: Sequence[Connection]) -> Iterator[install.FileOutcome]:
 class CommandResult(NamedTuple):
     """What came of a command."""
 
-    answer: Any = None
+    output: bytes = b""
+    complaint: str = ""  # its last line on stderr
     code: int | None = None
     seconds: float = 0.0
     trouble: str = ""  # why it could not be heard to the end
 
 
 def run_command(
-    words: Sequence[str],
-    seconds: float,
-    environment: Mapping[str, str],
-    talk: Callable[[subprocess.Popen[bytes]], Any],
+    words: Sequence[str], told: bytes, seconds: float, environment: Mapping[str, str]
 ) -> CommandResult:
-    """Starts a command, lets `talk` speak with it, and ends it with all that it started."""
-    started, pipe = time.monotonic(), subprocess.PIPE
+    """Runs a command that is told something, and ends it with all that it started."""
+    started, pipe, trouble = time.monotonic(), subprocess.PIPE, ""
     try:
         process = subprocess.Popen(
             words,
@@ -407,75 +396,27 @@ def run_command(
             stdout=pipe,
             stderr=pipe,
             env=dict(environment),
-            start_new_session=os.name == "posix",
+            start_new_session=True,
         )
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         return CommandResult(trouble=f"it cannot be started: {reason}")
-    watch = Timer(seconds, _kill, [process])
-    watch.start()
-    answer = None
     try:
-        with suppress(OSError, ValueError):
-            answer = talk(process)
-        late = not watch.is_alive()
-    finally:
-        watch.cancel()
+        output, said = process.communicate(told, seconds)
+    except subprocess.TimeoutExpired:
+        trouble = f"it did not end or answer within {seconds:g} seconds"
         _kill(process)
-        with suppress(subprocess.TimeoutExpired, OSError, ValueError):
-            process.communicate(timeout=5)
-    trouble = f"it did not end or answer within {seconds:g} seconds" if late else ""
-    return CommandResult(answer, process.returncode, time.monotonic() - started, trouble)
+        output, said = process.communicate()
+    finally:
+        _kill(process)
+    rows = said.decode("utf-8", "replace").strip().splitlines()
+    complaint, took = rows[-1][:300] if rows else "", time.monotonic() - started
+    return CommandResult(output, complaint, process.returncode, took, trouble)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
     with suppress(OSError):
-        if os.name == "posix":
+        if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()
-
-
-def _last_line(said: bytes) -> str:
-    rows = said.decode("utf-8", "replace").strip().splitlines()
-    return rows[-1][:300] if rows else ""
-
-
-def _list_tools(process: subprocess.Popen[bytes], tool: str) -> list[str] | str:
-    """The names of an MCP server's tools, or why there are none. `tool` is one that has to answer."""
-    client = {"name": "bethink-doctor", "version": "1"}
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
-    answer = None
-    with suppress(OSError, ValueError):
-        if _request(process, "initialize", hello) is not None:
-            _send(process, {"method": "notifications/initialized"})
-            answer = _request(process, "tools/list", {})
-    if answer is None:
-        with suppress(subprocess.TimeoutExpired):
-            return _last_line(process.communicate(timeout=5)[1])
-        return ""
-    if tool:
-        call = {"name": tool, "arguments": {"prompt": "hello"}}
-        if (_request(process, "tools/call", call) or {"isError": True}).get("isError") is True:
-            return f"its tool {tool} does not answer"
-    return [str(one.get("name")) for one in answer.get("tools", []) if isinstance(one, dict)]
-
-
-def _send(process: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
-    assert process.stdin is not None
-    process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-    process.stdin.flush()
-
-
-def _request(
-    process: subprocess.Popen[bytes], method: str, params: dict[str, Any]
-) -> dict[str, Any] | None:
-    """The result of a request; what the server says otherwise is passed over."""
-    _send(process, {"id": method, "method": method, "params": params})
-    assert process.stdout is not None
-    while line := process.stdout.readline(MOST):
-        message = json.loads(line)  # what is no JSON is no protocol
-        if isinstance(message, dict) and message.get("id") == method:
-            result = message.get("result")
-            return result if isinstance(result, dict) else None
-    return None

@@ -32,6 +32,7 @@ from bethink.hosts.base import (
     dict_of,
     dicts_of,
     find_block,
+    find_reason,
     is_notice,
     name_of,
     remove_blocks,
@@ -54,13 +55,6 @@ from bethink.text.fence import TAG
 FOLDER = HostFolder(".claude", "CLAUDE_CONFIG_DIR")
 TRANSCRIPTS = (FOLDER, "projects/*/**/*.jsonl")
 
-# What lines are that say nothing.
-SILENT = frozenset(
-    "mode permission-mode last-prompt tag agent-name agent-color agent-setting file-history-snapshot file-history-delta pr-link frame-link "
-    "attribution-snapshot content-replacement worktree-state relocated bridge-session cost-state tools-used continued-in derived-from "
-    "fork-context-ref ended-by-model history-suppression api-request api-request-shape api-request-blob atis-latch isolation-latch "
-    "session-owner started result queue-operation".split()
-)
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 # Our skill that answers from memory, in a sub-agent of its own: what it says is known already, and must not confirm itself.
 RECALLING = ("remember", "bethink:remember")
@@ -88,7 +82,7 @@ class ClaudeTranscript(LineTranscript):
         self.parents: set[str] = set()
         if self.path.name.startswith("agent-"):  # what a sub-agent was started for stands beside it
             about = self.path.with_suffix(".meta.json")
-            told = read_object(about.read_bytes()) if about.is_file() else {}
+            told = (read_object(about.read_bytes()) if about.is_file() else None) or {}
             self.set_title(told.get("description"), "")
 
     def take(self, entry: dict[str, Any]) -> Turn | Reason:
@@ -110,9 +104,7 @@ class ClaudeTranscript(LineTranscript):
         if type in TITLES:
             self.set_title(entry.get(TITLES[type]), session)
             return "bookkeeping"
-        if type == "progress":
-            return "progress"
-        return "bookkeeping" if type in SILENT else "unknown type"
+        return "progress" if type == "progress" else find_reason(type)
 
     def say(
         self, entry: dict[str, Any], role: str, texts: list[str], **what: bool

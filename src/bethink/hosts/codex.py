@@ -6,8 +6,7 @@ their identity; only a fork of a fork is counted anew.
 
 Every text stands in a rollout twice, as `response_item` and as `event_msg`. Only the former is read. Of the messages with the role
 `user` only those are a person's whose content is marked `user.text`; in files without such marks, those that do not begin with
-one of the blocks Codex adds. A review and other sub-agents have prompts of the machine and answer in threads of their own; the
-JSON of a review is given as text.
+one of the blocks Codex adds. A review and other sub-agents have prompts of the machine and answer in threads of their own.
 
 It is connected by the MCP server in `config.toml`, hooks in `hooks.json` beside it, skills where several agents look for them.
 """
@@ -110,7 +109,7 @@ class CodexTranscript(LineTranscript):
         if type in CALLS:
             arguments = payload.get("arguments")
             if isinstance(arguments, str):  # JSON inside a string
-                arguments = read_object(arguments)
+                arguments = read_object(arguments) or {}
             name = text_of(payload, "namespace") + text_of(payload, "name")
             self.add_call(name or type, arguments, payload.get("call_id"))
             patched = find_patched(payload)
@@ -136,7 +135,7 @@ class CodexTranscript(LineTranscript):
             texts = find_typed(texts, list_of(marks, "content_item_kinds"))
             if not texts:
                 return "context added by the host"
-        text = "\n\n".join(map(render_review, texts) if self.agent else texts)
+        text = "\n\n".join(texts)
         at = time_of(entry, "timestamp") or time_of(payload, "timestamp")
         id = name_of(payload, "id") or make_id(self.thread, self.messages, role, text)
         return self.make_turn(id, str(role), text, at)
@@ -171,17 +170,6 @@ def find_typed(texts: list[str], kinds: list[Any]) -> list[str]:
         if text.strip() and not text.lstrip().startswith(PREAMBLES):
             found.append(text)
     return found
-
-
-def render_review(text: str) -> str:
-    """A review as its reader sees it; the reviewer answers in JSON."""
-    if not text.lstrip().startswith("{") or '"overall_correctness"' not in text:
-        return text
-    review = read_object(text)
-    findings = dicts_of(review, "findings")
-    parts = [f"**{text_of(one, 'title')}**\n{text_of(one, 'body')}" for one in findings]
-    verdict = [text_of(review, key) for key in ("overall_correctness", "overall_explanation")]
-    return "\n\n".join([*parts, ": ".join(filter(None, verdict))]).strip() or text
 
 
 def find_patched(payload: Mapping[str, Any]) -> list[str]:

@@ -2,8 +2,7 @@
 not read.
 
 Identity is the `id` of a message. A message is written again when its tool calls are known, and a resume writes the whole history
-again: by its id each is given once. If the words of a message changed, the newer ones are given too, under an identity of their own.
-A rewind takes nothing back; what was said was said. The path of the project stands in `.project_root` beside `chats/`.
+again: by its id each is given once. A rewind takes nothing back; what was said was said. The path of the project stands in `.project_root` beside `chats/`.
 
 It is connected by hooks and the MCP server in its settings, skills where several agents look for them. It counts time in milliseconds.
 """
@@ -23,7 +22,6 @@ from bethink.hosts.base import (
     dicts_of,
     find_reason,
     list_of,
-    make_id,
     name_of,
     text_of,
     time_of,
@@ -33,7 +31,7 @@ from bethink.hosts.transcript import LineTranscript
 
 FOLDER = HostFolder("", "GEMINI_CLI_HOME", ".gemini")
 TRANSCRIPTS = (FOLDER, "tmp/*/chats/**/*.jsonl")
-KNOWN, RECENT = 50_000, 32  # messages whose words are compared, in one reading and in the next
+RECENT = 32
 SNAPSHOT = "<state_snapshot>"
 # What follows a compression: the machine speaks for the model.
 ACKNOWLEDGED = "Got it. Thanks for the additional context!"
@@ -41,17 +39,18 @@ ACKNOWLEDGED = "Got it. Thanks for the additional context!"
 
 class GeminiTranscript(LineTranscript):
     host = "gemini"
-    kept = LineTranscript.kept | {"agent": None, "words": {}}
-    words: dict[str, str]  # what messages said, hashed
+    kept = LineTranscript.kept | {"agent": None, "recent": []}
+    recent: list[str]  # the messages that the reading before met last
 
     def begin(self, state: Mapping[str, Any]) -> None:
         super().begin(state)
+        self.seen = dict.fromkeys(self.recent)
         if not self.project:
             self.locate(find_project(self.path))
 
     def state(self) -> dict[str, Any]:
-        # Of the newest ones also the next reading must know: a message is written again when its tools are done.
-        return super().state() | {"words": dict(list(self.words.items())[-RECENT:])}
+        # The next reading must know them, too: a message is written again when its tools are done.
+        return super().state() | {"recent": list(self.seen)[-RECENT:]}
 
     def take(self, entry: dict[str, Any]) -> Turn | Reason | list[Turn | Reason]:
         update = dict_of(entry, "$set")
@@ -88,27 +87,16 @@ class GeminiTranscript(LineTranscript):
             return "tool result" if results else "tool call" if calls else "empty"
         if text == ACKNOWLEDGED or (type == "user" and self.agent):
             return "machine-made prompt"
-        id, words = name_of(fields, "id"), make_id(text)
-        if id and self.words.get(id) == words:
-            return "repeated"
-        id = self.note_words(id, words) if id else None
         summary = text.lstrip().startswith(SNAPSHOT)
         role = "user" if type == "user" and not summary else "assistant"
-        return self.make_turn(id, role, text, time_of(fields, "timestamp"), summary=summary)
+        at = time_of(fields, "timestamp")
+        return self.make_turn(name_of(fields, "id"), role, text, at, summary=summary)
 
     def note_calls(self, calls: list[dict[str, Any]]) -> None:
         for call in calls:
             self.add_call(call.get("name"), call.get("args"), call.get("id"))
             if "status" in call:
                 self.add_result(call.get("id"), find_output(call), call["status"] != "success")
-
-    def note_words(self, id: str, words: str) -> str:
-        """The identity of a message with these words: of one whose words changed, another than before."""
-        id = make_id(id, words) if id in self.words else id
-        self.words.setdefault(id, words)
-        while len(self.words) > KNOWN:
-            del self.words[next(iter(self.words))]
-        return id
 
 
 def find_text(parts: list[Any]) -> str:

@@ -1,9 +1,9 @@
-"""install and uninstall: brings a host's files to what it needs, one file at a time, and back to what they were.
+"""install and uninstall: brings a host's files to what it needs, and back to what they were.
 
-`install.json` in the data directory records for every file what it held before (a backup), what it held right after, and which
-entries are ours. The record is written before the files, so that nothing is ever in a file that it does not know. Whatever goes
-wrong with one file leaves it as it was, and the others go on. `uninstall` gives back the very bytes where nobody changed the file
-since; otherwise it takes out our entries and nothing else. Nothing is printed here.
+`install.json` in the data directory records for every file what it held before (a backup) and digests of what it held around the last
+change. All changes are planned in memory; then the record is written, the files, and the record again, so that nothing is ever in a
+file that it does not know. Whatever goes wrong with one file leaves it as it was, and the others go on. `uninstall` gives back the very
+bytes where nobody changed the file since; otherwise it takes out our entries and nothing else. Nothing is printed here.
 """
 
 from __future__ import annotations
@@ -14,19 +14,26 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.hosts import AGENTS, agent
-from bethink.hosts.edit import Key, put_entries, take_entries
-from bethink.hosts.place import PARTS, VERSIONED, HostFile, InstallPlace, part_of, why_ignored
+from bethink.hosts.edit import put_entries, take_entries
+from bethink.hosts.place import (
+    PARTS,
+    VERSIONED,
+    HostFile,
+    InstallPlace,
+    is_toml,
+    read_settings,
+    why_ignored,
+)
 from bethink.text import textfile
 
-WHOLE: Key = ("text", ())  # stands for a file that is ours from end to end
 # By which opencode's plugin starts Bethink, unless it is disarmed already.
 PLUGIN_COMMAND = re.compile(r"^const COMMAND = (?!\[\]).*$", re.MULTILINE)
 
@@ -50,52 +57,55 @@ def is_here(host: str, place: InstallPlace) -> bool:
     return there or shutil.which(about.program, path=place.environment.get("PATH")) is not None
 
 
+def allows_reads(host: str, place: InstallPlace) -> bool:
+    """Whether a host was told not to ask before a tool that only reads."""
+    about = agent(host).AGENT
+    rules = read_settings(about.find_folder(place) / about.hooks).get("permissions")
+    allowed = rules.get("allow") if isinstance(rules, dict) else ()
+    return bool(about.reads) and set(about.reads) <= {*map(str, allowed or ())}
+
+
 # The record
 
 
 class InstalledFile(NamedTuple):
-    """One file, and what of it is ours."""
+    """One file, and what is known of it."""
 
-    hosts: Mapping[str, tuple[Key, ...]]  # whose entries are in it
-    existed: bool = False  # whether the file was there before
+    hosts: tuple[str, ...] = ()  # that need it
+    part: str = ""
+    whole: bool = False  # whether it is ours from end to end
+    original: str | None = None  # name of the backup of what it held before; None: it was not there
+    after: tuple[str, ...] = ()  # digests of what it held before and after the last change
     folders: tuple[str, ...] = ()  # that were made for it, outermost first
-    original: str = ""  # name of the backup of what it held before
-    after: str = ""  # digest of what it held right after
-    before: str = ""  # digest of what a file that is ours as a whole held: it still does if the writing failed
 
-    def is_ours(self, text: str) -> bool:
-        """Whether a file that is ours as a whole is as we left it."""
-        return digest(text) in (self.after, self.before)
+    def is_untouched(self, text: str | None) -> bool:
+        """Whether nobody changed the file since. A writing that failed left it as it was before."""
+        return text is not None and digest(text) in self.after
 
 
 def record_file() -> Path:
     return data_directory() / "install.json"
 
 
-def digest(text: str | None) -> str:
-    return hashlib.sha256((text or "").encode("utf-8", "surrogateescape")).hexdigest()
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def load_records() -> dict[str, InstalledFile]:
     """By path. A record that cannot be read is an error: without it, `uninstall` would have to guess."""
     text = textfile.read(record_file())
     try:
-        files = json.loads(text)["files"] if text else {}
-        return {name: _read_record(fields) for name, fields in files.items()}
+        found = json.loads(text)["files"] if text else {}
+        lists = ("hosts", "after", "folders")
+        return {
+            path: InstalledFile(**row | {name: tuple(row[name]) for name in lists})
+            for path, row in found.items()
+        }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BethinkError(
             f"The record of what was installed, {record_file()}, is damaged: {error}.",
             "Move it away; `bethink uninstall --force` then finds the entries by what they say.",
         ) from None
-
-
-def _read_record(fields: dict[str, Any]) -> InstalledFile:
-    hosts = {
-        host: tuple((kind, tuple(path)) for kind, path in keys)
-        for host, keys in fields["hosts"].items()
-    }
-    fields.pop("root", None)  # of a time when the files of projects were written too
-    return InstalledFile(**fields | {"hosts": hosts, "folders": tuple(fields["folders"])})
 
 
 def _save_records(records: Mapping[str, InstalledFile]) -> None:
@@ -104,7 +114,7 @@ def _save_records(records: Mapping[str, InstalledFile]) -> None:
         return
     files = {name: one._asdict() for name, one in records.items()}
     # ASCII, so that paths with bytes that are no UTF-8 can be kept.
-    text = json.dumps({"version": 2, "files": files}, indent=1)
+    text = json.dumps({"version": 3, "files": files}, indent=1)
     textfile.write(record_file(), text, textfile.read(record_file()), 0o600)
 
 
@@ -112,286 +122,199 @@ def backup_folder() -> Path:
     return data_directory() / "backups" / "agents"
 
 
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise BethinkError(
-            f"{folder} cannot be made: {error.strerror or error}.",
-            "Set BETHINK_HOME to a folder of yours.",
-        ) from error
+# Planning
 
 
-class Files:
-    """The files of hosts, and the record of what is ours in them. With `dry` everything happens in memory only."""
-
-    def __init__(self, dry: bool = False) -> None:
-        self.dry = dry
-        self.held: dict[Path, str | None] = {}  # what a dry run would have written
-        self.stack = ExitStack()
-
-    def __enter__(self) -> Self:
-        if not self.dry:
-            _make_folder(data_directory())
-            self.stack.enter_context(textfile.alone(data_directory()))
-        self.records = load_records()
-        self.saved = dict(self.records)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stack.close()
-
-    def read(self, path: Path) -> str | None:
-        return self.held[path] if path in self.held else textfile.read(path)
-
-    def write(self, path: Path, text: str | None, was: str | None) -> None:
-        """Replaces a file if it still holds what it was read as; without a text removes it."""
-        if self.dry:
-            self.held[path] = text
-        elif text is None:
-            textfile.remove(path)
-        elif not textfile.write(path, text, was):
-            raise BethinkError(
-                f"{path} was changed by something else at the same moment.", "Try again."
-            )
-
-    def note(self, path: Path, record: InstalledFile | None) -> None:
-        """Changes the record, which `save` then writes: one write for many files."""
-        if record is None or not record.hosts:
-            self.records.pop(str(path), None)
-        else:
-            self.records[str(path)] = record
-
-    def save(self) -> None:
-        if not self.dry and self.records != self.saved:
-            _save_records(self.records)
-            self.saved = dict(self.records)
-
-    def back_up(self, path: Path, text: str | None) -> str:
-        """Keeps what a file held, for its owner alone, and returns the name of the backup."""
-        if self.dry or text is None:
-            return ""
-        name = f"{digest(str(path))[:8]}-{digest(text)[:16]}-{path.name.lstrip('.')[:80]}"
-        backup = backup_folder() / name
-        if (there := textfile.read(backup)) != text:
-            _make_folder(backup_folder())
-            textfile.write(backup, text, there, 0o600)
-        return name
-
-    def original(self, record: InstalledFile | None) -> str | None:
-        """What a file held before, '' if there was none, None where that is not known any more."""
-        if record is None or not record.existed:
-            return ""
-        return textfile.read(backup_folder() / record.original) if record.original else None
+class PlannedFile(NamedTuple):
+    real: Path  # behind links, which stay
+    was: str | None  # what it holds; None where it is not there
+    text: str | None  # what it is to hold
 
 
-# Changing files
+class FilePlan(NamedTuple):
+    """What is to become of one file."""
+
+    status: str
+    text: str | None
+    record: InstalledFile | None  # what is known of it then
+    reasons: tuple[str, ...] = ()
 
 
-def install(
-    files: Files,
-    hosts: Iterable[str],
-    place: InstallPlace,
-    parts: Sequence[str] = PARTS,
-    force: bool = False,
-) -> Iterator[FileOutcome]:
-    """Connects hosts: each file that changes, and each that need not. What is there of other parts is taken out."""
-    for host in hosts:
-        allowed = place._replace(allow_reads=place.allow_reads or allows_reads(files, host))
-        wanted = agent(host).AGENT.list_files(allowed, parts)
-        paths = {str(target.path) for target in wanted}
-        known = [name for name, one in files.records.items() if host in one.hosts]
-        leaving = [HostFile(Path(name)) for name in known if name not in paths]
-        changes = [FileChange(files, host, one, force) for one in (*leaving, *wanted)]
-        yield from _carry_out(files, changes)
+class Changes:
+    """What is going to change: texts of files, and the record of what is ours in them. In memory until `carry_out`."""
 
+    def __init__(self) -> None:
+        self.known = load_records()
+        self.records = dict(self.known)  # as they are to be
+        self.files: dict[Path, PlannedFile] = {}
+        self.backups: dict[str, str] = {}
+        self.outcomes: list[FileOutcome] = []
 
-def allows_reads(files: Files, host: str) -> bool:
-    """Whether a host was told not to ask before a tool that only reads."""
-    known = (one.hosts.get(host, ()) for one in files.records.values())
-    return any(kind == "item" for keys in known for kind, _ in keys)
+    def plan(self, host: str, target: HostFile, place: InstallPlace, force: bool = False) -> None:
+        """Plans one file for a host; whatever is wrong with it is its outcome."""
+        path, backup, diff = target.path, "", ""
+        record = self.records.get(str(path), InstalledFile())
+        part = target.part or record.part
+        try:
+            file = self.files.get(path) or _read_file(path)
+            if target.text is not None or record.whole:
+                step = _plan_whole(host, target, record, file.text)
+            else:
+                step = self.plan_entries(host, target, record, file.text, place, force)
+                if file.text is not None and step.text != file.text:
+                    backup = self.back_up(path, file.text)
+            diff = difference(path, file.text, step.text)
+            self.files[path] = file._replace(text=step.text)
+        except BethinkError as error:
+            step = FilePlan("failed", None, record if record.hosts else None, (_explain(error),))
+        self.records.pop(str(path), None)
+        if step.record:
+            self.records[str(path)] = step.record
+        outcome = FileOutcome(host, part, path, step.status, step.reasons, diff, backup)
+        self.outcomes.append(outcome)
 
-
-def uninstall(files: Files, hosts: Sequence[str]) -> Iterator[FileOutcome]:
-    """Gives the files of these hosts back."""
-    for at, host in enumerate(hosts):
-        ours = {name: one for name, one in files.records.items() if host in one.hosts}
-        later = set(hosts[at + 1 :])
-        changes = [FileChange(files, host, HostFile(Path(name))) for name in ours]
-        for outcome in _carry_out(files, changes):
-            if not later & ours[str(outcome.path)].hosts.keys():  # or its turn is yet to come
-                yield outcome
-
-
-def _carry_out(files: Files, changes: Sequence[FileChange]) -> Iterator[FileOutcome]:
-    """Writes the record, then the files, then the record: a kill in between leaves nothing that the record does not know."""
-    for change in changes:
-        change.plan()
-        files.note(change.path, change.meanwhile)
-    files.save()
-    folders: set[str] = set()
-    try:
-        for change in changes:
-            known = files.records.get(str(change.path))
-            try:
-                if change.text != change.was:
-                    files.write(change.file, change.text, change.was)
-                if change.outcome.status != "failed":
-                    files.note(change.path, change.record)
-                if known and str(change.path) not in files.records:
-                    folders.update(known.folders)
-                yield change.outcome
-            except BethinkError as error:
-                reasons = (_explain(error),)
-                yield change.outcome._replace(status="failed", reasons=reasons, diff="")
-    finally:  # what is done is done, also if it is stopped here
-        files.save()
-    for folder in sorted(() if files.dry else folders, key=len, reverse=True):
-        with suppress(OSError):  # somebody's file is in it
-            Path(folder).rmdir()
-
-
-class FileChange:
-    """One file on its way from what it holds to what it should hold for a host. `plan` decides and writes nothing but backups."""
-
-    outcome: FileOutcome
-    text: str | None  # to be written; None removes the file
-    record: InstalledFile | None  # what the record says then
-    meanwhile: InstalledFile  # and until then
-
-    def __init__(
+    def plan_entries(
         self,
-        files: Files,
         host: str,
         target: HostFile,
-        force: bool = False,
-        known: InstalledFile | None = None,
-    ) -> None:
-        self.files, self.host, self.target, self.force = files, host, target, force
-        self.path = self.file = target.path  # the latter behind links
-        self.was: str | None = None
-        self.known = known or files.records.get(str(target.path)) or InstalledFile({})
-        self.mine = self.known.hosts.get(host, ())
-        self.others = {one: keys for one, keys in self.known.hosts.items() if one != host}
-
-    def plan(self) -> FileOutcome:
-        try:
-            self.file = follow(self.path)
-            self.was = self.files.read(self.file)
-            if self.target.text is not None:
-                return self.plan_whole(self.target.text)
-            if WHOLE in self.mine:
-                return self.plan_removal()
-            if self.was is None and not self.target.entries:
-                return self.end("unchanged", None, None, f"{self.path} is no longer there.")
-            return self.plan_entries()
-        except BethinkError as error:
-            return self.end("failed", self.was, self.known, _explain(error))
-
-    def end(
-        self,
-        status: str,
-        text: str | None,
-        record: InstalledFile | None,
-        *reasons: str,
-        backup: str = "",
-    ) -> FileOutcome:
-        """Settles what becomes of the file: its text, and what the record says from then on. Until then it knows both what was ours
-        and what will be."""
-        wanted = [entry.key for entry in self.target.entries] or self.mine or [WHOLE]
-        parts = parts_of(self.path, wanted)
-        part = parts[0] if len(parts) == 1 else ""
-        diff = difference(self.path, self.was, text)
-        later = record or self.known
-        keys = tuple(dict.fromkeys((*self.mine, *later.hosts.get(self.host, ()))))
-        self.meanwhile = later._replace(hosts={**later.hosts, self.host: keys}) if keys else later
-        self.text, self.record = text, record
-        self.outcome = FileOutcome(self.host, part, self.path, status, reasons, diff, backup)
-        return self.outcome
-
-    def plan_whole(self, text: str) -> FileOutcome:
-        was, known = self.was, self.known
-        if was is not None and not known.hosts:
-            if was == text:
-                return self.end("unchanged", was, None)
-            kept = f"{self.path} is there already and is not ours; it was kept."
-            return self.end("kept", was, None, kept)
-        if was is not None and not known.is_ours(was):
-            kept = f"You changed {self.path}; it was kept. Remove it to get ours."
-            return self.end("kept", was, known, kept)
-        record = known._replace(
-            hosts={**self.others, self.host: (WHOLE,)},
-            folders=_missing_folders(self.file) if was is None else known.folders,
-            after=digest(text),
-            before="" if was is None else digest(was),
-        )
-        status = "made" if was is None else "unchanged" if was == text else "changed"
-        return self.end(status, text, record)
-
-    def plan_removal(self) -> FileOutcome:
-        if self.others:
-            still = f"{', '.join(self.others)} still needs {self.path}."
-            return self.end("unchanged", self.was, self.known._replace(hosts=self.others), still)
-        if self.was is None or self.known.is_ours(self.was):
-            return self.end("removed" if self.was else "unchanged", None, None)
-        # What the user made of it stays; a plugin that would go on calling Bethink is disarmed.
-        rest, changed = PLUGIN_COMMAND.subn("const COMMAND = []", self.was)
-        kept = f"You changed {self.path}; it was kept" + (
-            ", and calls Bethink no more." if changed else "."
-        )
-        return self.end("cleaned" if rest != self.was else "kept", rest, None, kept)
-
-    def plan_entries(self) -> FileOutcome:
-        was, wanted, original = self.was, self.target.entries, self.files.original(self.known)
-        shared = {key for keys in self.others.values() for key in keys if key[0] != "hook"}
-        needed = shared | {entry.key for entry in wanted}
-        going = [key for key in self.mine if key not in needed]
-        text = self.target.start if was is None else was
-        text = take_entries(text, going, self.host, original)
-        edited = put_entries(text, wanted, self.host, self.mine, self.force)
-        if self.known.hosts and not edited.keys and not self.others:
-            return self.plan_return(edited.text, original)
-        why = why_ignored(self.target, edited.text, AGENTS[self.host])
+        record: InstalledFile,
+        was: str | None,
+        place: InstallPlace,
+        force: bool,
+    ) -> FilePlan:
+        """A file in which others' entries stand, too. One that nobody touched is made anew from what it held before."""
+        path, toml, wanted = target.path, is_toml(target.path), target.entries
+        if was is None and not wanted:
+            return FilePlan("unchanged", None, None, (f"{path} is no longer there.",))
+        untouched, base, text = self.find_base(host, target, record, was, place)
+        if not wanted:
+            return _plan_return(was, base, untouched)
+        edited = put_entries(target.start if text is None else text, wanted, host, toml, force)
+        why = why_ignored(target, edited.text, AGENTS[host])
         reasons = (*edited.kept, why) if why else edited.kept
-        if not edited.keys or (edited.text == was and set(edited.keys) == set(self.mine)):
-            return self.end("kept" if edited.kept else "unchanged", was, self.known, *reasons)
-        backup = self.files.back_up(self.path, was)
-        hosts = {**self.others, self.host: edited.keys}
-        record = self.find_origin(original, backup)
-        record = record._replace(hosts=hosts, after=digest(edited.text))
-        status = "made" if was is None else "unchanged" if edited.text == was else "changed"
-        return self.end(status, edited.text, record, *reasons, backup=backup)
+        if edited.text == base:
+            return FilePlan("kept" if edited.kept else "unchanged", was, None, reasons)
+        original = None if base is None else self.back_up(path, base)
+        fresh = _make_record(record._replace(original=original), host, target, was, edited.text)
+        return FilePlan(_name_change(was, edited.text), edited.text, fresh, reasons)
 
-    def find_origin(self, original: str | None, backup: str) -> InstalledFile:
-        """The record with what the file is to become again when nothing of ours is in it."""
-        was, known = self.was, self.known
-        if was is None:
-            folders = _missing_folders(self.file)
-            return known._replace(existed=False, folders=folders, original="")
-        if not known.hosts:
-            return known._replace(existed=True, original=backup)
-        if known.after == digest(was):
-            return known
-        for host, keys in known.hosts.items():  # somebody edited it: what is theirs counts
-            was = take_entries(was, keys, host, original)
-        if not known.existed and _is_blank(was):
-            return known
-        return known._replace(existed=True, original=self.files.back_up(self.path, was))
+    def find_base(
+        self,
+        host: str,
+        target: HostFile,
+        record: InstalledFile,
+        was: str | None,
+        place: InstallPlace,
+    ) -> tuple[bool, str | None, str | None]:
+        """Whether nobody touched a file since; what it holds without anything of ours, None if it need not be there; and what our
+        entries are put into, which may hold some of them."""
+        if not record.hosts or was is None:
+            return False, was, was
+        existed, before = record.original is not None, self.read_backup(record)
+        if record.is_untouched(was) and (before is not None) == existed:
+            return True, before, before
+        toml, wanted = is_toml(target.path), {entry.place for entry in target.entries}
+        every = agent(host).AGENT.list_entries(place._replace(allow_reads=True))
+        leaving = [one for one in every if one.place not in wanted]
+        base = take_entries(was, every, host, before or "", toml)
+        text = take_entries(was, leaving, host, before or "", toml)
+        return False, base if existed or not _is_blank(base) else None, text
 
-    def plan_return(self, rest: str, original: str | None) -> FileOutcome:
-        """Nothing of ours stays in the file: it becomes what it was, or is left without our entries."""
-        untouched = self.known.after == digest(self.was)
-        if not self.known.existed and (untouched or _is_blank(rest)):
-            return self.end("removed", None, None)
-        if untouched and original is not None:
-            return self.end("restored", original, None)
-        backup = self.files.back_up(self.path, self.was)
-        status = "unchanged" if rest == self.was else "cleaned"
-        return self.end(status, rest, None, backup=backup)
+    def read_backup(self, record: InstalledFile) -> str | None:
+        """What a file held before, None where it was not there or that is not known any more."""
+        if not record.original:
+            return None
+        planned = self.backups.get(record.original)
+        return planned or textfile.read(backup_folder() / record.original)
+
+    def back_up(self, path: Path, text: str) -> str:
+        """Keeps what a file held, and returns the name of the backup."""
+        name = f"{digest(str(path))[:8]}-{digest(text)[:16]}-{path.name.lstrip('.')[:80]}"
+        self.backups[name] = text
+        return name
+
+    def carry_out(self) -> list[FileOutcome]:
+        """Writes backups, the record, the files, and the record again. Returns what became of each file."""
+        for name, text in self.backups.items():
+            backup = backup_folder() / name
+            textfile.write(backup, text, textfile.read(backup), 0o600)
+        records = {**self.known, **self.records}
+        _save_records(records)
+        folders: set[str] = set()
+        failed: dict[Path, str] = {}
+        try:
+            for path, file in self.files.items():
+                try:
+                    _write_file(file)
+                    if str(path) in records and str(path) not in self.records:
+                        folders.update(records.pop(str(path)).folders)
+                except BethinkError as error:
+                    failed[path] = _explain(error)
+        finally:  # what is done is done, also if it is stopped here
+            _save_records(records)
+        for folder in sorted(folders, key=len, reverse=True):
+            with suppress(OSError):  # somebody's file is in it
+                Path(folder).rmdir()
+        return [
+            one._replace(status="failed", reasons=(failed[one.path],), diff="")
+            if one.path in failed
+            else one
+            for one in self.outcomes
+        ]
 
 
-def follow(path: Path) -> Path:
-    """The file behind a link, which is what is written: the link itself stays."""
+def _plan_whole(host: str, target: HostFile, record: InstalledFile, was: str | None) -> FilePlan:
+    """A file that is ours from end to end."""
+    path, wanted = target.path, target.text
+    ours = was is None or record.is_untouched(was)
+    if wanted is None:
+        others = tuple(one for one in record.hosts if one != host)
+        if others:
+            still = f"{', '.join(others)} still needs {path}."
+            return FilePlan("unchanged", was, record._replace(hosts=others), (still,))
+        if ours:
+            return FilePlan("unchanged" if was is None else "removed", None, None)
+        # What the user made of it stays; a plugin that would go on calling Bethink is disarmed.
+        rest, disarmed = PLUGIN_COMMAND.subn("const COMMAND = []", was or "")
+        calls = ", and calls Bethink no more" if disarmed else ""
+        kept = f"You changed {path}; it was kept{calls}."
+        return FilePlan("cleaned" if disarmed else "kept", rest, None, (kept,))
+    if not record.hosts and was is not None:
+        kept = f"{path} is there already and is not ours; it was kept."
+        return (
+            FilePlan("unchanged", was, None)
+            if was == wanted
+            else FilePlan("kept", was, None, (kept,))
+        )
+    if not ours:
+        kept = f"You changed {path}; it was kept. Remove it to get ours."
+        return FilePlan("kept", was, record, (kept,))
+    fresh = _make_record(record._replace(whole=True), host, target, was, wanted)
+    return FilePlan(_name_change(was, wanted), wanted, fresh)
+
+
+def _plan_return(was: str | None, text: str | None, untouched: bool) -> FilePlan:
+    """A file in which nothing of ours stays."""
+    back = "removed" if text is None else "restored" if untouched else "cleaned"
+    return FilePlan("unchanged" if text == was else back, text, None)
+
+
+def _make_record(
+    record: InstalledFile, host: str, target: HostFile, was: str | None, text: str
+) -> InstalledFile:
+    hosts = tuple(dict.fromkeys((*record.hosts, host)))
+    held = tuple(digest(one) for one in (was, text) if one is not None)
+    missing = [str(one) for one in target.path.parents if not os.path.lexists(one)]
+    folders = record.folders if was is not None else tuple(reversed(missing))
+    return record._replace(hosts=hosts, part=target.part, after=held, folders=folders)
+
+
+def _name_change(was: str | None, text: str) -> str:
+    return "made" if was is None else "unchanged" if was == text else "changed"
+
+
+def _read_file(path: Path) -> PlannedFile:
+    """A file as it is. What is behind a link is written, and the link itself stays."""
     try:
         real = textfile.resolve(path)
         if real.is_file() and not real.stat().st_mode & 0o200:
@@ -403,7 +326,17 @@ def follow(path: Path) -> Path:
         raise BethinkError(
             f"{path} cannot be followed: {error}.", "Check the links and permissions on the way."
         ) from error
-    return real
+    text = textfile.read(real)
+    return PlannedFile(real, text, text)
+
+
+def _write_file(file: PlannedFile) -> None:
+    """Replaces a file if it still holds what it was read as."""
+    if file.text is None:
+        textfile.remove(file.real)
+    elif file.text != file.was and not textfile.write(file.real, file.text, file.was):
+        wrong = f"{file.real} was changed by something else at the same moment."
+        raise BethinkError(wrong, "Try again.")
 
 
 def difference(path: Path, before: str | None, after: str | None) -> str:
@@ -415,11 +348,6 @@ def difference(path: Path, before: str | None, after: str | None) -> str:
     )
 
 
-def parts_of(path: Path, keys: Iterable[Key]) -> list[str]:
-    """What the entries in a file are for."""
-    return list(dict.fromkeys(part_of(path, kind) for kind, _ in keys))
-
-
 def _explain(error: BethinkError) -> str:
     return f"{error.message} {error.hint}" if error.hint else error.message
 
@@ -429,22 +357,50 @@ def _is_blank(text: str) -> bool:
     return "".join(text.replace("\ufeff", "").split()) in ("", "{}", "".join(VERSIONED.split()))
 
 
-def _missing_folders(file: Path) -> tuple[str, ...]:
-    """The folders that have to be made for a file, outermost first."""
-    missing = [str(one) for one in file.parents if not os.path.lexists(one)]
-    return tuple(reversed(missing))
+# Connecting
 
 
-# Entries that the record does not know
+def install(
+    hosts: Iterable[str],
+    place: InstallPlace,
+    parts: Sequence[str] = PARTS,
+    force: bool = False,
+    dry: bool = False,
+) -> list[FileOutcome]:
+    """Connects hosts: each file that changes, and each that need not. What is there of other parts is taken out."""
+    with nullcontext() if dry else textfile.alone(data_directory()):
+        changes = Changes()
+        for host in hosts:
+            about = agent(host).AGENT
+            allowed = place._replace(allow_reads=place.allow_reads or allows_reads(host, place))
+            wanted = about.list_files(allowed, parts)
+            paths = {target.path for target in wanted}
+            leaving = [one for one in _list_recorded(changes.known, host) if one.path not in paths]
+            for target in (*leaving, *wanted):
+                changes.plan(host, target, allowed, force)
+        return changes.outcomes if dry else changes.carry_out()
 
 
-def remove_strays(files: Files, hosts: Iterable[str], place: InstallPlace) -> Iterator[FileOutcome]:
-    """Takes out entries of Bethink that `install` did not make, or that a lost record knew."""
-    for host in hosts:
-        for target in agent(host).AGENT.list_files(place, ("mcp", "hooks")):
-            if target.entries and str(target.path) not in files.records:
-                keys = tuple(entry.key for entry in target.entries)
-                known = InstalledFile({host: keys}, existed=True)
-                change = FileChange(files, host, HostFile(target.path), known=known)
-                if change.plan().status == "cleaned":
-                    yield from _carry_out(files, [change])
+def uninstall(
+    hosts: Iterable[str], place: InstallPlace, force: bool = False, dry: bool = False
+) -> list[FileOutcome]:
+    """Gives the files of these hosts back; with `force` also takes out entries that no record knows."""
+    with nullcontext() if dry else textfile.alone(data_directory()):
+        changes = Changes()
+        for host in hosts:
+            for target in _list_recorded(changes.known, host):
+                changes.plan(host, target, place)
+            for target in agent(host).AGENT.list_files(place) if force else ():
+                if target.entries and str(target.path) not in changes.known:
+                    changes.records[str(target.path)] = InstalledFile((host,), original="")
+                    changes.plan(host, HostFile(target.path, part=target.part), place)
+        outcomes = changes.outcomes if dry else changes.carry_out()
+    # Of a file that several hosts shared, what became of it in the end.
+    last = {one.path: one for one in reversed(outcomes)}
+    return [one for one in reversed(last.values()) if not force or one.status != "unchanged"]
+
+
+def _list_recorded(records: Mapping[str, InstalledFile], host: str) -> list[HostFile]:
+    return [
+        HostFile(Path(path), part=one.part) for path, one in records.items() if host in one.hosts
+    ]

@@ -130,7 +130,7 @@ class OpencodeTranscript(Transcript):
         self.number, self.session, self.cwd, self.project = row, as_text(session), None, None
         self.set_title(title)
         self.locate(directory)
-        about, fields = read_object(message), read_object(part)
+        about, fields = read_object(message) or {}, read_object(part) or {}
         result = self.take_part(as_text(id), about, fields, as_name(parent))
         if result == "half-written last line":
             self.waiting = [*self.waiting, row][-UNFINISHED:]

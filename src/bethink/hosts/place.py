@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from bethink import skills
 from bethink.errors import BethinkError
-from bethink.hosts.edit import SERVER, HostEntry, is_empty, parse_toml, read_value
+from bethink.hosts.edit import SERVER, HostEntry, is_empty, parse
 from bethink.text import textfile
 
 NAME = "bethink"
@@ -68,6 +68,7 @@ class HostFile(NamedTuple):
     path: Path
     entries: tuple[HostEntry, ...] = ()
     text: str | None = None
+    part: str = ""  # what it is for; empty for several parts
     strict: bool = False  # whether the host ignores a file with comments or trailing commas
     start: str = ""  # what a file begins with that is not there yet
 
@@ -111,38 +112,39 @@ class Agent(NamedTuple):
     def find_folder(self, where: InstallPlace) -> Path:
         return self.folder.find(where.environment, where.home)
 
+    def list_entries(self, where: InstallPlace) -> list[HostEntry]:
+        """What belongs into its files."""
+        entries = [HostEntry("member", self.server_path, self.server(where))]
+        for name, event in self.events.items():
+            hook = self.hook(where, event)
+            value = {"hooks": [hook]} if self.grouped else hook
+            entries.append(HostEntry("hook", ("hooks", name), value))
+        rules = self.reads if where.allow_reads else ()
+        return [*entries, *(HostEntry("item", ("permissions", "allow"), rule) for rule in rules)]
+
     def list_files(self, where: InstallPlace, parts: Sequence[str] = PARTS) -> list[HostFile]:
         """The files of these parts, no two of them the same one."""
         above = (self.server_folder or self.folder).find(where.environment, where.home)
         there = [name for name in self.servers if os.path.lexists(above / name)]
         servers = above / (*there, self.servers[-1])[0]
-        kind = "table" if servers.suffix == ".toml" else "member"
-        entries = {servers: [HostEntry(kind, self.server_path, self.server(where))]}
-        file = self.find_folder(where) / self.hooks
-        hooks = entries.setdefault(file, [])
-        for name, event in self.events.items():
-            hook = self.hook(where, event)
-            value = {"hooks": [hook]} if self.grouped else hook
-            hooks.append(HostEntry("hook", ("hooks", name), value))
-        for rule in self.reads if where.allow_reads else ():
-            hooks.append(HostEntry("item", ("permissions", "allow", rule), rule))
-        texts = {} if self.events else {file: skills.opencode_plugin(where.words)}
+        hooks = self.find_folder(where) / self.hooks
+        files: dict[Path, HostFile] = {}
+        for entry in self.list_entries(where):
+            part = "hooks" if entry.kind == "hook" else "mcp"
+            path = servers if entry.kind == "member" else hooks
+            if part in parts:
+                start = self.start if path == hooks else ""
+                fresh = HostFile(path, part=part, strict=path.name in self.strict, start=start)
+                known = files.get(path, fresh)
+                both = part if known.part == part else ""
+                files[path] = known._replace(entries=(*known.entries, entry), part=both)
+        if not self.events and "hooks" in parts:
+            plugin = skills.opencode_plugin(where.words)
+            files[hooks] = HostFile(hooks, text=plugin, part="hooks")
         folder = self.skills.find(where.environment, where.home)
-        texts |= {folder / name: text for name, text in skills.render(self.name).items()}
-        files = []
-        for path in {**entries, **texts}:
-            own = [one for one in entries.get(path, ()) if part_of(path, one.kind) in parts]
-            text = texts.get(path) if part_of(path, "text") in parts else None
-            if own or text:
-                start = self.start if path == file else ""
-                files.append(HostFile(path, tuple(own), text, path.name in self.strict, start))
-        return files
-
-
-def part_of(path: Path, kind: str) -> str:
-    """What an entry of a kind in a file is for; one of the kind `text` is the whole file."""
-    whole = "skills" if path.name == "SKILL.md" else "hooks"
-    return {"hook": "hooks", "text": whole}.get(kind, "mcp")
+        for name, text in skills.render(self.name).items() if "skills" in parts else ():
+            files[folder / name] = HostFile(folder / name, text=text, part="skills")
+        return list(files.values())
 
 
 def why_ignored(target: HostFile, text: str, title: str) -> str:
@@ -157,17 +159,17 @@ def why_ignored(target: HostFile, text: str, title: str) -> str:
     return ""
 
 
+def is_toml(path: Path) -> bool:
+    return path.suffix == ".toml"
+
+
 def read_settings(path: Path) -> dict[str, Any]:
     """The settings in a file of a host; nothing where there are none, or none that can be understood."""
     try:
-        found = parse_settings(path, textfile.read(path) or "")
+        found = parse(textfile.read(path) or "", is_toml(path))
     except BethinkError:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def parse_settings(path: Path, text: str) -> Any:
-    return parse_toml(text) if path.suffix == ".toml" else read_value(text)
 
 
 def find_plugin(agent: Agent, where: InstallPlace) -> str:

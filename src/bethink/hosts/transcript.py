@@ -36,7 +36,6 @@ from bethink.hosts.base import (
     Reason,
     TranscriptPage,
     Turn,
-    as_dict,
     as_name,
     confirm_work,
     digest,
@@ -67,14 +66,9 @@ PLAN = "Implement the following plan:"
 BEHIND_PLAN = "\n\nIf you need specific details from before exiting plan mode"
 
 DATABASE = b"SQLite format 3\0"  # how a transcript begins that is a database
-BOUND = 16 << 20  # bytes of a line; the longest that a host was seen to write has 7 MB
+BOUND = 8 << 20  # bytes of a line; the longest that a host was seen to write has 7 MB
 PIECE = 1 << 16  # bytes that are passed over at once
 FIRST, LAST = 4096, 1024
-# Raw tabs and line breaks inside strings are read as they are.
-_DECODER = json.JSONDecoder(strict=False)
-# An object that begins where no value can stand: a whole line written right behind a torn one.
-_BEHIND_TORN = re.compile(r"[^\s:,\[{\\](?=\{\")")
-_ATTEMPTS = 16
 
 
 # Bytes of a growing file
@@ -162,35 +156,17 @@ def fits(file: IO[bytes], known: Position) -> bool:
     return same and digest_tail(file, known.offset) == known.tail
 
 
-def read_objects(data: bytes) -> tuple[list[Any], bool]:
-    """The JSON values of one line, and whether all of it could be read.
-
-    Bytes that are no UTF-8 become U+FFFD, everything else stays. A crash can leave half a line with the next one behind it, and two
-    writers can join theirs: what is whole is given. A value inside the torn half is not mistaken for a line of its own.
-    """
-    text = data.decode("utf-8", "replace").strip("\ufeff\0 \t\r")
-    found: list[Any] = []
-    at = attempts = 0
-    while at < len(text):
-        try:
-            value, end = _DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            attempts += 1
-            behind = _BEHIND_TORN.search(text, at) if attempts <= _ATTEMPTS else None
-            if not behind:
-                return found, False
-            at = behind.end()
-            continue
-        found.append(value)
-        at = len(text) - len(text[end:].lstrip("\0 \t\r"))
-    return found, not attempts
-
-
-def read_object(data: Any) -> dict[str, Any]:
-    """The JSON object at the beginning of some bytes or of a text, {} where there is none."""
-    raw = data.encode("utf-8", "replace") if isinstance(data, str) else data
-    found = read_objects(raw)[0] if isinstance(raw, bytes) else []
-    return as_dict(found[0]) if found else {}
+def read_object(data: Any) -> dict[str, Any] | None:
+    """The JSON object of one line, as bytes or as a text; None where it is none. Bytes that are no UTF-8 become U+FFFD, raw tabs and
+    line breaks inside strings are read as they are."""
+    text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    if not isinstance(text, str):
+        return None
+    try:
+        value = json.loads(text.strip("\ufeff\0 \t\r"), strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 # Turns
@@ -471,13 +447,12 @@ class LineTranscript(Transcript):
                     joined, offset = False, line.end
                     continue
                 joined = False
-                found, whole = read_objects(line.data) if line.data is not None else ([], False)
-                is_one = whole and len(found) == 1 and isinstance(found[0], dict)
-                if not line.ended and not is_one:
+                entry = read_object(line.data)
+                if not line.ended and entry is None:
                     self.skipped["half-written last line"] += 1
                     break
                 self.lines += 1
-                turns += self.take_line(line, found, whole)
+                turns += self.take_line(line, entry)
                 offset, number = line.end, line.number
                 if offset - start >= limit_bytes or len(turns) >= limit_turns:
                     yield self.end_page(turns, self.at(file, offset, number))
@@ -488,17 +463,14 @@ class LineTranscript(Transcript):
     def at(self, file: IO[bytes], offset: int, number: int) -> Position:
         return Position(identify(file), offset, number, digest_tail(file, offset), self.state())
 
-    def take_line(self, line: FileLine, found: list[Any], whole: bool) -> list[Turn]:
+    def take_line(self, line: FileLine, entry: dict[str, Any] | None) -> list[Turn]:
         """The turns of a line. A line that gives none is counted under one reason."""
         self.number = line.number
-        results: list[Turn | Reason] = (
-            [] if whole else ["too long" if line.data is None else "broken line"]
-        )
-        for entry in found:
-            result = self.take(entry) if isinstance(entry, dict) else "unknown type"
-            results += result if isinstance(result, list) else [result]
+        result: Any = "too long" if line.data is None else "broken line"
+        if entry is not None:
+            result = self.take(entry)
+        results = result if isinstance(result, list) else [result]
         turns = [one for one in results if isinstance(one, Turn)]
-        reasons = [one for one in results if isinstance(one, str)]
-        if not whole or not turns:
-            self.skipped[reasons[0] if reasons else "empty"] += 1
+        if not turns:
+            self.skipped[results[0] if results else "empty"] += 1
         return turns

@@ -89,10 +89,9 @@ def install(args: Namespace) -> Result:
     plugins = {host: place.find_plugin(agent(host).AGENT, where) for host in chosen}
     notes = list_notes(where, plugins)
     chosen = [host for host in chosen if not plugins[host]]
-    with installer.Files(args.dry_run) as files:
-        if "claude" in chosen and "mcp" in parts:
-            where = where._replace(allow_reads=may_read(args, files, notes))
-        outcomes = list(installer.install(files, chosen, where, parts, args.force))
+    if "claude" in chosen and "mcp" in parts:
+        where = where._replace(allow_reads=may_read(args, where, notes))
+    outcomes = installer.install(chosen, where, parts, args.force, args.dry_run)
     if "claude" in chosen and "hooks" in parts:
         offer_model(args, where, notes)
     done = {outcome.host for outcome in outcomes if outcome.status in ("made", "changed")}
@@ -117,12 +116,8 @@ def uninstall(args: Namespace) -> Result:
       bethink uninstall
       bethink uninstall --codex --dry-run
     """
-    where = find_place(args)
     chosen = asked_hosts(args) or list(AGENTS)
-    with installer.Files(args.dry_run) as files:
-        outcomes = list(installer.uninstall(files, chosen))
-        if args.force:
-            outcomes += installer.remove_strays(files, chosen, where)
+    outcomes = installer.uninstall(chosen, find_place(args), args.force, args.dry_run)
     if not outcomes:
         console.note(args, "Nothing was installed; --force looks for entries of others, too.")
     return outcome_result(args, outcomes, [])
@@ -138,9 +133,9 @@ def check_server(args: Namespace, wanted: bool) -> None:
         raise BethinkError(*NO_LIBRARY)
 
 
-def may_read(args: Namespace, files: installer.Files, notes: list[str]) -> bool:
+def may_read(args: Namespace, where: InstallPlace, notes: list[str]) -> bool:
     """Whether Claude Code, which asks before each new tool, need not ask for what only reads: asked at a terminal, otherwise said."""
-    if args.allow_reads or installer.allows_reads(files, "claude"):
+    if args.allow_reads or installer.allows_reads("claude", where):
         return True
     if can_ask(args):
         rules = ", ".join(agent("claude").AGENT.reads)

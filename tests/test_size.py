@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 341_892,
-    "lines": 50_521,
+    "tokens": 341_907,
+    "lines": 50_522,
     "files": 168,
     "import cycles": 0,
     "function-level imports of our own": 48,

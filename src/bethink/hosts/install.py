@@ -161,8 +161,9 @@ class Changes:
                 step = _plan_whole(host, target, record, file.text)
             else:
                 step = self.plan_entries(host, target, record, file.text, place, force)
-                if file.text is not None and step.text != file.text:
-                    backup = self.back_up(path, file.text)
+                touched = file.text is not None and not record.is_untouched(file.text)
+                if touched and step.text != file.text:
+                    backup = self.back_up(path, file.text or "")
             diff = difference(path, file.text, step.text)
             self.files[path] = file._replace(text=step.text)
         except BethinkError as error:

@@ -208,9 +208,9 @@ TABLE = {
     "an agent with `supersedes`": Attacked(10, "agent", 0, 0, 0),
     "an agent by `update_memory`": Attacked(0, "–", 0, 0, 0),
     "an agent by the command `add --supersedes`": Attacked(10, "agent", 0, 0, 0),
-    "an issue that the user pasted": Attacked(1, "imported", 0, 0, 9),
-    "the assistant repeating a README": Attacked(1, "agent", 0, 0, 9),
-    "a turn of three days before": Attacked(6, "user", 0, 0, 4),
+    "an issue that the user pasted": Attacked(0, "–", 0, 0, 10),
+    "the assistant repeating a README": Attacked(6, "agent", 0, 0, 5),
+    "a turn of three days before": Attacked(10, "user", 0, 0, 1),
     "an indexed document": Attacked(10, "imported", 0, 0, 10),
     "a foreign export": Attacked(10, "imported", 0, 0, 10),
 }

@@ -63,7 +63,6 @@ LOOPS = {
     "pasted": find_pasted,
     "statements": sentences.statements,
     "split": sentences.split_sentences,
-    "ideas": lambda text: ideas.ideas([("user", text), ("assistant", text)]),
     "places": lambda text: list(ideas.place_statements([("user", text), ("assistant", text)])),
     "names": lambda text: titles.name([("user", text)]),
     "summaries": lambda text: titles.summarise([("user", text)], [("decision", text, True)]),

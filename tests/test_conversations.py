@@ -398,12 +398,23 @@ def test_a_file_that_cannot_be_read_does_not_stop_the_others(memory, tmp_path):
     assert done.turns == 6 and len(done.failed) == 2
 
 
-def test_without_embedding_words_find_everything_and_reindex_embeds_later(memory, tmp_path):
-    fill(memory, talk(tmp_path, *CHOICE), embed=False)
-    assert memory.stats().unembedded == memory.stats().memories > 6
-    assert memory.search("who signs refunds", mode="keyword").hits
-    memory.reindex()
-    assert memory.stats().unembedded == 0
+def test_without_embedding_the_ideas_are_the_same_and_reindex_embeds_later(cli, tmp_path):  # noqa: F811
+    file = transcript(tmp_path / "a.jsonl", "a1", cli.project, *CHOICE, *DOUBT)
+    at_once, later = (("--database", str(tmp_path / name)) for name in ("once.db", "later.db"))
+    cli.ok("backfill", file, *at_once)
+    cli.ok("backfill", file, "--no-embed", *later)
+    assert cli.json("search", "who signs refunds", "--mode", "keyword", *later)
+    assert cli.json("reindex", *later)["embedded"] > len(CHOICE + DOUBT)
+    found = [cli.json("list", "--all", *place) for place in (at_once, later)]
+    ideas, same = ({(one["kind"], one["content"]) for one in every} for every in found)
+    assert ideas == same and {"decision", "question"} <= {kind for kind, _ in ideas}
+
+
+def test_where_no_reader_can_be_opened_turns_and_topics_are_kept(cli, tmp_path):  # noqa: F811
+    cli.monkeypatch.setattr("bethink.judge.READER", "missing.onnx")
+    done = cli.json("backfill", transcript(tmp_path / "a.jsonl", "a1", cli.project, *CHOICE))
+    assert (done["turns"], done["ideas"]) == (len(CHOICE), 0) and done["topics"]
+    assert "PROBLEM  reader: its model cannot be opened" in cli("doctor").out
 
 
 def test_few_ideas_rather_than_many(memory, tmp_path):

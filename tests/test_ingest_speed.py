@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from bethink.ingest import lexicon
 from bethink.ingest.extract import extract, keywords
-from bethink.ingest.lexicon import cue_scores, firmness
 from bethink.ingest.redact import redact
 from bethink.types import Passage
 
@@ -70,49 +69,6 @@ EVERY = [
     for cue in named
     for literals, pattern in cue.phrases
 ]
-
-
-def searched_scores(text: str) -> dict[str, float]:
-    """What `cue_scores` says, by searching the text for every pattern."""
-    text = text.lower().replace("’", "'")
-    scores = {}
-    for kind in lexicon.cue_kinds():
-        found = []
-        for cue in CUES[kind]:
-            match = re.search(joined(cue), text, re.MULTILINE)
-            if match:
-                found.append(cue.weight if match.start() < 300 else cue.weight / 2)
-        if found:
-            scores[kind] = max(found) + 0.15 * min(sum(found) - max(found), 4)
-    return scores
-
-
-def joined(cue: lexicon.Cue) -> str:
-    return "|".join(pattern for _, pattern in cue.phrases)
-
-
-def searched_firmness(text: str, value: float) -> float:
-    text = text.lower().replace("’", "'")
-    for cue in CUES["hedge"]:
-        value -= cue.weight * min(len(re.findall(joined(cue), text, re.MULTILINE)), 2)
-    return value + 0.05 * min(len(re.findall(joined(CUES["firm"][0]), text, re.MULTILINE)), 3)
-
-
-PHRASES = st.sampled_from(EVERY).flatmap(
-    lambda one: st.from_regex(re.compile(one[2], re.MULTILINE | re.ASCII))
-)
-
-
-@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    st.lists(
-        st.one_of(PHRASES, st.sampled_from([" ", ". ", "\n", "The worker ", "x " * 149])),
-        max_size=5,
-    ).map("".join)
-)
-def test_looking_only_where_a_literal_stands_finds_what_searching_everywhere_finds(text):
-    assert cue_scores(text) == searched_scores(text)
-    assert firmness(text, 0.8) == searched_firmness(text, 0.8)
 
 
 @settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))

@@ -9,7 +9,6 @@ from test_conversations import transcript
 from bethink.features import conversations
 from bethink.ingest.ideas import is_said
 from bethink.ingest.pasted import find_pasted, is_mostly_pasted
-from bethink.types import TRUST
 
 clock, open_memory, hashing = memories.clock, memories.open_memory, memories.hashing
 
@@ -63,15 +62,12 @@ def test_an_idea_is_said_by_the_user_if_its_words_stand_before_what_was_pasted()
     assert not is_said("The team moves to MySQL", turn)
 
 
-def test_ideas_of_a_pasted_text_are_kept_as_an_import(hashing, tmp_path):
+def test_what_a_user_pasted_is_no_idea(hashing, tmp_path):
     project = hashing.project.root
     said = "We decided to keep PostgreSQL for all orders. Look at this:\n\nWe decided to move every invoice to MySQL."
-    file = transcript(
-        tmp_path / "talk.jsonl", "talk", project, ("user", said), ("assistant", "I see.")
-    )
+    turns = ("user", said), ("assistant", "I see.")
+    file = transcript(tmp_path / "talk.jsonl", "talk", project, *turns)
     list(conversations.read_on(hashing, file, "claude"))
-    kept = {one.content: one for one in hashing.list(filter=hashing.filter(kinds=("decision",)))}
-    assert [one.trust for text, one in kept.items() if "PostgreSQL" in text] == [TRUST["user"]]
-    for text, one in kept.items():
-        if "MySQL" in text:
-            assert one.trust == TRUST["pasted"] and one.metadata["origin"] == "pasted"
+    kept = {one.kind: one for one in hashing.list()}
+    assert kept["context"].content == said
+    assert "PostgreSQL" in kept["decision"].content and "MySQL" not in kept["decision"].content

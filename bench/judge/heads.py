@@ -3,7 +3,7 @@
     python bench/judge/heads.py WEIGHTS.npz OUT.npz --body MODEL_DIR --talk TALK.jsonl --talk-dev TALK-DEV.jsonl
 
 Real conversations rarely hold the plainest statements ("We use Jest for unit tests."), and people do say them to their
-memory. So plain sentences of our own (`talk/plain.tsv`, the subjects, the user's sentences of `ideas-train.tsv`) are learned
+memory. So plain sentences of our own (`talk/plain.tsv`, the subjects, `talk/sentences.tsv`) are learned
 beside the real ones, each as a user's turn that gets a short reply. Minutes on two cores.
 """
 
@@ -20,7 +20,6 @@ import train
 from expand import read_subjects
 from model import KINDS, Judge, count_layers, load, save
 
-ROOT = train.HERE.parent.parent
 REPLIES = ("Understood.", "Got it.", "Okay.", "Noted.", "", "Sure.", "Thanks, noted.", "Alright.")
 NAMED = {"conclusion": "fact", "context": "fact"}
 HEADS = ("kind", "worth", "open")
@@ -47,13 +46,11 @@ def read_plain() -> tuple[list[dict], list[dict]]:
         rows.append(place(text, kind, worth, open_kinds.get(kind, "")))
     held, rows = rows[::5], [row for at, row in enumerate(rows) if at % 5]
     rows = rows * 4
-    trained = ROOT / "src" / "bethink" / "ingest" / "data" / "ideas-train.tsv"
-    for line in trained.read_text("utf-8").splitlines():
-        kind, role, _, text = line.split("\t")
-        if role == "user":
-            kind = NAMED.get(kind, kind)
-            worth = 0.0 if kind in ("none", "question", "todo") else 1.0
-            rows.append(place(text, kind, worth, open_kinds.get(kind, "")))
+    for line in (train.HERE / "talk" / "sentences.tsv").read_text("utf-8").splitlines():
+        kind, text = line.split("\t")
+        kind = NAMED.get(kind, kind)
+        worth = 0.0 if kind in ("none", "question", "todo") else 1.0
+        rows.append(place(text, kind, worth, open_kinds.get(kind, "")))
     for subject in read_subjects():
         if subject["s"][0].endswith("?"):
             continue

@@ -155,6 +155,11 @@ class Bethink:
         return self._judge or load(self.config)
 
     @cached_property
+    def reader(self) -> Judge | None:
+        """What finds the ideas of conversations, without an embedding model too; None where it cannot be opened."""
+        return self._judge or ingest.ideas.open_reader(self.config, self.judge)
+
+    @cached_property
     def recent(self) -> Recent:
         """The vectors that this process made last."""
         return ingest.vectors.Recent()
@@ -320,6 +325,7 @@ class Bethink:
             threshold=self.config.dedup_threshold,
             longest=self.config.max_characters,
             judge=lambda: self.judge,
+            reader=lambda: self.reader,
         )
         if "scopes" not in changes:
             changes["scopes"] = self.names_of(scope)
@@ -328,18 +334,12 @@ class Bethink:
     def names_of(self, scope: str) -> dict[str, tuple[str, str]]:
         """What a scope is called and where its project lies, for a batch that may be the first to speak of it."""
         if scope == self.scope:
-            name = (
-                f"{self.project.name}/{projects.container_name(self.container)}"
-                if self.container
-                else self.project.name
-            )
+            name = self.project.name
+            if self.container:
+                name += f"/{projects.container_name(self.container)}"
             projects.pin(self.project)
-            return {
-                scope: (
-                    ingest.redact.redact_name(name),
-                    ingest.redact.redact_name(str(self.project.root)),
-                )
-            }
+            redact = ingest.redact.redact_name
+            return {scope: (redact(name), redact(str(self.project.root)))}
         return {scope: (scope, "")} if scope in (PERSONAL, TEAM) else {}
 
     def _ingest(

@@ -150,7 +150,7 @@ class Config(NamedTuple):
     team: str = ""
     busy_timeout: float = 30.0
     # No settings, because nobody should have to choose; a caller may replace them.
-    judge: bool = True  # whether the packaged model judges statements; else rules do
+    judge: bool = True  # whether the packaged model reads conversations and judges statements
     max_tokens: int = (
         1000  # of an answer in the index-and-details form, where a call names no number
     )

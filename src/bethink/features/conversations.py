@@ -258,7 +258,6 @@ def _take(
             memory.write_options(
                 scope,
                 scopes=names,
-                relate=True,
                 personal=not memory.shared or bool(memory.config.user),
             ),
             memory.store,

@@ -25,7 +25,7 @@ from bethink.ingest.reconcile import (
     REPLACES,
     Neighbour,
     are_opposed,
-    find_relation,
+    is_answered,
     may_settle,
     why_not,
 )
@@ -268,7 +268,7 @@ def _settles(around: Surroundings, neighbour: Neighbour) -> bool:
             around.says(new.id, "answers", least=ANSWERS)
             or around.says(new.id, "completes", least=COMPLETES)
         )
-    return find_relation(new, neighbour._replace(memory=old)) == "answers"
+    return is_answered(old, neighbour)
 
 
 def _find_expired(memory: Bethink) -> list[Step]:

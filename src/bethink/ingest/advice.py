@@ -26,24 +26,14 @@ def ask_ideas(model: Model, turns: Sequence[tuple[str, str]], first: int) -> lis
         for portion in tasks.portions(numbered):
             if portion[-1].number < first:
                 continue
-            for idea in tasks.read_ideas(
-                model.ask(tasks.extract_ideas(portion)).value, portion
-            ).ideas:
-                if idea.turns[-1] >= first:
-                    confidence = FIRM if idea.firm else TENTATIVE
-                    role, text = turns[idea.turns[-1]]
-                    foreign = role == "user" and not is_said(idea.text, text)
-                    found.append(
-                        Idea(
-                            idea.kind,
-                            idea.text,
-                            idea.turns[-1],
-                            idea.firm,
-                            confidence,
-                            idea.entities,
-                            pasted=foreign,
-                        )
-                    )
+            answer = model.ask(tasks.extract_ideas(portion)).value
+            for idea in tasks.read_ideas(answer, portion).ideas:
+                at = idea.turns[-1]
+                role, text = turns[at]
+                # What a user pasted is nobody's word here.
+                if at >= first and (role != "user" or is_said(idea.text, text)):
+                    sure = FIRM if idea.firm else TENTATIVE
+                    found.append(Idea(idea.kind, idea.text, at, idea.firm, sure, idea.entities))
     except ModelError:
         return None
     return sorted(found, key=lambda idea: idea.turn)

@@ -59,11 +59,9 @@ class WriteOptions(NamedTuple):
         False  # a passage that leaves nothing to remember is left out instead of refusing all
     )
     scopes: Mapping[str, tuple[str, str]] = NOTHING
-    relate: bool = (
-        False  # the rules look for weak relations, too: of ideas, which nobody else relates
-    )
     personal: bool = False  # what somebody wants of whoever works with them goes to that person
     judge: Callable[[], Judge | None] = lambda: None  # opened when there is something to judge
+    reader: Callable[[], Judge | None] = lambda: None  # and this when a conversation is read
 
 
 class Comparison(NamedTuple):
@@ -87,10 +85,9 @@ def compare(
     embedder: Embedder | None,
     *,
     explicit: Sequence[Sequence[str]] = (),
-    answers: Mapping[int, int] | None = None,
 ) -> Comparison:
     """Each memory against what is stored and against those before it. `explicit` are the ids that each is said outright to
-    replace, `answers` which of them answers which other one."""
+    replace."""
     judge = options.judge() if embedder and any(map(is_one_statement, memories)) else None
     near = [
         _neighbours(memory, own, options, store, embedder, judge is not None)
@@ -99,7 +96,7 @@ def compare(
     if embedder:
         near = list(_add_earlier(memories, vectors, near, options, embedder))
     judged = _ask(judge, memories, near)
-    verdicts = _judge_each(memories, near, judged, options, store, explicit, answers or {})
+    verdicts = _judge_each(memories, near, judged, options, store, explicit)
     parts = [
         apply_verdict(memory, verdict, _load_proposed(verdict, memory, store))
         for memory, verdict in zip(memories, verdicts, strict=True)
@@ -118,7 +115,6 @@ def _judge_each(
     options: WriteOptions,
     store: Store,
     explicit: Sequence[Sequence[str]],
-    answers: Mapping[int, int],
 ) -> list[Verdict]:
     """The verdict on each memory in turn; what an earlier one repeats or replaces is no neighbour of a later one."""
     known = _load_by_id(store, {id for ids in explicit for id in ids})
@@ -135,11 +131,7 @@ def _judge_each(
             threshold=None if replaced else threshold,
             judged=judged[at],
             explicit=replaced,
-            relate=options.relate,
         )
-        if at in answers and verdict.duplicate is None:
-            asked = _find_stored_id(answers[at], memories, verdicts)
-            verdict = verdict._replace(settles=tuple(dict.fromkeys((asked, *verdict.settles))))
         if replaced and memory.content_hash in told_before:
             # Somebody says of what was told before that it replaces something.
             verdict = verdict._replace(duplicate=told_before[memory.content_hash])
@@ -159,12 +151,6 @@ def _find_verbatim(
     twins = store.duplicates([memory.content_hash for memory in memories], options.scope)
     known = store.get(list(twins.values()))
     return {one.content_hash: Neighbour(one, 1.0) for one in known if not one.superseded_by}
-
-
-def _find_stored_id(at: int, memories: Sequence[Memory], verdicts: Sequence[Verdict]) -> str:
-    """The id under which a memory before is stored, or is known already."""
-    duplicate = verdicts[at].duplicate
-    return duplicate.memory.id if duplicate else memories[at].id
 
 
 def _load_proposed(verdict: Verdict, memory: Memory, store: Store) -> list[Memory]:
@@ -195,19 +181,15 @@ def _neighbours(
         return []
     filter = Filter(scopes=(options.scope,), now=options.now, include_quarantined=True)
     strange = embedder.unrelated
-    judging = judging and is_one_statement(memory)
-    if judging or options.relate:
+    if judging and is_one_statement(memory):
         stated = filter._replace(kinds=STATEMENTS)
-        bar = None if judging else strange + NEAR * (1 - strange)
-        found = nearest(own[0], stated, store, embedder, KNOWN, bar)
-        if judging:
-            waiting = filter._replace(kinds=OPEN, answered=False)
-            more = nearest(own[0], waiting, store, embedder, WAITING)
-            more += _nearest_by_name(memory, own[0], stated, store, embedder)
-            there = {one.memory.id for one in found}
-            fresh = {one.memory.id: one for one in more if one.memory.id not in there}
-            found = [*found[: KNOWN - len(fresh)], *fresh.values()]
-        return found
+        found = nearest(own[0], stated, store, embedder, KNOWN)
+        waiting = filter._replace(kinds=OPEN, answered=False)
+        more = nearest(own[0], waiting, store, embedder, WAITING)
+        more += _nearest_by_name(memory, own[0], stated, store, embedder)
+        there = {one.memory.id for one in found}
+        fresh = {one.memory.id: one for one in more if one.memory.id not in there}
+        return [*found[: KNOWN - len(fresh)], *fresh.values()]
     if not options.unique:
         return []
     # Only what may be a duplicate, or may be replaced by a stated change, is worth reading. Turns may stand among them.
@@ -270,7 +252,7 @@ def _add_earlier(
     for at, own in enumerate(vectors):
         found = list(near[at])
         if len(own):
-            if earlier and (found or options.unique or options.relate):
+            if earlier and (found or options.unique):
                 cosines = known[:earlier] @ own[0]
                 first = np.argsort(-cosines, kind="stable")[: 4 * KNOWN].tolist()
                 found += [

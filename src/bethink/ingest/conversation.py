@@ -17,7 +17,7 @@ from bethink.hosts.base import Turn, hash_words, shorten
 from bethink.ingest import advice, topics
 from bethink.ingest.compare import WAITING, WriteOptions, compare, nearest
 from bethink.ingest.extract import entities, extract
-from bethink.ingest.ideas import Idea, content_words, holds_anywhere, ideas, read_ideas
+from bethink.ingest.ideas import Idea, content_words, holds_anywhere, read_ideas
 from bethink.ingest.lexicon import compile_pattern, fold_case
 from bethink.ingest.pasted import is_mostly_pasted
 from bethink.ingest.pipeline import (
@@ -425,23 +425,12 @@ def _find_ideas(recipe: Recipe, spoken: Sequence[HeardTurn]) -> list[Idea]:
     turns = before + [(one.speaker, one.memory.content) for one in spoken]
     first = len(before)
     advised = advice.ask_ideas(recipe.model, turns, first) if recipe.model and spoken else None
-    judge = recipe.options.judge() if advised is None and spoken else None
-    if advised is not None:
-        found = advised
-    else:
-        found = read_ideas(turns, judge, first) if judge else ideas(turns)
-    fresh = [
-        at
-        for at, idea in enumerate(found)
-        if idea.turn >= first and not _is_echo(idea.text, spoken[idea.turn - first].turn)
-    ]
-    number = {at: place for place, at in enumerate(fresh)}
+    reader = recipe.options.reader() if advised is None and spoken else None
+    found = read_ideas(turns, reader, first) if reader else advised or ()
     return [
-        idea._replace(
-            turn=idea.turn - first,
-            answers=None if idea.answers is None else number.get(idea.answers),
-        )
-        for idea in map(found.__getitem__, fresh)
+        idea._replace(turn=idea.turn - first)
+        for idea in found
+        if not _is_echo(idea.text, spoken[idea.turn - first].turn)
     ]
 
 
@@ -477,10 +466,10 @@ def _remember_ideas(
         one = spoken[idea.turn]
         memories.append(_keep_idea(recipe, idea, one, topics, numbers[idea.turn]))
         numbers[idea.turn] += 1
-    answers = {at: idea.answers for at, idea in enumerate(found) if idea.answers is not None}
     batch = Batch(at=options.now, actor=options.actor)
     for scope in dict.fromkeys(memory.scope for memory in memories):
-        batch = _add_compared(recipe, scope, memories, answers, batch)
+        own = [memory for memory in memories if memory.scope == scope]
+        batch = _add_compared(recipe, scope, own, batch)
     done = _find_done(recipe, [entry.memory for entry in batch.add], spoken)
     batch = batch._replace(
         change=(*batch.change, *(Change(id, "answer", {"answered": True}) for id in done)),
@@ -489,20 +478,11 @@ def _remember_ideas(
     return fold_changes(batch), len(memories)
 
 
-def _add_compared(
-    recipe: Recipe,
-    scope: str,
-    memories: Sequence[Memory],
-    answers: Mapping[int, int],
-    batch: Batch,
-) -> Batch:
-    """A batch, and those of the memories that belong to a scope, compared with what is known there."""
-    places = [at for at, memory in enumerate(memories) if memory.scope == scope]
-    own, number = [memories[at] for at in places], {at: place for place, at in enumerate(places)}
-    inside = {number[at]: number[to] for at, to in answers.items() if {at, to} <= set(number)}
+def _add_compared(recipe: Recipe, scope: str, own: Sequence[Memory], batch: Batch) -> Batch:
+    """A batch with memories of a scope, compared with what is known there."""
     options = recipe.options._replace(scope=scope)
     vectors, fresh = make_vectors(own, recipe.embedder, recipe.recent, recipe.store)
-    compared = compare(own, vectors, options, recipe.store, recipe.embedder, answers=inside)
+    compared = compare(own, vectors, options, recipe.store, recipe.embedder)
     return batch._replace(
         add=(*batch.add, *make_entries(own, vectors, compared, options, recipe.store)),
         change=(*batch.change, *compared.change),
@@ -568,11 +548,7 @@ def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, num
         "firm": idea.firm,
         "host": recipe.talk.host,
     }
-    if idea.pasted:
-        metadata["origin"] = "pasted"
-    if idea.accepted is not None:
-        metadata["accepted"] = True
-    speaker = "pasted" if idea.pasted else "user" if heard.speaker == "user" else "agent"
+    speaker = "user" if heard.speaker == "user" else "agent"
     preferred = speaker == "user" and idea.kind == "preference"
     own = recipe.options.personal and preferred and holds_anywhere(idea.text)
     if own:

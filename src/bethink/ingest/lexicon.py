@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 DATA = Path(__file__).with_name("data")
 LONGEST_IDENTIFIER = 80
+CERTAINTY = ("hedge", "firm")  # what speaks for no kind in the cue file
 LATE = 300  # a cue that comes after so many characters counts half
 
 
 @cache
 def compile_pattern(source: str, flags: int = re.MULTILINE) -> re.Pattern[str]:
-    """Compiled when it is first needed: no import pays for it, and of 600 phrases a text needs a few dozen."""
+    """Compiled when it is first needed: no import pays for it, and of 350 phrases a text needs a few dozen."""
     return re.compile(source, flags)
 
 
@@ -187,11 +188,11 @@ class Cue(NamedTuple):
     weight: float
     phrases: tuple[tuple[tuple[str, ...], str], ...]  # literals, pattern
 
-    def first_place(self, text: str, flags: int = re.MULTILINE) -> int | None:
+    def first_place(self, text: str) -> int | None:
         """Where the first of its phrases begins in a text of small letters."""
         first: int | None = None
         for literals, pattern in self.phrases:
-            if _stands(literals, text) and (found := compile_pattern(pattern, flags).search(text)):
+            if _stands(literals, text) and (found := compile_pattern(pattern).search(text)):
                 first = found.start() if first is None else min(first, found.start())
         return first
 
@@ -202,7 +203,7 @@ class Cue(NamedTuple):
 
 
 def _stands(literals: tuple[str, ...], text: str) -> bool:
-    for literal in literals:  # `any` with a generator takes twice as long, 600 times a text
+    for literal in literals:  # `any` with a generator takes twice as long, 350 times a text
         if literal in text:
             return True
     return not literals
@@ -221,21 +222,12 @@ def cues() -> dict[str, list[Cue]]:
     return found
 
 
-_OTHERS = ("hedge", "firm", "tentative", "phrase")
-
-
-@cache
-def cue_kinds() -> tuple[str, ...]:
-    """The kinds of memory that cues speak for."""
-    return tuple(name for name in cues() if name not in _OTHERS)
-
-
 def cue_scores(text: str) -> dict[str, float]:
     """For each kind its strongest cue, and a little for every further one. A cue late in the text counts half."""
     text = fold_case(text)
     scores: dict[str, float] = {}
-    for kind in cue_kinds():
-        places = [(cue.weight, cue.first_place(text)) for cue in cues()[kind]]
+    for kind, own in cues().items():
+        places = [(cue.weight, cue.first_place(text)) for cue in own if kind not in CERTAINTY]
         found = [weight if at < LATE else weight / 2 for weight, at in places if at is not None]
         if found:
             scores[kind] = max(found) + 0.15 * min(sum(found) - max(found), 4)

@@ -45,9 +45,9 @@ LONGEST = 320
 # How near the old memory must be for a stated change to replace it, and how near if both name what changed: "billing" in "We moved
 # billing from A to B" and in "We use A for billing, because …", where the reason leads the model elsewhere.
 SUPERSEDED, SUBJECT = 0.4, 0.25
-# How near two statements must be, from 0 (strangers) to 1 (the same), for each relation that the rules find. Set by hand on
-# stories.
-ANSWERED, REPLACED, OPPOSED, EXTENDED, RELATED = 0.35, 0.35, 0.55, 0.4, 0.65
+# How near two statements must be, from 0 (strangers) to 1 (the same), to answer or oppose one another by their words. Set by hand
+# on stories.
+ANSWERED, OPPOSED = 0.35, 0.55
 FIRM = 0.6  # confidence of a statement that may contradict another: a guess contradicts nothing
 
 STATED = (
@@ -64,16 +64,6 @@ OPEN = ("question", "problem", "todo")  # what can be answered, solved, done
 SETTLING = ("answers", "completes")  # what closes a question, and what closes a to-do
 LESS_TRUSTED, OLDER, UNSURE = "less trusted", "older", "not sure"  # why nothing was done
 BELIEVED = "believe"  # the word that history keeps when a memory is trusted more than before
-
-_TURNING = re.compile(
-    r"\b(?:instead|no longer|any ?more|from now on|switch(?:ed|ing)? (?:over )?to|mov(?:e|ed|ing) (?:over )?to|chang(?:e|ed|ing) (?:it )?to"
-    r"|migrat(?:e|ed|ing) to|replac(?:e|ed|ing)|revert(?:ed|ing)? to|back to|drop(?:ped|ping)?)\b",
-    re.IGNORECASE,
-)
-_ADDING = re.compile(
-    r"\b(?:also|additionally|in addition|on top of|building on|as well|furthermore|extend(?:s|ed|ing)?)\b",
-    re.IGNORECASE,
-)
 
 
 class Neighbour(NamedTuple):
@@ -166,11 +156,10 @@ def reconcile(
     threshold: float | None,
     judged: Mapping[str, Judgement] | None = None,
     explicit: Sequence[Memory] = (),
-    relate: bool = False,
 ) -> Verdict:
     """What a new memory means for its neighbours, nearest first. `threshold` is the cosine from which the same words are a
     duplicate, None if duplicates are wanted; `judged` what the judge says of each neighbour it was asked about; `explicit` what
-    whoever told it says that it replaces; with `relate` the rules look for weaker relations, too."""
+    whoever told it says that it replaces."""
     judged = judged or {}
     for neighbour in neighbours if threshold is not None else ():
         if _repeats(new, neighbour, threshold or 0.0, judged.get(neighbour.memory.id)):
@@ -187,8 +176,6 @@ def reconcile(
             found.replace(old)
         elif judgement is not None:
             found.judge(old, judgement)
-        elif relate:
-            found.relate(neighbour)
     return found.verdict()
 
 
@@ -313,21 +300,6 @@ class _Found:
                 ("contradicts" if relation == "contradicts" else "builds_on", old.id)
             )
 
-    def relate(self, neighbour: Neighbour) -> None:
-        """By the rules: few relations that hold beat many that might, so each wants nearness and a shared word besides."""
-        old = neighbour.memory
-        if old.superseded_by or old.deleted_at or old.trust == TRUST["quarantined"]:
-            return
-        type = find_relation(self.new, neighbour)
-        if type is None or self.is_known(old.id) or old.id == self.new.id:
-            return
-        if type == "answers":
-            self.settles.append(old.id)
-        elif type == "supersedes":
-            self.replace(old)
-        elif type not in dict(self.relations):
-            self.relations.append((type, old.id))
-
     def verdict(self) -> Verdict:
         return Verdict(
             None,
@@ -368,39 +340,20 @@ def is_evidence(memory: Memory) -> bool:
     return memory.kind == "context" and memory.session is not None
 
 
-# Relations by the rules
+# By the words alone, where no judge is at hand
 
 
-def find_relation(new: Memory, neighbour: Neighbour) -> str | None:
-    """The relation of a new statement to a known one that their words show, if any."""
-    old, near = neighbour.memory, neighbour.nearness
-    if not count_shared_words(new.content, old.content):
-        return None
-    if can_answer(new, old) and near >= ANSWERED:
-        return "answers"
-    if new.kind not in STATED or old.kind not in STATED or new.created_at < old.created_at:
-        return None
-    if (
-        near >= REPLACED
-        and new.kind == old.kind == "decision"
-        and _differs(new, old)
-        and _TURNING.search(new.content)
-    ):
-        return "supersedes"
-    if near >= OPPOSED and are_opposed(new, old):
-        return "contradicts"
-    if near >= EXTENDED and _ADDING.search(new.content):
-        return "builds_on"
-    return "relates_to" if near >= RELATED else None
-
-
-def can_answer(new: Memory, old: Memory) -> bool:
-    """Whether one kind of statement can settle the other. What is on nobody's word settles nothing."""
-    if new.trust < TRUST["agent"]:
-        return False
-    if old.kind == "question":
-        return not old.answered and new.kind in ("decision", "conclusion", "solution", "fact")
-    return old.kind == "problem" and not old.answered and new.kind == "solution"
+def is_answered(old: Memory, new: Neighbour) -> bool:
+    """Whether a later statement near to a question or a problem settles it, by their kinds and words. What is on nobody's word
+    settles nothing."""
+    settling = {"question": ("decision", "solution", "fact"), "problem": ("solution",)}
+    return (
+        new.memory.trust >= TRUST["agent"]
+        and not old.answered
+        and new.memory.kind in settling.get(old.kind, ())
+        and new.nearness >= ANSWERED
+        and count_shared_words(new.memory.content, old.content) > 0
+    )
 
 
 def are_opposed(one: Memory, other: Memory) -> bool:
@@ -410,13 +363,9 @@ def are_opposed(one: Memory, other: Memory) -> bool:
         and one.kind == other.kind
         and one.kind in STATED
         and count_shared_words(one.content, other.content) > 0
-        and _differs(one, other)
+        and (contrasts(one.content, other.content) or differ_in_denial(one.content, other.content))
         and not say_the_same(one.content, other.content)
     )
-
-
-def _differs(one: Memory, other: Memory) -> bool:
-    return contrasts(one.content, other.content) or differ_in_denial(one.content, other.content)
 
 
 # What a verdict changes

@@ -385,6 +385,7 @@ def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
                 said = loose or f"{folder} is yours"
                 yield DoctorFinding(name, not loose, said, "bethink doctor --fix")
             yield from check_model(memory, args.deep)
+            yield check_reader(memory)
             if path is not None:
                 yield check_space(path)
     except BethinkError as error:
@@ -483,6 +484,13 @@ def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
     yield DoctorFinding(
         "vectors of the model", not missing, said, "bethink reindex" if missing else ""
     )
+
+
+def check_reader(memory: Bethink) -> DoctorFinding:
+    if memory.reader:
+        return DoctorFinding("reader", True, "finds the ideas in conversations")
+    lost = "its model cannot be opened: conversations are kept, but no ideas are found in them"
+    return DoctorFinding("reader", False, lost, "pip install --force-reinstall bethink onnxruntime")
 
 
 def check_space(path: Path) -> DoctorFinding:

@@ -1,6 +1,6 @@
 """What a repository's history explains: one document per commit that gives a reason, takes something back or breaks something.
 
-`documents` runs git to list commits and, for the chosen ones, their files. The repository is treated as a stranger's: nothing in
+`documents` runs git to list commits and their files. The repository is treated as a stranger's: nothing in
 its configuration may start a program, open a connection or wait for an answer, and no more is read than a bound allows. What
 cannot be had is a `Skipped` with git's own reason.
 
@@ -17,8 +17,7 @@ import re
 import secrets
 import subprocess
 import tempfile
-import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -42,7 +41,6 @@ ENOUGH = 0.7  # of cues
 MODEST = 1.1  # for a subject that promises little, or something new
 ASKED = 0.6  # for a body below a subject that asks for a reason, if it gives LEAST
 LEAST = 0.3
-PAST = 0.45  # for telling what happened
 SHORTEST_BODY = 8  # words in which a reason can be given
 SHORTEST_SUBJECT = 8  # words of a subject that explains itself
 
@@ -58,6 +56,7 @@ CONFIGURATION = (
     "log.mailmap=false",
 )
 OPTIONS = """
+--no-merges --no-renames --name-only -z
 --no-ext-diff --no-textconv --no-color --no-show-signature --no-notes --encoding=UTF-8 --no-mailmap
 """.split()
 KEPT = """
@@ -80,11 +79,7 @@ class Commit(NamedTuple):
     at: datetime | None
     author: str
     message: str
-
-
-class Output(NamedTuple):
-    data: bytes
-    trouble: str | None = None  # a reason without a trailing period
+    files: tuple[str, ...]
 
 
 class Explanation(NamedTuple):
@@ -109,21 +104,20 @@ def documents(
     mark = secrets.token_hex(12)
     asked = [f"--max-count={max(limit, 0)}", *([f"--since={since}"] if since else [])]
     form = f"--format={mark}%x00%H%x00%at%x00%an%x00%B%x00"
-    listed = _run_git(root, ["log", *OPTIONS, "--no-merges", *asked, form, "--"])
-    if listed.trouble:
-        yield Skipped("git:", listed.trouble)
+    listed, trouble = _run_git(root, [*asked, form, "--"])
+    if trouble:
+        yield Skipped("git:", trouble)
     found = [
         (commit, told)
-        for commit in _read_commits(listed.data, mark.encode())
+        for commit in _read_commits(listed, mark.encode())
         if (told := explain(commit.message, commit.author))
     ]
     # Ranked before the known ones are left out: otherwise each run would go one step further down.
     found.sort(key=lambda item: -item[1].score)
     chosen = [(commit, told) for commit, told in found[:MOST] if commit.id not in known]
-    files = _find_files(root, [commit.id for commit, _ in chosen], mark)
     start = datetime.fromtimestamp(0, UTC)
     for commit, told in sorted(chosen, key=lambda item: item[0].at or start):
-        passage = _passage(commit, told, files.get(commit.id, ()))
+        passage = _make_passage(commit, told)
         yield Document(f"git:{commit.id}", commit.id, lambda passage=passage: (passage,))  # type: ignore[misc]
 
 
@@ -141,7 +135,7 @@ def reverted_pairs(memories: Iterable[Memory]) -> list[tuple[Memory, Memory]]:
     return pairs
 
 
-def _passage(commit: Commit, told: Explanation, files: Sequence[str]) -> Passage:
+def _make_passage(commit: Commit, told: Explanation) -> Passage:
     sure = told.score >= 1
     trap = told.kind == "gotcha" and told.score >= 1.5
     reverts = told.reverts or told.content.startswith("Reverted:")
@@ -162,7 +156,7 @@ def _passage(commit: Commit, told: Explanation, files: Sequence[str]) -> Passage
             "git",
             "breaking" if told.breaking else "revert" if reverts else "commit",
         ),
-        entities=tuple(Entity(file, "file") for file in files),
+        entities=tuple(Entity(file, "file") for file in commit.files),
         section=f"{commit.id[:10]} {shorten(told.subject, 120)}",
         created_at=commit.at,
         metadata={key: value for key, value in metadata.items() if value},
@@ -171,14 +165,18 @@ def _passage(commit: Commit, told: Explanation, files: Sequence[str]) -> Passage
 
 def _read_commits(data: bytes, mark: bytes) -> Iterator[Commit]:
     for record in data.split(mark + b"\0")[1:]:
-        fields = record.split(b"\0")
-        if len(fields) >= 5 and re.fullmatch(rb"[0-9a-f]{40,64}", fields[0]):
-            author = " ".join(_text(fields[2]).split())[:80]
-            message = redact(_text(fields[3])).text
-            yield Commit(fields[0].decode(), _time(fields[1]), author, message)
+        fields = [_decode(field) for field in record.split(b"\0", 400)]
+        if len(fields) < 4:
+            return  # git was stopped in the middle of it
+        id, at, author, message = fields[:4]
+        files = [name.strip("\n") for name in fields[4:]]
+        files = [file for file in files if file and file.isprintable() and len(file) <= 200]
+        files.sort(key=is_aside)  # those that are no tests first
+        who = " ".join(author.split())[:80]
+        yield Commit(id, _read_time(at), who, redact(message).text, tuple(files[:MOST_FILES]))
 
 
-def _text(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     """Old commits are in whatever encoding their author had. What a reader cannot see is taken out."""
     try:
         text = data.decode("utf-8")
@@ -187,89 +185,47 @@ def _text(data: bytes) -> str:
     return clean(text)
 
 
-def _time(data: bytes) -> datetime | None:
+def _read_time(seconds: str) -> datetime | None:
     try:
-        at = datetime.fromtimestamp(int(data), UTC)
+        at = datetime.fromtimestamp(int(seconds), UTC)
     except (ValueError, OverflowError, OSError):
         return None
     return at if 1971 <= at.year <= 2100 else None  # older or later is a broken clock
 
 
-def _find_files(root: Path, ids: Sequence[str], mark: str) -> Mapping[str, tuple[str, ...]]:
-    """A few files of each commit, those that are no tests first. What git cannot say costs only the entities."""
-    if not ids:
-        return {}
-    listing = ["--no-walk=unsorted", "--no-renames", "--name-only", "-z", "--stdin"]
-    form = f"--format={mark}%x00%H%x00"
-    output = _run_git(root, ["log", *OPTIONS, *listing, form], given="\n".join(ids).encode())
-    found: dict[str, tuple[str, ...]] = {}
-    for record in output.data.split(mark.encode() + b"\0")[1:]:
-        id, *names = record.split(b"\0", 400)
-        files = [name.decode("utf-8", "backslashreplace").strip("\n") for name in names]
-        files = [file for file in files if file and file.isprintable() and len(file) <= 200]
-        found[id.decode("ascii", "replace")] = tuple(sorted(files, key=is_aside)[:MOST_FILES])
-    return found
-
-
-def _run_git(root: Path, arguments: Sequence[str], given: bytes = b"") -> Output:
-    """What git prints, up to a bound in size and time, and why if it failed."""
+def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
+    """What git prints of a history, up to a bound in size and time, and why if it failed: a reason without a trailing period."""
     environment = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name in KEPT
     }
     safely = [word for setting in CONFIGURATION for word in ("-c", setting)]
-    with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as asked:
-        asked.write(given)
-        asked.seek(0)
+    with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as output:
+        trouble = None
         try:
-            process = subprocess.Popen(
-                ["git", "--no-pager", "--no-optional-locks", *safely, *arguments],
+            done = subprocess.run(
+                ["git", "--no-pager", "--no-optional-locks", *safely, "log", *OPTIONS, *arguments],
                 cwd=root,
                 env=environment | ENVIRONMENT,
-                stdin=asked,
-                stdout=subprocess.PIPE,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
                 stderr=errors,
                 start_new_session=True,
+                timeout=SECONDS,
             )
-        except FileNotFoundError:
-            return Output(b"", "git is not installed, or the folder is gone")
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            return Output(b"", f"git cannot be started: {reason}")
-        data, expired = _read_output(process)
-        if expired:
-            reason = f"git took longer than {SECONDS:g} seconds; what it said until then is used"
-            return Output(data, reason)
-        if len(data) > MOST_BYTES:
-            million = MOST_BYTES // 1_000_000
-            reason = f"the history is larger than {million} MB; the newest part is used"
-            return Output(data[:MOST_BYTES], reason)
-        if process.returncode:
             errors.seek(0)
-            told = errors.read(4_000).decode("utf-8", "replace")
-            return Output(data, _reason(told, process.returncode))
-    return Output(data)
-
-
-def _read_output(process: subprocess.Popen[bytes]) -> tuple[bytes, bool]:
-    """What a process prints, a little more than the bound at most, and whether it was ended for taking too long."""
-    expired = threading.Event()
-
-    def give_up() -> None:
-        expired.set()
-        process.kill()
-
-    timer = threading.Timer(SECONDS, give_up)
-    timer.start()
-    try:
-        with process:
-            data = process.stdout.read(MOST_BYTES + 1) if process.stdout else b""
-            if len(data) > MOST_BYTES:
-                process.kill()
-    finally:
-        timer.cancel()
-    return data, expired.is_set()
+            if done.returncode:
+                trouble = _reason(errors.read(4_000).decode("utf-8", "replace"), done.returncode)
+        except subprocess.TimeoutExpired:
+            trouble = f"git took longer than {SECONDS:g} seconds; what it said until then is used"
+        except (OSError, ValueError):
+            return b"", "git is not installed, or the folder is gone"
+        output.seek(0)
+        data = output.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        trouble = f"the history is larger than {MOST_BYTES:,} bytes; the newest part is used"
+    return data, trouble
 
 
 def _reason(told: str, code: int) -> str:
@@ -290,40 +246,19 @@ def _reason(told: str, code: int) -> str:
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
     """A pattern of the table. Only in pasted lines case counts."""
-    rows = load_table("commits")
-    phrases: list[str] = rows[name] if isinstance(rows[name], list) else [rows[name]]
-    return re.compile(_expand(phrases), 0 if name == "log" else re.IGNORECASE)
-
-
-def _expand(phrases: Sequence[str]) -> str:
-    rows = load_table("commits")
-    forms = (
-        rf"{verb}[ds]?" if verb.endswith("e") else rf"{verb}(?:s|es|ed|ing)?"
-        for verb in rows["done"].split()
-    )
-    words_of = {
-        "{done}": "|".join(forms),
-        "{type}": r"\w{2,20}(?:\([^)]{0,60}\))?",  # fix(parser)
-        "{because}": rows["because"],
-        "{months}": rows["months"],
-    }
-    joined = "|".join(phrases)
-    for name, pattern in words_of.items():
-        joined = joined.replace(name, pattern)
-    return joined
+    return _compile(load_table("commits")[name], "" if name == "log" else "(?i)")
 
 
 @cache
 def _cues() -> tuple[tuple[re.Pattern[str], float], ...]:
     rows = load_table("commits")["cue"]
-    return tuple(
-        (re.compile(rf"(?i)\b(?:{_expand(row['phrases'])})"), row["weight"]) for row in rows
-    )
+    return tuple((_compile(row["phrases"], r"(?i)\b"), row["weight"]) for row in rows)
 
 
-@cache
-def _words(name: str) -> frozenset[str]:
-    return frozenset(load_table("commits")[name].split())
+def _compile(phrases: Sequence[str], before: str) -> re.Pattern[str]:
+    """Phrases as one pattern, with the patterns that they name."""
+    joined = f"{before}(?:{'|'.join(phrases)})"
+    return re.compile(re.sub(r"\{([a-z]+)\}", lambda name: load_table("commits")[name[1]], joined))
 
 
 def explain(message: str, author: str = "") -> Explanation | None:
@@ -340,26 +275,20 @@ def explain(message: str, author: str = "") -> Explanation | None:
         return None
     if reverted := _find_reverted(subject, message):
         return _explain_revert(subject, prose, *reverted)
-    breaking = bool(footer) or bool(re.match(r"\w{2,20}(?:\([^)]{0,60}\))?!:\s", subject))
+    breaking = bool(footer) or bool(_pattern("breaking").match(subject))
     if _pattern("machine").match(subject) and not (breaking and prose):
         return None
     score = _rate(subject, prose)
     long_enough = count_words(prose) >= SHORTEST_BODY or count_words(subject) >= SHORTEST_SUBJECT
     if breaking and (footer or long_enough):
         after = f"\nBreaking change: {shorten(footer, 500)}" if footer else ""
-        content = shorten(f"{subject}.\n{_choose_paragraphs(prose, 700)}".rstrip() + after, LONGEST)
+        content = shorten(f"{subject}.\n{shorten(prose, 700)}".rstrip() + after, LONGEST)
         return Explanation("decision", content, subject, score + 1.0, breaking=True)
-    return _explain_reason(subject, prose, score)
-
-
-def _explain_reason(subject: str, prose: str, score: float) -> Explanation | None:
-    """What gives a reason, if it gives enough of one for what its subject promises."""
     modest = _pattern("trivial").match(subject) or _pattern("feature").match(subject)
     if score < (MODEST if modest else ENOUGH):
         return None
     kind = "gotcha" if _mends(subject, prose) else "decision"
-    reasoning = _choose_paragraphs(prose, LONGEST - len(subject) - 2)
-    return Explanation(kind, shorten(f"{subject}.\n{reasoning}", LONGEST), subject, score)
+    return Explanation(kind, shorten(f"{subject}.\n{prose}", LONGEST), subject, score)
 
 
 def _rate(subject: str, prose: str) -> float:
@@ -378,20 +307,7 @@ def _score(text: str) -> float:
         for sentence in re.split(r"(?<=[.!?:])\s+|\n\n+|\n(?=[-*+] )", text)
         if not _pattern("describes").match(sentence)
     ]
-    told = sum(weight for cue, weight in _cues() if any(map(cue.search, sentences)))
-    return told + PAST * any(map(_tells_past, sentences))
-
-
-def _tells_past(sentence: str) -> bool:
-    """Whether a sentence tells how things were or what happened."""
-    tokens = re.findall(r"[a-z']+", sentence.lower())
-    for before, word, after in zip(tokens, tokens[1:], [*tokens[2:], ""], strict=False):
-        if word in _words("past") and before != "it":
-            return True
-        form = word.endswith("ed") and len(word) > 4 and word not in _words("no_past")
-        if form and before not in _words("no_subject") and after in _words("object"):
-            return True
-    return False
+    return sum(weight for cue, weight in _cues() if any(map(cue.search, sentences)))
 
 
 def _read_prose(body: str) -> tuple[str, str]:
@@ -405,7 +321,7 @@ def _read_prose(body: str) -> tuple[str, str]:
         trailer = _pattern("trailer").match(bare)
         if bare.startswith(("```", "~~~")):
             fenced = not fenced
-        elif match := re.match(r"(?i)BREAKING[ -]CHANGES?\s?[:!]\s*(.*)", bare):
+        elif match := _pattern("breaking_footer").match(bare):
             in_footer = True
             footer.append(match[1])
         elif not bare:
@@ -426,44 +342,23 @@ def _read_prose(body: str) -> tuple[str, str]:
     return "\n\n".join(filter(None, paragraphs)), " ".join(footer).strip()
 
 
-_QUOTED_REVERT = re.compile(
-    r'(?i)(?:\w{1,20}(?:\([^)]{0,60}\))?!?:\s*)?(?:partial(?:ly)? )?reverts?:?\s+["“\'](.{3,300})["”\'](?:\s*\(#\d+\))?\s*$'
-)
-_NAMED_REVERT = re.compile(
-    r"(?i)revert(?:\([^)]{0,60}\))?!?:\s*(.{3,300})|(?:partial(?:ly)? )?revert(?:s|ed|ing)?\s+(?:the |commit )?(.{3,300})"
-    r"|back(?:ing)? out\s+(.{3,300})|roll(?:ing)? back\s+(.{3,300})"
-)
-_THIS_REVERTS = re.compile(
-    r"(?i)this reverts (?:commits?|merge request|pull request)\b[^.\n]{0,200}\.?,?(?: reversing\s+changes made to [0-9a-f]{7,64}\.?)?"
-)
-_MENDING = re.compile(
-    r"(?i)(?:\[[^\]]{1,40}\]\s*|[\w/. -]{1,40}:\s+)?(?:fix(?:es|ed|ing)?|hot ?fix|bug ?fix|mend|repair|avoid|prevent|work ?around|handle|guard"
-    r"|don'?t|do not|stop|undo|disable|turn off|correct|workaround|never|resolve)\b"
-)
-_TRAP = re.compile(
-    r"(?i)root cause|turn(?:s|ed) out|work(?:ing|ed)?[- ]?around|race condition|deadlock|segfault|memory leak|data loss|corrupt"
-)
-
-
 def _find_reverted(subject: str, message: str) -> tuple[str, str | None] | None:
     """What a commit takes back: its subject and, if told, its id."""
-    quoted, named = _QUOTED_REVERT.match(subject), _NAMED_REVERT.match(subject)
-    commit = re.search(r"(?i)this reverts commits? ([0-9a-f]{7,64})", message)
-    if not quoted and not named and not commit:
+    named = _pattern("quoted_revert").match(subject) or _pattern("named_revert").match(subject)
+    commit = _pattern("reverted_id").search(message)
+    if not named and not commit:
         return None
-    match = quoted or named
-    what = next(filter(None, match.groups())) if match else subject
+    what = next(filter(None, named.groups())) if named else subject
     return re.sub(r"(?<!\s)\s*\(#\d+\)$", "", what), commit[1].lower() if commit else None
 
 
 def _explain_revert(subject: str, prose: str, what: str, commit: str | None) -> Explanation | None:
     """A revert tells that something was tried and did not hold; with its reason if it gives one."""
-    prose = _THIS_REVERTS.sub("", prose).strip()
-    reason = _choose_paragraphs(prose, LONGEST - 400) if count_words(prose) >= 5 else ""
+    prose = _pattern("this_reverts").sub("", prose).strip()
+    reason = prose if count_words(prose) >= 5 else ""
     idle = any(_pattern(name).match(what) for name in ("machine", "unfinished", "trivial"))
-    trivial = idle or re.match(r"(?i)revert\b", what) or count_words(what) < 3
-    alone = re.search(r"(?i)\b(?:because|since|due to|as it|breaks?|broke|caus)", subject)
-    if not reason and trivial and not alone:
+    alone = _pattern("self_explaining_revert").search(subject)
+    if not reason and not alone and (idle or count_words(what) < 3):
         return None
     after = f"\n{reason}" if reason else "" if alone else " The commit gives no reason."
     told = shorten(f"Reverted: {what.rstrip('.')}.{after}", LONGEST)
@@ -473,21 +368,4 @@ def _explain_revert(subject: str, prose: str, what: str, commit: str | None) -> 
 
 def _mends(subject: str, prose: str) -> bool:
     """Whether the commit mends something: then what it found is a trap to know, not a choice."""
-    return bool(_MENDING.match(subject) or _TRAP.search(prose))
-
-
-def _choose_paragraphs(prose: str, limit: int) -> str:
-    """The prose if it fits, else those of its paragraphs that explain most, in their order."""
-    if len(prose) <= limit:
-        return prose
-    paragraphs = prose.split("\n\n")
-    ranked = sorted(range(len(paragraphs)), key=lambda at: (-_score(paragraphs[at]), at))
-    chosen: set[int] = set()
-    size = 0
-    for at in ranked:
-        if size + len(paragraphs[at]) <= limit:
-            chosen.add(at)
-            size += len(paragraphs[at]) + 2
-    if not chosen:
-        return shorten(paragraphs[ranked[0]], limit)
-    return "\n\n".join(paragraphs[at] for at in sorted(chosen))
+    return bool(_pattern("mending").match(subject) or _pattern("trap").search(prose))

@@ -195,7 +195,7 @@ class SecretRule(NamedTuple):
     kind: str
     where: str  # token, word, any or search
     fold: bool  # looked up in small letters
-    check: str
+    checks: list[str]
     starts: tuple[str, ...]
     body: str
 
@@ -218,26 +218,38 @@ class SecretRule(NamedTuple):
                 at = lookup.find(literal, max(match.end(), begin) if match else at + 1)
 
 
+class SecretData(NamedTuple):
+    """What the data file holds."""
+
+    rules: list[SecretRule]  # precise ones first
+    checks: dict[str, tuple[str, str]]  # what a value must not hold, and how it must begin
+
+
 @cache
-def _rules() -> tuple[SecretRule, ...]:
-    """All rules, precise ones first."""
+def _load() -> SecretData:
     parts: dict[str, str] = {}
-    rules = []
+    data = SecretData([], {})
     for line in RULES.read_text("utf-8").splitlines():
         if not line or line.startswith("#"):
             continue
         for name in [name for name in parts if name in line]:
             line = line.replace(name, parts[name])
-        fields = line.split("\t")
-        if len(fields) == 2:
-            parts[fields[0]] = fields[1]
-            continue
-        kind, where, check, starts, body = fields
-        fold = where.startswith("~")
-        rules.append(
-            SecretRule(kind, where.lstrip("~"), fold, check, tuple(starts.split("|")), body)
-        )
-    return tuple(rules)
+        match line.split("\t"):
+            case [name, pattern]:
+                parts[name] = pattern
+            case [_, name, unwanted, wanted]:
+                data.checks[name] = (unwanted or "(?!)", wanted)
+            case [kind, where, checks, starts, body]:
+                fold, where = where.startswith("~"), where.lstrip("~")
+                several = tuple(starts.split("|"))
+                data.rules.append(SecretRule(kind, where, fold, checks.split(), several, body))
+    return data
+
+
+def _fits(check: str, value: str) -> bool:
+    """Whether a value passes a check of the data file."""
+    unwanted, wanted = _load().checks[check]
+    return not _compile(unwanted).search(value) and bool(_compile(wanted).match(value))
 
 
 def _drop_secrets(text: str) -> tuple[str, int]:
@@ -267,19 +279,22 @@ def _drop_secrets(text: str) -> tuple[str, int]:
 def _secrets(text: str) -> list[tuple[int, int, int, str]]:
     """First and last place, number of the rule and kind of everything that a rule takes for a secret."""
     folded = _fold(text)
-    secrets = []
-    for order, rule in enumerate(_rules()):
+    rules = _load().rules
+    secrets = [(first, last, len(rules), "password") for first, last in _columns(text, folded)]
+    for order, rule in enumerate(rules):
         lookup = folded if rule.fold else text
         if not any(literal in lookup for literal in rule.starts):
             continue
         for found in rule.find(text, folded):
-            if _CHECKS[rule.check](found):
+            if all(
+                _CHECKS[check](found) if check in _CHECKS else _fits(check, found.value)
+                for check in rule.checks
+            ):
                 loose = len(found.value) - len(found.value.rstrip(_LOOSE))
                 last = found.last - (loose if rule.kind == "-" or found.group == "bare" else 0)
                 kind = _key_kind(found.key) if rule.kind == "-" else rule.kind
                 secrets.append((found.first, last, order, kind))
-    columns = [(first, last, len(_rules()), "password") for first, last in _columns(text, folded)]
-    return secrets + columns
+    return secrets
 
 
 def _fold(text: str) -> str:
@@ -353,13 +368,6 @@ def _password_column(line: str, before: str, after: str) -> tuple[int, str, int]
 
 _SYMBOLS = "!@#$%^&*+~?"
 _LOOSE = "\\.,;:"
-# What a documented or unfilled value looks like, whatever else it holds.
-_BLANK = r"(?i)x{4,}|\*{3,}|\.{3}|…|<[^<>]*>|redacted"
-# Words of placeholders. A value with letters, digits and signs is a secret in spite of them: `Default!2024x`.
-_FILLER = (
-    r"(?i)example|your|placeholder|sample|change[-_ ]?(?:me|it|this)|\bmy[-_](?:api|app|secret|token|password|key)|dummy|fake"
-    r"|insert|replace[-_]?(?:me|this|with)|todo|mock|do[-_ ]not|foo[-_]?bar|[-_]here\b|not[-_]a[-_]?real|default"
-)
 # A value that holds one of these and a word with digits of its own is a secret, too: `yourMama1986`, `default-tango42`.
 _HOLDING = r"(?i)example|your|default|sample"
 _OWN = r"[A-Z][a-z]{1,20}\d\d|[a-z]{4,20}\d\d|\d[A-Z][a-z]{2,20}|(?:[A-Za-z]{1,9}\d{1,9}){3}"
@@ -382,11 +390,6 @@ _REFERENCE = (
 _NAMED = (
     r"[a-z0-9_.:#-]+(?:/[a-z0-9_.:#-]+)+$"  # vault/data/production
     r"|(?=.*[a-z]{4})(?:[a-z]{2,}\d{0,2}|v?\d{1,4})(?:[-_.](?:[a-z]{2,}\d{0,2}|v?\d{1,4}))+$"  # db-credentials-2
-)
-# Names of places for a secret, and variables: `password = old_password`, `password = value1`.
-_VARIABLE = (
-    r"(?i:.*pass|.*kennwort|(?:.*_)?(?:secret|token|key|cred))|.*[a-z0-9](?:Secret|Token|Key|Cred)"
-    r"|(?:value|arg|param|input|response|result|var|str|text|field|user|form|data|request|config|option)s?\d*$"
 )
 _KEYS = (
     r"(?i)(?:password|passwd|passphrase|pwd|\bpass|_pass|secrets?|token|credentials?|api[_ -]?key"
@@ -418,35 +421,25 @@ _NAMES = frozenset(
 )
 
 
-def _is_strong(value: str) -> bool:
-    """Whether a value has letters, digits and signs."""
-    return (
-        any(map(str.isdigit, value))
-        and any(map(str.isalpha, value))
-        and any(map(_SYMBOLS.__contains__, value[:-1]))
-    )
-
-
 def _is_open(value: str) -> bool:
     """Whether a value is a placeholder, a reference or a word about the secret instead of the secret."""
-    if _compile(_BLANK).search(value) or value.lower() in _ORDINARY:
+    if not _fits("filled", value) or value.lower() in _ORDINARY:
         return True
-    if _is_strong(value):
+    if _fits("strong", value):
         return bool(_compile(_REFERENCE).match(value))
     if _compile(_JARGON).search(value):
         return True
     if _fills_a_placeholder(value):
         return False
-    return bool(_compile(_FILLER).search(value) or _compile(_REFERENCE).match(value))
+    return not _fits("original", value) or bool(_compile(_REFERENCE).match(value))
 
 
 def _fills_a_placeholder(value: str) -> bool:
     """Whether somebody made a password out of a placeholder: `yourMama1986`, `example.winter88`."""
-    filler = _compile(_FILLER).search(value)
-    if not filler or not _compile(_HOLDING).fullmatch(filler[0]):
+    rest = _compile(_HOLDING).sub(" ", value)
+    if rest == value or not _fits("original", rest):
         return False
-    rest = _compile(_GENERIC).sub(" ", _compile(_HOLDING).sub(" ", value))
-    return bool(_compile(_OWN).search(rest))
+    return bool(_compile(_OWN).search(_compile(_GENERIC).sub(" ", rest)))
 
 
 def _is_passphrase(value: str) -> bool:
@@ -477,7 +470,7 @@ def _looks_secret(value: str, kind: str, quoted: bool) -> bool:
     """Whether a value that is none of the known exceptions has the mixture and the length of a secret."""
     digits, mixed = sum(map(str.isdigit, value)), _is_mixed(value)
     if kind == "password" and quoted and len(value) >= 6:
-        return mixed or not _compile(_VARIABLE).match(value)
+        return mixed or _fits("unnamed", value)
     if len(value) < (6 if kind == "password" else 8) or not mixed:
         return False
     if _compile(r"[A-Za-z]+[!?]$|\d+[a-z]+$").match(value):
@@ -485,7 +478,7 @@ def _looks_secret(value: str, kind: str, quoted: bool) -> bool:
     if quoted or not _compile(r"[A-Za-z_]\w*$").match(value):
         return True
     # A bare word in code is rather a variable: `token = response1`, `password = old_password`.
-    return digits >= 2 or (kind == "password" and not _compile(_VARIABLE).match(value))
+    return digits >= 2 or (kind == "password" and _fits("unnamed", value))
 
 
 def _is_mixed(value: str) -> bool:
@@ -504,78 +497,11 @@ def _key_kind(key: str) -> str:
     return next((kind for kind, words in kinds if any(word in lowered for word in words)), "secret")
 
 
-# Checks that the data file names
-
-
-def _genuine(found: Suspect) -> bool:
-    return not _compile(_BLANK + "|example|your|placeholder").search(found.value)
-
-
-def _has_digit_and_letter(found: Suspect) -> bool:
-    """For shapes that a dashed English phrase could take: a real one has a digit and a letter."""
-    value = found.value
-    return _genuine(found) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
-
-
-def _credential(found: Suspect) -> bool:
-    """After `Authorization: Bearer` anything is a credential, except a placeholder and the rest of a sentence."""
-    value = found.value
-    if _compile(_BLANK).search(value) or _compile(_FILLER).search(value):
-        return False
-    return value != value.lower() or any(map(str.isdigit, value))
-
-
-def _key_block(found: Suspect) -> bool:
-    """Code and prose also name the first and last line of a key; between them a key has lines of base64."""
-    lines = _compile(
-        r"(?:\n|\\n)[ \t]*(?![xX]{4})[A-Za-z0-9+/=]{4,}[ \t]*(?:\n|\\[nr]|\r|$)|(?![xX]{4})[A-Za-z0-9+/]{16}"
-    )
-    return bool(lines.search(found.value.split("-----")[2]))
-
-
-def _url_password(found: Suspect) -> bool:
-    """In this place even a plain word is a password; only what is clearly left open is not."""
-    if found.text.endswith("github", 0, found.start):
-        return False  # fsspec writes github://organisation:repository@branch
-    left_open = r"\$[A-Za-z_{(]|[<{\[]|%(?:s$|\(|[A-Za-z_]+%)|\*\*|[xX]{3,}$|\.{3}|…"
-    return not _compile(left_open).match(found.value)
-
-
-def _typed(found: Suspect) -> bool:
-    """Behind a flag that databases take the password by, and containers a port."""
-    return _url_password(found) and any(map(str.isalpha, found.value))
+# Checks that no pattern can make
 
 
 def _given(found: Suspect) -> bool:
     return not _is_open(found.value.rstrip(_LOOSE))
-
-
-def _element(found: Suspect) -> bool:
-    """The content of an XML element whose name ends so."""
-    name = found.text[max(found.start - 60, 0) : found.start].rstrip(_ALNUM + "_.:-")
-    return name.endswith("<") and _given(found)
-
-
-def _strong(found: Suspect) -> bool:
-    return _is_strong(found.value) and _stated(found)
-
-
-def _dsn(found: Suspect) -> bool:
-    """`password=` inside an address of a database. Behind a blank it may be an argument in code: then its neighbours tell."""
-    if not _given(found) or found.key[0] != " ":
-        return _given(found)
-    line = found.text[max(found.start - 200, 0) : found.last + 200].lower()
-    beside = r"(?:^|[\s;])(?:host|server|user|user id|uid|dbname|database)="
-    return bool(_compile(beside).search(line)) and not _compile(_VARIABLE).match(found.value)
-
-
-def _cookie(found: Suspect) -> bool:
-    """A cookie that opens a door has a long value; `theme=dark` has not."""
-    values = [pair.partition("=")[2] for pair in found.value.split(";")]
-    return any(
-        len(value) >= 12 and any(map(str.isdigit, value)) and not _is_open(value)
-        for value in values
-    )
 
 
 def _assigned(found: Suspect) -> bool:
@@ -594,7 +520,7 @@ def _assigned(found: Suspect) -> bool:
     if sign.rstrip().endswith(":") and name[-1:] in ("_", ".") and _is_line(found, len(name)):
         certain = (name + found.key).isupper() or dotted  # of a composition or a YAML file
     elif found.group != "bare" and name[-1:] in ("_", ".") and sign.rstrip().endswith(" ="):
-        certain = not _compile(_VARIABLE).match(found.value)  # db_password = "mango"
+        certain = _fits("unnamed", found.value)  # db_password = "mango"
     return _is_secret(
         found.value, _key_kind(found.key), quoted=found.group != "bare", certain=certain
     )
@@ -611,11 +537,8 @@ def _is_line(found: Suspect, name: int) -> bool:
 
 def _flag(found: Suspect) -> bool:
     """`--password value`. A plain word is one only in a command, which has other flags, too."""
-    value = found.value
-    if _is_open(value) or (len(value) < 8 and not found.key.lower().startswith("--pass")):
-        return False
     line = found.text[max(found.start - 120, 0) : found.last + 120]
-    return any(map(str.isdigit, value)) or line.count(" -") > 1
+    return any(map(str.isdigit, found.value)) or line.count(" -") > 1
 
 
 def _stated(found: Suspect) -> bool:
@@ -651,33 +574,12 @@ def _words(found: Suspect) -> bool:
     return _is_passphrase(found.value)
 
 
-def _seed(found: Suspect) -> bool:
-    """In small letters a seed looks like words, of which hardly any has two digits and four short ones seldom stand without
-    one that makes a sentence."""
-    groups = found.value.split()
-    return sum(map(str.isdigit, found.value)) > 1 or (
-        len(groups) > 3 and not STOP_WORDS & {*groups}
-    )
-
-
-def _always(_: Suspect) -> bool:
-    return True
-
-
 _ALNUM = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _CHECKS = {
-    check.__name__[1:]: check
-    for check in (
-        *(
-            _genuine,
-            _has_digit_and_letter,
-            _credential,
-            _key_block,
-            _url_password,
-            _typed,
-            _given,
-            _dsn,
-        ),
-        *(_cookie, _assigned, _flag, _stated, _spoken, _strong, _words, _seed, _element, _always),
-    )
+    "given": _given,
+    "assigned": _assigned,
+    "flag": _flag,
+    "stated": _stated,
+    "spoken": _spoken,
+    "words": _words,
 }

@@ -75,15 +75,16 @@ def load_table(name: str) -> dict[str, Any]:
 
 
 @cache
-def _compile_aside() -> re.Pattern[str]:
+def _load_aside() -> tuple[frozenset[str], re.Pattern[str]]:
     table = load_table("analyze")["aside"]
-    folders = "|".join(map(re.escape, table["folders"].split()))
-    return re.compile(rf"(?:.*/)?(?:{folders})/.*|(?:.*/)?(?:{'|'.join(table['files'])})")
+    return frozenset(table["folders"].split()), re.compile("|".join(table["files"]))
 
 
 def is_aside(path: str) -> bool:
     """Whether a file does not speak for the project: a test, an example, somebody else's, or made by a tool."""
-    return bool(_compile_aside().fullmatch(path.lower()))
+    *folders, name = path.lower().split("/")
+    names, pattern = _load_aside()
+    return not names.isdisjoint(folders) or bool(pattern.fullmatch(name))
 
 
 class Tree:

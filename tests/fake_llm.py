@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -72,18 +71,6 @@ def drip(exchange):
     while not exchange.server.over.wait(0.02):
         exchange.wfile.write(b" ")
         exchange.wfile.flush()
-
-
-def picky(check: Callable[[dict], str | None], value):
-    """A server that refuses some requests: `check` says why, or None."""
-
-    def reply(exchange):
-        complaint = check(exchange.body)
-        return (
-            exchange.fail(400, complaint, {}) if complaint else exchange.answer(json.dumps(value))
-        )
-
-    return reply
 
 
 class Exchange(BaseHTTPRequestHandler):

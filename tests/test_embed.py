@@ -4,8 +4,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -90,12 +88,6 @@ def test_pieces_join_up_to_the_whole_text(limit):
         assert all(len(part) <= limit for part in parts)
 
 
-def test_pieces_end_with_sentences_where_they_can():
-    one, two = "One is here. Two is here. ", "Three is here."
-    assert list(pieces(one + two, 30)) == [one, two]
-    assert list(pieces("alpha beta gamma delta", 12)) == ["alpha beta ", "gamma delta"]
-
-
 def test_sentences_end_at_marks_lines_and_chinese_stops():
     text = 'It works. "Does it?" Yes!\nv1.2 stays 好。行'
     assert [text[end:][:2] for end in sentence_ends(text)] == ['"D', "Ye", "v1", "行"]
@@ -116,12 +108,6 @@ def test_hashing_is_the_same_in_every_process():
 def test_hashing_brings_near_identical_sentences_together(one, other):
     embedder = HashingEmbedder()
     assert float(embedder.query(one) @ embedder.query(other)) > 0.9
-
-
-def test_hashing_keeps_unrelated_sentences_apart():
-    embedder = HashingEmbedder()
-    for one, other in combinations(UNRELATED, 2):
-        assert float(embedder.query(one) @ embedder.query(other)) < 0.3, (one, other)
 
 
 @pytest.mark.parametrize("dimensions", [64, 256])
@@ -178,27 +164,6 @@ def test_windows_cover_every_token_of_a_long_text(local):
     assert all(len(window) > WINDOW // 4 for window in windows[:-1])
     # Sentences of this text fit, so every window but the last ends with one.
     assert {window[-1] for window in windows} == set(encode("."))
-
-
-@pytest.mark.parametrize(
-    "text", ["字" * 9000, "word " * 9000, "?!" * 9000], ids=["Chinese", "words", "marks"]
-)
-def test_windows_of_text_without_sentences_are_full(local, text):
-    windows = list(local.windows(text))
-    whole = local._load().tokenizer.encode(text)
-    assert [token for window in windows for token in window] == whole
-    assert {len(window) for window in windows[:-1]} == {WINDOW}
-
-
-def test_windows_are_drawn_as_they_are_needed(local):
-    def first_window(text):
-        started = time.process_time()
-        next(local.windows(text))
-        return time.process_time() - started
-
-    short, long = long_text(50_000), long_text(50_000) * 100
-    quickest = min(first_window(long) for _ in range(3))
-    assert quickest < 20 * max(first_window(short) for _ in range(3))
 
 
 def test_a_paraphrase_is_nearer_than_another_topic(local):
@@ -275,14 +240,6 @@ def test_a_folder_is_a_model_with_mean_pooling(model_or_pull, tmp_path, local):
     assert not np.allclose(embedder.documents([text])[0], local.documents([text])[0], atol=1e-2)
 
 
-def test_files_that_are_no_model_are_named(tmp_path):
-    (tmp_path / "model.onnx").write_text("nothing")
-    (tmp_path / "tokenizer.json").write_text("{}")
-    embedder = open_embedder(Config(embedding=str(tmp_path)))
-    with pytest.raises(EmbeddingError, match="cannot be loaded"):
-        embedder.query("x")
-
-
 def test_each_kind_is_opened_by_its_name(home):
     none = Config(embedding="none")
     assert open_embedder(none) is None and fingerprint(none) is None
@@ -304,21 +261,6 @@ def test_a_model_that_is_not_installed_is_an_error_with_the_command_to_type(home
     for ask in (open_embedder, fingerprint):
         with pytest.raises(EmbeddingError, match="no embedding model called 'gte-smal'"):
             ask(Config(embedding="gte-smal"))
-
-
-def test_a_missing_model_is_pulled_where_that_is_allowed(home, monkeypatch):
-    monkeypatch.setenv("BETHINK_OFFLINE", "1")
-    with pytest.raises(EmbeddingError, match="BETHINK_OFFLINE is set"):
-        open_embedder(Config(), allow_pull=True)
-
-
-def test_an_installed_model_is_opened(home, model_or_pull, monkeypatch):
-    (home / "ready").mkdir()
-    (home / "ready" / models.DEFAULT).symlink_to(model_or_pull)
-    monkeypatch.setenv("BETHINK_MODEL_DIR", str(home / "ready"))
-    embedder = open_embedder(Config(threads=1))
-    assert embedder.model == fingerprint(Config())
-    assert embedder.query("hello").shape == (384,)
 
 
 def test_a_fingerprint_imports_nothing_heavy(home):

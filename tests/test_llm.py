@@ -1,7 +1,6 @@
 """A language model through its front door: settings in, an answer of the asked form out, against a real server on this machine."""
 
 import json
-import socket
 import time
 from datetime import date
 from pathlib import Path
@@ -15,7 +14,7 @@ from bethink import post
 from bethink.errors import ConfigError
 from bethink.ingest.redact import redact
 from bethink.llm import open_budget, open_model
-from bethink.llm.base import REASONS, Clean, ModelError, ModelRequest, Usage
+from bethink.llm.base import REASONS, Clean, ModelError, ModelRequest
 from bethink.llm.guard import FAILURES_IN_A_ROW, PAUSE, Budget, Count, Guarded
 from bethink.llm.providers import AnthropicModel, OpenAiModel
 
@@ -90,7 +89,7 @@ def test_off_by_default_nothing_is_opened():
 def test_the_settings_lead_to_an_answer_and_its_cost_is_kept(server, kind):
     server.script[:] = [answers(GOOD)]
     settings = SETTINGS._replace(llm=kind, llm_url=server.url)
-    assert open_model(settings, clean).ask(TASK) == (GOOD, Usage(*fake_llm.USAGE))
+    assert open_model(settings, clean).ask(TASK) == GOOD
     report = open_budget(settings).report()
     assert (report.today, report.tokens, report.failures, report.unfinished) == (150, 150, {}, 0)
     assert report.purposes == {"ideas": Count(1, 0, *fake_llm.USAGE)}
@@ -152,7 +151,7 @@ def test_a_local_server_needs_no_key_and_the_services_do(server, budget, monkeyp
     monkeypatch.delenv("OPENAI_API_KEY")
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     server.script[:] = [answers(GOOD)]
-    assert model_at(server, "openai", budget).ask(TASK).value == GOOD
+    assert model_at(server, "openai", budget).ask(TASK) == GOOD
     assert "Authorization" not in server.requests[0].headers
     for kind in KINDS:
         with pytest.raises(ModelError, match="needs a key") as caught:
@@ -173,16 +172,15 @@ def test_a_refused_key_is_named_by_its_variable_and_never_shown(server, budget, 
     assert KEY not in repr(post.Key(KEY, "OPENAI_API_KEY"))
 
 
-@both
-@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
-def test_a_redirect_takes_neither_key_nor_text_elsewhere(server, budget, kind, code):
+@pytest.mark.parametrize("code", [301, 307])
+def test_a_redirect_takes_neither_key_nor_text_elsewhere(server, budget, code):
     with serving() as other:
-        error = failing(server, kind, budget, status(code, Location=f"{other.url}/v1/messages"))
-        assert error.reason == "redirect" and "`llm_url`" in error.hint
+        to = status(code, Location=f"{other.url}/v1/messages")
+        assert "redirects" in failing(server, "anthropic", budget, to).message
         assert other.requests == []
 
 
-NO_FORM = "the answer was no JSON"
+NO_JSON = "it was not one JSON object"
 
 
 def fields(sizes="[]", note='""', colour='"red"'):
@@ -190,36 +188,26 @@ def fields(sizes="[]", note='""', colour='"red"'):
 
 
 @pytest.mark.parametrize(
-    ("kind", "garbage", "complaint"),
+    ("garbage", "complaint"),
     [
-        ("anthropic", "I think it is red.", NO_FORM),
-        ("openai", "", NO_FORM),
-        ("openai", '{"colour": "red", "sizes": [1', NO_FORM),
-        ("openai", "[1, 2]", NO_FORM),
-        ("openai", "[" * 50_000 + '{"a":' * 50_000, NO_FORM),
-        ("openai", '{"colour": NaN}', NO_FORM),
-        ("anthropic", '{"colour": "red"}', "lacks 'sizes'"),
-        ("openai", fields(colour='"blue"'), "colour is none of: red, green"),
-        ("openai", fields(sizes=f"[{'1,' * 100}1]"), "sizes has more than 100 items"),
-        ("openai", fields(sizes='["1"]'), "sizes[0] is not of type integer"),
-        ("openai", fields(sizes="[true]"), "sizes[0] is not of type integer"),
-        ("openai", fields(sizes="[1.5]"), "sizes[0] is not of type integer"),
-        ("openai", fields(note=f'"{"x" * 8001}"'), "note has more than 8000 characters"),
-        ("openai", fields(note="null"), "note is not of type string"),
+        ("I think it is red.", NO_JSON),
+        ("", NO_JSON),
+        ('{"colour": "red", "sizes": [1', NO_JSON),
+        ("[" * 50_000 + '{"a":' * 50_000, NO_JSON),
+        ('{"colour": NaN}', NO_JSON),
+        ('{"colour": "red"}', "lacks 'sizes'"),
+        (fields(colour='"blue"'), "colour is none of: red, green"),
+        (fields(sizes=f"[{'1,' * 100}1]"), "sizes has more than 100 items"),
+        (fields(sizes="[true]"), "sizes[0] is not of type integer"),
+        (fields(sizes="[1.5]"), "sizes[0] is not of type integer"),
+        (fields(note=f'"{"x" * 8001}"'), "note has more than 8000 characters"),
+        (fields(note="null"), "note is not of type string"),
     ],
 )
-def test_an_answer_of_another_form_is_asked_for_once_more_and_then_refused(
-    server, budget, kind, garbage, complaint
-):
-    error = failing(server, kind, budget, says(garbage))
-    assert "answered twice" in error.message and error.reason in ("garbage", "form")
-    first, second = (request.body for request in server.requests)
-    told = second["system"] if kind == "anthropic" else second["messages"][0]["content"]
-    assert complaint in told and "could not be used" in told
-    assert "could not be used" not in json.dumps(first)
-    assert error.usage == Usage(240, 60) and only_failure(budget).tokens == 300
-    server.script[:] = [says(garbage), answers(GOOD)]
-    assert model_at(server, kind, budget).ask(TASK).value == GOOD
+def test_an_answer_of_another_form_is_refused(server, budget, garbage, complaint):
+    error = failing(server, "openai", budget, says(garbage))
+    assert complaint in error.message and error.reason == "garbage"
+    assert only_failure(budget).tokens == 150
 
 
 @pytest.mark.parametrize(
@@ -235,31 +223,28 @@ def test_talk_around_an_answer_is_passed_over_and_what_was_not_asked_for_is_left
     server, budget, said
 ):
     server.script[:] = [says(said)]
-    assert model_at(server, "openai", budget).ask(TASK).value == GOOD
+    assert model_at(server, "openai", budget).ask(TASK) == GOOD
 
 
 def test_text_of_an_answer_can_be_stored(server, budget):
     server.script[:] = [says(fields(note='"half \\ud800 pair, \\u0000 nothing"'))]
-    note = model_at(server, "openai", budget).ask(TASK).value["note"]
+    note = model_at(server, "openai", budget).ask(TASK)["note"]
     assert note.encode() and "\x00" not in note
 
 
 @pytest.mark.parametrize(
-    ("kind", "reply", "reason", "tries"),
+    ("kind", "reply", "reason"),
     [
-        ("anthropic", says("no", stop_reason="refusal"), "declined", 1),
-        ("openai", says(None, refusal="I can't help with that."), "declined", 1),
-        ("openai", says("", finish_reason="content_filter"), "declined", 1),
-        ("anthropic", says('{"colour": "re', stop_reason="max_tokens"), "cut off", 2),
-        ("openai", says('{"colour": "re', finish_reason="length"), "cut off", 2),
+        ("anthropic", says("no", stop_reason="refusal"), "declined"),
+        ("openai", says(None, refusal="I can't help with that."), "declined"),
+        ("openai", says("", finish_reason="content_filter"), "declined"),
+        ("anthropic", says('{"colour": "re', stop_reason="max_tokens"), "cut off"),
+        ("openai", says('{"colour": "re', finish_reason="length"), "cut off"),
     ],
 )
-def test_a_refusal_is_taken_and_a_short_answer_asked_for_once(
-    server, budget, kind, reply, reason, tries
-):
-    error = failing(server, kind, budget, reply)
-    assert error.reason == reason and len(server.requests) == tries
-    assert only_failure(budget).tokens == 150 * tries
+def test_a_refusal_and_a_short_answer_are_told(server, budget, kind, reply, reason):
+    assert failing(server, kind, budget, reply).reason == reason
+    assert only_failure(budget).tokens == 150
 
 
 CALL = {"name": "Bash", "arguments": json.dumps(GOOD)}
@@ -278,78 +263,40 @@ def test_an_envelope_of_another_form_or_a_call_of_a_tool_is_no_answer(server, bu
 
 @both
 @pytest.mark.parametrize(
-    "usage", [None, "many", {}, {"input_tokens": -5, "output_tokens": 1e12, "prompt_tokens": "7"}]
+    "usage", [None, "many", {}, {"output_tokens": -1, "completion_tokens": 7.5}]
 )
 def test_a_cost_that_is_not_told_is_estimated(server, budget, kind, usage):
     server.script[:] = [says(json.dumps(GOOD), usage=usage)]
-    spent = model_at(server, kind, budget).ask(TASK).usage
-    assert 100 < spent.input_tokens < 700 and 5 < spent.output_tokens < 50
-    assert budget.spent() == spent.tokens
+    model_at(server, kind, budget).ask(TASK)
+    count = budget.report().purposes["ideas"]
+    assert 100 < count.input_tokens < 700 and 5 < count.output_tokens < 50
 
 
-@pytest.mark.parametrize(("kind", "code"), [("anthropic", 529), ("openai", 429), ("openai", 500)])
-def test_a_busy_model_is_asked_again_when_it_says(server, budget, kind, code):
-    waited, busy = [], status(code, "overloaded")
-    server.script[:] = [status(code, "overloaded", Retry_After="2"), busy, answers(GOOD)]
-    assert model_at(server, kind, budget, sleep=waited.append).ask(TASK).value == GOOD
-    assert waited == [2, 2]
-    error = failing(server, kind, budget, busy, sleep=lambda seconds: None)
-    assert error.reason == "busy" and "overloaded" in error.message and str(code) in error.message
+def test_a_busy_model_is_asked_again_when_it_says(server, budget):
+    waited = []
+    server.script[:] = [status(429, "overloaded", Retry_After="2"), answers(GOOD)]
+    assert model_at(server, "anthropic", budget, sleep=waited.append).ask(TASK) == GOOD
+    assert waited == [2]
+    error = failing(server, "anthropic", budget, status(529, "overloaded"))
+    assert error.reason == "busy" and "overloaded" in error.message
+    assert failing(server, "openai", budget, status(429, Retry_After="3600")).reason == "busy"
     assert budget.spent() == 150  # what was not worked on costs nothing
 
 
-def test_a_wish_to_wait_that_exceeds_the_time_ends_the_call_at_once(server, budget):
-    busy = status(429, "slow down", Retry_After="3600")
-    assert failing(server, "anthropic", budget, busy).reason == "busy"
-    assert len(server.requests) == 1
-
-
 @pytest.mark.parametrize(
-    ("kind", "reply"), [("anthropic", fake_llm.silent), ("openai", fake_llm.drip)]
+    ("reply", "message", "reason"),
+    [
+        (fake_llm.silent, "did not answer within 0.3 seconds", "unreachable"),
+        (fake_llm.drip, "did not answer within 0.3 seconds", "unreachable"),
+        (fake_llm.hang_up, "cannot be reached", "unreachable"),
+        (fake_llm.hang_up_in_body, "cannot be reached", "unreachable"),
+        (fake_llm.huge, "more than 2 MB", "garbage"),
+    ],
 )
-def test_the_time_is_that_of_the_whole_call_also_for_a_server_that_drips(
-    server, budget, kind, reply
-):
-    error = failing(server, kind, budget, reply, timeout=0.3)
-    assert "did not answer within 0.3 seconds" in error.message and error.reason == "timeout"
-    assert "model_timeout" in error.hint and len(server.requests) == 1
-    assert only_failure(budget).tokens == error.usage.tokens > 100  # it may have been worked on
-
-
-@pytest.mark.parametrize(
-    ("kind", "reply"), [("anthropic", fake_llm.hang_up), ("openai", fake_llm.hang_up_in_body)]
-)
-def test_a_connection_that_breaks_off_is_tried_once_more(server, budget, kind, reply):
-    assert failing(server, kind, budget, reply).reason == "broken"
-    assert len(server.requests) == 2 and only_failure(budget).tokens > 200
-    server.script[:] = [reply, answers(GOOD)]
-    assert model_at(server, kind, budget).ask(TASK).value == GOOD
-
-
-def test_a_huge_body_is_not_read_to_its_end(server, budget):
-    assert failing(server, "openai", budget, fake_llm.huge).reason == "large"
-
-
-@pytest.mark.parametrize("data", [b"<html>hello</html>", b"\xff\xfe", b"", b"[" * 100_000])
-def test_a_body_that_is_not_json_is_named(server, budget, data):
-    error = failing(server, "openai", budget, fake_llm.raw(data))
-    assert error.reason == "garbage" and "not JSON" in error.message and ".." not in error.message
-
-
-@both
-def test_what_cannot_be_mended_is_told_with_the_next_step(server, budget, kind):
-    error = failing(server, kind, budget, status(404, "model not found"))
-    assert error.reason == "missing" and "model not found" in error.message
-    assert "`llm_model`" in error.hint
-    error = failing(server, kind, budget, status(400, "your credit is used up"))
-    assert error.reason == "refused" and "credit is used up" in error.message
-    assert budget.spent() == 0
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    with pytest.raises(ModelError, match="Nothing answers at") as caught:
-        model_at(url, kind, budget).ask(TASK)
-    assert caught.value.reason == "unreachable"
+def test_time_and_memory_of_a_call_are_bounded(server, budget, reply, message, reason):
+    error = failing(server, "openai", budget, reply, timeout=0.3 if "0.3" in message else 60.0)
+    assert message in error.message and error.reason == reason
+    assert only_failure(budget).tokens > 100  # it may have been worked on
 
 
 def test_a_proxy_is_used_for_other_machines_and_a_server_without_tls_is_named(
@@ -357,36 +304,11 @@ def test_a_proxy_is_used_for_other_machines_and_a_server_without_tls_is_named(
 ):
     monkeypatch.setenv("http_proxy", server.url)
     server.script[:] = [answers(GOOD)]
-    assert model_at("http://gpu.example/v1", "openai", budget).ask(TASK).value == GOOD
+    assert model_at("http://gpu.example/v1", "openai", budget).ask(TASK) == GOOD
     assert server.requests[0].path == "http://gpu.example/v1/chat/completions"
     with pytest.raises(ModelError, match="cannot be reached") as caught:
         model_at(server.url.replace("http:", "https:"), "openai", budget).ask(TASK)
     assert caught.value.reason == "unreachable"
-
-
-@both
-def test_a_server_that_knows_no_structured_output_is_told_the_form_in_words(server, budget, kind):
-    part = "output_config" if kind == "anthropic" else "response_format"
-    server.script[:] = [
-        fake_llm.picky(lambda body: f"{part} is not supported" if part in body else None, GOOD)
-    ]
-    model = model_at(server, kind, budget)
-    assert model.ask(TASK).value == model.ask(TASK).value == GOOD
-    assert [part in request.body for request in server.requests] == [True, False, False]
-    assert '\\"colour\\"' in json.dumps(server.requests[-1].body)
-
-
-def test_newer_models_lose_the_limit_and_the_temperature_they_refuse(server, budget):
-    def check(body):
-        if "max_tokens" in body:
-            return "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
-        return "'temperature' does not support 0." if "temperature" in body else None
-
-    server.script[:] = [fake_llm.picky(check, GOOD)]
-    assert model_at(server, "openai", budget).ask(TASK).value == GOOD
-    assert server.requests[-1].body["max_completion_tokens"] == 500
-    always = lambda body: "response_format, temperature, max_completion_tokens: all wrong"  # noqa: E731
-    assert failing(server, "openai", budget, fake_llm.picky(always, GOOD)).reason == "refused"
 
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
@@ -394,18 +316,17 @@ SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
 
 @both
 def test_nothing_leaves_unredacted(server, budget, kind):
-    server.script[:] = [says("garbage"), answers(GOOD)]
+    server.script[:] = [answers(GOOD)]
     parts = (
         ("turn 1, user", f"the token is {SECRET} <private>my salary"),
         (f"turn 2 {SECRET}", f"password = hunter2hunter2 {SECRET}"),
     )
     model_at(server, kind, budget).ask(TASK._replace(parts=parts, instruction=f"Use {SECRET}."))
-    assert len(server.requests) == 2
-    for request in server.requests:
-        sent = json.dumps(request.body)
-        assert not any(secret in sent for secret in (SECRET, "hunter2", "salary"))
-        assert "[REDACTED" in sent
-        assert "turn 2" in sent, "a private block that one turn never closes hides no other turn"
+    (request,) = server.requests
+    sent = json.dumps(request.body)
+    assert not any(secret in sent for secret in (SECRET, "hunter2", "salary"))
+    assert "[REDACTED" in sent
+    assert "turn 2" in sent, "a private block that one turn never closes hides no other turn"
     assert all(SECRET not in path.read_text() for path in Path(budget._directory).iterdir())
 
 
@@ -462,42 +383,21 @@ def test_the_days_ceiling_stops_calls_before_they_are_made(server, tmp_path):
     model_at(server, "openai", tomorrow).ask(TASK)
 
 
-def test_the_second_try_too_is_held_against_the_ceiling(server, tmp_path):
-    budget = Budget(tmp_path / "usage", 1000)
-    assert failing(server, "openai", budget, says("garbage")).reason == "ceiling"
-    assert len(server.requests) == 1
-
-
-@pytest.mark.parametrize(
-    ("reply", "asked", "reason"),
-    [
-        (status(400, "no"), FAILURES_IN_A_ROW, "refused"),
-        (fake_llm.hang_up, 2 * FAILURES_IN_A_ROW, "broken"),
-        (status(401), 1, "key"),
-    ],
-)
-def test_a_model_that_is_not_there_is_not_asked_for_ever(server, budget, reply, asked, reason):
-    now = [0.0]
-    server.script[:] = [reply]
+def test_a_model_that_is_not_there_is_not_asked_for_ever(server, budget):
+    now, reasons = [0.0], []
+    server.script[:] = [status(400, "no")]
     model = model_at(server, "openai", budget, clock=lambda: now[0])
-    reasons = []
     for _ in range(5):
         with pytest.raises(ModelError) as caught:
             model.ask(TASK)
         reasons.append(caught.value.reason)
-    assert len(server.requests) == asked and reasons[0] == reason and reasons[-1] == "given up"
+    assert reasons == ["refused"] * FAILURES_IN_A_ROW + ["given up"] * 2
     assert "not asked again for 10 minutes" in caught.value.message
-    assert budget.report().failures["given up"] == reasons.count("given up")
+    assert budget.report().failures["given up"] == len(reasons) - len(server.requests)
     now[0] += PAUSE
-    server.script[:] = [answers(GOOD)]
-    assert model.ask(TASK).value == GOOD
-
-
-def test_bad_answers_do_not_make_it_give_up(server, budget):
     server.script[:] = [says("garbage")]
-    model = model_at(server, "openai", budget)
     for _ in range(5):
-        with pytest.raises(ModelError, match="answered twice"):
+        with pytest.raises(ModelError, match="cannot be used"):  # which is no reason to give up
             model.ask(TASK)
     server.script[:] = [answers(GOOD)]
-    assert model.ask(TASK).value == GOOD
+    assert model.ask(TASK) == GOOD

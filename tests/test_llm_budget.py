@@ -9,7 +9,7 @@ from datetime import date, timedelta
 import pytest
 
 from bethink.llm.base import ModelError, Usage
-from bethink.llm.guard import DAYS_KEPT, Budget, Count
+from bethink.llm.guard import Budget, Count
 
 DAY = date(2026, 11, 15)
 
@@ -21,10 +21,6 @@ def budget(tmp_path):
 
 def file_of(budget, day=DAY):
     return budget._directory / f"{day.isoformat()}.jsonl"
-
-
-def test_nothing_is_there_before_the_first_call(budget):
-    assert budget.spent() == 0 and budget.report().purposes == {} and not budget._directory.exists()
 
 
 def test_a_hold_counts_until_it_is_noted(budget):
@@ -50,11 +46,6 @@ def test_the_ceiling_is_never_passed_by_what_is_held(budget):
     budget.allow("ideas", 400)
 
 
-def test_a_ceiling_of_nothing_sends_nothing(tmp_path):
-    with pytest.raises(ModelError, match="ceiling of 0 tokens"):
-        Budget(tmp_path, 0).allow("ideas", 1)
-
-
 def test_a_call_that_ends_after_midnight_counts_on_the_day_it_began(tmp_path):
     days = [DAY]
     budget = Budget(tmp_path, 1000, lambda: days[-1])
@@ -65,36 +56,8 @@ def test_a_call_that_ends_after_midnight_counts_on_the_day_it_began(tmp_path):
     assert budget.report().tokens == 100
 
 
-def test_old_days_are_dropped_when_a_new_one_begins(tmp_path):
-    days = [DAY - timedelta(days=DAYS_KEPT + 1)]
-    budget = Budget(tmp_path, 1000, lambda: days[-1])
-    (tmp_path / "notes.jsonl").write_text("mine")
-    for day in (days[0], days[0] + timedelta(days=1), DAY):
-        days.append(day)
-        budget.note(budget.allow("ideas", 1), Usage(1))
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        f"{DAY - timedelta(days=DAYS_KEPT)}.jsonl",
-        f"{DAY}.jsonl",
-        "notes.jsonl",
-    ]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b'{"purpose":"ideas","in',
-        b"\xff\xfe\x00",
-        b"[" * 100_000,
-        b"[]",
-        b"7",
-        b'{"in":900}',
-        b'{"purpose":{},"in":900}',
-        b'{"purpose":"x","in":1e9}',
-        b'{"purpose":"x","in":"many","out":true}',
-        b'{"purpose":"x","in":900,"failure":[]}',
-    ],
-)
-def test_lines_that_are_torn_or_meddled_with_count_nothing_and_break_nothing(budget, line):
+@pytest.mark.parametrize("line", [b'{"purpose":"ideas","in', b"\xff\xfe\x00"])
+def test_torn_lines_count_nothing_and_break_nothing(budget, line):
     budget.note(budget.allow("ideas", 10), Usage(10))
     with file_of(budget).open("ab") as file:
         file.write(line)

@@ -14,7 +14,7 @@ from fake_llm import FORM, GOOD, TASK
 from bethink.config import Config
 from bethink.ingest.redact import redact
 from bethink.llm import open_budget, open_model
-from bethink.llm.base import ModelError, Usage
+from bethink.llm.base import ModelError
 
 RESULT = {
     "type": "result",
@@ -98,10 +98,10 @@ def gone(pid):
 
 def test_its_answer_is_read_and_counted(program):
     program(prints(RESULT))
-    assert ask() == (GOOD, Usage(120, 30))
+    assert ask() == GOOD
     assert open_budget(SETTINGS).spent() == 150
     program(prints({**RESULT, "structured_output": None}))
-    assert ask().value == GOOD
+    assert ask() == GOOD
 
 
 def test_it_is_run_headless_without_tools_settings_or_traces(program, tmp_path, monkeypatch):
@@ -145,7 +145,7 @@ def test_it_is_shown_no_names_of_files_that_it_would_read(program, tmp_path):
         )
     )
     assert "@" not in (tmp_path / "told.txt").read_text()
-    assert reply.value["note"] == "ask @me"
+    assert reply["note"] == "ask @me"
 
 
 def test_a_program_that_is_not_there_or_cannot_run_is_named(monkeypatch, tmp_path, program):
@@ -160,12 +160,11 @@ def test_a_program_that_is_not_there_or_cannot_run_is_named(monkeypatch, tmp_pat
     "body",
     cases("llm-claude-cli-garbage-is-asked-for"),
 )
-def test_garbage_is_asked_for_again_and_then_refused(program, tmp_path, body):
-    program(f"open(here + '/calls', 'a').write('x')\n{body}")
-    assert "answered twice" in failing("garbage").message
-    assert (tmp_path / "calls").read_text() == "xx"
+def test_garbage_is_refused(program, tmp_path, body):
+    program(body)
+    assert failing("garbage").message
     report = open_budget(SETTINGS).report()
-    assert report.failures == {"garbage": 2} and report.tokens > 200  # it may have been paid for
+    assert report.failures == {"garbage": 1} and report.tokens > 100  # it may have been paid for
 
 
 @pytest.mark.parametrize(
@@ -177,17 +176,11 @@ def test_what_it_could_not_do_is_told(program, result, reason):
     assert failing(reason).message
 
 
-def test_an_end_without_a_result_tells_what_it_said(program):
-    program("sys.stderr.write('error: unknown option --json-schema\\n'); sys.exit(1)")
-    error = failing("refused")
-    assert "code 1" in error.message and "unknown option --json-schema" in error.message
-
-
 def test_endless_output_is_bounded(program):
     program(
         "block = 'x' * 65536\nfor _ in range(60): sys.stdout.write(block); sys.stderr.write(block)"
     )
-    failing("large")
+    failing("garbage")
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
@@ -198,10 +191,10 @@ def test_nothing_of_it_is_left_running_whether_it_hangs_or_answers(program, tmp_
     last = "wait" if ending == "hangs" else f"cat {tmp_path}/result.json"
     program(f"#!/bin/sh\n(trap '' TERM; sleep 600) &\necho $$ $! > {tmp_path}/pids\n{last}\n")
     if ending == "hangs":
-        error = failing("timeout", model_timeout=0.6)
+        error = failing("unreachable", model_timeout=0.6)
         assert "did not answer within 0.6 seconds" in error.message
-        assert open_budget(SETTINGS).report().tokens == error.usage.tokens > 100
+        assert open_budget(SETTINGS).report().tokens > 100
     else:
-        assert ask().value == GOOD
+        assert ask() == GOOD
     pids = (tmp_path / "pids").read_text().split()
     assert len(pids) == 2 and all(gone(pid) for pid in pids)

@@ -302,4 +302,4 @@ def test_a_token_comes_from_the_environment_and_is_never_shown(served, monkeypat
 def test_the_commands_say_what_is_missing(cli, served, monkeypatch):  # noqa: F811
     monkeypatch.delenv("BETHINK_TOKEN", raising=False)
     assert "asks for a key" in cli.fails("sync", "--with", served.address, code=1)
-    assert "Nothing answers" in cli.fails("sync", "--with", NOBODY, code=1)
+    assert "cannot be reached" in cli.fails("sync", "--with", NOBODY, code=1)

@@ -11,7 +11,6 @@ import ipaddress
 import json
 import os
 import re
-import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,22 +19,21 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 LARGEST_ANSWER = 2 << 20
 LARGEST_COMPLAINT = 20_000
-TRIES = 3
+TRIES = 3  # of a request to a model that is busy
+LONGEST_WAIT = 30.0  # seconds that a busy one may ask for
 HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/json",
     "Accept-Encoding": "identity",
     "User-Agent": "bethink",
 }
-# What httpx calls a connection that was there and ended early.
-BROKE_OFF = ("ReadError", "WriteError", "CloseError", "RemoteProtocolError")
 
 
 @dataclass
 class PostError(Exception):
     """Why there is no answer."""
 
-    kind: str  # key, missing, busy, redirect, refused, unreachable, timeout, broken, large, garbage
+    kind: str  # key, missing, busy, refused, unreachable, garbage
     message: str
     said: str = ""  # the server's own words
     wait: float | None = None  # the seconds that it asked for
@@ -53,35 +51,12 @@ class Key(NamedTuple):
         return f"Key(… from {self.variable})"
 
 
-class Deadline:
-    """The moment at which an exchange is over, however many steps it takes."""
-
-    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self.seconds = seconds
-        self._clock = clock
-        self._end = clock() + seconds
-
-    @property
-    def remaining(self) -> float:
-        return self._end - self._clock()
-
-    def seconds_left(self) -> float:
-        """The seconds that remain; a TimeoutError when there are none."""
-        if self.remaining <= 0:
-            raise TimeoutError
-        return self.remaining
-
-
 # What to do about an error, by its kind; {} stands for the beginning of the settings' names.
 HINTS = {
     "missing": "Check the settings `{}_model` and `{}_url`; with Ollama, run `ollama pull` for the model.",
     "busy": "Try again later.",
-    "broken": "Try again later.",
-    "redirect": "Set `{}_url` to its final address.",
     "refused": "Check the settings that begin with `{}`.",
-    "unreachable": "Is the server running? The setting `{}_url` holds its address.",
-    "timeout": "Raise the setting `model_timeout`, or choose a faster model.",
-    "large": "Is a model of this sort at that address? The setting `{}_url` holds it.",
+    "unreachable": "Is the server running? `{}_url` holds its address, `model_timeout` how long it may take.",
     "garbage": "Is a model of this sort at that address? The setting `{}_url` holds it.",
 }
 
@@ -116,41 +91,27 @@ class Endpoint:
 
     @property
     def shown(self) -> str:
-        return urlunsplit((self.where.scheme, self.where.netloc, self.where.path, "", ""))
+        return _show(self.where)
 
-    def ask(
-        self,
-        body: Any,
-        headers: Mapping[str, str],
-        deadline: Deadline,
-        again: Sequence[str] = ("busy",),
-        largest: int = LARGEST_ANSWER,
-    ) -> Any:
-        """The answer within the deadline; no single try takes longer than the timeout. Tries again while the server says that it is
-        busy, as long as its wish for a pause fits into the time."""
-        tries = 0
-        while True:
-            limit = deadline if deadline.seconds <= self.timeout else Deadline(self.timeout)
+    def ask(self, body: Any, headers: Mapping[str, str], largest: int = LARGEST_ANSWER) -> Any:
+        """The answer. Tries again where the server is busy and asks for a pause that is not long."""
+        for attempt in range(TRIES):
             try:
                 if self.owned and self.key is None:
                     message = f"The endpoint {self.shown} needs a key, and none is set."
                     raise PostError("key", message)
-                return send(self.where, body, headers, self.key, limit, largest)
+                return send(self.where, body, headers, self.key, self.timeout, largest)
             except PostError as error:
-                wait = 2.0**tries if error.wait is None else error.wait
-                tries += 1
-                if error.kind not in again or tries == TRIES or wait >= deadline.remaining:
-                    raise self._advise(error) from None
+                wait = error.wait or 0.0
+                if error.kind != "busy" or attempt == TRIES - 1 or not 0 < wait <= LONGEST_WAIT:
+                    hint = (
+                        f"Check the environment variable {self.key.variable}." if self.key else ""
+                    )
+                    hint = HINTS.get(error.kind, hint or f"Set {self._variables}.")
+                    error.hint = hint.replace("{}", self._setting)
+                    raise
             self._sleep(wait)
-
-    def _advise(self, error: PostError) -> PostError:
-        """The error with what to do about it."""
-        hint = f"Check the environment variable {self.key.variable}." if self.key else ""
-        hint = HINTS.get(error.kind, hint or f"Set {self._variables}.")
-        error.hint = hint.replace("{}", self._setting)
-        if error.wait:
-            error.message = f"{error.message.rstrip('.')}, and asks to wait {error.wait:g} seconds."
-        return error
+        raise AssertionError("the last attempt raises or returns")
 
 
 def address(url: str, path: str) -> SplitResult:
@@ -164,19 +125,15 @@ def address(url: str, path: str) -> SplitResult:
     except ValueError:
         good = False
     if not good:
-        raise ValueError(
-            f"{url!r} is no http or https address"
-            if "@" not in url
-            else "it is no http or https address"
-        )
+        shown = "it" if "@" in url else repr(url)
+        raise ValueError(f"{shown} is no http or https address")
     if parts.username or parts.password:
         raise ValueError("it holds a user name or password")
     folder = parts.path.rstrip("/")
     beginnings = [path[:end] for end in range(len(path), 0, -1) if path[end : end + 1] in ("", "/")]
     there = next((beginning for beginning in beginnings if folder.endswith(beginning)), "")
-    return SplitResult(
-        parts.scheme, parts.netloc, folder + path.removeprefix(there), parts.query, ""
-    )
+    whole = folder + path.removeprefix(there)
+    return SplitResult(parts.scheme, parts.netloc, whole, parts.query, "")
 
 
 def key(variables: Sequence[str]) -> Key | None:
@@ -204,12 +161,16 @@ def is_this_machine(host: str) -> bool:
     return is_address(host) and ipaddress.ip_address(host).is_loopback
 
 
+def _show(where: SplitResult) -> str:
+    return urlunsplit((where.scheme, where.netloc, where.path, "", ""))
+
+
 def send(
     where: SplitResult,
     body: Any,
     headers: Mapping[str, str],
     secret: Key | None,
-    deadline: Deadline,
+    seconds: float,
     largest: int = LARGEST_ANSWER,
 ) -> Any:
     """The JSON value that the server answers with."""
@@ -220,40 +181,38 @@ def send(
             "refused",
             "The package httpx2 is needed for this and not installed: pip install 'bethink[http]'.",
         ) from None
-    shown = urlunsplit((where.scheme, where.netloc, where.path, "", ""))
+    shown, until = _show(where), time.monotonic() + seconds
     # A proxy cannot reach this machine's own servers.
     by_proxy = not is_this_machine(where.hostname or "")
-    content = json.dumps(body).encode()
-    answer = bytearray()
+    content, answer = json.dumps(body).encode(), bytearray()
     try:
         with (
-            httpx2.Client(trust_env=by_proxy, timeout=deadline.seconds_left()) as client,
+            httpx2.Client(trust_env=by_proxy, timeout=seconds) as client,
             client.stream(
                 "POST", urlunsplit(where), content=content, headers={**HEADERS, **headers}
             ) as response,
         ):
-            # httpx's own timeout starts anew with every byte that arrives.
             for chunk in response.iter_raw():
-                deadline.seconds_left()
                 answer += chunk
+                if time.monotonic() > until:  # httpx's own starts anew with every byte
+                    raise TimeoutError
                 if len(answer) > largest:
                     break
     except (TimeoutError, httpx2.TimeoutException):
-        message = f"The endpoint {shown} did not answer within {deadline.seconds:g} seconds."
-        raise PostError("timeout", message) from None
+        message = f"The endpoint {shown} did not answer within {seconds:g} seconds."
+        raise PostError("unreachable", message) from None
     except (httpx2.HTTPError, OSError) as error:
-        raise _unreachable(error, shown) from None
-    status = response.status_code
-    if status >= 300:
+        message = f"The endpoint {shown} cannot be reached: {error or type(error).__name__}."
+        raise PostError("unreachable", message) from None
+    if response.status_code >= 300:
         wait = _read_wait(response.headers.get("Retry-After", ""))
-        raise _refusal(status, _complaint(bytes(answer), secret), wait, shown, secret)
-    if len(answer) > largest:
-        message = f"The endpoint {shown} answered with more than {largest >> 20} MB."
-        raise PostError("large", message)
+        raise _refusal(response.status_code, _complaint(bytes(answer), secret), wait, shown, secret)
     try:
+        if len(answer) > largest:
+            raise ValueError(f"it has more than {largest >> 20} MB")
         return json.loads(answer)
-    except (ValueError, RecursionError):
-        message = f"The endpoint {shown} answered with something that is not JSON."
+    except (ValueError, RecursionError) as error:
+        message = f"The answer of the endpoint {shown} cannot be read: {error}."
         raise PostError("garbage", message) from None
 
 
@@ -267,12 +226,12 @@ def _refusal(
     elif status == 404:
         kind, what = "missing", f"was not found, or has no such model{detail}"
     elif status in (408, 409, 425, 429) or status >= 500:
-        kind, what = "busy", f"is busy or failed ({status}){detail}"
+        asks = f", and asks to wait {wait:g} seconds" if wait else ""
+        kind, what = "busy", f"is busy or failed ({status}){detail}{asks}"
     elif status < 400:
-        kind, what = "redirect", "redirects elsewhere, which is not followed"
+        kind, what = "refused", "redirects elsewhere, which is not followed"
     else:
         kind, what = "refused", f"refused the request ({status}){detail}"
-    wait = wait if kind == "busy" else None
     return PostError(kind, f"The endpoint {shown} {what}.", said, wait, status)
 
 
@@ -288,19 +247,6 @@ def _complaint(answer: bytes, secret: Key | None) -> str:
     if secret:
         text = text.replace(secret.value, "…")
     return " ".join(text.split())[:300].rstrip(".")
-
-
-def _unreachable(error: Exception, shown: str) -> PostError:
-    cause: BaseException = error
-    while cause.__cause__ or cause.__context__:  # httpx wraps what the system said
-        cause = cause.__cause__ or cause.__context__ or cause
-    if isinstance(cause, ConnectionRefusedError):
-        return PostError("unreachable", f"Nothing answers at {shown}.")
-    if isinstance(cause, socket.gaierror):
-        return PostError("unreachable", f"The host of {shown} cannot be found.")
-    if type(error).__name__ in BROKE_OFF:
-        return PostError("broken", f"The endpoint {shown} broke off the connection.")
-    return PostError("unreachable", f"The endpoint {shown} cannot be reached: {cause}.")
 
 
 def _read_wait(header: str) -> float | None:

@@ -5,7 +5,6 @@ The key is read from the environment, sent to the configured address only (redir
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
@@ -19,26 +18,15 @@ if TYPE_CHECKING:
     from bethink.embed.base import Matrix, Progress
 
 KEY_VARIABLES = ("OPENAI_API_KEY", "OPENAI_TOKEN_MEMORY_EMBEDDINGS")
-LONGEST_WAIT = 60.0  # seconds for the pauses that a busy endpoint asks for, all together
 BATCH_TEXTS = 64
 BATCH_CHARACTERS = 100_000
 # OpenAI's models take 8,191 tokens. Latin script has about four characters to a token; Chinese may have more tokens than characters.
-WINDOW_CHARACTERS = 24_000
-DENSE_WINDOW_CHARACTERS = 6_000
-SMALLEST_WINDOW_CHARACTERS = 500
+WINDOW_CHARACTERS = 6_000
 QUERIES_REMEMBERED = 256
 LARGEST_ANSWER = 256 << 20
-_TOO_LONG = re.compile(
-    r"context|too (long|large|many)|max\w{0,20} (input|sequence|token|allowed|batch)|exceed",
-    re.IGNORECASE,
-)
 BASELINE = (
     0.15  # what hosted models give unrelated texts; it matters only in scopes of a few memories
 )
-
-
-class _TooLong(EmbeddingError):
-    """The endpoint takes less text at once than it was given."""
 
 
 def open_endpoint(
@@ -76,22 +64,19 @@ class HttpEmbedder:
     @cached_property
     def dimensions(self) -> int:
         """What the endpoint's first answer has."""
-        return self._width or int(self._rows(["dimensions"])[0][0].shape[0])
+        return self._width or int(self._vectors(["dimensions"]).shape[1])
 
     def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[Matrix]:
         import numpy as np
 
         found: list[list[Matrix]] = [[] for _ in texts]
-        finished = 0
-        for batch in _batches(
-            (owner, window) for owner, text in enumerate(texts) for window in _windows(text)
-        ):
-            rows = self._rows([window for _, window in batch])
-            for (owner, _), more in zip(batch, rows, strict=True):
-                found[owner] += more
-            if progress and owner > finished:  # the last text of a batch may go on in the next one
-                progress(owner)
-                finished = owner
+        windows = ((owner, window) for owner, text in enumerate(texts) for window in _windows(text))
+        for batch in _batches(windows):
+            rows = self._vectors([window for _, window in batch])
+            for (owner, _), row in zip(batch, rows, strict=True):
+                found[owner].append(row)
+            if progress:
+                progress(owner)  # the last text of a batch may go on in the next one
         if progress and texts:
             progress(len(texts))
         return [np.stack(rows) for rows in found]
@@ -100,41 +85,25 @@ class HttpEmbedder:
         return self._remembered(text)
 
     def _query(self, text: str) -> Matrix:
-        vector = self._rows([next(_windows(text))])[0][0]
+        vector: Matrix = self._vectors([next(_windows(text))])[0]
         vector.flags.writeable = False  # It is handed out again to whoever asks the same.
         return vector
 
-    def _rows(self, windows: list[str]) -> list[list[Matrix]]:
-        """One vector per window, or several where the endpoint turns out to take less text at once."""
-        try:
-            return [[vector] for vector in self._vectors(windows)]
-        except _TooLong:
-            if len(windows) > 1:
-                middle = len(windows) // 2
-                return self._rows(windows[:middle]) + self._rows(windows[middle:])
-            half = len(windows[0]) // 2
-            if half < SMALLEST_WINDOW_CHARACTERS:
-                raise
-            return [[row for piece in pieces(windows[0], half) for row in self._rows([piece])[0]]]
-
     def _vectors(self, windows: list[str]) -> Matrix:
+        """One unit vector per window."""
         import numpy as np
 
         answer = self._ask({"model": self._name, "input": windows})
         try:
-            rows = sorted(enumerate(answer["data"]), key=lambda item: item[1].get("index", item[0]))
-            indices = [row.get("index", place) for place, row in rows]
-            vectors = np.array([row["embedding"] for _, row in rows], dtype=np.float64)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            rows = sorted(answer["data"], key=lambda row: row["index"])
+            vectors = np.array([row["embedding"] for row in rows], dtype=np.float64)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise self._nonsense("no vectors in the form {data: [{index, embedding}]}") from error
-        if len(indices) != len(windows):
-            raise self._nonsense(f"{len(indices)} vectors for {len(windows)} texts")
-        if indices != list(range(len(windows))):
-            raise self._nonsense(f"vectors that are not numbered from 0 to {len(windows) - 1}")
+        if [row["index"] for row in rows] != list(range(len(windows))):
+            raise self._nonsense(f"{len(rows)} vectors for {len(windows)} texts, or not numbered")
         if vectors.ndim != 2 or vectors.shape[1] == 0 or self._width not in (0, vectors.shape[1]):
-            raise self._nonsense(
-                f"vectors of {vectors.shape[-1]} dimensions instead of {self._width or 'one number for all'}"
-            )
+            wanted = self._width or "one number for all"
+            raise self._nonsense(f"vectors of {vectors.shape[-1]} dimensions instead of {wanted}")
         with np.errstate(over="ignore"):
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(lengths).all() or not lengths.all():
@@ -151,27 +120,16 @@ class HttpEmbedder:
     def _ask(self, body: dict[str, Any]) -> Any:
         key = self._endpoint.key
         headers = {"Authorization": f"Bearer {key.value}"} if key else {}
-        patience = post.Deadline(post.TRIES * self._endpoint.timeout + LONGEST_WAIT)
         try:
-            return self._endpoint.ask(body, headers, patience, ("busy", "broken"), LARGEST_ANSWER)
+            return self._endpoint.ask(body, headers, LARGEST_ANSWER)
         except post.PostError as error:
-            long = error.status == 413 or (
-                error.status in (400, 422) and _TOO_LONG.search(error.said)
-            )
-            raise (_TooLong if long else EmbeddingError)(error.message, error.hint) from None
+            raise EmbeddingError(error.message, error.hint) from None
 
 
 def _windows(text: str) -> Iterator[str]:
     """Pieces that the endpoint takes at once. Endpoints refuse an empty text, so a stroke stands in for it."""
-    text = clean(text)
-    dense = len(text.encode()) > 1.1 * len(text)
-    found = False
-    for piece in pieces(text, DENSE_WINDOW_CHARACTERS if dense else WINDOW_CHARACTERS):
-        if piece.strip():
-            yield piece
-            found = True
-    if not found:
-        yield "-"
+    found = [piece for piece in pieces(clean(text), WINDOW_CHARACTERS) if piece.strip()]
+    yield from found or ["-"]
 
 
 def _batches(windows: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:

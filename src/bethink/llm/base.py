@@ -23,17 +23,12 @@ REASONS = {
     "empty": "nothing was left to send after redaction",
     "key": "the key was refused or is missing",
     "missing": "no such model or address",
-    "unreachable": "the model could not be reached",
-    "timeout": "no answer in time",
+    "unreachable": "the model could not be reached, or not in time",
     "busy": "the model was busy",
-    "broken": "the connection broke off",
-    "redirect": "the address redirects elsewhere",
     "refused": "the request was refused",
     "declined": "the model declined to answer",
     "cut off": "the answer was cut off",
-    "large": "the answer was too large",
-    "garbage": "the answer was no JSON",
-    "form": "the answer did not have the asked form",
+    "garbage": "the answer could not be used",
     "given up": "the model had failed shortly before",
 }
 
@@ -41,10 +36,6 @@ REASONS = {
 class Usage(NamedTuple):
     input_tokens: int = 0
     output_tokens: int = 0
-
-    @property
-    def tokens(self) -> int:
-        return self.input_tokens + self.output_tokens
 
 
 NO_USAGE = Usage()
@@ -94,13 +85,6 @@ class RawAnswer(NamedTuple):
     usage: Usage | None
 
 
-class Reply(NamedTuple):
-    """A value that has the form of its task, and what all tries for it cost."""
-
-    value: dict[str, Any]
-    usage: Usage
-
-
 class Provider(Protocol):
     name: str
     """Provider and model, for people to read."""
@@ -113,7 +97,7 @@ class Provider(Protocol):
 class Model(Protocol):
     name: str
 
-    def ask(self, task: Task) -> Reply:
+    def ask(self, task: Task) -> dict[str, Any]:
         """The answer in the form of the task. Raises ModelError."""
         ...
 
@@ -126,7 +110,7 @@ MOST_ITEMS, LONGEST_TEXT = 100, 8_000  # what is more was not asked for
 
 
 class Mismatch(ValueError):
-    """The answer is no JSON object, or not of the asked form. The message is for the model, which is asked once more."""
+    """The answer is no JSON object, or not of the asked form."""
 
 
 def make_schema(form: Any) -> dict[str, Any]:

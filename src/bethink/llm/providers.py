@@ -1,5 +1,5 @@
 """The models that can be asked: Anthropic's Messages API, OpenAI's chat completions and whatever speaks like it, and the user's
-own `claude` program. A provider only sends, once; `guard` redacts, counts and checks.
+own `claude` program. A provider only sends, once; `guard` redacts, counts and checks. Each holds the model to the form of its answer.
 """
 
 from __future__ import annotations
@@ -7,48 +7,35 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO, Any
 
 from bethink import post
 from bethink.errors import ConfigError
 from bethink.llm.base import ModelError, ModelRequest, RawAnswer, Usage
 
 # After these the request may have been worked on, and paid for.
-PERHAPS_PAID = ("timeout", "broken", "large", "garbage")
-LARGEST_COUNT = 100_000_000  # tokens; what is more is nonsense
+PERHAPS_PAID = ("unreachable", "garbage")
 SCHEMA_SHOWN = "\n\nThe form of the answer, as a JSON Schema: {}"
-# How servers name the part of a request by which they hold an answer to its form, when they do not know it.
-NO_FORMAT = re.compile(
-    r"output_config|output_format|response_format|schema|structured|grammar", re.IGNORECASE
-)
 CLAUDE_INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-def read_usage(usage: Any, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Usage | None:
+def read_usage(usage: Any, inputs: tuple[str, ...], output: str) -> Usage | None:
     """The sum of the named counts, or None where the provider told none or told nonsense."""
-    if not isinstance(usage, Mapping):
+    counts = usage if isinstance(usage, Mapping) else {}
+    numbers = [counts.get(name) or 0 for name in (*inputs, output)]
+    if output not in counts or not all(type(number) is int and number >= 0 for number in numbers):
         return None
-    sums = []
-    for names in (inputs, outputs):
-        numbers = [usage[name] for name in names if usage.get(name) is not None]
-        sound = all(type(number) is int and 0 <= number <= LARGEST_COUNT for number in numbers)
-        if not numbers or not sound:
-            return None
-        sums.append(sum(numbers))
-    return Usage(*sums)
+    return Usage(sum(numbers[:-1]), numbers[-1])
 
 
 class HttpProvider:
-    """A model behind HTTP. The strictest form of a request is tried first; what a server refuses by name is given up, once each, and
-    that is remembered. Where the server does not hold the answer to its form, the words of the question tell the form."""
+    """A model behind HTTP."""
 
     KIND = URL = PATH = VARIABLE = OWNER = MODEL = ""
 
@@ -66,7 +53,6 @@ class HttpProvider:
                 "Name the model to ask: `bethink config llm_model NAME`.",
             )
         self.name = f"{self.KIND} {self._model}"
-        self._strict = True
         try:
             self._endpoint = post.Endpoint(
                 "llm", url or self.URL, self.PATH, [self.VARIABLE], self.OWNER, timeout, sleep
@@ -75,22 +61,18 @@ class HttpProvider:
             raise ModelError(error.message, error.hint, error.kind) from None
 
     def send(self, ask: ModelRequest) -> RawAnswer:
-        deadline = post.Deadline(self._endpoint.timeout)
-        while True:
-            try:
-                answer = self._endpoint.ask(self._make_body(ask), self._make_headers(), deadline)
-                break
-            except post.PostError as error:
-                if error.kind != "refused" or not self._adapt(error.said):
-                    usage = None if error.kind in PERHAPS_PAID else Usage()
-                    raise ModelError(error.message, error.hint, error.kind, usage) from None
-        text, usage, stopped = self._read(answer if isinstance(answer, dict) else {})
-        if stopped == "declined":
-            message = f"The model {self.name} declined to answer."
+        try:
+            answer = self._endpoint.ask(self._make_body(ask), self._make_headers())
+        except post.PostError as error:
+            usage = None if error.kind in PERHAPS_PAID else Usage()
+            raise ModelError(error.message, error.hint, error.kind, usage) from None
+        try:
+            text, usage, stopped = self._read(answer)
+        except (KeyError, IndexError, TypeError, AttributeError):
+            text, usage, stopped = "", None, ""
+        if stopped:
+            message = f"The answer of {self.name} was {stopped}."
             raise ModelError(message, "Offline rules do the work.", stopped, usage)
-        if stopped == "cut off":
-            message = f"The answer of {self.name} was cut off."
-            raise ModelError(message, "Another model may be briefer.", stopped, usage)
         return RawAnswer(text, usage)
 
     def _make_headers(self) -> dict[str, str]:
@@ -99,15 +81,8 @@ class HttpProvider:
     def _make_body(self, ask: ModelRequest) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _adapt(self, said: str) -> bool:
-        """Gives up what the server refused by name. False where there is nothing to give up."""
-        if not self._strict or not NO_FORMAT.search(said):
-            return False
-        self._strict = False
-        return True
-
-    def _read(self, answer: dict[str, Any]) -> tuple[str, Usage | None, str]:
-        """The words of an answer, what it cost, and why it has none, if so."""
+    def _read(self, answer: Any) -> tuple[str, Usage | None, str]:
+        """The words of an answer, what it cost, and why it has none, if so: declined, cut off."""
         raise NotImplementedError
 
 
@@ -120,92 +95,57 @@ class AnthropicModel(HttpProvider):
         return {"anthropic-version": "2023-06-01"} | ({"x-api-key": key.value} if key else {})
 
     def _make_body(self, ask: ModelRequest) -> dict[str, Any]:
-        shown = "" if self._strict else SCHEMA_SHOWN.format(json.dumps(ask.schema))
-        body: dict[str, Any] = {
+        return {
             "model": self._model,
             "max_tokens": ask.tokens,
-            "system": ask.instruction + shown,
+            "system": ask.instruction,
             "messages": [{"role": "user", "content": [{"type": "text", "text": ask.text}]}],
+            "output_config": {"format": {"type": "json_schema", "schema": ask.schema}},
         }
-        if self._strict:
-            body["output_config"] = {"format": {"type": "json_schema", "schema": ask.schema}}
-        return body
 
-    def _read(self, answer: dict[str, Any]) -> tuple[str, Usage | None, str]:
+    def _read(self, answer: Any) -> tuple[str, Usage | None, str]:
         """Thinking, and calls of tools that nobody offered, are passed over."""
-        usage = read_usage(answer.get("usage"), CLAUDE_INPUTS, ("output_tokens",))
-        reason = answer.get("stop_reason")
-        stopped = "declined" if reason == "refusal" else ""
-        if reason in ("max_tokens", "model_context_window_exceeded"):
-            stopped = "cut off"
-        return _join_texts(answer.get("content")), usage, stopped
+        usage = read_usage(answer.get("usage"), CLAUDE_INPUTS, "output_tokens")
+        stopped = {"refusal": "declined", "max_tokens": "cut off"}
+        parts = [part["text"] for part in answer["content"] if part["type"] == "text"]
+        return "".join(map(str, parts)), usage, stopped.get(answer.get("stop_reason"), "")
 
 
 class OpenAiModel(HttpProvider):
-    """OpenAI, Ollama, LM Studio, llama.cpp, vLLM: they differ in what they take. OpenAI's newer models know no `max_tokens` and no
-    temperature but their own."""
+    """OpenAI, Ollama, LM Studio, llama.cpp, vLLM. OpenAI's own models know no `max_tokens` and no temperature but their own; the
+    others do not show the model the form that they hold it to."""
 
     KIND, URL, PATH = "openai", "https://api.openai.com/v1", "/chat/completions"
     VARIABLE, OWNER = "OPENAI_API_KEY", "api.openai.com"
-
-    def __init__(self, *how: Any, **more: Any) -> None:
-        super().__init__(*how, **more)
-        owned = self._endpoint.owned
-        self._limit = "max_completion_tokens" if owned else "max_tokens"
-        self._temperature = not owned
 
     def _make_headers(self) -> dict[str, str]:
         key = self._endpoint.key
         return {"Authorization": f"Bearer {key.value}"} if key else {}
 
     def _make_body(self, ask: ModelRequest) -> dict[str, Any]:
-        # Servers that constrain the words do not show the model what they are constrained to.
-        hidden = self._strict and self._endpoint.owned
-        shown = "" if hidden else SCHEMA_SHOWN.format(json.dumps(ask.schema))
-        body: dict[str, Any] = {
+        own = self._endpoint.owned
+        shown = "" if own else SCHEMA_SHOWN.format(json.dumps(ask.schema))
+        limits: dict[str, Any] = {"max_tokens": ask.tokens, "temperature": 0}
+        schema = {"name": "answer", "strict": True, "schema": ask.schema}
+        return {
             "model": self._model,
             "messages": [
                 {"role": "system", "content": ask.instruction + shown},
                 {"role": "user", "content": ask.text},
             ],
-            self._limit: ask.tokens,
             "stream": False,
+            "response_format": {"type": "json_schema", "json_schema": schema},
+            **({"max_completion_tokens": ask.tokens} if own else limits),
         }
-        if self._temperature:
-            body["temperature"] = 0
-        if self._strict:
-            schema = {"name": "answer", "strict": True, "schema": ask.schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return body
 
-    def _adapt(self, said: str) -> bool:
-        if "max_completion_tokens" in said and self._limit == "max_tokens":
-            self._limit = "max_completion_tokens"
-        elif "temperature" in said and self._temperature:
-            self._temperature = False
-        else:
-            return super()._adapt(said)
-        return True
-
-    def _read(self, answer: dict[str, Any]) -> tuple[str, Usage | None, str]:
-        usage = read_usage(answer.get("usage"), ("prompt_tokens",), ("completion_tokens",))
-        try:
-            first = answer["choices"][0]
-            message, finished = first["message"], first.get("finish_reason")
-            content, refusal = message.get("content"), message.get("refusal")
-        except (KeyError, IndexError, TypeError, AttributeError):
-            return "", usage, ""
-        stopped = "cut off" if finished == "length" else ""
-        stopped = "declined" if refusal or finished == "content_filter" else stopped
-        return content if isinstance(content, str) else _join_texts(content), usage, stopped
-
-
-def _join_texts(content: Any) -> str:
-    """The words of an answer that comes in parts."""
-    parts = (
-        [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-    )
-    return "".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
+    def _read(self, answer: Any) -> tuple[str, Usage | None, str]:
+        usage = read_usage(answer.get("usage"), ("prompt_tokens",), "completion_tokens")
+        choice = answer["choices"][0]
+        stopped = {"length": "cut off", "content_filter": "declined"}
+        reason = stopped.get(choice.get("finish_reason"), "")
+        if choice["message"].get("refusal"):
+            reason = "declined"
+        return str(choice["message"].get("content") or ""), usage, reason
 
 
 # The user's own program
@@ -228,7 +168,7 @@ OUTER = (
     "CLAUDECODE CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID CLAUDE_PROJECT_DIR CLAUDE_ENV_FILE"
     " CLAUDE_PID"
 ).split()
-BY_HAND = "Try `claude -p hello` by hand."
+BY_HAND = "Try `claude -p hello` by hand; `claude /login` signs in."
 
 
 class ClaudeCli:
@@ -255,23 +195,24 @@ class ClaudeCli:
                 "missing",
             )
         try:
-            # What cannot be cleared away must not cost the answer.
-            with tempfile.TemporaryDirectory(
-                prefix="bethink-", ignore_cleanup_errors=True
-            ) as folder:
-                code, output, complaint = self._run(program, ask, Path(folder))
+            # Files and no pipes: a process that it leaves behind would hold these open.
+            with TemporaryFile() as told, TemporaryFile() as output, TemporaryFile() as complaint:
+                told.write(ask.text.replace(MENTION, HARMLESS).encode("utf-8", "replace"))
+                told.seek(0)
+                code = self._run(program, ask, told, output, complaint)
+                return self._read(code, _read_beginning(output), _read_beginning(complaint))
         except OSError as error:
             message = f"The program {program} cannot be run: {error}."
             raise ModelError(message, BY_HAND, "missing") from None
-        return self._read(code, output, complaint)
 
-    def _run(self, program: str, ask: ModelRequest, folder: Path) -> tuple[int, bytes, bytes]:
-        """The program's exit code, what it printed and what it complained about."""
-        empty, scratch = folder / "empty", folder / "scratch"
-        question, output, complaint = folder / "question", folder / "output", folder / "complaint"
-        empty.mkdir()
-        scratch.mkdir()
-        question.write_bytes(ask.text.replace(MENTION, HARMLESS).encode("utf-8", "replace"))
+    def _run(
+        self,
+        program: str,
+        ask: ModelRequest,
+        told: IO[bytes],
+        output: IO[bytes],
+        complaint: IO[bytes],
+    ) -> int:
         options = {"--output-format": "json", "--model": self._model, "--effort": "low"}
         options |= {"--tools": "", "--setting-sources": "", "--system-prompt": ask.instruction}
         options |= {"--json-schema": json.dumps(ask.schema)}
@@ -279,72 +220,64 @@ class ClaudeCli:
         command = [program, "-p", *flags, *(word for pair in options.items() for word in pair)]
         environment = {name: value for name, value in os.environ.items() if name not in OUTER}
         limits = {"CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(ask.tokens)}
-        limits |= {"CLAUDE_CODE_TMPDIR": str(scratch)}
-        with question.open("rb") as asked, output.open("wb") as out, complaint.open("wb") as err:
+        # What cannot be cleared away must not cost the answer.
+        with (
+            TemporaryDirectory(prefix="bethink-", ignore_cleanup_errors=True) as empty,
+            TemporaryDirectory(prefix="bethink-", ignore_cleanup_errors=True) as scratch,
+        ):
+            limits |= {"CLAUDE_CODE_TMPDIR": scratch}
             process = subprocess.Popen(
                 command,
                 cwd=empty,
                 env=environment | ENVIRONMENT | limits,
-                stdin=asked,
-                stdout=out,
-                stderr=err,
+                stdin=told,
+                stdout=output,
+                stderr=complaint,
                 start_new_session=True,
             )
             try:
-                code = process.wait(self._timeout)
+                return process.wait(self._timeout)
             except subprocess.TimeoutExpired:
                 message = f"{program} did not answer within {self._timeout:g} seconds."
-                hint = "Raise the setting `model_timeout`, or try `claude -p hello` by hand."
-                raise ModelError(message, hint, "timeout", usage=None) from None
+                hint = f"Raise the setting `model_timeout`. {BY_HAND}"
+                raise ModelError(message, hint, "unreachable", usage=None) from None
             finally:
                 _end(process)
-        return code, _read_beginning(output), _read_beginning(complaint)
 
     def _read(self, code: int, output: bytes, complaint: bytes) -> RawAnswer:
-        if len(output) > LARGEST_OUTPUT:
-            message = f"`{self.PROGRAM}` printed more than {LARGEST_OUTPUT >> 20} MB."
-            raise ModelError(message, "Try it by hand.", "large", usage=None)
         try:
             result = json.loads(output)
-        except (ValueError, RecursionError):
-            result = None
-        if not isinstance(result, dict) or result.get("type") != "result":
-            said = _one_line(complaint.decode("utf-8", "replace"))
-            message = f"`{self.PROGRAM}` ended with code {code} and without a result"
-            message += f": {said}." if said else "."
+            if result["type"] != "result":
+                raise ValueError(result["type"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            said = _one_line(complaint.decode("utf-8", "replace")) or "it said nothing"
+            message = f"`{self.PROGRAM}` ended with code {code} and without a result: {said}."
             reason = "garbage" if code == 0 else "refused"
-            raise ModelError(message, BY_HAND, reason, usage=None)
-        usage = read_usage(result.get("usage"), CLAUDE_INPUTS, ("output_tokens",))
+            raise ModelError(message, BY_HAND, reason, usage=None) from None
+        usage = read_usage(result.get("usage"), CLAUDE_INPUTS, "output_tokens")
         if result.get("is_error") or result.get("subtype") != "success":
             said = _one_line(str(result.get("result") or result.get("subtype")))
-            hint = "Try `claude -p hello` by hand; `claude /login` signs in."
             message = f"`{self.PROGRAM}` could not answer: {said}."
-            raise ModelError(message, hint, _reason(result), usage)
+            raise ModelError(message, BY_HAND, _reason(result.get("api_error_status")), usage)
         found = result.get("structured_output")
         text = str(result.get("result")) if found is None else json.dumps(found, ensure_ascii=False)
         return RawAnswer(text.replace(HARMLESS, MENTION), usage)
 
 
-def _read_beginning(file: Path) -> bytes:
-    with file.open("rb") as stream:
-        return stream.read(LARGEST_OUTPUT + 1)
+def _read_beginning(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read(LARGEST_OUTPUT)
 
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())[:300].rstrip(".")
 
 
-def _reason(result: Mapping[str, Any]) -> str:
-    status = result.get("api_error_status")
+def _reason(status: Any) -> str:
+    """Why it could not answer, by the status that the service gave it."""
     if status in (401, 403):
         return "key"
-    if result.get("subtype") == "error_max_structured_output_retries":
-        return "form"
-    if result.get("stop_reason") == "refusal":
-        return "declined"
-    if status == 429 or (isinstance(status, int) and status >= 500):
-        return "busy"
-    return "unreachable" if result.get("api_error") == "connection_failed" else "refused"
+    return "busy" if isinstance(status, int) and (status == 429 or status >= 500) else "refused"
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, urlencode
 from bethink import post
 from bethink.errors import BethinkError, ConfigError
 from bethink.features.sync import Link, Outline, OutlineEntry
-from bethink.post import Deadline, Key, PostError
+from bethink.post import Key, PostError
 from bethink.store.bundle import Bundle, Record, bundle_from_json, bundle_to_json, split_pages
 from bethink.types import Relation
 
@@ -26,7 +26,6 @@ HASHES, IDS, RECORDS = 5000, 500, 100  # of one request
 WRONG = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError)
 HINTS = {
     "key": f"Put a token of that server into {VARIABLE}; `bethink token create` on the server makes one.",
-    "redirect": "Give the address that it redirects to.",
     "missing": "Check the address; it is that of `bethink serve`, without a path.",
 }
 
@@ -65,8 +64,7 @@ class Client:
         where = SplitResult(parts.scheme, parts.netloc, parts.path + path, given, "")
         headers = {"Authorization": f"Bearer {self._secret.value}"} if self._secret else {}
         try:
-            deadline = Deadline(PATIENCE)
-            return post.send(where, body, headers, self._secret, deadline, LARGEST_ANSWER)
+            return post.send(where, body, headers, self._secret, PATIENCE, LARGEST_ANSWER)
         except PostError as error:
             hint = HINTS.get(error.kind, "Check the address and whether the server runs.")
             raise BethinkError(error.message, hint) from error

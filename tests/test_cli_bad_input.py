@@ -68,7 +68,7 @@ def test_what_is_not_there_ends_with_1(cli, argv, said):
 def test_an_ambiguous_beginning_names_the_candidates(cli):
     one, _ = cli.add(DEPLOY), cli.add("Users sign in with a link")
     message = cli.fails("get", "0", code=1)
-    assert "'0' fits 2 memories" in message
+    assert "'0' fits several memories" in message
     assert one[:8] in message
     assert "more characters" in message
 

@@ -282,12 +282,12 @@ def test_an_imported_handoff_does_not_hide_ones_own(cli, tmp_path):  # noqa: F81
 
 @pytest.mark.parametrize("bomb", [b"\0" * 1024, b'{"content": "x"}\n' * 64])
 def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(cli, tmp_path, bomb, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(exchange, "SMALL", 1 << 20)
+    monkeypatch.setattr(exchange, "LARGEST", 1 << 20)
     file = tmp_path / "memories.jsonl.gz"
     with gzip.open(file, "wb") as stream:
         for _ in range(16 * 1024):
             stream.write(bomb)
-    assert "unpacks to more than" in cli.fails("import", str(file), code=2)
+    assert "holds more than 1 MB" in cli.fails("import", str(file), code=2)
 
 
 def test_an_import_that_is_cut_off_leaves_no_memory_without_its_vector(cli, tmp_path, monkeypatch):  # noqa: F811

@@ -295,7 +295,7 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(cli, tmp_path, mo
     with file.open("wb") as stream:
         stream.truncate(2 << 30)
     monkeypatch.setattr(exchange, "LARGEST", 1 << 20)
-    assert "larger than 1 MB" in cli.fails("import", str(file), code=2)
+    assert "more than 1 MB" in cli.fails("import", str(file), code=2)
     monkeypatch.setattr(readers, "MOST_ROWS", 3)
     rows = [(f"m{at}", f"Fact {at}", "memo_project_a", None, None, 1) for at in range(4)]
     many = make_database(tmp_path / "memo.db", MEMO, rows)

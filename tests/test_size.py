@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 333_181,
-    "lines": 49_229,
+    "tokens": 331_350,
+    "lines": 48_890,
     "files": 167,
     "import cycles": 0,
     "function-level imports of our own": 48,
     "functions of complexity over 15": 1,
     "class names used twice": 0,
-    "test lines": 41_226,
+    "test lines": 41_229,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

@@ -454,7 +454,7 @@ def test_an_id_is_known_by_any_unique_prefix(twins, prefix, which):
     ["0", "019", "01900000", "01900000-1111", "019000001111", TWINS[0][:-1], TWINS[0][:-1].upper()],
 )
 def test_a_prefix_of_several_ids_is_ambiguous(twins, prefix):
-    with pytest.raises(Ambiguous, match=r"fits [234] memories"):
+    with pytest.raises(Ambiguous, match="fits several memories"):
         twins.resolve(prefix, [HERE])
 
 

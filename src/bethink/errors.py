@@ -22,6 +22,8 @@ Errors of other libraries are translated where they enter: SQLite's in `store/`,
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class BethinkError(Exception):
     exit_code = 1
@@ -82,3 +84,23 @@ class StoreTooNew(StoreError):
 
 class EmbeddingError(BethinkError):
     pass
+
+
+def translate_error(table: str, library: Any, found: Exception, **values: Any) -> BethinkError:
+    """The error of ours for one of a database's library. A line of a table names theirs, ours, the message and the hint; the last
+    line fits everything."""
+    lines = ([part.strip() for part in line.split(" | ")] for line in table.strip().splitlines())
+    kind, message, hint = next(
+        rest
+        for names, *rest in lines
+        if isinstance(found, tuple(getattr(library, name) for name in names.split()))
+    )
+    error: BethinkError = globals()[kind](message.format(**values), hint)
+    return error
+
+
+def unstorable(error: UnicodeEncodeError) -> InvalidInput:
+    return InvalidInput(
+        f"The text holds a character that cannot be stored: {error.object[error.start]!r}.",
+        "Give it as UTF-8.",
+    )

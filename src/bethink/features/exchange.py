@@ -10,6 +10,8 @@ one's own: then histories come along, and those of known memories are merged. Wh
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import re
 import zlib
@@ -47,9 +49,7 @@ from bethink.text.ids import new_id
 from bethink.types import NOTHING, PERSONAL, RELATIONS, TEAM, TRUST, Event, Memory, Relation
 
 GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\x00"
-# JSON of memories packs 5 to 10 times smaller; what unpacks to more is no export but a trap. Set by hand.
-MOST_UNPACKED, SMALL = 50, 64 << 20
-LARGEST = 1 << 30  # bytes of a file that is read as a whole. Set by hand.
+LARGEST = 512 << 20  # bytes of a file that is read as a whole, packed or not. Set by hand.
 EDITABLE = ("content", "kind", "tags")  # what an edited note changes of its memory
 ADDED, SAME, KNOWN = "added", "known by its id", "known by its text"
 
@@ -221,7 +221,7 @@ def _read_json(memory: Bethink, file: Path, text_column: str) -> Reading:
             return readers.read_rows(memory, file, "JSON", values, text_column)
         if broken := [one for one in values if isinstance(one, ValueError)]:
             raise broken[0]
-    except (ValueError, RecursionError, zlib.error) as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(
             f"{file} is no export of Bethink, no database, no CSV and no JSON: {error}.",
             "`bethink import --help` names what is read; documents go in with --markdown.",
@@ -257,26 +257,20 @@ def _is_export(values: Sequence[Any]) -> bool:
 
 
 def _unpack(file: Path) -> bytes:
+    """What a file holds, unpacked where it is packed; never more than is read at once."""
     with file.open("rb") as stream:
         raw = stream.read(LARGEST + 1)
+    if raw.startswith(GZIP):
+        try:
+            raw = gzip.GzipFile(fileobj=io.BytesIO(raw)).read(LARGEST + 1)
+        except (EOFError, OSError, zlib.error) as error:
+            raise ValueError(f"it cannot be unpacked ({error})") from error
     if len(raw) > LARGEST:
         raise InvalidInput(
-            f"{file} is larger than {LARGEST >> 20:,} MB, more than is read at once.",
+            f"{file} holds more than {LARGEST >> 20:,} MB, more than is read at once.",
             "Split it: an object on each line, `split -l 100000 FILE`.",
         )
-    if not raw.startswith(GZIP):
-        return raw
-    most = max(SMALL, MOST_UNPACKED * len(raw))
-    unpacker = zlib.decompressobj(wbits=31)
-    text = unpacker.decompress(raw, most)
-    if unpacker.unconsumed_tail:
-        raise InvalidInput(
-            f"{file} unpacks to more than {most >> 20:,} MB from {len(raw) >> 20:,}, as no export does.",
-            "If it is one, unpack it with `gunzip` first.",
-        )
-    if not unpacker.eof:
-        raise ValueError("it ends too early")
-    return text
+    return raw
 
 
 def _read_memory(value: Any, number: int, file: Path) -> Given:
@@ -425,8 +419,9 @@ def _find_known(store: Store, given: Sequence[Given]) -> list[tuple[str, Given]]
 
 def _match_stored(store: Store, given: Sequence[Given]) -> dict[str, tuple[str, str]]:
     """For each memory that was not purged the id that it has here or will have, and what becomes of it."""
-    own_ids = {one.memory.id: _own_ids(one.memory) for one in given}
-    wanted = [id for pair in own_ids.values() for id in pair]
+    # Where its id is taken by another scope it gets another, always the same, so that it is known when the file is read again.
+    others = {one.memory.id: readers.make_id(one.memory.id, one.memory.scope) for one in given}
+    wanted = [*others, *others.values()]
     there = {one.id: one.scope for page in split_pages(wanted) for one in store.get(page)}
     hashes = [one.memory.content_hash for one in given]
     purged = store.find_purged(hashes)
@@ -436,8 +431,8 @@ def _match_stored(store: Store, given: Sequence[Given]) -> dict[str, tuple[str, 
     found: dict[str, tuple[str, str]] = {}
     for one in given:
         memory = one.memory
-        own, other = own_ids[memory.id]
-        id = own if there.get(own, memory.scope) == memory.scope else other
+        is_free = there.get(memory.id, memory.scope) == memory.scope
+        id = memory.id if is_free else others[memory.id]
         told = one.record.unique and memory.deleted_at is None
         twin = twins[memory.scope].get(memory.content_hash) if told else None
         if id in there:
@@ -447,14 +442,6 @@ def _match_stored(store: Store, given: Sequence[Given]) -> dict[str, tuple[str, 
         elif memory.content_hash not in purged:
             found[memory.id] = id, ADDED
     return found
-
-
-def _own_ids(one: Memory) -> tuple[str, str]:
-    """The id of a memory, and the one that it gets where that is taken by another scope: always the same, so that it is known
-    when the file is read again."""
-    tail = int.from_bytes(blake2b(f"{one.id}\0{one.scope}".encode(), digest_size=8).digest())
-    digits = f"{tail & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000:016x}"
-    return one.id, f"{one.id[:19]}{digits[:4]}-{digits[4:]}"
 
 
 def _rename(one: Given, ids: Mapping[str, str]) -> Given:

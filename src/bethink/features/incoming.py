@@ -25,7 +25,6 @@ from bethink.store.bundle import (
     Stored,
     bundle_from_json,
     event_digest,
-    stamp,
     version,
 )
 from bethink.store.places import content_hash, turn_identity
@@ -275,16 +274,6 @@ def merge(mine: Record, theirs: Record) -> Merged:
     vectors = next((one.vectors for one in (later, earlier) if _same_text(one, memory)), ())
     record = Record(memory, later.unique, (*mine.events[:shared], *tail), vectors)
     return Merged(_with_most_uses(record, mine, theirs), _find_conflicts(here, there))
-
-
-def hide(record: Record, winner: Record) -> Record:
-    """A memory that says what another one of the same scope says, put behind it. Both sides come to the same."""
-    at = max(record.memory.updated_at, winner.memory.created_at)
-    before = {"superseded_by": record.memory.superseded_by, "deleted_at": None}
-    after = {"superseded_by": winner.memory.id, "deleted_at": stamp(at)}
-    event = Event(at, "sync", "merge", before, after)
-    memory = record.memory._replace(superseded_by=winner.memory.id, deleted_at=at, updated_at=at)
-    return record._replace(memory=memory, events=(*record.events, event))
 
 
 def _same_text(record: Record, memory: Memory) -> bool:

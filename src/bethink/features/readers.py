@@ -52,7 +52,7 @@ from bethink.types import (
 EMPTY, LONG, UNREADABLE, DELETED, RAW = "empty", "too long", "unreadable", "deleted there", "raw"
 # Set by hand: what one import may hold, and what of a row is kept beside its text.
 MOST_ROWS = 1_000_000
-MOST_TAGS, LONGEST_TAG, MOST_EXTRAS, LONGEST_EXTRA = 50, 100, 20, 500
+MOST_TAGS, LONGEST_TAG, LONGEST_EXTRA = 50, 100, 500
 
 # Our name of a field, and what others call it; case and underscores do not count. The first that holds something is it.
 _NAMES = """
@@ -127,66 +127,47 @@ class Reader(NamedTuple):
 # Databases of SQLite
 
 
-def _rows(tables: ForeignDatabase, table: str) -> Iterator[Row | None]:
-    """The rows of a table; none where there is no such table."""
-    return tables.rows(table) if table in tables.columns else iter(())
-
-
 def _gather(tables: ForeignDatabase, table: str, key: str) -> dict[Any, list[Row]]:
     """The rows of a table by one of its columns."""
     found: dict[Any, list[Row]] = {}
-    for row in _rows(tables, table):
-        if row is not None:
-            found.setdefault(row.get(key), []).append(row)
+    for row in tables.rows(table):
+        found.setdefault(row.get(key), []).append(row)
     return found
 
 
 def _read_memo(tables: ForeignDatabase) -> Rows:
     """memo: one database for a project. Its `tags` say from which file an imported passage is."""
     for row in tables.rows("memories"):
-        yield row and {
-            "container": str(row["container_tag"]).partition("memo_container_")[2],
-            "section": row.get("tags"),
-            **{name: row.get(name) for name in ("id", "content", "type", "metadata")},
-            **{name: row.get(name) for name in ("created_at", "updated_at")},
-        }
+        container = str(row["container_tag"]).partition("memo_container_")[2]
+        yield row | {"container": container, "section": row.get("tags"), "tags": None}
 
 
 def _read_memory_mcp(tables: ForeignDatabase) -> Rows:
     """Memory MCP: typed memories, and the names that each mentions."""
     named = _gather(tables, "entities", "memory_id")
     for row in tables.rows("memories"):
-        if row is not None:
-            row["entities"] = [one.get("entity") for one in named.get(row.get("id"), ())]
-        yield row
+        yield row | {"entities": [one.get("entity") for one in named.get(row.get("id"), ())]}
 
 
 def _read_service(tables: ForeignDatabase) -> Rows:
     """mcp-memory-service: memories are known by their hash, also in its graph."""
     links = _gather(tables, "memory_graph", "source_hash")
     for row in tables.rows("memories"):
-        if row is not None:
-            row["id"] = row["content_hash"]
-            found = links.get(row["id"], ())
-            row["relations"] = [
-                (one.get("relationship_type"), one.get("target_hash")) for one in found
-            ]
-        yield row
+        found = links.get(row["content_hash"], ())
+        pairs = [(one.get("relationship_type"), one.get("target_hash")) for one in found]
+        yield row | {"id": row["content_hash"], "relations": pairs}
 
 
 def _read_memory_graph(tables: ForeignDatabase) -> Rows:
     """Memory Graph: ideas of conversations, the topics that they belong to, and what they mention."""
-    names = {row["id"]: row for row in tables.rows("entities") if row}
+    names = {row["id"]: row for row in tables.rows("entities")}
     mentions = _gather(tables, "idea_entities", "idea_id")
     links = _gather(tables, "relations", "from_id")
-    topics = {row["id"]: row for row in tables.rows("spans") if row}
+    topics = {row["id"]: row for row in tables.rows("spans")}
     files: dict[Any, str] = {}
     for row in tables.rows("ideas"):
-        if row is None:
-            yield None
-            continue
-        topic = topics.get(row.pop("span_id", None), {})
-        file = Path(str(row.pop("source_file", "")))
+        topic = topics.get(row.get("span_id"), {})
+        file = Path(str(row["source_file"]))
         slug = file.parent.name if file.parent.name.startswith("-") else ""
         files[topic.get("session")] = slug
         seen = [names.get(one["entity_id"], {}) for one in mentions.get(row["id"], ())]
@@ -195,7 +176,7 @@ def _read_memory_graph(tables: ForeignDatabase) -> Rows:
             "project": slug,
             "entities": [(one.get("name"), one.get("type")) for one in seen],
             "relations": [(one["relation_type"], one["to_id"]) for one in links.get(row["id"], ())],
-            "metadata": {"transcript": str(file), "line": row.pop("source_line", None)},
+            "metadata": {"transcript": str(file), "line": row.get("source_line")},
         }
     for topic in topics.values():
         if topic.get("summary"):
@@ -248,14 +229,14 @@ _CLAUDE_MEM = {
 def _read_claude_mem(tables: ForeignDatabase) -> Rows:
     """claude-mem: what its model noted of each session, of all projects; and the rules that the user gave it."""
     for table, name_row in _CLAUDE_MEM.items():
-        for row in _rows(tables, table):
-            yield row and {
+        for row in tables.rows(table):
+            yield {
                 "project": row.get("merged_into_project") or row.get("project"),
                 "created": row.get("created_at_epoch") or row.get("created_at"),
                 **name_row(row),
                 "id": f"{table} {row.get('id')}",
             }
-    yield from (RAW for _ in _rows(tables, "user_prompts"))
+    yield from (RAW for _ in tables.rows("user_prompts"))
 
 
 # Of two that fit the first is it.
@@ -289,7 +270,7 @@ OURS = {"memories", "scopes", "sources", "history"}
 
 def read_database(memory: Bethink, file: Path) -> Reading | None:
     """What another program's database holds; None if it is one of Bethink."""
-    with closing(ForeignDatabase(file, memory.config.max_characters + 1)) as tables:
+    with closing(ForeignDatabase(file)) as tables:
         if tables.columns.keys() >= OURS:
             return None
         for reader in TABLES:
@@ -471,7 +452,7 @@ def convert(
 
 
 def _name_fields(row: Row, text_column: str) -> Row:
-    """A row by our names; what has none of them is kept beside the text."""
+    """A row by our names; what has none of them is left."""
     folded = {_fold(name): name for name in reversed(row) if name is not None}
     fields: Row = {}
     used = set()
@@ -484,14 +465,8 @@ def _name_fields(row: Row, text_column: str) -> Row:
                 break
     if text_column:
         fields["text"] = row.get(text_column)
-    extra = {name: row[name] for name in row if name not in used and name != text_column}
     inner = _to_object(fields.get("metadata"))
-    small = [
-        (_to_text(name)[:LONGEST_TAG], _to_text(value) if isinstance(value, str) else value)
-        for name, value in (extra | dict(inner)).items()
-        if _is_small(value)
-    ]
-    return fields | {"metadata": dict(small[:MOST_EXTRAS])}
+    return fields | {"metadata": {_to_text(name): value for name, value in inner.items()}}
 
 
 def _make_given(
@@ -617,12 +592,6 @@ def _fold(name: Any) -> str:
 
 def _key(value: Any) -> str:
     return str(value).strip().casefold()
-
-
-def _is_small(value: Any) -> bool:
-    if isinstance(value, str):
-        return 0 < len(value) <= LONGEST_EXTRA
-    return isinstance(value, bool | int | float) and abs(value) < 1e15
 
 
 def _to_text(value: Any) -> str:

@@ -43,17 +43,13 @@ class OutlineEntry(NamedTuple):
     version: bytes
     hash: str  # of its text
     unique: bool  # whether no other visible memory of the scope may hold the same text
-    forgotten: bool
 
 
 Lines = Mapping[str, OutlineEntry]
 
 
 def _make_entry(record: Record) -> OutlineEntry:
-    memory = record.memory
-    return OutlineEntry(
-        version(record), memory.content_hash, record.unique, memory.deleted_at is not None
-    )
+    return OutlineEntry(version(record), record.memory.content_hash, record.unique)
 
 
 class Outline(NamedTuple):
@@ -218,10 +214,8 @@ class Sync:
             for id in common
             if mine.lines[id].version == theirs.lines[id].version
         }
-        pairs = _twins(mine.lines, theirs.lines)
-        twins = {id for pair in pairs for id in pair}
-        here = self._plan_missing(mine.lines, self.mine, theirs.lines, self.theirs, twins, shared)
-        there = self._plan_missing(theirs.lines, self.theirs, mine.lines, self.mine, twins, shared)
+        here = self._plan_missing(mine.lines, self.mine, theirs.lines, self.theirs, shared)
+        there = self._plan_missing(theirs.lines, self.theirs, mine.lines, self.mine, shared)
         self._guard(sum(len(one.gone) + len(one.purge) for one in (here, there)), shared)
         # Before anything is merged: nothing may be put behind what is going to be removed.
         removed_here = self._remove(self.mine, here)
@@ -230,7 +224,6 @@ class Sync:
         pushed = self._copy(self.mine, self.theirs, here.copy)
         pulled = self._copy(self.theirs, self.mine, there.copy)
         merged += self._merge(common)  # what is replaced by something that has come over since
-        merged += sum(self._settle_twins(*pair) for pair in pairs)
         links, both_links = self._exchange_links(mine, theirs, shared)
         conflicts, left = tuple(self.conflicts), tuple(dict.fromkeys(self.left))
         report = SyncReport(
@@ -283,26 +276,6 @@ class Sync:
             seen.add(memory.id)
         return memory.deleted_at is None
 
-    def _settle_twins(self, mine: str, theirs: str) -> int:
-        """The same text under two ids: the older one stays, the other is put behind it, where the older one is seen."""
-        found = {self.mine: self.mine.fetch([mine]), self.theirs: self.theirs.fetch([theirs])}
-        if not all(found.values()):
-            return 0
-        own = {peer: records[0] for peer, records in found.items()}
-        keep, drop = sorted(own.values(), key=lambda record: record.memory.id)
-        if not all(self._shows_end(peer, keep.memory) for peer in self.peers):
-            self.left += [mine, theirs]
-            return 0
-        behind = incoming.hide(drop, keep)
-        for peer, record in own.items():
-            expect = {
-                one.memory.id: version(one) if one is record else None for one in (keep, drop)
-            }
-            if self._put(peer, [behind, keep], expect):
-                return 0
-        self.both |= {record.memory.id: version(record) for record in (keep, behind)}
-        return 2
-
     # What one peer lacks
 
     def _plan_missing(
@@ -311,11 +284,13 @@ class Sync:
         having: Peer,
         other: Lines,
         lacking: Peer,
-        twins: set[str],
         shared: Shared,
     ) -> Missing:
-        """What becomes of the memories that one peer lacks."""
-        ids = [id for id in lines if id not in other and id not in twins]
+        """What becomes of the memories that one peer lacks. What it was told in the same words, whatever became of that, it does not
+        get again: each keeps its own."""
+        told = {line.hash for line in other.values() if line.unique}
+        missing = {id: line for id, line in lines.items() if id not in other}
+        ids = [id for id, line in missing.items() if not (line.unique and line.hash in told)]
         known = [id for id in ids if id in shared.records]
         hashes = {id: {lines[id].hash} for id in known}
         changed = [id for id in known if lines[id].version != shared.records[id]]
@@ -390,16 +365,3 @@ class Sync:
         kept = {link for link in shared.links if link in mine.links and link in theirs.links}
         number = len(one_sided - ended) + len(ended & all_links.keys())
         return number, frozenset((exchanged | kept) - ended)
-
-
-def _twins(mine: Lines, theirs: Lines) -> list[tuple[str, str]]:
-    """The same text under two ids, told on both peers."""
-    here, there = (
-        {line.hash: id for id, line in lines.items() if line.unique and not line.forgotten}
-        for lines in (mine, theirs)
-    )
-    return [
-        (here[hash], there[hash])
-        for hash in here
-        if hash in there and here[hash] not in theirs and there[hash] not in mine
-    ]

@@ -6,7 +6,6 @@ in both databases stands here, in SQL that `rows` explains; a database brings `_
 """
 
 import builtins
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -41,7 +40,6 @@ from bethink.types import (
 if TYPE_CHECKING:
     from bethink.embed.base import Embedder
 
-MOST = 50  # ids looked at to tell how many a prefix fits
 # The first 13 characters of an id are its millisecond: shorter ones stop being unique with the next memory.
 SHORTEST = 13
 PAGE = 500
@@ -153,7 +151,7 @@ class Store:
         found = [
             id
             for (id,) in self._run(
-                f"SELECT id FROM memories WHERE id >= ? AND id < ? AND {seen} ORDER BY id LIMIT {MOST}",
+                f"SELECT id FROM memories WHERE id >= ? AND id < ? AND {seen} ORDER BY id LIMIT 4",
                 (text, text + "g"),
             )
         ]
@@ -163,9 +161,9 @@ class Store:
                 "`bethink list` shows ids; `--include-deleted` shows forgotten ones, `--all-projects` those of other projects.",
             )
         if len(found) > 1 and found[0] != text:
-            shown = ", ".join(self.abbreviate(found[:3]).values())
+            shown = ", ".join(self.abbreviate(found).values())
             raise Ambiguous(
-                f"'{prefix}' fits {'at least ' * (len(found) == MOST)}{len(found)} memories: {shown}{' …' * (len(found) > 3)}.",
+                f"'{prefix}' fits several memories: {shown}.",
                 "Type a few more characters of the id.",
             )
         return str(found[0])
@@ -178,21 +176,17 @@ class Store:
         return [found[id] for id in ids if id in found]
 
     def history(self, id: str) -> list[Event]:
-        sql = (
-            "SELECT h.at, h.actor, h.action, h.before, h.after, h.number FROM history h"
-            " JOIN memories m ON m.key = h.memory WHERE m.id = ? ORDER BY h.number"
-        )
-        return [rows.event(*row) for row in self._run(sql, (id,))]
+        sql = f"{rows.EVENT} JOIN memories m ON m.key = h.memory WHERE m.id = ? ORDER BY h.number"
+        return [rows.read(Event, row) for row in self._run(sql, (id,))]
 
     def relations(self, ids: Sequence[str]) -> list[Relation]:
         if not ids:
             return []
         found = self._run(
-            "SELECT source, target, type, created_at FROM relations WHERE source = ANY(?) UNION"
-            " SELECT source, target, type, created_at FROM relations WHERE target = ANY(?) ORDER BY 4, 1, 2",
+            f"{rows.RELATION} WHERE source = ANY(?) UNION {rows.RELATION} WHERE target = ANY(?) ORDER BY 4, 1, 2",
             (list(ids), list(ids)),
         )
-        return [Relation(one, other, type, rows.moment(at)) for one, other, type, at in found]
+        return [rows.read(Relation, row) for row in found]
 
     def abbreviate(self, ids: Sequence[str]) -> dict[str, str]:
         """The shortest prefix of each id that no other memory shares, never so short that the next memory spoils it."""
@@ -286,26 +280,19 @@ class Store:
 
     def source(self, scope: str, uri: str) -> Source | None:
         found = self._run(f"{rows.SOURCE} WHERE s.key = ? AND o.uri = ?", (scope, uri))
-        return rows.source(found[0]) if found else None
+        return rows.read(Source, found[0]) if found else None
 
     def find_source(self, uri: str) -> tuple[str, Source] | None:
         """A source by its uri, and the scope that keeps how far it was read: conversations of several projects may share a file."""
         sql = f"{rows.SOURCE} WHERE o.uri = ? ORDER BY o.position DESC, o.id LIMIT 1"
         found = self._run(sql, (uri,))
-        return (found[0][5], rows.source(found[0])) if found else None
+        return (found[0][5], rows.read(Source, found[0])) if found else None
 
     def sources(self, scope: str, collection: str | None = None) -> builtins.list[Source]:
         """The sources of a scope in the order they were first read, or those of one collection (`metadata["collection"]`)."""
-        mark = (
-            ""
-            if collection is None
-            else f'"collection": {json.dumps(collection, ensure_ascii=False)}'
-        )
-        sql = (
-            f"{rows.SOURCE} WHERE s.key = ? AND (? = '' OR instr(o.metadata, ?) > 0) ORDER BY o.id"
-        )
-        found = [rows.source(row) for row in self._run(sql, (scope, mark, mark))]
-        return [one for one in found if collection in (None, one.metadata.get("collection"))]
+        found = self._run(f"{rows.SOURCE} WHERE s.key = ? ORDER BY o.id", (scope,))
+        each = (rows.read(Source, row) for row in found)
+        return [one for one in each if collection in (None, one.metadata.get("collection"))]
 
     def list_passages(self, scope: str, uri: str) -> builtins.list[Held]:
         """The passages of one source in their order, forgotten and retired ones included; not what was told under its name."""
@@ -348,20 +335,20 @@ class Store:
             f" ORDER BY {order} LIMIT ? OFFSET ?",
             (*values, limit, offset),
         )
-        return [rows.session(row) for row in found]
+        return [rows.read(Session, row) for row in found]
 
     def spans(self, session: str, scopes: Sequence[str]) -> builtins.list[Span]:
         """The topics of a session in the order of the conversation, parents before their children."""
         seen = rows.within("p.scope", self._scopes(scopes))
         sql = f"{rows.SPAN} WHERE p.session = ? AND {seen} ORDER BY p.line_start, p.depth, p.key"
-        return [rows.span(row) for row in self._run(sql, (session,))]
+        return [rows.read(Span, row) for row in self._run(sql, (session,))]
 
     def spans_by_id(self, ids: Sequence[str], scopes: Sequence[str]) -> dict[str, Span]:
         seen = rows.within("p.scope", self._scopes(scopes))
         found = (
             self._run(f"{rows.SPAN} WHERE p.id = ANY(?) AND {seen}", (list(ids),)) if ids else []
         )
-        return {row[0]: rows.span(row) for row in found}
+        return {row[0]: rows.read(Span, row) for row in found}
 
     def find_known_turns(self, scope: str, identities: Sequence[bytes]) -> set[bytes]:
         """Those of these messages that were taken in before, forgotten and purged ones included."""
@@ -504,7 +491,7 @@ class Store:
         """Topics that should have a vector of this model and have none. Those whose words were purged need none."""
         missing = "NOT EXISTS (SELECT 1 FROM span_vectors v WHERE v.span = p.key AND v.model = ?)"
         sql = f"{rows.SPAN} WHERE (p.name <> '' OR p.summary <> '') AND {missing} ORDER BY p.key LIMIT ?"
-        return [rows.span(row) for row in self._run(sql, (self._model_id(model), limit))]
+        return [rows.read(Span, row) for row in self._run(sql, (self._model_id(model), limit))]
 
     # Care
 
@@ -633,7 +620,7 @@ class Store:
             return self._build_records(found, vectors)
         if part == "spans":
             kept = self._stored_vectors(TOPICS, [key for key, _ in found]) if vectors else {}
-            return [(rows.span(row), kept.get(key, ())) for key, row in found]
+            return [(rows.read(Span, row), kept.get(key, ())) for key, row in found]
         return [rows.ITEMS[part](row) for _, row in found]
 
     def records(self, ids: Sequence[str], vectors: bool = True) -> builtins.list[Record]:
@@ -648,12 +635,9 @@ class Store:
         keys = [key for key, _ in found]
         kept = self._stored_vectors(MEMORIES, keys) if vectors and keys else {}
         events: defaultdict[int, builtins.list[Event]] = defaultdict(builtins.list)
-        asked = (
-            "SELECT memory, at, actor, action, before, after, number FROM history"
-            " WHERE memory = ANY(?) ORDER BY memory, number"
-        )
-        for key, *event in self._run(asked, (keys,)) if keys else ():
-            events[key].append(rows.event(*event))
+        asked = f"{rows.EVENT} WHERE h.memory = ANY(?) ORDER BY h.memory, h.number"
+        for row in self._run(asked, (keys,)) if keys else ():
+            events[row[-1]].append(rows.read(Event, row))
         return [
             Record(rows.memory(row), row[-1] is not None, tuple(events[key]), kept.get(key, ()))
             for key, row in found

@@ -18,7 +18,14 @@ from typing import Any
 
 import apsw
 
-from bethink.errors import InvalidInput, StoreBusy, StoreCorrupt, StoreError, StoreTooNew
+from bethink.errors import (
+    InvalidInput,
+    StoreCorrupt,
+    StoreError,
+    StoreTooNew,
+    translate_error,
+    unstorable,
+)
 from bethink.store.base import Problem, Problems, compare_numbers
 
 SCHEMA = 6  # the number of the newest migration
@@ -109,15 +116,13 @@ class ForeignDatabase:
     Views and virtual tables are left alone, because what they run is somebody else's code; blobs are not read, because
     texts are never in them."""
 
-    def __init__(self, path: Path, longest: int) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.longest = longest  # characters read of a text: one more than a memory may have
         self.columns: dict[str, list[str]] = {}
         with self._translate():
             self._connection = _open_foreign(path)
             self._connection.set_busy_timeout(5000)
             self._connection.pragma("trusted_schema", False)
-            self._encoding = self._connection.pragma("encoding").lower().replace("16", "-16-")
             found = self._connection.execute(
                 "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
             )
@@ -125,23 +130,15 @@ class ForeignDatabase:
                 about = self._connection.execute(f"PRAGMA table_info({_quote(name)})")
                 self.columns[name] = [row[1] for row in about]
 
-    def rows(self, table: str) -> Iterator[dict[str, Any] | None]:
-        """The rows of a table in their order; None for one whose text cannot be read."""
-        wanted = [
-            f"CASE typeof({name}) WHEN 'text' THEN CAST(substr({name}, 1, {self.longest}) AS BLOB)"
-            f" WHEN 'blob' THEN NULL ELSE {name} END"
-            for name in map(_quote, self.columns[table])
-        ]
+    def rows(self, table: str) -> Iterator[dict[str, Any]]:
+        """The rows of a table in their order; none where there is no such table."""
+        if table not in self.columns:
+            return
+        names = self.columns[table]
+        wanted = (f"iif(typeof({one}) = 'blob', NULL, {one})" for one in map(_quote, names))
         with self._translate():
             for row in self._connection.execute(f"SELECT {', '.join(wanted)} FROM {_quote(table)}"):
-                try:
-                    values = [
-                        one.decode(self._encoding) if isinstance(one, bytes) else one for one in row
-                    ]
-                except UnicodeDecodeError:
-                    yield None
-                else:
-                    yield dict(zip(self.columns[table], values, strict=True))
+                yield dict(zip(names, row, strict=True))
 
     def close(self) -> None:
         self._connection.close()
@@ -288,63 +285,17 @@ def retry(action: Callable[[], object], patience: float = 30.0) -> None:
             return
 
 
-# SQLite's errors as ours: the first that fits, with what is said of it and what to do next.
-TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], type[StoreError], str, str], ...] = (
-    (
-        (apsw.BusyError, apsw.LockedError),
-        StoreBusy,
-        "Another process is writing to {path} and did not finish in time.",
-        "Try again, or raise `busy_timeout`.",
-    ),
-    (
-        (apsw.NotADBError,),
-        StoreCorrupt,
-        "{path} is not a Bethink database.",
-        "Choose another `database`, or move the file away.",
-    ),
-    (
-        (apsw.CorruptError,),
-        StoreCorrupt,
-        "The database {path} is damaged: {error}.",
-        "Run `bethink doctor`, then restore a backup or `bethink doctor --fix`.",
-    ),
-    (
-        (apsw.FullError,),
-        StoreError,
-        "The disk that holds {path} is full; nothing was changed.",
-        "Free some space and try again.",
-    ),
-    (
-        (apsw.ReadOnlyError,),
-        StoreError,
-        "The database {path} cannot be written: it is read-only.",
-        "Check the permissions of the file and its folder.",
-    ),
-    (
-        (apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError),
-        StoreError,
-        "The database {path} cannot be opened: {error}.",
-        "Check that its folder exists and is yours.",
-    ),
-    (
-        (apsw.IOError,),
-        StoreError,
-        "Reading or writing {path} failed: {error}; nothing was changed.",
-        "Check the disk and free space.",
-    ),
-    (
-        (apsw.Error,),
-        StoreError,
-        "The database {path} could not do what was asked: {error}.",
-        "Run `bethink doctor --deep`.",
-    ),
-    (
-        (UnicodeDecodeError,),
-        StoreCorrupt,
-        "The database {path} is damaged: it holds text that is none.",
-        "Run `bethink doctor --deep`.",
-    ),
-)
+# SQLite's errors, ours for each, what is said of it and what to do next. The first that fits counts.
+TRANSLATIONS = """
+BusyError LockedError | StoreBusy | Another process is writing to {path} and did not finish in time. | Try again, or raise `busy_timeout`.
+NotADBError | StoreCorrupt | {path} is not a Bethink database. | Choose another `database`, or move the file away.
+CorruptError | StoreCorrupt | The database {path} is damaged: {error}. | Run `bethink doctor`, then restore a backup or `bethink doctor --fix`.
+FullError | StoreError | The disk that holds {path} is full; nothing was changed. | Free some space and try again.
+ReadOnlyError | StoreError | The database {path} cannot be written: it is read-only. | Check the permissions of the file and its folder.
+CantOpenError PermissionsError AuthError | StoreError | The database {path} cannot be opened: {error}. | Check that its folder exists and is yours.
+IOError | StoreError | Reading or writing {path} failed: {error}; nothing was changed. | Check the disk and free space.
+Error | StoreError | The database {path} could not do what was asked: {error}. | Run `bethink doctor --deep`.
+"""
 
 
 @contextmanager
@@ -352,16 +303,15 @@ def translate_errors(path: Path | str) -> Iterator[None]:
     """SQLite's errors as ours, each with what to do next."""
     try:
         yield
-    except (apsw.Error, UnicodeDecodeError) as error:
-        for kinds, kind, message, hint in TRANSLATIONS:
-            if isinstance(error, kinds):
-                raise kind(message.format(path=path, error=error), hint) from error
-        raise
-    except UnicodeEncodeError as error:
-        raise InvalidInput(
-            f"The text holds a character that cannot be stored: {error.object[error.start]!r}.",
-            "Give it as UTF-8.",
+    except apsw.Error as error:
+        raise translate_error(TRANSLATIONS, apsw, error, path=path, error=error) from error
+    except UnicodeDecodeError as error:
+        raise StoreCorrupt(
+            f"The database {path} is damaged: it holds text that is none.",
+            "Run `bethink doctor --deep`.",
         ) from error
+    except UnicodeEncodeError as error:
+        raise unstorable(error) from error
 
 
 # Looking after it

@@ -194,16 +194,7 @@ class Places:
         return known | {(row["scope"], row["uri"]): row["id"] for row in fresh}
 
     def _source_row(self, scope: int, source: Source, at: int) -> dict[str, Any]:
-        return {
-            "id": self.number("sources"),
-            "scope": scope,
-            "uri": source.uri,
-            "type": source.type,
-            "hash": source.hash,
-            "position": source.position,
-            "read_at": at,
-            "metadata": rows.to_column("metadata", source.metadata),
-        }
+        return rows.to_row(source, id=self.number("sources"), scope=scope, read_at=at)
 
     def read_source(self, scope: int, source: Source, at: int) -> None:
         """Notes how a source was read."""
@@ -245,17 +236,16 @@ class Places:
             tags = index_tags(memory.tags, memory.source, memory.source_type)
             columns = (memory.content, memory.summary, memory.section or "", tags)
             worded = self.find_words(MEMORIES, Texts(key, scope, columns))
-            row = rows.values(memory, scope, sources[scope, memory.source])
-            given.append(
-                {
-                    "key": key,
-                    **row,
-                    "row_hash": rows.row_hash(row),
-                    "dedup": memory.content_hash if unique else None,
-                    "length": worded.length,
-                    "lexemes": worded.lexemes,
-                }
+            row = rows.to_row(
+                memory,
+                key=key,
+                scope=scope,
+                source=sources[scope, memory.source],
+                dedup=memory.content_hash if unique else None,
+                length=worded.length,
+                lexemes=worded.lexemes,
             )
+            given.append(row | {"row_hash": rows.row_hash(row)})
             words.append((key, scope, worded))
         self.put("memories", given)
         self._count_in(words)
@@ -370,16 +360,7 @@ class Places:
         self.put(
             "history",
             [
-                {
-                    "number": self.number("history"),
-                    "memory": key,
-                    "scope": scope,
-                    "at": rows.stamp(event.at),
-                    "actor": event.actor,
-                    "action": event.action,
-                    "before": rows.json_text(event.before or None),
-                    "after": rows.json_text(event.after or None),
-                }
+                rows.to_row(event, number=self.number("history"), memory=key, scope=scope)
                 for key, scope, event in events
             ],
         )
@@ -394,14 +375,12 @@ class Places:
         self.put(
             "relations",
             [
-                {
-                    "scope": min(scopes.get(one.source, 0), scopes.get(one.target, 0)),
-                    "source": one.source,
-                    "target": one.target,
-                    "type": one.type,
-                    "created_at": at,
-                    "actor": actor,
-                }
+                rows.to_row(
+                    one,
+                    scope=min(scopes.get(one.source, 0), scopes.get(one.target, 0)),
+                    created_at=at,
+                    actor=actor,
+                )
                 for one, at, actor in given
             ],
         )
@@ -432,21 +411,7 @@ class Places:
         self.drop_words(TOPICS, [key for key, _, _ in known.values()])
         keys = {id: known[id][0] if id in known else self.number("spans") for id in latest}
         given = [
-            {
-                "key": keys[span.id],
-                "id": span.id,
-                "scope": scope,
-                "session": span.session,
-                "parent": span.parent,
-                "name": span.name,
-                "summary": span.summary,
-                "line_start": span.lines[0],
-                "line_end": span.lines[1],
-                "depth": span.depth,
-                "created_at": rows.stamp(span.created_at),
-                "metadata": rows.to_column("metadata", span.metadata),
-            }
-            for span, scope, _ in latest.values()
+            rows.to_row(span, key=keys[span.id], scope=scope) for span, scope, _ in latest.values()
         ]
         self.put("spans", given, key="id")
         self.index_topics(list(keys.values()))

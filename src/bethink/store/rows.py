@@ -19,13 +19,11 @@ from bethink.types import (
     READINGS,
     TRUST,
     Entity,
-    Event,
     Filter,
     Memory,
     Relation,
     Session,
     Source,
-    Span,
 )
 
 # What somebody told, whatever source it names: as against a passage that a reader found there, or an idea of a conversation.
@@ -48,18 +46,21 @@ _FIELDS = ", ".join(_READ_FROM.get(name, f"m.{name}") for name in Memory._fields
 COLUMNS = f"m.key, {_FIELDS}, m.line_end, m.row_hash"
 _PLACES = {name: at for at, name in enumerate(("key", *Memory._fields, "line_end", "row_hash"))}
 JOINS = "memories m JOIN scopes s ON s.id = m.scope JOIN sources o ON o.id = m.source"
+# The fields of a value in their order; what else a caller needs stands behind them, and first of that where its lines end.
 SOURCE = (
     "SELECT o.uri, o.type, o.hash, o.position, o.metadata, s.key"
     " FROM sources o JOIN scopes s ON s.id = o.scope"
 )
 SESSION = (
-    "SELECT n.id, s.key, n.host, n.title, o.uri, n.started_at, n.ended_at, n.metadata"
+    "SELECT n.id, s.key, n.host, n.title, coalesce(o.uri, ''), n.started_at, n.ended_at, n.metadata"
     " FROM sessions n JOIN scopes s ON s.id = n.scope LEFT JOIN sources o ON o.id = n.source"
 )
 SPAN = (
-    "SELECT p.id, s.key, p.session, p.parent, p.name, p.summary, p.line_start, p.line_end, p.depth, p.created_at,"
-    " p.metadata, p.key FROM spans p JOIN scopes s ON s.id = p.scope"
+    "SELECT p.id, s.key, p.session, p.parent, p.name, p.summary, p.line_start, p.depth, p.created_at, p.metadata,"
+    " p.line_end FROM spans p JOIN scopes s ON s.id = p.scope"
 )
+RELATION = "SELECT source, target, type, created_at, actor FROM relations"
+EVENT = "SELECT h.at, h.actor, h.action, h.before, h.after, h.number, h.memory FROM history h"
 
 # What makes a memory invisible to an ordinary search, in the words of the index `memories_hidden`.
 HIDDEN = (
@@ -87,31 +88,14 @@ ORDERS = {
     "position": "m.position, m.key",
 }
 
-# Columns that a Change may set directly, with how a value is stored.
-PLAIN = (
-    "kind",
-    "summary",
-    "importance",
-    "confidence",
-    "usefulness",
-    "superseded_by",
-    "answered",
-    "trust",
-    "section",
-    "span",
-    "session",
-)
-TIMES = (
-    "last_accessed",
-    "valid_from",
-    "valid_to",
-    "expires_at",
-    "deleted_at",
-    "created_at",
-    "updated_at",
+TIMES = frozenset(
+    "last_accessed valid_from valid_to expires_at deleted_at created_at updated_at started_at ended_at at".split()
 )
 JSONS = ("tags", "keywords", "metadata")
-EDITABLE = (*PLAIN, *TIMES, *JSONS, "content", "content_hash")
+# Fields of a memory that a Change may set directly.
+EDITABLE = {*Memory._fields} - {
+    *"id scope access_count source source_type lines position entities".split()
+}
 
 # What a change and a purge look at. Each name is a column in both databases.
 ROW = (
@@ -143,41 +127,29 @@ _json = json.JSONEncoder(
 ).encode  # `json.dumps` would make an encoder for every value
 
 
-def json_text(value: Mapping[str, Any] | None) -> str | None:
-    return None if value is None else _json(dict(value))
-
-
 def to_column(field: str, value: Any) -> Any:
     """A field's value as its column holds it."""
+    if value is None:
+        return None
     if field in TIMES:
         return stamp(value)
     if field in JSONS:
         return _json(dict(value) if isinstance(value, Mapping) else list(value))
-    if field == "answered":
-        return None if value is None else int(value)
-    return value
+    if field in ("before", "after"):
+        return _json(dict(value)) if value else None
+    return int(value) if isinstance(value, bool) else value
 
 
-def from_history(field: str, value: Any) -> Any:
-    """A field's value from what history keeps of it: as its column holds it, and entities as pairs."""
-    if value is None:
-        return None
-    if field in TIMES:
-        return instant(value)
-    if field in JSONS:
-        found = json.loads(value)
-        return found if field == "metadata" else tuple(found)
-    if field == "entities":
-        return tuple(Entity(str(name), str(type)) for name, type in value)
-    return bool(value) if field == "answered" else value
-
-
-def values(memory: Memory, scope: int, source: int) -> dict[str, Any]:
-    """What the columns hold of a memory."""
-    first, last = memory.lines or (None, None)
-    plain = ("id", *EDITABLE, "access_count", "position")
-    given = {name: to_column(name, getattr(memory, name)) for name in plain}
-    return given | {"scope": scope, "source": source, "line_start": first, "line_end": last}
+def to_row(item: Any, **own: Any) -> dict[str, Any]:
+    """What the columns hold of a memory, source, topic, event or relation; `own` is what the store itself says of it."""
+    row = {
+        name: to_column(name, value)
+        for name, value in zip(item._fields, item, strict=True)
+        if name not in ("lines", "entities", "source_type")
+    }
+    if hasattr(item, "lines"):
+        row["line_start"], row["line_end"] = item.lines or (None, None)
+    return row | own
 
 
 def row_hash(values: Mapping[str, Any]) -> bytes:
@@ -202,93 +174,64 @@ def is_intact(row: Sequence[Any]) -> bool:
 def memory(row: Sequence[Any]) -> Memory:
     """A row of COLUMNS as a Memory."""
     try:
-        return _memory(row)
+        found: Memory = read(Memory, row[1:])
+        return found
     except (ValueError, TypeError, OverflowError, OSError) as error:
         raise StoreCorrupt(
             f"The memory {row[1]} is damaged: {error}.", "Run `bethink doctor --deep`."
         ) from error
 
 
-def _memory(row: Sequence[Any]) -> Memory:
-    values = list(row[1 : len(Memory._fields) + 1])
-    for at, read in _READ_AT:
-        values[at] = read(values[at])
-    first, last = row[_PLACES["lines"]], row[_PLACES["line_end"]]
-    if first is not None:
-        values[_PLACES["lines"] - 1] = (first, first if last is None else last)
-    return Memory._make(values)
-
-
 def _read_list(text: str) -> tuple[str, ...]:
     return tuple(json.loads(text)) if text != "[]" else ()
 
 
-# How the values of columns become those of fields.
+def _read_object(text: str) -> dict[str, Any]:
+    return json.loads(text) if text and text != "{}" else {}
+
+
+def _read_entities(given: Any) -> tuple[Entity, ...]:
+    """From JSON, or from the pairs that history keeps."""
+    pairs = json.loads(given or "[]") if isinstance(given, str | None) else given
+    return tuple(Entity(*map(str, pair)) for pair in pairs)
+
+
+# How the values of columns become those of fields, where they are not the same.
 _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(TIMES, moment),
+    **dict.fromkeys(("metadata", "before", "after"), _read_object),
     "answered": lambda value: None if value is None else bool(value),
     "tags": _read_list,
     "keywords": _read_list,
-    "entities": lambda text: tuple(Entity(*one) for one in json.loads(text or "[]")),
-    "metadata": lambda text: json.loads(text) if text != "{}" else {},
+    "entities": _read_entities,
 }
-_READ_AT = [(Memory._fields.index(name), read) for name, read in _READERS.items()]
 
 
-def event(at: int, actor: str, action: str, before: str, after: str, number: int) -> Event:
-    return Event(
-        instant(at),
-        actor,
-        action,
-        json.loads(before) if before else {},
-        json.loads(after) if after else {},
-        number,
-    )
+def from_history(field: str, value: Any) -> Any:
+    """A field's value from what history keeps of it: as its column holds it, and entities as pairs."""
+    return _READERS[field](value) if value is not None and field in _READERS else value
 
 
-def source(row: Sequence[Any]) -> Source:
-    """A row of SOURCE."""
-    uri, type, hash, position, metadata = row[:5]
-    return Source(uri, type, hash, position, json.loads(metadata))
-
-
-def session(row: Sequence[Any]) -> Session:
-    """A row of SESSION."""
-    id, scope, host, title, source, started, ended, metadata = row
-    return Session(
-        id, scope, host, title, source or "", moment(started), moment(ended), json.loads(metadata)
-    )
-
-
-def span(row: Sequence[Any]) -> Span:
-    """A row of SPAN."""
-    id, scope, session, parent, name, summary, first, last, depth, created, metadata = row[:11]
-    return Span(
-        id,
-        scope,
-        session,
-        parent,
-        name,
-        summary,
-        (first, first if last is None else last),
-        depth,
-        instant(created),
-        json.loads(metadata),
-    )
+def read(kind: Any, row: Sequence[Any]) -> Any:
+    """A value from a row that holds its fields in their order, and behind them where its lines end."""
+    values = [
+        _READERS[name](value) if name in _READERS else value
+        for name, value in zip(kind._fields, row, strict=False)
+    ]
+    if "lines" in kind._fields:
+        first, last = values[at := kind._fields.index("lines")], row[len(values)]
+        values[at] = None if first is None else (first, first if last is None else last)
+    return kind._make(values)
 
 
 # Of each part of an export: the columns that it is ordered by, what is selected, and the column that tells its scope.
 EXPORTS = {
     "scopes": ("id", "SELECT key, name, path FROM scopes", "id"),
-    "sources": ("o.id", SOURCE.replace("SELECT", "SELECT o.read_at,"), "o.scope"),
+    "sources": ("o.id", SOURCE.replace("s.key", "s.key, o.read_at"), "o.scope"),
     "sessions": ("n.id", SESSION, "n.scope"),
     "spans": ("p.key", SPAN, "p.scope"),
     "records": ("m.key", f"SELECT {{columns}}, m.dedup FROM {JOINS}", "m.scope"),
-    "relations": (
-        "source, target, type",
-        "SELECT source, target, type, created_at, actor FROM relations",
-        "",
-    ),
+    "relations": ("source, target, type", RELATION, ""),
     "turns": (
         "t.scope, t.identity",
         "SELECT s.key, t.identity FROM turns t JOIN scopes s ON s.id = t.scope",
@@ -298,9 +241,9 @@ EXPORTS = {
 }
 ITEMS: dict[str, Callable[[Any], Any]] = {
     "scopes": tuple,
-    "sources": lambda row: (row[6], source(row[1:]), instant(row[0])),
-    "sessions": session,
-    "relations": lambda row: (Relation(row[0], row[1], row[2], instant(row[3])), row[4]),
+    "sources": lambda row: (row[5], read(Source, row), instant(row[6])),
+    "sessions": lambda row: read(Session, row),
+    "relations": lambda row: (read(Relation, row), row[4]),
     "turns": lambda row: (row[0], bytes(row[1])),
     "tombstones": lambda row: (bytes(row[0]), instant(row[1])),
 }

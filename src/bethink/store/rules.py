@@ -396,30 +396,20 @@ class Writer(Places):
 
     def put_session(self, session: Session) -> None:
         """A new session, or a known one that went on."""
-        scope = self.scope(session.scope)
-        known = self.one(
-            "SELECT title, metadata, started_at, ended_at FROM sessions WHERE id = ?", (session.id,)
+        found = self.one(f"{rows.SESSION} WHERE n.id = ?", (session.id,))
+        known: Session = rows.read(Session, found) if found else session
+        starts = filter(None, (known.started_at, session.started_at))
+        ends = filter(None, (known.ended_at, session.ended_at))
+        whole = known._replace(
+            title=session.title or known.title,
+            metadata=session.metadata or known.metadata,
+            started_at=min(starts, default=None),
+            ended_at=max(ends, default=None),
         )
-        title, metadata, *reach = known or ("", "{}", None, None)
-        starts, ends = (
-            [at for at in pair if at is not None]
-            for pair in zip(
-                reach, map(rows.stamp, (session.started_at, session.ended_at)), strict=True
-            )
-        )
-        given = {
-            "title": session.title or title,
-            "metadata": rows.to_column("metadata", session.metadata or json.loads(metadata)),
-            "started_at": min(starts, default=None),
-            "ended_at": max(ends, default=None),
-        }
-        if known:
-            self.update("sessions", given, "id", session.id)
-        else:
-            wanted = [(scope, session.source, "transcript")] if session.source else []
-            source = self.sources(wanted).get((scope, session.source))
-            place = {"id": session.id, "scope": scope, "host": session.host, "source": source}
-            self.put("sessions", [place | given])
+        scope = self.scope(whole.scope)
+        wanted = [(scope, whole.source, "transcript")] if whole.source else []
+        source = self.sources(wanted).get((scope, whole.source))
+        self.put("sessions", [rows.to_row(whole, scope=scope, source=source)], key="id")
         self.audit("session", session.id)
 
     def _blank(self, span: str | None, session: str | None, source: int) -> None:
@@ -443,7 +433,10 @@ class Writer(Places):
             for id, metadata in self.run(same, (source,)):
                 kept = json.loads(metadata)
                 (kept.get("sessions", {}).get(session) or {}).pop("open", None)
-                self.run("UPDATE sources SET metadata = ? WHERE id = ?", (rows.json_text(kept), id))
+                self.run(
+                    "UPDATE sources SET metadata = ? WHERE id = ?",
+                    (rows.to_column("metadata", kept), id),
+                )
 
     # Leaving
 

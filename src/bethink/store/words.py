@@ -27,18 +27,7 @@ _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u
 _RUN = f"[{_UNSPACED}]+"
 # Bounded and from the first letter of a word only: it would otherwise be tried from each of them.
 _HUMPS = r"(?<![A-Za-z])(?:[A-Za-z][A-Za-z0-9]{0,60}[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,60}[a-z][A-Za-z0-9]*)"
-# The bytes of a text by what they tell: small letters and digits, capitals, and those that begin a character of such a script (and
-# of a few others). Every word with humps then holds "aA" or "AAa", and most texts hold neither: a look that costs next to nothing.
-_TOLD = bytes(
-    97
-    if 97 <= at <= 122 or 48 <= at <= 57
-    else 65
-    if 65 <= at <= 90
-    else 35
-    if at in (0xE0, 0xE1, *range(0xE3, 0xEE), 0xEF)
-    else 32
-    for at in range(256)
-)
+_HUMPED = "[a-z0-9][A-Z]|[A-Z]{2}[a-z]"  # in every word with humps; most texts hold none
 _SYNTAX = r"[\"“”()*^{}\[\]|~]|(?<!\S)[-@]{1,4}(?=\w)"
 _FIELD = r"(?i)\b(content|summary|section|tags|kind|entity):"
 _OPERATOR = r"\b(?:AND|OR|NOT)\b"
@@ -84,12 +73,11 @@ def parts(identifier: str) -> list[str]:
 def prepare(text: str) -> str:
     """The form of a text that is handed to FTS5."""
     text = text.replace("\x00", " ")
-    told = text.encode("utf-8", "replace").translate(_TOLD)
-    if b"#" in told:
+    if not text.isascii():
         # A search for one character looks for pairs that begin with it; the last character of a run begins none.
         ends = dict.fromkeys(run[-1] for run in _compile(_RUN).findall(text) if len(run) > 1)
         text = space_out(text) + ("\n" + " ".join(ends) if ends else "")
-    if (b"aA" in told or b"AAa" in told) and (humps := _compile(_HUMPS).findall(text)):
+    if _compile(_HUMPED).search(text) and (humps := _compile(_HUMPS).findall(text)):
         text += "\n" + " ".join(part for word in humps for part in _compile(_PARTS).findall(word))
     return text
 

@@ -23,19 +23,17 @@ from psycopg.sql import SQL, Identifier
 from bethink.config import mask_password
 from bethink.errors import (
     BethinkError,
-    InvalidInput,
     OutcomeUnknown,
     StoreBusy,
-    StoreCorrupt,
     StoreError,
     StoreTooNew,
-    StoreUnavailable,
+    translate_error,
+    unstorable,
 )
 
 Result = TypeVar("Result")
 
 SIZE = 8  # connections that one process holds at most
-APP = "bethink_app"
 # The iterative scan makes a filtered search of the vector index go on until enough is found.
 SETUP = (
     "SELECT set_config('role', 'bethink_app', true), set_config('bethink.tenant', %s, true), set_config('bethink.person', %s, true),"
@@ -225,17 +223,7 @@ def is_passing(error: psycopg.Error) -> bool:
 
 def is_refused(error: psycopg.Error) -> bool:
     """Whether a server answered that it will not have us: a matter of names and passwords, not of time."""
-    text = str(error)
-    return any(
-        said in text
-        for said in (
-            "authentication failed",
-            "no password supplied",
-            "does not exist",
-            "pg_hba.conf",
-            "could not translate host",
-        )
-    )
+    return any(words in str(error) for words in REFUSALS)
 
 
 @contextmanager
@@ -246,118 +234,41 @@ def translate_errors(name: str) -> Iterator[None]:
     except BethinkError:
         raise
     except UnicodeEncodeError as error:
-        raise InvalidInput(
-            f"The text holds a character that cannot be stored: {error.object[error.start]!r}.",
-            "Give it as UTF-8.",
-        ) from error
+        raise unstorable(error) from error
     except psycopg.Error as error:
-        raise translation(error, name) from error
+        said = (str(error).strip() or "no reason given").splitlines()[0].rstrip(".")
+        if isinstance(error, psycopg.OperationalError) and is_refused(error):
+            raise StoreError(
+                f"{name} cannot be opened: {said.rpartition('FATAL: ')[2].strip()}.",
+                "Mend the `database` setting; PGPASSWORD or ~/.pgpass may hold the password.",
+            ) from error
+        code = error.sqlstate or type(error).__name__
+        raise translate_error(
+            TRANSLATIONS, errors, error, name=name, said=said, code=code
+        ) from error
 
 
-# PostgreSQL's errors as ours: the first that fits, with what is said of it and what to do next.
-TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], type[BethinkError], str, str], ...] = (
-    (
-        (errors.LockNotAvailable, errors.QueryCanceled),
-        StoreBusy,
-        "Another process is writing to {name} and did not finish in time.",
-        "Try again, or raise `busy_timeout`.",
-    ),
-    (
-        (errors.TooManyConnections,),
-        StoreBusy,
-        "{name} has no connection left.",
-        "Raise max_connections, or put PgBouncer in front of it.",
-    ),
-    (
-        (errors.DiskFull,),
-        StoreError,
-        "The disk of {name} is full; nothing was changed.",
-        "Free some space and try again.",
-    ),
-    (
-        (errors.DataCorrupted, errors.IndexCorrupted),
-        StoreCorrupt,
-        "{name} is damaged: {said}.",
-        "Restore a backup of the server.",
-    ),
-    (
-        (errors.ReadOnlySqlTransaction,),
-        StoreError,
-        "{name} cannot be written: it is read-only.",
-        "Point `database` at the primary.",
-    ),
-    (
-        (errors.InsufficientPrivilege,),
-        StoreError,
-        "The role that {name} is opened with may not do that: {said}.",
-        f"As the owner: GRANT {APP} TO the role; see docs/guides/team.md.",
-    ),
-    (
-        (
-            errors.ProgramLimitExceeded,
-            errors.StringDataRightTruncation,
-            errors.UntranslatableCharacter,
-        ),
-        InvalidInput,
-        "The text holds something that cannot be stored in PostgreSQL, such as a zero byte or a name that is too long.",
-        "Shorten or mend it.",
-    ),
-    (
-        (errors.UniqueViolation,),
-        StoreError,
-        "{name} holds one of these already; nothing was changed.",
-        "Try again; if it stays, run `bethink doctor --deep`.",
-    ),
-)
+# PostgreSQL's errors, ours for each, what is said of it and what to do next. The first that fits counts.
+TRANSLATIONS = """
+LockNotAvailable QueryCanceled | StoreBusy | Another process is writing to {name} and did not finish in time. | Try again, or raise `busy_timeout`.
+TooManyConnections | StoreBusy | {name} has no connection left. | Raise max_connections, or put PgBouncer in front of it.
+DiskFull | StoreError | The disk of {name} is full; nothing was changed. | Free some space and try again.
+DataCorrupted IndexCorrupted | StoreCorrupt | {name} is damaged: {said}. | Restore a backup of the server.
+ReadOnlySqlTransaction | StoreError | {name} cannot be written: it is read-only. | Point `database` at the primary.
+InsufficientPrivilege | StoreError | The role that {name} is opened with may not do that: {said}. | As the owner: GRANT bethink_app TO the role; see docs/guides/team.md.
+ProgramLimitExceeded StringDataRightTruncation UntranslatableCharacter | InvalidInput | The text holds something that cannot be stored in PostgreSQL, such as a zero byte or a name that is too long. | Shorten or mend it.
+UniqueViolation | StoreError | {name} holds one of these already; nothing was changed. | Try again; if it stays, run `bethink doctor --deep`.
+OperationalError InterfaceError | StoreUnavailable | The PostgreSQL server {name} cannot be reached, or takes no writes right now; what was not acknowledged was not changed. | Start the server, or check hosts and port in `database`.
+Error | StoreError | {name} could not do what was asked ({code}). | Run `bethink doctor --deep`.
+"""
 # Where no connection comes about, only the server's words say why.
 REFUSALS = (
-    (
-        ("authentication failed", "no password supplied"),
-        StoreError,
-        "{name} does not accept the name or the password.",
-        "Mend the `database` setting; PGPASSWORD or ~/.pgpass may hold the password.",
-    ),
-    (
-        ("does not exist",),
-        StoreError,
-        "There is no such database or role: {name}.",
-        "Mend the `database` setting, or create it: createdb NAME.",
-    ),
-    (
-        ("pg_hba.conf",),
-        StoreError,
-        "The server of {name} lets nobody in from here.",
-        "Allow this machine in its pg_hba.conf.",
-    ),
-    (
-        ("session is read-only",),
-        StoreUnavailable,
-        "No server of {name} takes writes right now; what was not acknowledged was not changed.",
-        "Wait for one to become the primary, or check the hosts in `database`.",
-    ),
-    (
-        ("",),
-        StoreUnavailable,
-        "The PostgreSQL server {name} cannot be reached; what was not acknowledged was not changed.",
-        "Start the server, or check host and port in `database`.",
-    ),
+    "authentication failed",
+    "no password supplied",
+    "does not exist",
+    "pg_hba.conf",
+    "could not translate host",
 )
-
-
-def translation(error: psycopg.Error, name: str) -> BethinkError:
-    text = str(error)
-    said = text.strip().splitlines()[0].rstrip(".") if text.strip() else "no reason given"
-    for kinds, kind, message, hint in TRANSLATIONS:
-        if isinstance(error, kinds):
-            return kind(message.format(name=name, said=said), hint)
-    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        for words, refusal, message, hint in REFUSALS:
-            if any(word in text for word in words):
-                return refusal(message.format(name=name), hint)
-    return StoreError(
-        f"{name} could not do what was asked ({error.sqlstate or type(error).__name__}).",
-        "Run `bethink doctor --deep`.",
-    )
 
 
 def outcome_unknown(name: str) -> OutcomeUnknown:

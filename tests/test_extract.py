@@ -20,7 +20,7 @@ def test_the_wording_tells_the_kind(kind, text):
 
 
 def test_every_kind_that_has_cues_is_a_kind():
-    assert set(lexicon.cue_kinds()) <= set(KINDS)
+    assert set(lexicon.cues()) - set(lexicon.CERTAINTY) <= set(KINDS)
 
 
 @pytest.mark.parametrize(("firm", "hedged"), cases("extract-hedges-lower-the-confidence"))
@@ -95,7 +95,6 @@ def test_keywords_are_the_telling_words():
     assert len(found) <= 8
     assert keywords("") == ()
     assert keywords("the and of it") == ()
-    assert "数据库" in keywords("数据库的连接")
 
 
 def test_extract_fills_in_what_is_open():

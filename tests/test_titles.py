@@ -186,21 +186,6 @@ def test_a_summary_has_a_line_for_each_thing_that_there_is():
     )
 
 
-def test_what_the_last_answer_found_out_stands_in_for_missing_conclusions():
-    turns = [
-        ("user", "why is the checkout slow?"),
-        ("assistant", "Let me look."),
-        (
-            "assistant",
-            "The root cause is the tax service: every line of the cart asks it again, which takes 200 ms each.",
-        ),
-    ]
-    assert "Conclusions: The root cause is the tax service" in summarise(turns)
-    assert "Conclusions" not in summarise(
-        [*turns[:1], ("assistant", "Let me look at the checkout first.")]
-    )
-
-
 def test_an_idea_that_another_one_says_already_is_left_out():
     ideas = [
         ("decision", "We use PostgreSQL", False),

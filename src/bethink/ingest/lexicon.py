@@ -163,12 +163,6 @@ def is_path(text: str) -> bool:
 
 # Cue phrases
 
-GREETING = (
-    r"(?:hi|hello|hey|thanks|thank you|ok|okay|sure|great|got it|yes|yep|no|sounds good|good (?:morning|afternoon"
-    r"|evening)|perfect|awesome|cool|right|"
-    r"alright|absolutely|certainly|of course|you're (?:absolutely )?right|done|dear|understood|nice|hope|please find|cheers|best"
-    r"|regards)\b"
-)
 # An agent telling what it does next. It says nothing worth keeping beyond the moment.
 FILLER = (
     r"(?:(?:(?:ok|okay|good|great|alright|done|sure|right|yes|now|next|first|then|also|finally)[,.:]? )*(?:let me"

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bethink.hosts.base import Fact
-from bethink.ingest.extract import classify
 from bethink.ingest.lexicon import (
     FILLER,
     compile_pattern,
@@ -39,12 +38,9 @@ Turns = Sequence[tuple[str, str]]
 
 # What fits into a line of a list, and what a search result shows of a topic: set by hand.
 NAME_WORDS, TITLE_WORDS = 10, 12
-NAME_CHARACTERS = 72
-IDEOGRAPHS = 24  # of a name in a script without spaces
-SUMMARY_CHARACTERS = 600
-ITEM_CHARACTERS = 200
-# Characters that a line of the summary may take while all lines are there; what one leaves free the next ones may use.
-SHARES = {"Focus": 170, "Done": 110, "Decisions": 140, "Conclusions": 100, "Open": 80}
+NAME_WIDTH = 72
+WIDE = 3  # what a character of a script without spaces counts for: it is most of a token
+CLAUSE = 12  # characters of a clause that can stand for the whole request
 
 TURN_CHARACTERS = 2000
 TURNS = 60  # of a topic that are looked at: the first and the last ones
@@ -52,8 +48,18 @@ SENTENCES = 4  # of a turn that may be its request
 REQUESTS = 3
 IDEAS = 60  # the newest ones
 ASKS = 600  # characters; who writes more tells something besides
-# What a request has to say to be one: a word of its own, beyond those that fit any request.
-TELLING = 1.0
+ITEM = 200  # characters of one thing in a summary or a digest
+
+# Characters that each line has for itself; what the others leave free it may use. With labels a summary has at most 600 characters, and a
+# digest at most 60 tokens.
+SUMMARY_SHARES = {"Focus": 160, "Done": 100, "Decisions": 130, "Conclusions": 90, "Open": 70}
+NEWEST = ("Decisions", "Conclusions", "Open")  # lines that tell what came about last
+DIGEST_SHARES = {"asked": 90, "done": 75, "left": 40}
+COMMITTED = 125  # of commits that are told where there are several
+COMMITS, CHECKS, EDITS, LATER = 4, 4, 4, 2  # that are remembered from page to page
+ALIKE = 30  # characters by which two requests are the same
+RECAP = 1000  # characters; what a host writes at greater length is no recap
+NOTHING_LEFT = "nothing"
 
 DECIDED = ("decision", "preference", "architecture", "pattern")
 CONCLUDED = ("conclusion", "solution", "discovery", "gotcha", "fact")
@@ -69,14 +75,31 @@ _POLITE = (
 _CHOOSES = r"\W{0,4}(?:go ahead\b|#?\d{1,2}(?:\W{0,4}$| (?:but|seems?|is|and|please|then|first|sounds|looks|for)\b))"
 # Where a request goes on to reasons, conditions and details that a title can do without.
 _CLAUSE = r"[,;:–—?!](?=\s)|\s(?=\()|\s[-–—](?=\s)|\.(?=\s)|[，；。！？]|\s(?=(?:so that|because|since|which|while|but|and then|if (?:you|we|i|it)|as well as|in order to|so we)\s)"
+_LAST = r"(?: (?:a|an|the|of|to|in|on|at|for|with|and|or|but|as|by|from|into|that|this|is|are|not|no|we|i|you|it|its|my|our|your|via|per|about|when))+$"
 _OUTPUT = r"[❯$%>] |(?:error|warn(?:ing)?|info|debug|fatal|panic|usage)\b[:(]|[^\s=]+=\S+ [^\s=]+=|[^\n]*\s\\$"
-_LAST = "a an the of to in on at for with and or but as by from into that this is are not no we i you it its my our your via per about when".split()
 # Words of a project's daily life that would fit any request.
 _VAGUE = frozenset(
     """pr prs description super short stuff lets main latest change changes work working thing bit couple comment comments point points valid way
     correctly somehow exactly time going doing understand quick easy theres wonder related regarding state current project branch repo
     address applicable individual meaningful option dont didnt wont thats whats look looking like little get back seems great one tackle ship
     commit commits push pushed merge rebase todo todos todays session yes""".split()
+)
+# What asks for work, and does not only ask or answer something.
+_WISHES = (
+    r"\W{0,4}(?:(?:ok|okay|yes|yeah|great|thanks|now|and|also|then|so)\b\W{1,3}){0,3}(?:(?:can|could|would|will) you|let'?s|please|we (?:need|should)"
+    r"|i(?:'d| would) (?:like|love)|i (?:want|need)|add|address|build|bump|change|check|clean|convert|create|delete|deploy|document|drop|extend"
+    r"|extract|find|fix|handle|implement|improve|investigate|look|make|merge|migrate|move|open|optimi[sz]e|rebase|refactor|release|remove|rename|replace"
+    r"|restore|review|rewrite|run|set|simplify|split|switch|test|try|turn|undo|update|upgrade|use|wire|write)\b"
+)
+_UNDER_WAY = r"^(?:goal|next)\b|\b(?:now|next|then) (?:i|let)\b|\bnow \w+ing\b|\bneed to \w+|^(?:i'm |i am )?\w{3,}ing\b|\blet me\b|\bi'll\b"
+# What it says remains: behind a label, as an offer, or in a sentence of its own.
+_NEXT = r"(?:^|[;,.] )(?:next(?: (?:actions?|steps?|up))?(?::|,| is| are)(?: to)?|(?:to-?do|remaining|still open):) (.{4,})"
+_OFFER = (
+    r"(?:^|[.;,] )(?:do you want me to|would you like me to|want me to|shall i|should i) (.{4,})\?"
+)
+_REMAINS = (
+    r"\b(?:not yet|still (?:needs?|have|has) to|left to do|to be done|remains to|when (?:you(?:'re| are) )?ready|(?:awaiting|pending) (?:your|a|the)"
+    r"|you(?:'ll| will)? need to|not (?:been )?(?:committed|pushed|merged|tested|implemented))\b"
 )
 
 
@@ -86,19 +109,38 @@ _VAGUE = frozenset(
 def name(turns: Turns, words: int = NAME_WORDS) -> str:
     """At most so many words that tell this topic from others; empty if nothing was said."""
     turns = _sample(turns)
-    told = [*_requests(turns, 1), *_headings(turns), *_answers(turns)]
-    lines = (line.strip() for _, text in turns for line in text[:TURN_CHARACTERS].splitlines())
-    code = [line for line in lines if line and not line.startswith(("```", "~~~"))]
-    request = next(filter(is_telling, told), "") or next(iter(told or code), "")
-    return _fit(_shorten(_bare(request), words))
+    bare = (text.strip("`~ \n") for _, text in turns)
+    told = [*_requests(turns, 1), *_headings(turns), *_answers(turns), *filter(None, bare)]
+    return _shorten(_bare(next(filter(is_telling, told), "") or next(iter(told), "")), words)
 
 
 def session_title(turns: Turns, work: Sequence[Fact] = ()) -> str:
     """A title for a whole session: its first request that tells something, else what it committed first."""
     commits = [subject for what, subject in work if what == "commit"][:1]
     if commits and not any(map(is_telling, _requests(turns, 1))):
-        return _fit(_shorten(commits[0], TITLE_WORDS))
+        return _shorten(commits[0], TITLE_WORDS)
     return name(turns, TITLE_WORDS)
+
+
+def is_telling(request: str) -> bool:
+    """Whether a request says what it is about: "ship it", "3 but on this branch" and "go ahead, …" do not."""
+    bare = _bare(request)
+    return _names_something(bare) and not compile_pattern(_CHOOSES).match(fold_case(bare))
+
+
+def says_nothing(text: str) -> bool:
+    """Whether a turn is a greeting, thanks, an offer of help, a bare yes or no or has no word at all: nobody looks for it."""
+    idle = rf"\W*(?:(?:{'|'.join(phrases('idle'))})(?!\w)\W*){{0,6}}$"
+    return len(text) < 80 and compile_pattern(idle).match(fold_case(text)) is not None
+
+
+def only_asks(text: str) -> bool:
+    """Whether a short turn holds questions and wishes and nothing else: it resembles what is asked for, and tells nothing of it."""
+    told = prose(text) if len(text) <= ASKS else []
+    wishes = compile_pattern(_WISHES)
+    return bool(told) and all(
+        one.rstrip(" *_\"')").endswith(("?", "？")) or wishes.match(fold_case(one)) for one in told
+    )
 
 
 def _requests(turns: Turns, most: int) -> list[str]:
@@ -114,34 +156,10 @@ def _requests(turns: Turns, most: int) -> list[str]:
     return told or [first] * bool(first)
 
 
-def is_telling(request: str) -> bool:
-    """Whether a request says what it is about: "ship it", "3 but on this branch" and "go ahead, …" do not."""
-    bare = _bare(request)
-    return _weight(bare) >= TELLING and not compile_pattern(_CHOOSES).match(fold_case(bare))
-
-
-def says_nothing(text: str) -> bool:
-    """Whether a turn is a greeting, thanks, an offer of help, a bare yes or no or has no word at all: nobody looks for it."""
-    idle = rf"\W*(?:(?:{'|'.join(phrases('idle'))})(?!\w)\W*){{0,6}}$"
-    return len(text) < 80 and compile_pattern(idle).match(fold_case(text)) is not None
-
-
-def only_asks(text: str) -> bool:
-    """Whether a short turn holds questions and wishes and nothing else: it resembles what is asked for, and tells nothing of it."""
-    if len(text) > ASKS:
-        return False
-    wishes = compile_pattern(_WISHES)
-    told = prose(text)
-    return bool(told) and all(
-        one.rstrip(" *_\"')").endswith(("?", "？")) or wishes.match(fold_case(one)) for one in told
-    )
-
-
 def _find_own(text: str) -> str:
     """The user's own words: not what they pasted, nor the agent's question right above their answer."""
     text = text[: 2 * TURN_CHARACTERS]
-    start = find_pasted(text)
-    own = text if start is None else "\n".join(text.split("\n")[:start])
+    own = "\n".join(text.split("\n")[: find_pasted(text)])
     asked, _, answer = own.partition("\n")
     answers = asked.rstrip().endswith("?") and answer.strip() and not answer.startswith("\n")
     return answer if answers else own
@@ -181,6 +199,23 @@ def _sentences(text: str) -> list[str]:
     )
 
 
+def _names_something(text: str) -> bool:
+    """Whether a text has a name of a file or a symbol, a word of its own, or two that fit a few requests."""
+    generic = set()
+    for token in space_out(text).split():
+        word = token.lstrip("\"'“”‘’([{<*_`").rstrip("\"'“”‘’)]}>*_`.,:;!?…")
+        plain = fold_case(word)
+        if is_path(word) or is_file(word) or is_identifier(word):
+            return True
+        if {plain, plain.removesuffix("s")} & _VAGUE or plain in plain_words():
+            continue
+        if len(word) > (2 if word.isascii() else 1) and any(map(str.isalpha, word)):
+            generic.add(plain)
+            if plain not in word_set("generic") or len(generic) > 1:
+                return True
+    return False
+
+
 def _bare(sentence: str) -> str:
     """A request without its greeting and politeness, and without the folders of long paths."""
     text = sentence.lstrip(" \"'“”‘’,:;!?¿¡–—*_")
@@ -193,59 +228,81 @@ def _bare(sentence: str) -> str:
 
 
 def _shorten_paths(text: str) -> str:
-    """A text without the folders of long paths and the hosts of addresses."""
-    text = compile_pattern(r"https?://[^\s?#]+\S*").sub(_short_address, text)
-    paths = compile_pattern(r"(?<![^\s`])[\w.@~:+-]*(?:[/\\][\w.@+-]+){3,}")
-    return paths.sub(lambda path: compile_pattern(r"[/\\]").split(path[0])[-1], text)
+    """A text with the last part alone of long paths, and the last three of addresses: `repository/pull/53`."""
 
+    def shorten(path: re.Match[str]) -> str:
+        parts = compile_pattern(r"[/\\]+").split(path[0].rstrip("/"))
+        return "/".join(parts[-3:] if path[1] else parts[-1:])
 
-def _short_address(address: re.Match[str]) -> str:
-    """`https://host/owner/repository/pull/53` → `repository/pull/53`."""
-    path = re.split(r"[?#]", address[0], maxsplit=1)[0].rstrip(".,;:)>]/")
-    return "/".join(path.split("/")[3:][-3:]) or path.split("/")[2]
+    long = r"(?<![^\s`])(https?://)?[\w.@~:+-]*(?:[/\\][\w.@+-]+){3,}/?"
+    return compile_pattern(long).sub(shorten, text)
 
 
 def _shorten(text: str, words: int) -> str:
-    """The whole text, or as much of it as ends with a clause, or so many words and "…"."""
-    pieces = text.split()
-    if len(pieces) <= words:
-        return text
-    ends = [end.start() for end in compile_pattern(_CLAUSE).finditer(text[: words * 40])]
-    fitting = [end for end in ends if 3 <= len(text[:end].split()) <= words]
-    if fitting and _weight(text[: max(fitting)]) >= TELLING:
-        return text[: max(fitting)]
-    pieces = pieces[:words]
-    while len(pieces) > 3 and fold_case(pieces[-1]).strip(",.;:") in _LAST:
-        pieces.pop()
-    return " ".join(pieces).rstrip(" .,:;!?-–—") + "…"
-
-
-def _weight(text: str) -> float:
-    """How much a text says about what it is about: ordinary words nothing, names of files and symbols most."""
-    total = 0.0
-    for token in dict.fromkeys(space_out(text).split()):
-        word = token.lstrip("\"'“”‘’([{<*_`").rstrip("\"'“”‘’)]}>*_`.,:;!?…")
-        plain = fold_case(word)
-        if is_path(word) or is_file(word) or is_identifier(word):
-            total += TELLING
-        elif {plain, plain.removesuffix("s")} & _VAGUE or plain in plain_words():
-            continue
-        elif len(word) > (2 if word.isascii() else 1) and any(map(str.isalpha, word)):
-            total += 0.6 if plain in word_set("generic") else 1.0
-    return total
-
-
-def _fit(title: str) -> str:
-    """With a capital, and no longer than a line of a list."""
-    title = " ".join(title.split()).rstrip(" \"'“”.,:;!?-–—*_(").lstrip(" \"'“”,:;!?–—*_")
-    if not any(map(str.isspace, title)) and not title.isascii() and len(title) > IDEOGRAPHS:
-        clause = compile_pattern(r"[，；。！？、]").search(title, 4, IDEOGRAPHS)
-        title = title[: clause.start() if clause else IDEOGRAPHS]
-    if len(title) > NAME_CHARACTERS:
-        title = title[: NAME_CHARACTERS - 1].rsplit(" ", 1)[0].rstrip(" ,:;") + "…"
-    first = title.partition(" ")[0].rstrip(",:…")
+    """The whole text, or as much of it as ends with a clause, or so many words and "…"; with a capital, on one line."""
+    text = " ".join(text.split()).strip(" \"'“”,:;!?–—*_").rstrip(".-(")
+    if len(text.split()) > words or _measure(text) > NAME_WIDTH:
+        ends = [end.start() for end in compile_pattern(_CLAUSE).finditer(text[: words * 40])]
+        clauses = [text[:end] for end in ends if end > CLAUSE and _measure(text[:end]) < NAME_WIDTH]
+        whole = [one for one in clauses if len(one.split()) <= words and _names_something(one)]
+        cut = _cut(" ".join(text.split()[:words]), NAME_WIDTH - 1).rstrip(" .,:;!?-–—…")
+        text = whole[-1].rstrip(" ,;:") if whole else compile_pattern(_LAST).sub("", cut) + "…"
+    first = text.partition(" ")[0].rstrip(",:…")
     plain = first.islower() and first.replace("'", "").replace("’", "").isalpha()
-    return title[0].upper() + title[1:] if plain and len(title[0].upper()) == 1 else title
+    return text[0].upper() + text[1:] if plain and len(text[0].upper()) == 1 else text
+
+
+# Lines that share a width
+
+
+def _measure(text: str) -> int:
+    return len(text) + (WIDE - 1) * sum(character > "\u2e7f" for character in text)
+
+
+def _cut(text: str, width: int) -> str:
+    """As much of a text as has that width, if all of it is as wide as its average."""
+    if _measure(text) <= width:
+        return text
+    if width <= 20:
+        return ""
+    return (
+        text[: width * len(text) // _measure(text) - 1].rsplit(" ", 1)[0].rstrip(" ,;:.-–—(…") + "…"
+    )
+
+
+def _join(items: Iterable[str]) -> str:
+    return "; ".join(" ".join(item.split()).rstrip(" .:;,") for item in items)
+
+
+def _choose(items: Sequence[str], width: int, newest: bool = False) -> str:
+    """As many whole items as fit, the first ones or the newest, in their order; of the first of them as much as fits."""
+    chosen: list[str] = []
+    for item in reversed(items) if newest else items:
+        item = _join([_cut(item, min(ITEM, width) if not chosen else ITEM)])
+        if item and _measure(_join((*chosen, item))) <= width:
+            chosen.append(item)
+    return _join(chosen[::-1] if newest else chosen)
+
+
+def _share_out(wanted: Mapping[str, Sequence[str]], shares: Mapping[str, int]) -> dict[str, str]:
+    """A line for each label that has items: within its share, and what the others leave free."""
+    widths = {label: min(shares[label], _measure(_join(wanted[label]))) for label in wanted}
+    free = sum(shares.values()) - sum(widths.values())
+    lines = {}
+    for label, items in wanted.items():
+        lines[label] = _choose(items, widths[label] + free, label in NEWEST)
+        free += widths[label] - _measure(lines[label])
+    return lines
+
+
+def _unlike(texts: Iterable[str]) -> list[str]:
+    """Texts on one line each, without those that another one says already."""
+    kept: list[str] = []
+    for text in texts:
+        line = " ".join(text.split())
+        if line and not any(fold_case(line) in fold_case(other) for other in kept):
+            kept = [other for other in kept if fold_case(other) not in fold_case(line)] + [line]
+    return kept
 
 
 # Summaries of topics
@@ -259,95 +316,18 @@ def summarise(
     An idea is its kind, its text and whether it is still open; `done` are the subjects of commits.
     """
     turns, ideas = _sample(turns), list(ideas)[-IDEAS:]
-    asked = _requests(turns, 2 * REQUESTS) or _answers(turns)
-    lists = {
-        "Focus": _unlike(asked)[:REQUESTS],
-        "Done": _unlike(done or find_report(turns).done[:1]),
-        "Decisions": _unlike(text for kind, text, _ in ideas if kind in DECIDED),
-        "Conclusions": _unlike(text for kind, text, _ in ideas if kind in CONCLUDED)
-        or _unlike(_find_conclusion(turns)),
-        "Open": _unlike(text for _, text, is_open in ideas if is_open),
+    wanted = {
+        "Focus": (_requests(turns, 2 * REQUESTS) or _answers(turns))[:REQUESTS],
+        "Done": done or find_report(turns).done[:1],
+        "Decisions": [text for kind, text, _ in ideas if kind in DECIDED],
+        "Conclusions": [text for kind, text, _ in ideas if kind in CONCLUDED],
+        "Open": [text for _, text, is_open in ideas if is_open],
     }
-    labels = [label for label, items in lists.items() if items]
-    lines: list[str] = []
-    room = SUMMARY_CHARACTERS
-    for number, label in enumerate(labels, 1):
-        later = sum(SHARES[other] for other in labels[number:])
-        if line := _line(label, lists[label], room - later):
-            lines.append(line)
-            room -= len(line) + 1
-    return "\n".join(lines)
-
-
-def _find_conclusion(turns: Turns) -> list[str]:
-    """What the last answer says that was found out or settled."""
-    last = [(role, text) for role, text in turns if role != "user" and text.strip()][-1:]
-    return [one for one in _answers(last) if classify(one)[0] in (*CONCLUDED, *DECIDED)][:1]
-
-
-def _unlike(texts: Iterable[str]) -> list[str]:
-    """Texts on one line each, without those that another one says already."""
-    kept: list[str] = []
-    for text in texts:
-        line = " ".join(text.split())
-        if line and not any(fold_case(line) in fold_case(other) for other in kept):
-            kept = [other for other in kept if fold_case(other) not in fold_case(line)] + [line]
-    return kept
-
-
-def _line(label: str, items: Sequence[str], room: int) -> str:
-    """As many items as there is room for. The newest ones are chosen, but for the focus: that is what it began with."""
-    room -= len(label) + 2
-    chosen: list[str] = []
-    for item in items if label == "Focus" else reversed(items):
-        limit = min(ITEM_CHARACTERS, room) if not chosen else ITEM_CHARACTERS
-        item = _cut(item, limit).rstrip(" .:;,")
-        if not item or len(item) + 2 * bool(chosen) > room:
-            break
-        chosen.append(item)
-        room -= len(item) + 2
-    ordered = chosen if label == "Focus" else chosen[::-1]
-    return f"{label}: {'; '.join(ordered)}" if ordered else ""
-
-
-def _cut(text: str, limit: int) -> str:
-    if len(text) <= limit:
-        return text
-    if limit <= 20:
-        return ""
-    return text[: limit - 1].rsplit(" ", 1)[0].rstrip(" ,;:.-–—(") + "…"
+    lines = _share_out({label: _unlike(items) for label, items in wanted.items()}, SUMMARY_SHARES)
+    return "\n".join(f"{label}: {line}" for label, line in lines.items() if line)
 
 
 # The digest of a session
-
-DIGEST_WIDTH = 205  # characters of the three texts: with their labels at most 60 tokens
-WIDE = 3  # characters that one of a script without spaces counts for: it is most of a token
-# The part of it that each line has for itself; what one leaves free the others may use, in this order.
-DIGEST_SHARES = {"asked": 90, "done": 75, "left": 40}
-COMMITTED = 125  # of commits that are told where there are several
-COMMITS, CHECKS, EDITS, LATER = 4, 4, 4, 2  # that are remembered from page to page
-ASKED = 115  # characters of requests where there are several: set by hand, what fits beside the other lines
-ALIKE = 30  # characters by which two requests are the same
-RECAP = 1000  # characters; what a host writes at greater length is no recap
-NOTHING_LEFT = "nothing"
-
-# What asks for work, and does not only ask or answer something.
-_WISHES = (
-    r"\W{0,4}(?:(?:ok|okay|yes|yeah|great|thanks|now|and|also|then|so)\b\W{1,3}){0,3}(?:(?:can|could|would|will) you|let'?s|please|we (?:need|should)"
-    r"|i(?:'d| would) (?:like|love)|i (?:want|need)|add|address|build|bump|change|check|clean|convert|create|delete|deploy|document|drop|extend"
-    r"|extract|find|fix|handle|implement|improve|investigate|look|make|merge|migrate|move|open|optimi[sz]e|rebase|refactor|release|remove|rename|replace"
-    r"|restore|review|rewrite|run|set|simplify|split|switch|test|try|turn|undo|update|upgrade|use|wire|write)\b"
-)
-_UNDER_WAY = r"^(?:goal|next)\b|\b(?:now|next|then) (?:i|let)\b|\bnow \w+ing\b|\bneed to \w+|^(?:i'm |i am )?\w{3,}ing\b|\blet me\b|\bi'll\b"
-# What it says remains: behind a label, as an offer, or in a sentence of its own.
-_NEXT = r"(?:^|[;,.] )(?:next(?: (?:actions?|steps?|up))?(?::|,| is| are)(?: to)?|(?:to-?do|remaining|still open):) (.{4,})"
-_OFFER = (
-    r"(?:^|[.;,] )(?:do you want me to|would you like me to|want me to|shall i|should i) (.{4,})\?"
-)
-_REMAINS = (
-    r"\b(?:not yet|still (?:needs?|have|has) to|left to do|to be done|remains to|when (?:you(?:'re| are) )?ready|(?:awaiting|pending) (?:your|a|the)"
-    r"|you(?:'ll| will)? need to|not (?:been )?(?:committed|pushed|merged|tested|implemented))\b"
-)
 
 
 class Course(NamedTuple):
@@ -372,10 +352,10 @@ class Report(NamedTuple):
 
 def find_report(turns: Turns) -> Report:
     """The report of the last answer that is one, an answer being what comes last before the user speaks again."""
-    for at in range(len(turns) - 1, -1, -1):
-        role, text = turns[at]
-        last = at + 1 == len(turns) or turns[at + 1][0] == "user"
-        if role != "user" and last and (found := read_report(text)).done:
+    for (role, text), (following, _) in zip(
+        turns[::-1], [("user", ""), *turns[::-1]], strict=False
+    ):
+        if role != "user" and following == "user" and (found := read_report(text)).done:
             return found
     return Report()
 
@@ -406,7 +386,7 @@ def _is_statement(sentence: str) -> bool:
     """Whether a sentence of an answer tells something by itself: no question, no announcement, no label with a value."""
     plain = fold_case(sentence)
     out = compile_pattern(rf"{_UNDER_WAY}|^{FILLER}|^\w{{2,16}}: ").search(plain)
-    telling = len(plain.split()) > 2 and _weight(sentence) >= TELLING
+    telling = len(plain.split()) > 2 and _names_something(sentence)
     return telling and not plain.endswith("?") and (not out or plain.startswith("done: "))
 
 
@@ -474,56 +454,28 @@ def _find_left(turns: Turns, report: Report, plan: bool) -> Sequence[str]:
         return last.left or report.left
     pattern = compile_pattern(_UNDER_WAY)
     under_way = [one for one in _sentences(text) if pattern.search(fold_case(one))]
-    telling = [one for one in under_way if _weight(one) >= TELLING]
+    telling = list(filter(_names_something, under_way))
     return telling[:1] or (_requests(turns, len(turns))[-1:] if under_way else [])
 
 
 def compose_digest(course: Course) -> dict[str, str]:
     """What a session was asked, did and left, within 60 tokens."""
     failing = [f"{check} fails" for check, passed in course.checks.items() if not passed]
-    wanted = {
-        "asked": _join(_unlike(_choose_asked(course.asked))),
-        "done": _shorten_paths(_tell_done(course)),
-        "left": _shorten_paths(_join(course.left or failing[-1:])) or NOTHING_LEFT,
-    }
-    widths = {name: _measure(text) for name, text in wanted.items()}
-    spare = DIGEST_WIDTH - sum(min(widths[name], share) for name, share in DIGEST_SHARES.items())
-    fitted = {}
-    for name, share in DIGEST_SHARES.items():
-        room = share + max(0, min(spare, widths[name] - share))
-        spare -= room - share
-        # As many characters as have that width, if all of the text is as wide as its average.
-        fitted[name] = _cut(wanted[name], room * len(wanted[name]) // max(room, widths[name]))
-    return {name: fitted[name] for name in wanted}
-
-
-def _choose_asked(asked: Sequence[str]) -> list[str]:
-    """The first request and those after it that fit beside it, each whole."""
     # Who says the same again at greater length means the same.
-    bare = list({fold_case(one)[:ALIKE]: one for one in map(_bare, asked)}.values())
-    told = bare[:1]
-    for one in bare[1:]:
-        if len(_join((*told, one))) <= ASKED:
-            told.append(one)
-    return told
+    asked = {fold_case(one)[:ALIKE]: one for one in map(_bare, course.asked)}
+    wanted = {
+        "asked": _unlike(asked.values()),
+        "done": list(map(_shorten_paths, _tell_done(course))),
+        "left": list(map(_shorten_paths, course.left or failing[-1:])) or [NOTHING_LEFT],
+    }
+    return _share_out(wanted, DIGEST_SHARES)
 
 
-def _measure(text: str) -> int:
-    return len(text) + (WIDE - 1) * sum(character > "\u2e7f" for character in text)
-
-
-def _tell_done(course: Course) -> str:
-    """The recap of the host; else the newest commits, as many as fit, in their order; else what the report says, or which files
-    were edited."""
-    told: list[str] = []
-    for subject in () if course.recap else reversed(course.commits):
-        if not told or len(_join((subject, *told))) <= COMMITTED:
-            told.insert(0, subject)
+def _tell_done(course: Course) -> list[str]:
+    """The recap of the host; else the newest commits, as many as fit; else what the report says, or which files were edited."""
+    commits = "" if course.recap else _choose(course.commits, COMMITTED, newest=True)
     edited = [f"edited {', '.join(course.edits)}"] if course.edits else []
-    told = told or list(course.report) or edited
-    pull = course.pull
-    return (f"PR {pull}: " if pull and not any(pull in one for one in told) else "") + _join(told)
-
-
-def _join(texts: Iterable[str]) -> str:
-    return "; ".join(" ".join(text.split()).rstrip(" .:;") for text in texts)
+    told = [commits] if commits else list(course.report) or edited
+    if course.pull and not any(course.pull in one for one in told):
+        told = [f"PR {course.pull}: {_join(told[:1])}".rstrip(": "), *told[1:]]
+    return told

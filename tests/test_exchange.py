@@ -8,6 +8,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from case_tables import cases
 from cli_runner import cli  # noqa: F401
 from test_conversations import CHOICE, transcript
 
@@ -168,16 +169,7 @@ def strange(cli, tmp_path, *changes):  # noqa: F811
 
 @pytest.mark.parametrize(
     ("claimed", "stored"),
-    [
-        ({"source": "note:user"}, {"source": "import"}),
-        ({"source": "note:agent:claude"}, {"source": "import"}),
-        ({"trust": 3}, {"trust": 1}),
-        ({"usefulness": 1e9}, {"usefulness": 10}),
-        ({"usefulness": -1e9}, {"usefulness": -10}),
-        ({"access_count": 10**12}, {"access_count": 30}),
-        ({"entities": [{"name": "Redis", "type": "oracle"}]}, {"entities": []}),
-        ({"history": [{"at": "2026-01-01", "actor": "user"}]}, None),
-    ],
+    cases("exchange-a-strangers-file-claims", globals()),
 )
 def test_a_strangers_file_claims_nothing_for_itself(cli, tmp_path, claimed, stored):  # noqa: F811
     file = strange(cli, tmp_path, claimed)
@@ -192,19 +184,7 @@ def test_a_strangers_file_claims_nothing_for_itself(cli, tmp_path, claimed, stor
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"content": f"use {SECRET}"},
-        {"summary": SECRET},
-        {"section": SECRET},
-        {"source": f"docs/{SECRET}.md", "source_type": "markdown"},
-        {"session": SECRET},
-        {"span": SECRET},
-        {"source_type": SECRET},
-        {"tags": [SECRET]},
-        {"keywords": [SECRET]},
-        {"entities": [{"name": SECRET, "type": "concept"}]},
-        {"metadata": {"deep": [{SECRET: 1}]}},
-    ],
+    cases("exchange-no-field-of-a", globals()),
     ids=lambda change: next(iter(change)),
 )
 @pytest.mark.parametrize("trusted", [True, False])
@@ -398,15 +378,7 @@ def test_memories_of_several_projects_go_to_each_of_them(cli, tmp_path, monkeypa
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [
-        ("hello", "is no export of Bethink"),
-        ("[1]", "its columns are: none"),
-        ("[{}]", "has no column of text"),
-        ('[{"scope": "personal", "kind": "fact", "content": "x"}]', "it has no 'summary'"),
-        ("[" * 5000, "is no export"),
-        ("\xff", "is no export"),
-        ("\x1f\x8bnot gzip", "is no export"),
-    ],
+    cases("exchange-what-is-no-export", globals()),
 )
 def test_what_is_no_export_is_refused_and_nothing_is_stored(cli, tmp_path, text, said):  # noqa: F811
     file = tmp_path / "memories.json"

@@ -7,6 +7,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
+from case_tables import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,22 +33,7 @@ def paired(found):
 
 @pytest.mark.parametrize(
     ("identifier", "expected"),
-    [
-        ("parseHttpUrl", ["parse", "Http", "Url"]),
-        ("ParseHTTPUrl", ["Parse", "HTTP", "Url"]),
-        ("XMLHttpRequest", ["XML", "Http", "Request"]),
-        ("getV2Api", ["get", "V", "2", "Api"]),
-        ("HTTPServer", ["HTTP", "Server"]),
-        ("word", []),
-        ("Word", []),
-        ("WORD", []),
-        ("iPhone", []),
-        ("", []),
-        ("snake_case", []),
-        ("two words", []),
-        ("a1", []),
-        ("utf8Text", ["utf", "8", "Text"]),
-    ],
+    cases("lexemes-identifiers-fall-into-parts"),
 )
 def test_identifiers_fall_into_parts(identifier, expected):
     assert parts(identifier) == expected
@@ -55,18 +41,7 @@ def test_identifiers_fall_into_parts(identifier, expected):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("plain words", "plain words"),
-        ("", ""),
-        ("a\x00b", "a b"),
-        ("call parseHttpUrl now", "call parseHttpUrl now\nparse Http Url"),
-        ("fooBar and bazQux", "fooBar and bazQux\nfoo Bar baz Qux"),
-        ("数据库", " 数据 据库 \n库"),
-        ("猫", " 猫 "),
-        ("用Redis存储", " 用 Redis 存储 \n储"),
-        ("café", "café"),
-        ("数据 数据", " 数据   数据 \n据"),
-    ],
+    cases("lexemes-a-text-is-prepared"),
 )
 def test_a_text_is_prepared_for_the_index(text, expected):
     assert prepare(text) == expected
@@ -74,25 +49,7 @@ def test_a_text_is_prepared_for_the_index(text, expected):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("", []),
-        ("  \n ", []),
-        ("Hello, World!", ["hello", "world"]),
-        ("running runs runner", ["run", "run", "runner"]),
-        ("Café CAFE cafe\u0301", ["cafe"] * 3),
-        ("Größe", ["groß"]),
-        ("parseHttpUrl", ["parsehttpurl", "pars", "http", "url"]),
-        ("snake_case_name", ["snake", "case", "name"]),
-        ("src/store/rows.py", ["src", "store", "row", "py"]),
-        ("数据库", ["数据", "据库", "库"]),
-        ("データ", ["デー", "ータ", "タ"]),
-        ("3.51.3", ["3", "51", "3"]),
-        ("don't", ["don", "t"]),
-        ("a\x00b", ["a", "b"]),
-        ("🦉 owl", ["🦉", "owl"]),
-        ("half \ud800 pair", ["half", "pair"]),
-        ("x\u2028y", ["x", "y"]),
-    ],
+    cases("lexemes-a-text-becomes-lexemes", globals()),
 )
 def test_a_text_becomes_lexemes(text, expected):
     assert tokenize(text) == expected
@@ -100,17 +57,7 @@ def test_a_text_becomes_lexemes(text, expected):
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "a" * 200_000,
-        "A" * 200_000,
-        "a1" * 100_000,
-        "aB" * 100_000,
-        "f3" * 100_000,
-        "漢" * 200_000,
-        "Ab" * 100_000,
-        "ABc" * 60_000,
-        "_" * 200_000,
-    ],
+    cases("lexemes-a-text-without-spaces", globals()),
 )
 def test_a_text_without_spaces_costs_no_more_than_another(text):
     started = time.process_time()

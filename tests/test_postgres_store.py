@@ -9,6 +9,7 @@ import numpy as np
 import postgres
 import psycopg
 import pytest
+from case_tables import cases
 from stores import (
     HERE,
     MODEL,
@@ -390,31 +391,7 @@ def full():
 
 @pytest.mark.parametrize(
     ("sql", "condition"),
-    [
-        ("SELECT content FROM memories m WHERE m.id = ANY(ARRAY['a', 'b'])", "id = ANY"),
-        (
-            "SELECT id FROM memories WHERE id >= '01c' AND id < '01d' AND +scope IN (1) LIMIT 5",
-            "id >=",
-        ),
-        ("SELECT content FROM memories m WHERE m.key = ANY(ARRAY[1, 2])", "key = ANY"),
-        (
-            "SELECT id FROM memories WHERE scope = 1 AND dedup = ANY(ARRAY['a']) AND deleted_at IS NULL",
-            "dedup = ANY",
-        ),
-        (
-            "SELECT id FROM memories m WHERE m.scope IN (1) ORDER BY m.created_at DESC LIMIT 5",
-            "scope = ",
-        ),
-        ("SELECT id FROM sources WHERE scope = 1 AND uri = 'docs/a.md'", "uri = "),
-        ("SELECT id FROM entities e WHERE e.folded = ANY(ARRAY['redis'])", "folded = ANY"),
-        ("SELECT source FROM relations WHERE target = ANY(ARRAY['a'])", "target = ANY"),
-        (
-            "SELECT action FROM history h WHERE h.memory = 7 ORDER BY number DESC LIMIT 1",
-            "memory = 7",
-        ),
-        ("SELECT data FROM vectors v WHERE v.memory = ANY(ARRAY[1])", "memory = ANY"),
-        ("SELECT memories FROM lexeme_counts WHERE scope IN (1) AND hash IN (7, 8)", "hash = ANY"),
-    ],
+    cases("postgres-store-rows-are-found-by"),
 )
 def test_rows_are_found_by_index_although_only_the_policy_names_the_tenant(full, sql, condition):
     with postgres.transaction(full) as connection:
@@ -441,17 +418,7 @@ def trail():
 
 @pytest.mark.parametrize(
     ("damage", "said"),
-    [
-        ("UPDATE bethink.audit SET actor = 'nobody' WHERE number = 3", "Line 3 is not"),
-        ("DELETE FROM bethink.audit WHERE number = 2", "Line 2 is missing"),
-        (
-            "UPDATE bethink.audit SET at = at + interval '1 second' WHERE number = 1",
-            "Line 1 is not",
-        ),
-        ("UPDATE bethink.audit SET changes = '{}' WHERE number = 7", "Line 7 is not"),
-        ("DELETE FROM bethink.audit WHERE number = 7", "ends at line 6; line 7"),
-        ("DELETE FROM bethink.audit", "ends at line 0"),
-    ],
+    cases("postgres-store-whoever-changes-the-audit"),
 )
 def test_whoever_changes_the_audit_trail_behind_the_applications_back_is_given_away(
     trail, damage, said

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import postgres
 import psycopg
 import pytest
+from case_tables import cases
 from stores import (
     HERE,
     MODEL,
@@ -122,30 +123,7 @@ def test_without_a_tenant_nothing_is_seen_and_nothing_can_be_written(two):
 
 @pytest.mark.parametrize(
     "statement",
-    [
-        "INSERT INTO meta(tenant, scope, key, value) VALUES ({other}, 0, 'x', 'y')",
-        "UPDATE meta SET tenant = {other}",
-        "UPDATE memories SET tenant = {other}",
-        "INSERT INTO tombstones(tenant, scope, hash, at) VALUES ({other}, 0, 'x', 0)",
-        "UPDATE tenants SET seal = ''",
-        "DELETE FROM tenants",
-        "UPDATE audit SET actor = 'nobody'",
-        "DELETE FROM audit",
-        "TRUNCATE audit",
-        "ALTER TABLE memories DISABLE ROW LEVEL SECURITY",
-        "DROP TABLE audit",
-        "SET ROLE bethink_keeper",
-        "UPDATE history SET actor = 'nobody'",
-        "DELETE FROM history",
-        "TRUNCATE history",
-        "INSERT INTO logins(role, tenant, person) VALUES ('x', {other}, 'x')",
-        "CREATE TEMPORARY TABLE mine (a int)",
-        "SELECT bind('bethink_app', 'default', 'x')",
-        "CREATE TABLE mine (a int)",
-        "TRUNCATE memories",
-        "ALTER TABLE audit DISABLE TRIGGER ALL",
-        "SELECT leave('default')",
-    ],
+    cases("postgres-tenants-the-role-that-serves"),
 )
 def test_the_role_that_serves_cannot_step_over_the_walls(two, statement):
     one, other = two
@@ -233,15 +211,7 @@ def attack(store: PostgresStore, name: str, call: str, careless: str = "") -> st
 @pytest.mark.parametrize("name", ["timestamptz", "int4", "int8", "text", "bytea"])
 @pytest.mark.parametrize(
     "call",
-    [
-        "SELECT enter('another')",
-        "SELECT * FROM token('x')",
-        "SELECT * FROM find(ARRAY['x'::tsquery], ARRAY[1.0::float8], 1)",
-        "SELECT * FROM find_spans('x'::tsquery)",
-        "SELECT drop_history(NULL)",
-        "SELECT expunge(ARRAY['x'::bytea])",
-        "INSERT INTO audit(number, at, person, actor, mark, changes, hash) VALUES (0, now(), '', 'a', 'b', '{}', '')",
-    ],
+    cases("postgres-tenants-a-type-of-the"),
 )
 def test_a_type_of_the_callers_own_is_never_evaluated_with_the_keepers_rights(two, name, call):
     """Whoever could make temporary objects would put a domain of the same name before ours, with a check that does as it likes."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from case_tables import cases
 from conftest import Backend
 from stores import (
     HERE,
@@ -99,15 +100,7 @@ def test_a_time_at_the_end_of_the_calendar_is_kept_within_it(store, last):
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "a",
-        "ünï → 漢字 🦉",
-        "x" * 100_000,
-        "line\nline\r\nline",
-        "tab\tand \u2028 separators",
-        "'; DROP TABLE memories; --",
-        "%s {} \\",
-    ],
+    cases("store-contract-any-text-is-kept", globals()),
 )
 def test_any_text_is_kept_to_the_letter(store, text):
     memory = make(text)
@@ -183,118 +176,9 @@ def test_scan_reads_everything_oldest_first_even_beyond_a_page(store):
 
 OWL = "the owl"
 REDIS = Entity("Redis", "technology")
-MARCH = {
-    "plain": {"created_at": day(1)},
-    "decision": {
-        "kind": "decision",
-        "importance": 8.0,
-        "created_at": day(2),
-        "tags": ("db", "Infra"),
-        "entities": (REDIS,),
-        "usefulness": 1.0,
-    },
-    "open": {
-        "kind": "question",
-        "answered": False,
-        "created_at": day(3),
-        "session": "s1",
-        "entities": (Entity("Straße"), Entity("redis")),
-    },
-    "closed": {
-        "kind": "question",
-        "answered": True,
-        "created_at": day(4),
-        "session": "s2",
-        "tags": ("db-two",),
-    },
-    "document": {
-        "kind": "document",
-        "importance": 2.0,
-        "created_at": day(5),
-        "source": "docs/a.md",
-        "source_type": "markdown",
-        "trust": 1,
-        "access_count": 2,
-    },
-    "expired": {"created_at": day(6), "expires_at": day(10)},
-    "later": {"created_at": day(7), "expires_at": day(30)},
-    "deleted": {"created_at": day(8), "deleted_at": day(9)},
-    "superseded": {"created_at": day(9), "valid_to": day(12), "superseded_by": "0190-none"},
-    "ended": {"created_at": day(10), "valid_to": day(12)},
-    "tool": {"created_at": day(11), "trust": 0},
-    "backdated": {"created_at": day(13), "valid_from": day(2)},
-    "other": {
-        "scope": OTHER,
-        "kind": "decision",
-        "importance": 9.0,
-        "tags": ("db",),
-        "entities": (REDIS,),
-        "created_at": day(2),
-    },
-    "mine": {"scope": PERSONAL, "kind": "preference", "created_at": day(2)},
-}
+MARCH = dict(cases("store-contract-march", globals()))
 USUAL = {"plain", "decision", "open", "closed", "document", "later", "backdated"}
-FILTERS = [
-    ({}, USUAL),
-    ({"scopes": ()}, set()),
-    ({"scopes": ("project:unknown",)}, set()),
-    ({"scopes": (OTHER,)}, {"other"}),
-    ({"scopes": (HERE, PERSONAL)}, USUAL | {"mine"}),
-    ({"kinds": ("decision",)}, {"decision"}),
-    ({"kinds": ("question", "document")}, {"open", "closed", "document"}),
-    ({"kinds": ("nonsense",)}, set()),
-    ({"scopes": (HERE, OTHER), "kinds": ("decision",)}, {"decision", "other"}),
-    ({"entities": ("redis",)}, {"decision", "open"}),
-    ({"entities": ("REDIS", "nobody")}, {"decision", "open"}),
-    ({"entities": ("STRASSE",)}, {"open"}),
-    ({"entities": ("Red",)}, set()),
-    ({"tags": ("db",)}, {"decision"}),
-    ({"tags": ("INFRA", "nothing")}, {"decision"}),
-    ({"sources": ("docs/a.md",)}, {"document"}),
-    ({"sources": ("docs/a.md", "note")}, USUAL),
-    ({"session": "s1"}, {"open"}),
-    ({"max_trust": 1}, {"document"}),
-    ({"max_trust": 1, "include_quarantined": True}, {"document", "tool"}),
-    ({"max_trust": 0, "include_quarantined": True}, {"tool"}),
-    ({"max_trust": 1, "kinds": ("fact",), "include_quarantined": True}, {"tool"}),
-    ({"max_trust": 3}, USUAL),
-    ({"used": True}, {"decision", "document"}),
-    ({"used": True, "kinds": ("document",)}, {"document"}),
-    ({"min_importance": 8.0}, {"decision"}),
-    ({"min_importance": 8.1}, set()),
-    ({"min_importance": 0.0}, USUAL),
-    ({"since": day(4)}, {"closed", "document", "later", "backdated"}),
-    ({"until": day(4)}, {"plain", "decision", "open"}),
-    ({"since": day(2), "until": day(4)}, {"decision", "open"}),
-    ({"since": day(4), "until": day(4)}, set()),
-    ({"answered": False, "kinds": ("question",)}, {"open"}),
-    ({"answered": True}, {"closed"}),
-    ({"include_expired": True}, USUAL | {"expired"}),
-    ({"include_deleted": True}, USUAL | {"deleted"}),
-    ({"include_superseded": True}, USUAL | {"superseded", "ended"}),
-    ({"include_quarantined": True}, USUAL | {"tool"}),
-    ({"follow": True}, USUAL | {"superseded"}),
-    (
-        {"as_of": day(9)},
-        set("plain decision open closed document expired later superseded backdated".split()),
-    ),
-    ({"as_of": day(12)}, USUAL),
-    ({"as_of": day(11) + timedelta(hours=23)}, USUAL | {"superseded", "ended"}),
-    ({"as_of": day(3)}, {"plain", "decision", "open", "backdated"}),
-    ({"as_of": day(1) - timedelta(seconds=1)}, set()),
-    ({"now": day(10) - timedelta(seconds=1)}, USUAL | {"expired", "ended"}),
-    ({"now": day(31)}, USUAL - {"later"}),
-    (
-        {
-            "kinds": ("question",),
-            "since": day(4),
-            "session": "s2",
-            "answered": True,
-            "tags": ("db-two",),
-        },
-        {"closed"},
-    ),
-]
+FILTERS = cases("store-contract-filters", globals())
 
 
 def fill(store: Store) -> dict[str, str]:
@@ -411,34 +295,7 @@ def twins(lasting) -> Store:
 
 @pytest.mark.parametrize(
     ("prefix", "which"),
-    [
-        (TWINS[0], 0),
-        (TWINS[1], 1),
-        (TWINS[0].upper(), 0),
-        (TWINS[0].replace("-", ""), 0),
-        (f"  {TWINS[2]}\n", 2),
-        ("01900000-2", 2),
-        ("019000002", 2),
-        ("01900000-2222-7", 2),
-        ("0190000022227", 2),
-        ("01911", 3),
-        ("0191111100", 3),
-        ("01900000-22227", 2),
-        ("01911111-", 3),
-        ("01922", None),
-        ("0193", None),
-        ("019000003", None),
-        (TWINS[0] + "0", None),
-        ("", None),
-        ("  ", None),
-        ("-", None),
-        ("xyz", None),
-        ("0190%", None),
-        ("01900000_1111", None),
-        ("０１９", None),
-        ("*", None),
-        ("0" * 1000, None),
-    ],
+    cases("store-contract-an-id-is-known", globals()),
 )
 def test_an_id_is_known_by_any_unique_prefix(twins, prefix, which):
     if which is None:

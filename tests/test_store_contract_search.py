@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from case_tables import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stores import (
@@ -39,30 +40,7 @@ from bethink.types import Change, Entity, Entry, Query, Term, Words
 
 @pytest.mark.parametrize(
     ("text", "question"),
-    [
-        ("The deployments were failing", "deployment fails"),  # stems
-        ("Le café est fermé", "cafe"),
-        ("Le cafe est ferme", "café"),
-        ("Größe zählt", "grosse zahlt größe"),  # accents
-        ("我们用数据库存储会话", "数据库"),
-        ("我们用数据库存储会话", "存储"),
-        ("我们用数据库", "库"),  # no spaces
-        ("セッションはデータベースに保存", "データベース"),
-        ("데이터베이스에 저장한다", "데이터베이스"),
-        ("call parseHttpUrl first", "http"),
-        ("call parseHttpUrl first", "parseHttpUrl"),
-        ("parse http url", "parseHttpUrl"),
-        ("call XMLHttpRequest first", "xml request"),
-        ("use max_retry_count", "retry"),
-        ("see src/store/rows.py", "rows.py"),
-        ("UPPER CASE WORDS", "upper"),
-        ("version 3.51.3 is fixed", "3.51.3"),
-        ("C++ and C# differ", "C#"),
-        ("don't panic", "panic"),
-        ("quick brown fox", '"quick brown fox"'),
-        ("rollback of the migration", "roll*"),
-        ("rollback of the migration", "content:rollback"),
-    ],
+    cases("store-contract-search-words-are-found-however"),
 )
 def test_words_are_found_however_they_are_written(store, text, question):
     memory = make(text)
@@ -88,42 +66,7 @@ def greek(lasting) -> tuple[Store, dict[str, str]]:
 
 @pytest.mark.parametrize(
     ("query", "found"),
-    [
-        (term("alpha"), {"a", "ab", "abc"}),
-        (term("alpha beta", phrase=True), {"ab"}),
-        (term("beta alpha", phrase=True), set()),
-        (term("alp", prefix=True), {"a", "ab", "abc"}),
-        (term("alp"), set()),
-        (term("heading", column="section"), {"b"}),
-        (term("heading", column="content"), set()),
-        (term("heading"), {"b"}),
-        (term("labelled", column="tags"), {"c"}),
-        (term("labelled"), {"c"}),
-        (term("abstract", column="summary"), {"c"}),
-        (term("abstract"), set()),
-        (term("alpha", column="nonsense"), {"a", "ab", "abc"}),
-        (Query("", "", (Term("alpha"), Term("delta"))), {"a", "ab", "abc", "d"}),
-        (Query("", "", expression=("and", Term("alpha"), Term("gamma"))), {"abc"}),
-        (Query("", "", expression=("or", Term("delta"), Term("gamma"))), {"abc", "d"}),
-        (Query("", "", expression=("not", Term("alpha"), Term("beta"))), {"a"}),
-        (
-            Query(
-                "",
-                "",
-                expression=(
-                    "and",
-                    ("or", Term("alpha"), Term("delta")),
-                    ("not", Term("alpha"), Term("gamma")),
-                ),
-            ),
-            {"a", "ab"},
-        ),
-        (Query("", "", expression=("and", Term("***"), Term("alpha"))), {"a", "ab", "abc"}),
-        (Query("", "", expression=("not", Term("alpha"), Term("--"))), {"a", "ab", "abc"}),
-        (Query("", ""), set()),
-        (term(""), set()),
-        (term("-:*"), set()),
-    ],
+    cases("store-contract-search-each-form-of-a", globals()),
 )
 def test_each_form_of_a_query(greek, query, found):
     store, names = greek

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_tables import cases
 from stores import (
     HERE,
     MODEL,
@@ -152,25 +153,7 @@ def test_a_change_sets_the_fields_and_keeps_before_and_after(store):
 
 @pytest.mark.parametrize(
     "fields",
-    [
-        {"kind": "decision"},
-        {"summary": "short"},
-        {"importance": 1.5},
-        {"confidence": 0.5},
-        {"tags": ("a", "b")},
-        {"metadata": {"a": [1]}},
-        {"keywords": ("k",)},
-        {"valid_from": day(2)},
-        {"valid_to": day(3)},
-        {"expires_at": day(4)},
-        {"deleted_at": day(5)},
-        {"answered": True},
-        {"section": "Heading"},
-        {"trust": 0},
-        {"session": "s"},
-        {"entities": (Entity("Redis", "technology"),)},
-        {"last_accessed": day(6)},
-    ],
+    cases("store-contract-writing-each-field-that-can", globals()),
     ids=str,
 )
 def test_each_field_that_can_change(store, fields):

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from case_tables import cases
 from stores import (
     HERE,
     MODEL,
@@ -44,23 +45,7 @@ def opened(path):
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [
-        ("content", "An owl at nighT"),
-        ("summary", "other"),
-        ("kind", "decision"),
-        ("importance", 9.0),
-        ("confidence", 0.1),
-        ("created_at", 1),
-        ("expires_at", 5),
-        ("valid_from", 5),
-        ("valid_to", 5),
-        ("tags", '["x"]'),
-        ("metadata", '{"x": 1}'),
-        ("section", "x"),
-        ("line_start", 3),
-        ("content", b"\xff\xfe"),
-        ("id", "0190"),
-    ],
+    cases("store-damage-a-row-that-changed"),
 )
 def test_a_row_that_changed_by_itself_is_named(path, opened, column, value):
     owl, heron = make("An owl at night"), make("A heron by day")
@@ -79,20 +64,7 @@ def test_a_row_that_changed_by_itself_is_named(path, opened, column, value):
 
 @pytest.mark.parametrize(
     ("sql", "part"),
-    [
-        ("DELETE FROM memories_fts_docsize WHERE id = 1", "full-text index"),
-        (
-            "INSERT INTO memories_fts(rowid, content, scope) VALUES (99, 'ghost', 'zq1')",
-            "full-text index",
-        ),
-        ("DELETE FROM memories_fts_data WHERE id > 10", "full-text index"),
-        ("UPDATE scopes SET memories = memories + 1", "word counts"),
-        (
-            "INSERT INTO vectors(model, scope, memory, data) VALUES (1, 1, 99, zeroblob(68))",
-            "vectors",
-        ),
-        ("UPDATE vectors SET data = zeroblob(7) WHERE memory = 1", "vectors"),
-    ],
+    cases("store-damage-a-derived-part-that"),
 )
 def test_a_derived_part_that_disagrees_is_found_and_made_anew(path, opened, sql, part):
     owl, heron = make("An owl at night"), make("A heron by day")

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from case_tables import cases
 from stores import (
     HERE,
     MODEL,
@@ -174,15 +175,7 @@ def test_a_database_of_a_newer_version_is_left_alone(path):
 
 @pytest.mark.parametrize(
     "content",
-    [
-        b"hello",
-        b"x" * 511,
-        b"text " * 2000,
-        bytes(100),
-        bytes(8192),
-        b"SQLite format 3\0",
-        b"SQLite format 3\0" + b"x" * 9000,
-    ],
+    cases("store-sqlite-a-file-that-is", globals()),
 )
 def test_a_file_that_is_no_database_is_left_alone(path, content):
     path.write_bytes(content)

@@ -1,0 +1,13 @@
+CREATE TABLE spans (id INTEGER PRIMARY KEY, session TEXT NOT NULL, parent_id INTEGER REFERENCES spans(id),
+  name TEXT NOT NULL, summary TEXT, start_line INTEGER NOT NULL, end_line INTEGER, depth INTEGER NOT NULL DEFAULT 0,
+  created_at TEXT DEFAULT CURRENT_TIMESTAMP);
+CREATE TABLE ideas (id INTEGER PRIMARY KEY, span_id INTEGER REFERENCES spans(id), content TEXT NOT NULL, intent TEXT,
+  confidence REAL DEFAULT 0.5, answered BOOLEAN, source_file TEXT NOT NULL, source_line INTEGER NOT NULL,
+  created_at TEXT DEFAULT CURRENT_TIMESTAMP);
+CREATE TABLE entities (id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT, UNIQUE(name, type));
+CREATE TABLE idea_entities (idea_id INTEGER, entity_id INTEGER, PRIMARY KEY (idea_id, entity_id));
+CREATE TABLE relations (id INTEGER PRIMARY KEY, from_id INTEGER, to_id INTEGER, relation_type TEXT);
+INSERT INTO spans VALUES (1, 'control', NULL, 'LoRa', 'The radio reaches two kilometres', 1, 9, 0, '2026-01-02 10:00:00');
+INSERT INTO entities VALUES (1, 'ESP32', 'technology');
+INSERT INTO idea_entities VALUES (1, 1);
+INSERT INTO relations VALUES (1, 2, 1, 'answers');

@@ -1,7 +1,7 @@
 """Agent hosts: one module each says how its transcripts read and what it needs to be connected.
 
 claude  codex  copilot  gemini  opencode  cursor   agents: `Reader`s of their transcripts, and `targets` that `install` writes
-plain                                              chats of no host, in JSON lines
+plain                                              chats of no host, in Markdown or JSON lines
 base  transcript                                   what readers share
 place  edit  install  check                        connecting agents, and proving that they are connected
 """
@@ -62,11 +62,11 @@ def detect(path: Path) -> str | None:
     head = read_head(path, PEEK)
     if head.startswith(DATABASE):
         return "opencode" if path.name.startswith("opencode") else None
-    entries = (read_object(line) or {} for line in head.lstrip(BLANK).splitlines()[:TRIED])
-    found = (
-        recognise(one) or ("plain" if agent("plain").is_message(one) else "") for one in entries
-    )
-    return next(filter(None, found), None)
+    plain, lines = agent("plain"), head.lstrip(BLANK).splitlines()
+    for entry in filter(None, map(read_object, lines[:TRIED])):
+        if host := recognise(entry) or ("plain" if plain.is_message(entry) else ""):
+            return host
+    return "plain" if plain.is_likely(path, head) else None
 
 
 def recognise(entry: Mapping[str, Any]) -> str:

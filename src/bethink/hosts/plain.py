@@ -1,40 +1,181 @@
-"""Chats of no particular host: JSON lines of {role, content}, and where they are known: id, timestamp, cwd, branch.
+"""Chats of no particular host: Markdown or text with the speakers named, or JSON lines.
 
-Identity is the message's own id if it has one, otherwise its session, number and text.
+    Markdown    `## User`, `**Assistant:**`, `_**User (12:30)**_`, or lines that begin with `Human:`; the strongest style counts
+    JSON lines  {role, content}, and where they are known: id, timestamp, cwd, branch
+
+Identity is the message's own id if it has one, otherwise its session, number and text. Text before the first speaker is not
+speech. Names of speakers in other languages than English are not known here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from bethink.hosts.base import Reason, Turn, make_id, name_of, text_of, texts_of, time_of
+from bethink.hosts.base import (
+    FENCE,
+    START,
+    Position,
+    Reason,
+    TranscriptPage,
+    Turn,
+    digest,
+    make_id,
+    name_of,
+    text_of,
+    texts_of,
+    time_of,
+)
 from bethink.hosts.place import HostFolder
-from bethink.hosts.transcript import LineTranscript
+from bethink.hosts.transcript import (
+    BOUND,
+    PAGE_BYTES,
+    PAGE_TURNS,
+    LineTranscript,
+    Transcript,
+    read_head,
+)
+from bethink.types import NOTHING
 
 TRANSCRIPTS = (HostFolder(""),)  # no place is known for them
-ROLES = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant"}
+ROLES = {
+    name: role
+    for role, names in {
+        "user": "user human you me prompt",
+        "assistant": "assistant ai gpt chatgpt claude gemini copilot codex cursor agent bot model response",
+        "system": "system developer",
+        "tool": "tool function tool_result",
+    }.items()
+    for name in names.split()
+}
 UNSPOKEN: dict[str, Reason] = {"system": "context added by the host", "tool": "tool result"}
+WHOLE = 128 << 20  # bytes of a text
+LONGEST_LINE = 20_000  # characters; a longer one names no speaker
+TEXT_SUFFIXES = (".md", ".markdown", ".txt", ".text")
+_NAME = rf"(?P<name>{'|'.join(sorted(ROLES, key=len, reverse=True))})(?:[ ]said)?"
+_NOTE = r"(?:[ ]{0,2}[(\[—–-][^\n]{0,80}?)?"
+# Strongest first: a file whose speakers are headings may well quote "User: …" in between.
+STYLES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"[ ]{{0,3}}#{{1,6}}[ ]+\W{{0,6}}{_NAME}{_NOTE}[ ]{{0,2}}[:*_]{{0,4}}[ ]{{0,4}}#{{0,6}}$",
+        rf"[ ]{{0,3}}_?\*\*{_NAME}{_NOTE}[ ]?:?\*\*_?[ ]?:?(?P<rest>.*)$",
+        rf"{_NAME}[ ]?:(?P<rest>(?:[ \t].*)?)$",
+    )
+)
+
+
+def read(path: Path, position: Position = START, bound: int = BOUND) -> Transcript:
+    is_text = path.suffix.lower() in TEXT_SUFFIXES
+    return (ChatText if is_text else ChatLines)(path, position, bound)
 
 
 def is_message(entry: Mapping[str, Any]) -> bool:
-    return text_of(entry, "role").lower() in (*ROLES, *UNSPOKEN) and "content" in entry
+    return text_of(entry, "role").lower() in ROLES and "content" in entry
 
 
-class PlainTranscript(LineTranscript):
+def is_likely(path: Path, head: bytes) -> bool:
+    """Whether a text may be a chat."""
+    return path.suffix.lower() in TEXT_SUFFIXES and len(find_speakers(split_lines(head))) > 1
+
+
+def split_lines(data: bytes) -> list[str]:
+    """The lines of a text in the encoding that its first bytes name. What is no text in it becomes U+FFFD."""
+    wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return (
+        data.decode("utf-16" if wide else "utf-8-sig", "replace").replace("\r\n", "\n").split("\n")
+    )
+
+
+class Chat(Transcript):
     host = "plain"
 
-    def take(self, entry: dict[str, Any]) -> Turn | Reason:
+    def begin(self, state: Mapping[str, Any]) -> None:
+        super().begin(state)
         self.session = self.session or self.path.name.partition(".")[0]
+
+
+class ChatLines(Chat, LineTranscript):
+    def take(self, entry: dict[str, Any]) -> Turn | Reason:
         self.locate(entry.get("cwd"), entry.get("branch"))
-        named = text_of(entry, "role").lower()
-        if named not in ROLES:
-            return UNSPOKEN.get(named, "unknown type")
+        role = ROLES.get(text_of(entry, "role").lower(), "")
+        if role not in ("user", "assistant"):
+            return UNSPOKEN.get(role, "unknown type")
         text = "\n\n".join(text for text in texts_of(entry.get("content")) if text.strip())
         if not text.strip():
             return "empty"
         id = name_of(entry, "id") or make_id(self.session, self.number, text)
-        return self.make_turn(id, ROLES[named], text, time_of(entry, "timestamp"))
+        return self.make_turn(id, role, text, time_of(entry, "timestamp"))
 
 
-read = PlainTranscript
+class ChatText(Chat):
+    """Markdown or text in which the speakers are named, read whole each time it changed. What was given before is not given again, as
+    long as the turns before it are the same."""
+
+    def pages(
+        self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
+    ) -> Iterator[TranscriptPage]:
+        data = read_head(self.path, WHOLE + 1)
+        identity, known = digest(data), self.position
+        if identity == known.identity:
+            return
+        if len(data) > WHOLE:
+            self.skipped["too long"] += 1
+            return
+        self.begin(NOTHING)
+        self.paged = (Counter(self.skipped), self.lines)
+        results = list(self.take_all(data))
+        self.lines += len(results)
+        self.skipped.update(result for result in results if isinstance(result, str))
+        turns = [result for result in results if isinstance(result, Turn)]
+        given = known.line if known.tail == _digest_ids(turns[: known.line]) else 0
+        self.restarted = known.line > given
+        for end in [*range(given + limit_turns, len(turns), limit_turns), len(turns)]:
+            # Until the last page is written, the file counts as changed.
+            here = (identity, len(data)) if end == len(turns) else ("", 0)
+            page, given = turns[given:end], end
+            tail = _digest_ids(turns[:end])
+            yield self.end_page(page, Position(*here, end, tail, self.state()))
+
+    def take_all(self, data: bytes) -> Iterator[Turn | Reason]:
+        """All turns, and for each message without one the reason."""
+        text_lines = split_lines(data)
+        found = find_speakers(text_lines)
+        preface = text_lines[: found[0][0] if found else 0]
+        titles = [line.lstrip("# ").strip() for line in preface if line.startswith("# ")]
+        self.set_title(titles[0] if titles else None)
+        ends = [*(start for start, _, _ in found[1:]), len(text_lines)]
+        for (start, role, rest), end in zip(found, ends, strict=False):
+            text = "\n".join([rest, *text_lines[start + 1 : end]])
+            text = text.strip().removesuffix("---").strip()
+            self.number = start + 1
+            id = make_id(self.session, self.number, text)
+            yield UNSPOKEN.get(role) or self.make_turn(id, role, text, None)
+        if not found:
+            yield "unknown type"
+
+
+def _digest_ids(turns: list[Turn]) -> str:
+    return make_id(*(turn.id for turn in turns))
+
+
+def find_speakers(text_lines: list[str]) -> list[tuple[int, str, str]]:
+    """Where somebody begins to speak: the line from 0, the role, and what is said on that line. Not inside fenced code."""
+    marks: list[list[tuple[int, str, str]]] = [[] for _ in STYLES]
+    fence = ""
+    for number, line in enumerate(text_lines):
+        opening = FENCE.match(line)
+        if opening and (not fence or opening[1].startswith(fence)):
+            fence = "" if fence else opening[1]
+        if fence or len(line) > LONGEST_LINE:
+            continue
+        for found, pattern in zip(marks, STYLES, strict=True):
+            if match := pattern.match(line):
+                rest = match.groupdict().get("rest") or ""
+                found.append((number, ROLES[match["name"].lower()], rest))
+                break
+    styles = (found for found in marks if len(found) > 1 and "user" in {one[1] for one in found})
+    return next(styles, [])

@@ -176,7 +176,7 @@ def backfill(args: Namespace) -> Result:
       bethink backfill --all
       bethink backfill --all --host claude --since 30d
       bethink backfill ~/.claude/projects/-home-ada-shop
-      bethink backfill exported-chat.jsonl --host plain
+      bethink backfill exported-chat.md --host plain
     """
     if args.path and args.all:
         raise UsageError("Give a path or --all, not both.", "bethink backfill --all")

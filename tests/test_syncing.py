@@ -244,6 +244,31 @@ def test_the_same_said_by_two_people_stands_once_with_each(laptops, store):
     assert texts(ben.store) == set()
 
 
+def test_what_everybody_forgot_may_be_told_again_to_everybody(laptops, store):
+    anna, ben = laptops
+    told = make("We deploy from main")
+    put(anna.store, told)
+    round_robin(anna, ben)
+    forget(ben.store, told)
+    round_robin(ben, anna)
+    put(anna.store, make("We deploy from main"))
+    round_robin(anna, ben)
+    assert texts(ben.store) == texts(store, TEAM) == {"We deploy from main"}
+
+
+def test_a_purge_goes_over_though_the_other_side_says_it_in_words_that_are_told_here(laptops):
+    anna, ben = laptops
+    told = make("The password is swordfish")
+    put(anna.store, told)
+    round_robin(anna, ben)
+    edit(anna.store, told, "Passwords lie in the vault")
+    purge(ben.store, told)
+    put(ben.store, make("Passwords lie in the vault"))
+    ben.sync()
+    assert anna.sync().removed_here == 1
+    assert anna.store.get([told.id]) == []
+
+
 def test_relations_come_and_go_with_their_memories(laptops, store):
     anna, ben = laptops
     one, other = make("Old"), make("New")

@@ -286,11 +286,11 @@ class Sync:
         lacking: Peer,
         shared: Shared,
     ) -> Missing:
-        """What becomes of the memories that one peer lacks. What it was told in the same words, whatever became of that, it does not
-        get again: each keeps its own."""
-        told = {line.hash for line in other.values() if line.unique}
-        missing = {id: line for id, line in lines.items() if id not in other}
-        ids = [id for id, line in missing.items() if not (line.unique and line.hash in told)]
+        """What becomes of the memories that one peer lacks. What it was told in the same words under an id of its own, whatever became
+        of that, it does not get again: each keeps its own. What both forgot may be told again, and what was purged goes."""
+        ids = [id for id in lines if id not in other]
+        told = {line.hash for id, line in other.items() if line.unique and id not in lines}
+        twins = {id for id in ids if lines[id].unique and lines[id].hash in told}
         known = [id for id in ids if id in shared.records]
         hashes = {id: {lines[id].hash} for id in known}
         changed = [id for id in known if lines[id].version != shared.records[id]]
@@ -299,14 +299,14 @@ class Sync:
             for record in having.fetch(page):
                 hashes[record.memory.id] = set(map(content_hash, list_texts(record)))
         purged = lacking.find_purged(sorted(set().union(*hashes.values()))) if known else set()
-        purge = {id: None for id in known if hashes[id] & purged}
+        purge = {id for id in known if hashes[id] & purged}
         gone = {
             id: shared.records[id]
             for id in known
-            if id not in purge and lines[id].version == shared.records[id]
+            if id not in purge | twins and lines[id].version == shared.records[id]
         }
         # What was removed on one peer, but changed on the other since, somebody cares for.
-        copy = [id for id in ids if id not in gone and id not in purge]
+        copy = [id for id in ids if id not in purge | twins | gone.keys()]
         return Missing(gone, list(purge), copy)
 
     def _guard(self, removals: int, shared: Shared) -> None:

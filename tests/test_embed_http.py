@@ -121,13 +121,13 @@ def test_answers_are_put_in_order_by_their_index(endpoint):
     assert np.array_equal(straight, open_at(endpoint).documents(texts))
 
 
-def test_batches_hold_64_texts_or_100000_characters(endpoint):
+def test_batches_hold_32_texts_or_100000_characters(endpoint):
     seen = []
-    matrices = open_at(endpoint).documents(["short"] * 150 + ["x" * 20_000] * 7, seen.append)
+    matrices = open_at(endpoint).documents(["short"] * 150 + ["x" * 24_000] * 7, seen.append)
     assert len(matrices) == 157
     sizes = [len(body["input"]) for _, _, body in endpoint.requests]
-    assert sizes == [64, 64, 41, 9]
-    assert seen == sorted(set(seen)) and seen[-1] == 157
+    assert sizes == [32] * 5 + [16, 2]
+    assert seen == sorted(seen) and seen[-1] == 157
 
 
 def test_long_texts_become_several_vectors_and_nothing_is_lost(endpoint):

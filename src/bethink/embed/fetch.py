@@ -118,7 +118,12 @@ def _fetch_from_hub(model: LocalModel, directory: Path, progress: Bytes | None) 
                 length = response.headers.get("Content-Length") or ""
                 total = int(length) if length.isdigit() else None
                 _write(model, response, url, directory / file, total, told)
-        except (urllib.error.URLError, TimeoutError, http.client.HTTPException) as error:
+        except (
+            urllib.error.URLError,
+            TimeoutError,
+            ConnectionError,
+            http.client.HTTPException,
+        ) as error:
             if isinstance(error, urllib.error.HTTPError):
                 error.close()
             raise _failed(model, f"{url}: {error}.") from error

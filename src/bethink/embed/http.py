@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bethink.embed.base import Matrix, Progress
 
 KEY_VARIABLES = ("OPENAI_API_KEY", "OPENAI_TOKEN_MEMORY_EMBEDDINGS")
-BATCH_TEXTS = 64
+BATCH_TEXTS = 32  # as many as text-embeddings-inference takes at once unless it is told otherwise
 BATCH_CHARACTERS = 100_000
 # OpenAI's models take 8,191 tokens. Latin script has about four characters to a token; Chinese may have more tokens than characters.
 WINDOW_CHARACTERS = 6_000

@@ -134,15 +134,43 @@ def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(
     cli, home: Path, monkeypatch
 ) -> None:
     text = DOCUMENTS["two blanks"]
-    settings = laid(home, ".claude/settings.json", text)
+    files = [laid(home, name, text) for name in SHARED["claude"]]
     cli.ok("install", "--claude")
-    settings.write_text(settings.read_text().replace('"opus"', '"haiku"'))
+    for file in files:
+        file.write_text(file.read_text().replace('"opus"', '"haiku"'))
     monkeypatch.setattr(place, "running_command", lambda: ("/new/bethink",))
     cli.ok("install", "--claude")
-    assert PROGRAM not in settings.read_text()
-    assert settings.read_text().count("/new/bethink") == 7
+    assert [file.read_text().count("/new/bethink") for file in files] == [1, 7]
+    assert not any(PROGRAM in file.read_text() for file in files)
     cli.ok("uninstall")
-    assert settings.read_text() == text.replace('"opus"', '"haiku"')
+    assert [file.read_text() for file in files] == [text.replace('"opus"', '"haiku"')] * 2
+
+
+def test_what_the_last_version_installed_is_brought_up_to_date_and_given_back(
+    cli, home: Path, monkeypatch
+) -> None:
+    laid(home, ".claude/settings.json", DOCUMENTS["comments"])
+    before = tree(home)
+    cli.ok("install", "--claude", "--opencode")
+    record = cli.home / "install.json"
+    files = json.loads(record.read_text())["files"]
+    rows = {
+        path: {
+            "hosts": {host: [["text", []]] if row["whole"] else [] for host in row["hosts"]},
+            "existed": row["original"] is not None,
+            "original": row["original"] or "",
+            "after": row["after"][-1],
+            "before": "",
+            "folders": row["folders"],
+        }
+        for path, row in files.items()
+    }
+    record.write_text(json.dumps({"version": 2, "files": rows}))
+    monkeypatch.setattr(place, "running_command", lambda: ("/new/bethink",))
+    cli.ok("install", "--claude", "--opencode")
+    assert PROGRAM not in (home / ".claude.json").read_text()
+    cli.ok("uninstall")
+    assert tree(home) == before
 
 
 @pytest.mark.parametrize(

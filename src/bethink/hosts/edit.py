@@ -102,13 +102,22 @@ def value_at(value: Any, path: Path) -> Any:
 
 
 def put_entries(
-    text: str, wanted: Collection[HostEntry], host: str, toml: bool = False, force: bool = False
+    text: str,
+    wanted: Collection[HostEntry],
+    host: str,
+    toml: bool = False,
+    force: bool = False,
+    original: str | None = None,
 ) -> EditResult:
-    """The text with these entries; those that are there are brought up to date."""
+    """The text with these entries; those that are there are brought up to date. `original` is what the file held before an installation,
+    if there was one: a server of ours that is not in it is no server that the user registered."""
     kept = []
+    before = None if original is None else parse(original, toml)
     for entry in wanted:
         document = parse(text, toml)
-        if reason := put_entry(document, entry, host, force):
+        added = before is not None and value_at(before, entry.path) is None
+        ours = added and is_our_server(value_at(document, entry.path))
+        if reason := put_entry(document, entry, host, force or ours):
             kept.append(reason)
         else:
             text = _rewrite(text, document, entry, toml)

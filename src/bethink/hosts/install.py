@@ -17,7 +17,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
@@ -95,17 +95,32 @@ def load_records() -> dict[str, InstalledFile]:
     """By path. A record that cannot be read is an error: without it, `uninstall` would have to guess."""
     text = textfile.read(record_file())
     try:
-        found = json.loads(text)["files"] if text else {}
+        found = json.loads(text) if text else {"files": {}}
+        rows = found["files"]
+        if found.get("version") == 2:
+            rows = {path: _upgrade(row) for path, row in rows.items()}
         lists = ("hosts", "after", "folders")
         return {
             path: InstalledFile(**row | {name: tuple(row[name]) for name in lists})
-            for path, row in found.items()
+            for path, row in rows.items()
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BethinkError(
             f"The record of what was installed, {record_file()}, is damaged: {error}.",
             "Move it away; `bethink uninstall --force` then finds the entries by what they say.",
         ) from None
+
+
+def _upgrade(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as 0.9 wrote it, which kept the place of every entry, as it is written now."""
+    places = [place for entries in row["hosts"].values() for place in entries]
+    return {
+        "hosts": [*row["hosts"]],
+        "whole": ["text", []] in places,
+        "original": row["original"] if row["existed"] else None,
+        "after": [row["after"], row["before"]],
+        "folders": row["folders"],
+    }
 
 
 def _save_records(records: Mapping[str, InstalledFile]) -> None:
@@ -190,13 +205,15 @@ class Changes:
         untouched, base, text = self.find_base(host, target, record, was, place)
         if not wanted:
             return _plan_return(was, base, untouched)
-        edited = put_entries(target.start if text is None else text, wanted, host, toml, force)
+        start = target.start if text is None else text
+        original = self.read_original(record) if record.hosts else None
+        edited = put_entries(start, wanted, host, toml, force, original)
         why = why_ignored(target, edited.text, AGENTS[host])
         reasons = (*edited.kept, why) if why else edited.kept
         if edited.text == base:
             return FilePlan("kept" if edited.kept else "unchanged", was, None, reasons)
-        original = None if base is None else self.back_up(path, base)
-        fresh = _make_record(record._replace(original=original), host, target, was, edited.text)
+        backup = None if base is None else self.back_up(path, base)
+        fresh = _make_record(record._replace(original=backup), host, target, was, edited.text)
         return FilePlan(_name_change(was, edited.text), edited.text, fresh, reasons)
 
     def find_base(
@@ -211,9 +228,10 @@ class Changes:
         entries are put into, which may hold some of them."""
         if not record.hosts or was is None:
             return False, was, was
-        existed, before = record.original is not None, self.read_backup(record)
-        if record.is_untouched(was) and (before is not None) == existed:
-            return True, before, before
+        existed, before = record.original is not None, self.read_original(record)
+        if record.is_untouched(was) and before is not None:
+            given = before if existed else None
+            return True, given, given
         toml, wanted = is_toml(target.path), {entry.place for entry in target.entries}
         every = agent(host).AGENT.list_entries(place._replace(allow_reads=True))
         leaving = [one for one in every if one.place not in wanted]
@@ -221,12 +239,12 @@ class Changes:
         text = take_entries(was, leaving, host, before or "", toml)
         return False, base if existed or not _is_blank(base) else None, text
 
-    def read_backup(self, record: InstalledFile) -> str | None:
-        """What a file held before, None where it was not there or that is not known any more."""
+    def read_original(self, record: InstalledFile) -> str | None:
+        """What a file held before, '' where it was not there, None where that is not known any more."""
         if not record.original:
-            return None
+            return "" if record.original is None else None
         planned = self.backups.get(record.original)
-        return planned or textfile.read(backup_folder() / record.original)
+        return textfile.read(backup_folder() / record.original) if planned is None else planned
 
     def back_up(self, path: Path, text: str) -> str:
         """Keeps what a file held, and returns the name of the backup."""

@@ -55,7 +55,7 @@ _MESSAGE = re.compile(r"\"([^\"\\\n]{12,160})\"|'([^'\\\n]{12,160})'|`([^`\\\n]{
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|__tests__|spec|specs)/|(?:^|/)(?:test_[^/]*|conftest)\.py$|[._-](?:test|tests|spec)\.\w+$|Tests?\.(?:java|cs|php)$"
 )
-VERSION = 2  # of how files become passages; a new one reads every file again
+VERSION = 3  # of how files become passages; a new one reads every file again
 LARGEST = 2_000_000  # bytes of a source file
 LARGEST_MAP = 64_000_000  # bytes of a JSON file
 LONGEST = 100_000  # characters of one entry that are remembered
@@ -75,10 +75,6 @@ _GENERATED = re.compile(
 _HINT = 'A repo map is a JSON array of objects such as {"path": "src/main.py", "language": "python", "symbols": ["main"], "content": "def main()"}.'
 
 
-# What an entry holds, and what it is where it does not say.
-_FIELDS: dict[str, Any] = {"path": "", "language": "unknown", "symbols": [], "content": ""}
-
-
 class MapEntry(NamedTuple):
     """One source file in the code map."""
 
@@ -87,7 +83,6 @@ class MapEntry(NamedTuple):
     symbols: tuple[Symbol, ...] = ()
     lines: int = 0
     doc: str = ""
-    hash: str = ""
 
 
 class Slice(NamedTuple):
@@ -384,7 +379,7 @@ def _redact_code(code: Code) -> Code:
 def map_file(code: Code) -> MapEntry:
     told = outline(code.text, code.language)
     lines = code.text.count("\n") + (not code.text.endswith("\n") and bool(code.text))
-    return MapEntry(code.path, code.language, tuple(told.symbols), lines, told.doc, code.hash)
+    return MapEntry(code.path, code.language, tuple(told.symbols), lines, told.doc)
 
 
 def _cut_file(code: Code) -> list[Passage]:
@@ -426,7 +421,7 @@ def reason_to_skip(text: str) -> str | None:
 
 
 def to_json(found: Iterable[MapEntry]) -> list[dict[str, Any]]:
-    """Entries in the repo map's form. `definitions`, `lines`, `doc` and `hash` are additions that other readers pass over."""
+    """Entries in the repo map's form. `lines` is an addition that other readers pass over."""
     return [
         {
             "path": each.path,
@@ -434,27 +429,48 @@ def to_json(found: Iterable[MapEntry]) -> list[dict[str, Any]]:
             "symbols": named_symbols(each),
             "content": skeleton(each),
             "lines": each.lines,
-            "doc": each.doc,
-            "hash": each.hash,
-            "definitions": [_to_definition(symbol) for symbol in each.symbols],
         }
         for each in found
     ]
 
 
-def _to_definition(symbol: Symbol) -> dict[str, Any]:
-    name, kind, signature, (first, last), *rest = symbol
-    keys = ("name", "kind", "signature", "line", "end_line", "doc", "parent", "depth")
-    return dict(zip(keys, (name, kind, signature, first, last, *rest), strict=True))
-
-
 def from_json(raw: bytes, name: str) -> list[Listed]:
     """The entries of a repo map, all or none. Of entries with the same path the last one counts, as a later reading does."""
-    listed = _parse_map(raw, name)
+    if len(raw) > LARGEST_MAP:
+        raise InvalidInput(
+            f"The repo map '{name}' is {len(raw) / 1e6:,.1f} MB; at most {LARGEST_MAP / 1e6:g} MB are read.",
+            "Map the parts of the project one by one.",
+        )
+    try:
+        listed = json.loads(raw.decode("utf-8-sig"), parse_constant=refuse_constant)
+    except (RecursionError, ValueError) as error:  # also bytes that are no UTF-8
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise InvalidInput(f"The repo map '{name}' is not valid JSON: {why}.", _HINT) from None
     if not isinstance(listed, list):
         raise InvalidInput(f"The repo map '{name}' is not an array.", _HINT)
     found = [_read_entry(item, number, name) for number, item in enumerate(listed, start=1)]
     return list({each.path: each for each in found}.values())
+
+
+def _read_entry(item: Any, number: int, name: str) -> Listed:
+    entry = item if isinstance(item, dict) else {}
+    symbols = entry.get("symbols") or []
+    given: list[Any] = [
+        entry.get("path"),
+        entry.get("language") or "unknown",
+        entry.get("content") or "",
+    ]
+    given += symbols if isinstance(symbols, list) else [None]
+    if not all(isinstance(one, str) for one in given) or not given[0].strip():
+        raise InvalidInput(
+            f"Entry {number} of the repo map '{name}' is not an object with a `path`, or its `language`, `symbols` or `content` is wrong.",
+            _HINT,
+        )
+    # No database takes NUL, and halves of surrogate pairs, which JSON can spell.
+    path, language, content, *names = (replace_broken(one.replace("\0", "")) for one in given)
+    lines = entry.get("lines")
+    known = lines if type(lines) is int and lines > 0 else 0
+    return Listed(path.strip(), language, tuple(names), content, known)
 
 
 def read_map(raw: bytes, file: Path) -> Document:
@@ -466,44 +482,6 @@ def read_map(raw: bytes, file: Path) -> Document:
         lambda: [_entry_passage(each) for each in listed],
         {"entries": len(listed)},
     )
-
-
-def _parse_map(raw: bytes, name: str) -> Any:
-    if len(raw) > LARGEST_MAP:
-        raise InvalidInput(
-            f"The repo map '{name}' is {len(raw) / 1e6:,.1f} MB; at most {LARGEST_MAP / 1e6:g} MB are read.",
-            "Map the parts of the project one by one.",
-        )
-
-    try:
-        return json.loads(raw.decode("utf-8-sig"), parse_constant=refuse_constant)
-    except RecursionError:
-        why = "it is nested too deeply"
-    except ValueError as error:  # also bytes that are no UTF-8, and a number of thousands of digits
-        why = str(error)
-    raise InvalidInput(f"The repo map '{name}' is not valid JSON: {why}.", _HINT)
-
-
-def _read_entry(item: Any, number: int, name: str) -> Listed:
-    where = f"Entry {number} of the repo map '{name}'"
-    if not isinstance(item, dict) or not isinstance(item.get("path"), str):
-        raise InvalidInput(f"{where} is not an object with a `path`.", _HINT)
-    given = {key: item.get(key) or empty for key, empty in _FIELDS.items()}
-    for key, empty in _FIELDS.items():
-        words = given[key] if isinstance(given[key], list) else [given[key]]
-        if type(given[key]) is not type(empty) or not all(isinstance(one, str) for one in words):
-            raise InvalidInput(f"{where} ('{item['path']}') has a wrong `{key}`.", _HINT)
-    path, language, content = (_clean(given[key]) for key in ("path", "language", "content"))
-    if not path.strip():
-        raise InvalidInput(f"{where} has no `path`.", _HINT)
-    lines = item.get("lines")
-    known = lines if type(lines) is int and lines > 0 else 0
-    return Listed(path.strip(), language, tuple(map(_clean, given["symbols"])), content, known)
-
-
-def _clean(text: str) -> str:
-    """Without what no database takes: NUL, and halves of surrogate pairs, which JSON can spell."""
-    return replace_broken(text.replace("\0", ""))
 
 
 def _entry_passage(listed: Listed) -> Passage:

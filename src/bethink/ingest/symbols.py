@@ -15,7 +15,6 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -50,6 +49,7 @@ KINDS = (
         "class interface struct enum union trait record annotation delegate concept macro scope".split()
     )
 )
+PREAMBLE = ("php_tag", "hash_bang_line")
 LISTS = frozenset(
     "lexical_declaration variable_declaration const_declaration var_declaration type_declaration".split()
 )
@@ -69,6 +69,9 @@ _MACROS = re.compile(
 _SPOKEN = re.compile(
     rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)'", re.DOTALL
 )  # comments and strings
+_SIGN = re.compile(
+    rb"//[/!]?|/\*{1,2}|#?"
+)  # of a comment: `//!` is about the file, `/**` about what follows
 _TRAILING = re.compile(r"[ \t;,)]{0,80}((?://|#|/\*).{0,600})")
 _PROGRAM = re.compile(r"(?<=[/\s])[a-z]{2,10}(?=[\d.]{0,8}(?:\s|$))")
 # What C does not have. `class` and `namespace` are fine names for a field in C, so they need what follows them in C++.
@@ -133,9 +136,7 @@ class SourceText(NamedTuple):
     language: str
     data: bytes
     breaks: array[int]  # where its line breaks are
-    parts: Sequence[
-        Node
-    ]  # what queries are asked of: the root, or those of its children that are not too deep
+    root: Node
 
     def text(self, start: int, end: int) -> str:
         return self.data[start:end].decode("utf-8", "replace")
@@ -187,8 +188,8 @@ def _patient(data: bytes) -> Callable[[int, object], bytes]:
     return lambda at, _: data[at : at + PIECE] if time.thread_time() < until + at / PACE else b""
 
 
-def parse_source(text: str, language: str) -> tuple[SourceText, Node]:
-    """A source text and the root of its syntax tree."""
+def parse_source(text: str, language: str) -> SourceText:
+    """A source text with its syntax tree."""
     grammar = _grammar(language)
     from tree_sitter import Parser
 
@@ -200,24 +201,20 @@ def parse_source(text: str, language: str) -> tuple[SourceText, Node]:
         data = b"" if bare.count(b"<") - bare.count(b">") > UNCLOSED else data
     breaks = array("L", (match.start() for match in re.finditer(b"\n", data)))
     # A parser of its own: one cannot serve two threads.
-    root = Parser(grammar).parse(_patient(data)).root_node
-    return SourceText(language, data, breaks, _shallow_parts(root, len(data))), root
+    return SourceText(language, data, breaks, Parser(grammar).parse(_patient(data)).root_node)
 
 
-def _shallow_parts(root: Node, size: int) -> list[Node]:
-    """The root, or those parts of it that queries can be asked of: they take time with the square of the depth, and of the number
-    of brackets in a row that the parser could make nothing of."""
-    if size < DEEPEST:
-        return [root]
-    found: list[Node] = []
-    whole = root.child_count - root.named_child_count < DEEPEST
-    for child in root.children if whole else root.named_children:
-        garbage = child.type == "ERROR" and child.child_count - child.named_child_count >= DEEPEST
-        if garbage or _nests_deeply(child):
-            whole = False
-        else:
-            found.append(child)
-    return [root] if whole else found
+def _can_be_asked(root: Node) -> bool:
+    """Whether queries can be asked of a tree: they take time with the square of its depth, and of the number of brackets in a row
+    that the parser could make nothing of."""
+    if root.end_byte < DEEPEST:
+        return True
+    crowded = (
+        node.child_count - node.named_child_count >= DEEPEST
+        for node in (root, *root.children)
+        if node is root or node.type == "ERROR"
+    )
+    return not any(crowded) and not _nests_deeply(root)
 
 
 def _nests_deeply(node: Node) -> bool:
@@ -242,15 +239,14 @@ def find_matches(
     from tree_sitter import QueryCursor
 
     query, settings = _query(name, source.language)
-    for part in source.parts:
-        for number, captures in QueryCursor(query).matches(part)[:MATCHES]:
-            nodes = {key: found[0] for key, found in captures.items() if found}
-            texts = ((value, nodes.get(key)) for key, value in settings[number].items())
-            if all(
-                not node or re.fullmatch(value, source.text_of(node)[:2_000])
-                for value, node in texts
-            ):
-                yield settings[number], nodes, number
+    matches = QueryCursor(query).matches(source.root) if _can_be_asked(source.root) else []
+    for number, captures in matches[:MATCHES]:
+        nodes = {key: found[0] for key, found in captures.items() if found}
+        texts = ((value, nodes.get(key)) for key, value in settings[number].items())
+        if all(
+            not node or re.fullmatch(value, source.text_of(node)[:2_000]) for value, node in texts
+        ):
+            yield settings[number], nodes, number
 
 
 # Reading
@@ -270,6 +266,14 @@ class Definition(NamedTuple):
     settings: Mapping[str, str]
 
 
+class CommentBlock(NamedTuple):
+    """Comments on lines of their own that follow each other without a blank line."""
+
+    start: int
+    end: int
+    sign: bytes  # how its last comment begins
+
+
 class Captures(NamedTuple):
     """What the queries of a language found in a file."""
 
@@ -278,6 +282,7 @@ class Captures(NamedTuple):
     docs: dict[int, Node]  # docstrings by where their block begins
     comments: list[Node]
     marks: list[Node]
+    blocks: list[CommentBlock]
 
 
 class Enclosing(NamedTuple):
@@ -290,7 +295,7 @@ class Enclosing(NamedTuple):
 
 def outline(text: str, language: str) -> FileOutline:
     """The symbols of a source text and what it says of itself. Never fails on a text, whatever it holds."""
-    source, root = parse_source(text, language)
+    source = parse_source(text, language)
     found = _ask_queries(source)
     taken: list[tuple[Symbol, bool]] = []
     begins: set[int] = set()
@@ -307,11 +312,11 @@ def outline(text: str, language: str) -> FileOutline:
             depth,
         )
         taken.append((symbol, "announced" in definition.settings))
-    return FileOutline(_once(taken), _file_doc(root, begins, found, source))
+    return FileOutline(_once(taken), _file_doc(begins, found, source))
 
 
 def _ask_queries(source: SourceText) -> Captures:
-    found = Captures([], set(), {}, [], [])
+    found = Captures([], set(), {}, [], [], [])
     transparent: set[tuple[int, int]] = set()
     names = LANGUAGES[source.language].get("queries", [source.language])
     for number, name in enumerate(names):
@@ -335,6 +340,7 @@ def _ask_queries(source: SourceText) -> Captures:
     found.opaque.difference_update(transparent)
     for nodes in (found.comments, found.marks):
         nodes.sort(key=lambda node: node.start_byte)
+    found.blocks.extend(_join_comments(found.comments, source))
     return found
 
 
@@ -518,7 +524,8 @@ def _doc(definition: Definition, kind: str, begin: int, found: Captures, source:
     body = definition.node.child_by_field_name("body")
     if body is not None and body.start_byte in found.docs:
         return summarize_comment(strip_docstring(source.text_of(found.docs[body.start_byte])))
-    if told := summarize_comment(_say(_comments_above(begin, found, source), source)):
+    above = _find_comment_above(begin, found, source)
+    if above and (told := summarize_comment(strip_comment(source.text(above.start, above.end)))):
         return told
     if kind in VALUES or kind == "macro":
         at = definition.end if kind == "macro" else definition.node.end_byte
@@ -528,61 +535,50 @@ def _doc(definition: Definition, kind: str, begin: int, found: Captures, source:
     return ""
 
 
-def _say(comments: Sequence[Node], source: SourceText) -> str:
-    return strip_comment("\n".join(source.text_of(node) for node in comments))
-
-
-def _comments_above(begin: int, found: Captures, source: SourceText) -> list[Node]:
-    """The comments that stand right above a place, on lines of their own, without a blank line between; `//!` is about the file."""
-    row = source.row(begin)
-    at = bisect_left(found.comments, begin, key=lambda node: node.start_byte) - 1
-    near: list[Node] = []
-    while at >= 0:
-        node = found.comments[at]
-        sign = source.data[node.start_byte : node.start_byte + 3]
-        # Some leave a line free below `/** … */`.
-        free = 2 if not near and sign == b"/**" else 1
+def _join_comments(comments: Sequence[Node], source: SourceText) -> list[CommentBlock]:
+    blocks: list[CommentBlock] = []
+    for node in comments:
         line = source.data.rfind(b"\n", 0, node.start_byte) + 1
-        alone = not source.data[line : node.start_byte].strip()
-        if not row - free <= source.last(node) <= row or not alone or sign == b"//!":
-            break
-        near.append(node)
-        row = source.first(node)
-        at -= 1
-    return near[::-1]
-
-
-def _file_doc(root: Node, begins: set[int], found: Captures, source: SourceText) -> str:
-    """What a file says of itself: its docstring, or the first comment that is neither a licence nor about a definition."""
-    if root.start_byte in found.docs or 0 in found.docs:
-        doc = found.docs.get(root.start_byte) or found.docs[0]
-        if told := summarize_comment(strip_docstring(source.text_of(doc)), 10):
-            return told
-    known = {node.start_byte for node in found.comments}
-    leading: list[Node] = []
-    for child in root.named_children:
-        directive = source.text(child.start_byte, child.start_byte + 5) in ("'use ", '"use ')
-        if child.start_byte in known:
-            leading.append(child)
-        elif child.start_byte in begins and not directive:
-            above = {node.start_byte for node in _comments_above(child.start_byte, found, source)}
-            leading = [node for node in leading if node.start_byte not in above]
-            break
-        elif child.type not in ("php_tag", "hash_bang_line") and not directive:
-            break
-    blocks = (_say(block, source) for block in _blocks(leading, source))
-    return next((told for block in blocks if (told := summarize_comment(block, 10))), "")
-
-
-def _blocks(nodes: list[Node], source: SourceText) -> list[list[Node]]:
-    """Comments of one sort that follow each other without a blank line belong together."""
-    blocks = [nodes[:1]] if nodes else []
-    for before, node in pairwise(nodes):
-        signs = {source.text(one.start_byte, one.start_byte + 3).strip() for one in (before, node)}
-        if source.first(node) > source.last(before) + 1 or len(signs) > 1:
-            blocks.append([])
-        blocks[-1].append(node)
+        if source.data[line : node.start_byte].strip():
+            continue  # it stands behind code
+        sign = _SIGN.match(source.data, node.start_byte)[0]  # type: ignore[index]  # fits everything
+        start, before = node.start_byte, blocks[-1] if blocks else None
+        near = before and source.first(node) <= source.row(before.end - 1) + 1
+        if before and near and sign == before.sign:
+            start = blocks.pop().start
+        blocks.append(CommentBlock(start, node.end_byte, sign))
     return blocks
+
+
+def _find_comment_above(begin: int, found: Captures, source: SourceText) -> CommentBlock | None:
+    """The comments that stand right above a place; `//!` is about the file, and some leave a line free below `/** … */`."""
+    at = bisect_left(found.blocks, begin, key=lambda block: block.start) - 1
+    block = found.blocks[at] if at >= 0 else CommentBlock(0, 1, b"//!")
+    free = source.row(begin) - source.row(block.end - 1)
+    near = free <= (2 if block.sign == b"/**" else 1) and block.sign != b"//!"
+    return block if near else None
+
+
+def _file_doc(begins: set[int], found: Captures, source: SourceText) -> str:
+    """What a file says of itself: its docstring, or the first comment that is neither a licence nor about a definition."""
+    doc = found.docs.get(source.root.start_byte) or found.docs.get(0)
+    if doc and (told := summarize_comment(strip_docstring(source.text_of(doc)), 10)):
+        return told
+    comments = {node.start_byte for node in found.comments}
+    first = len(source.data)
+    above = None  # what is said of the first definition
+    for child in source.root.named_children:
+        directive = source.text(child.start_byte, child.start_byte + 5) in ("'use ", '"use ')
+        if child.start_byte not in comments and not directive and child.type not in PREAMBLE:
+            first = child.start_byte
+            above = _find_comment_above(first, found, source) if first in begins else None
+            break
+    leading = (block for block in found.blocks if block.start < first and block != above)
+    told_by = (
+        summarize_comment(strip_comment(source.text(block.start, block.end)), 10)
+        for block in leading
+    )
+    return next(filter(None, told_by), "")
 
 
 # What a comment or docstring says, without its marks: `/** … */`, `///`, `#`, Javadoc and XML tags, pragmas, licences. A mark that means

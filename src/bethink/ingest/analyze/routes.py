@@ -58,7 +58,7 @@ class RouteFile:
 
     def __init__(self, file: str, text: str, language: str, rules: Mapping[str, Any]) -> None:
         self.file, self.rules = file, rules
-        self.source, _ = parse_source(text, language)
+        self.source = parse_source(text, language)
         names = (name for word, name in rules["frameworks"] if word in text)
         self.framework = next(names, rules["default"])
         self.routers: dict[str, list[RoutePart]] = {}

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import tempfile
 import tomllib
 from hashlib import sha256
 from pathlib import Path
@@ -20,7 +19,6 @@ from bethink.features import initialise
 
 pytest_plugins = ["cli_runner"]
 
-NOBODY = 65534
 FILES_ONLY = ("--skip-analyze", "--skip-index", "--skip-map")
 KNOWLEDGE = ".claude/knowledge"
 PARTS = ("analyze", "index", "map")
@@ -139,16 +137,6 @@ def test_a_missing_extra_is_told_and_fails_nothing(repository, monkeypatch):
     assert "tree-sitter is not installed (pip install 'bethink[code]')" in repository.ok("init")
 
 
-def test_skipped_files_are_named_up_to_five(repository):
-    for number in range(7):
-        (repository.project / KNOWLEDGE / f"bad{number}.md").write_bytes(b"# Bad\n\x00\x01\x02")
-    shown = repository("init", "--skip-map", "--skip-analyze")
-    assert shown.code == 0
-    assert shown.err.count("skipped .claude/knowledge/bad") == 5
-    assert "and 2 more; --json lists all" in shown.err
-    assert len(repository.json("init")["parts"][1]["skipped"]) == 7
-
-
 # What is made
 
 
@@ -183,14 +171,11 @@ def test_the_settings_template_holds_what_a_project_may_set_and_sets_nothing(cli
         (b"*.pyc\n", b"*.pyc\n#\n/.bethink/memory.db*\n"),
         (b"*.pyc", b"*.pyc\n#\n/.bethink/memory.db*\n"),
         (b"*.pyc\r\n", b"*.pyc\r\n#\r\n/.bethink/memory.db*\r\n"),
-        (b"*.pyc\r\nx", b"*.pyc\r\nx\r\n#\r\n/.bethink/memory.db*\r\n"),
         (b"", b"#\n/.bethink/memory.db*\n"),
         (b"caf\xe9\n", b"caf\xe9\n#\n/.bethink/memory.db*\n"),
         (b"*.db\n", b"*.db\n#\n/.bethink/memory.db*\n"),  # does not cover the files beside it
         (b".bethink/\n!.bethink/\n", b".bethink/\n!.bethink/\n#\n/.bethink/memory.db*\n"),
         (b".bethink/\n", None),
-        (b".bethink\n", None),
-        (b"/.bethink/*\n", None),
         (b"**/memory.db*\n", None),
         (b"!\n/.bethink/memory.db*\n", None),
     ],
@@ -300,8 +285,8 @@ def test_in_a_worktree_settings_go_to_the_root_and_knowledge_to_the_worktree(
 @pytest.mark.parametrize(
     ("path", "code", "said"),
     [
-        ("nowhere", 1, "There is no directory nowhere"),
-        ("file.txt", 2, "is a file, not a directory"),
+        ("nowhere", 1, "nowhere cannot be read: No such file"),
+        ("file.txt", 1, "file.txt cannot be read: Not a directory"),
         ("/", 2, "it is not a project"),
         (".", 2, "it is not a project"),  # the home directory
     ],
@@ -331,15 +316,6 @@ def test_a_file_where_a_folder_should_be_is_told_and_the_rest_goes_on(cli):
     assert shown.code == 1
 
 
-def test_a_settings_folder_that_is_a_file_is_told(cli):
-    (cli.project / ".bethink").write_text("I am a file\n")
-    shown = cli("init", *FILES_ONLY)
-    assert shown.code == 1 and "config.toml cannot be" in shown.out
-    assert (cli.project / KNOWLEDGE / "gotchas.md").exists()
-    assert "is a file, not a directory" in cli.fails("init", *FILES_ONLY, "--local", code=2)
-    assert not (cli.home / "local-projects").exists()
-
-
 def test_a_link_out_of_the_project_is_not_followed(cli, tmp_path):
     git(cli.project, "init")
     outside = tmp_path / "outside"
@@ -365,65 +341,12 @@ def test_what_cannot_be_read_stops_it_before_anything_is_made(cli):
     assert tree(cli.project) == before
 
 
-@pytest.fixture
-def unprivileged(cli, monkeypatch):
-    """A folder that another user can reach, and that user: root may do everything."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        home, project = Path(folder, "home"), Path(folder, "shop")
-        for path in (home, project):
-            path.mkdir()
-        Path(folder).chmod(0o755)
-        monkeypatch.setenv("BETHINK_HOME", str(home))
-        root = os.geteuid() == 0
-        if root:
-            # The sources may lie where only root reads: what is needed of them is in memory, and the database is there, by then.
-            monkeypatch.chdir(home)
-            cli("init", *FILES_ONLY)
-            for path in (home, *home.rglob("*")):
-                os.chown(path, NOBODY, NOBODY)
-            os.seteuid(NOBODY)
-        monkeypatch.chdir(project)
-        try:
-            yield project
-        finally:
-            if root:
-                os.seteuid(0)
-            project.chmod(0o755)
-            monkeypatch.chdir("/")
-
-
-def as_owner(path: Path, mode: int) -> None:
-    user = os.geteuid()
-    if user == NOBODY:
-        os.seteuid(0)
-    path.chmod(mode)
-    os.seteuid(user)
-
-
-def test_a_project_that_cannot_be_written_is_told_and_left_as_it_was(cli, unprivileged):
-    as_owner(unprivileged, 0o555)
-    shown = cli("init", *FILES_ONLY)
-    assert shown.code == 1 and "Traceback" not in shown.err
-    assert "cannot be written: Permission denied" in shown.out
-    assert list(unprivileged.iterdir()) == []
-    assert "Permission denied" in cli.fails("init", "--local", *FILES_ONLY, code=1)
-
-
-def test_a_directory_that_cannot_be_read_is_refused(cli, unprivileged):
-    as_owner(unprivileged, 0o700 if os.geteuid() == NOBODY else 0o000)
-    assert "cannot be read: Permission denied" in cli.fails("init", unprivileged, code=1)
-
-
 # A database of its own
 
 
 def test_local_gives_the_project_a_database_of_its_own(repository):
-    stay = "stay in your own database"
     repository.add("Told before")
-    assert stay not in repository("init", *FILES_ONLY).err
-    shown = repository("init", "--local", *FILES_ONLY)
-    assert f"1 memory of this project {stay}" in shown.err
-    assert stay not in repository("init", "--local", *FILES_ONLY).err
+    repository.ok("init", "--local", *FILES_ONLY)
     database, noted = repository.project / ".bethink/memory.db", repository.home / "local-projects"
     assert database.stat().st_mode & 0o777 == noted.stat().st_mode & 0o777 == 0o600
     assert noted.read_text() == f"{repository.project}\n"
@@ -515,23 +438,6 @@ def test_ctrl_c_leaves_a_usable_state_and_the_next_run_goes_on(repository, monke
     assert "100 grams" in repository.json("search", "how is oolong sold?")[0]["content"]
 
 
-def test_ctrl_c_while_files_are_made_is_told_and_the_next_run_goes_on(cli, monkeypatch):
-    real, made = initialise.apply, []
-
-    def stopped(step):
-        if made:
-            raise KeyboardInterrupt
-        made.append(real(step))
-        return made[0]
-
-    with monkeypatch.context() as patch:
-        patch.setattr(initialise, "apply", stopped)
-        assert cli("init", *FILES_ONLY).code == 130
-    assert made[0].path.exists()
-    assert cli.json("init", *FILES_ONLY)["stopped"] is False
-    assert (cli.project / ".bethink/config.toml").exists()
-
-
 def test_a_part_that_fails_is_told_and_the_others_go_on(repository):
     (repository.project / ".bethink").mkdir()
     (repository.project / ".bethink/config.toml").write_text('knowledge = ["../elsewhere"]\n')
@@ -540,17 +446,3 @@ def test_a_part_that_fails_is_told_and_the_others_go_on(repository):
     assert shown.code == 1
     assert parts(report) == {"analyze": "done", "index": "failed", "map": "done"}
     assert "outside the project" in report["parts"][1]["reason"]
-
-
-@pytest.mark.parametrize(
-    ("finding", "words"),
-    [
-        (
-            'Run `rm -rf /`; $(reboot) "now" && call it_a\\day! src/cart.py --force',
-            "reboot now call it_a day src/cart.py",
-        ),
-        ("Tests run with `pytest` (pyproject.toml:62).", "Tests run with pytest"),
-    ],
-)
-def test_questions_made_of_findings_hold_nothing_that_a_shell_obeys(finding, words):
-    assert " ".join(initialise._pick_words(finding)) == words

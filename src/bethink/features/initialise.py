@@ -8,10 +8,8 @@ Each may be repeated: what is there is kept. Nothing is printed here, and what a
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,7 +23,6 @@ from bethink.ingest.files import Found
 from bethink.project import Project, find
 from bethink.store.sqlite import SqliteStore
 from bethink.text import textfile
-from bethink.types import Filter
 
 if TYPE_CHECKING:
     from bethink.ingest.sync import Synced
@@ -118,24 +115,17 @@ class Ready(NamedTuple):
     """What can be searched now."""
 
     memories: int
-    example: str = ""  # a question that one of them answers
     hints: tuple[str, ...] = ()
 
 
 def project_at(directory: Path) -> Project:
     """The project to set up, or why there is none."""
     try:
-        if not directory.exists():
-            raise NotFound(f"There is no directory {directory}.", f"mkdir {directory}")
-        if not directory.is_dir():
-            raise InvalidInput(
-                f"{directory} is a file, not a directory.", "Give the directory of a project."
-            )
         next(directory.iterdir(), None)
     except OSError as error:
-        raise BethinkError(
+        raise NotFound(
             f"The directory {directory} cannot be read: {error.strerror or error}.",
-            "Check its permissions.",
+            "Give the directory of a project.",
         ) from error
     project = find(directory)
     if project.root in (Path.home(), Path(project.root.anchor)) and not is_in_git(project):
@@ -155,28 +145,28 @@ def is_in_git(project: Project) -> bool:
 
 def plan(project: Project, config: Config, *, local: bool = False) -> list[FileStep]:
     """What setting up would make, change and keep. Looks only."""
-    settings = {configuration.project_file(project.root): settings_template()}
-    steps = [
-        _plan_file(root, path, partial(_plan_template, text))
-        for root, files in (
-            (project.worktree, _templates(project, config)),
-            (project.root, settings),
-        )
-        for path, text in files.items()
-    ]
+    templates = _templates(project, config)
+    steps = [_plan_file(project.worktree, path, text) for path, text in templates.items()]
+    settings = configuration.project_file(project.root)
+    steps.append(_plan_file(project.root, settings, settings_template()))
     ignore = project.root / ".gitignore"
     if is_in_git(project) or local or ignore.exists():
-        steps.append(_plan_file(project.root, ignore, _plan_ignore))
+        steps.append(_plan_file(project.root, ignore))
     return steps
 
 
-def _plan_file(root: Path, path: Path, decide: Callable[[Path, str | None], FileStep]) -> FileStep:
-    """What is to be done about a file, as `decide` says from what it holds."""
+def _plan_file(root: Path, path: Path, template: str | None = None) -> FileStep:
+    """What is to be done about a file: one with a template is made if it is not there; .gitignore is extended if need be."""
     try:
-        real = textfile.inside(root, path)
-        return decide(real, textfile.read(real))
+        path = textfile.inside(root, path)
+        was = textfile.read(path)
     except BethinkError as error:
         return FileStep(path, "fail", reason=error.message)
+    if was is not None and (template is not None or ignores(was)):
+        return FileStep(path, "keep", was=was)
+    end = textfile.line_end(was or "")
+    text = template or _end_line(was or "", end) + end.join(IGNORE) + end
+    return FileStep(path, "make" if was is None else "extend", text, was)
 
 
 def _templates(project: Project, config: Config) -> dict[Path, str]:
@@ -206,18 +196,6 @@ def settings_template() -> str:
                 f"# {key} = {json.dumps(Config._field_defaults[key])}",
             ]
     return "\n".join(lines) + "\n"
-
-
-def _plan_template(text: str, path: Path, was: str | None) -> FileStep:
-    return FileStep(path, "make", text) if was is None else FileStep(path, "keep", was=was)
-
-
-def _plan_ignore(path: Path, was: str | None) -> FileStep:
-    if was is not None and ignores(was):
-        return FileStep(path, "keep", was=was)
-    end = textfile.line_end(was or "")
-    text = _end_line(was or "", end) + end.join(IGNORE) + end
-    return FileStep(path, "make" if was is None else "extend", text, was)
 
 
 def _end_line(text: str, end: str = "\n") -> str:
@@ -310,19 +288,6 @@ def _make_private(folder: Path, hint: str) -> Path:
     return folder
 
 
-def count_left_behind(project: Project) -> int:
-    """How many memories of this project are in the user's database, which a project with its own no longer looks into."""
-    path = configuration.data_directory() / "memory.db"
-    if not path.exists():
-        return 0
-    store = SqliteStore(path)
-    try:
-        scopes = tuple(scope for scope in store.scopes() if project.identity in scope)
-        return store.count(Filter(scopes=scopes))
-    finally:
-        store.close()
-
-
 def has_foreign_database(project: Project) -> bool:
     """Whether a database lies in the project that the user never made theirs."""
     return project.local_database.exists() and not configuration.trusts(project.root)
@@ -364,15 +329,6 @@ def count_documents(project: Project, config: Config) -> dict[str, int]:
 
 
 def examine(memory: Bethink) -> Ready:
-    """Counts what a search can find here, and makes a question up that one of the findings answers."""
+    """Counts what a search can find here."""
     here = memory.filter(scopes=(memory.scope,))
-    best = memory.list(filter=here, limit=20, order="importance")
-    words = max((_pick_words(one.summary) for one in best), key=len, default=[])
-    return Ready(memory.store.count(here), " ".join(words), memory.hints)
-
-
-def _pick_words(text: str) -> list[str]:
-    """The first words of the longest clause of a text, without the place it cites and anything that a shell would obey."""
-    told = re.sub(r" \([^\s()]{1,200}:\d+\)", "", text)
-    clause = max(re.split(r"(?<![:.;…])[:.;…]++\s", told), key=len)
-    return re.findall(r"[^\W_](?:[\w./-]*\w)?", clause)[:6]
+    return Ready(memory.store.count(here), memory.hints)

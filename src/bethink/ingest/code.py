@@ -405,12 +405,12 @@ def _read_source(found: Found) -> Code | Skipped | None:
         return read if named else None
     text, hash = read
     language = language_of(found.uri, text)
-    if language and (reason := reason_to_skip(text)):
+    if language and (reason := _reason_to_skip(text)):
         return Skipped(found.uri, reason)
     return Code(found.uri, language, text, hash) if language else None
 
 
-def reason_to_skip(text: str) -> str | None:
+def _reason_to_skip(text: str) -> str | None:
     """Why a text is not worth mapping, if it is not."""
     if marker := _GENERATED.search(text[:2_000]):
         return f"generated file (line {text.count(chr(10), 0, marker.start()) + 1} says so)"

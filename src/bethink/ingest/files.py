@@ -43,17 +43,11 @@ MOST_PATTERNS = 5000
 MOST_WILDCARDS = 3  # in one name: each more multiplies the time that a hostile pattern can take
 EVERY_FOLDER = "(?P<ps_d>/)"  # what pathspec makes of `*/`
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-HEAD = 1024  # bytes in which a NUL says that a file is no text
+HEAD = 1024  # characters in which a NUL says that a file is no text
 # Bytes that no text in an old one-byte encoding has: controls other than tab, line feed, form feed, return and escape.
 CONTROLS = bytes({*range(32), 127} - {9, 10, 12, 13, 27})
-# What each byte-order mark announces. The longer marks come first: UTF-32's begins like UTF-16's.
-MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+# What each byte-order mark announces.
+MARKS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
 class Found(NamedTuple):
@@ -308,59 +302,26 @@ def _read_bytes(path: Path, longest: int) -> bytes | str:
     if reason := _find_obstacle(os.stat(path), longest):
         return reason
     # Checked again on what was opened, because it may have been exchanged in between.
-    flags = (
-        os.O_RDONLY
-        | getattr(os, "O_NONBLOCK", 0)
-        | getattr(os, "O_CLOEXEC", 0)
-        | getattr(os, "O_BINARY", 0)
-    )
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags), "rb") as file:
-        if reason := _find_obstacle(os.fstat(file.fileno()), longest):
-            return reason
-        data = file.read(longest + 1)
-    return (
-        data
-        if len(data) <= longest
-        else f"grew beyond the limit of {longest / 1e6:g} MB while it was read"
-    )
+        return _find_obstacle(os.fstat(file.fileno()), longest) or file.read(longest)
 
 
 def _find_obstacle(status: os.stat_result, longest: int) -> str | None:
     if not stat.S_ISREG(status.st_mode):
-        kinds = {
-            stat.S_IFDIR: "folder",
-            stat.S_IFIFO: "pipe",
-            stat.S_IFSOCK: "socket",
-            stat.S_IFCHR: "device",
-            stat.S_IFBLK: "device",
-        }
-        return f"not a regular file but a {kinds.get(stat.S_IFMT(status.st_mode), 'special file')}"
+        return "not a regular file"
     if status.st_size > longest:
         return f"{status.st_size / 1e6:.1f} MB, larger than the limit of {longest / 1e6:g} MB"
     return None
 
 
 def _decode(data: bytes) -> str | Skipped:
-    for mark, encoding in MARKS:
-        if data.startswith(mark):
-            try:
-                text = data.decode(encoding).removeprefix("\ufeff")
-            except UnicodeDecodeError as error:
-                return Skipped(
-                    "",
-                    f"not text: its first bytes announce {encoding.upper()}, which byte {error.start:,} breaks",
-                )
-            return Skipped("", "binary file (NUL characters)") if "\0" in text[:HEAD] else text
-    if (nul := data.find(b"\0", 0, HEAD)) >= 0:
-        return Skipped("", f"binary file (NUL at byte {nul:,})")
+    encoding = next((name for mark, name in MARKS if data.startswith(mark)), "utf-8")
     try:
-        return data.decode("utf-8")
+        text = data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        if len(data.translate(None, CONTROLS)) < len(data):
-            return Skipped(
-                "", f"not text: neither UTF-8 (byte {error.start:,}) nor an older encoding"
-            )
-    try:
-        return data.decode("cp1252")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
+        if encoding != "utf-8" or len(data.translate(None, CONTROLS)) < len(data):
+            return Skipped("", f"not text: no {encoding.upper()} (byte {error.start:,})")
+        text = data.decode("cp1252", "replace")
+    nul = text.find("\0", 0, HEAD)
+    return text if nul < 0 else Skipped("", f"binary file (NUL at byte {nul:,})")

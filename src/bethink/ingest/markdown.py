@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import PurePosixPath
@@ -25,8 +24,8 @@ from bethink.ingest.chunks import BREAK, Chunk, by_headers, by_lines, outline
 from bethink.ingest.files import Found, read_text
 from bethink.ingest.redact import redact
 from bethink.ingest.sync import Document, Skipped
-from bethink.text.checks import as_entity, check_kind
-from bethink.types import Entity, Passage
+from bethink.text.checks import check_kind
+from bethink.types import Passage
 
 VERSION = 4  # raised when the same file gives other passages, so that everything is read again
 LONGEST_FRONTMATTER = 64 * 1024
@@ -55,17 +54,8 @@ RST_TITLE = re.compile(
     r"(?m)^(?:([=~^\"'`#*+.:_-])\1{2,}[ \t]*\n[ \t]*)?(\S[^\n]{0,200})\n([=~^\"'`#*+.:_-])\3{2,}[ \t]*$"
 )
 KEPT_FRONTMATTER = ("title", "description", "date")
-OTHER_NAMES = {
-    "vector-index": "index",
-    "vectorindex": "index",
-    "memory": "index",
-    "memory-mode": "index",
-    "memorymode": "index",
-    "category": "kind",
-    "keywords": "tags",
-    "expiry": "expires",
-    "expires-at": "expires",
-}
+OTHER_NAMES = dict.fromkeys(("vector-index", "vectorindex", "memory", "memory-mode"), "index")
+OTHER_NAMES |= {"category": "kind", "keywords": "tags"}
 YES, NO = ("true", "yes", "on"), ("false", "no", "off")
 _MARKER = re.compile(r"(\[REDACTED(?::[a-z0-9-]+)?\])")
 _UNBROKEN = re.compile(
@@ -79,8 +69,7 @@ _FRONTMATTER = re.compile(
 _ALIAS = re.compile(r"(?m)(?:^|[\s\[{,:-])([&*!][\w!])")
 # Where a comment goes on with another pair; a comma in a list or a title does not end it.
 _NEXT_PAIR = re.compile(
-    r"(?i)\n|,(?=[^,:=\n]{1,60}=|\s{0,8}(?:vector[-_]?index|index|memory(?:[-_]?mode)?|kind|category"
-    r"|tags|keywords|importance|title|expir(?:y|es(?:[-_]at)?)|entities)\s{0,8}:)"
+    r"(?i)\n|,(?=[^,:=\n]{1,60}=|\s{0,8}(?:(?:vector[-_]?)?index|memory(?:[-_]mode)?|kind|category|tags|keywords|importance|title)\s{0,8}:)"
 )
 _BRACKET = re.compile(r"[\[{]")
 _KEY = re.compile(r"""["']?[^\W\d][\w .-]{0,60}["']?\s{0,8}:(?:\s|$)""")
@@ -92,9 +81,7 @@ class Page(NamedTuple):
     """A Markdown file taken apart."""
 
     frontmatter: Mapping[str, Any]
-    directives: Mapping[
-        str, Any
-    ]  # by one name each: index, kind, tags, importance, title, expires, entities
+    directives: Mapping[str, Any]  # by one name each: index, kind, tags, importance, title
     title: str
     body: str  # with empty lines in the place of directives
     first_line: int  # of the body
@@ -233,10 +220,8 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
                 kind=said.get("kind", find_kind(uri)),
                 importance=said.get("importance"),
                 tags=said.get("tags", ()),
-                entities=said.get("entities", ()),
                 section=_find_heading(page, chunk.title) or PurePosixPath(uri).stem,
                 lines=(first, first + len(BREAK.findall(text))),
-                expires_at=said.get("expires"),
                 metadata={"chunk": chunk.index, "overlap": len(overlap), **kept},
             )
         )
@@ -289,42 +274,44 @@ def _read_frontmatter(text: str) -> tuple[dict[str, Any], int, str, list[str]]:
     body, and warnings. A text between two rules is no frontmatter."""
     import yaml
 
-    found: Any = None
     match = _FRONTMATTER.match(text, 0, LONGEST_FRONTMATTER)
     if match is None:
         return {}, 1, text, []
-    block, first, body = match[1], len(BREAK.findall(match[0])) + 1, text[match.end() :]
+    block, warnings = match[1], []
     try:
         # What refers to itself grows without end, what is deep exhausts the stack.
-        if (odd := _ALIAS.search(block)) or len(_BRACKET.findall(block)) > MOST_BRACKETS:
-            line = block.count("\n", 0, odd.start(1)) if odd else 0
-            mark = yaml.Mark("", 0, line, 0, None, 0)
-            raise yaml.MarkedYAMLError(None, None, "anchors, aliases and tags are not read", mark)
-        found = yaml.load(block, yaml.BaseLoader)
+        if _ALIAS.search(block) or len(_BRACKET.findall(block)) > MOST_BRACKETS:
+            raise yaml.YAMLError("anchors, aliases, tags and deep nesting are not read")
+        fields = yaml.load(block, yaml.BaseLoader) or {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        lines = [line for line in block.splitlines() if line.strip() and not line.startswith("#")]
-        if not lines or not _KEY.match(lines[0]):
-            return {}, 1, text, []
-        return _read_lines(lines), first, body, [_describe_error(error)]
-    if found and not isinstance(found, dict):
+        fields = _read_lines(block)
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        where = f" at line {mark.line + 2}" if mark else ""
+        warnings = [f"broken frontmatter{where}: {problem}"]
+    if not isinstance(fields, dict):
         return {}, 1, text, []
-    return {str(name): value for name, value in (found or {}).items()}, first, body, []
+    first = len(BREAK.findall(match[0])) + 1
+    return (
+        {str(name): value for name, value in fields.items()},
+        first,
+        text[match.end() :],
+        warnings,
+    )
 
 
-def _read_lines(lines: Sequence[str]) -> dict[str, str]:
-    """The directives of broken frontmatter: a file that says `index: false` means it, however broken the rest."""
+def _read_lines(block: str) -> dict[str, str] | None:
+    """The directives of broken frontmatter: a file that says `index: false` means it, however broken the rest. None of a text that
+    does not begin like frontmatter."""
+    lines = [line for line in block.splitlines() if line.strip() and not line.startswith("#")]
+    if not lines or not _KEY.match(lines[0]):
+        return None
     pairs = (line.partition(":") for line in lines)
     return {
         name: value.strip().strip("\"'")
         for name, _, value in pairs
         if _normalize(name) in DIRECTIVES and value.strip()
     }
-
-
-def _describe_error(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
-    return f"broken frontmatter{f' at line {mark.line + 2}' if mark else ''}: {problem}"
 
 
 def _find_comments(body: str) -> Iterator[tuple[int, tuple[int, int], dict[str, Any]]]:
@@ -384,13 +371,9 @@ def _read_directives(
 
 
 def _merge(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:
-    """What holds where both do: the inner word, and all tags and entities of both."""
-    lists = {
-        name: tuple(dict.fromkeys((*outer[name], *inner[name])))
-        for name in ("tags", "entities")
-        if name in outer and name in inner
-    }
-    return {**outer, **inner, **lists}
+    """What holds where both do: the inner word, and the tags of both."""
+    tags = dict.fromkeys((*outer.get("tags", ()), *inner.get("tags", ())))
+    return {**outer, **inner, **({"tags": tuple(tags)} if tags else {})}
 
 
 def _flatten(value: Any) -> str:
@@ -416,10 +399,6 @@ def _read_list(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in words if word))[:MOST_TAGS]
 
 
-def _read_entities(value: Any) -> tuple[Entity, ...]:
-    return tuple(as_entity(name) for name in _read_list(value))
-
-
 def _read_importance(value: Any) -> float:
     number = float(_flatten(value))
     if not 0 <= number <= 10:
@@ -433,11 +412,6 @@ def _read_title(value: Any) -> str:
     return _flatten(value)[:LONGEST_TITLE].strip()
 
 
-def _read_date(value: Any) -> datetime:
-    at = datetime.fromisoformat(_flatten(value).replace("Z", "+00:00"))
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-
-
 # What directives there are, how each is read, and what it is when it is right.
 DIRECTIVES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "index": (_read_switch, "true or false"),
@@ -445,6 +419,4 @@ DIRECTIVES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "tags": (_read_list, "a list of words"),
     "importance": (_read_importance, "a number from 0 to 10"),
     "title": (_read_title, "a title"),
-    "expires": (_read_date, "a date"),
-    "entities": (_read_entities, "a list of names"),
 }

@@ -8,6 +8,7 @@ or as it is. This module knows no file system: readers hand it documents.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -86,32 +87,33 @@ class SyncTally:
     def __init__(self) -> None:
         self.seen: set[str] = set()
         self.gone: set[str] = set()  # uris from which a source moved away
+        self.added: list[str] = []
+        self.changed: list[str] = []
+        self.moved: list[tuple[str, str]] = []
         self.skipped: list[Skipped] = []
-        self.unchanged = 0
-        self.updates: list[tuple[str, str | None, bool]] = []  # uri, moved_from, is_new
-        self.memories = [0, 0, 0]  # added, kept, retired
+        self.counts: Counter[str] = Counter()
         self.hints: dict[str, None] = {}
 
     def add(self, group: Sequence[SourceUpdate], receipt: Receipt) -> None:
-        self.updates += [(step.source.uri, step.moved_from, step.is_new) for step in group]
-        kept = sum(outcome.status == "kept" for outcome in receipt.outcomes)
-        for at, number in enumerate((receipt.added, kept, receipt.retired)):
-            self.memories[at] += number
+        for (uri, *_), _, moved_from, is_new in group:
+            if moved_from:
+                self.moved.append((moved_from, uri))
+            else:
+                (self.added if is_new else self.changed).append(uri)
+        self.counts["memories_added"] += receipt.added
+        self.counts["memories_kept"] += sum(one.status == "kept" for one in receipt.outcomes)
+        self.counts["memories_retired"] += receipt.retired
         self.hints |= dict.fromkeys(receipt.hints)
 
-    def result(self, vanished: Sequence[str] = ()) -> Synced:
-        stayed = [(uri, is_new) for uri, moved_from, is_new in self.updates if not moved_from]
+    def result(self, vanished: Sequence[str]) -> Synced:
         return Synced(
-            added=tuple(uri for uri, is_new in stayed if is_new),
-            changed=tuple(uri for uri, is_new in stayed if not is_new),
-            moved=tuple((old, uri) for uri, old, _ in self.updates if old),
-            vanished=tuple(vanished),
-            unchanged=self.unchanged,
+            tuple(self.added),
+            tuple(self.changed),
+            tuple(self.moved),
+            tuple(vanished),
             skipped=tuple(self.skipped),
-            memories_added=self.memories[0],
-            memories_kept=self.memories[1],
-            memories_retired=self.memories[2],
             hints=tuple(self.hints),
+            **self.counts,
         )
 
 
@@ -133,7 +135,7 @@ def sync(
     accounted = tally.seen | tally.gone
     vanished = [uri for uri in collection.known if uri not in accounted and looked(uri)]
     if vanished:
-        tally.memories[2] += collection.retire(vanished)
+        tally.counts["memories_retired"] += collection.retire(vanished)
     return tally.result(vanished)
 
 
@@ -170,8 +172,8 @@ def _find_updates(
         known = collection.known.get(document.uri) or collection.find(document.uri)
         ours = known and known.metadata.get("collection") == collection.name
         if known and ours and known.hash == document.hash:
-            tally.unchanged += 1
-            if progress and not tally.unchanged % GROUP:
+            tally.counts["unchanged"] += 1
+            if progress and not tally.counts["unchanged"] % GROUP:
                 progress(len(tally.seen))
             continue
         try:

@@ -20,7 +20,6 @@ from bethink.types import Passage
 
 VERSION = 4  # raised when the same files would be told differently
 ANALYZERS: tuple[Callable[[Tree], Iterator[Finding]], ...] = (pages.analyze, build.analyze)
-BY_SYNTAX = (pages.describe_folders, routes.analyze)
 
 
 def documents(root: Path, found: Iterable[Found | Skipped]) -> Iterator[Document | Skipped]:
@@ -28,7 +27,7 @@ def documents(root: Path, found: Iterable[Found | Skipped]) -> Iterator[Document
     tree = Tree(root, found)
     by_path: dict[str, dict[str, Passage]] = {}
     parses = find_spec("tree_sitter") is not None
-    for analyze in (*ANALYZERS, *(BY_SYNTAX if parses else ())):
+    for analyze in (*ANALYZERS, *((routes.analyze,) if parses else ())):
         for path, passage in analyze(tree):
             by_path.setdefault(path, {}).setdefault(passage.content, passage)
     for path in sorted(by_path):
@@ -38,8 +37,7 @@ def documents(root: Path, found: Iterable[Found | Skipped]) -> Iterator[Document
         if path not in by_path:
             yield Skipped(tree.uri(path), reason)
     if not parses:
-        hint = "routes and folders need tree-sitter: pip install 'bethink[code]'"
-        yield Skipped("analysis:", hint)
+        yield Skipped("analysis:", "routes need tree-sitter: pip install 'bethink[code]'")
 
 
 def _hash(passages: Sequence[Passage]) -> str:

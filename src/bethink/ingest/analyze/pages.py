@@ -1,5 +1,4 @@
-"""What people wrote about the project: its purpose, how it is built, what to heed, how to work on it, what its folders are for; and its
-decision records.
+"""What people wrote about the project: its purpose, how it is built, what to heed, how to work on it; and its decision records.
 
 A heading says what its section is about (`data/analyze.toml`); sections that tell nothing lasting (licence, thanks, change logs)
 are passed over. The text stays the writer's own, shortened. Decision records are read as the usual tools write them (Nygard's
@@ -28,9 +27,8 @@ from bethink.ingest.analyze.tree import (
     unique,
 )
 from bethink.ingest.chunks import split_sections
-from bethink.ingest.code import reason_to_skip
 from bethink.ingest.markdown import parse, to_markdown
-from bethink.ingest.symbols import SUFFIXES, find_sentence, outline, shorten
+from bethink.ingest.symbols import shorten
 from bethink.types import Entity, Memory
 
 # Bounds on how much is told, set by hand.
@@ -38,11 +36,8 @@ MOST = 24  # findings of all pages together
 MOST_PAGES = 200
 MOST_PER_FILE = 6
 MOST_RECORDS = 80
-MOST_FOLDERS = 14
-MOST_MODULES = 14  # of one folder
 LONGEST = 1_500  # characters of a finding
 SHORTEST = 8  # words; a shorter section is a stub or a link
-HEAD = 8_000  # characters in which a source file says what it is for
 _ABOUT = re.compile(r"(?i)about|what (?:is|does)|overview|introduction|description|why|$")
 _IDLE = re.compile(r"(?i)(?:table of )?contents|english\b|[\[`#|~-]")
 
@@ -153,58 +148,6 @@ def _describe_page(tree: Tree, path: str) -> list[Finding]:
             )
             found.append(made)
     return pick_important(found, MOST_PER_FILE)
-
-
-# What folders are for
-
-
-class Description(NamedTuple):
-    path: str
-    text: str
-
-
-def describe_folders(tree: Tree) -> Iterator[Finding]:
-    """What each folder is for, in the writers' own words: its README, and what its modules say of themselves."""
-    table = load_table("analyze")["folders"]
-    about: dict[str, Description] = {}
-    modules: dict[str, list[Description]] = {}
-    for path, _ in tree.find(table["readme"]):
-        if said := "\n".join(section.text for section in _read_page(tree, path)[1]):
-            about[dirname(path)] = Description(path, find_sentence(_find_paragraph(said)))
-    for path, match in tree.find(table["source"]):
-        head = tree.text(path)[:HEAD]
-        doc = "" if reason_to_skip(head) else outline(head, SUFFIXES[match["suffix"]]).doc
-        own = Description(path, shorten(find_sentence(strip_markup(doc)), 160))
-        if match["head"]:  # speaks for its folder
-            about.setdefault(dirname(path), own)
-        elif own.text:
-            modules.setdefault(dirname(path), []).append(own)
-    folders = sorted({*about, *modules}, key=lambda folder: (folder.count("/"), folder))
-    # Folders that explain more of themselves come first when there are too many.
-    folders.sort(key=lambda folder: -min(len(modules.get(folder, ())), 4))
-    found = (_describe_folder(one, about.get(one), modules.get(one, [])) for one in folders)
-    yield from list(filter(None, found))[:MOST_FOLDERS]
-
-
-def _describe_folder(
-    folder: str, about: Description | None, modules: Sequence[Description]
-) -> Finding | None:
-    described = about is not None and bool(about.text)
-    if not described and len(modules) < 2:
-        return None
-    lead = f"{folder or 'The top folder'}/"
-    lead = f"{lead} is described as: {about.text}" if about and described else f"{lead} holds:"
-    lines = [f"- {basename(one.path)}: {one.text}" for one in modules[:MOST_MODULES]]
-    return make_finding(
-        about.path if about and described else modules[0].path,
-        1,
-        "component",
-        "component",
-        "\n".join((lead, *lines)),
-        importance=5.5 if folder.count("/") < 3 else 5,
-        section=f"Components › {folder or 'top'}",
-        entities=[Entity(one.path, "file") for one in modules[:6]],
-    )
 
 
 # Decision records

@@ -73,21 +73,20 @@ class RouteFile:
 
     def _read(self, role: str, call: Call) -> None:
         if role == "route":
-            self.routes += _read_routes(self, call)
+            self.routes += filter(None, [_read_route(self, call)])
         elif role == "router":
-            prefix = call.first if "on" in call.nodes else call.literal(call.option(*PREFIX))
+            prefix = call.path() if "on" in call.nodes else call.prefix()
             self.routers.setdefault(call.text("name"), []).append(call.part("name", prefix or ""))
         elif role == "scope":
-            self.blocks.append(call.part("scope", (call.paths() or [""])[0]))
+            self.blocks.append(call.part("scope", call.path() or ""))
         elif role == "import":
             whole = call.nodes["module"] is call.nodes["name"]
             name = "" if whole else call.text("attribute") or call.text("name")
             self.imports[call.text("name")] = (call.text("module").strip("'\""), name)
         elif placed := [node for node in call.placed if call.literal(node) is None]:  # a mount
             target = call.source.text_of(placed[-1 if call.text("verb") == "use" else 0])[:200]
-            prefix = call.first if call.first is not None else call.literal(call.option(*PREFIX))
-            found = call.part("args", prefix or "", target=call.text("target") or target)
-            self.mounts.append(found)
+            prefix = call.path() or call.prefix() or ""
+            self.mounts.append(call.part("args", prefix, target=call.text("target") or target))
 
 
 def analyze(tree: Tree) -> Iterator[Finding]:
@@ -119,8 +118,6 @@ def find_routes(tree: Tree) -> list[Route]:
 
 # Reading one file
 
-PREFIX = ("prefix", "url_prefix", "basePath")
-
 
 class Call:
     """The nodes of one match, and the arguments of its call by place and by name; those in an object count as named."""
@@ -147,18 +144,16 @@ class Call:
         match = re.fullmatch(r"[rRuU]{0,2}([\"'`])([^\n]{0,200}?)\1", text)
         return re.sub(r"\$\{[^}]{0,80}\}", "{…}", match[2]) if match else None
 
-    @property
-    def first(self) -> str | None:
-        return self.literal(self.placed[0]) if self.placed else None
-
     def option(self, *keys: str) -> Node | None:
         return next((self.named[key] for key in keys if key in self.named), None)
 
-    def paths(self) -> list[str]:
-        """The paths of a route: its first argument or the one of that name; an array in an annotation has several."""
-        node = self.placed[0] if self.placed else self.option("path", "value", "rule", "url")
-        several = node.named_children if node and node.type.endswith("initializer") else [node]
-        return [path for one in several if (path := self.literal(one)) is not None][:6]
+    def prefix(self) -> str | None:
+        return self.literal(self.option("prefix", "url_prefix", "basePath"))
+
+    def path(self) -> str | None:
+        """The path of a route or block: its first argument, or the one of that name."""
+        named = self.option("path", "value", "rule", "url")
+        return self.literal(self.placed[0] if self.placed else named)
 
     def handler(self, node: Node) -> str:
         """`views.UserList.as_view()` is `views.UserList`, `wrap(list)` is `list`; a function without a name is inline."""
@@ -176,29 +171,24 @@ class Call:
         return RoutePart(node.start_byte, node.end_byte, path, **more)
 
 
-def _read_routes(own: RouteFile, call: Call) -> Iterator[RoutePart]:
-    verb, router, paths = call.text("verb"), call.text("on"), call.paths()
+def _read_route(own: RouteFile, call: Call) -> RoutePart | None:
+    verb, router, path = call.text("verb"), call.text("on"), call.path()
     handler, owner = call.text("handler"), call.text("owner")
+    stated = re.fullmatch(rf"({METHODS})\s+(\S{{1,200}})", path or "")  # Go 1.22: "GET /users/{id}"
+    method, path = (stated[1], stated[2]) if stated else (_find_methods(own, call, verb), path)
     if not handler:
         given = [call.option("handler", "view_func", "endpoint")]
         given += [node for node in call.placed[:0:-1] if call.literal(node) is None]
-        # router.route("/users").get(list).post(create)
-        if chain := re.match(r"([\w$.]{1,80})\.route\(\s*+['\"`]([^'\"`\n]{1,200})", router):
-            router, paths, given = chain[1], [chain[2]], [*call.placed[-1:]]
         handler = next((call.handler(node) for node in given if node), "include")
     known = not router or router in own.routers or re.fullmatch(own.rules["routers"], router)
-    if not known or handler == "include":
+    if not known or handler == "include" or (router and (path is None or path[:1] not in "/*")):
         # A client's `axios.get("/users")`; no handler, or Django's include("shop.urls"), which is a mount.
-        return
-    for path in paths if router else paths or [""]:
-        # Go 1.22: "GET /users/{id}"
-        stated = re.fullmatch(rf"({METHODS})\s+(\S{{1,200}})", path)
-        method, path = (stated[1], stated[2]) if stated else (_find_methods(own, call, verb), path)
-        if verb == "re_path":  # `^archive/(?P<year>[0-9]{4})/$` is `archive/<year>/`
-            path = re.sub(r"[\^$\\]", "", re.sub(r"\(\?P(<\w{1,60}>)[^()]{0,80}\)", r"\1", path))
-        if not router or not path or path[0] in "/*":
-            name = f"{owner}.{handler}" if owner else handler
-            yield call.part("place", path, router=router, method=method, handler=name)
+        return None
+    path = path or ""
+    if verb == "re_path":  # `^archive/(?P<year>[0-9]{4})/$` is `archive/<year>/`
+        path = re.sub(r"[\^$\\]", "", re.sub(r"\(\?P(<\w{1,60}>)[^()]{0,80}\)", r"\1", path))
+    name = f"{owner}.{handler}" if owner else handler
+    return call.part("place", path, router=router, method=method, handler=name)
 
 
 def _find_methods(own: RouteFile, call: Call, verb: str) -> str:

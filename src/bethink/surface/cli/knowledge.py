@@ -257,6 +257,7 @@ def backfill_result(done: Indexed, files: Sequence[Path]) -> Result:
 # Setting a project up in one step
 
 LABELS = {"analyze": "analyzing", "index": "indexing", "map": "mapping"}
+ASK = '"how are the tests run?"'
 TELL = '"what you know about this project"'
 DONE_WORDS = {"make": "made", "extend": "extended", "keep": "kept", "fail": "failed"}
 
@@ -293,13 +294,12 @@ def init(args: Namespace) -> int:
     if args.local:
         initialise.check_local(project, settings, force=args.force)
         steps += initialise.make_local(project, settings)
-    is_new = any(step.action == "make" for step in steps[1:])
     # The database is opened first: without it, nothing is worth making.
     with open_memory(args, make=True) as memory:
         taken = take_parts(args, memory, project, settings, steps)
         ready = initialise.examine(memory)
         database = str(getattr(memory.store, "path", memory.config.database))
-    notes = find_notes(project, database, is_new)
+    notes = find_notes(project, database)
     console.present(args, report_init(project, start, database, steps, taken, ready, notes))
     if any(one.status == "stopped" for one in taken):
         console.talk("stopped; `bethink init` goes on from here")
@@ -319,7 +319,7 @@ def report_init(
     notes: list[str],
 ) -> Result:
     local = database == str(project.local_database)
-    following = f'search "{ready.example}"' if ready.example else f"add {TELL}"
+    following = f"search {ASK}" if ready.memories else f"add {TELL}"
     commands = [f"bethink {following}", "bethink doctor"]
     number = many(ready.memories, "memory")
     lines = [
@@ -408,7 +408,7 @@ def list_documentation(args: Namespace, project: Project, settings: Config) -> N
         )
 
 
-def find_notes(project: Project, database: str, is_new: bool) -> list[str]:
+def find_notes(project: Project, database: str) -> list[str]:
     notes = []
     if database != str(project.local_database) and initialise.has_foreign_database(project):
         notes.append(
@@ -417,11 +417,6 @@ def find_notes(project: Project, database: str, is_new: bool) -> list[str]:
     if not initialise.is_in_git(project):
         notes.append(
             f"{project.name} is not in git; its .bethink folder is what marks it as a project."
-        )
-    if is_new and (left := initialise.count_left_behind(project)):
-        number = many(left, "memory")
-        notes.append(
-            f"{number} of this project stay in your own database; they are not seen from here."
         )
     return notes
 

@@ -10,7 +10,6 @@ import apsw
 import pytest
 from case_tables import cases
 from cli_runner import cli  # noqa: F401
-from test_conversations import CHOICE, transcript
 
 from bethink import Bethink
 from bethink.config import Config
@@ -202,17 +201,6 @@ def test_personal_memories_come_only_when_asked_for(cli, tmp_path):  # noqa: F81
     assert cli.json("import", str(file), "--personal")["added"] == 1
 
 
-def test_other_projects_come_only_when_asked_for(cli, tmp_path):  # noqa: F811
-    own, other = exported_scope(cli), "project:" + "0" * 16
-    file = strange(cli, tmp_path, {"scope": own}, {"scope": other})
-    assert cli.json("import", str(file))["left_out"] == 1
-    assert {one["scope"] for one in exported(cli, "--all-projects").values()} == {own}
-    assert cli.json("import", str(file), "--all-scopes")["added"] == 1
-    emptied(cli)
-    file = strange(cli, tmp_path, {"scope": "project:" + "1" * 16}, {"scope": other})
-    assert "none of them is this one" in cli.fails("import", str(file), code=2)
-
-
 def exported_scope(cli):  # noqa: F811
     cli.add("Something of this project")
     (one,) = exported(cli).values()
@@ -340,20 +328,6 @@ def test_a_project_of_another_machine_is_known_by_its_name(cli, tmp_path, monkey
     assert [one["content"] for one in cli.json("list")] == ["Something of the shop"]
     used = str(cli.home / "memory.db")
     assert "used here anyway" in cli.fails("import", used, code=2)
-
-
-@BOTH
-def test_conversations_that_came_back_are_not_read_twice(cli, tmp_path):  # noqa: F811
-    talk = transcript(tmp_path / "t" / "one.jsonl", "s-one", cli.project, *CHOICE)
-    cli.ok("backfill", str(talk))
-    file = tmp_path / "memories.json"
-    cli.ok("export", "--output", str(file))
-    number = len(exported(cli))
-    emptied(cli)
-    cli.ok("import", str(file))
-    assert len(exported(cli)) == number
-    assert cli.json("backfill", str(talk))["turns"] == 0
-    assert len(exported(cli)) == number
 
 
 @BOTH

@@ -12,14 +12,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-import httpx2
 import postgres
 import pytest
-from http_server import body, problem, running
 from psycopg.conninfo import conninfo_to_dict
 from stores import HERE, MODEL, NOW, by_words, make, put, seen, vectors_of
 
-from bethink.errors import OutcomeUnknown, Overtaken, StoreUnavailable
+from bethink.errors import OutcomeUnknown, StoreUnavailable
 from bethink.store.postgres import PostgresStore
 from bethink.types import Batch, Change, Entry, Relation, Source
 
@@ -188,51 +186,6 @@ def test_a_write_that_nobody_can_be_asked_about_is_said_to_be_unknown_and_may_be
     assert put(store, make("a heron")).outcomes[0].status == second
     assert [memory.content for memory in store.list(seen())] == ["a heron"]
     store.close()
-
-
-def test_a_write_that_did_not_arrive_and_comes_too_late_then_is_overtaken_and_not_unknown(
-    store, proxy
-):
-    other = PostgresStore(postgres.database_url(), tenant=store.name)
-    page = Batch(
-        at=NOW,
-        expect=((HERE, "log.jsonl", 0),),
-        sources=((HERE, Source("log.jsonl", "transcript", "h", 7)),),
-    )
-    proxy.faults, proxy.meanwhile = ["never"], [lambda: other.write(page)]
-    memory = make("a heron")
-    with pytest.raises(Overtaken):
-        store.write(page._replace(add=(Entry(memory, (), False),)))
-    assert store.get([memory.id]) == []
-    other.close()
-
-
-def test_an_agent_of_a_team_sends_what_is_unknown_again_and_it_is_there_once(
-    proxy, offline, tmp_path, monkeypatch
-):
-    for name, value in {
-        "DATABASE": proxy.url,
-        "TENANT": postgres.new_tenant(),
-        "EMBEDDING": "hashing",
-        "BUSY_TIMEOUT": "0.5",
-    }.items():
-        monkeypatch.setenv(f"BETHINK_{name}", value)
-    told = {"memories": [{"content": "We deploy from main"}]}
-    with running(offline, tmp_path) as server:
-
-        def send() -> httpx2.Response:
-            return server.owner.post(
-                "/api/v1/memories", json=told, headers={"Idempotency-Key": "one"}
-            )
-
-        assert body(server.owner.get("/api/v1/memories"))["items"] == []
-        proxy.faults, proxy.meanwhile = ["answer"], [proxy.refuse]
-        assert "not known whether" in problem(send(), 503)["detail"]
-        proxy.listen()
-        body(send(), 201)
-        assert [one["content"] for one in body(server.owner.get("/api/v1/memories"))["items"]] == [
-            "We deploy from main"
-        ]
 
 
 def test_one_of_several_servers_that_are_named_is_waited_for():

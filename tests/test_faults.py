@@ -205,27 +205,6 @@ def test_a_lock_held_for_too_long_is_busy_and_not_broken(offline, path):
     store.close()
 
 
-def test_a_writer_waits_for_its_turn(offline, path):
-    SqliteStore(path).close()
-    go = CONTEXT.Event()
-    holder = Worker(store_worker.hold_the_lock, str(path), go)
-    assert holder.hear() == "held"
-    store = SqliteStore(path, timeout=30)
-    # The holder lets go while the write below is waiting: asked to by SQLite's own wait, so that nobody has to sleep.
-    tries = []
-
-    def waiting(count: int) -> bool:
-        tries.append(count)
-        go.set()
-        return True
-
-    store.connection.set_busy_handler(waiting)
-    assert put(store, make("an owl")).added == 1
-    assert tries
-    assert holder.rest() == ["released"]
-    store.close()
-
-
 # Power
 
 

@@ -171,17 +171,6 @@ def test_a_foreign_database_stays_as_it_is_byte_for_byte(cli, tmp_path, wal):  #
     assert (file.read_bytes(), sorted(folder.iterdir())) == (before, names)
 
 
-def test_what_another_program_is_writing_is_read_with_its_log(cli, tmp_path):  # noqa: F811
-    file = make_database(tmp_path / "memo.db", MEMO, MEMO_ROWS[:1], wal=True)
-    connection = apsw.Connection(str(file))
-    connection.execute(
-        "INSERT INTO memories (id, content, vector, container_tag, created_at, updated_at)"
-        " VALUES ('m', 'Written just now', x'00', 'memo_project_aa', 1, 1)"
-    )
-    assert cli.json("import", str(file))["added"] == 2
-    connection.close()
-
-
 def damage(file: Path) -> None:
     raw = bytearray(file.read_bytes())
     raw[4096:] = os.urandom(len(raw) - 4096)
@@ -517,14 +506,3 @@ def test_the_settings_of_claude_memory_are_taken_over_once(cli, monkeypatch):  #
     assert "nothing to set" in again.out and "left mode: is set here already" in again.out
     file.write_text("[1]")
     assert "no settings" in cli.fails("import", str(file), code=2)
-
-
-def test_without_a_path_import_names_what_it_reads_and_what_lies_here(cli, tmp_path, monkeypatch):  # noqa: F811
-    monkeypatch.setenv("HOME", str(tmp_path))
-    said = cli.fails("import", code=2)
-    assert "another program's memories" in said and "bethink import notes.csv" in said
-    (cli.project / ".memo").mkdir()
-    (cli.project / ".memo/memo.db").touch()
-    (tmp_path / ".codex").mkdir()
-    said = cli.fails("import", code=2)
-    assert "`bethink import .memo/memo.db` and `bethink import ~/.codex`" in said

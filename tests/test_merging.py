@@ -77,17 +77,6 @@ def test_each_field_keeps_what_was_last_said_of_it(mine, theirs, expected, confl
     assert version(merge(one, other).record) == version(merge(other, one).record)
 
 
-def test_merging_what_was_merged_changes_nothing_more():
-    one, other = (
-        base(said(2, importance=7.0)),
-        base(said(3, importance=2.0), said(5, kind="gotcha")),
-    )
-    merged = merge(one, other).record
-    for again in (merge(merged, one), merge(other, merged)):
-        assert version(again.record) == version(merged)
-        assert again.conflicts == ()
-
-
 def test_any_order_of_merging_three_ends_the_same():
     chance = random.Random(7)
     for _ in range(50):

@@ -22,13 +22,11 @@ from stores import (
     put,
     seen,
     term,
-    vector,
     write,
 )
 
 from bethink.errors import InvalidInput, StoreBusy, StoreError, StoreTooNew
 from bethink.store.pg import connection as schema
-from bethink.store.pg.connection import Database
 from bethink.store.postgres import PostgresStore
 from bethink.types import Entity, Entry, Relation
 
@@ -233,39 +231,6 @@ def test_lost_connections_are_replaced_without_a_word(tenant):
     assert put(tenant, make("another")).added == 1
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_write_whose_answer_was_lost_is_done_once(tenant, monkeypatch, when):
-    real, failures = Database.transaction, [1]
-
-    class Losing:
-        def __init__(self, database, who):
-            self.inner = real(database, who)
-
-        def __enter__(self):
-            return self.inner.__enter__()
-
-        def __exit__(self, *error):
-            lose = bool(failures) and error[0] is None
-            if lose and when == "before":
-                failures.pop()
-                lost = psycopg.OperationalError("the connection is lost")
-                self.inner.__exit__(type(lost), lost, None)
-                raise lost
-            self.inner.__exit__(*error)
-            if lose and when == "after":
-                failures.pop()
-                raise psycopg.OperationalError("the connection is lost")
-
-    monkeypatch.setattr(Database, "transaction", lambda self, who: Losing(self, who))
-    memory = make("Tea at four")
-    assert put(tenant, memory).outcomes[0].status == "added"
-    assert not failures
-    monkeypatch.undo()
-    assert [found.id for found in tenant.list(seen())] == [memory.id]
-    assert len(tenant.history(memory.id)) == 1
-    assert tenant.check(deep=True) == []
-
-
 def test_a_tenant_that_is_held_by_another_writer_is_waited_for_and_then_told(tenant):
     put(tenant, make("a text"))
     impatient = PostgresStore(postgres.database_url(), tenant=tenant.name, timeout=0.3)
@@ -278,20 +243,6 @@ def test_a_tenant_that_is_held_by_another_writer_is_waited_for_and_then_told(ten
     impatient.close()
 
 
-def test_writers_of_one_tenant_and_of_many_get_through_at_once(tenant):
-    others = [tenant.act_as(postgres.new_tenant(), "") for _ in range(3)]
-
-    def write(number: int) -> int:
-        store = (tenant, tenant, tenant, *others)[number % 6]
-        return put(store, make("the same for all", scope=HERE), make(f"text {number}")).added
-
-    with ThreadPoolExecutor(6) as pool:
-        added = sum(pool.map(write, range(48)))
-    assert added == 48 + 4
-    for store in (tenant, *others):
-        assert store.check(deep=True) == []
-
-
 # What is stored
 
 
@@ -300,19 +251,6 @@ def test_a_vector_of_another_size_is_refused_and_nothing_is_half_done(tenant):
     with pytest.raises(InvalidInput, match="dimensions"):
         write(tenant, add=(Entry(make("another"), [np.ones(8, np.float32)]),), model=MODEL)
     assert tenant.count(everything()) == 1
-    assert tenant.check(deep=True) == []
-
-
-def test_a_model_comes_back_with_another_size_where_it_has_no_vectors_left(tenant):
-    memory, small = make("a text"), np.ones(8, np.float32) / 8**0.5
-    put(tenant, memory, cache={"00" * 16: [vector("a text")]})
-    assert by_meaning(tenant, "a text") == [memory.id]
-    tenant.drop_vectors()
-    write(tenant, vectors={memory.id: [small]}, model=MODEL)
-    assert (
-        len(tenant.nearest(small, MODEL, seen(), 5).items) == 1
-        and tenant.read_cache([bytes(16)], MODEL) == {}
-    )
     assert tenant.check(deep=True) == []
 
 

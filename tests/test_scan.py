@@ -135,34 +135,6 @@ def test_only_the_allowed_are_found():
 # Coming and going
 
 
-def test_what_was_removed_is_not_found_and_the_rest_is():
-    vectors = clustered(400, 48, seed=6)
-    part = partition(vectors)
-    for _ in range(2):  # a second time changes nothing
-        part.remove(np.array([5, 6, 400, 401, 99_999], np.int64))
-        assert len(part.ids) == len(part.data) == 397
-    assert set(ids(part, vectors[4], 400)) == set(range(1, 401)) - {5, 6, 400}
-    assert ids(part, vectors[6], 1) == [7]
-    assert 5 not in part.cosines(vectors[4], np.array([5, 7], np.int64))
-    part.remove(np.arange(1, 401, dtype=np.int64))
-    assert ids(part, vectors[0], 5) == []
-
-
-def test_the_sum_of_vectors_follows_every_change():
-    """Vectors of two scopes are numbered in one row, so a scope holds every other number and is told of all removals."""
-    vectors = clustered(500, 32, seed=14)
-    rows = [(2 * number, number, encode(vector)) for number, vector in enumerate(vectors, 1)]
-    part = Partition(32)
-    part.add(rows[:300])
-    part.remove(np.arange(1, 80, dtype=np.int64))
-    part.add(rows[300:])
-    part.remove(np.arange(199, 559, dtype=np.int64))
-    alive = [*range(39, 99), *range(279, 500)]
-    assert part.owners.tolist() == [number + 1 for number in alive]
-    decoded = np.stack([decode(encode(vectors[number])) for number in alive])
-    np.testing.assert_allclose(part.total, decoded.sum(axis=0), atol=1e-3)
-
-
 # The file of codes: a new process takes them from there, and nothing depends on it
 
 

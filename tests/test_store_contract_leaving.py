@@ -101,17 +101,6 @@ def test_a_purge_takes_the_vectors_of_every_text_under_every_heading(store):
     assert cached(store, text, edited, *under, "something else") == {"something else"}
 
 
-def test_a_purged_text_that_comes_again_leaves_no_vector(store):
-    memory = make("the wedding is on the 12th of May", section="Dates")
-    put(store, memory)
-    purge(store, memory)
-    again, other = memory._replace(id=make("x").id), make("another text")
-    texts = f"Dates\n{memory.content}", other.content
-    receipt = put(store, again, other, cache=caching(*texts))
-    assert [outcome.status for outcome in receipt.outcomes] == ["purged", "added"]
-    assert cached(store, *texts) == {other.content}
-
-
 def test_an_edit_does_not_bring_a_purged_text_back(store):
     gone, other = make("the salary is 12345"), make("something else")
     put(store, gone, other)

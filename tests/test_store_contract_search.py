@@ -425,23 +425,3 @@ def test_candidates_carry_what_scoring_needs(store):
     assert store.candidates(list(keys.values()), seen(OTHER), words, ()) == []
     (decision,) = store.candidates(list(keys.values()), seen(kinds=("decision",)), words, ())
     assert (decision.key, decision.frequencies) == (keys[memory.id], (0, 0, 0))
-
-
-def test_cosines_are_those_of_the_vectors_even_before_any_search(backend, store):
-    texts = ["redis cache", "owls at night", "a cache of sessions"]
-    memories = [make(text) for text in texts]
-    bare, theirs = make("no vector"), make("redis cache too", scope=OTHER)
-    put(store, *memories, theirs)
-    put(store, bare, embed=False)
-    question = vector("redis cache")
-    for reader in (backend.open(), store):
-        keys = reader.keys([memory.id for memory in (*memories, bare, theirs)])
-        found, _ = reader.cosines(list(keys.values()), question, MODEL, (HERE,))
-        exact = {keys[memory.id]: float(vectors_of(memory)[0] @ question) for memory in memories}
-        assert found == pytest.approx(exact, abs=0.01)
-        assert reader.cosines(list(keys.values()), question, "another-model", (HERE,)) == ({}, 0.0)
-        assert reader.cosines([], question, MODEL, (HERE,))[0] == {}
-    write(store, purge=(memories[0].id,))
-    assert store.cosines(list(keys.values()), question, MODEL, (HERE,))[0].keys() == {
-        keys[memory.id] for memory in memories[1:]
-    }

@@ -174,24 +174,6 @@ def test_a_purge_takes_the_words_of_its_topics_along(store):
     assert store.check(deep=True) == []
 
 
-def test_a_reset_takes_sessions_topics_and_known_messages_of_its_scopes(store):
-    put_spans(store, topic("t1", "Owls"), topic("t2", "Owls too", scope=OTHER, session="s2"))
-    write(
-        store,
-        sessions=(talk(), talk("s2", OTHER)),
-        add=(Entry(make("x"), turn=b"1"), Entry(make("y", scope=OTHER), turn=b"1")),
-    )
-    store.reset([HERE])
-    assert found(store, "owls", HERE, OTHER) == ["t2"] and near(store, "owls", HERE, OTHER) == [
-        "t2"
-    ]
-    assert [session.id for session in store.sessions((HERE, OTHER))] == ["s2"]
-    assert store.find_known_turns(HERE, [b"1"]) == set() and store.find_known_turns(
-        OTHER, [b"1"]
-    ) == {b"1"}
-    assert store.check(deep=True) == []
-
-
 def test_rebuilding_the_indexes_keeps_topics_searchable(store):
     put_spans(store, topic("t1", "Owls at night"))
     store.rebuild()

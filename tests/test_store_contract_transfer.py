@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from stores import (
     HERE,
-    MODEL,
     NOW,
     OTHER,
     by_meaning,
@@ -63,16 +62,6 @@ def test_everything_comes_over_to_the_letter_and_back(full, store, tmp_path):
     back.close()
 
 
-def test_what_came_over_is_found_by_words_and_by_meaning(full, store):
-    pour(full, store)
-    for query in ("valkey sessions", "manual passage", "deploy"):
-        assert set(by_words(store, query)) == set(by_words(full, query)) != set()
-    assert by_meaning(store, "Sessions are kept in Valkey", limit=3) == by_meaning(
-        full, "Sessions are kept in Valkey", limit=3
-    )
-    assert store.check(deep=True) == []
-
-
 def test_only_the_scopes_that_are_asked_for_come_out(full):
     for part, number in (
         ("records", 1),
@@ -86,15 +75,6 @@ def test_only_the_scopes_that_are_asked_for_come_out(full):
         assert len(list(full.items(part, [OTHER]))) == number, part
     assert list(full.items("records", [])) == []
     assert len(list(full.items("relations", [HERE]))) == 2
-
-
-def test_records_come_by_id_in_one_question(full):
-    told, other = full.known["told"], full.known["other"]
-    found = {record.memory.id: record for record in full.records([told.id, other.id, "nobody"])}
-    assert set(found) == {told.id, other.id}
-    assert [event.action for event in found[told.id].events] == ["add", "update", "vote"]
-    assert found[told.id].vectors[0][:2] == (MODEL, 64)
-    assert full.records([told.id], vectors=False)[0].vectors == ()
 
 
 def record(memory, *actions, unique=True):
@@ -183,17 +163,6 @@ def test_a_text_that_was_purged_is_not_taken_in_a_history_either(store):
     assert store.take(Bundle(records=(fresh, known)), allow_purged=True) == ()
     again = known._replace(memory=second._replace(importance=1.0))
     assert store.take(Bundle(records=(again,))) == ()  # which brings nothing that is not there
-
-
-def test_what_changed_meanwhile_is_not_removed(store):
-    first, second = make("Tea at four"), make("Coffee at ten")
-    put(store, first, second)
-    was = {record.memory.id: version(record) for record in store.records([first.id, second.id])}
-    change(store, first.id, importance=1.0)
-    gone = Bundle(gone=(first.id, second.id, "nobody"))
-    assert store.take(gone, expect={**was, "nobody": b"x"}) == (first.id,)
-    assert [memory.id for memory in store.scan(everything())] == [first.id]
-    assert len(store.history(first.id)) == 2
 
 
 def test_what_is_gone_leaves_no_trace_and_may_come_back(store):

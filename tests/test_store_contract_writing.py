@@ -27,7 +27,7 @@ from stores import (
 )
 
 from bethink.errors import BethinkError, InvalidInput, NotFound
-from bethink.types import Batch, Change, Entity, Entry, Relation, Source
+from bethink.types import Change, Entity, Entry, Relation, Source
 
 # Duplicates and tombstones
 
@@ -296,63 +296,28 @@ def test_what_was_told_under_the_name_of_a_document_is_none_of_its_passages(stor
 # All or nothing
 
 
+GHOST = make("an owl that must not stay", source="docs/ghost.md", source_type="markdown")
+ADDING = {
+    "add": (Entry(GHOST._replace(entities=(Entity("Ghost"),)), vectors_of(GHOST)),),
+    "model": MODEL,
+    "cache": {"77" * 16: [vector("ghost")]},
+}
+
+
+def edit(which: str, **fields) -> Change:
+    return Change(which, "update", fields)
+
+
 def failing_batches():
-    memory = make(
-        "an owl that must not stay",
-        entities=(Entity("Ghost"),),
-        source="docs/ghost.md",
-        source_type="markdown",
-    )
-    unknown = make("unknown").id
-
-    def edit(which: str, **fields) -> Change:
-        return Change(which, "update", fields)
-
-    adding = {
-        "add": (Entry(memory, vectors_of(memory)),),
-        "model": MODEL,
-        "cache": {"77" * 16: [vector("ghost")]},
-    }
-    yield (
-        "a change of an unknown id",
-        lambda known: Batch(
-            at=NOW, **adding, change=(edit(known[1], importance=1.0), edit(unknown, kind="fact"))
-        ),
-    )
-    yield (
-        "a field that cannot change",
-        lambda known: Batch(at=NOW, **adding, purge=(known[0],), change=(edit(known[1], id="x"),)),
-    )
-    yield (
-        "a text that cannot be stored",
-        lambda known: Batch(
-            at=NOW, **adding, access=(known[0],), change=(edit(known[1], kind="\udcff"),)
-        ),
-    )
-    yield (
-        "an id that is taken",
-        lambda known: Batch(
-            at=NOW, add=(*adding["add"], Entry(make("twin", id=known[2]))), model=MODEL
-        ),
-    )
-    yield (
-        "a vector that is none",
-        lambda known: Batch(
-            at=NOW, add=(*adding["add"], Entry(make("another"), ["no vector"])), model=MODEL
-        ),
-    )
+    """What goes wrong after other parts of the batch went in, by the ids of known memories."""
     twin = {"content": "a thing", "content_hash": content_hash("a thing")}
-    yield (
-        "a twin of a living text",
-        lambda known: Batch(
-            at=NOW,
-            **adding,
-            retire=((HERE, "kept"),),
-            keep=tuple(known),
-            relate=(Relation(known[0], known[1], "answers"),),
-            change=(edit(known[3], **twin),),
-        ),
-    )
+    taken = Entry(make("twin", id="taken"))
+    yield "an unknown id", lambda known: {"change": (edit(known[1], importance=1.0), edit("x"))}
+    yield "a fixed field", lambda known: {"purge": known[:1], "change": (edit(known[1], id="x"),)}
+    yield "no text", lambda known: {"access": known[:1], "change": (edit(known[1], kind="\udcff"),)}
+    yield "a taken id", lambda known: {"add": (*ADDING["add"], taken, taken._replace(unique=False))}
+    yield "no vector", lambda known: {"add": (*ADDING["add"], Entry(make("another"), ["none"]))}
+    yield "a twin", lambda known: {"keep": tuple(known), "change": (edit(known[3], **twin),)}
 
 
 @pytest.mark.parametrize(
@@ -368,7 +333,7 @@ def test_a_batch_that_fails_half_way_changes_nothing_at_all(backend, store, name
     put(store, *known, relate=(Relation(known[0].id, known[1].id, "builds_on"),))
     before = snapshot(store)
     with pytest.raises((BethinkError, ValueError)):
-        store.write(batch([memory.id for memory in known]))
+        write(store, **ADDING | batch([memory.id for memory in known]))
     assert snapshot(store) == before
     assert snapshot(backend.open()) == before
     assert store.check(deep=True) == []

@@ -200,23 +200,6 @@ def test_a_purge_wins_over_a_change_and_a_change_over_a_retirement(laptops):
     assert ben.store.find_purged([content_hash("Purged")])
 
 
-def test_what_was_purged_on_one_side_goes_on_the_other_even_if_it_says_something_else_there(
-    laptops, store
-):
-    anna, ben = laptops
-    told = make("Bob earns 12345 a month")
-    put(anna.store, told)
-    round_robin(anna, ben)
-    purge(anna.store, told)
-    edit(ben.store, told, "Salaries are nobody's business", 25)
-    edit(store, told, "Salaries are confidential", 25)
-    assert anna.sync() == SyncReport(removed_there=1)
-    assert ben.sync() == SyncReport(removed_here=1)
-    for each in (store, anna.store, ben.store):
-        assert each.get([told.id]) == each.records([told.id]) == []
-    assert anna.sync() == ben.sync() == SyncReport()
-
-
 @pytest.mark.parametrize("now", ["A secret", "Something else"], ids=["text", "history"])
 def test_what_was_purged_here_is_not_pulled_again_under_another_id(laptops, store, now):
     anna, ben = laptops
@@ -338,28 +321,6 @@ def test_a_change_that_comes_between_is_not_overwritten(laptops, store):
     assert report.left == (told.id,)
     assert anna.sync().merged == 1
     assert (store.get([told.id])[0].importance, store.get([told.id])[0].confidence) == (1.0, 0.5)
-
-
-def test_a_change_that_comes_before_a_removal_is_kept_and_brought_back(laptops, store):
-    anna, _ = laptops
-    told = make("We deploy on Fridays")
-    put(anna.store, told, make("Tea at four"))
-    anna.sync()
-    store.take(Bundle(gone=(told.id,)))
-
-    class Slow(StorePeer):
-        def outline(self, *asked):
-            found = super().outline(*asked)
-            change(self.store, told.id, importance=9.0, at=day(22))
-            return found
-
-    run = Sync(side(anna.store, HOME, Slow), side(store, TEAM, StorePeer))
-    report, anna.shared = run.run(anna.shared)
-    assert report == SyncReport(left=(told.id,))
-    assert anna.store.get([told.id])[0].importance == 9.0
-    assert len(anna.store.history(told.id)) == 2
-    assert anna.sync().pushed == 1
-    assert texts(store, TEAM) == {"We deploy on Fridays", "Tea at four"}
 
 
 def idea(text):

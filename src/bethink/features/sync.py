@@ -6,22 +6,34 @@ A project has a scope of its own in each database; on the way between them it is
 local database; without it nothing is ever removed, only added and merged. Every step is one transaction and every write expects what
 was read, so a sync may be cut off or run beside writers at any moment: the next one goes on. Which of two versions is right,
 `incoming.merge` says. A sync hides nothing from anybody unless what replaced it can be seen there, or somebody chose to forget it.
+
+A migration (`migrate`) moves everything of one database into an empty one: each part is compared by digests, and what differs is brought
+over or removed, until a whole round finds both the same. So one that was cut off goes on, and one whose source is written to meanwhile
+catches up. The source is only read. A team's database knows projects by name and a person's own by folder, so on the way from one to the
+other scopes are renamed, and back. What can be made anew, such as the cache of embeddings, stays behind. This module knows no SQL.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from bethink.errors import BethinkError
+from bethink import project as projects
+from bethink.errors import BethinkError, InvalidInput, StoreError
 from bethink.features import incoming
-from bethink.project import team_identity
 from bethink.store.base import Store
 from bethink.store.bundle import (
+    EPOCH,
+    PARTS,
     Bundle,
     Record,
+    Tally,
+    digest,
+    item_key,
     list_texts,
     rename_scope,
     sign_bundle,
@@ -35,6 +47,7 @@ TOLD, CONVERSATIONS, DOCUMENTS = "told", "conversations", "documents"
 MANY = 20  # removals that are done without asking, whatever part of the whole they are; set by hand
 
 Link = tuple[str, str, str]
+Progress = Callable[[int, int], None]
 
 
 class OutlineEntry(NamedTuple):
@@ -43,9 +56,6 @@ class OutlineEntry(NamedTuple):
     version: bytes
     hash: str  # of its text
     unique: bool  # whether no other visible memory of the scope may hold the same text
-
-
-Lines = Mapping[str, OutlineEntry]
 
 
 def _make_entry(record: Record) -> OutlineEntry:
@@ -70,6 +80,9 @@ class Missing(NamedTuple):
     gone: Mapping[str, bytes]  # to be removed without a trace, in the version that was seen
     purge: Sequence[str]
     copy: Sequence[str]
+
+    def count_removals(self) -> int:
+        return len(self.gone) + len(self.purge)
 
 
 class Peer(Protocol):
@@ -127,7 +140,7 @@ def save_shared(store: Store, name: str, shared: Shared) -> None:
 
 def team_scope(name: str) -> str:
     """The scope of a project that a team knows by name, the same for everybody."""
-    return f"project:{team_identity(name)}"
+    return f"project:{projects.team_identity(name)}"
 
 
 class StorePeer:
@@ -198,33 +211,32 @@ class Sync:
         what: Sequence[str] = (TOLD,),
         allow_loss: bool = False,
     ) -> None:
-        self.mine, self.theirs, self.name = mine, theirs, name
-        self.peers = (theirs, mine)  # what cannot be put down far away is not put down here either
-        self.what, self.allow_loss = tuple(what), allow_loss
+        self.name, self.what, self.allow_loss = name, tuple(what), allow_loss
+        # What cannot be put down far away is not put down here either.
+        self.other: dict[Peer, Peer] = {theirs: mine, mine: theirs}
         self.both: dict[str, bytes] = {}  # the versions that both peers have when it is done
         self.left: list[str] = []
         self.conflicts: list[tuple[str, tuple[str, ...]]] = []
 
     def run(self, shared: Shared) -> tuple[SyncReport, Shared]:
         """Does it, and says what was done and what both peers have now."""
-        mine, theirs = self.mine.outline(self.what), self.theirs.outline(self.what)
-        common = [id for id in mine.lines if id in theirs.lines]
-        self.both = {
-            id: mine.lines[id].version
-            for id in common
-            if mine.lines[id].version == theirs.lines[id].version
-        }
-        here = self._plan_missing(mine.lines, self.mine, theirs.lines, self.theirs, shared)
-        there = self._plan_missing(theirs.lines, self.theirs, mine.lines, self.mine, shared)
-        self._guard(sum(len(one.gone) + len(one.purge) for one in (here, there)), shared)
+        outlines = {peer: peer.outline(self.what) for peer in self.other}
+        there, here = (outline.lines for outline in outlines.values())
+        common = [id for id in here if id in there]
+        self.both = {id: here[id].version for id in common if here[id].version == there[id].version}
+        plans = {peer: self._plan_missing(peer, outlines, shared) for peer in self.other}
+        removals, known = sum(map(Missing.count_removals, plans.values())), len(shared.records)
+        if not self.allow_loss and removals > max(MANY, known // 2):
+            raise TooMany(
+                f"{removals} of {known} memories that both sides had are missing on one of them. Nothing was changed.",
+                "If they were meant to go: add --accept-removals. If a database was lost: `bethink sync --forget-base`.",
+            )
         # Before anything is merged: nothing may be put behind what is going to be removed.
-        removed_here = self._remove(self.mine, here)
-        removed_there = self._remove(self.theirs, there)
+        removed_there, removed_here = (self._remove(peer, plan) for peer, plan in plans.items())
         merged = self._merge(common)
-        pushed = self._copy(self.mine, self.theirs, here.copy)
-        pulled = self._copy(self.theirs, self.mine, there.copy)
+        pulled, pushed = (self._copy(peer, plan.copy) for peer, plan in plans.items())
         merged += self._merge(common)  # what is replaced by something that has come over since
-        links, both_links = self._exchange_links(mine, theirs, shared)
+        links, both_links = self._exchange_links(outlines, shared)
         conflicts, left = tuple(self.conflicts), tuple(dict.fromkeys(self.left))
         report = SyncReport(
             pushed, pulled, merged, removed_here, removed_there, links, conflicts, left
@@ -242,15 +254,15 @@ class Sync:
         for page in split_pages(differing):
             found = {
                 peer: {record.memory.id: record for record in peer.fetch(page)}
-                for peer in self.peers
+                for peer in self.other
             }
             for id in page:
                 if all(id in records for records in found.values()):
-                    done += self._agree({peer: found[peer][id] for peer in self.peers})
+                    done += self._agree({peer: records[id] for peer, records in found.items()})
         return done
 
     def _agree(self, was: Mapping[Peer, Record]) -> int:
-        record, conflicts = incoming.merge(was[self.mine], was[self.theirs])
+        record, conflicts = incoming.merge(*was.values())
         memory, now = record.memory, version(record)
         for peer, before in was.items():
             is_new = memory.superseded_by not in (None, before.memory.superseded_by)
@@ -279,15 +291,12 @@ class Sync:
     # What one peer lacks
 
     def _plan_missing(
-        self,
-        lines: Lines,
-        having: Peer,
-        other: Lines,
-        lacking: Peer,
-        shared: Shared,
+        self, peer: Peer, outlines: Mapping[Peer, Outline], shared: Shared
     ) -> Missing:
-        """What becomes of the memories that one peer lacks. What it was told in the same words under an id of its own, whatever became
-        of that, it does not get again: each keeps its own. What both forgot may be told again, and what was purged goes."""
+        """What becomes of the memories that only this peer has. What the other was told in the same words under an id of its own,
+        whatever became of that, it does not get again: each keeps its own. What both forgot may be told again, and what was purged
+        goes."""
+        lines, other = outlines[peer].lines, outlines[self.other[peer]].lines
         ids = [id for id in lines if id not in other]
         told = {line.hash for id, line in other.items() if line.unique and id not in lines}
         twins = {id for id in ids if lines[id].unique and lines[id].hash in told}
@@ -296,9 +305,10 @@ class Sync:
         changed = [id for id in known if lines[id].version != shared.records[id]]
         for page in split_pages(changed):
             # Its text may be another one than that which was purged.
-            for record in having.fetch(page):
+            for record in peer.fetch(page):
                 hashes[record.memory.id] = set(map(content_hash, list_texts(record)))
-        purged = lacking.find_purged(sorted(set().union(*hashes.values()))) if known else set()
+        texts = sorted(set[str]().union(*hashes.values()))
+        purged = self.other[peer].find_purged(texts) if texts else set()
         purge = {id for id in known if hashes[id] & purged}
         gone = {
             id: shared.records[id]
@@ -309,26 +319,20 @@ class Sync:
         copy = [id for id in ids if id not in purge | twins | gone.keys()]
         return Missing(gone, list(purge), copy)
 
-    def _guard(self, removals: int, shared: Shared) -> None:
-        known = len(shared.records)
-        if not self.allow_loss and removals > max(MANY, known // 2):
-            raise TooMany(
-                f"{removals} of {known} memories that both sides had are missing on one of them. Nothing was changed.",
-                "If they were meant to go: add --accept-removals. If a database was lost: `bethink sync --forget-base`.",
-            )
-
     def _remove(self, peer: Peer, missing: Missing) -> int:
         left = peer.remove(missing.gone, missing.purge, ())
         self.left += left
-        return len(missing.gone) + len(missing.purge) - len(left)
+        return missing.count_removals() - len(left)
 
-    def _copy(self, source: Peer, target: Peer, ids: Sequence[str]) -> int:
+    def _copy(self, peer: Peer, ids: Sequence[str]) -> int:
+        """Brings memories of this peer to the other."""
         done = 0
         for page in split_pages(ids):
-            records = source.fetch(page)
+            records = peer.fetch(page)
             # Hidden ones first: they make room for a visible one with the same text.
             records.sort(key=lambda record: record.memory.deleted_at is None)
-            left = self._put(target, records, {record.memory.id: None for record in records})
+            none = {record.memory.id: None for record in records}
+            left = self._put(self.other[peer], records, none)
             taken = [record for record in records if record.memory.id not in left]
             self.both |= {record.memory.id: version(record) for record in taken}
             done += len(taken)
@@ -345,16 +349,14 @@ class Sync:
     # What belongs to memories
 
     def _exchange_links(
-        self, mine: Outline, theirs: Outline, shared: Shared
+        self, outlines: Mapping[Peer, Outline], shared: Shared
     ) -> tuple[int, frozenset[Link]]:
         """Brings over the relations that one peer lacks, ends those that one peer ended. Returns how many, and what both have now."""
-        outlines = {self.theirs: theirs, self.mine: mine}
-        all_links = {**mine.links, **theirs.links}
+        theirs, mine = (outline.links for outline in outlines.values())
+        all_links, common = {**mine, **theirs}, mine.keys() & theirs.keys()
         exchanged = {link for link in all_links if link[0] in self.both and link[1] in self.both}
-        one_sided = {
-            link for link in exchanged if not (link in mine.links and link in theirs.links)
-        }
-        ended = {link for link in one_sided if link in shared.links}
+        one_sided = exchanged - common
+        ended = one_sided & shared.links
         for peer, outline in outlines.items():
             lacking = [link for link in one_sided - ended if link not in outline.links]
             for page in split_pages(sorted(lacking)):
@@ -362,6 +364,132 @@ class Sync:
             for gone in split_pages(sorted(link for link in ended if link in outline.links)):
                 peer.remove({}, (), gone)
         # Those of memories that could not be agreed on stay known, so that a later sync may end them.
-        kept = {link for link in shared.links if link in mine.links and link in theirs.links}
-        number = len(one_sided - ended) + len(ended & all_links.keys())
-        return number, frozenset((exchanged | kept) - ended)
+        kept = shared.links & common
+        return len(one_sided), frozenset((exchanged | kept) - ended)
+
+
+# Everything into another database
+
+ROUNDS = 4  # in which a source that is written to meanwhile is caught up with
+NOTE, SCOPES = "migration", "migrated-scopes"
+
+
+class Moved(NamedTuple):
+    """What a migration found on both sides at its end."""
+
+    parts: dict[str, Tally]
+    taken: int  # items that this run brought over or removed
+    resumed: bool  # whether an earlier run had begun it
+
+
+def migrate(
+    source: Store, target: Store, origin: str, *, progress: Progress | None = None
+) -> Moved:
+    """Brings everything over and compares. `origin` names the source, so that a second run knows it."""
+    resumed = _claim(target, origin)
+    names = map_scopes(source, target)
+    if names:
+        target.take(Bundle(), note=(SCOPES, json.dumps({new: old for old, new in names.items()})))
+    overview = source.overview()
+    total = overview.memories + overview.deleted
+
+    def report(number: int) -> None:
+        if progress and total:
+            progress(min(number, total), total)
+
+    taken = 0
+    for _ in range(ROUNDS):
+        done = {part: _catch_up(source, target, part, names, report) for part in PARTS}
+        changed = sum(number for number, _ in done.values())
+        if not changed:
+            return Moved({part: tally for part, (_, tally) in done.items()}, taken, resumed)
+        taken += changed
+    differing = ", ".join(part for part, (number, _) in done.items() if number)
+    raise StoreError(
+        f"Source and target do not agree: {differing}.",
+        "Stop what writes to the source, then run the same command again: it goes on from here.",
+    )
+
+
+def _claim(target: Store, origin: str) -> bool:
+    """Notes whose memories a database is for, if it has none of its own. Says whether an earlier run had done so."""
+    noted = target.read_note(NOTE)
+    if noted == origin:
+        return True
+    overview = target.overview()
+    held = overview.memories + overview.deleted
+    if held or overview.sources or overview.sessions:
+        whose = f", brought from {noted}" if noted is not None else ""
+        raise InvalidInput(
+            f"The target holds {held} memories already{whose}.",
+            "Migrate into an empty database; `bethink sync` merges two that are in use.",
+        )
+    target.take(Bundle(), note=(NOTE, origin))
+    return False
+
+
+def _catch_up(
+    source: Store,
+    target: Store,
+    part: str,
+    names: Mapping[str, str],
+    report: Callable[[int], None],
+) -> tuple[int, Tally]:
+    """Brings over what differs in a part, and removes what the source no longer has. Returns how much that was, and what the
+    source holds."""
+    known = {item_key(part, one): digest(part, one) for one in target.items(part)}
+    tally, taken = Tally(), 0
+    for bundle in source.export(part):
+        now = [rename_scope(item, names) for item in getattr(bundle, part)]
+        digests = [digest(part, item) for item in now]
+        tally = tally.plus(digests)
+        fresh = tuple(
+            item
+            for item, one in zip(now, digests, strict=True)
+            if known.pop(item_key(part, item), None) != one
+        )
+        differing = bundle._replace(**{part: fresh})  # type: ignore[arg-type]
+        left = target.take(differing, allow_purged=True) if fresh else ()
+        if left:
+            raise StoreError(
+                f"The target refused {len(left)} memories, the first of them {left[0]}.",
+                "Somebody else writes to it; migrate into one of your own.",
+            )
+        taken += len(fresh)
+        if part == "records":
+            report(tally.number)
+    if known and part == "records":
+        target.take(Bundle(gone=tuple(known)))
+    elif known and part == "relations":
+        gone = tuple(Relation(*key) for key in known)
+        target.write(Batch(at=EPOCH, actor="migration", unrelate=gone))
+    # A scope that only the target names holds nothing: what is personal has one from the start.
+    return taken + (0 if part == "scopes" else len(known)), tally
+
+
+def map_scopes(source: Store, target: Store) -> dict[str, str]:
+    """Scope in the source → scope in the target, for those that differ. What would fall together with another keeps its name."""
+    to_team, from_team = (hasattr(store, "act_as") for store in (target, source))
+    if to_team == from_team:
+        return {}
+    before = json.loads(source.read_note(SCOPES) or "{}") if from_team else {}
+    names = {
+        key: before.get(key) or _find_scope(key, name, path, to_team)
+        for key, name, path in source.items("scopes")
+    }
+    for key in names:
+        owner, _, container = key.removeprefix("container:").partition("/")
+        project = names.get(f"project:{owner}")
+        if project and key.startswith("container:") and not names[key]:
+            names[key] = f"container:{project.removeprefix('project:')}/{container}"
+    wanted = Counter(new or key for key, new in names.items())
+    return {key: new for key, new in names.items() if new and wanted[new] == 1 and key != new}
+
+
+def _find_scope(key: str, name: str, path: str, to_team: bool) -> str:
+    """What the other kind of database calls a project: a team's by its name, a person's by its folder; "" if as here."""
+    team = team_scope(name)
+    if to_team:
+        return team if key.startswith("project:") and name else ""
+    is_here = name and path and key == team and Path(path).is_dir()
+    return projects.find(Path(path)).scope if is_here else ""

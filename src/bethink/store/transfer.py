@@ -1,6 +1,6 @@
 """Taking what comes whole from another store: a `Bundle` is put down as it is, in one transaction.
 
-Which of two versions is the right one is decided before, by `features/exchange.py`, `migration.py` and `sync.py`. What the bundle
+Which of two versions is the right one is decided before, by `features/exchange.py` and `sync.py`. What the bundle
 expects to find and does not, or what may not stand here, is left out and named.
 """
 

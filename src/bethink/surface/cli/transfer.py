@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from bethink.config import mask_password, project_file
 from bethink.errors import BethinkError, InvalidInput, StoreCorrupt, UsageError
-from bethink.features import exchange, knowledge, migration, notes, readers
+from bethink.features import exchange, knowledge, notes, readers
 from bethink.features.exchange import export_records
 from bethink.features.knowledge import MARKDOWN
 from bethink.features.sync import (
@@ -22,6 +22,9 @@ from bethink.features.sync import (
     load_shared,
     save_shared,
     team_scope,
+)
+from bethink.features.sync import (
+    migrate as move_everything,
 )
 from bethink.project import container_name
 from bethink.recall.shape import plain
@@ -331,7 +334,7 @@ def migrate(args: Namespace) -> Result:
         target = open_store(wanted, place)
         try:
             with Bar(args, "memories") as bar:
-                moved = migration.migrate(source, target, origin, progress=bar)
+                moved = move_everything(source, target, origin, progress=bar)
         finally:
             target.close()
     finally:

@@ -169,8 +169,8 @@ class Api:
     def page(self, address: str, **params: Any) -> list[dict[str, Any]]:
         """All pages of a list."""
         pages = [self(address, **params)]
-        while cursor := pages[-1]["next"]:
-            pages.append(self(address, **{**params, "cursor": cursor}))
+        while offset := pages[-1]["next"]:
+            pages.append(self(address, **{**params, "offset": offset}))
         return pages
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 import signal
 import stat
 import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import httpx2
 import pytest
@@ -67,16 +65,6 @@ def test_a_token_is_for_this_project_for_reading_and_nothing_personal_unless_mor
     assert [one["name"] for one in found["d"]["projects"]] == ["website"]
 
 
-def test_a_revoked_token_stays_in_the_list_and_its_name_can_be_used_again(cli):
-    cli.ok("token", "create", "--name", "ci")
-    assert "already" in cli.fails("token", "create", "--name", "ci", code=2)
-    assert cli.ok("token", "revoke", "ci").startswith("revoked ci")
-    cli.ok("token", "create", "--name", "ci", "--scope", "write")
-    assert [one["state"] for one in cli.json("token", "list")] == ["revoked", "active"]
-    cli.ok("token", "revoke", cli.json("token", "list")[1]["id"])
-    assert [one["state"] for one in cli.json("token", "list")] == ["revoked", "revoked"]
-
-
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     cases("http-serve-what-is-no-token-command", {}),
@@ -126,14 +114,6 @@ def test_tokens_that_others_could_have_written_are_not_trusted(cli, file):
     assert "chmod 600" in cli.fails("token", "list", code=2)
 
 
-def test_an_expired_token_says_so(file):
-    now, day = datetime.now(UTC), timedelta(days=1)
-    file.parent.mkdir()
-    times = {"now": now - 9 * day, "expires": now - day}
-    _, made = tokens.FileTokens(file).create("old", "read", None, personal=False, **times)
-    assert [made.state(at) for at in (now, now - 2 * day)] == ["expired", "active"]
-
-
 # What is refused
 
 
@@ -148,12 +128,6 @@ def test_a_server_that_would_be_unsafe_or_impossible_does_not_start(cli, words, 
 
 def keys(tmp_path):
     return "--tls-cert", str(tmp_path / "cert.pem"), "--tls-key", str(tmp_path / "key.pem")
-
-
-def test_a_certificate_that_is_none_is_said_to_be_so(cli, tmp_path):
-    for name in ("cert.pem", "key.pem"):
-        (tmp_path / name).write_text("not a certificate")
-    assert "cannot be used" in cli.fails("serve", "--port", "0", *keys(tmp_path), code=1)
 
 
 def test_tokens_alone_are_not_enough_to_be_reached_from_elsewhere(cli):
@@ -252,7 +226,7 @@ def test_what_runs_is_finished_before_it_ends(cli):
         )
         with owner_of(cli, url) as other:
             sending.start()
-            while "bethink_requests_running 2" not in other.get("/metrics").text and not answers:
+            while not body(other.get(f"{V1}/memories"))["total"] and not answers:
                 pass
         process.send_signal(signal.SIGTERM)
         sending.join(30)
@@ -281,12 +255,6 @@ sys.exit(main(["serve", "--port", "0", "--json"]))
         assert "given up" in process.stderr.read()
 
 
-def test_ctrl_c_is_a_good_end_too(cli):
-    with started(cli) as (process, url):
-        assert httpx2.get(f"{url}/healthz", trust_env=False).status_code == 200
-        assert "stopped" in end(process, signal.SIGINT)
-
-
 @pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl to make a certificate with")
 def test_tls_is_spoken_where_a_certificate_is_given(cli, tmp_path):
     make = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 1 -subj /CN=localhost"
@@ -302,47 +270,3 @@ def test_tls_is_spoken_where_a_certificate_is_given(cli, tmp_path):
         assert client.get(there, headers=owner).status_code == 200
         assert client.get(there).status_code == 401
         assert not (cli.home / "servers").exists()  # nobody gets a token without asking for one
-
-
-def test_sixteen_clients_reading_and_writing_at_once_meet_no_error_and_lose_nothing(
-    offline, tmp_path
-):
-    with running(offline, tmp_path / "project") as here:
-        told: list[str] = []
-        failed: list[str] = []
-        until = time.monotonic() + SOME
-
-        def work(number: int) -> None:
-            chance = random.Random(number)
-            client = here.client(here.session)
-            mine: list[str] = []
-            while time.monotonic() < until:
-                act = chance.random()
-                if act < 0.4 or not mine:
-                    text = f"Client {number} counted {chance.randrange(10**9)} apples"
-                    told_now = {"memories": [{"content": text}], "dedup": False}
-                    response = client.post(f"{V1}/memories", json=told_now)
-                    if response.status_code == 201:
-                        mine.append(response.json()["outcomes"][0]["id"])
-                elif act < 0.7:
-                    asked = {"query": f"client {number} apples"}
-                    response = client.get(f"{V1}/search", params=asked)
-                elif act < 0.85:
-                    response = client.get(f"{V1}/memories/{chance.choice(mine)}")
-                else:
-                    path = f"{V1}/memories/{chance.choice(mine)}/votes"
-                    response = client.post(path, json={"value": 1})
-                if response.status_code not in (200, 201):
-                    failed.append(response.text)
-            told.extend(mine)
-
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert failed == []
-        exported = here.owner.get(f"{V1}/export").text
-        kept = {json.loads(line)["id"] for line in exported.splitlines()}
-        assert kept == set(told)
-        assert len(told) > 16

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 328_651,
-    "lines": 48_588,
+    "tokens": 326_631,
+    "lines": 48_309,
     "files": 166,
     "import cycles": 0,
     "function-level imports of our own": 48,
     "functions of complexity over 15": 2,
     "class names used twice": 0,
-    "test lines": 40_069,
+    "test lines": 39_829,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

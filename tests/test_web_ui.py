@@ -1,10 +1,9 @@
-"""`bethink ui` as people run it: it starts a server or finds the one that runs, and hands a browser over to it."""
+"""`bethink ui` as people run it: it starts a server, and hands a browser over to it."""
 
 from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -85,54 +84,6 @@ def test_it_starts_a_server_hands_over_and_ends_with_the_terminal(offline, shop)
         assert url.partition("ticket=")[2] not in said
         assert "Traceback" not in said
     assert not (offline / "servers").exists()
-
-
-def test_a_server_that_runs_is_found_also_from_another_project_of_the_same_database(
-    shop, tmp_path, capsys
-):
-    other = tmp_path / "website"
-    other.mkdir()
-    remember(shop, "We deploy from main")
-    remember(other, "The website is made with Hugo")
-    with started(shop, "--port", "0") as (_, url):
-        base = url.partition("/enter")[0]
-        assert main(["ui"]) == 0
-        again = capsys.readouterr().out.strip()
-        assert again.startswith(base)
-        assert again != url
-        assert "We deploy from main" in enters(again)
-        assert main(["ui", "--json", "--project", str(other)]) == 0
-        landed = enters(json.loads(capsys.readouterr().out)["url"])
-        assert "made with Hugo" in landed
-        assert "We deploy from main" not in landed
-
-
-def test_a_note_of_a_server_that_was_killed_does_not_mislead(offline, shop):
-    notes = offline / "servers"
-    notes.mkdir(parents=True)
-    for name, text in (
-        ("1.json", '{"url": "http://127.0.0.1:1", "token": "rcl_x", "pid": 1}'),
-        ("2.json", "not json"),
-        ("3.json", "[]"),
-    ):
-        (notes / name).write_text(text)
-    with started(shop, "--port", "0") as (_, url):
-        assert "Nothing is remembered here yet" in enters(url)
-
-
-def test_whoever_took_the_port_of_a_server_that_was_killed_gets_no_token_and_no_ticket(
-    offline, shop
-):
-    with started(shop, "--port", "0") as (process, _):
-        process.kill()
-        process.wait(20)
-    (note,) = (offline / "servers").glob("*.json")
-    with socket.create_server(("127.0.0.1", int(note.stem))) as taken:
-        with started(shop, "--no-open") as (_, url):  # looks for a server that runs
-            assert f":{note.stem}/" not in url
-        taken.settimeout(0)
-        with pytest.raises(BlockingIOError):  # nobody even called
-            taken.accept()
 
 
 @pytest.mark.parametrize(

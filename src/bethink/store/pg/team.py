@@ -99,7 +99,7 @@ TOKEN = (
     "person",
     "created",
     "expires",
-    "used",
+    "used",  # by an earlier version
     "revoked",
 )
 
@@ -125,7 +125,7 @@ def add_token(store: PostgresStore, row: Row) -> None:
         _change(
             store,
             f"INSERT INTO tokens ({', '.join(TOKEN)}) VALUES ({', '.join(['%s'] * len(TOKEN))}) ON CONFLICT (tenant, id) DO NOTHING",
-            [row[name] for name in TOKEN],
+            [row.get(name, "") for name in TOKEN],
         )
     except StoreError as error:
         if isinstance(error.__cause__, errors.UniqueViolation):
@@ -139,10 +139,6 @@ def add_token(store: PostgresStore, row: Row) -> None:
 
 def revoke_token(store: PostgresStore, id: str, at: int) -> None:
     _change(store, "UPDATE tokens SET revoked = coalesce(revoked, %s) WHERE id = %s", (at, id))
-
-
-def mark_token_used(store: PostgresStore, id: str, day: str) -> None:
-    _change(store, "UPDATE tokens SET used = %s WHERE id = %s AND used < %s", (day, id, day))
 
 
 def _change(store: PostgresStore, sql: str, values: Sequence[Any]) -> None:

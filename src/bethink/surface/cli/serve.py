@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 HOST, PORT = "127.0.0.1", 7377
 EXAMPLE = "bethink token create --name laptop"
 TOKENS = Listing(
-    "name id scope projects personal person state created expires used".split(), "tokens", "token"
+    "name id scope projects personal person state created expires".split(), "tokens", "token"
 )
 # Of `token create` alone.
 MAKING = ("name", "also", "all_projects", "personal", "expires", "team", "person")
@@ -100,8 +100,8 @@ def load_server() -> Any:
     """,
 )
 def serve(args: Namespace) -> None:
-    """Serve memory over HTTP until stopped: the web page (`bethink ui` opens it), MCP at /mcp, REST under /api/v1 with a page
-    that describes it at /api/v1/docs, /healthz, /readyz and /metrics. By default for this machine only, with a token made at start for you, and those of
+    """Serve memory over HTTP until stopped: the web page, which your token opens, MCP at /mcp, REST under /api/v1 with a page
+    that describes it at /api/v1/docs, /healthz and /readyz. By default for this machine only, with a token made at start for you, and those of
     `bethink token create` for others. The project is --project, else the current directory. Logs go to stderr.
 
     Examples:
@@ -144,7 +144,6 @@ def check_libraries() -> None:
         import itsdangerous  # noqa: F401
         import jinja2  # noqa: F401
         import mcp.server.streamable_http_manager  # noqa: F401
-        import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise explain_missing(error, "The server", "server") from error
@@ -194,7 +193,7 @@ def announce_server(args: Namespace, address: str, name: str, session: str) -> N
     if args.format == "json":
         console.out(json_text({"url": address, "project": name, "mcp": mcp_address}, None))
         sys.stdout.flush()
-    places = f"MCP {mcp_address}, REST {address}/api/v1/docs, web page: bethink ui"
+    places = f"MCP {mcp_address}, REST {address}/api/v1/docs"
     console.note(args, f"Bethink serves {name} at {address}  ({places})")
     if session:
         # A token belongs on the screen of whoever started this, not in a log file.
@@ -211,12 +210,12 @@ def announce_server(args: Namespace, address: str, name: str, session: str) -> N
     "ui",
     f"""
     --no-open           only print the address, for a browser that you open yourself
-    --port N whole 0..65535     for a server that has to be started; default: {PORT}, or any free one
+    --port N whole 0..65535     default: {PORT}, or any free one
     """,
 )
 def ui(args: Namespace) -> None:
-    """Open the web page: search as you type, memories with their sources and history, timeline, graph, inbox, health. Uses the
-    server that runs already, or starts one and serves until Ctrl-C. The address signs one browser in, once, within two minutes.
+    """Open the web page: search as you type, memories with their sources and history, timeline, graph, inbox, health. It is
+    served until Ctrl-C. The address signs one browser in, once, within two minutes.
 
     Examples:
       bethink ui
@@ -225,11 +224,6 @@ def ui(args: Namespace) -> None:
     """
     check_libraries()
     new_ticket()  # a key that cannot be used is told before anything is started
-    usual = not (args.database or args.container or args.port is not None)
-    running = load_serving().find_server(project(args).scope) if usual else None
-    if running:
-        show_page(args, *running)
-        return
     vars(args).update(host=HOST, tls_cert=None, tls_key=None, allow_host=[], insecure_bind=False)
     args.port = load_serving().free_port(HOST, PORT) if args.port is None else args.port
     check_exposure(args)
@@ -237,7 +231,7 @@ def ui(args: Namespace) -> None:
 
 
 def announce_page(args: Namespace, address: str, name: str, session: str) -> None:
-    show_page(args, address, "")
+    show_page(args, address)
     console.note(args, f"This is the web page of {name}. Ctrl-C ends it.")
 
 
@@ -245,12 +239,9 @@ def new_ticket() -> str:
     return Sessions(load_key(data_directory())).new_ticket()
 
 
-def show_page(args: Namespace, url: str, project: str) -> None:
+def show_page(args: Namespace, url: str) -> None:
     """Prints an address that signs a browser in, and opens it if that does not take over the terminal."""
-    from urllib.parse import urlencode
-
-    asked = {"ticket": new_ticket(), **({"project": project} if project else {})}
-    address = f"{url}/enter?{urlencode(asked)}"
+    address = f"{url}/enter?ticket={new_ticket()}"
     console.out(json_text({"url": address}, None) if args.format == "json" else address)
     sys.stdout.flush()
     windows = sys.platform in ("darwin", "win32")
@@ -380,8 +371,7 @@ def token_record(token: AccessToken) -> dict[str, Any]:
     projects = token.projects and [
         {"scope": one.scope, "name": one.name, "path": one.root} for one in token.projects
     ]
-    changed = {"projects": projects, "state": token.state(_now())}
-    changed |= {"person": token.person or None, "used": token.used or None}
+    changed = {"projects": projects, "state": token.state(_now()), "person": token.person or None}
     return pick(token, " ".join(TOKENS.fields)) | changed
 
 
@@ -389,9 +379,9 @@ def list_tokens(args: Namespace) -> Result:
     with open_register(args) as known:
         found = known.known()
     records = [token_record(one) for one in found]
-    table = [("name", "id", "state", "used", "may")]
+    table = [("name", "id", "state", "may")]
     for one, record in zip(found, records, strict=True):
-        table.append((one.name, one.id, record["state"], one.used or "never", what_it_may(one)))
+        table.append((one.name, one.id, record["state"], what_it_may(one)))
     return Result(
         records,
         columns(table) if found else (),

@@ -8,7 +8,6 @@ what it gives (a shape of answers.yaml) and who may ask; its address is in the t
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
@@ -258,56 +257,23 @@ async def stream(
 # Pages
 
 PAGE = """
---cursor CURSOR text 1..500     `next` of the page before; the other parameters stay the same
+--offset N whole 0..1000000000 = 0     `next` of the page before
 --limit N whole 1..100"""
-_CURSOR = re.compile(r"(\d{1,9})\.(\d{0,10})\.(.{0,200})", re.ASCII)
-OVERLAP = 100  # places by which what was last seen may have moved while somebody pages; set by hand
-
-
-class Cursor(NamedTuple):
-    """Where a page ends. It gives nobody anything they could not ask for anyway, so it is checked and not signed."""
-
-    at: int = 0  # how many came before
-    last: str = ""  # id of the last of them
-    seed: int | None = None
-
-    def write(self) -> str:
-        return f"{self.at}.{'' if self.seed is None else self.seed}.{self.last}"
-
-
-def read_cursor(text: str | None) -> Cursor:
-    """The cursor of a request; the beginning where there is none."""
-    if text is None:
-        return Cursor()
-    found = _CURSOR.fullmatch(text)
-    if not found:
-        hint = "Take `next` of the page before, or leave it out to begin."
-        raise Refusal(400, "This is no cursor.", hint)
-    return Cursor(int(found[1]), found[3], int(found[2]) if found[2] else None)
 
 
 def read_page(
     asked: Any, fetch: Callable[[int, int], Sequence[Any]]
-) -> tuple[Sequence[Any], str | None]:
-    """A page of what `fetch(number, offset)` gives, things with an id, and the cursor of the next. Where the item that was seen last stands
-    elsewhere by now, the page begins behind it: nothing is passed over because something before it was forgotten or added."""
-    cursor, limit = read_cursor(asked.cursor), asked.limit
-    start = max(0, cursor.at - OVERLAP)
-    number = cursor.at - start + limit + 1
-    found = fetch(number, start)
-    ids = [one.id for one in found]
-    begin = ids.index(cursor.last) + 1 if cursor.last in ids else cursor.at - start
-    shown = found[begin : begin + limit]
-    more = begin + limit < len(found) or (len(shown) < limit and len(found) == number)
-    if not shown or not more:
-        return shown, None
-    return shown, Cursor(start + begin + len(shown), shown[-1].id).write()
+) -> tuple[Sequence[Any], int | None]:
+    """A page of what `fetch(number, offset)` gives, and where the next begins."""
+    found = fetch(asked.limit + 1, asked.offset)
+    more = len(found) > asked.limit
+    return found[: asked.limit], asked.offset + asked.limit if more else None
 
 
 # Requests that are sent twice and done once
 
 LONGEST_KEY = 200
-ANSWER, ADDING = "answer:", "answer:adding:"  # before a key, among the facts about the database
+ANSWER = "answer:"  # before a key, among the facts about the database
 
 
 def answer_once(memory: View, run: Run, asked: Any, request: list[Any], key: str) -> Any:
@@ -316,16 +282,14 @@ def answer_once(memory: View, run: Run, asked: Any, request: list[Any], key: str
 
     What the request writes carries a key of its own, made from the request's and from what it changes, which the store keeps in
     the same transaction. So even where a process dies between its writes and the answer, what was written is not written again.
-    The ids of what is going to be added are noted before it is: whoever sends the request again then reads that it was added,
-    as the first answer said or would have said, and not that it was known already.
     """
     if not 1 <= len(key) <= LONGEST_KEY:
         message = f"An Idempotency-Key has 1 to {LONGEST_KEY} characters."
         raise Refusal(400, message, "A random UUID is a good one.")
-    name = sha256(f"{memory.caller.id}\0{key}".encode()).hexdigest()[:32]
+    name = ANSWER + sha256(f"{memory.caller.id}\0{key}".encode()).hexdigest()[:32]
     sent, store = json.dumps([memory.scope, *request], sort_keys=True), memory.store
     hash = sha256(sent.encode()).hexdigest()
-    if kept := store.read_note(ANSWER + name):
+    if kept := store.read_note(name):
         found = json.loads(kept)
         if found["asked"] != hash:
             raise Refusal(
@@ -334,15 +298,11 @@ def answer_once(memory: View, run: Run, asked: Any, request: list[Any], key: str
                 "Take a new key for a new request.",
             )
         return found["value"]
-    memory.added_before = frozenset(noted_ids(store, name))
     memory.store = cast(Store, OnceStore(store, name))
     value = to_json(run(memory, asked))
-    keep_answer(store, name, {"at": stamp(memory.clock()), "asked": hash, "value": value})
+    answer = {"at": stamp(memory.clock()), "asked": hash, "value": value}
+    store.take(Bundle(), note=(name, json.dumps(answer)))
     return value
-
-
-def keep_answer(store: Store, name: str, answer: Mapping[str, Any]) -> None:
-    store.take(Bundle(), note=(ANSWER + name, json.dumps(answer)))
 
 
 class OnceStore:
@@ -357,17 +317,7 @@ class OnceStore:
     def write(self, batch: Batch) -> Receipt:
         if only_counts(batch):
             return self._store.write(batch)
-        if batch.add:
-            ids = noted_ids(self._store, self._key) + [entry.memory.id for entry in batch.add]
-            note = json.dumps({"at": stamp(batch.at), "ids": ids})
-            self._store.take(Bundle(), note=(ADDING + self._key, note))
         return self._store.write(batch._replace(once=f"{self._key}:{_hash_changes(batch)}"))
-
-
-def noted_ids(store: Store, key: str) -> list[str]:
-    """The memories that earlier attempts under a key added, or were about to."""
-    kept = store.read_note(ADDING + key)
-    return list(json.loads(kept)["ids"]) if kept else []
 
 
 def _hash_changes(batch: Batch) -> str:
@@ -379,9 +329,7 @@ def _hash_changes(batch: Batch) -> str:
         batch.purge,
         batch.retire,
         batch.vanish,
-        batch.move,
         [[scope, source.uri, source.position] for scope, source in batch.sources],
-        [id for id, _, _ in batch.place],
         # A changed text has vectors only where a model was there to make them.
         [] if batch.change else sorted(batch.vectors),
     ]

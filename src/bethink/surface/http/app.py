@@ -8,27 +8,21 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from prometheus_client import (
-    CONTENT_TYPE_LATEST,
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    generate_latest,
-)
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.exceptions import HTTPException
@@ -40,7 +34,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bethink.errors import BethinkError
 from bethink.project import Project
 from bethink.surface.arguments import check_arguments, parse_arguments
-from bethink.surface.http import api, operations, tokens
+from bethink.surface.http import api, operations
 from bethink.surface.http.api import WHERE, Tools
 from bethink.surface.http.projects import Projects
 from bethink.surface.http.security import (
@@ -56,13 +50,11 @@ from bethink.surface.http.security import (
 )
 from bethink.surface.mcp.server import build as build_mcp
 from bethink.surface.web.site import Site
-from bethink.types import PERSONAL
 
 __all__ = ["build", "operations"]  # those are registered by being imported
 
 GRACE = 10.0  # seconds for requests that run to be answered
 LAST = 2.0  # seconds after that for calls whose client is gone
-METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS")
 SEARCHES = ("/search", "/api/v1/search", "/api/v1/recall")  # routes that are a search and no more
 DOCS = Path(__file__).with_name(
     "page.html"
@@ -73,13 +65,12 @@ DOCS_POLICY = (
 )
 POLICY = "default-src 'none'; frame-ancestors 'none'"
 
-Value = TypeVar("Value")
 log = logging.getLogger("bethink")
 
 
 def build(projects: Projects, admission: Admission) -> ASGIApp:
     """The whole application."""
-    measured, mcp = Metrics(), Agents(projects)
+    mcp = Agents(projects)
     tools = Tools(projects, SearchTimes(), Checkup(), admission.tokens)
 
     @asynccontextmanager
@@ -100,18 +91,9 @@ def build(projects: Projects, admission: Admission) -> ASGIApp:
             return JSONResponse({"status": "not ready"}, 503)
         return JSONResponse({"status": "ready"})
 
-    async def tell_numbers(request: Request) -> Response:
-        caller: Caller = request.scope["bethink.caller"]
-        try:
-            gauges = await projects.run(_gauges, projects, caller)
-        except BethinkError as error:
-            return response(error)
-        return Response(measured.text(gauges), media_type=CONTENT_TYPE_LATEST)
-
     simple: dict[str, Callable[[Request], Awaitable[Response]]] = {
         "/healthz": _tell_alive,
         "/readyz": tell_ready,
-        "/metrics": tell_numbers,
         f"{api.BASE}/openapi.json": _describe,
         f"{api.BASE}/docs": _show_docs,
     }
@@ -125,10 +107,7 @@ def build(projects: Projects, admission: Admission) -> ASGIApp:
         exception_handlers={HTTPException: _tell_unrouted},
     )
     inner.router.redirect_slashes = False
-    pages = Site(tools, admission)
-    return Watch(
-        Gate(inner, admission, UseMarks(admission.tokens, projects), pages), measured, tools
-    )
+    return Watch(Gate(inner, admission, Site(tools, admission)), tools)
 
 
 async def _tell_alive(request: Request) -> Response:
@@ -153,47 +132,12 @@ async def _tell_unrouted(request: Request, error: Exception) -> Response:
     return response(Refusal(error.status_code, message, hint, error.headers))
 
 
-def _gauges(projects: Projects, caller: Caller) -> dict[str, tuple[str, float]]:
-    """Numbers of what the caller may see."""
-    store = projects.store_of(caller)
-    scopes = [scope for scope in store.scopes() if caller.sees(scope)]
-    found = projects.base.filter(scopes=tuple(scopes) or (PERSONAL,))
-    number = store.count(found) if scopes else 0
-    gauges: dict[str, tuple[str, float]] = {
-        "bethink_memories": ("Memories that can be found.", number)
-    }
-    path = getattr(store, "path", None)
-    if caller.everywhere and path is not None:
-        files = [Path(f"{path}{suffix}") for suffix in ("", "-wal")]
-        size = sum(file.stat().st_size for file in files if file.exists())
-        gauges["bethink_database_bytes"] = ("Bytes of the database on disk.", size)
-    return gauges
-
-
-class UseMarks:
-    """Notes the day on which each token was used, once a day, in a thread."""
-
-    def __init__(self, known: tokens.Register, projects: Projects) -> None:
-        self._known, self._projects = known, projects
-        self._noted: dict[str, str] = {}
-
-    async def __call__(self, caller: Caller) -> None:
-        day = datetime.now(UTC).date().isoformat()
-        if caller.owner or self._noted.get(caller.id) == day:
-            return
-        self._noted[caller.id] = day
-        try:
-            await self._projects.run(self._known.mark_used, caller.id, caller.tenant, day)
-        except BethinkError as error:
-            log.warning("The use of a token was not noted: %s", error.message)
-
-
 class Watch:
-    """Around everything: one line in the log and a count for each request, the headers that all answers carry, and an answer
+    """Around everything: one line in the log for each request, the headers that all answers carry, and an answer
     even where something unforeseen failed. What was asked and with which token stays out of the log."""
 
-    def __init__(self, app: ASGIApp, measured: Metrics, tools: Tools) -> None:
-        self.app, self.measured, self.searches = app, measured, tools.searches
+    def __init__(self, app: ASGIApp, tools: Tools) -> None:
+        self.app, self.searches = app, tools.searches
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -212,7 +156,6 @@ class Watch:
                 headers.setdefault("Referrer-Policy", "no-referrer")
             await send(message)
 
-        self.measured.running.inc()
         try:
             await self.app(scope, receive, send_headers)
         except Exception as error:
@@ -220,17 +163,15 @@ class Watch:
                 raise
             await response(error)(scope, receive, send_headers)
         finally:
-            self.measured.running.dec()
             self._note(scope, status, time.perf_counter() - started)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "other")  # a pattern, never what was sent
-        method = scope["method"] if scope["method"] in METHODS else "other"
-        self.measured.count(method, route, status, seconds)
         if route in SEARCHES:
             self.searches.add(seconds)
         who = scope["bethink.caller"].name if "bethink.caller" in scope else "-"
-        log.info("%s %s %s %.1fms %s", method, route, status, seconds * 1000, who)
+        method = scope["method"] if scope["method"].isalpha() else "other"
+        log.info("%s %s %s %.1fms %s", method[:10], route, status, seconds * 1000, who)
 
 
 # MCP over streamable HTTP: the same server as on stdin, one request at a time and nothing kept for a client in between. With a token
@@ -274,43 +215,7 @@ def _repeat(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-class Metrics:
-    """Numbers for Prometheus. A route is a pattern such as `/api/v1/memories/{id}`: no label ever holds what a caller sent."""
-
-    def __init__(self) -> None:
-        self._registry = registry = CollectorRegistry()
-        labels = ("method", "route", "status")
-        about = "Requests answered."
-        self._requests = Counter("bethink_requests", about, labels, registry=registry)
-        about = "How long requests took."
-        self._seconds = Histogram("bethink_request_seconds", about, ("route",), registry=registry)
-        about = "Requests being answered."
-        self.running = Gauge("bethink_requests_running", about, registry=registry)
-        about = "When the server started."
-        Gauge("bethink_start_time_seconds", about, registry=registry).set_to_current_time()
-
-    def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        self._requests.labels(method, route, status).inc()
-        self._seconds.labels(route).observe(seconds)
-
-    def text(self, gauges: Mapping[str, tuple[str, float]]) -> bytes:
-        """Everything in Prometheus' text form; `gauges` are name → what it is, value."""
-        own = CollectorRegistry()
-        for name, (about, value) in gauges.items():
-            Gauge(name, about, registry=own).set(value)
-        return generate_latest(self._registry) + generate_latest(own)
-
-
-# What takes too long for a page: counting the whole database, and `bethink doctor`. Both are done in the background when somebody looks and
-# the last result is old; whoever looks meanwhile gets that one. `doctor` runs as the command that it is, in a process of its own: it tries
-# programs and reads every page of the database, and what it says here is then what it says there.
-
-PATIENCE = 0.05  # seconds that the first to look waits: enough for a small database
-COUNTED_FOR = 30.0  # seconds for which numbers will do; set by hand, as the next two
-CHECKED_FOR = 600.0
-DOCTOR_WITHIN = 120.0
 TIMED = 1000  # searches, the last ones, whose times are told
-SILENT = {"check": "doctor", "ok": False, "message": "did not answer", "fix": "bethink doctor"}
 
 
 class SearchTimes:
@@ -330,47 +235,9 @@ class SearchTimes:
         return round(ordered[int(len(ordered) * share)] * 1000, 1) if ordered else None
 
 
-class Background(Generic[Value]):
-    """One piece of work whose last result is kept. Never runs twice at once."""
-
-    def __init__(self, lasts: float) -> None:
-        self._lasts = lasts
-        self._lock = threading.Lock()
-        self._done = threading.Event()
-        self.running = False
-        self._value: Value | None = None
-        self._since = 0.0
-
-    def get(self, work: Callable[[], Value], patience: float = PATIENCE) -> Value | None:
-        """The last result; None while there is none. Begins anew where that is old."""
-        with self._lock:
-            due = self._value is None or time.monotonic() - self._since > self._lasts
-            if due and not self.running:
-                self.running = True
-                self._done.clear()
-                threading.Thread(target=self._run, args=(work,), daemon=True).start()
-        if self._value is None:
-            self._done.wait(patience)
-        return self._value
-
-    def renew(self) -> None:
-        """Whoever looks next begins anew; until then the last result stands."""
-        self._since = -self._lasts
-
-    def close(self, patience: float) -> bool:
-        """Whether nothing runs any more, after waiting for it a while."""
-        return not self.running or self._done.wait(patience)
-
-    def _run(self, work: Callable[[], Value]) -> None:
-        try:
-            value = work()
-            with self._lock:
-                self._value, self._since = value, time.monotonic()
-        except BethinkError as error:
-            log.warning("Could not be counted: %s", error.message)
-        finally:
-            self.running = False
-            self._done.set()
+PATIENCE = 0.05  # seconds that the first to look waits: enough for a small database
+DOCTOR_WITHIN = 120.0  # set by hand
+SILENT = {"check": "doctor", "ok": False, "message": "did not answer", "fix": "bethink doctor"}
 
 
 class Checked(NamedTuple):
@@ -379,26 +246,51 @@ class Checked(NamedTuple):
 
 
 class Checkup:
-    """What is known of the server's health."""
+    """What takes too long for a page: counting the whole database, and `bethink doctor`. Both are done in the background when somebody
+    looks and the last result is old; whoever looks meanwhile gets that one. `doctor` runs as the command that it is, in a process of
+    its own: it tries programs and reads every page of the database, and what it says here is then what it says there."""
 
     def __init__(self) -> None:
-        self.counted: Background[Any] = Background(COUNTED_FOR)
-        self.checked: Background[Checked] = Background(CHECKED_FOR)
-        self.doctor: subprocess.Popen[bytes] | None = None  # at work
+        self._pool = ThreadPoolExecutor(2, thread_name_prefix="bethink-checkup")
+        self._lock = threading.Lock()
+        self._last: dict[str, tuple[float, Any]] = {}  # when, and what came of it
+        self._running: dict[str, Future[None]] = {}
+        self._doctor: subprocess.Popen[bytes] | None = None
 
     @property
     def running(self) -> bool:
-        return self.counted.running or self.checked.running
+        return not all(one.done() for one in self._running.values())
+
+    def look(self, name: str, work: Callable[[], Any], lasts: float) -> Any:
+        """The last result of a piece of work, None while there is none. Begins anew where that is old; never twice at once."""
+        with self._lock:
+            since, value = self._last.get(name, (-math.inf, None))
+            running = self._running.get(name)
+            if time.monotonic() - since > lasts and (running is None or running.done()):
+                running = self._running[name] = self._pool.submit(self._keep, name, work)
+        if value is None and running is not None:
+            wait([running], PATIENCE)
+            value = self._last.get(name, (0.0, None))[1]
+        return value
+
+    def _keep(self, name: str, work: Callable[[], Any]) -> None:
+        try:
+            value = work()
+        except BethinkError as error:
+            log.warning("Could not be counted: %s", error.message)
+            return
+        self._last[name] = (time.monotonic(), value)
 
     def renew(self) -> None:
-        self.counted.renew()
-        self.checked.renew()
+        """Whoever looks next begins anew; until then the last results stand."""
+        self._last = {name: (-math.inf, value) for name, (_, value) in self._last.items()}
 
     def close(self, patience: float) -> bool:
         """Ends what runs. False where the database is still being counted."""
-        if self.doctor:
-            self.doctor.kill()
-        return all([self.counted.close(patience), self.checked.close(patience)])
+        if self._doctor:
+            self._doctor.kill()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        return not wait(self._running.values(), patience).not_done
 
     def run_doctor(self, home: Project, database: str | None) -> Checked:
         """What `bethink doctor` says about the server's own project."""
@@ -416,15 +308,15 @@ class Checkup:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-            ) as self.doctor:
+            ) as self._doctor:
                 try:
-                    output, _ = self.doctor.communicate(timeout=DOCTOR_WITHIN)
+                    output, _ = self._doctor.communicate(timeout=DOCTOR_WITHIN)
                 finally:
-                    self.doctor.kill()
+                    self._doctor.kill()
             findings = json.loads(output)
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             log.warning("doctor did not answer: %s", error)
             findings = [SILENT]
-        self.doctor = None
+        self._doctor = None
         told = ({**one, "fix": one["fix"] or ""} for one in findings)
         return Checked(datetime.now(UTC), tuple(told))

@@ -6,10 +6,10 @@ in `surface/operations.py`.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
+from zlib import crc32
 
 from bethink.errors import InvalidInput, Overtaken, StoreError
 from bethink.features import browse, condition, conversations, inbox, incoming, promotion
@@ -17,7 +17,7 @@ from bethink.features.sync import StorePeer
 from bethink.recall.shape import iso, plain, plain_hit, plain_relations
 from bethink.store.bundle import EPOCH, Bundle, bundle_to_json, stamp
 from bethink.surface import operations, render
-from bethink.surface.http.api import PAGE, Cursor, Lines, operation, read_cursor, read_page
+from bethink.surface.http.api import PAGE, Lines, operation, read_page
 from bethink.surface.http.projects import NOWHERE, View, no_personal
 from bethink.surface.http.security import Forbidden
 from bethink.surface.layout import pick
@@ -73,18 +73,15 @@ target text 1..100       an id or any unique beginning of one
 @operation("search", "Found", SEARCH, meaning=True)
 def search(memory: View, asked: Any) -> dict[str, Any]:
     """The memories that best answer a question, best first. Changes nothing."""
-    cursor = read_cursor(asked.cursor)
-    seeds = (cursor.seed, asked.seed, secrets.randbits(32))
-    seed = next(one for one in seeds if one is not None)
-    limit = asked.limit or min(memory.config.limit, 100)
-    answer = _search(
-        memory, asked, limit=limit, offset=cursor.at, seed=seed, rerank=bool(asked.rerank)
-    )
-    at = cursor.at + len(answer.hits)
-    more = bool(answer.hits) and at < answer.total
+    where = {"limit": asked.limit or min(memory.config.limit, 100), "offset": asked.offset}
+    seed = asked.seed
+    if seed is None:  # the same for all pages of a question, and another one after a while
+        seed = crc32(f"{memory.clock():%Y%m%d%H} {asked.query}".encode("utf-8", "replace"))
+    answer = _search(memory, asked, **where, seed=seed, rerank=bool(asked.rerank))
+    at = asked.offset + len(answer.hits)
     return {
         "items": [plain_hit(hit, asked.explain) for hit in answer.hits],
-        "next": Cursor(at, "", seed).write() if more else None,
+        "next": at if answer.hits and at < answer.total else None,
         **pick(answer, "total mode profile hints"),
     }
 
@@ -287,6 +284,10 @@ def _describe_link(relation: Relation, status: str) -> dict[str, Any]:
 
 
 PROMOTING = ("promote", "undo-promote")
+COUNTED_FOR, CHECKED_FOR = (
+    30.0,
+    600.0,
+)  # seconds for which numbers and findings will do; set by hand
 MOST_RECORDS, MOST_REMOVED = 200, 1000  # of one request of a sync
 
 
@@ -349,12 +350,10 @@ def show_recent(memory: View, asked: Any) -> dict[str, Any]:
 def list_turns(memory: View, asked: Any) -> dict[str, Any]:
     """What was said in a conversation, in order, with the ideas that were taken from each turn."""
     session = memory.find_session(asked.id)
-    cursor = read_cursor(asked.cursor)
-    found, total = browse.list_turns(memory, session, asked.topic, asked.limit, cursor.at)
-    at = cursor.at + len(found)
-    more = bool(found) and at < total
+    found, total = browse.list_turns(memory, session, asked.topic, asked.limit, asked.offset)
+    at = asked.offset + len(found)
     items = [{**plain(one.turn), "ideas": one.ideas} for one in found]
-    return {"items": items, "next": Cursor(at).write() if more else None, "total": total}
+    return {"items": items, "next": at if found and at < total else None, "total": total}
 
 
 def _conversation(one: browse.Conversation) -> dict[str, Any]:
@@ -464,8 +463,9 @@ def show_condition(memory: View, asked: Any) -> dict[str, Any]:
         message = "The condition of the whole database is for tokens of every project."
         raise Forbidden(message, "`bethink token create --all-projects`")
     projects, check, searches = memory.tools.projects, memory.tools.checkup, memory.tools.searches
-    counted = check.counted.get(lambda: condition.examine(projects.base))
-    checked = check.checked.get(lambda: check.run_doctor(projects.home, projects.database))
+    counted = check.look("counted", lambda: condition.examine(projects.base), COUNTED_FOR)
+    home, database = projects.home, projects.database
+    checked = check.look("doctor", lambda: check.run_doctor(home, database), CHECKED_FOR)
     quantiles = {f"p{share}": searches.quantile(share / 100) for share in (50, 95)}
     return {
         "condition": counted,
@@ -491,7 +491,7 @@ def list_readers(memory: View, asked: Any) -> dict[str, Any]:
     now = memory.clock()
     items = [
         {
-            **pick(token, "name scope personal used expires"),
+            **pick(token, "name scope personal expires"),
             "projects": None if token.projects is None else [one.scope for one in token.projects],
         }
         for token in memory.tools.tokens.known()
@@ -550,20 +550,17 @@ def take_records(memory: View, asked: Any) -> dict[str, Any]:
     database = _peer(memory, asked)
     longest = memory.config.max_characters
     bundle, hidden = incoming.check_bundle(asked.bundle, longest)
-    expect = {id: None if one is None else _version(one) for id, one in asked.expect.items()}
-    bundle = bundle._replace(relations=_inside(memory, database.scope, bundle.relations))
+    expect = {id: _version(one) for id, one in asked.expect.items()}
+    ids = {id for relation, _ in bundle.relations for id in relation[:2]}
+    here = _find_inside(memory, database.scope, ids)
+    inside = tuple(one for one in bundle.relations if here.issuperset(one[0][:2]))
+    bundle = bundle._replace(relations=inside)
     return {"left": [*hidden, *database.take(bundle, expect)]}
 
 
-def _inside(memory: View, scope: str, relations: Any) -> Any:
-    """Relations between memories of this scope alone."""
-    ids = {id for relation, _ in relations for id in relation[:2]}
-    here = {memory.id for memory in memory.store.get(sorted(ids)) if memory.scope == scope}
-    return tuple(
-        (relation, actor)
-        for relation, actor in relations
-        if relation.source in here and relation.target in here
-    )
+def _find_inside(memory: View, scope: str, ids: set[str]) -> set[str]:
+    """Those of these memories that are of a scope."""
+    return {one.id for one in memory.store.get(sorted(ids)) if one.scope == scope}
 
 
 @operation("sync-remove", "Removed", REMOVAL, where=WHICH)
@@ -573,30 +570,21 @@ def remove_records(memory: View, asked: Any) -> dict[str, Any]:
     for link in asked.unlink:
         if not (isinstance(link, list) and [*map(type, link)] == [str, str, str]):
             raise InvalidInput("A relation to remove is not of the form [source, target, type].")
-    wanted = {*asked.gone, *asked.purge, *(id for link in asked.unlink for id in link[:2])}
-    here = {
-        memory.id for memory in memory.store.get(sorted(wanted)) if memory.scope == database.scope
-    }
-    gone = {
-        id: _version(asked.expect[id]) if id in asked.expect else None
-        for id in asked.gone
-        if id in here
-    }
+    linked = [id for link in asked.unlink for id in link[:2]]
+    here = _find_inside(memory, database.scope, {*asked.gone, *asked.purge, *linked})
+    gone = {id: _version(asked.expect.get(id)) for id in asked.gone if id in here}
     purge = [id for id in asked.purge if id in here]
-    unlink = [
-        (source, target, type)
-        for source, target, type in asked.unlink
-        if source in here and target in here
-    ]
+    unlink = [(one[0], one[1], one[2]) for one in asked.unlink if here.issuperset(one[:2])]
     left = database.remove(gone, purge, unlink)
     return {"removed": len(gone) + len(purge) + len(unlink) - len(left), "left": list(left)}
 
 
-def _version(text: Any) -> bytes:
+def _version(text: Any) -> bytes | None:
+    """A version as it was sent; None where there must be none, and b"", which is no version, where it cannot be read."""
     try:
-        return bytes.fromhex(text)
+        return None if text is None else bytes.fromhex(text)
     except (ValueError, TypeError):
-        return b""  # no version is written so: nothing is changed
+        return b""
 
 
 @operation("sync-purged", "Purged", HASHES, where=WHICH)

@@ -23,7 +23,7 @@ from bethink.store import locate_database
 from bethink.store.base import Store
 from bethink.surface.http.security import ACCESS, Access, Caller, Forbidden
 from bethink.surface.mcp.keeper import Keeper, Opened
-from bethink.types import PERSONAL, TRUST, Batch, Filter, Outcome, Passage, Receipt
+from bethink.types import PERSONAL, TRUST, Batch, Filter, Passage, Receipt
 from bethink.types import TEAM as EVERYBODY
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ class View(Bethink):
 
     caller = Caller("", "")
     tools: Any = None  # what operations share besides the memory
-    added_before: frozenset[str] = frozenset()  # by an earlier attempt at the same request
 
     @property
     def reads_files(self) -> bool:
@@ -63,21 +62,7 @@ class View(Bethink):
     ) -> Receipt:
         if personal and not self.caller.personal:
             raise no_personal()
-        receipt = super().add_many(passages, personal=personal, **how)
-        return receipt._replace(outcomes=tuple(map(self._first_outcome, receipt.outcomes)))
-
-    def _first_outcome(self, outcome: Outcome) -> Outcome:
-        """What the first attempt at a request said of a memory, where this is a later one that found it stored already."""
-        if outcome.status != "duplicate" or outcome.id not in self.added_before:
-            return outcome
-        replaced = [
-            relation.target
-            for relation in self.store.relations([outcome.id])
-            if relation.type == "supersedes" and relation.source == outcome.id
-        ]
-        return Outcome(
-            outcome.id, "added", supersedes=tuple(replaced), redactions=outcome.redactions
-        )
+        return super().add_many(passages, personal=personal, **how)
 
     def filter(self, **wanted: Any) -> Filter:
         if wanted.get("scopes") == (PERSONAL,) and not self.caller.personal:

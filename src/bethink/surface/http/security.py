@@ -15,7 +15,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
@@ -51,14 +51,8 @@ WRONG_TOKENS, WRONG_WITHIN = 20, 60.0
 ADDRESSES = 1000  # whose wrong tokens are counted; the one that was wrong longest ago is dropped for a new one
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 PUBLIC = ("/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/docs")
-PROGRAMS = (
-    "api",
-    "mcp",
-    "metrics",
-    "healthz",
-    "readyz",
-    ".well-known",
-)  # with what paths begin that are not for browsers
+# With what paths begin that are not for browsers.
+PROGRAMS = ("api", "mcp", "healthz", "readyz", ".well-known")
 # Where MCP clients look for a sign-in after a 401: there is none, and a 401 there would send them round in circles.
 SIGN_IN = "/.well-known/"
 
@@ -368,10 +362,9 @@ class Gate:
         self,
         app: ASGIApp,
         admission: Admission,
-        note: Callable[[Caller], Awaitable[None]],
         pages: Pages,
     ) -> None:
-        self.app, self.admission, self.note, self.pages = app, admission, note, pages
+        self.app, self.admission, self.pages = app, admission, pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -385,13 +378,10 @@ class Gate:
             check_origin(headers, self.admission)
             if self.pages.owns(scope["path"]) or _browses(scope, headers):
                 await self.pages(scope, receive, send)
-                if "bethink.caller" in scope:
-                    await self.note(scope["bethink.caller"])
                 return
             if scope["path"] not in PUBLIC and not scope["path"].startswith(SIGN_IN):
                 caller = await self.admission.look_up(self.admission.caller, headers)
                 scope["bethink.caller"] = caller
-                await self.note(caller)
         except WrongToken as error:
             answer = response(self.admission.guesses.refuse(client_address(scope), error))
             await answer(scope, receive, send)

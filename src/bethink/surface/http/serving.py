@@ -12,13 +12,11 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
-from http.client import HTTPException
 from pathlib import Path
-from typing import IO, Any, NamedTuple, NoReturn
-from urllib.request import ProxyHandler, Request, build_opener
+from typing import NamedTuple, NoReturn
 
 import h11
 import uvicorn
@@ -27,12 +25,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bethink.config import data_directory
 from bethink.errors import BethinkError
-from bethink.surface.http import api, app, security, tokens
+from bethink.surface.http import app, security, tokens
 from bethink.surface.http.app import GRACE
 from bethink.surface.http.projects import Projects
 
-PATIENCE = 3.0  # seconds for a server that runs to answer
-LARGEST = 1_000_000  # bytes of an answer about projects
 CONNECTIONS = (
     512  # clients at once; set by hand, half of the 1,024 files that a process may usually open
 )
@@ -215,50 +211,20 @@ def keep_note(address: str, port: int, session: str) -> Iterator[None]:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file.unlink(missing_ok=True)  # of a server that was killed
-        stream = os.fdopen(
-            os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-        )
-        json.dump({"url": address, "token": session, "pid": os.getpid()}, stream)
-        stream.flush()
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump({"url": address, "token": session, "pid": os.getpid()}, stream)
     except OSError as error:
         raise BethinkError(
             f"{file} cannot be written: {error.strerror or error}.",
             "Check the folder's permissions.",
         ) from error
     try:
-        with stream:
-            _lock_file(stream)  # until this process ends, however it ends
-            yield
+        yield
     finally:
         with suppress(OSError):  # another server's note may be in the folder
             file.unlink()
             file.parent.rmdir()
-
-
-def still_runs(note: Path) -> bool:
-    """Whether the server of a note lives. By now its port may be anybody's, who must get neither its token nor a ticket."""
-    with note.open("rb") as stream:
-        return not _lock_file(stream, sharing=True)
-
-
-def find_server(scope: str) -> tuple[str, str] | None:
-    """A server that other commands of this user have noted, if it answers and knows the project: its address, and the project
-    as it has to be named there, nothing for the server's own."""
-    for note in sorted(session_file(0).parent.glob("*.json")):
-        try:
-            known = json.loads(note.read_text("utf-8")) if still_runs(note) else {}
-            for one in _list_projects(known["url"], known["token"]):
-                if one["scope"] == scope:
-                    return known["url"], "" if one["default"] else scope
-        except (OSError, ValueError, KeyError, TypeError, HTTPException):
-            continue  # it ended meanwhile, or does not answer
-    return None
-
-
-def _list_projects(url: str, token: str) -> Any:
-    asked = Request(f"{url}{api.BASE}/projects", headers={"Authorization": f"Bearer {token}"})
-    with build_opener(ProxyHandler({})).open(asked, timeout=PATIENCE) as answer:
-        return json.loads(answer.read(LARGEST))["items"]
 
 
 def free_port(host: str, port: int) -> int:
@@ -270,36 +236,11 @@ def free_port(host: str, port: int) -> int:
     return port
 
 
-def _lock_file(stream: IO[Any], sharing: bool = False) -> bool:
-    """Whether this process could lock a file. Where there are no locks it could not."""
-    try:
-        import fcntl
-
-        fcntl.flock(stream, (fcntl.LOCK_SH if sharing else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except (ImportError, OSError):
-        return False
-    return True
-
-
 def prepare_log(quiet: bool) -> None:
     """To stderr: requests and trouble, or with `quiet` only trouble. The libraries' own logs stay at warnings."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Formatter())
+    written = logging.Formatter("%(asctime)sZ %(levelname)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
+    written.converter = time.gmtime
+    handler.setFormatter(written)
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     log.setLevel(logging.WARNING if quiet else logging.INFO)
-
-
-class Formatter(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        moment = (
-            datetime.fromtimestamp(record.created, UTC)
-            .isoformat(timespec="milliseconds")
-            .replace("+00:00", "Z")
-        )
-        level = "" if record.levelno == logging.INFO else f"{record.levelname}: "
-        text = f"{moment} {level}{record.getMessage()}"
-        return (
-            f"{text}\n{self.formatException(record.exc_info)}"
-            if record.exc_info and record.exc_info[0]
-            else text
-        )

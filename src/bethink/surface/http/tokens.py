@@ -35,7 +35,7 @@ BITS = 256
 LONGEST = 200  # characters of anything that is offered as a token
 ATTEMPTS = 20  # times a change is made again when another process was quicker
 TIMES = ("created", "expires", "revoked")
-TEXTS = ("id", "name", "hash", "scope", "used", "person", "tenant")
+TEXTS = ("id", "name", "hash", "scope", "person", "tenant")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
@@ -57,7 +57,6 @@ class AccessToken(NamedTuple):
     personal: bool
     created: datetime
     expires: datetime | None = None
-    used: str = ""  # the last day
     revoked: datetime | None = None
     person: str = ""  # whose it is, in a database that keeps people apart
     tenant: str = ""  # whose database it opens there
@@ -212,15 +211,6 @@ class FileTokens(Tokens):
         self._change(end)
         return ended[0]
 
-    def mark_used(self, token: str, tenant: str, day: str) -> None:
-        def mark(known: list[AccessToken]) -> list[AccessToken]:
-            return [
-                one._replace(used=day) if one.id == token and one.used < day else one
-                for one in known
-            ]
-
-        self._change(mark)
-
     def _text(self) -> str | None:
         text = textfile.read(self.file)
         if text is not None and textfile.may_others(self.file, 0o022):
@@ -298,10 +288,6 @@ class SharedTokens(Tokens):
         meant = _find_named(self.known(), name)
         self._rows.revoke_token(self._store, meant.id, stamp(now))
         return meant._replace(revoked=meant.revoked or now)
-
-    def mark_used(self, token: str, tenant: str, day: str) -> None:
-        store = self._store if tenant in ("", self._store.name) else self._store.act_as(tenant, "")
-        self._rows.mark_token_used(store, token, day)
 
     def close(self) -> None:
         self._store.close()

@@ -135,8 +135,9 @@ def show_search(visit: Visit) -> PageAnswer:
 
 
 def _search(visit: Visit, question: str) -> dict[str, Any]:
-    wanted: dict[str, Any] = {"limit": HITS, **visit.wide}
-    wanted |= {name: one for name in (*SINGLE, "cursor") if (one := visit.query.get(name))}
+    offset = visit.number("offset")
+    wanted: dict[str, Any] = {"limit": HITS, "offset": offset, **visit.wide}
+    wanted |= {name: one for name in SINGLE if (one := visit.query.get(name))}
     lists = {name: [one for one in visit.query.getlist(name) if one] for name in SEVERAL}
     wanted |= {name: several for name, several in lists.items() if several}
     if visit.query.get("hidden"):
@@ -147,13 +148,13 @@ def _search(visit: Visit, question: str) -> dict[str, Any]:
     else:
         found = visit.ask(operations.search, query=question, explain=True, **wanted)
         strong = _count_strong([hit["score"] for hit in found["items"]])
-        if strong < len(found["items"]) and not (visit.query.get("rest") or wanted.get("cursor")):
+        if strong < len(found["items"]) and not (visit.query.get("rest") or offset):
             weaker = {
                 "weaker": found["total"] - strong,
                 "next": visit.at("/search", **asked, rest="1"),
             }
             return {**found, "items": found["items"][:strong], **weaker}
-    following = visit.at("/search", **asked, cursor=found["next"]) if found["next"] else None
+    following = visit.at("/search", **asked, offset=found["next"]) if found["next"] else None
     return {**found, "next": following}
 
 
@@ -172,15 +173,15 @@ TURNS = 50
 
 @page("GET", "/timeline")
 def show_timeline(visit: Visit) -> PageAnswer:
-    host, cursor = visit.query.get("host", ""), visit.query.get("cursor") or None
-    asked = {"limit": SESSIONS, "host": host or None, "cursor": cursor}
+    host, offset = visit.query.get("host", ""), visit.number("offset")
+    asked = {"limit": SESSIONS, "host": host or None, "offset": offset}
     found = visit.ask(operations.show_timeline, **asked, **visit.every)
-    following = visit.at("/timeline", host=host, cursor=found["next"]) if found["next"] else ""
+    following = visit.at("/timeline", host=host, offset=found["next"]) if found["next"] else ""
     values = {
         "days": found["days"],
         "following": following,
         "host": host,
-        "begun": bool(cursor),
+        "begun": bool(offset),
     }
     return Shown("timeline.html", values)
 
@@ -189,9 +190,9 @@ def show_timeline(visit: Visit) -> PageAnswer:
 def show_session(visit: Visit) -> PageAnswer:
     id, topic = visit.path["id"], visit.query.get("topic") or None
     found = visit.ask(operations.get_session, id=id)
-    cursor = visit.query.get("cursor") or None
-    said = visit.ask(operations.list_turns, id=id, topic=topic, limit=TURNS, cursor=cursor)
-    following = visit.at(f"/session/{found['id']}", topic=topic, cursor=said["next"])
+    page = {"limit": TURNS, "offset": visit.number("offset")}
+    said = visit.ask(operations.list_turns, id=id, topic=topic, **page)
+    following = visit.at(f"/session/{found['id']}", topic=topic, offset=said["next"])
     values = {
         "session": found,
         "turns": said["items"],
@@ -234,11 +235,11 @@ def show_graph(visit: Visit) -> PageAnswer:
 @page("GET", "/graph/data")
 def send_graph(visit: Visit) -> PageAnswer:
     """The same as JSON; with `open` the surroundings of one node, more than the `known` ones of them."""
-    opened, known, size = visit.query.get("open"), visit.query.get("known", ""), _graph_size(visit)
+    opened, size = visit.query.get("open"), _graph_size(visit)
     asked: dict[str, Any] = {**_graph_focus(visit), "limit": size, "depth": SIZES[size]}
     if opened:
-        room = EXPANDED + (int(known) if known.isdecimal() and len(known) < 5 else 0)
-        asked = {"focus": opened, "limit": min(room, MOST), "depth": 1}
+        room = min(EXPANDED + visit.number("known"), MOST)
+        asked = {"focus": opened, "limit": room, "depth": 1}
     found = visit.ask(operations.show_graph, **asked)
     for node in found["nodes"]:
         node["label"] = spell_unseen(" ".join(node["label"].split()))
@@ -275,9 +276,8 @@ TOGETHER = {"duplicates": ("first", "apart")}  # what can be done with several p
 
 @page("GET", "/inbox")
 def show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> PageAnswer:
-    queue, start = visit.query.get("queue", ""), visit.query.get("start", "")
+    queue, begin = visit.query.get("queue", ""), visit.number("start")
     queue = queue if queue in QUEUES else QUEUES[0]
-    begin = int(start) if start.isdecimal() and len(start) < 10 else 0
     limit = DECISIONS if queue in PAIRS else LINES
     found = visit.ask(operations.show_inbox, queue=queue, limit=limit, start=begin)
     counts = visit.ask(operations.count_inbox)["queues"]
@@ -292,7 +292,7 @@ def show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> PageAnswer:
             first, second = (one["content"] for one in item["memories"])
             pieces = diff(first, second)
             item["pieces"] = pieces if any(piece.change == "kept" for piece in pieces) else []
-    following = visit.at("/inbox", queue=queue, start=str(found["next"]))
+    following = visit.at("/inbox", queue=queue, start=found["next"])
     several = TOGETHER.get(queue, () if queue in PAIRS else tuple(ACTS))
     values = {
         "queue": queue,
@@ -307,7 +307,7 @@ def show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> PageAnswer:
         "following": following if found["next"] is not None else "",
         "wrong": wrong,
         "narrow": visit.query.get("project") in (EVERY, PERSONAL),
-        "here": visit.at("/inbox", queue=queue, start=start),
+        "here": visit.at("/inbox", queue=queue, start=begin),
     }
     return Shown("inbox.html", values, status)
 

@@ -64,6 +64,11 @@ class Visit(NamedTuple):
         """A parameter of the address; nothing where it was not given."""
         return self.query.get(name, "").strip()
 
+    def number(self, name: str) -> int:
+        """A number of the address; 0 where it was not given or is none."""
+        text = self.query.get(name, "")
+        return int(text) if text.isdecimal() and len(text) < 10 else 0
+
     @property
     def where(self) -> dict[str, str]:
         """The project that the visit is about, for addresses: nothing for the visitor's own."""
@@ -100,7 +105,7 @@ class Visit(NamedTuple):
         checked = operation.read({**where, **given}, body)
         return api.perform(operation, self.caller, self.tools, path, checked)
 
-    def at(self, address: str, **more: str | None) -> str:
+    def at(self, address: str, **more: str | int | None) -> str:
         """An address of these pages, for the same project."""
         asked = urlencode({name: value for name, value in {**self.where, **more}.items() if value})
         return f"{self.room}{address}?{asked}" if asked else f"{self.room}{address}"

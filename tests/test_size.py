@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 326_631,
-    "lines": 48_309,
+    "tokens": 326_591,
+    "lines": 48_299,
     "files": 166,
     "import cycles": 0,
     "function-level imports of our own": 48,

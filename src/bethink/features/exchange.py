@@ -264,7 +264,9 @@ def _unpack(file: Path) -> bytes:
         try:
             raw = gzip.GzipFile(fileobj=io.BytesIO(raw)).read(LARGEST + 1)
         except (EOFError, OSError, zlib.error) as error:
-            raise ValueError(f"it cannot be unpacked ({error})") from error
+            raise InvalidInput(
+                f"{file} cannot be unpacked: {error}.", "Check that it is whole: gunzip --test FILE"
+            ) from error
     if len(raw) > LARGEST:
         raise InvalidInput(
             f"{file} holds more than {LARGEST >> 20:,} MB, more than is read at once.",

@@ -287,40 +287,26 @@ class Places:
 
     def entities(self, named: Sequence[tuple[int, int, Sequence[Entity]]]) -> None:
         """The names (key, scope, entities) of memories."""
-        wanted: dict[tuple[int, str, str], str] = {}
-        for _, scope, entities in named:
-            for entity in entities:
-                wanted.setdefault(
-                    (self.shelf(scope), entity.name.casefold(), entity.type), entity.name
-                )
+        wanted = [
+            (key, scope, entity, (self.shelf(scope), entity.name.casefold(), entity.type))
+            for key, scope, entities in named
+            for entity in entities
+        ]
         if not wanted:
             return
         sql = f"SELECT {self.entity_scope}, folded, type, id FROM entities WHERE folded = ANY(?)"
-        found = self.run(sql, (sorted({folded for _, folded, _ in wanted}),))
+        found = self.run(sql, (sorted({folded for *_, (_, folded, _) in wanted}),))
         known = {(scope, folded, type): id for scope, folded, type, id in found}
-        fresh = [(place, self.number("entities")) for place in wanted if place not in known]
-        self.put(
-            "entities",
-            [
-                {
-                    "id": id,
-                    "scope": place[0],
-                    "name": wanted[place],
-                    "folded": place[1],
-                    "type": place[2],
-                }
-                for place, id in fresh
-            ],
-        )
-        known.update(fresh)
-        pairs = {
-            (key, scope, known[self.shelf(scope), entity.name.casefold(), entity.type])
-            for key, scope, entities in named
-            for entity in entities
-        }
+        fresh = []
+        for _, _, entity, place in wanted:
+            if place not in known:
+                known[place] = self.number("entities")
+                fresh.append(rows.to_row(entity, id=known[place], scope=place[0], folded=place[1]))
+        self.put("entities", fresh)
+        pairs = sorted({(key, scope, known[place]) for key, scope, _, place in wanted})
         self.put(
             "memory_entities",
-            [{"memory": key, "scope": scope, "entity": id} for key, scope, id in sorted(pairs)],
+            [{"memory": key, "scope": scope, "entity": id} for key, scope, id in pairs],
         )
 
     def encode(self, vectors: Sequence[Any]) -> Stored:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from bethink.errors import InvalidInput, StoreError
 from bethink.store import rows
 from bethink.store.bundle import Bundle, Record, list_texts, version
-from bethink.store.places import content_hash, find_living, find_purged
+from bethink.store.places import content_hash, embedded_text, find_living, find_purged
 from bethink.store.rules import Writer
 
 Expected = Mapping[str, bytes | None]  # id → the version that must be there; None: none may be
@@ -146,14 +146,14 @@ def _choose_records(
             del living[was]
         if once:
             living[scope, memory.content_hash] = memory.id
-        if current and not record.vectors and _get_text(current) == _get_text(record):
+        if (
+            current
+            and not record.vectors
+            and embedded_text(current.memory) == embedded_text(memory)
+        ):
             record = record._replace(vectors=current.vectors)
         chosen.append(record)
     return chosen
-
-
-def _get_text(record: Record) -> tuple[str, str | None]:
-    return record.memory.content, record.memory.section
 
 
 def _find_new_texts(record: Record, current: Record | None) -> set[str]:

@@ -38,6 +38,7 @@ EXACT = 4096
 FILED, CHANGED = 10_000, 0.05
 SAMPLE = 16  # vectors of a file that are compared with the database
 QUESTIONS = 256  # whose vectors are kept in files
+ROUGH = 192  # vectors rescored for who looks for near duplicates: their codes stand far in front
 CHUNK = (
     1024  # vectors whose numbers are worked on at a time: as many as stay in a processor's cache
 )
@@ -214,14 +215,15 @@ class Partition:
     def search(
         self, query: Floats, limit: int, allowed: Ids | None, least: float | None = None
     ) -> tuple[Ids, Floats]:
-        """Owners and cosines of the best `limit` vectors of at least the cosine that is asked for, best first; an owner may come
-        more than once."""
+        """Owners and cosines of the best `limit` vectors, best first; an owner may come more than once. What is as near as the
+        `least` that is asked for stands among the best codes, so fewer are looked at."""
         if allowed is None:
             rows = np.arange(len(self.ids))
         else:
             rows = np.flatnonzero(np.isin(self.owners, allowed))
         if len(rows) > EXACT:
-            rows = self._shortlist(query, rows, count_rescored(len(rows), limit))
+            wanted = count_rescored(len(rows), limit) if least is None else max(ROUGH, 4 * limit)
+            rows = self._shortlist(query, rows, wanted)
         scores = self._cosines(query, rows)
         if least is not None:
             rows, scores = rows[scores >= least], scores[scores >= least]

@@ -53,17 +53,6 @@ def test_a_project_is_told_in_a_few_dozen_findings_with_kind_tags_and_lines_that
             assert any(entity.name == path for entity in passage.entities)
 
 
-def test_a_cited_line_holds_what_is_said(shop):
-    found, _ = analysed(shop)
-    for path, needle in [
-        ("Makefile", "test: test-backend"),
-        ("docker-compose.yml", "api:"),
-        ("backend/pyproject.toml", "fastapi"),
-    ]:
-        lines = (shop / path).read_text().split("\n")
-        assert any(needle in lines[passage.lines[0] - 1] for passage in found[path])
-
-
 @pytest.mark.parametrize(("tag", "expected"), cases("analyze-the-project-is-told"))
 def test_the_project_is_told_in_sentences(shop, tag, expected):
     assert any(expected in content for content in contents(shop, tag)), contents(shop, tag)
@@ -95,22 +84,10 @@ def test_the_same_tree_has_the_same_hashes_and_a_change_concerns_its_own_file(tm
 MAKEFILE = {"Makefile": "test:\n\tpytest\n"}
 
 
-def test_a_line_that_moved_is_a_change(tmp_path):
-    before = hashes(plant(tmp_path, MAKEFILE))
-    (tmp_path / "Makefile").write_text("# first\ntest:\n\tpytest\n")
-    assert hashes(tmp_path) != before
-
-
 def test_a_folder_inside_a_project_keeps_the_projects_paths(tmp_path):
     root = plant(tmp_path / "services" / "api", MAKEFILE | {".python-version": "3.12\n"})
     uris = sorted(one.uri for one in documents(root, walk(root, tmp_path, None)))
     assert uris == ["analysis:services/api/.python-version", "analysis:services/api/Makefile"]
-
-
-def test_a_root_behind_a_link_is_read(tmp_path):
-    plant(tmp_path / "real", MAKEFILE)
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    assert hashes(tmp_path / "link") == hashes(tmp_path / "real") != {}
 
 
 def test_hidden_files_are_not_followed_out_of_the_project(tmp_path):
@@ -158,35 +135,21 @@ def test_a_huge_project_stays_few(tmp_path):
 # Pages
 
 
+SECTION = "## {}\n\nHere is a sentence with quite enough words to be worth keeping.\n"
+
+
 @pytest.mark.parametrize(("heading", "kind"), cases("analyze-a-heading-says-what"))
 def test_a_heading_says_what_its_section_is(tmp_path, heading, kind):
-    plant(
-        tmp_path,
-        {
-            "README.md": f"# X\n\n## {heading}\n\nHere is a sentence with quite enough words to be worth keeping.\n"
-        },
-    )
-    (passage,) = [
-        passage for passage in analysed(tmp_path)[0]["README.md"] if passage.tags[1] != "readme"
-    ]
-    assert passage.kind == kind
-    assert passage.lines == (3, 5)
+    found, _ = analysed(plant(tmp_path, {"README.md": f"# X\n\n{SECTION.format(heading)}"}))
+    (passage,) = [one for one in found["README.md"] if one.tags[1] != "readme"]
+    assert (passage.kind, passage.lines) == (kind, (3, 5))
     assert "enough words to be worth keeping" in passage.content
 
 
 @pytest.mark.parametrize("heading", cases("analyze-other-sections-are-passed"))
 def test_other_sections_are_passed_over(tmp_path, heading):
-    text = f"## {heading}\n\nHere is a sentence with quite enough words to be worth keeping.\n"
-    plant(
-        tmp_path,
-        {"README.md": text} | ({} if heading == "Some other thing" else {"CONTRIBUTING.md": text}),
-    )
-    assert [
-        passage
-        for passages in analysed(tmp_path)[0].values()
-        for passage in passages
-        if passage.tags[1] != "readme"
-    ] == []
+    found, _ = analysed(plant(tmp_path, {"README.md": SECTION.format(heading)}))
+    assert [one for passages in found.values() for one in passages if one.tags[1] != "readme"] == []
 
 
 # Projects in a table: what is told of each
@@ -239,12 +202,6 @@ def test_every_form_of_record_is_read_with_its_status(
     assert ("does not hold" in passage.content) == (name in ("rejected", "deprecated"))
 
 
-@pytest.mark.parametrize("folder", cases("analyze-records-are-found-in"))
-def test_records_are_found_in_the_usual_folders(tmp_path, folder):
-    plant(tmp_path, {f"{folder}/0007-x.md": FORMS[0].format("Accepted")})
-    assert len(told(tmp_path, "adr")) == 1
-
-
 OLD, NEW = "docs/adr/0003-old-way.md", "docs/adr/0012-new-way.md"
 RECORD = "# {}. {}\n\n## Status\n\n{}\n\n## Decision\n\nWe do it the {} way from now on.\n"
 
@@ -291,43 +248,27 @@ def test_the_same_number_in_two_folders_is_two_records(tmp_path):
 
 
 def test_odd_files_in_the_folder_of_records_are_passed_over(tmp_path):
-    plant(
-        tmp_path,
-        {
-            "docs/adr/README.md": "# Decisions\n\nWe keep decisions here, all of them.\n",
-            "docs/adr/template.md": FORMS[0].format("Proposed"),
-            "docs/adr/index.md": "# Index\n",
-            "docs/adr/0001-empty.md": "",
-            "docs/adr/0002-binary.md": b"\x00\x01\x02" * 100,
-            "docs/adr/notes.md": "# Notes\n\nNothing decided in here, only some notes.\n",
-            "docs/adr/0003-only-title.md": "# 3. Only a title\n",
-            "docs/adr/diagram.png": b"\x89PNG\r\n\x1a\n\x00",
-            "docs/adr/0004.md": "---\nstatus: [unclosed\n---\n# 4. Broken front matter\n\n## Decision\n\nWe do it anyway, all of us.\n",
-            "docs/adr/0005-date.md": "# 5. Impossible date\n\nDate: 2024-13-45\n\n## Status\n\nAccepted\n\n## Decision\n\nWe do it on that day.\n",
-        },
-    )
+    decision = "## Decision\n\nWe do it anyway, all of us.\n"
+    files = {
+        "README.md": "# Decisions\n\nWe keep decisions here, all of them.\n",
+        "template.md": FORMS[0].format("Proposed"),
+        "0001-empty.md": "",
+        "0002-binary.md": b"\x00\x01\x02" * 100,
+        "notes.md": "# Notes\n\nNothing decided in here, only some notes.\n",
+        "0003-only-title.md": "# 3. Only a title\n",
+        "0004.md": f"---\nstatus: [unclosed\n---\n# 4. Broken front matter\n\n{decision}",
+        "0005-date.md": f"# 5. Impossible date\n\nDate: 2024-13-45\n\n{decision}",
+    }
+    plant(tmp_path, {f"docs/adr/{name}": text for name, text in files.items()})
     found, skipped = analysed(tmp_path)
-    assert sorted(
-        path for path in found if any(passage.kind == "decision" for passage in found[path])
-    ) == [
-        "docs/adr/0004.md",
-        "docs/adr/0005-date.md",
-    ]
+    assert list(found) == ["docs/adr/0004.md", "docs/adr/0005-date.md"]
     assert skipped == {"docs/adr/0002-binary.md": "binary file (NUL at byte 0)"}
     assert found["docs/adr/0005-date.md"][0].created_at is None
 
 
 # Bad input
 
-LAUGHS = '<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;">]><project><artifactId>&b;</artifactId></project>'
-YAML_LAUGHS = (
-    "a: &a [x, x]\n"
-    + "".join(
-        f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(20)
-    )
-    + "services: *u\njobs: {x: {steps: *u}}\n"
-)
-BAD = cases("analyze-bad", {"LAUGHS": LAUGHS})
+BAD = cases("analyze-bad", {})
 
 
 @pytest.mark.parametrize(
@@ -342,9 +283,6 @@ def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path, name
 
 
 HOSTILE = [
-    ("docker-compose.yml", YAML_LAUGHS),
-    (".github/workflows/ci.yml", YAML_LAUGHS),
-    ("pom.xml", "<a>" * 100_000 + "</a>" * 100_000),
     ("Makefile", ":\n\t:\n::\ntest::\n" + "\t" * 1000),
     ("README.md", "[" * 5_000 + "](" * 5_000 + "\n" + "<" * 5_000 + "\n" + "*" * 5_000),
     ("README.md", "\u2028# a\u2028\x0b\x0c# Known issues\r\r\n\x85" * 500),

@@ -82,9 +82,9 @@ def test_routes_are_told_in_one_sentence_with_their_places(tmp_path):
     (told_of,) = told(tmp_path, "api-route")
     assert told_of.content == (
         "The HTTP API in app.py (Flask) has GET / (home, line 7), GET, POST /login (login, line 10), "
-        "GET /admin/users/<int:id> (user, line 13) and GET /health (health_check, line 16)."
+        "GET /admin/users/<int:id> (user, line 13), GET /health (health_check, line 16) and mounts /orders (orders, line 18)."
     )
-    assert (told_of.kind, told_of.lines) == ("architecture", (7, 16))
+    assert (told_of.kind, told_of.lines) == ("architecture", (7, 18))
 
 
 def test_a_large_interface_stays_few(tmp_path):

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import os
-import random
 import subprocess
-import time
 
 import pytest
-import test_embed
-from case_tables import cases
 from cli_runner import cli  # noqa: F401
 
-from bethink.api import Bethink
 from bethink.embed.hashing import HashingEmbedder
-from bethink.features import knowledge
-
-model_or_pull = test_embed.model_or_pull
 
 GUIDE = """# Deploying
 
@@ -273,11 +264,6 @@ def test_an_import_into_a_container_stays_there(project, tmp_path):
     )
 
 
-@pytest.mark.parametrize("arguments", [(), ("--markdown", "a.md", "--repo-map", "b.json")])
-def test_import_wants_one_of_its_two_forms(project, arguments):
-    assert "--markdown" in project.fails("import", *arguments, code=2)
-
-
 def test_settings_change_the_passages_of_the_next_run(project):
     (project.project / ".claude/knowledge/long.md").write_text(
         "# Long\n\n" + "A sentence about owls in the barn. " * 100
@@ -295,35 +281,6 @@ def test_a_missing_extra_is_one_error_and_comes_first(project, monkeypatch, opti
     (project.project / "cart.py").write_text("def total(items):\n    return sum(items)\n")
     refused = project.fails("map", *options, code=1)
     assert "hint: pip install 'bethink[code]'" in refused and "skipped" not in refused
-
-
-def test_a_question_about_the_architecture_in_other_words_finds_its_section(
-    model_or_pull, tmp_path, monkeypatch
-):
-    from pathlib import Path
-
-    monkeypatch.setenv("BETHINK_HOME", str(tmp_path))
-    monkeypatch.setenv("BETHINK_OFFLINE", "1")
-    monkeypatch.delenv("BETHINK_EMBEDDING", raising=False)
-    monkeypatch.setenv("BETHINK_MODEL_DIR", str(tmp_path / "models"))
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models" / test_embed.models.DEFAULT).symlink_to(model_or_pull)
-    root = Path(__file__).parent.parent
-    with Bethink(tmp_path / "memory.db", directory=root) as memory:
-        knowledge.index(memory, [root / "ARCHITECTURE.md"])
-        for question, section in (
-            (
-                "how are similar vectors found quickly in a large memory?",
-                "How vectors are searched",
-            ),
-            (
-                "what must never happen while the write lock is held?",
-                "Rules that are easy to break",
-            ),
-            ("which terms are used for something told, a text piece and a found item?", "Words"),
-        ):
-            hit = memory.search(question, limit=1).hits[0].memory
-            assert section in (hit.section or ""), (question, hit.section)
 
 
 # The code map, through the command line
@@ -374,17 +331,6 @@ def test_a_repo_map_goes_out_and_comes_in_again(coded, tmp_path):
         "kept": 0,
         "retired": 2,
     }
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    cases("knowledge-an-invalid-repo-map-is"),
-)
-def test_an_invalid_repo_map_is_refused_whole(coded, tmp_path, text, complaint):
-    file = tmp_path / "map.json"
-    file.write_text(text)
-    assert complaint in coded.fails("import", "--repo-map", str(file), code=2)
-    assert coded.json("list") == []
 
 
 # Analysis, through the command line
@@ -440,27 +386,3 @@ def test_commits_that_explain_become_memories_that_cite_them(cli):  # noqa: F811
     assert found["source"] == f"git:{sha}" and "one connection in fifty" in found["content"]
     assert cli.json("analyze", "--git")["memories"]["added"] == 0
     assert "--git" in cli.fails("analyze", "--since", "2025-01-01", code=2)
-
-
-def test_a_project_without_git_or_files_has_nothing_to_analyze(cli):  # noqa: F811
-    assert cli.json("analyze")["memories"]["added"] == 0
-    assert cli.json("analyze", "--git")["memories"]["added"] == 0
-    assert "0 sources" in cli.ok("map")
-
-
-def test_a_file_full_of_data_is_indexed_in_bounded_time(cli):  # noqa: F811
-    """Base64, minified code and endless runs: `index` ends, whatever a file holds."""
-    folder = cli.project / "docs"
-    folder.mkdir()
-    data = base64.b64encode(random.Random(1).randbytes(45_000)).decode()
-    texts = {
-        "data": f"# Data\n\nAn image that is written out.\n\n{data}\n",
-        "wrapped": "# Wrapped\n\n" + "\n".join(data[at : at + 76] for at in range(0, 60_000, 76)),
-        "runs": "# Runs\n\nnote aa" + "A" * 40 + "_ end\n\n" + "aA1_" * 15_000,
-        "code": "# Code\n\n" + "var a=function(b){return b&&b.c||{}};" * 1_500,
-    }
-    for name, text in texts.items():
-        (folder / f"{name}.md").write_text(text)
-    begun = time.process_time()
-    assert cli.json("index", "docs")["sources"] == 4
-    assert time.process_time() - begun < 60  # some seconds; a pattern that is not linear never ends

@@ -81,24 +81,6 @@ def test_a_signature_is_one_line_without_body_and_comments(name, symbol, signatu
     )
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_line_ends_of_windows_change_nothing(name):
-    text = (CODE / name).read_text("utf-8")
-    language = language_of(name, text)
-    assert outline(text.replace("\n", "\r\n"), language) == outline(text, language)
-
-
-@pytest.mark.parametrize("name", EXPECTED)
-def test_ranges_nest_as_definitions_do(name):
-    text = (CODE / name).read_text("utf-8")
-    for symbol in outlined(name).symbols:
-        first, last = symbol.lines
-        assert 1 <= first <= last <= text.count("\n") + 1
-        assert symbol.name.rpartition("::")[2].rpartition(".")[2].rpartition("\\")[2] in " ".join(
-            text.splitlines()[first - 1 : last]
-        )
-
-
 PARTIAL = cases("symbols-partial")
 
 
@@ -139,29 +121,6 @@ def test_what_counts_in_a_javascript_module(text, names):
     assert [symbol.name for symbol in read(text, "tsx")] == names
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "int " + "(" * 5_000 + "f" + ")()" * 5_000 + ";",
-        "int " + "*" * 5_000 + "f(void) {}",
-        "a" + "::a" * 5_000 + "() {}",
-    ],
-)
-def test_declarators_of_any_depth_are_survived(text):
-    read(text, "cpp")
-
-
-def test_deep_nesting_of_what_is_looked_into_is_followed():
-    deep = (
-        "".join(" " * level + "if x:\n" for level in range(90)) + " " * 90 + "def found(): pass\n"
-    )
-    assert [symbol.name for symbol in read(deep, "python")] == ["found"]
-    spaces = (
-        "".join(f"namespace n{level} {{ " for level in range(200)) + "void found() {}" + "}" * 200
-    )
-    assert read(spaces, "cpp")[-1].name == "found"
-
-
 def test_a_file_that_the_parser_cannot_make_sense_of_is_cut_off(monkeypatch):
     monkeypatch.setattr(symbols, "PATIENCE", 0.1)
     hostile = (
@@ -179,28 +138,6 @@ def test_what_would_eat_the_memory_is_not_parsed(language, piece):
     assert (
         read("class A {}\n" + piece * 4_000, language) == []
     )  # ten thousand take a gigabyte, a hundred thousand the machine
-
-
-def test_a_file_of_many_comparisons_is_read_all_the_same():
-    text = (
-        "class A { boolean f(int a) { return "
-        + " || ".join(["a < 1"] * 900)
-        + "; } /* "
-        + "< " * 3_000
-        + " */ }"
-    )
-    assert [symbol.name for symbol in read(text, "java")] == ["A", "f"]
-
-
-def test_a_file_of_endless_definitions_is_bounded(monkeypatch):
-    monkeypatch.setattr(symbols, "MOST", 100)
-    found = read("".join(f"def f{number}(): pass\n" for number in range(200)), "python")
-    assert [symbol.name for symbol in found] == [f"f{number}" for number in range(100)]
-
-
-def test_lines_beyond_the_small_integers_of_python_are_counted_right():
-    found = read("\n" * 70_000 + "def late():\n    return 1\n", "python")
-    assert [(symbol.name, symbol.lines) for symbol in found] == [("late", (70_001, 70_002))]
 
 
 # Texts that are made of what the grammars know get further into the walk than random characters do.

@@ -30,7 +30,10 @@ LONGEST_TITLE = 160  # of one header; a paragraph underlined by mistake is one, 
 # Parsed at most: a short line makes five tokens, each cell of a table three, and a token takes a quarter of a kilobyte.
 LONGEST_PARSED = 2_000_000  # characters
 MOST_LINES = 40_000
-LONGEST_LINE = 4_000  # the parser sees both ends of a longer one
+MOST_BARS = 100_000  # a text with more of them is read without tables
+
+# What a header is made of that is words.
+SPOKEN = ("text", "code_inline", "image", "text_special", "softbreak", "hardbreak")
 
 # How well a text can be cut before a line, from not at all to best.
 WHOLE, CODE, LINE, DEEP, ITEM, TOP, HEAD = range(7)
@@ -133,7 +136,7 @@ def outline(body: str) -> PageOutline:
     lines = len(starts) - 1
     # What follows is no text that a person wrote; it is cut between sentences and lines.
     last = min(lines, MOST_LINES, max(1, bisect_right(starts, LONGEST_PARSED) - 1))
-    tokens = _parser("|" in body).parse(_shorten_lines(body, starts, last)) if last else []
+    tokens = _parser(0 < body.count("|") < MOST_BARS).parse(body[: starts[last]]) if last else []
     grades, whole = bytearray([LINE]) * (lines + 1), 0  # the line up to which a block stays whole
     headings: list[Heading] = []
     comments: list[tuple[int, int]] = []
@@ -171,17 +174,6 @@ def _parser(tables: bool) -> MarkdownIt:
     return parser
 
 
-def _shorten_lines(body: str, starts: Sequence[int], end: int) -> str:
-    """Lines as the parser sees them. What a block is shows at the ends of a line, so the middle of a very long one can go."""
-    if all(starts[line + 1] - starts[line] <= LONGEST_LINE for line in range(end)):
-        return body[: starts[end]]
-    half = LONGEST_LINE // 2
-    lines = [body[starts[line] : starts[line + 1]] for line in range(end)]
-    return "".join(
-        line if len(line) <= LONGEST_LINE else line[:half] + line[-half:] for line in lines
-    )
-
-
 def _plain(content: str) -> str:
     """The words of a header, without its markup."""
     text = _ANCHOR.sub("", " ".join(content[: 4 * LONGEST_TITLE].split()))
@@ -189,14 +181,13 @@ def _plain(content: str) -> str:
         text = text[:LONGEST_TITLE].rpartition(" ")[0] or text[:LONGEST_TITLE]
     if not _MARKUP.search(text):
         return text
-    found: list[str] = []
-    for inline in _inline().parseInline(text):
-        for child in inline.children or ():
-            if child.type in ("text", "code_inline", "image", "text_special"):
-                found.append(child.content)
-            elif child.type in ("softbreak", "hardbreak"):
-                found.append(" ")
-    return " ".join("".join(found).split()) or text
+    children = (child for inline in _inline().parseInline(text) for child in inline.children or ())
+    words = "".join(
+        child.content or " " * child.type.endswith("break")
+        for child in children
+        if child.type in SPOKEN
+    )
+    return " ".join(words.split()) or text
 
 
 @cache

@@ -327,16 +327,6 @@ def _cut(text: str, longest: int) -> str:
 # Source files
 
 
-class Listed(NamedTuple):
-    """One entry of a repo map as its JSON file gives it."""
-
-    path: str
-    language: str = "unknown"
-    symbols: tuple[str, ...] = ()
-    content: str = ""
-    lines: int = 0  # of the file, if the map says so
-
-
 class Code(NamedTuple):
     """A source file that was read."""
 
@@ -434,7 +424,7 @@ def to_json(found: Iterable[MapEntry]) -> list[dict[str, Any]]:
     ]
 
 
-def from_json(raw: bytes, name: str) -> list[Listed]:
+def read_entries(raw: bytes, name: str) -> list[Passage]:
     """The entries of a repo map, all or none. Of entries with the same path the last one counts, as a later reading does."""
     if len(raw) > LARGEST_MAP:
         raise InvalidInput(
@@ -449,10 +439,10 @@ def from_json(raw: bytes, name: str) -> list[Listed]:
     if not isinstance(listed, list):
         raise InvalidInput(f"The repo map '{name}' is not an array.", _HINT)
     found = [_read_entry(item, number, name) for number, item in enumerate(listed, start=1)]
-    return list({each.path: each for each in found}.values())
+    return list({each.section: each for each in found}.values())
 
 
-def _read_entry(item: Any, number: int, name: str) -> Listed:
+def _read_entry(item: Any, number: int, name: str) -> Passage:
     entry = item if isinstance(item, dict) else {}
     symbols = entry.get("symbols") or []
     given: list[Any] = [
@@ -468,39 +458,28 @@ def _read_entry(item: Any, number: int, name: str) -> Listed:
         )
     # No database takes NUL, and halves of surrogate pairs, which JSON can spell.
     path, language, content, *names = (replace_broken(one.replace("\0", "")) for one in given)
+    head = f"{path.strip()} [{language}] {' '.join(names)}".rstrip()
     lines = entry.get("lines")
-    known = lines if type(lines) is int and lines > 0 else 0
-    return Listed(path.strip(), language, tuple(names), content, known)
+    known = MapEntry(path.strip(), language)
+    return Passage(
+        _cut(f"{head}\n{content}".rstrip(), LONGEST),
+        kind="code",
+        section=known.path,
+        lines=(1, lines) if type(lines) is int and lines > 0 else None,
+        entities=(
+            Entity(known.path, "file"),
+            *(Entity(one, "symbol") for one in list(dict.fromkeys(names))[:ENTITIES] if one),
+        ),
+        metadata={**_metadata(known, list(dict.fromkeys(names))), "import_type": "repo-map"},
+    )
 
 
 def read_map(raw: bytes, file: Path) -> Document:
     """A JSON file as one document: one passage per entry, all of them replaced by the next import of the same file."""
-    listed = from_json(raw, str(file))
+    entries = read_entries(raw, str(file))
     return Document(
         f"repo-map:{os.path.realpath(file)}",
         f"{sha256(raw).hexdigest()}:m{VERSION}",
-        lambda: [_entry_passage(each) for each in listed],
-        {"entries": len(listed)},
-    )
-
-
-def _entry_passage(listed: Listed) -> Passage:
-    head = f"{listed.path} [{listed.language}] {' '.join(listed.symbols)}".rstrip()
-    content = f"{head}\n{listed.content}".rstrip()
-    names = dict.fromkeys(listed.symbols)
-    return Passage(
-        content=content if len(content) <= LONGEST else content[: LONGEST - 1] + "…",
-        kind="code",
-        section=listed.path,
-        lines=(1, listed.lines) if listed.lines else None,
-        entities=(
-            Entity(listed.path, "file"),
-            *(Entity(name, "symbol") for name in list(names)[:ENTITIES] if name),
-        ),
-        metadata={
-            "path": listed.path,
-            "language": listed.language,
-            "symbols": list(names)[:500],
-            "import_type": "repo-map",
-        },
+        lambda: entries,
+        {"entries": len(entries)},
     )

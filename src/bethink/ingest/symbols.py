@@ -316,32 +316,34 @@ def outline(text: str, language: str) -> FileOutline:
 
 
 def _ask_queries(source: SourceText) -> Captures:
-    found = Captures([], set(), {}, [], [], [])
-    transparent: set[tuple[int, int]] = set()
+    definitions: list[Definition] = []
+    nodes: dict[str, list[Node]] = {
+        name: [] for name in ("comment", "mark", "doc", "opaque", "open")
+    }
     names = LANGUAGES[source.language].get("queries", [source.language])
     for number, name in enumerate(names):
         for settings, captures, pattern in find_matches(f"symbols/{name}", source):
+            for capture in nodes.keys() & captures.keys():
+                nodes[capture].append(captures[capture])
+            kind = next((capture for capture in captures if capture in KINDS), None)
             order = number * 1_000 + pattern
-            if "comment" in captures:
-                found.comments.append(captures["comment"])
-            elif "mark" in captures:
-                found.marks.append(captures["mark"])
-            elif "doc" in captures:
-                doc = captures["doc"]
-                block = doc.parent.parent if doc.parent else None
-                found.docs[block.start_byte if block else 0] = doc
-            else:
-                for capture, places in (("opaque", found.opaque), ("open", transparent)):
-                    if node := captures.get(capture):
-                        places.add((node.start_byte, node.end_byte))
-                kind = next((name for name in captures if name in KINDS), None)
-                if kind and (one := _define(kind, captures, settings, order, source)):
-                    found.definitions.append(one)
-    found.opaque.difference_update(transparent)
-    for nodes in (found.comments, found.marks):
-        nodes.sort(key=lambda node: node.start_byte)
-    found.blocks.extend(_join_comments(found.comments, source))
-    return found
+            if kind and (one := _define(kind, captures, settings, order, source)):
+                definitions.append(one)
+    for several in nodes.values():
+        several.sort(key=lambda node: node.start_byte)
+    places = {
+        name: {(node.start_byte, node.end_byte) for node in nodes[name]}
+        for name in ("opaque", "open")
+    }
+    blocks = ((doc.parent.parent if doc.parent else None, doc) for doc in nodes["doc"])
+    return Captures(
+        definitions,
+        places["opaque"] - places["open"],
+        {block.start_byte if block else 0: doc for block, doc in blocks},
+        nodes["comment"],
+        nodes["mark"],
+        _join_comments(nodes["comment"], source),
+    )
 
 
 def _define(
@@ -366,11 +368,8 @@ def _define(
         name = _bare(name) if kind in ("class", "struct", "scope", "type", "interface") else name
     if "owner" in captures and settings.get("owned") != "no":
         owner = _bare(source.text_of(captures["owner"])).removesuffix(".prototype")
-    end = node.end_byte
-    if "until" in captures:
-        end = captures["until"].end_byte
-    elif "body" in captures:
-        end = captures["body"].start_byte
+    until, body = captures.get("until"), captures.get("body")
+    end = until.end_byte if until else body.start_byte if body else node.end_byte
     closes = len(source.data) + 1 if "rest" in settings else node.end_byte
     holds = "body" in captures or kind not in VALUES | {"macro"}
     return (

@@ -1,9 +1,9 @@
 """The HTTP interface of a project: its routes with method, path, handler and line.
 
-Frameworks are data: queries over the syntax tree (`data/queries/routes`) find where routers are made, mounted and imported, where
-blocks add a prefix, and where routes stand; `data/routes.toml` says which files they are asked of, and where a file's place is its
-route. This module follows the prefixes from router to router and from file to file where both names are written out. What is
-computed at run time stays unseen.
+Frameworks are data: queries over the syntax tree (`data/queries/routes`) find where routers are made and mounted, where blocks add a
+prefix, and where routes stand; `data/routes.toml` says which files they are asked of, and where a file's place is its route. This
+module follows the prefixes from router to router within a file; what a file mounts from another one is told beside its routes.
+What is computed at run time stays unseen.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.ingest.analyze.tree import Finding, Tree, join_words, load_table, make_finding, unique
@@ -26,12 +25,13 @@ PER_FINDING = 15  # routes told together
 MOST = 20
 MOST_PER_FILE = 600
 DEEPEST = 6  # routers in routers that are followed
-SCRIPTS = (".ts", ".tsx", ".js", ".mjs", ".cjs", ".mts", ".jsx")
 METHODS = "GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
 
 
 class Route(NamedTuple):
-    method: str  # "GET", "GET, POST", "ANY", or "" where the framework decides it elsewhere
+    method: (
+        str  # "GET", "GET, POST", "ANY", "mounts", or "" where the framework decides it elsewhere
+    )
     path: str
     handler: str
     file: str
@@ -47,9 +47,8 @@ class RoutePart(NamedTuple):
     end: int
     path: str  # or prefix
     router: str = ""  # that it is on, made from or mounted into
-    target: str = ""  # what is mounted, as written
     method: str = ""
-    handler: str = ""
+    handler: str = ""  # or what is mounted, as written
     line: int = 0
 
 
@@ -62,7 +61,6 @@ class RouteFile:
         names = (name for word, name in rules["frameworks"] if word in text)
         self.framework = next(names, rules["default"])
         self.routers: dict[str, list[RoutePart]] = {}
-        self.imports: dict[str, tuple[str, str]] = {}  # name → module, name there
         self.mounts: list[RoutePart] = []
         self.blocks: list[RoutePart] = []
         self.routes: list[RoutePart] = []
@@ -79,14 +77,39 @@ class RouteFile:
             self.routers.setdefault(call.text("name"), []).append(call.part("name", prefix or ""))
         elif role == "scope":
             self.blocks.append(call.part("scope", call.path() or ""))
-        elif role == "import":
-            whole = call.nodes["module"] is call.nodes["name"]
-            name = "" if whole else call.text("attribute") or call.text("name")
-            self.imports[call.text("name")] = (call.text("module").strip("'\""), name)
         elif placed := [node for node in call.placed if call.literal(node) is None]:  # a mount
-            target = call.source.text_of(placed[-1 if call.text("verb") == "use" else 0])[:200]
+            written = call.source.text_of(placed[-1 if call.text("verb") == "use" else 0])[:80]
             prefix = call.path() or call.prefix() or ""
-            self.mounts.append(call.part("args", prefix, target=call.text("target") or target))
+            target = call.text("target") or written
+            self.mounts.append(call.part("args", prefix, method="mounts", handler=target))
+
+    def find_prefixes(self, router: str, at: int, depth: int = 0) -> list[str]:
+        """What stands before a path of a router at a place: the blocks around it, the groups that the router was made from, and
+        what it is mounted in."""
+        if depth > DEEPEST:
+            return []
+        around = [block for block in self.blocks if block.start < at < block.end]
+        around.sort(key=lambda block: block.start)
+        inner = [block.path for block in around]
+        made = [one for one in self.routers.get(router, ()) if one.start < at]
+        if around and around[0].router and not (made and made[-1].start > around[-1].start):
+            # Inside a closure the name stands for a router of its own.
+            return [*self.find_prefixes(around[0].router, around[0].start, depth + 1), *inner]
+        found = made[-1:] or self.routers.get(router, [])[:1]
+        inner = [one.path for one in found] + inner
+        if found and found[0].router:
+            return [*self.find_prefixes(found[0].router, found[0].start, depth + 1), *inner]
+        mount = next((one for one in self.mounts if one.handler == router != one.router), None)
+        if mount is None:
+            return inner
+        return [*self.find_prefixes(mount.router, mount.start, depth + 1), mount.path, *inner]
+
+    def list_routes(self) -> Iterator[Route]:
+        """The routes, and what is mounted from elsewhere at a path."""
+        elsewhere = [one for one in self.mounts if one.path and one.handler not in self.routers]
+        for one in (*self.routes, *elsewhere):
+            path = join_paths(*self.find_prefixes(one.router, one.start), one.path)
+            yield Route(one.method, path, one.handler, self.file, one.line, self.framework)
 
 
 def analyze(tree: Tree) -> Iterator[Finding]:
@@ -100,16 +123,11 @@ def find_routes(tree: Tree) -> list[Route]:
     rows = load_table("routes")
     found = list(_find_by_place(tree, rows["by_place"]))
     known = {route.file for route in found}
-    groups: dict[str, dict[str, RouteFile]] = {}
     for language, row in rows["language"].items():
-        family = row.get("like", language)
-        rules = {**rows["language"][family], **row}
+        rules = {**rows["language"][row.get("like", language)], **row}
         for file, _ in tree.find(rf".*(?:{'|'.join(map(re.escape, row['suffixes']))})"):
             if file not in known and re.search(rules["hint"], tree.text(file)):
-                read = RouteFile(file, tree.text(file), language, rules)
-                groups.setdefault(family, {})[file] = read
-    for group in groups.values():
-        found += _resolve(tree, group)
+                found += RouteFile(file, tree.text(file), language, rules).list_routes()
     # A route that two patterns found counts once, with the method if one of them knows it.
     found.sort(key=lambda route: not route.method)
     once = {route[1:5]: route for route in reversed(found)}
@@ -211,89 +229,6 @@ def _find_by_place(tree: Tree, rows: Sequence[Mapping[str, Any]]) -> Iterator[Ro
                 line = text.count("\n", 0, export.start()) + 1
                 handler = export["handler"] or "handler"
                 yield Route(method, path, handler, file, line, row["framework"])
-
-
-# Following prefixes
-
-
-class RouterTree:
-    """The routers of the files of one language, and in which of them each is mounted."""
-
-    def __init__(self, tree: Tree, files: Mapping[str, RouteFile]) -> None:
-        self.files = files
-        self.parents: dict[tuple[str, str], tuple[str, RoutePart]] = {}
-        for own in files.values():
-            for mount in own.mounts:
-                child = _find_mounted(tree, own, mount.target)
-                if child and child != (own.file, mount.router):
-                    self.parents.setdefault(child, (own.file, mount))
-
-    def find_prefixes(self, own: RouteFile, router: str, at: int, depth: int = 0) -> list[str]:
-        """What stands before a path of a router at a place of a file: the blocks around it, the groups that the router was made
-        from, and what it is mounted in."""
-        if depth > DEEPEST:
-            return []
-        around = [block for block in own.blocks if block.start < at < block.end]
-        around.sort(key=lambda block: block.start)
-        inner = [block.path for block in around]
-        made = [one for one in own.routers.get(router, ()) if one.start < at]
-        if around and around[0].router and not (made and made[-1].start > around[-1].start):
-            # Inside a closure the name stands for a router of its own.
-            outer = around[0]
-            return [*self.find_prefixes(own, outer.router, outer.start, depth + 1), *inner]
-        found = made[-1:] or own.routers.get(router, [])[:1]
-        inner = [one.path for one in found] + inner
-        if found and found[0].router:
-            return [*self.find_prefixes(own, found[0].router, found[0].start, depth + 1), *inner]
-        mounted = self.parents.get((own.file, router)) or self.parents.get((own.file, ""))
-        if not mounted or (mounted[0], mounted[1].router) == (own.file, router):
-            return inner
-        file, mount = mounted
-        above = self.find_prefixes(self.files[file], mount.router, mount.start, depth + 1)
-        return [*above, mount.path, *inner]
-
-
-def _resolve(tree: Tree, files: Mapping[str, RouteFile]) -> Iterator[Route]:
-    routers = RouterTree(tree, files)
-    for own in files.values():
-        for route in own.routes:
-            prefixes = routers.find_prefixes(own, route.router, route.start)
-            path = join_paths(*prefixes, route.path)
-            yield Route(route.method, path, route.handler, own.file, route.line, own.framework)
-
-
-def _find_mounted(tree: Tree, own: RouteFile, target: str) -> tuple[str, str] | None:
-    """The file and router that a mounted expression names: in this file, `users.router` of an imported module, an imported
-    name, or a module that is named in place. A JavaScript module counts whole, as router `""`."""
-    if target in own.routers:
-        return own.file, target
-    inline = re.match(r"(?:(?:await )?(?:require|import)\()?['\"]([^'\"\n]{1,200})['\"]", target)
-    first, _, attribute = target.replace("()", "").partition(".")
-    module, name = (inline[1], "") if inline else own.imports.get(first, ("", ""))
-    if own.source.language == "python" and not inline:
-        if attribute:
-            module = f"{module}.{name}" if name and not module.endswith(".") else module + name
-        name = attribute or name
-    else:
-        name = ""
-    file = _find_module(tree, own.file, module) if module else None
-    return (file, name) if file else None
-
-
-def _find_module(tree: Tree, file: str, module: str) -> str | None:
-    """The project's file behind an import: `./users` in JavaScript, `.users` or `shop.users` in Python. Whether `src/` stands
-    before a Python name is not known, so the shortest path that ends so is taken."""
-    if not file.endswith(".py"):
-        base = normpath(join(dirname(file), module))
-        stem = re.sub(r"\.[cm]?[jt]sx?$", "", base)
-        names = [name + end for name in (stem, f"{base}/index") for end in SCRIPTS]
-        return next((path for path in names if module[:1] == "." and path in tree), None)
-    name = module.lstrip(".")
-    above = dirname(file).split("/")
-    near = above[: len(above) - (len(module) - len(name)) + 1] if module != name else []
-    tail = "/".join((*near, *filter(None, name.split("."))))
-    fitting = [path for path, _ in tree.find(rf"(?:.*/)?{re.escape(tail)}(?:/__init__)?\.py")]
-    return min(fitting, key=len, default=None)
 
 
 def join_paths(*parts: str) -> str:

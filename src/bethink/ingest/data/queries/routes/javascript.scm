@@ -16,12 +16,3 @@
 ; app.use("/api", users), fastify.register(orders, { prefix: "/orders" }), app.route("/books", books)
 ((call_expression function: (member_expression object: (identifier) @on property: (property_identifier) @verb) arguments: (arguments) @args)
   (#set! role "mount") (#set! verb "use|register|route"))
-
-; import users, { list as listUsers } from "./users"; const users = require("./users")
-((import_statement (import_clause (identifier) @name) source: (string) @module) (#set! role "import"))
-((import_statement (import_clause (named_imports (import_specifier name: (_) @name !alias))) source: (string) @module) (#set! role "import"))
-((import_statement (import_clause (named_imports (import_specifier alias: (_) @name))) source: (string) @module) (#set! role "import"))
-((import_statement (import_clause (namespace_import (identifier) @name)) source: (string) @module) (#set! role "import"))
-((variable_declarator name: [(identifier) (object_pattern (shorthand_property_identifier_pattern) @name)] @name
-  value: (call_expression function: (identifier) @verb arguments: (arguments (string) @module)))
-  (#set! role "import") (#set! verb "require"))

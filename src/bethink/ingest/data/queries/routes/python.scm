@@ -32,9 +32,3 @@
   (#set! role "mount") (#set! verb "path|re_path|url") (#set! include "include"))
 ((call function: (attribute attribute: (identifier) @verb) arguments: (argument_list . (string) . (_) @view) @args) @place
   (#set! role "route") (#set! verb "register") (#set! view ".*View(?:Set)?"))
-
-; from app.api import users as people
-((import_from_statement module_name: (_) @module name: (dotted_name) @name) (#set! role "import"))
-((import_from_statement module_name: (_) @module name: (aliased_import name: (_) @attribute alias: (_) @name)) (#set! role "import"))
-((import_statement name: (dotted_name) @module @name) (#set! role "import"))
-((import_statement name: (aliased_import name: (_) @module alias: (_) @name)) (#set! role "import"))

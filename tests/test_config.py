@@ -61,11 +61,6 @@ def test_each_layer_overlays_the_one_before_and_is_named(project, monkeypatch):
     }
 
 
-def test_another_projects_file_does_not_count(project, tmp_path):
-    write(config.project_file(project), "limit = 2")
-    assert load(tmp_path).limit == load().limit == Config().limit
-
-
 @pytest.mark.parametrize(("key", "given", "value"), cases("config-a-value-is-brought"))
 def test_a_value_is_brought_to_its_settings_type(key, given, value):
     assert check(key, given) == value
@@ -96,13 +91,6 @@ def test_a_bad_value_in_the_environment_is_a_warning_and_is_ignored(
     assert getattr(found, key) == Config._field_defaults[key] and key not in found.origins
     (warning,) = found.warnings
     assert warning.startswith(f"BETHINK_{key.upper()}={text!r} is ignored: expected")
-
-
-def test_a_bad_value_on_the_command_line_is_an_error(project):
-    with pytest.raises(
-        ConfigError, match="Bad value 0 for 'limit': expected a number from 1 to 1000"
-    ):
-        load(project, {"limit": 0})
 
 
 @pytest.mark.parametrize(

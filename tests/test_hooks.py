@@ -131,22 +131,12 @@ def test_each_host_is_answered_in_its_dialect(host: str, name: str, expected: di
     assert printed.isascii()
 
 
-def test_claude_code_reads_what_to_keep_as_plain_text() -> None:
-    assert render_answer(Hook("pre-compact", "claude"), "Keep it.") == "Keep it."
-
-
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("name", EVENTS)
 def test_no_context_is_no_output_and_an_end_is_never_answered(host: str, name: str) -> None:
     assert render_answer(Hook(name, host), "") == ""
     if name in ("stop", "subagent-stop", "session-end", "post-compact"):
         assert render_answer(Hook(name, host), "text") == ""
-
-
-def test_halves_of_characters_cannot_break_an_answer() -> None:
-    assert json.loads(render_answer(Hook("prompt", "copilot"), "a\ud800b")) == {
-        "additionalContext": "a?b"
-    }
 
 
 # Noting
@@ -231,32 +221,6 @@ def test_what_a_hook_cannot_do_is_counted_and_never_said(
     assert state.read_failures() == []
 
 
-def test_settings_that_cannot_be_read_are_counted(shop: Shop) -> None:
-    shop.add("We deploy from main", "decision")
-    (shop.home / "config.toml").write_text("nonsense = 1\n")
-    assert shop.ask("how do we deploy?") == ""
-    assert "Unknown setting 'nonsense'" in state.read_failures()[0].message
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '[{"host": 1}, 7]', '{"a": 1}'])
-def test_counters_that_were_damaged_start_anew(shop: Shop, text: str) -> None:
-    state.failures_file().parent.mkdir(parents=True, exist_ok=True)
-    state.failures_file().write_text(text)
-    assert state.read_failures() == []
-    state.note_failure("claude", "stop", "It broke.\n" * 100)
-    (failure,) = state.read_failures()
-    assert (
-        failure.count == 1 and len(failure.message) <= state.LONGEST and "\n" not in failure.message
-    )
-
-
-def test_a_database_of_another_program_is_left_alone(shop: Shop) -> None:
-    (shop.home / "memory.db").parent.mkdir(parents=True, exist_ok=True)
-    (shop.home / "memory.db").write_bytes(b"This is no database at all." * 100)
-    assert shop.start() == shop.ask("how do we deploy?") == ""
-    assert {failure.event for failure in state.read_failures()} == {"session-start", "prompt"}
-
-
 # What a session was given
 
 
@@ -273,19 +237,6 @@ def test_old_sessions_are_cleaned_away_and_very_many_too(
     state.remove_old_deliveries()
     assert len(list((state.folder() / "given").iterdir())) == 3
     assert state.read_deliveries(hooks[5]) == state.Deliveries()
-
-
-def test_a_session_keeps_only_so_many_ids(shop: Shop) -> None:
-    hook = Hook("prompt", "claude", session="../../etc/passwd")
-    state.note_delivery(hook, map(str, range(state.MOST_IDS + 5)))
-    assert state.read_deliveries(hook).ids == tuple(map(str, range(5, state.MOST_IDS + 5)))
-    assert [path.parent for path in (state.folder() / "given").iterdir()] == [
-        (state.folder() / "given")
-    ]
-    assert (
-        state.read_deliveries(Hook("prompt", "codex", session="../../etc/passwd"))
-        == state.Deliveries()
-    )
 
 
 def test_recalled_text_is_fenced_with_its_origin(shop: Shop) -> None:

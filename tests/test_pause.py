@@ -75,12 +75,6 @@ def test_a_pause_for_some_time_ends_by_itself(cli, monkeypatch):  # noqa: F811
     assert not state.is_paused(str(cli.project))
 
 
-@pytest.mark.parametrize("span", ["soon", "-2h", "0h", "2020-01-01", " "])
-def test_a_time_that_is_none_is_refused(cli, span):  # noqa: F811
-    cli.fails("pause", f"--for={span}", code=2)
-    assert not state.is_paused(str(cli.project))
-
-
 def test_pausing_twice_is_one_pause_and_the_last_word_counts(cli):  # noqa: F811
     cli.ok("pause")
     cli.ok("pause", "--for", "1h")
@@ -236,23 +230,6 @@ def test_a_host_that_tells_no_times_is_read_past_what_was_said_meanwhile(
     assert desk.turns()[-1] == "We go on with Kafka then."
 
 
-@pytest.mark.parametrize("paused", [True, False])
-def test_what_comes_after_the_note_is_read_with_it_unless_a_pause_came_between(
-    desk: Desk, paused: bool
-) -> None:
-    cursor = Cursor(desk)
-    cursor.say(*SAID)
-    cursor.stop()
-    if paused:
-        state.pause_memory(find(desk.project).scope)
-    cursor.say(*MORE)
-    desk.work()
-    assert desk.turns() == ([] if paused else TEXTS + MORE_TEXTS)
-    cursor.stop()
-    desk.work()
-    assert desk.turns() == ([] if paused else TEXTS + MORE_TEXTS)
-
-
 def test_where_the_host_does_not_name_the_file_either_nothing_said_meanwhile_is_learned(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,21 +263,3 @@ def test_a_file_that_cannot_be_understood_is_a_pause_that_says_how_to_end(cli, c
     with pytest.raises(BethinkError, match="counts as paused"):
         state.read_pauses()
     assert "pauses.json" in cli.fails("resume", "--everywhere", code=1)
-
-
-def test_pauses_that_are_over_do_not_pile_up(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "MOST_PAUSES", 10)
-    for number in range(15):
-        state.pause_memory(f"project:{number}")
-        state.resume_memory(f"project:{number}")
-    state.pause_memory("project:last")
-    kept = state.read_pauses()
-    assert len(kept) == 10
-    assert (
-        kept[-1] == (kept[-1].scope, kept[-1].since, None, "") and kept[-1].scope == "project:last"
-    )
-
-
-def test_the_file_is_private(desk: Desk) -> None:
-    state.pause_memory(state.EVERYWHERE)
-    assert state.pauses_file().stat().st_mode & 0o777 == 0o600

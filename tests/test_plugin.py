@@ -52,16 +52,6 @@ def test_what_is_rendered_is_up_to_date(render):
     assert render.outdated() == []
 
 
-def test_what_is_out_of_date_is_found(render, monkeypatch):
-    monkeypatch.setattr(render.skills, "FAILING", "other")
-    monkeypatch.setattr(render, "__version__", "9.9.9")
-    found = render.outdated()
-    assert (
-        "plugins/neutral/skills/remember/SKILL.md" in found
-        and ".claude-plugin/marketplace.json" in found
-    )
-
-
 def test_every_manifest_is_of_this_version():
     marketplace = loaded(ROOT / ".claude-plugin" / "marketplace.json")
     (entry,) = marketplace["plugins"]
@@ -188,11 +178,6 @@ def test_a_machine_without_the_program_is_told_once_how_to_get_it(machine, host)
     if host in ("claude", "codex"):
         assert set(said) == {"systemMessage", "hookSpecificOutput"}
     assert machine("session-start", host) == ""
-
-
-def test_what_cannot_be_marked_as_told_is_not_told(machine):
-    (machine.home / "data").write_text("a file where the folder would be")
-    assert machine("session-start") == ""
 
 
 # The server

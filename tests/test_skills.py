@@ -73,17 +73,6 @@ def test_only_claude_code_is_told_what_only_it_understands(name):
     assert not re.search(r"\$[A-Z\d{]", claude), "Claude Code would put something in its place"
 
 
-def test_remember_runs_in_a_context_of_its_own_and_is_waited_for():
-    front, body = skill("remember", "claude")
-    assert (front["context"], front["background"], front["argument-hint"]) == (
-        "fork",
-        False,
-        "[question]",
-    )
-    assert "Bash(bethink recall *)" in front["allowed-tools"]
-    assert "bethink recall -" in body
-
-
 # The commands
 
 
@@ -212,15 +201,6 @@ def test_what_outputs_look_like_is_what_they_look_like(shop, words, shape):
     assert re.search(shape, cli.ok(*words), re.MULTILINE)
 
 
-def test_nothing_is_said_as_skills_tell_it(cli):
-    for command, said in {
-        "topics": "No conversations are known here.",
-        "duplicates": "No memories say the same.",
-        "contradictions": "No memories disagree.",
-    }.items():
-        assert cli(command).err.startswith(said)
-
-
 # opencode
 
 
@@ -229,3 +209,14 @@ def test_the_opencode_plugin_starts_the_installed_command():
     line = next(line for line in text.splitlines() if line.startswith("const COMMAND"))
     assert json.loads(line.partition("=")[2]) == ["/home/ada lovelace/é/python", "-m", "bethink"]
     assert '"opencode"' in text and text.count("const COMMAND") == 1
+
+
+def test_remember_runs_in_a_context_of_its_own_and_is_waited_for():
+    front, body = skill("remember", "claude")
+    assert (front["context"], front["background"], front["argument-hint"]) == (
+        "fork",
+        False,
+        "[question]",
+    )
+    assert "Bash(bethink recall *)" in front["allowed-tools"]
+    assert "bethink recall -" in body

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -36,19 +34,6 @@ def test_a_note_is_one_private_file_that_says_what_to_read(desk: Desk) -> None:
     state.folder().chmod(0o755)
     spool.note_capture("claude")
     assert stat.S_IMODE(state.folder().stat().st_mode) == 0o700
-
-
-def test_threads_of_one_process_write_the_same_file_without_getting_in_each_others_way(
-    tmp_path: Path,
-) -> None:
-    def put(number: int) -> None:
-        for _ in range(100):
-            state.write_json(tmp_path / "given.json", [number] * 1000)
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(put, range(8)))  # raises what a thread raised
-    assert [path.name for path in tmp_path.glob("given*")] == ["given.json"]
-    assert len(set(json.loads((tmp_path / "given.json").read_bytes()))) == 1
 
 
 def test_a_transcript_noted_again_is_one_entry_and_another_one_is_another(desk: Desk) -> None:
@@ -114,12 +99,6 @@ def test_a_sub_agents_transcript_is_noted_beside_that_of_its_session(desk: Desk)
 NAMES = ("a b'c\"d", "$(touch x);`id`|&", "größe-日本語", "-rf", "\udcff")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_any_path_is_noted_as_it_is(desk: Desk, name: str) -> None:
-    desk.note(f"/talks/{name}.jsonl")
-    assert [entry.transcript for entry in spool.list_waiting()] == [f"/talks/{name}.jsonl"]
-
-
 def test_a_home_that_cannot_be_written_is_an_error_that_says_so(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,14 +148,6 @@ def test_a_broken_entry_is_set_aside_and_counted(desk: Desk, content: bytes) -> 
     assert len(desk.turns()) == len(SAID)
 
 
-def test_what_is_set_aside_does_not_grow_without_end(desk: Desk) -> None:
-    for number in range(spool.MOST_ASIDE + 5):
-        desk.note(f"/talks/{number}.jsonl")
-    for path in spool.list_entries(desk.database):
-        spool.put_aside(path)
-    assert len(spool.list_aside()) == spool.MOST_ASIDE
-
-
 def test_only_one_process_holds_the_lock_and_it_is_let_go_when_its_holder_is_killed(
     desk: Desk,
 ) -> None:
@@ -198,13 +169,6 @@ def test_only_one_process_holds_the_lock_and_it_is_let_go_when_its_holder_is_kil
             assert held
 
 
-def test_a_descriptor_that_is_not_the_lock_is_not_taken_for_it(desk: Desk) -> None:
-    with spool.lock(desk.database) as held:
-        assert held
-        with spool.lock(desk.database, inherited=0) as also:
-            assert not also
-
-
 def test_a_worker_keeps_settings_and_keys_of_the_environment_and_nothing_of_the_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -218,13 +182,3 @@ def test_a_worker_keeps_settings_and_keys_of_the_environment_and_nothing_of_the_
     assert {name for name, value in found.items() if value == "kept"} == kept
     assert found["BETHINK_HOOKS"] == "off"
     assert all(Path(part).is_absolute() for part in found["PYTHONPATH"].split(os.pathsep))
-
-
-@pytest.mark.parametrize("content", ["", "[]", '"now"', '{"at": 3}'])
-def test_a_broken_record_of_captures_is_no_capture(desk: Desk, content: str) -> None:
-    file = desk.home / "hooks" / "captures" / "claude.json"
-    file.parent.mkdir(parents=True)
-    file.write_text(content)
-    assert spool.read_captures() == {}
-    spool.note_capture("claude")
-    assert list(spool.read_captures()) == ["claude"]

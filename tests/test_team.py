@@ -191,14 +191,6 @@ def test_people_share_a_project_and_keep_what_is_personal_to_themselves(cli, tea
     assert actors and all("anna" in actor for actor in actors)
 
 
-def test_a_token_for_personal_memories_says_whose(cli, team):
-    told = cli.fails("token", "create", "--name", "anna", "--team", "shop", "--personal", code=2)
-    assert "Whose personal memories" in told
-    assert "--person NAME" in told
-    assert cli.json("token", "list") == []
-    cli.ok("token", "create", "--name", "ci", "--team", "shop")  # a machine needs no person
-
-
 def test_a_server_for_one_tenant_shows_nothing_of_another(cli, team, monkeypatch):
     mine = team.client(0, token(cli, "anna", "--scope", "write", "--all-projects"))
     id = add(mine, "Our secret plans")
@@ -249,20 +241,6 @@ def test_files_of_a_servers_machine_are_its_own_tenants(cli, team, tmp_path, mon
     add(own, "Known here now", "team:other")
     # The server was started for one project of its machine.
     assert "sea" not in plan(own, project=str(other))
-
-
-def test_an_update_that_somebody_overtook_on_the_other_server_is_refused(cli, team):
-    one, other = team.both(token(cli, "anna", "--scope", "write", "--team", "shop"))
-    path = f"{V1}/memories/{add(one, 'Tea at four')}"
-    seen = body(one.get(path, params=SHOP))["updated_at"]
-    answers = []
-
-    def change(client, text):
-        fields = {"content": text, "updated_at": seen}
-        answers.append(client.patch(path, json=fields, params=SHOP).status_code)
-
-    together(change, [(client, f"Tea at {n}") for n, client in enumerate((one, other) * 3)])
-    assert sorted(answers) == [200, 409, 409, 409, 409, 409]
 
 
 def test_a_server_that_is_killed_takes_nothing_with_it(cli, team):

@@ -30,8 +30,6 @@ from bethink.surface.web.session import (
     note_visit,
 )
 from bethink.surface.web.site import PAGES
-from bethink.text.ids import new_id
-from bethink.types import Batch, Entry, Memory, Passage, Session, Source
 
 __all__ = ["served"]
 ID = "01a1dd89-0000-7000-8000-000000000001"
@@ -104,16 +102,6 @@ def test_a_ticket_opens_once_and_only_for_a_while(clock):
     assert Sessions(KEY).enter(ticket) is None  # of before the start: a used one stays used
     clock.now += TICKET_SECONDS
     assert sessions.enter(late) is None
-
-
-@pytest.mark.parametrize(
-    "spoiled",
-    ["", ".", "..", "x", "1.2.3", "9999999999.a.b", "\ud83d.x.y", "ü" * 500, "a" * 10_000],
-)
-def test_what_is_no_ticket_and_no_cookie_opens_nothing(clock, spoiled):
-    sessions = Sessions(KEY)
-    assert sessions.enter(spoiled) is None
-    assert sessions.find(spoiled) is None
 
 
 def test_nothing_can_be_used_as_something_else_or_changed_or_made_with_another_key(clock):
@@ -293,49 +281,6 @@ def test_a_change_with_its_mark_is_made_by_the_owner_and_leads_back_to_the_page(
     assert (found["action"], found["actor"]) == ("forget", "user")
 
 
-def test_what_was_replaced_and_is_brought_back_is_replaced_again_by_undo(served, signed_in):
-    client, mark = signed_in
-    old, new = _one(served), _one(served)
-    relation = {"target": old, "type": "supersedes"}
-    body(served.owner.post(f"/api/v1/memories/{new}/relations", json=relation), 201)
-    before = body(served.owner.get(f"/api/v1/memories/{old}", params={"count": False}))
-    assert before["superseded_by"] == new
-    answer = client.post(f"/memory/{old}/restore", content=f"mark={mark}", headers=FORM)
-    page = client.get(served.address + answer.headers["location"]).text
-    assert body(served.owner.get(f"/api/v1/memories/{old}"))["superseded_by"] is None
-    form = page.partition("Brought back.")[2].partition("</form>")[0]
-    action = re.search(r'action="([^"]+)"', form)[1]
-    fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
-    client.post(served.address + action, content=urlencode(fields), headers=FORM)
-    after = body(served.owner.get(f"/api/v1/memories/{old}", params={"count": False}))
-    counted = ("updated_at", "access_count", "last_accessed", "related")
-    assert all(before[name] == after[name] for name in before if name not in counted)
-    assert before["related"][0] in after["related"]  # what had replaced it also stayed beside it
-
-
-def test_a_conversation_is_shown_whoever_spoke_and_without_its_summary(served, signed_in):
-    client, _ = signed_in
-    scope, now = served.projects.home.scope, datetime.now(UTC)
-    with Bethink(directory=served.projects.home.root) as memory:
-        where = {"session": "talk", "source": "/talk.jsonl", "source_type": "transcript"}
-        text = "Said by nobody known"
-        said = Memory(new_id(), scope, "context", text, "Said", now, now, **where)
-        batch = Batch(
-            at=now,
-            sources=((scope, Source("/talk.jsonl", "transcript")),),
-            sessions=(Session("talk", scope, "claude", "A talk", "/talk.jsonl", now, now),),
-            add=(Entry(said, (), False),),
-        )
-        memory.store.write(batch)
-        short = Passage("All of it in short", kind="context", session="talk")
-        memory.ingest([(Source("compaction:claude:talk", "note"), [short])])
-    page = client.get("/session/talk")
-    assert page.status_code == 200
-    assert "Said by nobody known" in page.text
-    assert "1 turn " in page.text
-    assert "All of it in short" not in page.text
-
-
 def test_a_ticket_gives_a_cookie_that_neither_scripts_nor_other_sites_can_use(served, sessions):
     ticket = sessions.new_ticket()
     client = served.client(None)
@@ -359,16 +304,6 @@ def test_every_answer_forbids_what_a_page_has_no_need_of(served, signed_in):
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "same-origin"
     assert client.get("/").headers["cache-control"] == "no-store"
-
-
-def test_static_files_are_public_known_by_name_and_not_sent_twice(served):
-    client = served.client(None)
-    answer = client.get("/static/site.css")
-    assert answer.status_code == 200
-    kept = {"If-None-Match": answer.headers["etag"]}
-    assert client.get("/static/site.css", headers=kept).status_code == 304
-    for name in ("..%2Fsession.py", "%2e%2e/session.py", "site.css%00", "templates", ""):
-        assert client.get(f"/static/{name}").status_code in (401, 404), name
 
 
 @pytest.mark.parametrize(
@@ -482,22 +417,3 @@ def test_wrong_tokens_are_slowed_down_and_sign_nobody_in(tmp_path, offline, monk
         assert client.post("/signin", content="token=x", headers=foreign).status_code == 403
         assert client.get("/signin").status_code == 401  # a token in an address is no way in
         sign_in(server, server.session)  # a right one passes: others may come from the same address
-
-
-@pytest.mark.parametrize(
-    ("content", "status", "told"),
-    [
-        ("   ", 422, "text"),
-        ("My password is <private>hunter2hunter2</private>", 303, ""),
-    ],
-)
-def test_a_memory_is_added_from_the_page_with_its_secrets_taken_out(
-    signed_in, content, status, told
-):
-    client, mark = signed_in
-    form = urlencode({"mark": mark, "content": content, "kind": "fact"})
-    answer = client.post("/add", content=form, headers=FORM)
-    assert answer.status_code == status and told in answer.text
-    if status == 303:
-        page = client.get(str(client.base_url.join(answer.headers["location"]))).text
-        assert "hunter2" not in page and "Remembered." in page and ">Undo<" in page

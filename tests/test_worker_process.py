@@ -174,25 +174,6 @@ def test_while_one_works_no_other_is_started(desk: Desk) -> None:
     assert drained(desk)
 
 
-def test_nothing_is_started_when_nothing_waits(desk: Desk) -> None:
-    spool.wake(desk.database)
-    assert workers(desk) == []
-    assert not spool.folder().exists()
-
-
-@pytest.mark.parametrize("name", ["größe 日本", "$(touch hacked); `touch hacked`", "a'b\"c"])
-def test_paths_with_any_characters_are_no_commands(
-    offline: Path, tmp_path: Path, name: str
-) -> None:
-    desk = Desk(tmp_path, offline, name)
-    desk.database = str(tmp_path / f"{name}.db")
-    desk.note(desk.talk(name, *SAID))
-    spool.wake(desk.database)
-    assert drained(desk)
-    assert desk.turns() == [text for _, text in SAID]
-    assert not list(tmp_path.rglob("hacked"))
-
-
 def test_twenty_sessions_ended_at_once_lose_nothing_and_leave_no_process(desk: Desk) -> None:
     files = [
         desk.talk(f"s{number:02d}", ("user", f"Remember shelf number {number:02d}."), SAID[1])

@@ -5,20 +5,17 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import more
 import pytest
 from case_tables import cases
 from conftest import World, home_at, window
 from http_server import running
-from looking import axe, find_small, focused, sticks_out
+from looking import axe, find_small, sticks_out
 from playwright.sync_api import expect
 from story import Story, tell
 
 from bethink.api import Bethink
-from bethink.features import inbox
 from bethink.features.inbox import QUEUES
 from bethink.llm import open_budget
 from bethink.llm.base import Usage
@@ -97,14 +94,6 @@ def test_every_page_can_be_read_without_scripts(browser, world, address, text):
     with window(browser, world, java_script_enabled=False) as opened:
         opened.page.goto(address)
         expect(opened.page.locator("main").get_by_text(text).first).to_be_visible()
-
-
-@pytest.mark.parametrize("address", [page for page in PAGES if "?" not in page])
-def test_nobody_sees_a_page_without_having_been_let_in(browser, world, address):
-    with window(browser, world.address) as opened:
-        answer = opened.page.goto(address)
-        assert answer.status == 401
-        expect(opened.page.locator("main").get_by_text("bethink ui").first).to_be_visible()
 
 
 EMPTY = (
@@ -190,18 +179,6 @@ def test_a_conversation_shows_what_was_taken_from_each_turn(page):
     expect(page.locator(".turn")).to_have_count(6)
 
 
-@pytest.mark.parametrize(
-    ("address", "said"),
-    [
-        ("/session/nothing-like-it", "There is no session whose id starts with 'nothing-like-it'."),
-        ("/graph?focus=about:Nothing", "Nothing is known about 'Nothing'."),
-    ],
-)
-def test_what_is_not_known_is_told_in_a_sentence(page, address, said):
-    assert page.goto(address).status == 404
-    expect(page.locator("main")).to_contain_text(said)
-
-
 # Graph
 
 
@@ -240,17 +217,6 @@ def test_expanding_a_node_brings_what_is_around_it(page, world):
     expect(page.locator("#chosen")).to_contain_text("here already")
 
 
-def test_a_click_on_a_thing_brings_more_of_what_is_about_it(page):
-    page.goto("/graph?container=crowd&query=crowd+group&size=40")
-    page.wait_for_selector(STILL)
-    before = page.locator(".node").count()
-    page.locator(".node.thing").first.click(force=True)
-    page.get_by_role("button", name="Expand").click()
-    expect(page.locator("#chosen")).to_contain_text("more.")
-    page.wait_for_selector(STILL)
-    assert page.locator(".node").count() > before
-
-
 def test_a_graph_has_a_legend_and_says_what_was_left_out(page):
     page.goto("/graph?container=crowd&focus=about:Crowd&size=40")
     page.wait_for_selector(STILL)
@@ -259,15 +225,6 @@ def test_a_graph_has_a_legend_and_says_what_was_left_out(page):
     page.goto("/graph?query=orders&size=500")
     page.wait_for_selector(STILL)
     expect(page.locator("#left-out")).to_contain_text("nodes are shown")
-
-
-def test_the_list_says_the_same_as_the_drawing(page):
-    page.goto("/graph?query=orders")
-    page.wait_for_selector(STILL)
-    listed = page.locator(".nodes > li .open").all_inner_texts()
-    assert len(listed) == page.locator(".node").count() > 5
-    page.locator(".nodes .around").first.click()
-    expect(page.locator("h1")).to_contain_text(listed[0][:20])
 
 
 def test_hundreds_of_nodes_stay_readable_and_the_page_quick(page):
@@ -293,23 +250,6 @@ def test_hundreds_of_nodes_stay_readable_and_the_page_quick(page):
         return performance.now() - begun;
     }""")
     assert taken < 500
-
-
-def test_whoever_wants_less_motion_gets_none(browser, world):
-    with window(browser, world, reduced_motion="reduce") as opened:
-        opened.page.goto("/graph?container=crowd&query=crowd&size=500", wait_until="commit")
-        opened.page.wait_for_selector("#graph:not([hidden])")
-        seen = opened.page.evaluate("""async () => {
-            const places = new Set();
-            const node = document.querySelector('.node');
-            while (document.getElementById('graph').dataset.state !== 'still') {
-                places.add(node.getAttribute('transform'));
-                await new Promise(requestAnimationFrame);
-            }
-            return places.size;
-        }""")
-        assert seen <= 1
-        assert opened.wrong == []
 
 
 # Inbox
@@ -339,20 +279,6 @@ def test_one_key_decides_and_another_takes_it_back(page, queue, key, text):
     page.keyboard.press("u")
     expect(items(page)).to_have_count(count)
     expect(items(page).filter(has_text=text).first).to_be_visible()
-
-
-def test_the_key_decides_about_the_item_that_has_the_focus(page):
-    page.goto("/inbox")
-    expect(items(page)).to_have_count(2)
-    second = items(page).nth(1).locator("a.open").first.inner_text()
-    page.keyboard.press("j")
-    page.keyboard.press("j")
-    assert second.split()[0] in focused(page)
-    page.keyboard.press("b")
-    expect(items(page)).to_have_count(1)
-    expect(items(page).filter(has_text=second)).to_have_count(0)
-    page.keyboard.press("u")
-    expect(items(page)).to_have_count(2)
 
 
 def test_a_contradiction_is_settled_for_one_side_and_undone(page, world):
@@ -387,39 +313,6 @@ def test_many_lines_are_decided_at_once_and_taken_back_at_once(page, world):
     expect(items(page)).to_have_count(1)
     page.keyboard.press("u")
     expect(items(page)).to_have_count(12)
-
-
-def test_an_inbox_looks_further_back_by_itself_until_something_is_found(page, world, monkeypatch):
-    monkeypatch.setattr(inbox, "SECONDS", 0)  # one statement at a time
-    with Bethink(directory=world.story.project, container="deep") as deep:
-        old = datetime.now(UTC) - timedelta(days=9)
-        deep.clock = lambda: old
-        for end in ("", " o'clock"):
-            deep.add(f"The mirror in Tallinn is filled at four{end}", kind="fact", dedup=False)
-        more.crowd(deep, 8)
-    page.goto("/inbox?container=deep&queue=duplicates")
-    expect(items(page).first).to_contain_text("The mirror in Tallinn", timeout=30_000)
-    assert "start=" in page.url
-
-
-def test_decisions_work_without_scripts(browser, world):
-    with window(browser, world, java_script_enabled=False) as opened:
-        page = opened.page
-        page.goto("/inbox?queue=questions")
-        count = items(page).count()
-        items(page).first.get_by_role("button", name="Settled").click()
-        expect(items(page)).to_have_count(count - 1)
-        page.get_by_role("button", name="Undo").click()
-        expect(items(page)).to_have_count(count)
-
-
-def test_a_decision_that_came_too_late_says_why(page, world):
-    page.goto("/inbox?queue=questions")
-    page.evaluate("() => { document.querySelector('#items form [name=ids]').value = 'ffffffff'; }")
-    page.keyboard.press("a")
-    expect(page.locator("main")).to_contain_text(
-        "There is no memory whose id starts with 'ffffffff'."
-    )
 
 
 # Health and projects
@@ -460,17 +353,3 @@ def test_projects_show_scopes_containers_and_who_reads_along(page, world):
     expect(project["Personal"]).to_contain_text("1 memory that follow")
     harbour.locator(".containers li", has_text="router").get_by_role("link", name="Search").click()
     expect(page.locator(".hit")).to_have_count(2)  # its own, and what is personal
-
-
-def test_a_project_can_be_taken_away_as_lines_of_json(page):
-    page.goto("/projects")
-    lighthouse = page.locator(".project", has=page.get_by_role("heading", name="lighthouse"))
-    with page.expect_download() as waiting:
-        lighthouse.get_by_role("link", name="Export").click()
-    kept = waiting.value
-    assert kept.suggested_filename.endswith(".jsonl")
-    lines = [json.loads(line) for line in Path(kept.path()).read_text("utf-8").splitlines()]
-    assert {line["content"] for line in lines} >= {
-        "The tide tables come from the hydrographic office every midnight"
-    }
-    assert not any("staging" in line["content"] for line in lines)

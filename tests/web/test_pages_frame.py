@@ -133,32 +133,6 @@ def test_a_memory_is_added_on_any_page_and_what_was_typed_outlasts_escape(page):
     expect(page.get_by_role("status")).to_contain_text("Forgotten")
 
 
-def test_escape_asks_before_it_leaves_an_edit(page, world):
-    page.goto("/search")
-    page.goto(f"/memory/{world.id('redis fact')}")
-    page.keyboard.press("e")
-    text = page.locator("#edit textarea")
-    text.fill("Redis keeps sessions for ever")
-    asked = []
-    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
-    page.keyboard.press("Escape")  # leaves the field
-    expect(text).to_have_value("Redis keeps sessions for ever")
-    page.keyboard.press("Escape")  # would leave the page
-    page.wait_for_timeout(0)
-    expect(text).to_have_value("Redis keeps sessions for ever")
-    assert asked == ["beforeunload"]
-
-
-def test_adding_works_without_scripts(browser, world):
-    with window(browser, world, java_script_enabled=False) as opened:
-        opened.page.goto("/timeline")
-        opened.page.get_by_role("link", name="Add").click()
-        opened.page.locator("main textarea").fill("Told without a script")
-        opened.page.get_by_role("button", name="Remember").click()
-        expect(opened.page.locator("h1")).to_have_text("Told without a script")
-        opened.page.get_by_role("button", name="Undo").click()
-
-
 # What is new
 
 

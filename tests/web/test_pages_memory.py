@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import window
-from looking import axe, expect_title, press, sticks_out, text_box
+from looking import expect_title, press, text_box
 from playwright.sync_api import expect
 
 
@@ -35,15 +35,6 @@ def test_an_edit_is_kept_shown_as_a_difference_and_undone(page, world, fresh):
     press(page, "Undo")
     expect_title(page, "leaves at nine")
     assert stored(world, fresh)["content"] == "The ferry to Tallinn leaves at nine"
-
-
-def test_saving_without_a_change_writes_nothing(page, world, fresh):
-    page.goto(f"/memory/{fresh}")
-    page.keyboard.press("e")
-    press(page, "Save")
-    expect(page.locator("#edit")).not_to_have_attribute("open", "")
-    assert stored(world, fresh)["access_count"] == 0  # looking is no use
-    assert len(world.server.owner.get(f"/api/v1/memories/{fresh}/history").json()["items"]) == 1
 
 
 def test_what_somebody_else_changed_meanwhile_is_not_overwritten_and_nothing_typed_is_lost(
@@ -106,17 +97,6 @@ def test_a_replaced_memory_says_by_what_and_can_be_brought_back(page, world):
     expect(page.locator(".relations")).to_contain_text("supersedes")
 
 
-def test_votes_count_and_are_taken_back(page, world, fresh):
-    page.goto(f"/memory/{fresh}")
-    page.get_by_role("button", name="Useful", exact=True).click()
-    expect(page.get_by_role("status")).to_contain_text("vote counts")
-    assert stored(world, fresh)["usefulness"] > 0
-    press(page, "Undo")
-    expect(page.locator(".facts", has_text="Votes")).to_be_visible()
-    page.wait_for_url("**value=-1*")
-    assert stored(world, fresh)["usefulness"] == pytest.approx(0, abs=0.2)
-
-
 def test_relations_are_made_and_taken_back(page, world, fresh):
     other = world.id("renew todo")
     page.goto(f"/memory/{fresh}")
@@ -147,25 +127,6 @@ def test_an_idea_is_shown_among_the_turns_it_came_from(page):
     )
 
 
-def test_a_passage_is_shown_among_the_lines_of_its_document(page):
-    page.goto("/search?q=order+numbers+per+port&kind=document")
-    page.locator(".hit a.open").first.click()
-    expect(page.locator(".turn")).not_to_have_count(0)
-    expect(page.locator(".turn.own .origin")).to_contain_text("line")
-    assert page.locator(".turn").count() > 1
-    expect(page.locator(".source").first).to_contain_text("docs/orders.md")
-
-
-def test_an_earlier_version_is_brought_back(page, world, fresh):
-    world.server.owner.patch(
-        f"/api/v1/memories/{fresh}", json={"content": "The ferry leaves at eleven"}
-    )
-    page.goto(f"/memory/{fresh}")
-    page.get_by_role("button", name="Back to version 1").click()
-    expect_title(page, "leaves at nine")
-    assert stored(world, fresh)["content"] == "The ferry to Tallinn leaves at nine"
-
-
 def test_everything_can_be_done_without_scripts(browser, world, fresh):
     with window(browser, world, java_script_enabled=False) as opened:
         page = opened.page
@@ -177,20 +138,3 @@ def test_everything_can_be_done_without_scripts(browser, world, fresh):
         press(page, "Forget", "Forgotten")
         press(page, "Undo", "Brought back")
         assert stored(world, fresh)["deleted_at"] is None
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(browser, world, scheme):
-    with window(browser, world, color_scheme=scheme) as opened:
-        for name in ("redis fact", "old", "doubtful", "orders problem"):
-            opened.page.goto(f"/memory/{world.id(name)}")
-            opened.page.keyboard.press("e")
-            assert axe(opened.page) == [], name
-
-
-def test_nothing_sticks_out_of_a_narrow_window(browser, world):
-    with window(browser, world, viewport={"width": 380, "height": 700}) as opened:
-        for name in ("redis fact", "old", "orders problem"):
-            opened.page.goto(f"/memory/{world.id(name)}")
-            opened.page.keyboard.press("e")
-            assert not sticks_out(opened.page)

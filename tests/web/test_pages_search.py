@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from case_tables import cases
 from conftest import window
-from looking import axe, focused, sticks_out
+from looking import focused
 from playwright.sync_api import expect
 
-from bethink.surface.cli.main import main
 from bethink.surface.web.pages import _count_strong
 
 FIRST_PAGE = 150_000  # bytes, all of it
@@ -59,48 +56,11 @@ def test_filters_narrow_what_is_shown(page, asked, there, missing):
     assert missing not in page.locator("#results").inner_text()
 
 
-def test_the_command_line_knows_the_filter_of_hosts_too(world, capsys):
-    for host, number in (("codex", 1), ("claude,codex", 3), ("gemini", 0)):
-        assert (
-            main(
-                [
-                    "list",
-                    "--host",
-                    host,
-                    "--limit",
-                    "100",
-                    "--project",
-                    str(world.story.project),
-                    "--json",
-                ]
-            )
-            == 0
-        )
-        assert (
-            len({one["session"] for one in json.loads(capsys.readouterr().out)} - {None}) == number
-        )
-
-
-def test_a_filter_that_is_chosen_takes_effect_at_once(page):
-    page.goto("/search?q=redis")
-    page.get_by_text("Filters").click()
-    page.locator("#search").get_by_label("Kind").select_option("todo")
-    expect(page.locator(".hit .kind").first).to_have_text("todo")
-    page.wait_for_url(lambda url: "kind=todo" in url)
-
-
 def test_a_filter_that_cannot_be_read_is_told_and_nothing_breaks(page):
     page.goto("/search?since=banana")
     expect(page.get_by_role("alert").filter(has_text="banana")).to_be_visible()
     page.goto("/search?project=nowhere")
     expect(page.get_by_role("heading", level=1)).to_have_text("Not found")
-
-
-def test_another_project_is_searched_and_its_memories_open(page, world):
-    page.goto("/search?project=all&q=tide+tables")
-    page.locator(".hit a.open").first.click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("tide tables")
-    assert "project=" in page.url
 
 
 def test_a_score_is_told_on_demand_and_every_signal_of_it_is_a_bar(page):
@@ -175,64 +135,6 @@ def test_everything_works_with_the_keyboard_alone(page):
     page.keyboard.press("Escape")
     assert focused(page) != "q"
     expect(page.locator("#q")).to_have_value("redis carts")
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_in_either_colour_scheme(browser, world, scheme):
-    with window(browser, world, color_scheme=scheme) as opened:
-        for path in (
-            "/",
-            "/search?q=redis&kind=fact",
-            "/search?kind=handoff&since=1d",
-            "/search?since=banana",
-            "/memory/none",
-        ):
-            opened.page.goto(path)
-            for why in opened.page.locator(".why summary").all()[:2]:
-                why.click()
-            assert axe(opened.page) == [], path
-
-
-def test_dark_is_dark(browser, world):
-    with window(browser, world, color_scheme="dark") as opened:
-        opened.page.goto("/search")
-        colour = opened.page.evaluate(
-            "() => getComputedStyle(document.documentElement).backgroundColor"
-        )
-        assert all(
-            int(part) < 60 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")
-        )
-
-
-def test_at_380_pixels_nothing_sticks_out_and_everything_can_be_used(browser, world):
-    with window(browser, world, viewport={"width": 380, "height": 700}, has_touch=True) as opened:
-        page = opened.page
-        page.goto("/search")
-        page.get_by_text("Filters").tap()
-        page.locator("#search").get_by_label("Kind").select_option("decision")
-        page.locator("#q").fill("deploy")
-        expect(page.locator(".hit mark").first).to_be_visible()
-        page.locator(".why summary").first.tap()
-        assert not sticks_out(page)
-        page.locator(".hit a.open").first.tap()
-        expect(page.get_by_role("heading", level=1)).to_be_visible()
-        assert not sticks_out(page)
-        assert opened.wrong == []
-
-
-def test_search_and_reading_work_without_scripts(browser, world):
-    with window(browser, world, java_script_enabled=False) as opened:
-        page = opened.page
-        page.goto("/search")
-        page.locator("#q").fill("webhooks retried")
-        page.get_by_role("button", name="Search").click()
-        expect(page.locator(".hit mark").first).to_be_visible()
-        page.locator(".why summary").first.click()
-        expect(page.locator(".bars").first).to_be_visible()
-        page.locator(".hit a.open").first.click()
-        expect(page.get_by_role("heading", level=1)).to_contain_text("Webhooks are retried")
-        page.get_by_role("button", name="Useful", exact=True).click()
-        expect(page.get_by_role("status")).to_contain_text("vote counts")
 
 
 def test_the_first_page_is_light_and_asks_for_nothing_from_elsewhere(browser, world):

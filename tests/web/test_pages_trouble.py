@@ -70,27 +70,6 @@ def test_while_another_process_writes_pages_are_read_and_a_change_waits_without_
         press(page, "Save", "Saved")
 
 
-@pytest.mark.parametrize("scripts", [True, False])
-def test_a_database_that_is_being_migrated_is_waited_for(browser, place, scripts):
-    home, project = place
-    other = apsw.Connection(str(home / "memory.db"))
-    other.execute("BEGIN EXCLUSIVE; CREATE TABLE half_way (id)")
-    (home / "memory.db").chmod(0o600)
-    with (
-        running(home, project) as server,
-        opened_at(browser, home, project, server, java_script_enabled=scripts) as opened,
-    ):
-        answer = opened.page.goto("/")
-        assert (answer.status, answer.headers["retry-after"]) == (503, "3")
-        expect(opened.page.get_by_role("heading", level=1)).to_have_text("The database is busy")
-        expect(opened.page.get_by_text("newer form after an upgrade")).to_be_visible()
-        other.execute("ROLLBACK")
-        other.close()
-        expect(
-            opened.page.get_by_role("heading", name="Nothing is remembered here yet")
-        ).to_be_visible(timeout=15_000)
-
-
 def too_new(file):
     with Bethink(directory=file.parent):
         pass
@@ -170,20 +149,3 @@ def test_a_ticket_signs_one_browser_in_once_and_leaves_no_trace(browser, world):
         assert "ticket" not in opened.page.url
     with window(browser, world.address) as other:
         assert other.page.goto(ticket).status == 401
-
-
-def test_a_link_from_another_site_can_bring_a_ticket(browser, world):
-    """As from a terminal in the browser: the cookie is for our own pages only, and must hold all the same from the first one on."""
-    with window(browser, world.address) as opened:
-        opened.page.goto("about:blank")
-        opened.page.set_content(f'<a href="{world.ticket()}">open</a>')
-        opened.page.get_by_role("link").click()
-        opened.page.wait_for_url(f"{world.address}/~*/")
-        expect(opened.page.locator(".hit a.open").first).to_be_visible()
-
-
-def test_signing_out_ends_it(page):
-    page.goto("/")
-    page.get_by_role("button", name="Sign out").click()
-    expect(page.locator(".command")).to_have_text("bethink ui")
-    assert page.goto("/").status == 401

@@ -2,7 +2,7 @@
 
 It belongs to nobody: it has a lock, a low priority and a time limit, and starts no download. It may be killed at any moment. A page of a
 transcript goes in whole with how far it was read, and an entry leaves the spool only after its transcript was read to the end.
-What cannot be read is tried a few times, counted where `doctor` shows it, and set aside; what only has to wait (a locked or broken
+What cannot be read is tried by a few workers, counted where `doctor` shows it, and set aside; what only has to wait (a locked or broken
 database, settings that cannot be read) stays for the next worker.
 """
 
@@ -27,8 +27,6 @@ from bethink.errors import (
     ConfigError,
     EmbeddingError,
     NotFound,
-    Overtaken,
-    StoreBusy,
     StoreError,
     UsageError,
 )
@@ -36,17 +34,12 @@ from bethink.features import conversations
 from bethink.hooks import spool, state
 from bethink.hooks.spool import SpoolEntry
 
-ATTEMPTS = 5  # times that an entry is begun without getting any further
-SLOW_ATTEMPTS = 2  # the same, if it took too long each time
-ROUNDS = 8  # times that a worker goes through entries that have to wait
-FIRST_WAIT, LONGEST_WAIT = 0.2, 5.0  # seconds between them
+ATTEMPTS = 3  # times that an entry is begun without getting any further
 SECONDS = 600.0  # after which a worker ends; the next one goes on
 GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
 PAGE_SECONDS = (
     120.0  # of processor time for one page; by hand, far beyond what an ordinary one takes
 )
-
-DONE, AGAIN, LEFT = "done", "again", "left"
 
 
 class SlowText(BethinkError):
@@ -117,21 +110,13 @@ def run(database: str, lock: int | None = None, seconds: float = 600.0) -> int:
 
 
 def _drain(database: str, until: float) -> int:
-    """Goes through the entries until none is left, or none can be finished now. Returns how many were."""
-    done, wait = 0, FIRST_WAIT
+    """Goes through the entries once. Returns how many are done with; the others stay for the next worker."""
     opened = OpenMemory(database)
     try:
-        for _ in range(ROUNDS):
-            outcomes: list[str] = []
-            for path in spool.list_entries(database):
-                if time.monotonic() >= until:
-                    return done + outcomes.count(DONE)
-                outcomes.append(_work(opened, path, until))
-            done += outcomes.count(DONE)
-            if LEFT in outcomes or AGAIN not in outcomes or time.monotonic() + wait >= until:
-                return done
-            time.sleep(wait)
-            wait = min(wait * 2, LONGEST_WAIT)
+        done = 0
+        for path in spool.list_entries(database):
+            if time.monotonic() < until:
+                done += _work(opened, path, until)
         return done
     finally:
         opened.close()
@@ -176,31 +161,31 @@ def _open_installed(settings: Config) -> Embedder | None:
         return None
 
 
-def _work(opened: OpenMemory, path: Path, until: float) -> str:
-    """One entry: DONE with, to be tried AGAIN, or LEFT for the next worker."""
+def _work(opened: OpenMemory, path: Path, until: float) -> bool:
+    """Whether an entry is done with: its transcript was read to the end, or nothing can be made of it."""
     taken = spool.take(path)
     if taken is None:
-        return DONE
+        return True
     path, entry = taken
     try:
         if entry.attempts > ATTEMPTS:
             name = entry.transcript or entry.session
             raise BethinkError(f"Reading {name} was begun {ATTEMPTS} times and never got anywhere.")
         if not _read(opened, path, entry, until):
-            return LEFT
+            return False
         path.unlink(missing_ok=True)
-        return DONE
+        return True
     except (StoreError, ConfigError) as error:  # what only has to wait
         spool.write(path, entry._replace(attempts=entry.attempts - 1))
         state.note_failure(entry.host, entry.event, error.message)
-        return AGAIN if isinstance(error, StoreBusy | Overtaken) else LEFT
+        return False
     except Exception as error:  # noqa: BLE001 - the outermost boundary: one transcript must not keep the others from being read
-        if entry.attempts < (SLOW_ATTEMPTS if isinstance(error, SlowText) else ATTEMPTS):
-            return AGAIN
+        if entry.attempts < ATTEMPTS:
+            return False
         name = "" if isinstance(error, BethinkError) else f"{type(error).__name__}: "
         state.note_failure(entry.host, entry.event, f"{name}{error}")
         spool.put_aside(path)
-        return DONE
+        return True
 
 
 def _read(opened: OpenMemory, path: Path, entry: SpoolEntry, until: float) -> bool:

@@ -33,7 +33,6 @@ SCOPES = ("read", "write")
 PREFIX = "rcl_"  # by which people and scanners for leaked secrets know one
 BITS = 256
 LONGEST = 200  # characters of anything that is offered as a token
-ATTEMPTS = 20  # times a change is made again when another process was quicker
 TIMES = ("created", "expires", "revoked")
 TEXTS = ("id", "name", "hash", "scope", "person", "tenant")
 
@@ -240,13 +239,12 @@ class FileTokens(Tokens):
     def _change(self, change: Callable[[list[AccessToken]], list[AccessToken]]) -> None:
         """Reads, changes and replaces the file as one step, whoever else does the same."""
         with textfile.alone(self.file.parent):
-            for _ in range(ATTEMPTS):
-                was = self._text()
-                rows = [_row(one, datetime.isoformat) for one in change(self._parse(was))]
-                text = json.dumps({"version": 1, "tokens": rows}, indent=1) + "\n"
-                if text == was or textfile.write(self.file, text, was, mode=0o600):
-                    return
-        raise BethinkError(f"{self.file} keeps changing, so nothing was written.", "Try again.")
+            was = self._text()
+            rows = [_row(one, datetime.isoformat) for one in change(self._parse(was))]
+            text = json.dumps({"version": 1, "tokens": rows}, indent=1) + "\n"
+            if text != was and not textfile.write(self.file, text, was, mode=0o600):
+                message = f"{self.file} was changed by something else at the same moment."
+                raise BethinkError(message, "Try again.")
 
 
 def _read_time(text: str) -> datetime:

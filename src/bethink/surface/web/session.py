@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink.errors import BethinkError, ConfigError
+from bethink.errors import ConfigError
 from bethink.text import textfile
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ COOKIE_SECONDS = 7 * 86400
 RENEW_SECONDS = 86400  # a cookie that is older is replaced by a new one
 VISIT_SECONDS = 1800  # without a look, after which the next one is another visit; set by hand
 LONGEST = 500  # characters of anything that is offered
-ATTEMPTS = 5
 
 
 class WebSession(NamedTuple):
@@ -124,15 +123,9 @@ def note_visit(kept: str, now: float, looks: bool) -> tuple[str, float | None]:
 def load_key(folder: Path) -> bytes:
     """The key of this folder, made when it is first needed."""
     file = folder / FILE
-    for _ in range(ATTEMPTS):
-        text = textfile.read(file)
-        if text is None:
-            textfile.write(
-                file, secrets.token_hex(KEY_BYTES) + "\n", None, mode=0o600
-            )  # read again: another may have been quicker
-            continue
-        return _check(file, text)
-    raise BethinkError(f"{file} keeps changing.", "Try again.")
+    if textfile.read(file) is None:  # read again: another process may be quicker
+        textfile.write(file, secrets.token_hex(KEY_BYTES) + "\n", None, mode=0o600)
+    return _check(file, textfile.read(file) or "")
 
 
 def _check(file: Path, text: str) -> bytes:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
     "tokens": 325_537,
-    "lines": 48_179,
+    "lines": 48_181,
     "files": 166,
     "import cycles": 0,
     "function-level imports of our own": 48,

@@ -288,7 +288,9 @@ def _names(text: str) -> Iterator[EntityPlace]:
             initial = False
         while words and words[-1].lower() in _never_outermost():
             words.pop()
-        before = compile_pattern(r"([A-Za-z]+),?[ \t]$", 0).search(text[max(start - 24, 0) : start])
+        before = compile_pattern(r"([A-Za-z]{1,9}),?[ \t]$", 0).search(
+            text[max(start - 24, 0) : start]
+        )
         following = compile_pattern(r"[ \t]+([a-z]+)").match(text[end : end + 24])
         beside = [found[1].lower() if found else "" for found in (before, following)]
         if words and (entity := _name(words, initial, *beside)):

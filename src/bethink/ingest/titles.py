@@ -75,7 +75,7 @@ _POLITE = (
 _CHOOSES = r"\W{0,4}(?:go ahead\b|#?\d{1,2}(?:\W{0,4}$| (?:but|seems?|is|and|please|then|first|sounds|looks|for)\b))"
 # Where a request goes on to reasons, conditions and details that a title can do without.
 _CLAUSE = r"[,;:–—?!](?=\s)|\s(?=\()|\s[-–—](?=\s)|\.(?=\s)|[，；。！？]|\s(?=(?:so that|because|since|which|while|but|and then|if (?:you|we|i|it)|as well as|in order to|so we)\s)"
-_LAST = r"(?: (?:a|an|the|of|to|in|on|at|for|with|and|or|but|as|by|from|into|that|this|is|are|not|no|we|i|you|it|its|my|our|your|via|per|about|when))+$"
+_LAST = r"(?: (?:a|an|the|of|to|in|on|at|for|with|and|or|but|as|by|from|into|that|this|is|are|not|no|we|i|you|it|its|my|our|your|via|per|about|when)){1,9}$"
 _OUTPUT = r"[❯$%>] |(?:error|warn(?:ing)?|info|debug|fatal|panic|usage)\b[:(]|[^\s=]+=\S+ [^\s=]+=|[^\n]*\s\\$"
 # Words of a project's daily life that would fit any request.
 _VAGUE = frozenset(

@@ -209,7 +209,7 @@ TABLE = {
     "an agent by `update_memory`": Attacked(0, "–", 0, 0, 0),
     "an agent by the command `add --supersedes`": Attacked(10, "agent", 0, 0, 0),
     "an issue that the user pasted": Attacked(0, "–", 0, 0, 10),
-    "the assistant repeating a README": Attacked(6, "agent", 0, 0, 5),
+    "the assistant repeating a README": Attacked(10, "agent", 0, 0, 1),
     "a turn of three days before": Attacked(10, "user", 0, 0, 1),
     "an indexed document": Attacked(10, "imported", 0, 0, 10),
     "a foreign export": Attacked(10, "imported", 0, 0, 10),

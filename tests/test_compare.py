@@ -28,6 +28,7 @@ class FakeJudge:
 
     def __init__(self, relation="unrelated", probability=0.95):
         self.says, self.asked, self.wavers = (relation, probability), [], {}
+        self.opens = False
 
     def relate(self, pairs):
         self.asked += pairs
@@ -36,7 +37,7 @@ class FakeJudge:
         return [Judgement(relation, probability, shares) for _ in pairs]
 
     def read(self, pairs):
-        kinds = dict.fromkeys(KINDS, 0.1)
+        kinds = {**dict.fromkeys(KINDS, 0.1), "todo": 0.9 if self.opens else 0.1}
         return [StatementReading(kinds, float("running" not in text), 0.0) for _, text in pairs]
 
 
@@ -366,6 +367,14 @@ def test_what_nobody_would_miss_changes_nothing(memory, clock, judge, relation):
     known, outcome = tell(memory, clock, judge, relation, new=passing)
     assert outcome.status == "added" and not (outcome.supersedes or outcome.settles)
     assert not memory.one(known).superseded_by and not outcome.proposals
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_step_that_nobody_would_miss_is_done_only_where_it_waits(memory, clock, judge, waits):
+    judge.opens = waits
+    step = "The CAN bus tests of the gearbox harness are running now."
+    known, _ = tell(memory, clock, judge, "completes", old=step, new=NEW)
+    assert bool(memory.one(known).superseded_by) is waits
 
 
 def test_a_batch_costs_what_it_holds(open_memory, tmp_path):

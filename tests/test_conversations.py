@@ -863,7 +863,7 @@ def test_how_a_person_wants_to_work_follows_them_and_can_be_bound_to_a_project(m
     # Who does not see what is personal, or the project, purges nothing there, whatever metadata says.
     (turn,) = [one for one in kept(memory, "context") if way in one.content]
     forged = turn._replace(scope="project:other", metadata={"said_in": memory.scope})
-    assert traces(memory.store, [turn], [memory.scope]).rest == tuple(kept(memory, "decision"))
+    assert traces(memory.store, [turn], [memory.scope]).rest == tuple(kept(memory, "fact"))
     seen = traces(memory.store, [turn], [memory.scope, PERSONAL]).rest
     assert own.id in [one.id for one in seen]
     assert traces(memory.store, [forged], [memory.scope, "project:other"]) == ((), ())

@@ -180,14 +180,14 @@ def test_nearly_the_same_is_named_with_how_much_it_is_alike(cli):
 UNSURE = """
 import sys
 from bethink import judge
-from bethink.judge import Judgement, StatementReading
+from bethink.judge import KINDS, Judgement, StatementReading
 from bethink.surface.cli.main import main
 
 class Judge:
     def relate(self, pairs):
         return [Judgement("replaces", 0.5, {"replaces": 0.5}) for _ in pairs]
     def read(self, pairs):
-        return [StatementReading({}, 1.0, 0.0) for _ in pairs]
+        return [StatementReading(dict.fromkeys(KINDS, 0.0), 1.0, 0.0) for _ in pairs]
 
 judge.load = lambda config: Judge()
 sys.exit(main())

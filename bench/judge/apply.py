@@ -203,9 +203,11 @@ def main() -> None:
     for project in projects:
         project.embed(embedder)
     if args.what == "turn":
-        np.save(args.weights, fit_turn(projects).numpy().astype(np.float16))
+        learned = [one for one in projects if not one.is_held]
+        np.save(args.weights, fit_turn(learned).numpy().astype(np.float16))
     else:
         teach(args, projects)
 
 
-main()
+if __name__ == "__main__":
+    main()

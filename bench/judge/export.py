@@ -1,6 +1,7 @@
-"""Makes the file that ships: int8 ONNX of a trained judge, compared with the floats it came from.
+"""Makes the two files that ship: int8 ONNX of a trained judge, its first six layers (`reader.onnx`) and the other six (`judge.onnx`),
+compared with the floats they came from.
 
-python bench/judge/export.py WEIGHTS.npz OUT.onnx --body MODEL_DIR [--dev PAIRS.jsonl]
+    python bench/judge/export.py WEIGHTS.npz FOLDER --body MODEL_DIR [--dev PAIRS.jsonl]
 """
 
 from __future__ import annotations
@@ -14,24 +15,61 @@ import numpy as np
 import onnxruntime
 import torch
 import train
-from model import OUTPUTS, Judge, count_layers, load
+from model import OUTPUTS, READ, WIDTH, Judge, load
 from onnxruntime.quantization import QuantType, quantize_dynamic
+from torch import nn
+
+DEEP = tuple(name for name in OUTPUTS if name not in READ)
 
 
-def export(judge: Judge, path: Path) -> None:
-    """Dynamic int8: weights per output channel, activations measured at run time."""
+class Reader(nn.Module):
+    """The first layers with the heads that need no more, and what the others go on with."""
+
+    def __init__(self, judge: Judge) -> None:
+        super().__init__()
+        self.judge = judge
+
+    def forward(
+        self, ids: torch.Tensor, sides: torch.Tensor, present: torch.Tensor
+    ) -> tuple[torch.Tensor, ...]:
+        states = self.judge.read(ids, sides, present)
+        seen = self.judge.sum_up(states, present)
+        return states, *(self.judge.heads[name](seen) for name in READ)
+
+
+class Deeper(nn.Module):
+    def __init__(self, judge: Judge) -> None:
+        super().__init__()
+        self.judge = judge
+
+    def forward(self, states: torch.Tensor, present: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        seen = self.judge.sum_up(self.judge.go_on(states, present), present)
+        return tuple(self.judge.heads[name](seen) for name in DEEP)
+
+
+def export(judge: Judge, folder: Path) -> None:
     judge.eval()
-    example = torch.ones(2, 8, dtype=torch.long)
+    ids = torch.ones(2, 8, dtype=torch.long)
+    given = {"ids": ids, "sides": torch.zeros_like(ids), "present": ids}
+    write_model(Reader(judge), given, ("states", *READ), folder / "reader.onnx")
+    given = {"states": torch.zeros(2, 8, WIDTH), "present": ids}
+    write_model(Deeper(judge), given, DEEP, folder / "judge.onnx")
+
+
+def write_model(
+    model: nn.Module, given: dict[str, torch.Tensor], outputs: tuple[str, ...], path: Path
+) -> None:
+    """Dynamic int8: weights per output channel, activations measured at run time."""
+    long = {name: {0: "rows", 1: "tokens"} for name in ("ids", "sides", "present", "states")}
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "plain.onnx"
         torch.onnx.export(
-            judge,
-            (example, torch.zeros_like(example), example),
+            model,
+            tuple(given.values()),
             str(plain),
-            input_names=["ids", "sides", "present"],
-            output_names=list(OUTPUTS),
-            dynamic_axes={name: {0: "rows", 1: "tokens"} for name in ("ids", "sides", "present")}
-            | {name: {0: "rows"} for name in OUTPUTS},
+            input_names=list(given),
+            output_names=list(outputs),
+            dynamic_axes={name: long.get(name, {0: "rows"}) for name in (*given, *outputs)},
             opset_version=17,
             dynamo=False,
         )
@@ -45,17 +83,22 @@ def export(judge: Judge, path: Path) -> None:
         )
 
 
-def run(path: Path, data: train.Data, pairs: list[tuple[str, str]]) -> np.ndarray:
+def run(folder: Path, data: train.Data, pairs: list[tuple[str, str]]) -> np.ndarray:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    reader, deeper = (
+        onnxruntime.InferenceSession(str(folder / name), options, ["CPUExecutionProvider"])
+        for name in ("reader.onnx", "judge.onnx")
+    )
     found = []
     started = time.process_time()
     for start in range(0, len(pairs), 12):
         ids, sides, present = (part.numpy() for part in data.batch(pairs[start : start + 12]))
-        found.append(session.run(["relation"], {"ids": ids, "sides": sides, "present": present})[0])
+        (states,) = reader.run(["states"], {"ids": ids, "sides": sides, "present": present})
+        found.append(deeper.run(["relation"], {"states": states, "present": present})[0])
     spent = (time.process_time() - started) / len(pairs) * 1000
-    print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB, {spent:.1f} ms a pair in twelves")
+    size = sum(path.stat().st_size for path in folder.glob("*.onnx")) / 1e6
+    print(f"{size:.1f} MB, {spent:.1f} ms a pair in twelves")
     return np.concatenate(found)
 
 
@@ -66,9 +109,8 @@ def main() -> None:
     parser.add_argument("--body", type=Path, required=True)
     parser.add_argument("--dev", type=Path)
     args = parser.parse_args()
-    state = load(args.weights)
-    judge = Judge(count_layers(state))
-    judge.load_state_dict(state)
+    judge = Judge(joined=True)
+    judge.load_state_dict(load(args.weights))
     export(judge, args.out)
     data = train.Data(args.body / "tokenizer.json", "cpu")
     files = sorted((train.HERE / "pairs").glob("*.jsonl"))

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import nn
 
 LAYERS, WIDTH, HEADS = 12, 384, 12
+READING = 6  # layers after which a joined judge reads conversations and passages
 RELATIONS = ("replaces", "same", "refines", "contradicts", "answers", "completes", "unrelated")
 KINDS = (
     *("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern"),
@@ -32,6 +33,7 @@ OUTPUTS = {
     "worth": 2,
     "open": 1,
 }
+READ = ("fits", "kind", "worth", "open")  # what a joined judge tells after READING layers
 
 
 class Layer(nn.Module):
@@ -62,10 +64,12 @@ class Layer(nn.Module):
 
 
 class Judge(nn.Module):
-    """A BERT of our own few lines (so that it exports cleanly) with one linear head per task."""
+    """A BERT of our own few lines (so that it exports cleanly) with one linear head per task. Every head is told after the last layer,
+    unless the judge is `joined`: then it is a reader of six layers, too."""
 
-    def __init__(self, layers: int = LAYERS) -> None:
+    def __init__(self, layers: int = LAYERS, *, joined: bool = False) -> None:
         super().__init__()
+        self.reading = READING if joined else layers
         self.words = nn.Embedding(30522, WIDTH)
         self.places = nn.Embedding(512, WIDTH)
         self.sides = nn.Embedding(2, WIDTH)
@@ -80,16 +84,36 @@ class Judge(nn.Module):
         self, ids: torch.Tensor, sides: torch.Tensor, present: torch.Tensor
     ) -> tuple[torch.Tensor, ...]:
         """One tensor for each of OUTPUTS, in their order."""
+        read = self.read(ids, sides, present)
+        deep = self.go_on(read, present)
+        seen = {True: self.sum_up(read, present), False: self.sum_up(deep, present)}
+        return tuple(head(seen[name in READ]) for name, head in self.heads.items())
+
+    def read(self, ids: torch.Tensor, sides: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
+        """What the first layers make of the words."""
         places = torch.arange(ids.shape[1], device=ids.device)
         states = self.words(ids) + self.places(places) + self.sides(sides)
-        states = self.dropout(self.norm(states))
-        weight = present.to(states.dtype)
-        mask = (1 - weight)[:, None, None, :] * -1e4
-        for layer in self.layers:
+        return self.pass_through(
+            self.dropout(self.norm(states)), present, self.layers[: self.reading]
+        )
+
+    def go_on(self, states: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
+        """What the other layers make of what the first ones did."""
+        return self.pass_through(states, present, self.layers[self.reading :])
+
+    def pass_through(
+        self, states: torch.Tensor, present: torch.Tensor, layers: nn.ModuleList
+    ) -> torch.Tensor:
+        mask = (1 - present.to(states.dtype))[:, None, None, :] * -1e4
+        for layer in layers:
             states = layer(states, mask)
+        return states
+
+    def sum_up(self, states: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
+        """What a head sees of a pair."""
+        weight = present.to(states.dtype)
         mean = (states * weight[:, :, None]).sum(1) / weight.sum(1, keepdim=True)
-        seen = self.dropout(torch.cat([states[:, 0], mean], 1))
-        return tuple(head(seen) for head in self.heads.values())
+        return self.dropout(torch.cat([states[:, 0], mean], 1))
 
 
 NAMES = {

@@ -24,12 +24,17 @@ pairs) and REAL (no labels) come from real conversations and are not ours to pub
     # What applies to a prompt, and what chatter is; relations are held to what they were.
     python bench/judge/apply.py turn prompts.npy --prompts PROMPTS prompts/own.jsonl prompts/many.jsonl
     python bench/judge/apply.py teach S12.npz J.npz --turned prompts.npy --tokenizer … --prompts … --pool POOL --more MORE
-    python bench/judge/export.py J.npz judge.onnx --body BODY    # what tells relations, and what applies
 
     # The six layers learn conversations once more and keep half of what they said.
     python bench/judge/heads.py S6.npz S6-heads.npz --body BODY --talk TALK
     python bench/judge/distil.py blend S6.npz S6-heads.npz S6-blend.npz
-    python bench/judge/export.py S6-blend.npz reader.onnx --body BODY  # what tells all else
+
+    # One model of both: twice two seeds and their mean.
+    python bench/judge/join.py learn A.npz --start J.npz --judge J.npz --reader S6-blend.npz --end 0.3 … (and B: --seed 1 --reading 2)
+    python bench/judge/join.py mix AB.npz A.npz B.npz
+    python bench/judge/join.py learn C.npz --start AB.npz --rate 7e-5 --seconds 420 --chatter-weight 1.2 … (and D: --reading 2)
+    python bench/judge/join.py mix F.npz C.npz C.npz C.npz D.npz
+    python bench/judge/export.py F.npz FOLDER --body BODY
 
 Each task is a `Lesson`: it draws some pairs for a step and says how wrong the answers are. Several models with different
 seeds teach one student, which also reads unlabelled pairs (statements that stand near each other and belong to different

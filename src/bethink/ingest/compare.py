@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from bethink.embed.base import Embedder
 from bethink.ingest.reconcile import (
     OPEN,
+    SETTLING,
     STATED,
     SUBJECT,
     Neighbour,
@@ -39,6 +40,9 @@ FEWEST = 2  # words of what can be a statement
 # How probably a note must matter in a month to change another or be changed: what passes, such as the progress of an agent, does not. Of
 # 104 replacements among notes of working chatter 24 are left, of 95 written ones 94 (bench/LOG.md, 2026-11-16).
 WORTH = 0.3
+# And how probably one that would not matter must be a to-do, a question or a problem to be done or answered by another: .93 of what is
+# written as such is, of 24 steps of working chatter 8 are (bench/LOG.md, 2026-11-16).
+WAITS = 0.4
 CHANGING = ("replaces", "same", "answers", "completes")
 STRANGERS = Judgement("unrelated", 1.0, {name: float(name == "unrelated") for name in RELATED})
 
@@ -300,22 +304,30 @@ def _ask(
     ]
     passing = _find_passing(judge, changing)
     for (_, at, old), judgement in zip(wanted, judgements, strict=True):
-        passes = passing.intersection((memories[at].id, old.id))
-        if judgement.relation in CHANGING and passes:
-            judgement = STRANGERS
-        found[at][old.id] = judgement
+        passes = (memories[at].id, old.id, judgement.relation) in passing
+        found[at][old.id] = STRANGERS if passes else judgement
     return found
 
 
-def _find_passing(judge: Judge, changing: Sequence[tuple[Memory, Memory, str]]) -> set[str]:
-    """Those of new notes, and of the statements that they would replace or repeat, that nobody would miss in a month. What they
-    answer or complete matters until then, whatever it is."""
+def _find_passing(
+    judge: Judge, changing: Sequence[tuple[Memory, Memory, str]]
+) -> set[tuple[str, str, str]]:
+    """By ids and relation, those changes by a note that are none: nobody would miss the note in a month, or nobody would miss what it
+    changes, in which nothing waits to be answered or done."""
     notes = [each for each in changing if each[0].source_type == "note"]
-    said = {new.id: new.content for new, _, _ in notes}
-    said |= {old.id: old.content for _, old, relation in notes if relation in ("replaces", "same")}
+    said = {one.id: one.content for new, old, _ in notes for one in (new, old)}
     alone = describe_place("user")
-    readings = judge.read([(alone, text) for text in said.values()]) if said else []
-    return {id for id, reading in zip(said, readings, strict=True) if reading.worth < WORTH}
+    readings = dict(zip(said, judge.read([(alone, text) for text in said.values()]), strict=True))
+
+    def passes(new: Memory, old: Memory, relation: str) -> bool:
+        kinds = readings[old.id].kinds
+        waits = old.kind in OPEN or sum(kinds[name] for name in OPEN) >= WAITS
+        kept = readings[old.id].worth >= WORTH or (relation in SETTLING and waits)
+        return readings[new.id].worth < WORTH or not kept
+
+    return {
+        (new.id, old.id, relation) for new, old, relation in notes if passes(new, old, relation)
+    }
 
 
 def _same_subject(new: Memory, near: Sequence[Neighbour]) -> list[Neighbour]:

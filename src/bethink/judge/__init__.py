@@ -4,11 +4,11 @@ It answers four questions: how a new text relates to an old one (`relate`), what
 place (`read`), whether a memory applies to a prompt (`apply`), and how well a passage answers a question (`fit`).
 `load` gives the judge that the settings allow, or None where there is none: then rules decide alone.
 
-There are two small cross-encoders, int8 ONNX, on this machine's processor; `bench/judge` trains them. Either reads
-`[CLS] one text [SEP] other text [SEP]`. What relates and what applies is told by the one of twelve layers (`judge.onnx`);
-conversations and passages are read by the one of six (`reader.onnx`), which learned from the other and reads as well in half
-the time. Each pair runs alone, because an int8 model measures its activations over the whole batch: only then does an answer
-depend on its pair and nothing else.
+It is one small cross-encoder, int8 ONNX, on this machine's processor; `bench/judge` trains it. It reads
+`[CLS] one text [SEP] other text [SEP]` through twelve layers. Conversations and passages are told after six of them
+(`reader.onnx`), in half the time; what relates and what applies needs the other six (`judge.onnx`), which go on from there. Each
+pair runs alone, because an int8 model measures its activations over the whole batch: only then does an answer depend on its
+pair and nothing else.
 
 Every write imports this file, so NumPy and the model arrive with the first pair.
 """
@@ -40,7 +40,8 @@ TOKENS = 128  # of each text, as in training; the rest of a longer one is not re
 CHARACTERS = 2000  # that are tokenised to find them
 CLS, SEP = 101, 102
 DATA = Path(__file__).parent / "data"
-JUDGE, READER = "judge.onnx", "reader.onnx"
+READER, JUDGE = "reader.onnx", "judge.onnx"  # the first six layers, the other six
+DEEP = {"relation", "applies"}  # what is told after twelve layers
 TURNED = "snowflake-arctic-embed-s@"  # the model whose vectors of prompts `prompts.npy` turns
 # What cannot be, by (whether the old text asks, whether the new one does): a statement answers a question but does not
 # repeat or replace it, and a question changes nothing that was stated.
@@ -111,9 +112,7 @@ class TrainedJudge:
     def relate(self, pairs: Pairs) -> list[Judgement]:
         return [
             read_logits(logits, IMPOSSIBLE.get((asks(old), asks(new)), ()))
-            for (old, new), (logits,) in zip(
-                pairs, self._ask(pairs, ("relation",), JUDGE), strict=True
-            )
+            for (old, new), (logits,) in zip(pairs, self._ask(pairs, ("relation",)), strict=True)
         ]
 
     def read(self, pairs: Pairs) -> list[StatementReading]:
@@ -123,34 +122,37 @@ class TrainedJudge:
                 _chance(worth[0]),
                 _chance(still[0]),
             )
-            for kinds, worth, still in self._ask(pairs, ("kind", "worth", "open"), READER)
+            for kinds, worth, still in self._ask(pairs, ("kind", "worth", "open"))
         ]
 
     def apply(self, pairs: Pairs) -> list[float]:
-        return [_chance(logit[0]) for (logit,) in self._ask(pairs, ("applies",), JUDGE)]
+        return [_chance(logit[0]) for (logit,) in self._ask(pairs, ("applies",))]
 
     def fit(self, pairs: Pairs) -> list[float]:
-        return [float(logit[0]) for (logit,) in self._ask(pairs, ("fits",), READER)]
+        return [float(logit[0]) for (logit,) in self._ask(pairs, ("fits",))]
 
-    def _ask(self, pairs: Pairs, heads: Sequence[str], model: str) -> list[Any]:
-        """The logits of some heads of a model for each pair."""
+    def _ask(self, pairs: Pairs, heads: Sequence[str]) -> list[Any]:
+        """The logits of some heads for each pair: all told after six layers, or all after twelve."""
         if not pairs:
             return []
         from concurrent.futures import ThreadPoolExecutor
 
         import numpy as np
 
-        tokenizer, session = self._load(model)
+        tokenizer, reader = self._load(READER)
+        deeper = self._load(JUDGE)[1] if DEEP.issuperset(heads) else None
         tokens = lru_cache(maxsize=None)(lambda text: tokenizer.encode(text[:CHARACTERS])[:TOKENS])
 
         def ask(pair: tuple[str, str]) -> Any:
             one, other = (tokens(text) for text in pair)
             ids = [CLS, *one, SEP, *other, SEP]
             sides = [0] * (len(one) + 2) + [1] * (len(other) + 1)
-            given = {"ids": ids, "sides": sides, "present": [1] * len(ids)}
-            found = session.run(
-                list(heads), {name: np.array([row], np.int64) for name, row in given.items()}
-            )
+            rows = {"ids": ids, "sides": sides, "present": [1] * len(ids)}
+            given = {name: np.array([row], np.int64) for name, row in rows.items()}
+            found = reader.run(["states"] if deeper else list(heads), given)
+            if deeper:
+                passed = {"states": found[0], "present": given["present"]}
+                found = deeper.run(list(heads), passed)
             return [part[0] for part in found]
 
         if len(pairs) == 1 or self._threads == 1:

@@ -87,11 +87,6 @@ def test_a_name_with_a_line_break_stays_on_one_line_for_people(cli, hostile, wor
     assert "\nuser, note:user" not in text
 
 
-def test_nothing_found_is_said_to_agents_too(cli, hostile):
-    told = cli.ok("search", "zebra", "--mode", "keyword", "--for-agent")
-    assert told.startswith("No memories match.")
-
-
 def test_a_container_whose_name_is_a_secret_is_refused(cli):
     token = "ghp_" + "a1B2" * 9
     error = cli.fails("add", "Tea is green", "--container", token, code=2)

@@ -510,7 +510,7 @@ def test_a_chat_without_a_directory_belongs_to_this_project_by_its_name(cli, tmp
     chat = tmp_path / "chat.jsonl"
     chat.write_text('{"role": "user", "content": "We decided to use PostgreSQL for the orders."}\n')
     cli.ok("backfill", chat)
-    assert "shop (here)" in cli.ok("stats")
+    assert "by scope          3 shop\n" in cli.ok("stats")
     assert list(cli.json("stats")["scope_names"].values()) == ["shop"]
 
 
@@ -520,7 +520,7 @@ def test_the_commands_read_list_and_show_the_source(cli, tmp_path):  # noqa: F81
     transcript(tmp_path / "t" / "b.jsonl", "ffff0000-0000", cli.project, *CHANGE, began=later)
     done = cli.json("backfill", str(tmp_path / "t"))
     assert (done["transcripts"], done["turns"], done["sessions"], done["failed"]) == (2, 8, 2, [])
-    assert "without anything new" in cli.ok("backfill", str(tmp_path / "t"))
+    assert "unchanged    2" in cli.ok("backfill", str(tmp_path / "t"))
     assert [session["id"] for session in cli.json("topics")] == ["ffff0000-0000", "0a1b2c3d-0000"]
     assert "lines 1-" in cli.ok("topics", "0a1b", "--tree")
     assert "There is no session" in cli.fails("topics", "zzz", code=1)
@@ -530,7 +530,7 @@ def test_the_commands_read_list_and_show_the_source(cli, tmp_path):  # noqa: F81
         if one["kind"] == "decision" and one["session"].startswith("0a1b")
     ]
     shown = cli.ok("get", idea["id"], "--source")
-    assert "Around it:" in shown and str(file.resolve())[-12:] in shown
+    assert "\nAround " in shown and str(file.resolve())[-12:] in shown
     assert len(cli.json("get", idea["id"], "--source")[0]["around"]) > 1
     assert "Topic:" in cli.ok("recall", "which database do we use for orders?")
     assert "--all" in cli.fails("backfill", "--all", str(tmp_path), code=2)

@@ -339,7 +339,7 @@ def test_the_command_saves_shows_and_falls_back(cli):  # noqa: F811
     shown = cli.ok("handoff")
     assert "# Handoff: shop, branch main" in shown
     assert "Redis holds sessions" in shown
-    assert "metadata: ticket=SHOP-12" in shown
+    assert 'metadata: {"ticket": "SHOP-12"}' in shown
     value = cli.json("handoff", "show", "--branch", "dev")
     assert value["metadata"] == {"ticket": "SHOP-12"}
     assert (value["exact"], value["completed"], value["memory_ids"]) == (False, ["a", "b"], [used])
@@ -399,9 +399,7 @@ def test_a_handoff_grows_old_visibly(cli, monkeypatch, days, age, stale):  # noq
     monkeypatch.setattr(
         LatestHandoff, "days", lambda self, now: (later - self.memory.created_at).days
     )
-    shown = cli("handoff")
-    assert (f"({age})" in shown.out) == bool(age) and ("may be stale" in shown.err) == stale
-    assert (f"It is {age}." in cli.ok("handoff", "--for-agent")) == bool(age)
+    assert (f"It is {age}." in cli("handoff").err) == bool(age)
     record = cli.json("handoff")
     assert (record["age_days"], record["stale"]) == (days, stale)
     said = json.dumps({"cwd": str(cli.project), "source": "startup"})

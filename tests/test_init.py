@@ -91,11 +91,11 @@ def test_one_step_makes_a_project_searchable(repository):
 def test_the_report_is_for_people_and_names_the_next_step(repository):
     lines = [line.strip() for line in repository.ok("init").splitlines()]
     assert lines[0].split() == ["project", "shop", str(repository.project)]
-    assert any(line.startswith("made ") and line.endswith("README.md") for line in lines)
+    assert any(line.startswith("made ") and "README.md" in line for line in lines)
     assert any(line.startswith("ready ") and "can be searched" in line for line in lines)
-    (search,) = [line for line in lines if line.startswith("bethink search ")]
+    (search,) = [line for line in lines if "bethink search " in line]
     assert repository.json("search", search.split('"')[1]), search
-    assert "bethink doctor" in lines
+    assert lines[-1].split() == ["next", "bethink", "doctor"]
 
 
 def test_a_second_run_changes_no_file_and_reads_nothing_again(repository):
@@ -109,8 +109,8 @@ def test_a_second_run_changes_no_file_and_reads_nothing_again(repository):
         assert part["added"] == part["changed"] == part["vanished"] == []
         assert part["memories"]["added"] == 0
     told = repository.ok("init")
-    assert "8 files as they are" in told
-    assert re.search(r"\nindex +(\d+) sources?: \1 unchanged\n", told)
+    assert "8 files" in told
+    assert re.search(r"\nindex +done +(\d+) sources, \1 unchanged\n", told)
 
 
 def test_a_template_is_knowledge_once_it_is_filled(cli):
@@ -134,7 +134,7 @@ def test_a_missing_extra_is_told_and_fails_nothing(repository, monkeypatch):
     report = repository.json("init")
     assert parts(report)["map"] == "skipped"
     assert report["parts"][-1]["hint"] == "pip install 'bethink[code]'"
-    assert "tree-sitter is not installed (pip install 'bethink[code]')" in repository.ok("init")
+    assert "tree-sitter is not installed, hint pip install" in repository.ok("init")
 
 
 # What is made
@@ -264,7 +264,7 @@ def test_in_a_sub_directory_the_whole_project_is_set_up(cli, monkeypatch):
     deep = cli.project / "a/b"
     deep.mkdir(parents=True)
     monkeypatch.chdir(deep)
-    assert f"{deep} is a part of it; the whole project is set up" in cli.ok("init", *FILES_ONLY)
+    assert f"{deep} is a part of it; the whole project is set up" in cli("init", *FILES_ONLY).err
     assert (cli.project / KNOWLEDGE).is_dir() and list(deep.iterdir()) == []
 
 
@@ -276,7 +276,7 @@ def test_in_a_worktree_settings_go_to_the_root_and_knowledge_to_the_worktree(
     git(cli.project, "commit", "--allow-empty", "-m", "first")
     git(cli.project, "worktree", "add", str(branch))
     monkeypatch.chdir(branch)
-    assert "knowledge and code are those of the worktree" in cli.ok("init", *FILES_ONLY)
+    assert "Knowledge and code are those of the worktree" in cli("init", *FILES_ONLY).err
     assert (branch / KNOWLEDGE / "gotchas.md").exists() and not (branch / ".bethink").exists()
     assert (cli.project / ".bethink/config.toml").exists()
     assert (cli.project / ".gitignore").exists()

@@ -165,7 +165,7 @@ def test_what_asks_to_be_left_out_is_told_and_listed_by_nobody(cli):  # noqa: F8
         ]
         assert "baked at night" in told[-4]
         for name in ("marsupials.md", "gotchas.md", "docs/adr/0002-quokka.md", "part.md"):
-            with pytest.raises(NotFound, match="asks to be left out"):
+            with pytest.raises(NotFound, match="no resource"):
                 resources.read(memory, f"memory://{name}")
     for one in told:
         assert "never the board" not in one and "marsupials" not in one and "Quokka" not in one

@@ -8,7 +8,7 @@ from memories import NOW, clock, open_memory, use_tool  # noqa: F401
 
 from bethink.recall.shape import tokens
 from bethink.surface.mcp import tools
-from bethink.surface.render import quote_answer, quote_items, quote_memories
+from bethink.surface.render import quote_items, show_memories
 from bethink.text.fence import CUT, Quote
 from bethink.types import Batch, Passage, Relation, Session, Source, Span
 
@@ -25,7 +25,12 @@ def fill_warehouse(memory):
     for number in range(12):
         rules = f"Shelf {number} has its own rules, told at length. " * 12
         memory.add(f"The warehouse service {number} keeps stock levels. {rules}")
-    return quote_answer(memory, memory.search("warehouse stock levels", limit=10), 1000).text
+    return answer_text(memory, memory.search("warehouse stock levels", limit=10))
+
+
+def answer_text(memory, answer):
+    shown = tools.arrange(memory, answer, 1000)
+    return quote_items(shown.items, shown.notes, 1000)
 
 
 def quote(text, **more):
@@ -89,7 +94,7 @@ def test_a_conversation_comes_with_its_topic_and_the_turns_beside_it(memory):
         for at, (role, text) in enumerate(said, start=1)
     ]
     memory.ingest([(Source("talk.jsonl", "transcript"), turns)])
-    answer = quote_answer(memory, memory.search("Valkey sessions", limit=1), 1000).text
+    answer = answer_text(memory, memory.search("Valkey sessions", limit=1))
     assert "Topic: Moving the cache\n" in answer
     assert "talk.jsonl:2" in answer
     assert "  user: Shall we talk about lunch?\n  user: Good, go on\n" in answer
@@ -107,7 +112,7 @@ def test_hints_of_the_library_stand_behind_the_marks(open_memory):  # noqa: F811
 def test_several_memories_share_the_room_and_say_when_they_are_cut(memory):
     long = [memory.add(f"{number} " + "long text " * 2000).id for number in range(3)]
     short = memory.add("short text").id
-    items = quote_memories(memory, memory.store.get([*long, short]), 2000)
+    items = show_memories(memory, memory.store.get([*long, short]), 2000)
     answer = quote_items(items, budget=2000)
     assert tokens(answer) <= 2000
     assert "> short text" in answer
@@ -128,7 +133,7 @@ def test_a_whole_memory_tells_what_is_known_about_it(memory):
     ).id
     memory.vote(new, 2)
     [text, beside] = [
-        quote_items(quote_memories(memory, memory.store.get([id]), 1000)) for id in (new, old)
+        quote_items(show_memories(memory, memory.store.get([id]), 1000)) for id in (new, old)
     ]
     facts = "importance: 9; confidence: 50%; votes: +2; expires: 2026-03-30; tags: infra"
     assert f"{facts}; entities: Fly" in text
@@ -141,7 +146,7 @@ def test_memories_of_other_scopes_are_never_shown_beside(memory, open_memory, tm
     foreign = open_memory(directory=tmp_path / "elsewhere").add("a secret of another project").id
     mine = memory.add("ours").id
     memory.store.write(Batch(at=NOW, relate=(Relation(mine, foreign, "relates_to"),)))
-    assert "secret" not in quote_items(quote_memories(memory, memory.store.get([mine]), 1000))
+    assert "secret" not in quote_items(show_memories(memory, memory.store.get([mine]), 1000))
     assert "secret" not in use_tool(memory, "search_memories", query="ours")
 
 

@@ -55,7 +55,7 @@ def test_everywhere_is_everywhere_and_is_told_apart_from_a_project(cli, tmp_path
     cli.ok("pause", "--everywhere")
     assert all(map(state.is_paused, (str(cli.project), str(tmp_path), "/nowhere")))
     result = cli("resume")
-    assert "shop was not paused" in result.out and "resume --everywhere" in result.err
+    assert "Nothing was paused" in result.out and "resume --everywhere" in result.err
     assert state.is_paused(str(cli.project))
     cli.ok("pause")
     told = cli.json("resume", "--everywhere")
@@ -90,7 +90,7 @@ def test_reading_a_chat_without_times_while_memory_is_paused_is_warned_of(cli, t
     warned = cli("backfill", chat)
     assert (
         warned.code == 0
-        and "warning: Memory is paused in shop." in warned.err
+        and "warning: Memory is paused (shop)" in warned.err
         and "no time" in warned.err
     )
     cli.ok("resume")

@@ -176,21 +176,17 @@ def test_no_command_puts_text_of_the_user_on_the_command_line():
     assert out.stdout == hostile
 
 
-DATED, ID = r"\d{4}-\d\d-\d\d", r"[0-9a-f-]{13}"
+DATED, ID = r"\d{4}-\d\d-\d\d", r"[0-9a-f-]{13,}"
 
 
 @pytest.mark.parametrize(
     ("words", "shape"),
     [
-        (("recall", "deploy"), rf"^1\. .+\n   \w+ · .+ · {DATED} · confidence \d+% · {ID}$"),
-        (("recall", "deploy"), r"^\d+ matches, \d+ in full, \d+ as a line, about \d+ tokens\.$"),
-        (
-            ("search", "deploy from main"),
-            rf"^1\. \[\d\.\d\d\] decision  note:\S+  {ID}\n   We deploy",
-        ),
+        (("recall", "deploy"), rf"^{ID} +{DATED}  decision      note:\S+\n  We deploy"),
+        (("search", "deploy from main"), rf"^{ID} +{DATED}  .+ \(score .+\)\n  We deploy"),
         (("topics",), rf"^{DATED} \d\d:\d\d  claude  .+\n  \S+\n  - .+  \(lines \d+-\d+\)$"),
-        (("contradictions",), rf"^1\. .+ \(\d\.\d\d\)\n   {ID}  {DATED}  decision"),
-        (("duplicates",), rf"^1\. says the same \(\d\.\d\d\)\n   {ID}  {DATED}  decision"),
+        (("contradictions",), rf"^.+ \(\d\.\d\d\)\n{ID} +{DATED}  decision"),
+        (("duplicates",), rf"^says the same \(\d\.\d\d\)\n{ID} +{DATED}  decision"),
         (("add", "Something new"), "^added "),
         (("add", "The export runs at two in the morning"), "^duplicate of "),
         (("handoff", "save", "--summary", "Other"), "^saved "),

@@ -453,7 +453,7 @@ def test_the_command_exchanges_with_a_database(cli, tmp_path):  # noqa: F811
     }
     cli.ok("config", "team", team)
     cli.ok("add", "Another thing")
-    assert cli.ok("sync", "--as", "shop").strip() == "1 pushed"
+    assert cli.ok("sync", "--as", "shop").split() == ["pushed", "1"]
     other = tmp_path / "elsewhere"
     other.mkdir()
     home = str(tmp_path / "other.db")

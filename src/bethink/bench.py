@@ -16,8 +16,7 @@ import math
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +27,9 @@ from bethink.features.conversations import backfill
 from bethink.types import MODES, Filter, Memory, Passage, Source
 
 MEASURES = ("hit@1", "any@5", "any@10", "recall@5", "recall@10", "all@5", "MRR", "nDCG@10")
+INTERVALS = ("low", "high", "behind", "behind_low", "behind_high")
+SPEEDS = ("p50_ms", "p95_ms", "cpu_ms", "documents_per_second", "documents", "queries")
+FIELDS = ("set", "asked", "mode", *MEASURES, *INTERVALS, *SPEEDS)
 DEPTH = 10
 BATCH = 256
 ASKED = {"own": 0, "day": 1, "week": 7, "month": 30}  # days after the newest memory
@@ -35,26 +37,17 @@ RECIPES = ("newest", "bm25", "convex", "rrf")
 RERANKED = "reranked"  # hybrid, with the first hits read again by the judge
 SEARCHES = (*MODES, RERANKED)
 POOL = 300  # hits that the plain recipes put into an order of their own
-MEANING, RRF_K = (
-    0.6,
-    60,
-)  # the plain recipes as they are published: convex .6, reciprocal ranks with k = 60
+MEANING, RRF_K = 0.6, 60  # the plain recipes as they are published
 RESAMPLES = 1000  # of the questions, for an interval that holds 95 of 100 of their means
 
+Row = dict[str, Any]
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Dataset:
+class Dataset(NamedTuple):
     name: str
-    documents: tuple[dict[str, Any], ...]
-    queries: tuple[dict[str, Any], ...]
-
-    @property
-    def newest(self) -> datetime:
-        """When the newest memory was made; the present where the set gives no times."""
-        times = [_moment(row["time"]) for row in self.documents if row.get("time")]
-        return max(times, default=datetime.now(UTC))
+    documents: Sequence[Row]
+    queries: Sequence[Row]
 
 
 class LabelledHit(NamedTuple):
@@ -76,111 +69,90 @@ def read(folder: Path) -> Dataset:
             f"{folder} is not an evaluation set: corpus.jsonl and queries.jsonl are needed.",
             "bethink bench ../shared/bench/scifact",
         )
-    try:
-        meta = (
-            json.loads((folder / "meta.json").read_text("utf-8"))
-            if (folder / "meta.json").is_file()
-            else {}
-        )
-    except ValueError as error:
-        raise InvalidInput(
-            f"{folder / 'meta.json'} is not JSON: {error}.",
-            "It holds one object, with at least a name.",
-        ) from None
-    documents = tuple(_lines(folder / "corpus.jsonl", ("id", "text")))
-    queries = tuple(_lines(folder / "queries.jsonl", ("id", "query")))
-    if not documents or not queries:
-        raise InvalidInput(
-            f"{folder} holds no {'queries' if documents else 'documents'}.",
-            "A set needs at least one of each.",
-        )
+    meta = folder / "meta.json"
+    name = json.loads(meta.read_text("utf-8")).get("name") if meta.is_file() else None
+    documents = list(_read_lines(folder / "corpus.jsonl", "id", "text"))
+    queries = list(_read_lines(folder / "queries.jsonl", "id", "query"))
     for query in queries:
-        relevant = query.get("relevant") or query.get("relevant_sessions")
-        if not isinstance(relevant, list) or not all(isinstance(name, str) for name in relevant):
+        if not (query.get("relevant") or query.get("relevant_sessions")):
             raise InvalidInput(
                 f"The query {query['id']} in {folder} says of nothing that it is relevant.",
                 "Give `relevant` or `relevant_sessions`.",
             )
-    return Dataset(
-        meta.get("name", folder.name) if isinstance(meta, dict) else folder.name, documents, queries
-    )
+    return Dataset(name or folder.name, documents, queries)
 
 
-def _lines(path: Path, needed: Sequence[str]) -> Iterable[dict[str, Any]]:
-    with path.open(encoding="utf-8", errors="replace") as stream:
-        for number, line in enumerate(stream, start=1):
-            if line.strip():
-                try:
-                    row = json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise InvalidInput(
-                        f"{path}:{number} is not JSON: {error}.", "Each line holds one object."
-                    ) from None
-                if not isinstance(row, dict) or any(
-                    not isinstance(row.get(name), str) for name in needed
-                ):
-                    raise InvalidInput(
-                        f"{path}:{number} is no object with {' and '.join(needed)}.",
-                        "See docs/reference/bench.md.",
-                    )
-                yield row
+def _read_lines(path: Path, *needed: str) -> Iterator[Row]:
+    for number, line in enumerate(path.read_text("utf-8").rstrip().split("\n"), start=1):
+        try:
+            row = json.loads(line)
+            if not all(isinstance(row[name], str) for name in needed):
+                raise TypeError
+        except (ValueError, KeyError, TypeError):
+            raise InvalidInput(
+                f"{path}:{number} is no JSON object with {' and '.join(needed)}.",
+                "See docs/reference/bench.md.",
+            ) from None
+        yield row
 
 
 def run(
     directories: Sequence[Path],
     modes: Sequence[str],
     progress: Progress | None = None,
-    database: Path | None = None,
     asked: Sequence[str] = ("own",),
     as_conversations: bool = False,
     sample: int | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """One object per set, time of asking and mode, keys named as the measures. Of a `sample` so many questions, spread over the set."""
-    results: list[dict[str, Any]] = []
+    tell = progress or (lambda label, done, total: None)
+    results: list[Row] = []
     for directory in directories:
         dataset = read(directory)
         step = max(1, len(dataset.queries) // sample) if sample else 1
-        dataset = replace(dataset, queries=dataset.queries[::step][:sample])
+        dataset = dataset._replace(queries=dataset.queries[::step][:sample])
         with (
             tempfile.TemporaryDirectory(prefix="bethink-bench-") as folder,
-            Bethink(
-                database or Path(folder) / "bench.db", directory=folder, actor="bench"
-            ) as memory,
+            Bethink(Path(folder) / "bench.db", directory=folder, actor="bench") as memory,
         ):
-            if as_conversations:
-                speed, labels = converse(memory, dataset, Path(folder), progress)
-            else:
-                speed, labels = load(memory, dataset, progress), _label
+            started, count = time.perf_counter(), len(dataset.documents)
+            take_in = converse if as_conversations else load
+            labels = take_in(memory, dataset, Path(folder), tell)
+            speed = round(count / (time.perf_counter() - started), 1)
+            same = {"set": dataset.name, "documents": count, "documents_per_second": speed}
             for when in asked:
-                rows = measure(memory, dataset, modes, when, labels, progress)
-                results += [{"set": dataset.name, **row, **speed} for row in rows]
+                results += [
+                    {**same, **row} for row in measure(memory, dataset, modes, when, labels, tell)
+                ]
     return results
 
 
-def load(memory: Bethink, dataset: Dataset, progress: Progress | None = None) -> dict[str, float]:
+def load(memory: Bethink, dataset: Dataset, folder: Path, tell: Progress) -> Labels:
     """Everything in, as sources of one scope, some hundred passages to a transaction."""
-    sources: dict[str, dict[str, list[Passage]]] = {}
+    scopes: dict[str, dict[str, list[Passage]]] = {}
     for at, document in enumerate(dataset.documents):
-        group = sources.setdefault(_enter(memory, document), {}).setdefault(
-            str(document.get("session") or f"document-{at}"), []
-        )
-        group.append(_passage(document, len(group)))
-    started, done = time.perf_counter(), 0
-    for scope, groups in sources.items():
-        for batch in _batches(groups):
-            memory.ingest(batch, scope=scope, replace_sources=False)
-            done += sum(len(passages) for _, passages in batch)
-            if progress:
-                progress(f"{dataset.name}: reading", done, len(dataset.documents))
-    return _speed(dataset, started)
+        name = str(document.get("session") or f"document-{at}")
+        group = scopes.setdefault(_enter(memory, document), {}).setdefault(name, [])
+        group.append(_make_passage(document, len(group)))
+    done = 0
+    for scope, groups in scopes.items():
+        batch: list[tuple[Source, list[Passage]]] = []
+        for number, (name, passages) in enumerate(groups.items(), start=1):
+            batch.append((Source(name, "transcript"), passages))
+            held = sum(len(passages) for _, passages in batch)
+            if held >= BATCH or number == len(groups):
+                memory.ingest(batch, scope=scope, replace_sources=False)
+                done, batch = done + held, []
+                tell(f"{dataset.name}: reading", done, len(dataset.documents))
+    return lambda found: LabelledHit(
+        str(found.metadata.get("document")), str(found.metadata.get("session"))
+    )
 
 
-def converse(
-    memory: Bethink, dataset: Dataset, folder: Path, progress: Progress | None = None
-) -> tuple[dict[str, float], Labels]:
+def converse(memory: Bethink, dataset: Dataset, folder: Path, tell: Progress) -> Labels:
     """Everything in as transcripts, a file for each session, oldest first, through the recipe for conversations. A hit is
     known by its session and by the line that it cites."""
-    sessions: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    sessions: dict[tuple[str, str], list[Row]] = {}
     for document in dataset.documents:
         if not document["text"].lower().startswith(("user:", "assistant:")):
             raise InvalidInput(
@@ -190,49 +162,23 @@ def converse(
         place = (str(document.get("scope", "")), str(document.get("session")))
         sessions.setdefault(place, []).append(document)
     ordered = sorted(sessions.values(), key=lambda turns: str(turns[0].get("time", "")))
-    started = time.perf_counter()
     for number, turns in enumerate(ordered):
         file = folder / f"{number}.jsonl"
-        file.write_text("".join(map(_chat_line, turns)), "utf-8")
+        with file.open("w", encoding="utf-8") as stream:
+            for turn in turns:
+                role, _, text = turn["text"].partition(":")
+                said = {"role": role.lower(), "content": text.strip(), "id": turn["id"]}
+                stream.write(json.dumps({**said, "timestamp": turn.get("time")}) + "\n")
         _enter(memory, turns[0])
         backfill(memory, [("plain", file)])
-        if progress:
-            progress(f"{dataset.name}: reading", number + 1, len(ordered))
+        tell(f"{dataset.name}: reading", number + 1, len(ordered))
 
     def label(found: Memory) -> LabelledHit:
         turns = ordered[int(found.session or 0)]
         line = (found.lines or (1, 1))[0]
         return LabelledHit(turns[line - 1]["id"], str(turns[0].get("session")))
 
-    return _speed(dataset, started), label
-
-
-def _chat_line(document: dict[str, Any]) -> str:
-    role, _, text = document["text"].partition(":")
-    turn = {
-        "role": role.lower(),
-        "content": text.strip(),
-        "id": document["id"],
-        "timestamp": document.get("time"),
-    }
-    return json.dumps(turn) + "\n"
-
-
-def _speed(dataset: Dataset, started: float) -> dict[str, float]:
-    count = len(dataset.documents)
-    seconds = time.perf_counter() - started
-    return {"documents": count, "documents_per_second": round(count / seconds, 1)}
-
-
-def _batches(groups: dict[str, list[Passage]]) -> Iterator[list[tuple[Source, list[Passage]]]]:
-    batch: list[tuple[Source, list[Passage]]] = []
-    for name, passages in groups.items():
-        batch.append((Source(name, "transcript"), passages))
-        if sum(len(held) for _, held in batch) >= BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+    return label
 
 
 def _enter(memory: Bethink, row: Mapping[str, Any]) -> str:
@@ -241,7 +187,7 @@ def _enter(memory: Bethink, row: Mapping[str, Any]) -> str:
     return memory.scope
 
 
-def _passage(document: dict[str, Any], position: int) -> Passage:
+def _make_passage(document: Row, position: int) -> Passage:
     made = document.get("time")
     return Passage(
         content=document["text"] if document["text"].strip() else "(empty)",
@@ -253,17 +199,8 @@ def _passage(document: dict[str, Any], position: int) -> Passage:
     )
 
 
-def _label(memory: Memory) -> LabelledHit:
-    return LabelledHit(str(memory.metadata.get("document")), str(memory.metadata.get("session")))
-
-
 def _moment(text: str) -> datetime:
-    try:
-        found = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
-    except ValueError:
-        raise InvalidInput(
-            f"'{text}' is not a time.", "Write it as 2026-03-01T12:00:00Z."
-        ) from None
+    found = datetime.fromisoformat(text)
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
@@ -274,24 +211,26 @@ def measure(
     memory: Bethink,
     dataset: Dataset,
     modes: Sequence[str],
-    asked: str = "own",
-    labels: Labels = _label,
-    progress: Progress | None = None,
-) -> list[dict[str, Any]]:
+    asked: str,
+    labels: Labels,
+    tell: Progress,
+) -> list[Row]:
     """One object per mode. All are asked the same questions at the same times, so how far each is behind the first has an interval too."""
-    later = dataset.newest + timedelta(days=ASKED[asked])
+    made = [_moment(row["time"]) for row in dataset.documents if row.get("time")]
+    later = max(made, default=datetime.now(UTC)) + timedelta(days=ASKED[asked])
     pools: dict[str, list[LabelledHit]] = {}
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     first: list[float] = []
     for mode in modes:
         judged: list[dict[str, float]] = []
         times: list[float] = []
-        before = time.process_time()
         if mode in SEARCHES:
             _ask(memory, dataset.queries[0], mode, later, DEPTH, labels)  # so that all is loaded
-            before = time.process_time()
+        before = time.process_time()
         for number, query in enumerate(dataset.queries, start=1):
-            now = _own_time(query) if asked == "own" else later
+            now = later
+            if asked == "own":
+                now = _moment(query["time"]) if query.get("time") else datetime.now(UTC)
             if mode in SEARCHES:
                 started = time.perf_counter()
                 found = _ask(memory, query, mode, now, DEPTH * 6, labels)
@@ -303,47 +242,36 @@ def measure(
                     pools[query["id"]] = _ask(memory, query, "hybrid", now, POOL, labels)
                 found = order_by_recipe(pools[query["id"]], mode)
             judged.append(_judge_found(found, query))
-            if progress:
-                progress(f"{dataset.name}: {mode}, asked {asked}", number, len(dataset.queries))
-        spent = (time.process_time() - before) if times else None
-        values = [one["nDCG@10"] for one in judged]
-        first = first or values
+            tell(f"{dataset.name}: {mode}, asked {asked}", number, len(dataset.queries))
+        spent = time.process_time() - before
+        first = first or [one["nDCG@10"] for one in judged]
         rows.append({"asked": asked, "mode": mode, **_summarise(judged, first, times, spent)})
     return rows
 
 
-def _own_time(query: dict[str, Any]) -> datetime:
-    """When a question was asked; without a time, the present is as good as any."""
-    return _moment(query["time"]) if query.get("time") else datetime.now(UTC)
-
-
 def _ask(
-    memory: Bethink, query: dict[str, Any], mode: str, now: datetime, depth: int, labels: Labels
+    memory: Bethink, query: Row, mode: str, now: datetime, depth: int, labels: Labels
 ) -> list[LabelledHit]:
     memory.clock = lambda: now
     seen = Filter(scopes=(_enter(memory, query),), now=now)
-    rerank, mode = mode == RERANKED, "hybrid" if mode == RERANKED else mode
-    asked: dict[str, Any] = {"mode": mode, "rerank": rerank, "related": False}
-    answer = memory.search(query["query"], filter=seen, limit=depth, **asked)
+    how = {"mode": "hybrid", "rerank": True} if mode == RERANKED else {"mode": mode}
+    answer = memory.search(query["query"], filter=seen, limit=depth, related=False, **how)
+    signals = ("bm25", "cosine", "recent")
     return [
-        labels(hit.memory)._replace(
-            bm25=hit.why.get("bm25", 0.0),
-            cosine=hit.why.get("cosine", 0.0),
-            recent=hit.why.get("recent", 0.0),
-        )
+        LabelledHit(*labels(hit.memory)[:2], *(hit.why.get(name, 0.0) for name in signals))
         for hit in answer.hits
     ]
 
 
-def order_by_time(dataset: Dataset, query: dict[str, Any], now: datetime) -> list[LabelledHit]:
+def order_by_time(dataset: Dataset, query: Row, now: datetime) -> list[LabelledHit]:
     """What was there when the question was asked, the newest first: what the clock gives to who cannot read."""
-    told = [
+    made = [
         (_moment(row["time"]), LabelledHit(row["id"], str(row.get("session"))))
         for row in dataset.documents
         if row.get("time") and row.get("scope") == query.get("scope")
     ]
-    told = [one for one in told if one[0] <= now]
-    return [found for _, found in sorted(told, key=lambda one: one[0], reverse=True)]
+    known = sorted((one for one in made if one[0] <= now), key=lambda one: one[0], reverse=True)
+    return [found for _, found in known]
 
 
 def order_by_recipe(pool: Sequence[LabelledHit], recipe: str) -> list[LabelledHit]:
@@ -376,44 +304,35 @@ def _reciprocal(values: Sequence[float]) -> list[float]:
 # Judging
 
 
-def _judge_found(found: Sequence[LabelledHit], query: dict[str, Any]) -> dict[str, float]:
+def _judge_found(found: Sequence[LabelledHit], query: Row) -> dict[str, float]:
     """Several hits of one session, or of one document, count once."""
-    if query.get("relevant_sessions"):
-        ids, wanted = [one.session for one in found], query["relevant_sessions"]
-    else:
-        ids, wanted = [one.document for one in found], query["relevant"]
-    return judge(list(dict.fromkeys(ids))[:DEPTH], set(wanted))
+    sessions = query.get("relevant_sessions")
+    ids = [one.session if sessions else one.document for one in found]
+    return judge(list(dict.fromkeys(ids))[:DEPTH], set(sessions or query["relevant"]))
 
 
 def _summarise(
-    judged: Sequence[dict[str, float]],
-    first: Sequence[float],
-    times: list[float],
-    spent: float | None,
-) -> dict[str, Any]:
+    judged: Sequence[dict[str, float]], first: Sequence[float], times: list[float], spent: float
+) -> Row:
+    """The means and their intervals. Controls have no times of their own."""
     count = len(judged)
     values = [one["nDCG@10"] for one in judged]
     behind = [best - value for best, value in zip(first, values, strict=True)]
-    low, high = interval(values)
-    behind_low, behind_high = interval(behind)
+    times.sort()
+    places = {"p50_ms": 0.5, "p95_ms": 0.95}
+    bounds = (*interval(values), round(sum(behind) / count, 4), *interval(behind))
     return {
         **{name: round(sum(one[name] for one in judged) / count, 4) for name in MEASURES},
-        "low": low,
-        "high": high,
-        "behind": round(sum(behind) / count, 4),
-        "behind_low": behind_low,
-        "behind_high": behind_high,
-        "p50_ms": _percentile(times, 0.5),
-        "p95_ms": _percentile(times, 0.95),
-        "cpu_ms": None if spent is None else round(spent / count * 1000, 2),
+        **dict(zip(INTERVALS, bounds, strict=True)),
+        **{
+            name: round(times[min(count - 1, math.ceil(count * share))] * 1000, 2)
+            if times
+            else None
+            for name, share in places.items()
+        },
+        "cpu_ms": round(spent / count * 1000, 2) if times else None,
         "queries": count,
     }
-
-
-def _percentile(times: Sequence[float], share: float) -> float | None:
-    """Milliseconds in which that share of the questions was answered. Controls have no times of their own."""
-    place = min(len(times) - 1, math.ceil(len(times) * share))
-    return round(sorted(times)[place] * 1000, 2) if times else None
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:

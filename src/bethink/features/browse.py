@@ -17,7 +17,7 @@ from typing import NamedTuple
 from bethink.api import Bethink
 from bethink.errors import NotFound
 from bethink.ingest.reconcile import OPEN
-from bethink.types import KINDS, NOTHING, STATEMENTS, Memory, Relation, Session, Span
+from bethink.types import KINDS, NOTHING, STATEMENTS, Memory, Session, Span
 
 PAGE = 200  # sessions that are read at once when only some of them are wanted
 MOST_TURNS = 5000  # of one conversation that are looked through for a topic
@@ -182,7 +182,7 @@ MENTIONS = "mentions"  # what connects a memory to a thing it is about
 MOST = 500  # nodes that can still be read
 THINGS = 8  # named things of one memory
 BEST = 5  # of what a question finds that count as its focus
-OPENED = 20  # named things that are looked into in one step outwards
+LEAST_SHARE = 12  # memories that one thing may bring in at least, however small the graph
 
 
 class GraphNode(NamedTuple):
@@ -218,61 +218,43 @@ def draw_graph(
     depth: int = 2,
 ) -> Graph:
     """The graph around a memory (its id), a thing (`about:` and its name), what a question finds, or what was told last."""
-    builder = _Builder(memory, min(limit, MOST), depth)
-    named = _begin(builder, focus, query)
-    for distance in range(1, depth + 1):
-        if not builder.full:
-            builder.grow(distance)
-    return builder.graph(named)
-
-
-def _begin(builder: _Builder, focus: str | None, query: str | None) -> tuple[str, ...]:
-    """Puts in what the graph grows from. Returns what of it is in focus."""
-    memory, seeds = builder.memory, max(1, builder.limit // 2)
+    builder = _GraphBuilder(memory, min(limit, MOST))
+    seeds = max(1, limit // 2)
+    begin: tuple[str, ...]
     if focus and focus.casefold().startswith(ABOUT):
-        name = focus[len(ABOUT) :].strip()
-        if not builder.about(name, 1):
-            raise NotFound(
-                f"Nothing is known about '{name[:80]}'.",
-                "Search for it, and take a name from what is found.",
-            )
-        builder.totals.clear()
-        return (builder.add_thing(name, "concept", 0),)
-    if focus:
-        found = [memory.one(focus)]
-    elif query:
-        hits = memory.search(query, limit=min(seeds, 100), related=False).hits
-        found = [hit.memory for hit in hits]
+        begin = (builder.begin_with_thing(focus[len(ABOUT) :].strip()),)
     else:
-        statements = memory.filter(kinds=STATEMENTS)
-        found = memory.list(filter=statements, limit=seeds) or memory.list(limit=seeds)
-    builder.add_memories(found, 0)
-    return tuple(one.id for one in found[:BEST]) if focus or query else ()
+        if focus:
+            found = [memory.one(focus)]
+        elif query:
+            hits = memory.search(query, limit=min(seeds, 100), related=False).hits
+            found = [hit.memory for hit in hits]
+        else:
+            statements = memory.filter(kinds=STATEMENTS)
+            found = memory.list(filter=statements, limit=seeds) or memory.list(limit=seeds)
+        builder.add_memories(found, 0)
+        begin = tuple(one.id for one in found[:BEST]) if focus or query else ()
+    for distance in range(1, depth + 1):
+        builder.grow(distance)
+    return builder.finish(begin)
 
 
-class _Builder:
-    """Builds a graph from its focus outwards, until it is full."""
+class _GraphBuilder:
+    """Builds a graph from its focus outwards, until it has as many nodes as it may."""
 
-    def __init__(self, memory: Bethink, limit: int, depth: int) -> None:
-        self.memory, self.limit, self.depth = memory, limit, depth
-        self.totals: dict[str, int] = {}  # thing → memories about it, where not all were brought in
-        self._refused: set[str] = set()  # nodes for which there was no room
+    def __init__(self, memory: Bethink, limit: int) -> None:
+        self._memory, self._limit = memory, limit
         self._memories: dict[str, Memory] = {}
         self._nodes: dict[str, GraphNode] = {}
-        self._grown: set[str] = set()
-
-    @property
-    def full(self) -> bool:
-        return len(self._nodes) >= self.limit
+        self._totals: dict[str, int] = {}  # thing → memories about it
+        self._refused: set[str] = set()  # nodes for which there was no room
 
     def _add(self, node: GraphNode) -> bool:
         """Whether a node is in the graph, now or from before."""
-        if node.id in self._nodes:
-            return True
-        if self.full:
+        if node.id not in self._nodes and len(self._nodes) >= self._limit:
             self._refused.add(node.id)
             return False
-        self._nodes[node.id] = node
+        self._nodes.setdefault(node.id, node)
         return True
 
     def add_memories(self, found: Iterable[Memory], distance: int) -> None:
@@ -280,77 +262,65 @@ class _Builder:
             if self._add(GraphNode(one.id, one.summary, one.kind, one.scope, distance)):
                 self._memories.setdefault(one.id, one)
 
-    def add_thing(self, name: str, type: str, distance: int) -> str:
-        """The id of a named thing, whatever its type."""
+    def begin_with_thing(self, name: str) -> str:
+        """Puts a named thing into the focus, however it is written. Returns the id of its node."""
+        known = self._list_about(name, 1)
+        if not known:
+            raise NotFound(
+                f"Nothing is known about '{name[:80]}'.",
+                "Search for it, and take a name from what is found.",
+            )
         id = ABOUT + name.casefold()
-        self._add(GraphNode(id, name, type, "", distance))
+        entity = next(one for one in known[0].entities if ABOUT + one.name.casefold() == id)
+        self._add(GraphNode(id, entity.name, entity.type))
         return id
 
+    def _list_about(self, name: str, limit: int) -> list[Memory]:
+        wanted = self._memory.filter(entities=(name,), include_superseded=True)
+        self._totals[name] = self._memory.store.count(wanted)
+        return self._memory.list(filter=wanted, limit=limit)
+
     def grow(self, distance: int) -> None:
-        """One step outwards: what is related to the memories, then the things they are about, then what else is about these."""
-        fresh = [node for id, node in self._nodes.items() if id not in self._grown]
-        self._grown.update(node.id for node in fresh)
+        """One step outwards: what is related to the memories, what else the things are about, then the things of the memories."""
+        fresh = [node for node in self._nodes.values() if node.distance == distance - 1]
         memories = [self._memories[node.id] for node in fresh if node.id in self._memories]
-        self.add_memories(self._load_related([one.id for one in memories]), distance)
-        share = self._share_of_a_thing()
-        for thing in [node for node in fresh if node.id.startswith(ABOUT)][:OPENED]:
-            self.add_memories(self.about(thing.label, share), distance)
-        every = [entity for one in self._memories.values() for entity in one.entities]
+        relations = self._memory.store.relations([one.id for one in memories])
+        ends = {end for relation in relations for end in relation[:2]}
+        related = self._memory.store.get(sorted(ends - self._memories.keys()))
+        seen = (one for one in related if one.scope in self._memory.scopes and not one.deleted_at)
+        self.add_memories(seen, distance)
+        share = max(LEAST_SHARE, self._limit // 2)
+        for node in fresh:
+            if node.id.startswith(ABOUT) and len(self._nodes) < self._limit:
+                self.add_memories(self._list_about(node.label, share), distance)
+        self._add_things(memories, distance)
+
+    def _add_things(self, memories: Sequence[Memory], distance: int) -> None:
+        """The things that memories are about."""
+        every = (entity for one in self._memories.values() for entity in one.entities)
         shared = Counter(entity.name.casefold() for entity in every)
         for one in memories:
-            # Things that several memories are about connect; the rest only hang there, and come last.
-            named = sorted(one.entities, key=lambda entity: -shared[entity.name.casefold()])
-            for entity in named[:THINGS]:
-                if shared[entity.name.casefold()] > 1 or len(memories) == 1:
-                    self.add_thing(entity.name, entity.type, distance)
+            # Things that several memories are about connect; the rest would only hang there.
+            for entity in sorted(one.entities, key=lambda e: -shared[e.name.casefold()])[:THINGS]:
+                name = entity.name.casefold()
+                if shared[name] > 1 or len(memories) == 1:
+                    self._add(GraphNode(ABOUT + name, entity.name, entity.type, "", distance))
 
-    def _share_of_a_thing(self) -> int:
-        """How many memories one thing may bring in: the one that everything is about more than one of many, and all of it where
-        nothing comes after."""
-        usual = max(12, self.limit // 6)
-        if len(self._nodes) > 1:
-            return usual
-        return self.limit if self.depth == 1 else max(usual, self.limit // 2)
-
-    def about(self, name: str, share: int) -> list[Memory]:
-        """Memories about a thing."""
-        wanted = self.memory.filter(entities=(name,), include_superseded=True)
-        found = self.memory.list(filter=wanted, limit=share + 1)
-        if len(found) > share:
-            self.totals[name] = self.memory.store.count(wanted)
-        return found[:share]
-
-    def _relations(self, ids: Sequence[str]) -> Sequence[Relation]:
-        return self.memory.store.relations(ids) if ids else ()
-
-    def _load_related(self, ids: Sequence[str]) -> list[Memory]:
-        ends = {end for relation in self._relations(ids) for end in relation[:2]}
-        return [
-            one
-            for one in self.memory.store.get(sorted(ends - set(self._memories)))
-            if one.scope in self.memory.scopes and one.deleted_at is None
+    def finish(self, focus: tuple[str, ...]) -> Graph:
+        relations = self._memory.store.relations(list(self._memories))
+        found = [GraphEdge(*relation[:3]) for relation in relations]
+        found += [
+            GraphEdge(one.id, ABOUT + entity.name.casefold(), MENTIONS)
+            for one in self._memories.values()
+            for entity in one.entities
         ]
-
-    def graph(self, focus: tuple[str, ...]) -> Graph:
-        edges = [
-            GraphEdge(relation.source, relation.target, relation.type)
-            for relation in self._relations(list(self._memories))
-            if relation.source in self._nodes and relation.target in self._nodes
-        ]
-        for one in self._memories.values():
-            for entity in one.entities:
-                id = ABOUT + entity.name.casefold()
-                if node := self._nodes.get(id):
-                    edges.append(GraphEdge(one.id, id, MENTIONS))
-                    if node.type == "concept" != entity.type:  # a focus that was only named
-                        self._nodes[id] = node._replace(type=entity.type, label=entity.name)
+        edges = {edge: None for edge in found if {edge.source, edge.target} <= self._nodes.keys()}
         here = Counter(edge.target for edge in edges if edge.type == MENTIONS)
         left_out = {
             name: left
-            for name, total in self.totals.items()
+            for name, total in self._totals.items()
             if (left := total - here[ABOUT + name.casefold()]) > 0
         }
         if self._refused:
             left_out[""] = len(self._refused)
-        nodes = tuple(self._nodes.values())
-        return Graph(focus, nodes, tuple(dict.fromkeys(edges)), bool(left_out), left_out)
+        return Graph(focus, tuple(self._nodes.values()), tuple(edges), bool(left_out), left_out)

@@ -14,9 +14,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bethink import ingest
 from bethink.api import Bethink
 from bethink.errors import InvalidInput
 from bethink.ingest.redact import redact
+from bethink.text.fence import one_line as clean_line
 from bethink.types import NOTHING, TRUST, Memory, Passage, Source
 
 SUMMARY, ITEM = 4000, 1000  # characters
@@ -89,6 +91,13 @@ class LatestHandoff(NamedTuple):
         stale = ", may be stale" if self.is_stale(now) else ""
         return f"{days} day{'' if days == 1 else 's'} old{stale}" if days else ""
 
+    def notes(self, now: datetime) -> list[str]:
+        """What its reader should know: that it is of another branch, and that it is old."""
+        wanted = f"branch {clean_line(self.asked)}" if self.asked else "a place outside git"
+        other = f"There is none for {wanted}; this is the newest of another branch."
+        found = [] if self.exact else [other]
+        return [*found, f"It is {age}."] if (age := self.age(now)) else found
+
 
 def find_branch(worktree: Path) -> str:
     """The branch that is checked out, as git's own files say: its name, the short hash of a detached head, or nothing."""
@@ -119,9 +128,6 @@ def _start(file: Path) -> str:
 
 def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:
     """Stores a handoff in place of the last one of its branch. Counts a use of the memories it names."""
-    # Not needed to read one, which hooks do in a hurry.
-    from bethink.ingest.pipeline import clean_passage
-
     branch = _resolve_branch(memory, handoff.branch)
     project = redact(handoff.project.strip() or memory.project.name).text
     handoff = _check_handoff(handoff._replace(project=project, branch=branch))
@@ -142,7 +148,7 @@ def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:
         supersedes=tuple(found.id for found in before),
         relates_to=handoff.memory_ids,
     )
-    cleaned = clean_passage(passage, memory.config.max_characters)[0]
+    cleaned = ingest.pipeline.clean_passage(passage, memory.config.max_characters)[0]
     if len(before) == 1 and (before[0].content, dict(before[0].metadata)) == (
         cleaned.content,
         cleaned.metadata,

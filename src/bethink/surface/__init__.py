@@ -16,13 +16,13 @@ get             find       GET /memories/{id}                get_memories     sh
 around          -          GET /memories/{id}/around         -                show what stands around a memory where it came from
 list            find       GET /memories                     search_memories  list memories by time, importance or use
 update          remember   PATCH /memories/{id}              update_memory    change a memory
-edit            editing    -                                 -                change the text of a memory in your editor
+edit            remember   -                                 -                change the text of a memory in your editor
 forget          remember   DELETE /memories/{id}             forget_memories  hide memories, or with --purge remove every trace of them
 restore         remember   POST /memories/{id}/restore       -                bring back a forgotten or replaced memory, or an earlier version
 vote            remember   POST /memories/{id}/votes         rate_memories    say that a memory was useful, or was not
 link            remember   POST /memories/{id}/relations     -                relate two memories
 unlink          -          DELETE /memories/{id}/relations   -                take a relation back
-open            editing    -                                 -                open the source of a memory at its line
+open            remember   -                                 -                open the source of a memory at its line
 history         find       GET /memories/{id}/history        -                show every version of a memory
 handoff         remember   -                                 store_handoff    leave word for whoever works here next, or read it
 handoff-show    -          -                                 get_handoff      read what was left for whoever works here

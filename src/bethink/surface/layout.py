@@ -24,8 +24,9 @@ _XML_ESCAPES = str.maketrans(
 )
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32"}
 
+SHOWN = 5  # of a list in a few words
+
 Record = Mapping[str, Any]
-NARROW = 72  # columns from which things stand beside one another
 
 
 # Text for people
@@ -50,47 +51,36 @@ def one_line(text: str, width: int = 0) -> str:
 def width() -> int:
     """Columns to write in; a terminal that does not know says 0. Not `shutil`'s, which takes longer to import than a search takes to run."""
     try:
-        found = int(
-            os.environ.get("COLUMNS")
-            or os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else 1).columns
-        )
+        found = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
     except (OSError, ValueError):
         found = 0
     return min(max(found or 100, 40), 120)
 
 
-def wrap(text: str, indent: str) -> list[str]:
-    """The text as lines of the terminal's width. Blanks inside a line stay as they are."""
-    room = width() - len(indent)
-    lines: list[str] = []
-    for line in plain(text).split("\n"):
-        if len(line) <= room:
-            lines.append(line)
-            continue
-        row = ""
-        for word in line.split(" "):
-            if row.strip() and len(row) + 1 + len(word) > room:
-                lines.append(row)
-                row = word
-            else:
-                row += f" {word}" if row else word
-        lines.append(row)
-    return [f"{indent}{line}".rstrip() for line in lines]
+def indent(text: str, margin: str) -> list[str]:
+    """The lines of a text, each behind a margin."""
+    return [f"{margin}{line}".rstrip() for line in plain(text).split("\n")]
 
 
-def wrap_if_narrow(text: str, indent: str) -> list[str]:
-    """A line that names a place, wrapped on a narrow terminal only: elsewhere a long path runs over, and can be copied."""
-    return wrap(text, indent) if width() < NARROW else [indent + text]
-
-
-def hang(text: str, first: str, indent: str) -> list[str]:
-    """The text behind `first`, its further lines indented. Where too little room is left beside `first`, it comes below."""
-    if len(indent) > width() // 2:
-        indent = f"{'':<{len(first) - len(first.lstrip())}}    "
-    if len(first) > len(indent):
-        return [first.rstrip(), *wrap(text, indent)]
-    lines = wrap(text, indent)
-    return [first.ljust(len(indent)) + lines[0][len(indent) :], *lines[1:]]
+def fold(line: str) -> str:
+    """A line as a terminal shows it: where it is too long it goes on below, under the last of its columns that begins in its first
+    half. Columns stand two blanks apart. A word is never broken, so that a path can be copied. For another program a line
+    stays a line."""
+    room, bare = width(), unstyle(line)
+    if len(bare) <= room or not (os.environ.get("COLUMNS") or sys.stdout.isatty()):
+        return line
+    begins = [found.end() for found in re.finditer(r"^ +|  +", bare[: room // 2])]
+    margin = " " * (begins[-1] if begins else 0)
+    text = line.lstrip(" ")
+    rows = [line[: len(line) - len(text)]]
+    for word in text.split(" "):
+        is_begun = bool(rows[-1].strip())
+        longer = rows[-1] + " " * is_begun + word
+        if is_begun and len(unstyle(longer)) > room:
+            rows.append(margin + word)
+        else:
+            rows[-1] = longer
+    return "\n".join(row.rstrip() for row in rows)
 
 
 def has_colour() -> bool:
@@ -135,22 +125,42 @@ def many(count: int, noun: str) -> str:
     return f"{count:,} {noun}"
 
 
-def columns(rows: Sequence[Sequence[str]], right: Sequence[int] = (), gap: str = "  ") -> list[str]:
-    """Rows as aligned columns; those named in `right` are numbers. Where they are wider than the terminal, each row is wrapped; for
-    another program a row stays a line."""
+def columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
+    """Rows as aligned columns; those named in `right` are numbers."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    seen = bool(os.environ.get("COLUMNS")) or sys.stdout.isatty()
-    if seen and sum(widths) + len(gap) * (len(widths) - 1) > width():
-        filled = (gap.join(filter(None, (cell.strip() for cell in row))) for row in rows)
-        wrapped = (wrap(row, "    ") for row in filled)
-        return [line for lines in wrapped for line in (lines[0].lstrip(), *lines[1:])]
     return [
-        gap.join(
+        "  ".join(
             cell.rjust(size) if at in right else cell.ljust(size)
             for at, (cell, size) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     ]
+
+
+def describe_value(value: Any) -> list[str]:
+    """A JSON value for reading: a record as a line for each field that holds something, a list of records as a table."""
+    if not isinstance(value, Mapping):
+        names = list(value[0]) if value else []
+        return columns([names, *([brief(one[name]) for name in names] for one in value)])
+    rows = [(name.replace("_", " "), brief(found)) for name, found in value.items()]
+    return columns([row for row in rows if row[1]]) or ["nothing"]
+
+
+def brief(value: Any) -> str:
+    """A JSON value in a few words; nothing for what is empty."""
+    if isinstance(value, Mapping):
+        told = ((name, brief(one), isinstance(one, int)) for name, one in value.items())
+        return ", ".join(
+            f"{text} {name}" if counted else f"{name} {text}"
+            for name, text, counted in told
+            if text
+        )
+    if isinstance(value, list | tuple):
+        more = f" and {len(value) - SHOWN:,} more" if value[SHOWN:] else ""
+        return ", ".join(map(brief, value[:SHOWN])) + more
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}" if value else ""
+    return one_line(cell(value)) if value else ""
 
 
 # Data

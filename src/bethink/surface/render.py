@@ -1,8 +1,9 @@
-"""Memories as text: lines for people, and quoted data for models. How they are chosen and ranked is not known here.
+"""Memories as text. How they are chosen and ranked is not known here.
 
-What a model reads stands between the marks of `text/fence.py`, each memory with its origin, within a number of tokens; what
-Bethink itself has to say stands behind the marks. What people read is cut to their terminal and carries nothing that it
-might obey. Either way a memory stays where it belongs: a name with a line break in it takes one line.
+An answer is made once, as items: a memory in full or on one line (`Quote`), or a heading. `quote_items` writes them for models: between
+the marks of `text/fence.py`, each memory with its origin, within a number of tokens, and behind the marks what Bethink itself has to
+say. `item_lines` writes them for people: cut to their terminal, without anything that it might obey. Either way a memory stays
+where it belongs: a name with a line break in it takes one line.
 """
 
 from collections import Counter
@@ -21,20 +22,8 @@ from bethink.recall.shape import (
     find_sought,
     tokens,
 )
-from bethink.surface.layout import (
-    NARROW,
-    date,
-    date_and_time,
-    hang,
-    many,
-    one_line,
-    style,
-    width,
-    wrap,
-    wrap_if_narrow,
-)
+from bethink.surface.layout import date, indent, one_line, style, unstyle, width
 from bethink.text.fence import Quote, fence_items, new_marker
-from bethink.text.fence import one_line as clean_line
 from bethink.types import NOTHING, Answer, Hit, Memory, Outcome, Relation, Span
 
 if TYPE_CHECKING:
@@ -121,7 +110,6 @@ BRIEF, BESIDE, DONE, METADATA = (
     20,
     200,
 )  # a memory without a summary, a turn beside a turn, work done, metadata
-HANDOFF = 1500  # a handoff, without the memories that it names
 RELATED, RELATED_WORDS = 3, 18  # relations that a hit shows, and words of each
 SHORTEST = 200  # characters: no answer is cut below the marks and a word or two
 
@@ -138,10 +126,11 @@ class Arranged(NamedTuple):
     details: Mapping[str, Mapping[str, Any]]  # by the id of the memory
 
 
-class AnswerText(NamedTuple):
-    """An answer as a model reads it, and the offset at which those begin that it leaves out, if it does."""
+class ShownMemories(NamedTuple):
+    """Memories as they are to be shown, what Bethink says of them, and the offset at which the rest begins, if there is a rest."""
 
-    text: str
+    items: list[Quote | str]
+    notes: list[str]
     following: int | None = None
 
 
@@ -214,7 +203,7 @@ def relation_words(id: str, relation: Relation) -> str:
     return backward if relation.target == id else "which superseded"  # further back in a chain
 
 
-# For people
+# Names
 
 
 def scope_labels(scopes: Iterable[str], names: Names) -> dict[str, str]:
@@ -227,32 +216,28 @@ def scope_labels(scopes: Iterable[str], names: Names) -> dict[str, str]:
     }
 
 
-def _tail(memory: Memory, short: Names, projects: Names) -> str:
-    """Behind a memory: its state and, where several projects are shown, its project."""
-    state = state_of(memory, short)
-    project = f" [{one_line(projects.get(memory.scope, memory.scope))}]" if projects else ""
-    return (f" ({state})" if state else "") + project
-
-
-def memory_line(memory: Memory, short: Names, projects: Names = NOTHING) -> str:
-    """A memory on one line: `01a1dd89  2026-11-15  decision  We use Postgres`."""
-    room = max(map(len, short.values()))
-    head = f"{short[memory.id]:<{room}}  {date(memory.created_at)}  {memory.kind:<12}  "
-    tail = _tail(memory, short, projects)
-    left = width() - len(head) - len(tail)
-    if left < LEAST:  # on two lines
-        head, left = f"{head.rstrip()}\n    ", width() - 4 - len(tail)
-        if left < LEAST:
-            tail, left = f"\n   {tail}", width() - 4
-    text = one_line(memory.summary or memory.content, left)
-    return style(head, "dim") + text + tail
+def item_lines(items: Sequence[Quote | str]) -> list[str]:
+    """Items for people: `01a1dd89  2026-11-15  decision  We use Postgres`, or a memory's head and below it its text."""
+    room = max((len(item.id) for item in items if isinstance(item, Quote)), default=0)
+    lines: list[str] = []
+    for item in items:
+        if isinstance(item, str):
+            lines.append(style(one_line(item), "bold"))
+            continue
+        head = style(f"{item.id:<{room}}  {date(item.date)}  {item.kind:<12}  ", "dim")
+        note = f" ({one_line(item.note)})" if item.note else ""
+        if item.brief:
+            left = max(LEAST, width() - len(unstyle(head)) - len(note))
+            lines.append(head + one_line(item.text, left) + note)
+        else:
+            beside = (f"  {one_line(line)}" for line in item.beside)
+            lines += [head + one_line(item.origin) + note, *indent(item.text, "  "), *beside, ""]
+    return lines if lines[-1:] != [""] else lines[:-1]
 
 
 def memory_label(memory: Memory, short: Names) -> str:
     """Which memory something was done to: `01a1dd89 decision  We use Postgres`."""
-    head = f"{short[memory.id]} {memory.kind}  "
-    left = 80 if width() >= 100 else max(LEAST, width() - len(head) - len("restored "))
-    return head + one_line(memory.summary or memory.content, left)
+    return f"{short[memory.id]} {memory.kind}  {one_line(memory.summary or memory.content, 80)}"
 
 
 def excerpt(content: str, sought: Sought) -> str:
@@ -292,163 +277,7 @@ def outcome_lines(
     return lines
 
 
-def relation_lines(id: str, related: Related, short: Names, indent: str) -> list[str]:
-    """What a memory replaced, answers or builds on. A chain of replacements reads from the newest to the oldest."""
-    lines = []
-    for relation, other in related:
-        word = relation_words(id, relation)
-        head = f"{indent}{word} {short[other.id]} ({date(other.created_at)}): "
-        left = width() - len(head)
-        if left < LEAST:
-            lines += wrap(head.strip(), indent)
-            head, left = f"{indent}  ", width() - len(indent) - 2
-        lines.append(head + one_line(other.summary or other.content, left))
-    return lines
-
-
-def explain_hit(hit: Hit, indent: str) -> list[str]:
-    """Each signal's part in a score."""
-    known = [name for name in SIGNALS if name in hit.why]
-    lines = []
-    for name in (*known, *(name for name in hit.why if name not in SIGNALS)):
-        head = f"{indent}{name:<12}{hit.why[name]:>8.3f}  "
-        lines += hang(SIGNALS.get(name, ""), head, " " * len(head))
-    return lines
-
-
-def hit_lines(
-    answer: Answer, short: Names, first: int, explain: bool, projects: Names = NOTHING
-) -> list[str]:
-    """A numbered list: where each hit stands, an excerpt, what it is connected to and, if asked for, why it is there. What happened
-    in a time is a list of dates."""
-    if answer.query.recap:
-        return [memory_line(hit.memory, short, projects) for hit in answer.hits]
-    lines, sought = [], find_sought(answer.query)
-    for number, hit in enumerate(answer.hits, start=first):
-        memory = hit.memory
-        head = style(f"{number}. [{hit.score:.2f}] ", "green") + style(memory.kind, "bold")
-        place = f"{one_line(citation(memory))}  {short[memory.id]}"
-        wide = width() >= NARROW or len(f"{number}. [0.00] {memory.kind}  {place}") <= width()
-        place = place.removesuffix(short[memory.id]) + style(short[memory.id], "dim")
-        lines += [
-            head + ("  " if wide else "\n   ") + place + _tail(memory, short, projects),
-            *(wrap(memory.summary, "   ") if memory.kind == "code" else ()),
-            *wrap(excerpt(memory.content, sought), "   "),
-            *relation_lines(memory.id, hit.related, short, "   "),
-            *(explain_hit(hit, "     ") if explain else ()),
-            "",
-        ]
-    return lines[:-1]
-
-
-def answer_lines(arranged: Arranged, short: Names, projects: Names = NOTHING) -> list[str]:
-    """The answer for reading: details of the best, those of one topic together, an index of the others, totals."""
-    lines: list[str] = []
-    number = 0
-    for span, together in arranged.topics:
-        if span and span.name:
-            lines.append(style(f"Topic: {one_line(span.name, width() - 8)}", "bold"))
-            lines += [one_line(one, width() - 2) for one in done_lines(span)]
-        for hit in together:
-            number += 1
-            around = arranged.details[hit.memory.id].get("around", ())
-            lines += [*_detail_lines(number, hit, around, short, projects), ""]
-    if arranged.rest:
-        lines.append("Also:" if number else "Matches:")
-        lines += [
-            f"  [{hit.score:.2f}] {memory_line(hit.memory, short, projects)}"
-            for hit in arranged.rest
-        ]
-        lines.append("")
-    both = arranged.both
-    counts = f"{number} in full, {len(arranged.rest)} as a line, about {both.tokens_used:,} tokens"
-    return [*lines, *wrap(f"{many(both.total_count, 'match')}, {counts}.", "")]
-
-
-def done_lines(span: Span) -> list[str]:
-    """What a topic's summary says was done, as "Done: …"."""
-    return [line for line in span.summary.splitlines() if line.startswith("Done: ")]
-
-
-def _detail_lines(
-    number: int, hit: Hit, around: Iterable[Mapping[str, Any]], short: Names, projects: Names
-) -> list[str]:
-    memory = hit.memory
-    title = one_line(memory.summary or memory.content, width() - 4)
-    facts = (
-        memory.kind,
-        one_line(citation(memory)),
-        date(memory.created_at),
-        f"confidence {memory.confidence:.0%}",
-        short[memory.id],
-    )
-    lines = [
-        style(f"{number}. ", "green") + style(title, "bold"),
-        *wrap_if_narrow(" · ".join(facts) + _tail(memory, short, projects), "   "),
-    ]
-    if memory.content.strip() != memory.summary.strip():
-        lines += wrap(memory.content, "   ")
-    for near in around:
-        lines += wrap(f"{near['role']}: {one_line(near['content'], 400)}", "   | ")
-    return lines + relation_lines(memory.id, hit.related, short, "   ")
-
-
-def memory_lines(
-    memory: Memory, related: Related, short: Names, projects: Names = NOTHING
-) -> list[str]:
-    """Everything about one memory."""
-    changed = memory.updated_at != memory.created_at
-    valid = filter(None, (date_and_time(memory.valid_from), date_and_time(memory.valid_to)))
-    used = memory.access_count or memory.usefulness
-    facts = {
-        "kind": memory.kind,
-        "source": citation(memory),
-        "section": memory.section,
-        "created": date_and_time(memory.created_at),
-        "updated": date_and_time(memory.updated_at) if changed else "",
-        "expires": date_and_time(memory.expires_at),
-        "valid": " to ".join(valid),
-        "importance": f"{memory.importance:g} of 10",
-        "confidence": f"{memory.confidence:.0%}",
-        "used": f"{many(memory.access_count, 'time')}, votes {memory.usefulness:+g}"
-        if used
-        else "",
-        "answered": {True: "yes", False: "not yet", None: ""}[memory.answered],
-        "tags": ", ".join(memory.tags),
-        "entities": ", ".join(f"{entity.name} ({entity.type})" for entity in memory.entities),
-        "metadata": ", ".join(f"{name}={value}" for name, value in memory.metadata.items()),
-        "scope": memory.scope + (f" [{projects[memory.scope]}]" if projects else ""),
-    }
-    state = state_of(memory, short)
-    return [
-        style(memory.id, "bold") + (f" ({state})" if state else ""),
-        *(
-            line
-            for name, value in facts.items()
-            if value
-            for line in hang(one_line(value), f"  {name}:", " " * 14)
-        ),
-        *relation_lines(memory.id, related, short, "  "),
-        "",
-        *wrap(memory.content, "  "),
-    ]
-
-
-def around_lines(memory: Memory, around: Sequence[Memory]) -> list[str]:
-    """What stands around a memory where it came from."""
-    if not around:
-        return ["", "  Nothing else of its source is kept."]
-    lines = ["", "  Around it:"]
-    turn = memory.metadata.get("turn")
-    for near in around:
-        same = near.id == memory.id or (turn is not None and near.metadata.get("turn") == turn)
-        who = f"{near.metadata['role']}: " if near.metadata.get("role") else ""
-        lines.append(f"  {'>' if same else ' '} {one_line(citation(near))}")
-        lines += wrap(who + near.content, "      ")
-    return lines
-
-
-# For models
+# As items
 
 
 def quote_items(
@@ -456,6 +285,8 @@ def quote_items(
 ) -> str:
     """What is quoted, between marks, and behind them what Bethink says. Over budget it loses relations first, and then its end."""
     items, marker = list(items), new_marker()
+    if not items:
+        return "\n".join(notes)
     behind = "".join(f"\n{line}" for line in notes)
     text = fence_items(items, marker)
     if budget is None or tokens(text + behind) <= budget:
@@ -469,7 +300,11 @@ def quote_items(
     return text + behind
 
 
-def quote_memory(memory: Memory, short: Names, text: str | None = None, **more: Any) -> Quote:
+def quote_memory(
+    memory: Memory, short: Names, text: str | None = None, projects: Names = NOTHING, **more: Any
+) -> Quote:
+    """A memory as an item; where those of several `projects` are shown, with its own."""
+    project = f"in {projects[memory.scope]}" if memory.scope in projects else ""
     return Quote(
         short.get(memory.id, memory.id),
         memory.kind,
@@ -477,92 +312,117 @@ def quote_memory(memory: Memory, short: Names, text: str | None = None, **more: 
         citation(memory),
         memory.created_at,
         memory.content if text is None else text,
-        state_of(memory, short),
+        ", ".join(filter(None, [state_of(memory, short), project])),
         **more,
     )
 
 
-def quote_line(memory: Memory, short: Names) -> Quote:
+def quote_line(memory: Memory, short: Names, projects: Names = NOTHING) -> Quote:
     """A memory on one line."""
     text = memory.summary or cut_to(memory.content, BRIEF)
-    return quote_memory(memory, short, text, brief=True)
+    return quote_memory(memory, short, text, projects, brief=True)
 
 
 def cut_to(text: str, room: int) -> str:
     return text if tokens(text) <= room else cut(text, room)
 
 
-def quote_answer(
+def show_hits(
+    memory: "Bethink", answer: Answer, explain: bool, projects: Names = NOTHING
+) -> list[Quote | str]:
+    """A ranked list: of each hit an excerpt, what it is connected to and, if asked for, why it is there. What happened in a time is a
+    list of dates."""
+    short, sought = short_ids_of_hits(memory, answer.hits), find_sought(answer.query)
+    items: list[Quote | str] = []
+    for hit in answer.hits:
+        one = quote_line(hit.memory, short, projects)
+        if not answer.query.recap:
+            head = [hit.memory.summary] if hit.memory.kind == "code" else []
+            text = "\n".join([*head, excerpt(hit.memory.content, sought)])
+            note = ", ".join(filter(None, [f"score {hit.score:.2f}", one.note]))
+            beside = (*_quote_relations(hit.memory, hit.related, short), *explain_hit(hit, explain))
+            one = one._replace(text=text, note=note, beside=beside, brief=False)
+        items.append(one)
+    return items
+
+
+def explain_hit(hit: Hit, explain: bool) -> list[str]:
+    """Each signal's part in a score."""
+    known = [(name, about) for name, about in SIGNALS.items() if explain and name in hit.why]
+    return [f"{name} {hit.why[name]:.3f}: {about}" for name, about in known]
+
+
+def show_answer(
     memory: "Bethink",
     answer: Answer,
-    budget: int,
-    more: str = "get_memories gives whole texts.",
+    arranged: Arranged,
+    more: str,
     explain: bool = False,
     offset: int = 0,
-) -> AnswerText:
+    projects: Names = NOTHING,
+) -> ShownMemories:
     """An answer in the index-and-details form. `more` says how the reader gets whole texts; `offset` is where it begins."""
     if not answer.hits:
         none = "No memories match. Try other words, another mode, or no filters."
-        return AnswerText("\n".join([none, *note_lines(answer.hints)]))
-    arranged = arrange_answer(memory, answer, max(50, budget - FRAME), HEAD)
+        return ShownMemories([], [none, *note_lines(answer.hints)])
     short = short_ids_of_hits(memory, answer.hits)
     items: list[Quote | str] = []
     for span, together in arranged.topics:
         if span and span.name:
-            items += [f"Topic: {span.name}", *(cut_to(one, DONE) for one in done_lines(span))]
+            done = [line for line in span.summary.splitlines() if line.startswith("Done: ")]
+            items += [f"Topic: {span.name}", *(cut_to(line, DONE) for line in done)]
         for hit in together:
             detail = arranged.details[hit.memory.id]
             around = [
                 f"{near['role'] or 'near'}: {cut_to(near['content'], BESIDE)}"
                 for near in detail.get("around", ())
             ]
-            why = explain_hit(hit, "") if explain else ()
-            beside = (*around, *_quote_relations(hit.memory, hit.related, short), *why)
-            items.append(quote_memory(hit.memory, short, detail["content"], beside=beside))
-    rest = [quote_line(hit.memory, short) for hit in arranged.rest]
+            related = _quote_relations(hit.memory, hit.related, short)
+            beside = (*around, *related, *explain_hit(hit, explain))
+            items.append(
+                quote_memory(hit.memory, short, detail["content"], projects, beside=beside)
+            )
+    rest = [quote_line(hit.memory, short, projects) for hit in arranged.rest]
     full = len(arranged.details)
     if rest:
         items += [f"Also ({len(rest)}):" if full else f"Matches ({len(rest)}):", *rest]
-    following = find_following(offset + full + len(rest), answer.total)
     totals = f"{full} in full, {len(rest)} as a line, {answer.total:,} found."
-    notes = [
-        " ".join([totals, *([more] if rest else []), *following_line(following)]),
-        *note_lines(answer.hints),
-    ]
-    return AnswerText(quote_items(items, notes, budget), following)
+    shown = _page(
+        items, f"{totals} {more}" if rest else totals, offset + full + len(rest), answer.total
+    )
+    return shown._replace(notes=[*shown.notes, *note_lines(answer.hints)])
 
 
-def quote_list(
+def _page(items: list[Quote | str], totals: str, after: int, total: int) -> ShownMemories:
+    """Items of which the rest begins at the offset `after`, if there is a rest."""
+    if after >= total:
+        return ShownMemories(items, [totals])
+    return ShownMemories(items, [f"{totals} The next begin at offset {after}."], after)
+
+
+def show_list(
     memory: "Bethink", found: Sequence[Memory], total: int, budget: int, offset: int
-) -> AnswerText:
+) -> ShownMemories:
     """Memories on a line each, as many as fit."""
     if not found:
-        return AnswerText("No memories match.")
+        return ShownMemories([], ["No memories match."])
     short = short_ids(memory, found)
-    items = [quote_line(one, short) for one in found]
+    items: list[Quote | str] = [quote_line(one, short) for one in found]
     while len(items) > 1 and tokens(fence_items(items, new_marker())) > budget - LISTED:
         items.pop()
-    following = find_following(offset + len(items), total)
     totals = f"{len(items)} of {total:,}. get_memories gives whole texts."
-    notes = [" ".join([totals, *following_line(following)])]
-    return AnswerText(quote_items(items, notes, budget), following)
+    return _page(items, totals, offset + len(items), total)
 
 
-def find_following(after: int, total: int) -> int | None:
-    """The offset at which the rest begins, if there is a rest."""
-    return after if after < total else None
-
-
-def following_line(following: int | None) -> list[str]:
-    return [] if following is None else [f"The next begin at offset {following}."]
-
-
-def quote_memories(memory: "Bethink", found: Sequence[Memory], budget: int) -> list[Quote]:
+def show_memories(
+    memory: "Bethink", found: Sequence[Memory], budget: int, projects: Names = NOTHING
+) -> list[Quote | str]:
     """Memories in full with what they are connected to, each within its share of the budget."""
     related = related_memories(memory, found)
     others = {other.id for pairs in related.values() for _, other in pairs}
     short = short_ids(memory, found, others)
-    items, left = [], budget - FRAME
+    items: list[Quote | str] = []
+    left = budget - FRAME
     for number, one in enumerate(found):
         facts = _quote_facts(one)
         connected = _quote_relations(one, related[one.id], short, most=20)
@@ -571,36 +431,24 @@ def quote_memories(memory: "Bethink", found: Sequence[Memory], budget: int) -> l
         room = max(50, left // (len(found) - number) - frame)
         text = one.content
         if tokens(text) > room:
-            all_of_it = (
-                f"{len(one.content):,} characters in all; ask for it alone or with more max_tokens"
-            )
-            text = f"{cut(text, room - 20)}\n[{all_of_it}]"
+            whole = f"{len(text):,} characters in all; ask for it alone or with more max_tokens"
+            text = f"{cut(text, room - 20)}\n[{whole}]"
         left -= tokens(text) + frame
-        items.append(quote_memory(one, short, text, beside=beside))
+        items.append(quote_memory(one, short, text, projects, beside=beside))
     return items
 
 
-def quote_handoff(memory: "Bethink", found: "Latest") -> str:
+def show_handoff(memory: "Bethink", found: "Latest") -> list[Quote | str]:
     """The last handoff with the memories that it names."""
-    notes, items = [], []
-    if not found.exact:
-        wanted = f"branch {clean_line(found.asked)}" if found.asked else "a place outside git"
-        notes.append(f"There is none for {wanted}; this is the newest of another.")
-        branch = found.handoff.branch
-        items.append(f"Of branch {branch}:" if branch else "Of no branch:")
-    if age := found.age(memory.clock()):
-        notes.append(f"It is {age}.")
     named = [
         one
         for one in memory.store.get(found.handoff.memory_ids)
         if one.scope in memory.scopes and not one.deleted_at
     ]
     short = short_ids(memory, [found.memory, *named])
-    lines = [quote_line(one, short) for one in named]
-    budget = HANDOFF + 60 * len(named)
     facts = _quote_object(found.handoff.metadata)
     whole = quote_memory(found.memory, short, beside=(f"metadata: {facts}",) if facts else ())
-    return quote_items([*items, whole, *lines], notes, budget)
+    return [whole, *(quote_line(one, short) for one in named)]
 
 
 def _quote_facts(one: Memory) -> str:

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import os
-
 from bethink.surface import OPERATIONS
 
 # Groups of commands: the name of each, the file here that holds it, what it is for.
@@ -45,10 +43,6 @@ def version() -> str:
 
 def overview() -> str:
     """What `bethink --help` prints. Written from the table, so that no command's file has to be read for it."""
-    try:
-        columns = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns) or 100
-    except (OSError, ValueError):
-        columns = 100
     width = max(map(len, COMMANDS)) + 2
     lines = [
         "usage: bethink COMMAND [options]",
@@ -56,22 +50,6 @@ def overview() -> str:
         "One long-term memory for coding agents and the people who work with them.",
     ]
     for title, commands in GROUPS.items():
-        lines += [
-            "",
-            f"{title}:",
-            *(f"  {name:<{width}}{about}" for name, (_, about) in commands.items()),
-        ]
-    text = "\n".join(lines) + _OVERVIEW_END
-    return "\n".join(_fold(line, columns) for line in text.split("\n"))
-
-
-def _fold(line: str, columns: int) -> str:
-    """A line of the overview on as many as a narrow terminal needs, the further ones indented as far as what a command is for."""
-    rows, room = [line], max(columns, 40)
-    while len(rows[-1]) > room and " " in rows[-1][20:room]:
-        cut = rows[-1].rfind(" ", 0, room + 1)
-        rows[-1:] = [
-            rows[-1][:cut],
-            f"{'':<{18 if line.startswith('  ') else 0}}{rows[-1][cut + 1 :]}",
-        ]
-    return "\n".join(rows)
+        lines += ["", f"{title}:"]
+        lines += [f"  {name:<{width}}{about}" for name, (_, about) in commands.items()]
+    return "\n".join(lines) + _OVERVIEW_END

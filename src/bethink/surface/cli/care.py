@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.embed import models
-from bethink.errors import BethinkError, InvalidInput, UsageError
+from bethink.errors import InvalidInput, UsageError
 from bethink.features import promotion, tending
 from bethink.recall.shape import plain
 from bethink.surface.cli import console
@@ -21,9 +20,10 @@ from bethink.surface.cli.console import (
     find_folder,
     settings,
 )
-from bethink.surface.layout import FORMATS, cell, columns, many, one_line, pick, size, unstyle
-from bethink.surface.render import memory_label, memory_line, short_id, short_ids
+from bethink.surface.layout import FORMATS, many, pick, size, unstyle
+from bethink.surface.render import item_lines, memory_label, quote_line, short_ids
 from bethink.text.checks import check_choice, split_lists
+from bethink.text.fence import Quote
 from bethink.types import MODES, PERSONAL
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 
 NAMED = 20  # steps of one kind before "and more"
-AUDITED = 3  # ids of one kind of change that are named in a line
 STEP_WORDS = {
     "merge": "say the same: the second becomes part of the first",
     "replace": "were replaced later: the second makes way for the first",
@@ -42,16 +41,6 @@ STEP_WORDS = {
     "answer": "answered: the question is closed",
     "expire": "expired: forgotten",
     "retire": "old turns that nothing was taken from: forgotten",
-}
-MEASURES = ("hit@1", "any@5", "any@10", "recall@5", "recall@10", "all@5", "MRR", "nDCG@10")
-INTERVALS = ("low", "high", "behind", "behind_low", "behind_high")
-CONTROLS, ASKED = ("newest", "bm25", "convex", "rrf"), ("own", "day", "week", "month")
-SPEEDS = ("p50_ms", "p95_ms", "cpu_ms", "documents_per_second", "documents", "queries")
-HEADINGS = {
-    "documents_per_second": "docs/s",
-    "p50_ms": "p50 ms",
-    "p95_ms": "p95 ms",
-    "cpu_ms": "cpu ms",
 }
 
 
@@ -74,8 +63,7 @@ def reindex(args: Namespace, memory: Bethink) -> Result:
     with Bar(args, "embedding") as bar:
         done = memory.reindex(full=args.full, progress=bar)
     model = memory.embedder.model if memory.embedder else None
-    embedded = f"embedded {many(done, 'memory')} with {model}"
-    return Result({"embedded": done, "model": model}, [embedded])
+    return Result({"embedded": done, "model": model})
 
 
 @command(
@@ -93,8 +81,7 @@ def backup(args: Namespace, memory: Bethink) -> Result:
       bethink search deploy --database ~/backups/memory-2026-11-15.db
     """
     written = memory.backup(args.file)
-    value = {"path": args.file, "bytes": written}
-    return Result(value, [f"wrote {args.file} ({size(written)})"])
+    return Result({"path": args.file, "bytes": written})
 
 
 @command(
@@ -126,8 +113,7 @@ def reset(args: Namespace, memory: Bethink) -> Result:
         console.hint(args, "`bethink backup FILE` keeps a copy.")
     confirm(args, f"This removes {number} of {where} for good.")
     removed = memory.reset(scopes)
-    value = {"removed": removed, "scope": args.scope}
-    return Result(value, [f"removed {many(removed, 'memory')} of {where}"])
+    return Result({"removed": removed, "scope": args.scope})
 
 
 PAIRS = """
@@ -166,12 +152,12 @@ def compare(
     with Bar(args, "comparing") as bar:
         found = find(memory, limit=args.limit, progress=bar)
     short = short_ids(memory, [one for pair in found for one in (pair.keep, pair.other)])
-    lines = []
-    for number, pair in enumerate(found, start=1):
-        lines.append(f"{number}. {pair.reason} ({pair.similarity:.2f})")
-        lines += [f"   {memory_line(one, short)}" for one in (pair.keep, pair.other)]
+    items: list[Any] = []
+    for pair in found:
+        items.append(f"{pair.reason} ({pair.similarity:.2f})")
+        items += [quote_line(one, short) for one in (pair.keep, pair.other)]
     value = [pair._replace(similarity=round(pair.similarity, 4)) for pair in found]
-    return Result(value, lines, notes=() if found else [none], stored=True)
+    return Result(value, notes=() if found else [none], items=items)
 
 
 @command(
@@ -195,142 +181,95 @@ def consolidate(args: Namespace, memory: Bethink) -> Result:
     with Bar(args, "comparing") as bar:
         steps = tending.plan_consolidation(memory, progress=bar)
     done, number = 0, many(len(steps), "step")
-    lines = step_lines(memory, steps) if args.format == "text" else []
+    items = list_steps(memory, steps)
     if steps and not args.dry_run:
         if not args.yes:
-            console.talk(unstyle("\n".join(lines)))
-            lines = []
+            console.talk(unstyle("\n".join(item_lines(items))))
+            items = []
         confirm(args, f"{number}.")
         done = tending.apply_steps(memory, steps)
     ended = f"{number} would be done" if args.dry_run else f"{many(done, 'step')} done"
-    lines.append(ended if steps else "Nothing to tidy up.")
     records = [{**step._asdict(), "memories": [one.id for one in step.memories]} for step in steps]
-    return Result({"steps": records, "done": done, "dry_run": args.dry_run}, lines, stored=True)
+    value = {"steps": records, "done": done, "dry_run": args.dry_run}
+    return Result(value, notes=[ended if steps else "Nothing to tidy up."], items=items)
 
 
-def step_lines(memory: Bethink, steps: Sequence[Step]) -> list[str]:
-    lines = []
+def list_steps(memory: Bethink, steps: Sequence[Step]) -> list[Quote | str]:
+    items: list[Quote | str] = []
     for action, words in STEP_WORDS.items():
         mine = [step for step in steps if step.action == action]
-        if not mine:
-            continue
-        retired = sum(len(step.memories) for step in mine)
-        lines.append(f"{many(retired if action == 'retire' else len(mine), 'time')}: {words}")
+        items += [f"{words} ({len(mine):,})"] if mine else []
         for step in mine[:NAMED]:
             short = short_ids(memory, step.memories)
-            lines += [f"   {memory_line(one, short)}" for one in step.memories[:2]]
-            lines.append(f"   {step.reason}")
-        if len(mine) > NAMED:
-            lines.append(f"   and {len(mine) - NAMED:,} more; --json lists all")
-    return lines
-
-
-MODELS = Listing((), "models", "model")
+            items += [quote_line(one, short) for one in step.memories[:2]]
+    return items
 
 
 @command(
     "model",
     """
-    action list|pull|verify = list     default: list
+    action list|pull = list     default: list
     [NAME]            a model; by default the one that is set
     """,
     formats=FORMATS,
 )
 def model(args: Namespace) -> Result:
-    """List the embedding models known by name, fetch one (once, for all projects), or verify its files against their hashes.
+    """List the embedding models known by name, or fetch one (once, for all projects). `bethink doctor --deep` verifies its files.
 
     Examples:
       bethink model list
       bethink model pull
       bethink model pull all-MiniLM-L6-v2
-      bethink model verify
     """
-    if args.action == "list":
-        if args.name:
-            raise UsageError("`model list` takes no name.", "bethink model list")
-        return list_models(args)
     name = str(args.name or settings(args).embedding)
+    if args.action == "list":
+        return list_models(name.rpartition("/")[2].lower())
     if name.strip() in ("none", "hashing", "http", ""):
         raise InvalidInput(
             f"The embedding '{name}' has no model files.",
-            f"Name a model: bethink model {args.action} snowflake-arctic-embed-s",
+            "Name a model: bethink model pull snowflake-arctic-embed-s",
         )
-    if args.action == "pull":
-        from bethink.embed.fetch import pull  # late: it brings the network along
+    from bethink.embed.fetch import pull  # late: it brings the network along
 
-        with Bar(args, f"fetching {name}", size) as bar:
-            folder = pull(name, bar)
-    else:
-        models.verify(name)
-        folder = models.location(name) or models.model_directory(name)
-    what = "installed" if args.action == "pull" else "sound"
-    value = {"name": models.find(name).name, "status": what, "path": str(folder)}
-    return Result(value, [f"{value['name']} is {what}: {folder}"], listing=MODELS)
+    with Bar(args, f"fetching {name}", size) as bar:
+        folder = pull(name, bar)
+    value = {"name": models.find(name).name, "status": "installed", "path": str(folder)}
+    return Result(value)
 
 
-def list_models(args: Namespace) -> Result:
-    current = settings(args).embedding.rpartition("/")[2].lower()
+def list_models(current: str) -> Result:
     rows: list[dict[str, Any]] = []
-    table = [("", "model", "dimensions", "licence", "")]
     for known in models.KNOWN.values():
         folder = models.location(known.name)
         is_current = known.name.lower() == current
         row = {"name": known.name, "installed": folder is not None, "current": is_current}
         row |= pick(known, "dimensions window licence")
         rows.append({**row, "path": str(folder) if folder else None})
-        mark, state = "*" * is_current, "installed" if folder else ""
-        table.append((mark, known.name, str(known.dimensions), known.licence, state))
-    return Result(rows, columns(table, right=(2,)), listing=MODELS)
+    return Result(rows, listing=Listing((), "models", "model"))
 
 
 @command(
     "audit",
     """
-    action show|verify = show          show the newest lines, or verify all of them
     --limit, -n N whole 1.. = 20       how many lines at most (20)
     """,
     opens="read",
 )
 def audit(args: Namespace, memory: Bethink) -> Result:
-    """Show who changed what in a team's PostgreSQL database, newest first, or verify that no line was changed or taken out. The
-    database writes and seals the lines itself; each seal covers the line before it.
+    """Show who changed what in a team's PostgreSQL database, newest first. The database writes and seals the lines itself; each
+    seal covers the line before it, and `bethink doctor --deep` verifies that none was changed or taken out.
 
     Examples:
       bethink audit
       bethink audit --limit 100 --json
-      bethink audit verify
     """
     store: Any = memory.store
-    if not hasattr(store, "check_audit"):
+    if not hasattr(store, "audit"):
         raise UsageError(
             "Only a PostgreSQL database keeps an audit trail.",
             "`bethink history ID` shows what became of a memory in your own database.",
         )
-    if args.action == "show":
-        found = store.audit(args.limit)
-        value = [{**line._asdict(), "at": line.at.isoformat()} for line in found]
-        return Result(value, list(map(audit_line, found)) or ["Nothing was changed yet."])
-    problems = [problem.message for problem in store.check_audit()]
-    number = next((line.number for line in store.audit(1)), 0)
-    result = Result({"lines": number, "problems": problems}, [f"{many(number, 'line')}, unbroken"])
-    if problems:
-        if args.format == "json":
-            console.present(args, result)
-        raise BethinkError(
-            f"The audit trail is broken. {problems[0]}",
-            "Somebody changed the database behind Bethink's back.",
-        )
-    return result
-
-
-def audit_line(line: Any) -> str:
-    done = []
-    for action, what in line.changes.items():
-        named = [" ".join(map(str, one)) if isinstance(one, list) else str(one) for one in what]
-        more = f" and {len(what) - AUDITED:,} more" if len(what) > AUDITED else ""
-        done.append(f"{action} {', '.join(named[:AUDITED])}{more}")
-    when = f"{line.number:>6}  {line.at:%Y-%m-%d %H:%M:%S}"
-    return f"{when}  {one_line(line.actor)}  {one_line('; '.join(done))}"
+    return Result([line._asdict() for line in store.audit(args.limit)])
 
 
 @command(
@@ -357,30 +296,22 @@ def bench(args: Namespace) -> Result:
       bethink bench ../shared/bench/sessions-git-sync --asked own,month --as conversations
       bethink bench ../shared/bench/cosqa --json
     """
-    modes = _chosen("mode", args.mode, (*MODES, *CONTROLS, "reranked")) or [*MODES, *CONTROLS]
-    asked = _chosen("time to ask at", args.asked, ASKED) or ["own"]
-    folders = [find_folder(name, "bench") for name in args.directory]
-    from bethink.bench import run
+    from bethink.bench import ASKED, FIELDS, RECIPES, SEARCHES, run
 
+    modes = _chosen("mode", args.mode, (*SEARCHES, *RECIPES)) or [*MODES, *RECIPES]
+    asked = _chosen("time to ask at", args.asked, tuple(ASKED)) or ["own"]
+    folders = [find_folder(name, "bench") for name in args.directory]
     with Bar(args, "bench") as bar:
         results = run(
             folders,
             modes,
             progress=lambda label, done, total: bar(done, total, label),
-            database=Path(args.database) if args.database else None,
             asked=asked,
             as_conversations=vars(args)["as"] == "conversations",
             sample=args.sample,
         )
-    fields = ("set", "asked", "mode", *MEASURES, *INTERVALS, *SPEEDS)
-    table = [[HEADINGS.get(field, field) for field in fields]]
-    rounded = (*MEASURES, *INTERVALS)
-    table += [
-        [f"{row[name]:.3f}" if name in rounded else cell(row.get(name)) for name in fields]
-        for row in results
-    ]
-    lines = columns(table, right=range(3, len(fields)))
-    return Result(results, lines, listing=Listing(fields, "results", "result"))
+    rows = [{name: row[name] for name in FIELDS} for row in results]
+    return Result(rows, listing=Listing((), "results", "result"))
 
 
 def _chosen(what: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -416,17 +347,12 @@ def promote(args: Namespace, memory: Bethink) -> Result:
         raise UsageError(
             "Give an id, or --suggest.", "bethink promote --suggest, then bethink promote 01a1dd89"
         )
-    if args.suggest and (args.to or args.force):
-        raise UsageError("--to and --force go with an id.", "bethink promote 01a1dd89 --to agents")
     return suggest_rules(memory, args.limit) if args.suggest else write_rule(args, memory)
 
 
 def write_rule(args: Namespace, memory: Bethink) -> Result:
     done = promotion.promote(memory, args.id, args.to, force=args.force)
-    word = {"kept": "already in", "moved": "moved to"}.get(done.status, "promoted to")
-    value = {"id": done.memory.id, **pick(done, "path status created")}
-    label = memory_label(done.memory, memory.store.abbreviate([done.memory.id]))
-    return Result(value, [f"{word} {done.path}: {label}"])
+    return Result({"id": done.memory.id, **pick(done, "path status created")})
 
 
 def suggest_rules(memory: Bethink, limit: int) -> Result:
@@ -438,7 +364,7 @@ def suggest_rules(memory: Bethink, limit: int) -> Result:
     hint = (
         "`bethink promote ID` makes one a rule that agents always read."
         if found
-        else "No memory has proved itself yet. `bethink vote ID` says that one was useful; `bethink get ID` counts as a use."
+        else "No memory has proved itself yet, by votes (`bethink vote ID`) or uses."
     )
     value = [{**plain(one), "reason": reason} for one, reason in found]
     return Result(value, lines, hints=[hint], stored=True)
@@ -459,9 +385,5 @@ def demote(args: Namespace, memory: Bethink) -> Result:
       bethink demote 01a1dd89
     """
     done = promotion.demote(memory, args.id)
-    value = pick(done, "id path found removed")
-    also = ", which is removed: nothing else was in it" if done.removed else ""
     missing = [] if done.found else [f"Its rule was not in {done.path} of this checkout."]
-    return Result(
-        value, [f"demoted {short_id(memory, done.id)} from {done.path}{also}"], hints=missing
-    )
+    return Result(pick(done, "id path found removed"), hints=missing)

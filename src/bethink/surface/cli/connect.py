@@ -7,8 +7,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata, util
 from pathlib import Path
 from types import SimpleNamespace as Namespace
@@ -30,7 +29,7 @@ from bethink.store.connection import OLDEST_SQLITE
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Listing, Result, command, open_memory, project
 from bethink.surface.cli.settings import edit_file
-from bethink.surface.layout import FORMATS, many, plain, size, style
+from bethink.surface.layout import FORMATS, many, plain, style
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -133,43 +132,36 @@ def check_server(args: Namespace, wanted: bool) -> None:
         raise BethinkError(*NO_LIBRARY)
 
 
-def may_read(args: Namespace, where: InstallPlace, notes: list[str]) -> bool:
-    """Whether Claude Code, which asks before each new tool, need not ask for what only reads: asked at a terminal, otherwise said."""
-    if args.allow_reads or installer.allows_reads("claude", where):
-        return True
-    if can_ask(args):
-        rules = ", ".join(agent("claude").AGENT.reads)
-        return console.says_yes(f"Let Claude Code read memory without asking? ({rules})", True)
-    notes.append(
-        "Claude Code asks before it reads memory for the first time; `bethink install --claude --allow-reads` lets it."
-    )
+def ask_or_tell(
+    args: Namespace, notes: list[str], question: str, command: str, default: bool = False
+) -> bool:
+    """Whether somebody at a terminal says yes; where nobody can be asked, the note says which command does it."""
+    quiet = args.format != "text" or args.quiet or args.dry_run
+    if not quiet and console.has_terminal():
+        return console.says_yes(question, default)
+    notes.append(f"{question} `{command}` does it.")
     return False
 
 
+def may_read(args: Namespace, where: InstallPlace, notes: list[str]) -> bool:
+    """Whether Claude Code, which asks before each new tool, need not ask for what only reads."""
+    if args.allow_reads or installer.allows_reads("claude", where):
+        return True
+    rules = ", ".join(agent("claude").AGENT.reads)
+    question = f"Let Claude Code read memory without asking each time ({rules})?"
+    return ask_or_tell(args, notes, question, "bethink install --claude --allow-reads", True)
+
+
 def offer_model(args: Namespace, where: InstallPlace, notes: list[str]) -> None:
-    """Offers the user's own Claude as the language model, with what it may take a day: asked at a terminal, otherwise said."""
+    """Offers the user's own Claude as the language model, with what it may take a day."""
     settings = config.load(None, {"database": args.database})
     program = shutil.which("claude", path=where.environment.get("PATH"))
     if settings.llm or not settings.llm_daily_tokens or not program:
         return
     cost = f"at most {settings.llm_daily_tokens:,} tokens of your plan a day"
-    if not can_ask(args):
-        notes.append(
-            f"Claude can help to understand what was said, for {cost}: `bethink config llm claude` turns it on."
-        )
-    elif console.says_yes(
-        f"Let Claude help to understand what was said? It takes {cost}; secrets are left out."
-    ):
+    question = f"Let Claude help to understand what was said, for {cost}, without secrets?"
+    if ask_or_tell(args, notes, question, "bethink config llm claude"):
         edit_file(config.user_file(), "llm", "claude", None)
-        notes.append(
-            "Claude helps to understand what was said; `bethink config --unset llm` ends it."
-        )
-
-
-def can_ask(args: Namespace) -> bool:
-    """Whether somebody at a terminal may be asked something."""
-    quiet = args.format != "text" or args.quiet or args.dry_run
-    return not quiet and console.has_terminal()
 
 
 def connect_found(args: Namespace, hosts: Sequence[str]) -> None:
@@ -234,7 +226,7 @@ def outcome_result(
     ]
     return Result(
         {"files": records, "notes": notes, "dry_run": args.dry_run},
-        lambda: render_outcomes(outcomes, PLANNED if args.dry_run else {}),
+        render_outcomes(outcomes, PLANNED if args.dry_run else {}),
         hints=[*notes, following] if following else notes,
         code=1 if any(outcome.status == "failed" for outcome in outcomes) else 0,
     )
@@ -273,29 +265,26 @@ def printable_diff(diff: str) -> str:
 # How all of it is doing
 
 PACKAGES = ("apsw", "numpy", "onnxruntime")
-LEAST_FREE = 200_000_000  # bytes: room for the write-ahead log and for a backup of a small database
+# What memory is checked for: in both databases, in a file alone, on a PostgreSQL server alone; and what only `--deep` looks at.
 PARTS = {
-    "database": "every page can be read",
     "memory": "every text is what was written",
     "full-text index": "agrees with the memories",
     "word counts": "agree with the memories",
     "vectors": "each belongs to a memory",
+}
+FILE_PARTS = {
+    "database": "every page can be read",
     "permissions": "only you can read the files",
 }
-SERVER_PARTS = {  # of a PostgreSQL database
-    "memory": PARTS["memory"],
-    "full-text index": PARTS["full-text index"],
-    "word counts": PARTS["word counts"],
-    "vectors": PARTS["vectors"],
+SERVER_PARTS = {
     "tenants": "kept apart by the database",
     "audit trail": "unbroken",
     "clock": "agrees with the server's",
 }
-DEEP = ("memory", "audit trail")  # what only `--deep` looks at
+DEEP = ("memory", "audit trail")
+FIX = "bethink doctor --fix"
 MENDS = {
-    "rebuild": "bethink doctor --fix",
-    "permissions": "bethink doctor --fix",
-    "reindex": "bethink doctor --fix",
+    **dict.fromkeys(("rebuild", "permissions", "reindex"), FIX),
     "restore": "Save what can be read with `bethink export -o FILE`, then put a backup in the database's place.",
 }
 
@@ -309,7 +298,7 @@ MENDS = {
     formats=FORMATS,
 )
 def doctor(args: Namespace) -> Result:
-    """Check versions, settings, database, indexes, permissions, embedding model and free space; and for every connected agent
+    """Check versions, settings, database, indexes, permissions and embedding model; and for every connected agent
     that its entries are there, its hooks run, the MCP server answers, and when something was captured last. Ends with 0 only
     when all is well; each problem says how to mend it.
 
@@ -322,13 +311,13 @@ def doctor(args: Namespace) -> Result:
     for mend in (mend_memory, mend_agents) if args.fix else ():
         try:
             mend(args)
-        except BethinkError as error:
-            console.talk(f"could not mend: {error.message}")
+        except (BethinkError, OSError) as error:
+            console.talk(f"could not mend: {error}")
     findings = [*examine_memory(args), *examine_agents(args)]
     problems = sum(not finding.ok for finding in findings)
     return Result(
         findings,
-        lambda: render_findings(findings),
+        render_findings(findings),
         listing=Listing(DoctorFinding._fields, "findings", "finding"),
         notes=[f"{many(problems, 'problem')} found."] if problems else [],
         code=1 if problems else 0,
@@ -341,9 +330,6 @@ def render_findings(findings: Sequence[DoctorFinding]) -> Iterator[str]:
         yield f"{mark}  {finding.check}: {plain(finding.message)}"
         if finding.fix and not finding.ok:
             yield f"         mend: {plain(finding.fix)}"
-
-
-# Agents
 
 
 def examine_agents(args: Namespace) -> Iterator[DoctorFinding]:
@@ -365,29 +351,26 @@ def mend_agents(args: Namespace) -> None:
             console.talk(f"could not do it ({outcome.path}): {' '.join(outcome.reasons)}")
 
 
-# Memory
-
-
 def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
     yield from check_versions()
     part = "settings"
     try:
-        yield from check_settings(args)
+        warnings = config.load(project(args).root, {"database": args.database}).warnings
+        for warning in warnings:
+            yield DoctorFinding(part, False, warning, "Mend or unset the variable.")
+        if not warnings:
+            yield DoctorFinding(part, True, "can be read")
         part = "database"
         with open_quietly(args) as memory:
             path = path_of(memory)
             where = str(path or "") or getattr(memory.store, "path", "")
             yield DoctorFinding("database", True, f"opens: {where}")
             yield from check_store(memory, args.deep)
-            for folder in find_folders(path):
+            for name, folder in find_folders(path).items():
                 loose = find_loose(folder)
-                name = "hooks folder" if folder == state.folder() else "folder"
-                said = loose or f"{folder} is yours"
-                yield DoctorFinding(name, not loose, said, "bethink doctor --fix")
+                yield DoctorFinding(name, not loose, loose or f"{folder} is yours", FIX)
             yield from check_model(memory, args.deep)
             yield check_reader(memory)
-            if path is not None:
-                yield check_space(path)
     except BethinkError as error:
         yield DoctorFinding(part, False, error.message, error.hint or "")
 
@@ -414,43 +397,33 @@ def check_versions() -> Iterator[DoctorFinding]:
     yield DoctorFinding("sqlite", sound, said, "" if sound else "pip install -U apsw")
 
 
-def check_settings(args: Namespace) -> list[DoctorFinding]:
-    """What is odd about the settings. Those that cannot be used at all are an error."""
-    found = config.load(project(args).root, {"database": args.database})
-    wrong = [
-        DoctorFinding("settings", False, warning, "Mend or unset the variable.")
-        for warning in found.warnings
-    ]
-    return wrong or [DoctorFinding("settings", True, "can be read")]
-
-
 def check_store(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
     problems = memory.check(deep)
-    parts = SERVER_PARTS if path_of(memory) is None else PARTS
+    for problem in problems:
+        fix = MENDS.get(problem.repair, problem.repair)
+        yield DoctorFinding(problem.part, False, problem.message, fix)
+    parts = (SERVER_PARTS if path_of(memory) is None else FILE_PARTS) | PARTS
     broken = {problem.part for problem in problems}
-    for part in dict.fromkeys((*parts, *broken)):
-        for problem in problems:
-            if problem.part == part:
-                fix = MENDS.get(problem.repair, problem.repair)
-                yield DoctorFinding(part, False, problem.message, fix)
+    for part, words in parts.items():
         if part not in broken and (deep or part not in DEEP):
-            yield DoctorFinding(part, True, parts[part])
+            yield DoctorFinding(part, True, words)
 
 
-def find_folders(database: Path | None) -> list[Path]:
+def find_folders(database: Path | None) -> dict[str, Path]:
     """The folders whose permissions matter: that of the database, and that of the hooks."""
-    found = [*([database.parent] if database else []), state.folder()]
-    return [path for path in found if os.name == "posix" and path.is_dir()]
+    found = {"folder": database.parent} if database else {}
+    found["hooks folder"] = state.folder()
+    return {name: path for name, path in found.items() if os.name == "posix" and path.is_dir()}
 
 
-def find_loose(path: Path) -> str | None:
+def find_loose(path: Path) -> str:
     """What is wrong with a folder's permissions. Our own folders are for the owner alone; others must only not be open to changes."""
     mode = path.stat().st_mode
-    shown = f"(mode {stat.S_IMODE(mode):04o})"
-    if is_ours(path):
-        return f"others can look into {path} {shown}" if mode & 0o077 else None
-    open_to_all = mode & 0o022 and not mode & stat.S_ISVTX
-    return f"others can change {path} {shown}" if open_to_all else None
+    ours = is_ours(path)
+    if not mode & (0o077 if ours else 0o022) or (mode & stat.S_ISVTX and not ours):
+        return ""
+    what = "look into" if ours else "change"
+    return f"others can {what} {path} (mode {stat.S_IMODE(mode):04o})"
 
 
 def is_ours(path: Path) -> bool:
@@ -473,17 +446,10 @@ def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
     except EmbeddingError as error:
         yield DoctorFinding("model", False, error.message, error.hint or "bethink model pull")
         return
-    hashes = " with the right hashes" if has_files and deep else ""
-    yield DoctorFinding("model", True, f"{model}{hashes}")
+    yield DoctorFinding("model", True, str(model))
     missing = memory.store.count_unembedded(model) if model else 0
-    others = [other for other in memory.store.models() if other != model]
-    said = "every memory has one"
-    if missing:
-        said = f"{many(missing, 'memory')} without a vector of {model}"
-        said += f"; there are vectors of {', '.join(others)}" if others else ""
-    yield DoctorFinding(
-        "vectors of the model", not missing, said, "bethink reindex" if missing else ""
-    )
+    said = f"{many(missing, 'memory')} without a vector of {model}" if missing else "all are there"
+    yield DoctorFinding("vectors of the model", not missing, said, "bethink reindex")
 
 
 def check_reader(memory: Bethink) -> DoctorFinding:
@@ -493,37 +459,21 @@ def check_reader(memory: Bethink) -> DoctorFinding:
     return DoctorFinding("reader", False, lost, "pip install --force-reinstall bethink onnxruntime")
 
 
-def check_space(path: Path) -> DoctorFinding:
-    free = shutil.disk_usage(path.parent).free
-    needed = max(LEAST_FREE, path.stat().st_size if path.exists() else 0)
-    fix = f"Free some space: at least {size(needed)} are wanted."
-    return DoctorFinding("disk", free >= needed, f"{size(free)} free", fix)
-
-
 def mend_memory(args: Namespace) -> None:
     """Repairs what can be repaired without losing anything. What fails here shows up again in the findings."""
     with open_quietly(args) as memory:
         path = path_of(memory)
         problems = memory.check()
-        loose = [one for one in find_folders(path) if find_loose(one) and is_ours(one)]
+        loose = [one for one in find_folders(path).values() if find_loose(one) and is_ours(one)]
         files = [Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm") if path]
         loose += [one for one in files if one.exists() and one.stat().st_mode & 0o077]
         for one in loose:
-            mode = 0o700 if one.is_dir() else 0o600
-            attempt(args, f"set {one} to mode {mode:04o}", partial(one.chmod, mode))
+            one.chmod(0o700 if one.is_dir() else 0o600)
+            console.note(args, f"fixed: {one} is for you alone")
         if any(problem.repair in ("rebuild", "reindex") for problem in problems):
-            attempt(args, "made the full-text index anew", memory.store.rebuild)
+            memory.store.rebuild()
+            console.note(args, "fixed: made the full-text index anew")
         if memory.config.embedding.strip() not in ("none", ""):
             with Bar(args, "embedding") as bar:
-                embed = partial(memory.reindex, progress=bar)
-                attempt(args, "embedded what had no vector", embed)
-
-
-def attempt(args: Namespace, what: str, action: Callable[[], object]) -> None:
-    try:
-        done = action()
-    except (BethinkError, OSError) as error:
-        console.talk(f"could not do it ({what}): {error}")
-    else:
-        if done != 0:
-            console.note(args, f"fixed: {what}")
+                if memory.reindex(progress=bar):
+                    console.note(args, "fixed: embedded what had no vector")

@@ -23,17 +23,17 @@ from bethink.recall.shape import to_json
 from bethink.surface.arguments import Argument, make_asked, parse_arguments, read_typed
 from bethink.surface.cli import COMMANDS
 from bethink.surface.layout import (
+    describe_value,
     flatten_record,
+    fold,
     format_records,
-    hang,
     json_text,
     plain,
     size,
     width,
-    wrap,
 )
 from bethink.text.checks import replace_broken, suggest
-from bethink.text.fence import clean, fence_text
+from bethink.text.fence import Quote, clean, fence_text
 from bethink.text.when import LOCAL
 from bethink.text.words import is_english
 from bethink.types import NOTHING, TRUST
@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from bethink.api import Bethink
 
 LONGEST = 4 * 5_000_000  # bytes: no setting allows a longer memory
-EVERY, LINE_EVERY = 0.1, 10.0  # seconds between two drawings of a bar, between two lines elsewhere
-CELLS, FEWEST_CELLS = 24, 8  # of a bar
+EVERY, LINE_EVERY = 0.1, 10.0  # seconds between two reports on a terminal, and elsewhere
 SETTLED = 3.0  # seconds after which the time left can be told
 # What agents set for the commands that they run: Claude Code, Codex, Gemini CLI, opencode, Cursor, Copilot CLI, any other.
 AGENTS = (
@@ -62,21 +61,6 @@ AGENTS = (
 
 PATHS = ("database", "project", "file", "output", "directory")  # their bytes need not be UTF-8
 COLUMN = 24  # where the help of an argument begins
-# What other tools call it; by its letters another command would be nearest.
-MEANT = {
-    "purge": "forget --purge",
-    "delete": "forget",
-    "remove": "forget",
-    "rm": "forget",
-    "remember": "add",
-    "store": "add",
-    "find": "search",
-    "ask": "recall",
-    "show": "get",
-    "undo": "restore",
-    "setup": "init",
-    "settings": "config",
-}
 SHARED = """
 options of every command:
 --database PATH      the database to use
@@ -127,9 +111,9 @@ def command(
 def load(name: str | None, first: str = "") -> Command:
     """The command of that name; without one, `first` is what was typed in its place."""
     if name not in COMMANDS:
-        meant = f"Did you mean '{MEANT[name]}'?" if name in MEANT else suggest(name or "", COMMANDS)
         wrong = f"'{name}' is not a command." if name else f"{first!r} needs a command."
-        raise UsageError(wrong, meant or "`bethink --help` lists the commands.")
+        close = suggest(name or "", COMMANDS)
+        raise UsageError(wrong, close or "`bethink --help` lists the commands.")
     importlib.import_module(f"bethink.surface.cli.{COMMANDS[name][0]}")
     return REGISTERED[name]
 
@@ -155,19 +139,11 @@ def readable(name: str, value: object) -> object:
     """The value, unless it holds bytes that are no UTF-8. Python smuggles those in as lone surrogates, which nothing can store."""
     if isinstance(value, list):
         return [readable(name, part) for part in value]
-    if not isinstance(value, str) or value.isascii():
+    if not isinstance(value, str) or value.isascii() or replace_broken(value) == value:
         return value
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError as error:
-        if name in ("query", "question"):
-            return replace_broken(value)  # a search takes any input
-        at = len(value[: error.start].encode("utf-8"))
-        raise InvalidInput(
-            f"The {name} is not valid UTF-8: byte {at} cannot be read.",
-            "Check the encoding of your terminal.",
-        ) from None
-    return value
+    if name in ("query", "question"):
+        return replace_broken(value)  # a search takes any input
+    raise InvalidInput(f"The {name} is not valid UTF-8.", "Check the encoding of your terminal.")
 
 
 def render_help(command: Command) -> str:
@@ -175,7 +151,7 @@ def render_help(command: Command) -> str:
     arguments = command.arguments
     placed = [one for one in arguments if not one.is_option]
     usage = " ".join([f"usage: bethink {command.name} [options]", *map(_placeholder, placed)])
-    lines = [*wrap(usage, ""), "", *wrap(" ".join(about.split()), "")]
+    lines = [usage, "", " ".join(about.split())]
     groups = {"arguments": placed} if placed else {}
     for one in arguments:
         if one.is_option:
@@ -183,7 +159,7 @@ def render_help(command: Command) -> str:
     for title, members in groups.items():
         lines += ["", f"{title}:", *(line for one in members for line in _help_lines(one))]
     lines += ["", "examples:", *(f"  {line.strip()}" for line in examples.strip().splitlines())]
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(fold, lines)) + "\n"
 
 
 def _placeholder(argument: Argument) -> str:
@@ -193,11 +169,12 @@ def _placeholder(argument: Argument) -> str:
 
 def _help_lines(argument: Argument) -> list[str]:
     value = f"[{argument.value}]" if argument.many == "?" else argument.value
-    head = f"{', '.join(argument.names)} {value}".rstrip()
+    head = f"  {', '.join(argument.names)} {value}".rstrip()
     if not argument.is_option:
-        head = "{" + ",".join(argument.choices) + "}" if argument.choices else argument.value
-    lines = hang(argument.help, f"  {head}  ", " " * COLUMN)
-    return [line.rstrip() for line in lines if line.strip()]
+        head = "  {" + ",".join(argument.choices) + "}" if argument.choices else f"  {value}"
+    if len(head) < COLUMN - 1 or not argument.help:
+        return [f"{head:<{COLUMN}}{argument.help}".rstrip()]
+    return [head, " " * COLUMN + argument.help]
 
 
 # Streams
@@ -307,12 +284,12 @@ class Result(NamedTuple):
     value: Any = (
         None  # for JSON, as `to_json` writes it; of a listing, its records or the one it is about
     )
-    lines: Iterable[str] | Callable[[], Iterable[str]] = ()  # for people
+    lines: Iterable[str] = ()  # for people; by default the value in a few words
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()
     hints: Sequence[str] = ()
     listing: Listing | None = None
-    quoted: str = ""  # for agents, with marks and origins
+    items: Sequence[Quote | str] = ()  # memories to show; agents get them with marks and origins
     stored: bool = False  # whether the lines are stored text, which agents get between marks
     code: int = 0
 
@@ -348,13 +325,25 @@ def _present_data(args: Namespace, result: Result) -> None:
 
 
 def _present_text(args: Namespace, result: Result) -> None:
-    lines = result.lines() if callable(result.lines) else result.lines
+    lines = list(result.lines)
+    if result.items:
+        from bethink.surface.render import (  # late: few commands show memories
+            item_lines,
+            quote_items,
+        )
+
+        if args.for_agent:
+            out(quote_items(result.items))
+            return
+        lines = item_lines(result.items)
+    elif result.value and not lines:
+        lines = describe_value(result.value)
     if not args.for_agent:
-        for line in lines:
-            out(line)
-    elif text := result.quoted or "\n".join(lines):
-        quoted = text if result.quoted else fence_text(text) if result.stored else clean(text)
-        out(quoted)
+        lines = list(map(fold, lines))
+    elif lines:
+        lines = [(fence_text if result.stored else clean)("\n".join(lines))]
+    for line in lines:
+        out(line)
 
 
 def data(parts: Iterable[str], stream: TextIO | None = None) -> None:
@@ -367,7 +356,7 @@ def data(parts: Iterable[str], stream: TextIO | None = None) -> None:
 
 
 class Bar:
-    """Tells on stderr how far a long command is, and how long it will take: on a terminal by a bar that is gone when it is closed,
+    """Tells on stderr how far a long command is, and how long it will take: on a terminal in one line that is gone when it is closed,
     elsewhere by a line every so often. Not with --quiet, nor where the result is for programs."""
 
     def __init__(
@@ -375,79 +364,49 @@ class Bar:
     ) -> None:
         self.wanted = not args.quiet and args.format == "text"
         self.shown = self.wanted and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self.label = label
-        self.unit = unit
+        self.label, self.unit = label, unit
         self._begun = 0.0  # when something was first done: to open a model or a connection says nothing of the rest
-        self._drawn = 0.0 if self.shown else time.monotonic()
-        self._dirty = False
+        self._next = time.monotonic() + (0.0 if self.shown else LINE_EVERY)
 
     def __call__(self, done: float, total: int | None = None, label: str | None = None) -> None:
         now = time.monotonic()
         self._begun = self._begun or now
-        since = now - self._drawn
-        last = done == total and self.shown
-        if not self.wanted or (since < (EVERY if self.shown else LINE_EVERY) and not last):
+        if not self.wanted or now < self._next:
             return
-        self._drawn = now
+        self._next = now + (EVERY if self.shown else LINE_EVERY)
         line = self.line(done, total, label, now - self._begun)
-        if not self.shown:
+        if self.shown:
+            sys.stderr.write(f"\r\x1b[K{line[: width() - 1]}")
+            sys.stderr.flush()
+        else:
             talk(line)
-            return
-        self._dirty = True
-        sys.stderr.write(f"\r\x1b[K{line}")
-        sys.stderr.flush()
 
     def line(
         self, done: float, total: int | None, label: str | None = None, elapsed: float = 0.0
     ) -> str:
-        label = label or self.label
-        if not total:
-            return f"{label} {self._count(done)}" if done else f"{label} …"
-        numbers = f"{self._count(done, bare=True)} of {self._count(total)}"
-        if elapsed >= SETTLED and 0 < done < total:
-            numbers += f", {time_left(elapsed * (total - done) / done)}"
-        if not self.shown:
-            return f"{label} {numbers}"
-        room = terminal_width() - 1
-        cells = min(CELLS, room - len(label) - len(numbers) - 4)
-        if cells < FEWEST_CELLS:
-            return f"{label} {numbers}"[:room]
-        full = min(cells, int(cells * done / total))
-        return f"{label} [{'#' * full}{'.' * (cells - full)}] {numbers}"
-
-    def _count(self, number: float, bare: bool = False) -> str:
-        if callable(self.unit):
-            return self.unit(number)
-        return f"{int(number):,}" + (f" {self.unit}" if self.unit and not bare else "")
-
-    def close(self) -> None:
-        if self._dirty:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-            self._dirty = False
+        count = self.unit if callable(self.unit) else "{:,.0f}".format
+        numbers = f"{count(done)} of {count(total)}" if total else count(done) if done else "…"
+        told = f"{label or self.label} {numbers}"
+        if isinstance(self.unit, str) and (done or total):
+            told = f"{told} {self.unit}".rstrip()
+        if total and elapsed >= SETTLED and 0 < done < total:
+            told += f", {time_left(elapsed * (total - done) / done)}"
+        return told
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        if self.shown and self._begun:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
 
 
 def time_left(seconds: float) -> str:
     """About how long something will take, as people say it."""
     if seconds < 90:
         return f"{max(5, round(seconds / 5) * 5)} s left"
-    minutes = round(seconds / 60)
-    return f"{minutes} min left" if minutes < 90 else f"{minutes / 60:.1f} h left"
-
-
-def terminal_width() -> int:
-    """Columns of the terminal that a bar is drawn on, which is not where the output goes."""
-    try:
-        found = os.environ.get("COLUMNS") or os.get_terminal_size(sys.stderr.fileno()).columns
-        return int(found) or width()
-    except (OSError, ValueError):
-        return width()
+    return f"{round(seconds / 60)} min left"
 
 
 # What a command is given

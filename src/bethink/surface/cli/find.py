@@ -13,15 +13,12 @@ from bethink.surface.cli.console import Listing, Result, command, offer_language
 from bethink.surface.layout import (
     FORMATS,
     cell,
-    columns,
     date,
     date_and_time,
-    many,
+    describe_value,
+    indent,
     one_line,
-    size,
     style,
-    wrap,
-    wrap_if_narrow,
 )
 from bethink.surface.operations import FILTERS, ORDERS, RANKING
 
@@ -91,10 +88,7 @@ def search(args: Namespace, memory: Bethink) -> Result:
     query = read_text(args.query, None, 'bethink search "how do we deploy?"')
     dual = args.dual or args.max_tokens is not None
     if dual and args.format not in ("text", "json"):
-        raise UsageError(
-            f"The index-and-details form cannot be shown as {args.format}.",
-            "Use --format text or json with --dual.",
-        )
+        raise UsageError(f"--dual has no form as {args.format}.", "Use --format text or json.")
     return ask(args, memory, query, dual, args.rerank, args.explain)
 
 
@@ -133,32 +127,26 @@ def ask(
     how = {"limit": limit, "offset": args.offset, "seed": args.seed, "rerank": rerank}
     wanted = operations.make_filter(memory, args)
     answer = operations.search(memory, question, args, wanted, **how)
+    arranged = render.arrange_answer(memory, answer, budget)
     if dual:
-        arranged = render.arrange_answer(memory, answer, budget)
         result = Result(operations.recall_record(arranged))
     else:
         fields = (*render.FIELDS, "why") if explain else render.FIELDS
         listing = Listing(fields, "searchResults", "result", {"query": answer.query.raw})
         result = Result([plain_hit(hit, explain) for hit in answer.hits], listing=listing)
-    if args.for_agent and args.format == "text":
-        more = "`bethink get ID` gives whole texts."
-        told = render.quote_answer(memory, answer, budget, more, explain, args.offset)
-        return result._replace(quoted=told.text)
     hints = [*answer.hints, *offer_languages(memory, answer.query.raw)]
     if not answer.hits:
         hints.append(OTHER if memory.store.count(memory.filter()) else BEGIN)
         return result._replace(notes=["No memories match."], hints=hints)
-    if dual and not arranged.both.details:
-        hints.append("No match fits the budget in full; raise --max-tokens, or `bethink get ID`.")
-
-    def lines() -> list[str]:
-        short = render.short_ids_of_hits(memory, answer.hits)
-        labels = project_labels(args, memory)
-        if dual:
-            return render.answer_lines(arranged, short, labels)
-        return render.hit_lines(answer, short, args.offset + 1, explain, labels)
-
-    return result._replace(lines=lines, hints=hints)
+    if args.format != "text":
+        return result._replace(hints=hints)
+    labels = project_labels(args, memory)
+    if not dual and not args.for_agent:
+        items = render.show_hits(memory, answer, explain, labels)
+        return result._replace(items=items, hints=hints)
+    more = "`bethink get ID` gives whole texts."
+    shown = render.show_answer(memory, answer, arranged, more, explain, args.offset, labels)
+    return result._replace(items=shown.items, notes=shown.notes, hints=hints)
 
 
 @command(
@@ -185,15 +173,17 @@ def why(args: Namespace, memory: Bethink) -> Result:
     decision, because, replaced, said = reason
     short = render.short_ids(memory, [decision, *replaced])
     place = (citation(decision), date(decision.created_at), short[decision.id])
-    lines = [style(line, "bold") for line in wrap(one_line(decision.content, 1000), "")]
-    lines += wrap_if_narrow("  ".join(place), "  ")
-    lines += wrap(f"because {because}", "  ") if because else ["  Nobody said why."]
+    lines = [
+        style(one_line(decision.content, 1000), "bold"),
+        "  " + "  ".join(place),
+        f"  because {because}" if because else "  Nobody said why.",
+    ]
     for one in replaced:
-        head = f"replaced {short[one.id]} ({date(one.created_at)})"
-        lines += wrap(f"{head}: {one_line(one.summary or one.content)}", "  ")
+        head = f"  replaced {short[one.id]} ({date(one.created_at)})"
+        lines.append(f"{head}: {one_line(one.summary or one.content)}")
     if said:
         speaker = said.metadata.get("role") or "somebody"
-        lines += wrap(f"{speaker} said: {one_line(said.content, 1000)}", "  ")
+        lines.append(f"  {speaker} said: {one_line(said.content, 1000)}")
     return Result({**reason._asdict(), "because": because or None}, lines, stored=True)
 
 
@@ -230,23 +220,12 @@ def memories_result(
     args: Namespace, memory: Bethink, found: Sequence[Memory], none: str, hints: Sequence[str] = ()
 ) -> Result:
     """Memories on a line each."""
-    short = render.short_ids(memory, found) if args.format == "text" else {}
-    quoted = ""
-    if args.for_agent and short:
-        quoted = render.quote_items([render.quote_line(one, short) for one in found])
-
-    def lines() -> list[str]:
-        labels = project_labels(args, memory)
-        return [render.memory_line(one, short, labels) for one in found]
-
-    return Result(
-        found,
-        lines,
-        notes=() if found else [none],
-        hints=hints,
-        listing=Listing(render.FIELDS),
-        quoted=quoted,
-    )
+    items: list[Any] = []
+    if found and args.format == "text":
+        short, labels = render.short_ids(memory, found), project_labels(args, memory)
+        items = [render.quote_line(one, short, labels) for one in found]
+    notes = () if found else [none]
+    return Result(found, notes=notes, hints=hints, listing=Listing(render.FIELDS), items=items)
 
 
 @command(
@@ -280,32 +259,13 @@ def get(args: Namespace, memory: Bethink) -> Result:
         for one in found
         if args.source
     }
-
-    def lines() -> list[str]:
-        labels = project_labels(args, memory)
-        related = render.related_memories(memory, found)
-        others = [other.id for pairs in related.values() for _, other in pairs]
-        short = render.short_ids(memory, found, others)
-        lines = []
-        for one in found:
-            lines += ["", *render.memory_lines(one, related[one.id], short, labels)]
-            if one.id in around:
-                lines += render.around_lines(one, around[one.id])
-        return lines[1:]
-
-    records = [{**plain(one), "around": around[one.id]} if args.source else one for one in found]
-    quoted = quote_found(memory, found, around) if args.for_agent else ""
-    return Result(records, lines, warnings=warnings, listing=Listing(render.FIELDS), quoted=quoted)
-
-
-def quote_found(
-    memory: Bethink, found: Sequence[Memory], around: Mapping[str, Sequence[Memory]]
-) -> str:
-    items: list[Any] = [*render.quote_memories(memory, found, AGENT_TOKENS * len(found))]
+    budget = AGENT_TOKENS * len(found) if args.for_agent else NO_LIMIT
+    items = render.show_memories(memory, found, budget, project_labels(args, memory))
     for id, near in around.items():
         short = render.short_ids(memory, near)
         items += [f"Around {id}:", *(render.quote_memory(one, short) for one in near)]
-    return render.quote_items(items)
+    records = [{**plain(one), "around": around[one.id]} if args.source else one for one in found]
+    return Result(records, warnings=warnings, listing=Listing(render.FIELDS), items=items)
 
 
 @command(
@@ -376,7 +336,7 @@ def change_lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[st
         if len(old) + len(new) < 80:
             lines.append(f"{name}: {old} → {new}")
         else:
-            lines += [f"{name}:", *wrap(old, "- "), *wrap(new, "+ ")]
+            lines += [f"{name}:", f"- {old}", f"+ {new}"]
     return lines
 
 
@@ -463,11 +423,11 @@ def topic_lines(spans: Sequence[Span], full: bool) -> list[str]:
     for span in spans:
         if span.depth and not full:
             continue
-        indent = "  " * (span.depth + 1)
+        margin = "  " * (span.depth + 1)
         place = f"(lines {span.lines[0]}-{span.lines[1]})"
-        lines.append(f"{indent}- {one_line(span.name or 'unnamed', 80)}  {place}")
+        lines.append(f"{margin}- {one_line(span.name or 'unnamed', 80)}  {place}")
         if full and span.summary:
-            lines += wrap(span.summary, indent + "    ")
+            lines += indent(span.summary, margin + "    ")
     return lines
 
 
@@ -502,44 +462,9 @@ def stats(args: Namespace, memory: Bethink) -> Result:
         "scope_names": {scope: names[scope] for scope in value["by_scope"] if names.get(scope)},
         "language_model": language.report_usage(memory),
     }
-    return Result(value, stats_lines(memory.scope, value))
-
-
-def stats_lines(here: str, value: Mapping[str, Any]) -> list[str]:
-    forgotten = f", and {value['deleted']:,} forgotten" if value["deleted"] else ""
-    lines = [many(value["memories"], "memory") + forgotten]
     labels = render.scope_labels(value["by_scope"], value["scope_names"])
-    scopes = {
-        labels[scope] + (" (here)" if scope == here else ""): count
-        for scope, count in value["by_scope"].items()
-    }
-    called = {"unembedded": "memories without a vector", "cached": "cached embeddings"}
-    counted = ("unembedded", "entities", "relations", "sources", "sessions", "spans", "cached")
-    for title, counts in {
-        "By kind:": value["by_kind"],
-        "By project:": scopes,
-        "Vectors by model:": value["vectors"],
-        "": {called.get(name, name): value[name] for name in counted},
-    }.items():
-        rows = [(f"{'  ' * bool(title)}{one_line(name)}", f"{n:,}") for name, n in counts.items()]
-        lines += ["", *filter(None, [title]), *columns(rows, right=(1,))] if rows else []
-    bytes = f"{size(value['database_bytes'])}, {size(value['bytes_per_memory'])} per memory"
-    place = wrap(f"{value['database']}: {bytes}", "")
-    return [*lines, *model_lines(value["language_model"]), "", *place]
-
-
-def model_lines(use: Mapping[str, Any]) -> list[str]:
-    """What the language model cost, where one is set or was used."""
-    if not use["model"] and not use["tokens"]:
-        return []
-    name = use["model"] or "no model is set now"
-    today = f"{use['today']:,} of {use['ceiling']:,} tokens today"
-    return [
-        "",
-        f"Language model ({name}): {today}, {use['tokens']:,} in {use['days']} days",
-        *(
-            f"  {purpose}: {many(count['calls'], 'call')}, {count['failed']:,} failed"
-            for purpose, count in use["purposes"].items()
-        ),
-        *(f"  {reason}: {many(number, 'time')}" for reason, number in use["failures"].items()),
-    ]
+    scopes = {labels[scope]: number for scope, number in value["by_scope"].items()}
+    unused = not (value["language_model"]["model"] or value["language_model"]["tokens"])
+    left = ("scope_names", *(["language_model"] if unused else ()))
+    told = {name: found for name, found in value.items() if name not in left}
+    return Result(value, describe_value({**told, "by_scope": scopes}))

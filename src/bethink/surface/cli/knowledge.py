@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,7 +19,7 @@ from bethink.hosts import AGENTS
 from bethink.hosts.install import is_here, record_file
 from bethink.surface.cli import connect, console
 from bethink.surface.cli.console import Bar, Result, command, directory, open_memory
-from bethink.surface.layout import many, one_line, pick
+from bethink.surface.layout import brief, columns, many, one_line, pick
 from bethink.surface.operations import sync_record
 from bethink.text.when import moment
 
@@ -28,11 +30,8 @@ if TYPE_CHECKING:
     from bethink.config import Config
     from bethink.features.conversations import Indexed
     from bethink.features.initialise import Ready
-    from bethink.ingest.sync import Skipped, Synced
+    from bethink.ingest.sync import Synced
     from bethink.project import Project
-
-
-NAMED = 5  # files named one by one before "and more"
 
 
 def existing_path(path: str) -> Path:
@@ -50,38 +49,7 @@ def sync_with_bar(args: Namespace, label: str, sync: Callable[..., Synced]) -> S
 
 
 def synced_result(synced: Synced) -> Result:
-    left_out = skipped_lines(synced.skipped)
-    return Result(sync_record(synced), synced_lines(synced), left_out, warnings=synced.hints)
-
-
-def synced_lines(synced: Synced) -> list[str]:
-    """What a sync did, in numbers."""
-    record = sync_record(synced)
-    words = {"added": "new"} | {
-        name: name for name in "changed moved vanished unchanged skipped".split()
-    }
-    found = {word: record[name] for name, word in words.items()}
-    sources = count_words({w: n if isinstance(n, int) else len(n) for w, n in found.items()})
-    changes = count_words(record["memories"])
-    lines = [many(synced.sources, "source") + (f": {sources}" if sources else "")]
-    return lines + ([f"memories: {changes}"] if changes else [])
-
-
-def count_words(counts: dict[str, int]) -> str:
-    return ", ".join(f"{number:,} {word}" for word, number in counts.items() if number)
-
-
-def skipped_lines(skipped: Iterable[Skipped]) -> list[str]:
-    return name_some(
-        f"skipped {one_line(one.uri, 100)}: {one_line(one.reason, 200)}" for one in skipped
-    )
-
-
-def name_some(lines: Iterable[str]) -> list[str]:
-    """The first few lines, and how many more there are."""
-    every = list(lines)
-    more = [f"and {len(every) - NAMED:,} more; --json lists all"] if every[NAMED:] else []
-    return every[:NAMED] + more
+    return Result(sync_record(synced), warnings=synced.hints)
 
 
 @command(
@@ -208,38 +176,16 @@ def backfill(args: Namespace) -> Result:
 
 
 def warn_of_pause(args: Namespace) -> None:
-    import time
-
-    current = [one for one in state.read_pauses() if one.holds(time.time())]
-    if not current:
-        return
-    everywhere = any(one.scope == state.EVERYWHERE for one in current)
-    where = "everywhere" if everywhere else f"in {', '.join(one.name for one in current)}"
-    console.warn(
-        args,
-        f"Memory is paused {where}. What was said meanwhile is passed over, but what a transcript gives no time for is"
-        " read. `bethink resume` ends the pause.",
-    )
+    current = [one.name or "everywhere" for one in state.read_pauses() if one.holds(time.time())]
+    if current:
+        console.warn(
+            args,
+            f"Memory is paused ({', '.join(current)}): what was said meanwhile is passed over, but what a transcript gives"
+            " no time for is read. `bethink resume` ends the pause.",
+        )
 
 
 def backfill_result(done: Indexed, files: Sequence[Path]) -> Result:
-    skipped = dict(sorted(done.skipped.items(), key=lambda row: -row[1]))
-    turns, ideas = many(done.turns, "turn"), many(done.ideas, "idea")
-    lines = [
-        f"{many(len(files), 'transcript')}, {done.unchanged:,} of them without anything new",
-        f"{turns}, {many(done.topics, 'topic')}, {ideas} from {many(len(done.sessions), 'session')}",
-    ]
-    if done.repeated or done.known:
-        known = f"{many(done.repeated, 'turn')}, {many(done.known, 'idea')}"
-        lines.append(f"known already: {known}")
-    if skipped:
-        reasons = ", ".join(f"{name} {number:,}" for name, number in list(skipped.items())[:NAMED])
-        left = sum(skipped.values())
-        lines.append(f"{left:,} of {done.lines:,} lines hold no speech: {reasons}")
-    notes = name_some(
-        f"could not read {reason if file in reason else f'{file}: {reason}'}"
-        for file, reason in done.failed
-    )
     value = {
         "transcripts": len(files),
         "file": str(files[0]) if len(files) == 1 else None,
@@ -248,10 +194,10 @@ def backfill_result(done: Indexed, files: Sequence[Path]) -> Result:
         "known_ideas": done.known,
         "topics": done.topics,
         "sessions": len(done.sessions),
-        "skipped": skipped,
+        "skipped": dict(sorted(done.skipped.items(), key=lambda row: -row[1])),
         "failed": [{"file": file, "reason": reason} for file, reason in done.failed],
     }
-    return Result(value, lines, notes)
+    return Result(value)
 
 
 # Setting a project up in one step
@@ -299,8 +245,8 @@ def init(args: Namespace) -> int:
         taken = take_parts(args, memory, project, settings, steps)
         ready = initialise.examine(memory)
         database = str(getattr(memory.store, "path", memory.config.database))
-    notes = find_notes(project, database)
-    console.present(args, report_init(project, start, database, steps, taken, ready, notes))
+    notes = find_notes(project, start.resolve(), database)
+    console.present(args, report_init(project, database, steps, taken, ready, notes))
     if any(one.status == "stopped" for one in taken):
         console.talk("stopped; `bethink init` goes on from here")
         return 130
@@ -311,26 +257,13 @@ def init(args: Namespace) -> int:
 
 def report_init(
     project: Project,
-    start: Path,
     database: str,
     steps: Sequence[FileStep],
     taken: Sequence[PartReport],
     ready: Ready,
     notes: list[str],
 ) -> Result:
-    local = database == str(project.local_database)
     following = f"search {ASK}" if ready.memories else f"add {TELL}"
-    commands = [f"bethink {following}", "bethink doctor"]
-    number = many(ready.memories, "memory")
-    lines = [
-        *place_lines(project, start.resolve()),
-        f"database    {one_line(database)}" + ("  (the project's own)" if local else ""),
-        *file_lines(project, steps),
-        *(f"{one.part:<12}{part_line(one)}" for one in taken if one.part),
-        f"ready       {f'{number} can be searched' if ready.memories else 'nothing to search yet'}",
-        "next",
-        *(f"            {one}" for one in commands),
-    ]
     files = [
         leave_out_empty(path=str(one.path), status=DONE_WORDS[one.action], reason=one.reason)
         for one in steps
@@ -344,17 +277,34 @@ def report_init(
     value = {
         "project": {name: str(getattr(project, name)) for name in ("name", "root", "worktree")},
         "database": database,
-        "local": local,
+        "local": database == str(project.local_database),
         "files": files,
         "parts": parts,
         "notes": notes,
         "memories": ready.memories,
         "hints": list(ready.hints),
-        "next": commands,
+        "next": [f"bethink {following}", "bethink doctor"],
         "stopped": any(one.status == "stopped" for one in taken),
     }
-    skipped = [left for one in taken if one.synced for left in one.synced.skipped]
-    return Result(value, lines, skipped_lines(skipped), warnings=ready.hints, hints=notes)
+    return Result(value, init_lines(project, value), warnings=ready.hints, hints=notes)
+
+
+def init_lines(project: Project, value: Mapping[str, Any]) -> list[str]:
+    rows = [("project", f"{one_line(project.name)}  {one_line(str(project.root))}")]
+    rows.append(("database", one_line(value["database"])))
+    for status in DONE_WORDS.values():
+        named = [one for one in value["files"] if one["status"] == status]
+        paths = [os.path.relpath(one["path"], project.worktree) for one in named]
+        reasons = [one["reason"] for one in named if one.get("reason")]
+        told = many(len(named), "file") if status == "kept" else ", ".join(paths)
+        rows += [(status, one_line("; ".join([told, *reasons])))] if named else []
+    for part in value["parts"]:
+        more = {name: found for name, found in part.items() if name not in ("part", "status")}
+        rows.append((part["part"], f"{part['status']}  {brief(more)}"))
+    number = many(value["memories"], "memory")
+    ready = f"{number} can be searched" if value["memories"] else "nothing to search yet"
+    rows += [("ready", ready), *(("next", one) for one in value["next"])]
+    return columns(rows)
 
 
 def take_parts(
@@ -408,8 +358,12 @@ def list_documentation(args: Namespace, project: Project, settings: Config) -> N
         )
 
 
-def find_notes(project: Project, database: str) -> list[str]:
+def find_notes(project: Project, start: Path, database: str) -> list[str]:
     notes = []
+    if start not in (project.root, project.worktree):
+        notes.append(f"{start} is a part of it; the whole project is set up.")
+    if project.worktree != project.root:
+        notes.append(f"Knowledge and code are those of the worktree {project.worktree}.")
     if database != str(project.local_database) and initialise.has_foreign_database(project):
         notes.append(
             f"{project.local_database} is not used: it may have come with the project. `bethink init --local` says more."
@@ -423,38 +377,3 @@ def find_notes(project: Project, database: str) -> list[str]:
 
 def leave_out_empty(**fields: str | None) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
-
-
-def place_lines(project: Project, start: Path) -> list[str]:
-    lines = [f"project     {one_line(project.name)}  {one_line(str(project.root))}"]
-    if start not in (project.root, project.worktree):
-        whole = "is a part of it; the whole project is set up"
-        lines.append(f"            {one_line(str(start))} {whole}")
-    if project.worktree != project.root:
-        worktree = one_line(str(project.worktree))
-        lines.append(f"            knowledge and code are those of the worktree {worktree}")
-    return lines
-
-
-def file_lines(project: Project, steps: Sequence[FileStep]) -> list[str]:
-    lines = []
-    for action, word in DONE_WORDS.items():
-        mine = [step for step in steps if step.action == action]
-        if action == "keep" and len(mine) > 2:
-            lines.append(f"{word:<12}{many(len(mine), 'file')} as they are")
-            continue
-        for step in mine:
-            reason = f": {one_line(step.reason)}" if step.reason else ""
-            folders = (project.worktree, project.root)
-            folder = next((one for one in folders if step.path.is_relative_to(one)), Path("/"))
-            shown = step.path.relative_to(folder) if folder in folders else step.path
-            lines.append(f"{word:<12}{one_line(str(shown))}{reason}")
-            word = ""
-    return lines
-
-
-def part_line(taken: PartReport) -> str:
-    if taken.synced is not None:
-        return "; ".join(synced_lines(taken.synced))
-    status = "" if taken.status == "stopped" else f"{taken.status}: "
-    return one_line(status + taken.reason + (f" ({taken.hint})" if taken.hint else ""))

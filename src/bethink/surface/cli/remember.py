@@ -1,9 +1,15 @@
-"""`add`, `update`, `vote`, `link`, `forget`, `restore` and `handoff`: what people tell their memory, and take back."""
+"""`add`, `update`, `edit`, `open`, `vote`, `link`, `forget`, `restore` and `handoff`: what people tell their memory, and take back."""
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Sequence
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,31 +17,28 @@ from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.features import handoffs, inbox, promotion
 from bethink.hooks import state
 from bethink.project import is_marked
-from bethink.recall.shape import citation
-from bethink.surface import operations
+from bethink.surface import operations, render
 from bethink.surface.cli import console
 from bethink.surface.cli.console import (
     Result,
     command,
     confirm,
+    decode_text,
     has_terminal,
     offer_languages,
     open_memory,
     read_text,
     says_yes,
 )
-from bethink.surface.layout import date_and_time, many, one_line, pick, style, wrap
+from bethink.surface.layout import many, one_line, pick, plain
 from bethink.surface.render import (
     PROPOSED,
     memory_label,
-    memory_line,
     outcome_ids,
     outcome_lines,
-    quote_handoff,
     short_id,
-    short_ids,
 )
-from bethink.text.checks import split_lists
+from bethink.text.checks import refuse_constant, split_lists
 from bethink.text.when import read_times
 from bethink.types import IDEAS
 
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
 
     from bethink.api import Bethink
-    from bethink.features.handoffs import Handoff, LatestHandoff
+    from bethink.features.handoffs import Handoff
     from bethink.types import Memory, Outcome
 
 ID = """
@@ -94,26 +97,21 @@ def given_values(args: Namespace) -> dict[str, Any]:
 def parse_metadata(parts: Sequence[str]) -> dict[str, Any]:
     import json
 
-    def refuse(name: str) -> None:
-        raise ValueError(f"{name} is not JSON")
-
     found: dict[str, Any] = {}
     for part in parts:
-        if part.lstrip().startswith("{"):
-            try:
-                found |= json.loads(part, parse_constant=refuse)
-            except (ValueError, RecursionError) as error:
-                raise InvalidInput(
-                    f"The metadata {one_line(part, 60)} is not a JSON object: {error}.",
-                    "--metadata '{\"ticket\": 42}'",
-                ) from None
-            continue
         key, equals, value = part.partition("=")
-        if not equals or not key.strip():
+        try:
+            if part.lstrip().startswith("{"):
+                found |= json.loads(part, parse_constant=refuse_constant)
+            elif equals and key.strip():
+                found[key.strip()] = value
+            else:
+                raise ValueError("it has no key")
+        except (ValueError, RecursionError) as error:
             raise InvalidInput(
-                f"The metadata '{one_line(part, 60)}' has no key.", "--metadata ticket=42"
-            )
-        found[key.strip()] = value
+                f"The metadata '{one_line(part, 60)}' cannot be read: {error}.",
+                "--metadata ticket=42, or a JSON object",
+            ) from None
     return found
 
 
@@ -214,16 +212,14 @@ def describe_outcome(
 
 
 def hints_about_place(memory: Bethink) -> list[str]:
-    """What is told outside of any project is easily lost sight of: said at the first memory, and in the home directory at each."""
-    root = memory.project.root
+    """What is told outside of any project is easily lost sight of: said at the first memory there."""
     if memory.shared or is_marked(memory.project):
         return []
-    everything = root in (Path.home(), Path(root.anchor))
-    if not everything and memory.store.count(memory.filter(scopes=(memory.scope,))) != 1:
+    if memory.store.count(memory.filter(scopes=(memory.scope,))) != 1:
         return []
-    also = "" if everything else "; `bethink init` makes it one"
     return [
-        f"{root} is no project, and no other directory sees what is told here. --personal makes it follow you{also}."
+        f"{memory.project.root} is no project, and no other directory sees what is told here."
+        " --personal makes it follow you; `bethink init` makes a project."
     ]
 
 
@@ -265,8 +261,7 @@ def update(args: Namespace, memory: Bethink) -> Result:
     "vote",
     f"""
     {ID}
-    [VALUE] number    from -100 to 100 (default: 1)
-    --down            the same as -1
+    VALUE number = 1  from -100 to 100 (default: 1)
     """,
     opens="read",
 )
@@ -278,9 +273,7 @@ def vote(args: Namespace, memory: Bethink) -> Result:
       bethink vote 01a1dd89 3
       bethink vote 01a1dd89 -1
     """
-    if args.down and args.value is not None:
-        raise UsageError("Give a value or --down, not both.", "bethink vote ID --down")
-    changed = memory.vote(args.id, -1 if args.down else 1 if args.value is None else args.value)
+    changed = memory.vote(args.id, args.value)
     return describe_change(memory, f"votes {changed.usefulness:+g} for", changed)
 
 
@@ -349,7 +342,6 @@ def forget(args: Namespace, memory: Bethink) -> Result:
     labels = [memory_label(one, short) for one in found]
     done = memory.forget(*ids, asked=state.is_forgetting_asked(memory.project.root))
     reach = name_reach(args)
-    more = ", and so on." if ids[1:] else "."
     hidden = [
         relation.target
         for relation in memory.store.relations(ids)
@@ -363,7 +355,7 @@ def forget(args: Namespace, memory: Bethink) -> Result:
         warnings=done.hints,
         hints=[
             *([waits] if done.proposed else []),
-            f"Undo with `bethink restore {short[ids[0]]}{reach}`{more}",
+            f"Undo with `bethink restore {short[ids[0]]}{reach}`.",
             *(
                 f"What it had replaced stays hidden too: `bethink restore {id}{reach}` brings it back."
                 for id in memory.store.abbreviate(hidden).values()
@@ -497,16 +489,7 @@ def show_handoff(args: Namespace, memory: Bethink) -> Result:
     found = handoffs.find_latest(memory, args.branch)
     if found is None:
         raise NotFound(f"There is no handoff for {memory.project.name} yet.", HANDOFF_EXAMPLE)
-    hints = []
-    if not found.exact:
-        asked, other = (
-            f"branch {name}" if name else "no branch"
-            for name in (found.asked, found.handoff.branch)
-        )
-        hints.append(f"There is none for {asked}; this is the newest, of {other}.")
     now = memory.clock()
-    if found.is_stale(now):
-        hints.append(f"It is {found.age(now)}; `bethink handoff save` leaves a new one.")
     value = {
         **pick(found.memory, "id created_at"),
         **found.handoff._asdict(),
@@ -515,24 +498,129 @@ def show_handoff(args: Namespace, memory: Bethink) -> Result:
         "stale": found.is_stale(now),
         "content": found.memory.content,
     }
-    quoted = quote_handoff(memory, found) if args.for_agent else ""
-    return Result(value, handoff_lines(memory, found), hints=hints, quoted=quoted)
+    items = [] if args.format != "text" else render.show_handoff(memory, found)
+    return Result(value, hints=found.notes(now), items=items)
 
 
-def handoff_lines(memory: Bethink, found: LatestHandoff) -> list[str]:
-    one = found.memory
-    named = [
-        other
-        for other in memory.store.get(found.handoff.memory_ids)
-        if other.scope in memory.scopes
-    ]
-    short = short_ids(memory, [one, *named])
-    age = found.age(memory.clock())
-    when = date_and_time(one.created_at) + (f" ({age})" if age else "")
-    head = f"{short[one.id]}  {when}  {one_line(citation(one))}"
-    lines = [*(style(line, "dim") for line in wrap(head, "")), *wrap(one.content, "")]
-    facts = [f"{name}={value}" for name, value in found.handoff.metadata.items()]
-    lines += ["", one_line(f"metadata: {', '.join(facts)}")] if facts else []
-    if named:
-        lines += ["\n## Memories\n", *(memory_line(other, short) for other in named)]
-    return lines
+# In the user's editor
+
+
+@command("edit", ID, opens="read")
+def edit(args: Namespace, memory: Bethink) -> Result:
+    """Change the text of a memory in your editor: $VISUAL, or else $EDITOR. The old version stays in its history. Left as it
+    is or emptied, nothing changes. A text that is not taken is kept in a file, which is named.
+
+    Examples:
+      bethink edit 01a1dd89
+      EDITOR="code --wait" bethink edit 01a1dd89
+      bethink history 01a1dd89
+    """
+    was = memory.one(args.id)
+    short = short_id(memory, was.id)
+    if args.for_agent:
+        raise UsageError(
+            "`edit` opens an editor, which an agent cannot use.",
+            f"bethink update {short} --content TEXT",
+        )
+    with keep_draft(f"{was.content}\n", f"{short}.md") as draft:
+        run_editor(str(draft))
+        text = decode_text(draft.read_bytes(), draft.name).replace("\r\n", "\n").rstrip()
+        if text.strip() == was.content.strip():
+            return describe_change(memory, "unchanged", was)
+        if not text:
+            raise BethinkError(
+                "The text is empty, so nothing was changed.",
+                f"`bethink forget {short}` forgets it.",
+            )
+        changed = memory.update(was.id, was=was, content=text)
+    return describe_change(memory, "updated", changed)
+
+
+@command("open", ID, opens="read")
+def open_source(args: Namespace, memory: Bethink) -> Result:
+    """Open what a memory was taken from, at its line: a file or transcript in your editor ($VISUAL, or else $EDITOR), a page in
+    your browser. Where there is no terminal, and with --json, its place is printed instead, as PATH:LINE.
+
+    Examples:
+      bethink open 01a1dd89
+      EDITOR=code bethink open 01a1dd89
+      bethink open 01a1dd89 --json | jq -r .path
+    """
+    one = memory.one(args.id)
+    file, url = find_source(memory, one)
+    line = one.lines[0] if file and one.lines else None
+    place = url or (f"{file}:{line}" if line else str(file))
+    value = {"id": one.id, "path": str(file) if file else None, "line": line, "url": url}
+    seen = sys.stdout.isatty() and has_terminal()
+    if seen and not args.for_agent and args.format == "text":
+        if url:
+            from webbrowser import open as browse
+
+            browse(url)
+        else:
+            is_code = Path(find_editor()[0]).stem in TAKES_PLACE
+            run_editor(*(("-g", place) if is_code else (f"+{line or 1}", str(file))))
+    return Result(value, [plain(place)])
+
+
+def find_source(memory: Bethink, one: Memory) -> tuple[Path | None, str | None]:
+    """The file that a memory was taken from, or the address of the page."""
+    source = one.path or one.source
+    if source.startswith(("http://", "https://")):
+        return None, source
+    for folder in (memory.project.worktree, memory.project.root, Path.cwd()):
+        if (folder / source).is_file():
+            return folder / source, None
+    raise NotFound(
+        f"There is no file to open: it comes from {one_line(source)}.",
+        f"`bethink get {short_id(memory, one.id)} --source` shows what is kept.",
+    )
+
+
+# Editors that are told a line as `-g FILE:LINE`; all others as `+LINE FILE`.
+TAKES_PLACE = ("code", "code-insiders", "codium", "cursor", "windsurf")
+
+
+def run_editor(*words: str) -> None:
+    """Opens a file in the user's editor, and waits for its end."""
+    editor = find_editor()
+    try:
+        code = subprocess.run([*editor, *words], check=False).returncode
+    except OSError as error:
+        raise NotFound(
+            f"The editor {editor[0]} cannot be started: {error.strerror}.",
+            "Name yours: export EDITOR=nano",
+        ) from None
+    if code:
+        raise BethinkError(f"The editor {editor[0]} ended with {code}. Nothing was changed.")
+
+
+def find_editor() -> list[str]:
+    """The command of the user's editor."""
+    named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    try:
+        words = shlex.split(named, posix=os.name != "nt")
+    except ValueError as error:
+        raise UsageError(
+            f"The editor '{named}' cannot be read: {error}.", "Mend $EDITOR."
+        ) from None
+    if not words:
+        raise NotFound("There is no editor.", "Name yours: export EDITOR=nano")
+    return words
+
+
+@contextmanager
+def keep_draft(text: str, name: str) -> Iterator[Path]:
+    """A file of that text for an editor, which only its owner can read. It goes when all went well; where that fails, a changed
+    one stays, and it is said where."""
+    draft = Path(tempfile.mkdtemp(prefix="bethink-edit-")) / name
+    draft.write_text(text, "utf-8")
+    try:
+        yield draft
+    except BaseException:
+        if draft.read_bytes().strip() not in (b"", text.encode().strip()):
+            console.talk(f"Your text is kept in {draft}.")
+            raise
+        shutil.rmtree(draft.parent)
+        raise
+    shutil.rmtree(draft.parent)

@@ -27,7 +27,7 @@ from bethink.surface.cli.console import (
 )
 from bethink.surface.http import tokens
 from bethink.surface.http.tokens import AccessToken, Grant, Register
-from bethink.surface.layout import FORMATS, columns, date, json_text, pick
+from bethink.surface.layout import FORMATS, json_text, pick
 from bethink.surface.mcp import Wire, serve_stdio
 from bethink.surface.web.session import Sessions, load_key
 from bethink.text.when import LOCAL, expiry
@@ -292,14 +292,12 @@ def token(args: Namespace) -> Result:
             f"These options belong to `token create`, not to `token {args.action}`.", EXAMPLE
         )
     if args.action == "list":
-        if args.token:
-            raise UsageError("`token list` takes no name.", "bethink token list")
         return list_tokens(args)
     if not args.token:
         raise UsageError("Which token is not said.", "bethink token revoke NAME")
     with open_register(args) as known:
         ended = known.revoke(args.token, _now())
-    return Result(token_record(ended), [f"revoked {ended.name} ({ended.id})"], listing=TOKENS)
+    return Result(token_record(ended), listing=TOKENS)
 
 
 @contextmanager
@@ -319,17 +317,8 @@ def _now() -> Any:
 
 
 def create_token(args: Namespace) -> Result:
-    if args.token:
-        raise UsageError(
-            f"A token's name is given with --name, not as '{args.token}'.",
-            f"bethink token create --name {args.token}",
-        )
     if not args.name:
         raise UsageError("A token needs a name, so that it can be told from others.", EXAMPLE)
-    if args.all_projects and (args.also or args.team):
-        raise UsageError(
-            "--all-projects takes in what --also and --team name.", "Give one of them."
-        )
     now = _now()
     with open_register(args) as known:
         secret, made = known.create(
@@ -342,8 +331,7 @@ def create_token(args: Namespace) -> Result:
             person=args.person or "",
         )
     record = {**token_record(made), "token": secret}
-    may = f"{made.name} may {what_it_may(made)}. It is shown this once."
-    return Result(record, [secret], [may], listing=TOKENS)
+    return Result(record, [secret], ["It is shown this once."], listing=TOKENS)
 
 
 def granted_projects(args: Namespace) -> list[Grant]:
@@ -359,14 +347,6 @@ def granted_projects(args: Namespace) -> list[Grant]:
     return list(dict.fromkeys([*shared, *own]))
 
 
-def what_it_may(token: AccessToken) -> str:
-    names = [grant.name for grant in token.projects or ()]
-    projects = "every project" if token.projects is None else ", ".join(names)
-    may = "read and write" if token.scope == "write" else "read"
-    until = f", until {date(token.expires)}" if token.expires else ""
-    return f"{may} {projects}{' and personal memories' if token.personal else ''}{until}"
-
-
 def token_record(token: AccessToken) -> dict[str, Any]:
     projects = token.projects and [
         {"scope": one.scope, "name": one.name, "path": one.root} for one in token.projects
@@ -378,14 +358,5 @@ def token_record(token: AccessToken) -> dict[str, Any]:
 def list_tokens(args: Namespace) -> Result:
     with open_register(args) as known:
         found = known.known()
-    records = [token_record(one) for one in found]
-    table = [("name", "id", "state", "may")]
-    for one, record in zip(found, records, strict=True):
-        table.append((one.name, one.id, record["state"], what_it_may(one)))
-    return Result(
-        records,
-        columns(table) if found else (),
-        notes=() if found else ["There are no tokens."],
-        hints=() if found else [EXAMPLE],
-        listing=TOKENS,
-    )
+    hints = [] if found else [f"There are no tokens. {EXAMPLE}"]
+    return Result(list(map(token_record, found)), hints=hints, listing=TOKENS)

@@ -34,16 +34,13 @@ from bethink.surface.cli.console import (
     settings,
 )
 from bethink.surface.cli.main import find_command, run
-from bethink.surface.layout import FORMATS, NARROW, cell, date_and_time, style, width, wrap
+from bethink.surface.layout import FORMATS, cell, style
 from bethink.text import textfile
 from bethink.text.when import LOCAL, expiry
 from bethink.types import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from types import SimpleNamespace as Namespace
-
-    from bethink.embed.base import Embedder
 
 
 @command(
@@ -94,16 +91,7 @@ def show_settings(args: Namespace) -> Result:
         check_key(args.key)
         row = next(row for row in found if row["key"] == args.key)
         return Result(row, [as_typed(row["value"])], listing=SETTINGS)
-    room = max(len(row["key"]) for row in found)
-    lines = []
-    for row in found:
-        origin = "" if row["origin"] == "default" else f"  ({row['origin']})"
-        value = style(as_typed(row["value"]) or "(empty)", "bold")
-        indent = " " * (room + 2 if width() >= NARROW else 4)
-        beside = f"{row['key']:<{room}}  " if width() >= NARROW else f"{row['key']}\n{indent}"
-        lines.append(f"{beside}{value}{origin}")
-        lines += [style(line, "dim") for line in wrap(row["help"], indent)]
-    return Result(found, lines, listing=SETTINGS)
+    return Result(found, listing=SETTINGS)
 
 
 def check_key(key: str) -> None:
@@ -124,20 +112,17 @@ def change(args: Namespace, path: Path) -> Result:
             "`bethink config` shows what each setting is for.",
         ) from None
     edit_file(path, key, value, project(args).root if args.project_file else None)
-    masked = configuration.mask_password(value)
     warnings = []
     try:
         now = settings(args)
         if now.origins.get(key) != str(path):
-            still = as_typed(configuration.mask_password(getattr(now, key)))
-            warnings = [f"{now.origins.get(key)} sets {key} too, and wins: it is still {still}."]
+            warnings = [
+                f"{now.origins.get(key)} sets {key} too, and wins: it is still {as_typed(getattr(now, key))}."
+            ]
     except ConfigError as error:
         warnings = [error.message]
-    return Result(
-        {"key": key, "value": masked, "path": str(path)},
-        [f"{key} = {as_typed(masked)}  ({path})"],
-        warnings=warnings,
-    )
+    masked = configuration.mask_password(value)
+    return Result({"key": key, "value": masked, "path": str(path)}, warnings=warnings)
 
 
 def unset(args: Namespace, path: Path) -> Result:
@@ -148,7 +133,7 @@ def unset(args: Namespace, path: Path) -> Result:
             f"'{args.unset}' is not set in {path}.",
             "`bethink config` shows where each value comes from.",
         )
-    return Result({"key": args.unset, "path": str(path)}, [f"unset {args.unset}  ({path})"])
+    return Result({"key": args.unset, "path": str(path)})
 
 
 def edit_file(path: Path, key: str, value: Any, root: Path | None) -> bool:
@@ -189,7 +174,8 @@ def replace_setting(text: str, key: str, value: Any, path: Path) -> str:
 
 
 def as_typed(value: Any) -> str:
-    """A value as it is typed on the command line."""
+    """A value as it is typed on the command line, but for passwords."""
+    value = configuration.mask_password(value)
     return ", ".join(value) if isinstance(value, tuple) else cell(value)
 
 
@@ -214,11 +200,11 @@ def pause(args: Namespace) -> Result:
     """
     span, here = getattr(args, "for"), project(args)
     scope, name = (EVERYWHERE, "") if args.everywhere else (here.scope, here.name)
-    begun = pause_memory(scope, name, _seconds(span) if span else None)
-    until = "" if begun.until is None else f" until {date_and_time(_moment(begun.until))}"
+    now = datetime.now(LOCAL)
+    seconds = (expiry(span, now) - now).total_seconds() if span else None
     return Result(
-        {"paused": plain_pause(begun)},
-        [f"paused {begun.name or 'everywhere'}{until}"],
+        {"paused": plain_pause(pause_memory(scope, name, seconds))},
+        [f"paused {name or 'everywhere'}"],
         hints=[f"`bethink resume{' --everywhere' if args.everywhere else ''}` ends it."],
     )
 
@@ -231,33 +217,24 @@ def resume(args: Namespace) -> Result:
       bethink resume
       bethink resume --everywhere
     """
-    here = project(args)
-    ended = resume_memory(EVERYWHERE if args.everywhere else here.scope)
-    left = [one for one in read_pauses() if one.holds(time.time())]
-    none = "Nothing was paused." if args.everywhere else f"{here.name} was not paused."
+    ended = resume_memory(EVERYWHERE if args.everywhere else project(args).scope)
+    left = [plain_pause(one) for one in read_pauses() if one.holds(time.time())]
+    everywhere = any(one["scope"] == EVERYWHERE for one in left)
     still = "Memory is still paused everywhere; `bethink resume --everywhere` ends that."
+    value = {"resumed": list(map(plain_pause, ended)), "still_paused": left}
     return Result(
-        {"resumed": list(map(plain_pause, ended)), "still_paused": list(map(plain_pause, left))},
-        [f"resumed {one.name or 'everywhere'}" for one in ended] or [none],
-        hints=[still] if any(one.scope == EVERYWHERE for one in left) else [],
+        value,
+        [f"resumed {one.name or 'everywhere'}" for one in ended] or ["Nothing was paused."],
+        hints=[still] if everywhere else [],
     )
-
-
-def _seconds(span: str) -> float:
-    now = datetime.now(LOCAL)
-    return (expiry(span, now) - now).total_seconds()
-
-
-def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def plain_pause(one: Pause) -> dict[str, Any]:
     return {
         "scope": one.scope,
         "project": one.name or None,
-        "since": _moment(one.since),
-        "until": None if one.until is None else _moment(one.until),
+        "since": datetime.fromtimestamp(one.since, UTC),
+        "until": None if one.until is None else datetime.fromtimestamp(one.until, UTC),
     }
 
 
@@ -325,7 +302,7 @@ complete -c bethink -a '(bethink completion words (commandline -cp | string coll
     [LINE]            of words: what was typed; lists what may stand at its end
     """,
 )
-def completion(args: Namespace) -> Result:
+def completion(args: Namespace) -> Result | int:
     """Print completions of commands, options and values for a shell.
 
     Examples:
@@ -336,9 +313,14 @@ def completion(args: Namespace) -> Result:
     """
     if args.shell == "words":
         found = complete_line(args.line or "")
-        return Result(found, [f"{word}\t{about}" for word, about in found.items()])
-    script = SCRIPTS[args.shell]
-    return Result({"shell": args.shell, "script": script}, [script])
+        value, lines = found, [f"{word}\t{about}" for word, about in found.items()]
+    else:
+        value = {"shell": args.shell, "script": SCRIPTS[args.shell]}
+        lines = [value["script"]]
+    if args.format == "text":
+        out("\n".join(lines))  # for a shell, whatever the terminal's width
+        return 0
+    return Result(value)
 
 
 def complete_line(line: str) -> dict[str, str]:
@@ -385,8 +367,7 @@ words: search "how do users sign in?" --mode keyword --limit 2
 vote {{gotcha}} 5
 search "what could lock the tables?" --intent frequent --limit 2 --seed 1
 # A decision that changes replaces the old one. The answer is the new one, and shows what it superseded.
-new = add "Orders moved from MySQL to PostgreSQL, because MySQL locked whole tables" --kind decision
-unless replaced: link {{new}} supersedes {{mysql}}
+add "Orders moved from MySQL to PostgreSQL, because MySQL locked whole tables" --kind decision --supersedes {{mysql}}
 recall "which database does the orders service use?" --max-tokens 200
 # What is private, and what looks like a secret, is taken out before anything is stored.
 add "The staging login is <private>ops / hunter2</private> and the token is ghp_{"a1B2" * 9}"
@@ -397,7 +378,7 @@ words: search "how do users sign in?" --limit 1 --explain
 # Seven memories are kept: what was known is not there twice, and what was replaced stays in the history.
 stats
 """
-_LINE = re.compile(r"(?:(meaning|words|unless replaced): )?(?:(\w+) = )?(.*)")
+_LINE = re.compile(r"(?:(meaning|words): )?(?:(\w+) = )?(.*)")
 
 
 @command("demo")
@@ -416,52 +397,35 @@ def demo(args: Namespace) -> Result:
     return Result(steps, [end])
 
 
-def describe_model(model: Embedder | None, hints: Sequence[str]) -> str:
-    """Where meaning comes from in the demo, or why there is none."""
-    if model:
-        return f"# Meaning comes from {model.model}, on this machine."
-    none = "There is no embedding model, so this demo finds memories by their words only."
-    return "\n".join(f"# {line}" for line in (none, *hints))
-
-
 def play(args: Namespace, folder: Path) -> list[dict[str, object]]:
     """Goes through the script. Says and shows each step as it comes, and gives all of them."""
     project = folder / "shop"
     (project / ".bethink").mkdir(parents=True)  # what marks it as a project
-    place = {"database": str(folder / "memory.db"), "project": str(project), "container": None}
-    inside = Namespace(**{**vars(args), **place})
-    text = args.format == "text"
-    with open_memory(inside, make=True) as memory:
+    database = str(folder / "memory.db")
+    place = {"database": database, "project": str(project), "container": None}
+    say = out if args.format == "text" else lambda text: None
+    with open_memory(Namespace(**{**vars(args), **place}), make=True) as memory:
         hints = memory.search("anything", mode="hybrid").hints
         model = memory.embedder if memory.config.embedding != "hashing" else None
-    if text:
-        out("\n" + describe_model(model, hints))
+    none = ("There is no embedding model, so this demo finds memories by their words only.", *hints)
+    about = [f"Meaning comes from {model.model}, on this machine."] if model else none
+    say("\n" + "\n".join(f"# {line}" for line in about))
     steps: list[dict[str, object]] = []
     ids: dict[str, str] = {}
     for line in SCRIPT.strip().splitlines():
-        found = _LINE.fullmatch(line)
-        assert found is not None
-        condition, name, typed = found.groups()
-        last = str(steps[-1]["output"]) if steps else ""
-        if condition == ("words" if model else "meaning") or (
-            condition == "unless replaced" and "replaces" in last
-        ):
+        condition, name, typed = re.fullmatch(_LINE, line).groups()  # type: ignore[union-attr]
+        if condition == ("words" if model else "meaning"):
             continue
         if typed.startswith("# "):
-            if text:
-                out(f"\n{typed}")
+            say(f"\n{typed}")
             continue
-        typed = typed.format(**ids)
+        words = shlex.split(typed := typed.format(**ids))
         shown = io.StringIO()
         with redirect_stdout(shown), redirect_stderr(shown):
-            options = ["--database", place["database"], "--project", place["project"]]
-            code = run([*shlex.split(typed), *map(str, options)])
+            code = run([*words, "--database", database, "--project", str(project)])
         said = shown.getvalue().replace(str(folder), "…").rstrip()
         steps.append({"command": f"bethink {typed}", "output": said, "exit": code})
-        if text:
-            out("\n" + style(f"$ bethink {typed}", "bold") + f"\n{said}")
-        id = re.search(r"\b[0-9a-f]{8}(?:-[0-9a-f-]+)?\b", said)
-        if name and id:
-            with open_memory(inside) as memory:  # enough of the id to name it later too
-                ids[name] = memory.resolve(id[0].rstrip("-"))[:13]
+        say("\n" + style(f"$ bethink {typed}", "bold") + f"\n{said}")
+        if name:
+            ids[name] = said.split()[1]  # as `add` shows it
     return steps

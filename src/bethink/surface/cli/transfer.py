@@ -41,13 +41,12 @@ from bethink.surface.cli.console import (
     settings,
 )
 from bethink.surface.cli.knowledge import (
-    count_words,
     existing_path,
     sync_with_bar,
     synced_result,
 )
 from bethink.surface.cli.settings import edit_file
-from bethink.surface.layout import FORMATS, columns, flatten_record, format_records, many
+from bethink.surface.layout import FORMATS, flatten_record, format_records, many
 from bethink.surface.operations import EVERYTHING, FILTERS, make_filter
 from bethink.surface.remote import Client, ServerPeer, read_token
 from bethink.text import textfile
@@ -62,25 +61,8 @@ if TYPE_CHECKING:
     from bethink.types import Memory
 
 SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows what replaced what
-# Where other programs keep what they remember, in a project or at home; docs/guides/coming-from.md has the table.
-PLACES = (
-    ".memo/memo.db",
-    ".claude/memory",
-    ".claude/memory.config.json",
-    "~/.claude-plugin-memgraph/memory.db",
-    "~/.claude-mem/claude-mem.db",
-    "~/basic-memory",
-    "~/.claude",
-    "~/.codex",
-)
 INCLUDED = ("conversations", "documents")
-SYNC_WORDS = {
-    "pushed": "pushed",
-    "pulled": "pulled",
-    "merged": "merged",
-    "removed_here": "removed here",
-    "removed_there": "removed there",
-}
+SYNCED = ("pushed", "pulled", "merged", "removed_here", "removed_there", "links")
 
 
 @command(
@@ -145,8 +127,8 @@ def export_vault(args: Namespace, memory: Bethink) -> None:
 
 def export_text(form: str, memory: Bethink, memories: Iterator[Memory]) -> Iterator[str]:
     if form == "text":
-        for number, one in enumerate(memories):
-            yield "\n" * (2 if number else 0) + "\n".join(render.memory_lines(one, (), {})) + "\n"
+        for one in memories:
+            yield "\n".join(render.item_lines([render.quote_memory(one, {})])) + "\n"
         return
     records: Iterator[Any] = export_records(memory, memories)
     if form not in ("json", "jsonl"):
@@ -203,13 +185,9 @@ def import_(args: Namespace) -> Result:
       bethink map --json > repo-map.json && bethink import --repo-map repo-map.json
     """
     if sum(map(bool, (args.file, args.markdown, args.repo_map))) != 1:
-        here = [name for name in PLACES if (project(args).root / Path(name).expanduser()).exists()]
         raise UsageError(
-            "Give one thing to import: FILE (an export, another program's memories, a folder of notes, JSON, CSV), "
-            "--markdown PATH or --repo-map FILE.",
-            " and ".join(f"`bethink import {name}`" for name in here) + " would read what is here."
-            if here
-            else "bethink import notes.csv --dry-run",
+            "Give one thing to import: FILE, --markdown PATH or --repo-map FILE.",
+            "bethink import notes.csv --dry-run",
         )
     place = args.file or args.markdown or args.repo_map
     if args.undo:
@@ -239,12 +217,7 @@ def import_settings(args: Namespace, path: Path) -> Result:
     taken = {key: value for key, value in found.items() if key not in known}
     for key, value in () if args.dry_run else taken.items():
         edit_file(project_file(root), key, value, root)
-    verb = "would set" if args.dry_run else "set"
-    lines = [f"{verb} {key} = {value}" for key, value in taken.items()] or ["nothing to set"]
-    lines += [f"left {name}: {why}" for name, why in left.items()]
-    hints = [f"bethink config --unset {key} --project-file" for key in taken if not args.dry_run]
-    value = {"settings": taken, "left": left, "dry_run": args.dry_run}
-    return Result(value, lines, hints=["Undo with " + " and ".join(hints)] if hints else ())
+    return Result({"settings": taken, "left": left, "dry_run": args.dry_run})
 
 
 def undo_import(args: Namespace, path: Path) -> Result:
@@ -252,11 +225,7 @@ def undo_import(args: Namespace, path: Path) -> Result:
         done = exchange.undo(memory, path, args.dry_run)
         if done is None:
             return synced_result(knowledge.remove_import(memory, path, dry_run=args.dry_run))
-    verb = "would remove" if args.dry_run else "removed"
-    lines = [f"{verb} {many(done.removed, 'memory')}"]
-    if done.kept:
-        lines.append(f"{many(done.kept, 'memory')} changed since stay")
-    return Result({**done._asdict(), "dry_run": args.dry_run}, lines)
+    return Result({**done._asdict(), "dry_run": args.dry_run})
 
 
 def import_file(args: Namespace, path: Path) -> Result:
@@ -277,29 +246,11 @@ def import_file(args: Namespace, path: Path) -> Result:
             progress=bar,
         )
         hints = list(memory.hints)
-    counts = {
-        "known already": done.known,
-        "merged": done.merged,
-        "edited": done.edited,
-        "purged here before": done.purged,
-        "redacted": done.redactions,
-    }
-    kinds = count_words(dict(done.kinds))
-    parts = [f"{'would add' if args.dry_run else 'added'} {many(done.added, 'memory')}"]
-    parts[0] += f" of {done.format} ({kinds})" if kinds and done.format != "export" else ""
-    parts += [count_words(counts)] if any(counts.values()) else []
-    parts += [many(done.relations, "relation")] if done.relations else []
-    lines = [", ".join(parts)]
-    if done.left:
-        lines.append(f"left: {count_words(dict(done.left))}")
     if done.left_out:
-        number = many(done.left_out, "memory")
-        hints.append(
-            f"{number} of other projects or personal left out; --all-scopes and --personal take them in."
-        )
+        hints.append("--all-scopes and --personal take in what was left out.")
     if done.added and not args.dry_run:
         hints.append(f"Undo with `bethink import {args.file} --undo`.")
-    return Result({**done._asdict(), "dry_run": args.dry_run}, lines, hints=hints)
+    return Result({**done._asdict(), "dry_run": args.dry_run}, hints=hints)
 
 
 @command(
@@ -339,10 +290,6 @@ def migrate(args: Namespace) -> Result:
             target.close()
     finally:
         source.close()
-    earlier = "went on with an earlier run; " if moved.resumed else ""
-    lines = [f"{earlier}{goal} now holds what {origin} holds: the same numbers and digests."]
-    table = [(part, f"{tally.number:,}", tally.text[:16]) for part, tally in moved.parts.items()]
-    lines += columns([("part", "number", "digest"), *table])
     value = {
         "from": origin,
         "to": goal,
@@ -354,7 +301,7 @@ def migrate(args: Namespace) -> Result:
             for part, tally in moved.parts.items()
         },
     }
-    return Result(value, lines, hints=[f"bethink config database {goal}"])
+    return Result(value, hints=[f"bethink config database {goal}"])
 
 
 @command(
@@ -449,25 +396,17 @@ def team_name(args: Namespace, memory: Bethink) -> str:
 
 def sync_result(memory: Bethink, reports: list[SyncReport]) -> Result:
     value: dict[str, Any] = {
-        name: sum(getattr(report, name) for report in reports) for name in (*SYNC_WORDS, "links")
+        name: sum(getattr(report, name) for report in reports) for name in SYNCED
     }
     conflicts = [conflict for report in reports for conflict in report.conflicts]
-    left = [id for report in reports for id in report.left]
     value["conflicts"] = [{"id": id, "fields": list(fields)} for id, fields in conflicts]
-    value["left"] = left
-    done = [f"{value[name]:,} {said}" for name, said in SYNC_WORDS.items() if value[name]]
-    lines = [", ".join(done) if done else "in step already"]
-    short = memory.store.abbreviate([id for id, _ in conflicts])
-    lines += [
-        f"  both sides changed {', '.join(fields)} of {short.get(id, id)}; the later word stands"
-        for id, fields in conflicts
-    ]
+    value["left"] = [id for report in reports for id in report.left]
     hints = []
     if conflicts:
         hints.append(
-            f"bethink history {conflicts[0][0]} shows both; `bethink restore ID --to N` brings one back."
+            "Both sides changed the same; the later word stands. `bethink history ID` shows both,"
+            " `bethink restore ID --to N` brings one back."
         )
-    if left:
-        number = many(len(left), "memory")
-        hints.append(f"{number} stayed behind: changed meanwhile, or purged on the other side.")
-    return Result(value, lines, hints=hints)
+    if value["left"]:
+        hints.append("What stayed behind was changed meanwhile, or purged on the other side.")
+    return Result(value, hints=hints)

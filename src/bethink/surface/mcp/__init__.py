@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import os
 import queue
-import re
 import signal
 import sys
 import threading
@@ -26,8 +25,8 @@ from typing import Any, NoReturn
 
 from bethink.surface.mcp import schemas
 
-# Versions of the protocol that begin with a handshake, and the stateless one: those of the SDK, which a test holds.
-HANDSHAKES, STATELESS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"), "2026-07-28"
+# Versions of the protocol that begin with a handshake: those of the SDK, which a test holds. The stateless one is left to it.
+HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 WELCOME: dict[str, Any] = {
     "capabilities": {
         "prompts": {"listChanged": False},
@@ -42,8 +41,6 @@ UNLISTED, LISTED = 1.0, 0.1
 LOOK = 0.02  # seconds between two looks at whether it is loaded
 AHEAD = 100  # lines that are read ahead of their answers
 LONGEST = 20_000  # characters of a line that is answered here
-_META = "io.modelcontextprotocol/"
-_TEXT_ID = re.compile(r"[\x20-\x7e]{1,200}")
 
 
 def serve_stdio(load: Callable[[], object], serve: Callable[[Wire], None]) -> NoReturn:
@@ -119,7 +116,7 @@ class Greeting:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._era = ""  # then `begun` and `open` by the handshake, or `stateless`
+        self._has_begun = False
         self.has_listed = False  # the tools
         self.left_open = False  # whether something was left for the server
 
@@ -128,8 +125,7 @@ class Greeting:
         self._wire.kept.append(line)
         message = _parse(line)
         method = message.get("method")
-        if method == "notifications/initialized" and "id" not in message and self._era == "begun":
-            self._era = "open"
+        if self._has_begun and method == "notifications/initialized":
             return True
         result = self._find_result(method, message.get("params", {})) if "id" in message else None
         if result is None:
@@ -142,22 +138,13 @@ class Greeting:
         return True
 
     def _find_result(self, method: Any, params: dict[str, Any]) -> dict[str, Any] | None:
-        if method == "initialize" and not self._era and _is_handshake(params):
-            self._era = "begun"
+        if not self._has_begun and method == "initialize" and _is_handshake(params):
+            self._has_begun = True
             version = params["protocolVersion"]
             return {**WELCOME, "protocolVersion": version, "serverInfo": schemas.SERVER}
-        if self._era == "open" and not params:
-            return {} if method == "ping" else schemas.list_offers(method)
-        if self._era in ("", "stateless") and _is_stateless(params):
-            result = schemas.list_offers(method)
-            if method == "server/discover":
-                result = {**WELCOME, "supportedVersions": [STATELESS]}
-            if result is not None:
-                self._era = "stateless"
-                kept = {"cacheScope": "private", "ttlMs": schemas.KEPT[method]}
-                meta = {"_meta": {_META + "serverInfo": schemas.SERVER}}
-                return {**result, **kept, "resultType": "complete", **meta}
-        return None
+        if not self._has_begun or params:
+            return None
+        return {} if method == "ping" else schemas.list_offers(method)
 
 
 def _parse(line: str | None) -> dict[str, Any]:
@@ -167,32 +154,22 @@ def _parse(line: str | None) -> dict[str, Any]:
         if isinstance(message, dict) and set(message) <= {"jsonrpc", "id", "method", "params"}:
             id, params = message.get("id", 0), message.get("params", {})
             is_plain = type(id) is int and 0 <= id < 2**53
-            is_plain = is_plain or (isinstance(id, str) and _TEXT_ID.fullmatch(id) is not None)
+            is_plain = is_plain or (isinstance(id, str) and id.isascii() and id.isprintable())
             if is_plain and message.get("jsonrpc") == "2.0" and isinstance(params, dict):
                 return message
     return {}
 
 
 def _is_handshake(params: dict[str, Any]) -> bool:
+    """Whether a client says in the plainest form who it is and what it can."""
     if set(params) != {"protocolVersion", "capabilities", "clientInfo"}:
         return False
-    known = params["protocolVersion"] in HANDSHAKES
-    return known and _is_client(params["clientInfo"], params["capabilities"])
-
-
-def _is_stateless(params: dict[str, Any]) -> bool:
-    meta = params.get("_meta")
-    if set(params) != {"_meta"} or not isinstance(meta, dict):
-        return False
-    client = (meta.get(_META + name) for name in ("clientInfo", "clientCapabilities"))
-    return meta.get(_META + "protocolVersion") == STATELESS and _is_client(*client)
-
-
-def _is_client(info: Any, capabilities: Any) -> bool:
-    """Whether a client says in the plainest form who it is and what it can."""
-    if not isinstance(info, dict) or not isinstance(capabilities, dict):
-        return False
-    said = all(isinstance(value, str) for value in info.values()) and {"name", "version"} <= set(
-        info
+    version, info, abilities = (
+        params["protocolVersion"],
+        params["clientInfo"],
+        params["capabilities"],
     )
-    return said and all(isinstance(value, dict) for value in capabilities.values())
+    if version not in HANDSHAKES or not isinstance(info, dict) or not isinstance(abilities, dict):
+        return False
+    named = {"name", "version"} <= set(info) and all(isinstance(one, str) for one in info.values())
+    return named and all(isinstance(one, dict) for one in abilities.values())

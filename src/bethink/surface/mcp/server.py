@@ -17,6 +17,7 @@ import re
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn, Self
 from urllib.parse import unquote, urlsplit
@@ -265,7 +266,7 @@ async def translate(work: Awaitable[Any], missing: int = types.INVALID_PARAMS) -
 # is gone, or when it is told to. A thread waits in a read of stdin and cannot be called back, so the last act is to leave the process,
 # after the calls that still run and with the databases closed.
 
-LEVELS = ("debug", "info", "warning", "error")
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 # A client that closes stdin waits about two seconds before it kills.
 GRACE = 1.5
 LOOK_AROUND = 1.0  # seconds between two looks at whether the parent is still there
@@ -363,13 +364,11 @@ async def _follow_parent(keeper: Keeper, parent: int) -> None:
 def _refuse_line(line: str, wrong: ValidationError) -> str:
     """The answer to a line that is no message; to one that is no JSON under the id that it has, so that its sender does not wait for
     another."""
-    id, code, message = None, types.INVALID_REQUEST, "This is no JSON-RPC message."
+    id, error = None, types.ErrorData(code=types.INVALID_REQUEST, message="No JSON-RPC message.")
     for problem in wrong.errors(include_input=False, include_url=False):
         if problem["type"] == "json_invalid":
-            why = str(problem.get("ctx", {}).get("error", ""))[:200]
-            id, code = _id_in(line), types.PARSE_ERROR
-            message = f"This line cannot be read as JSON: {why}."
-    error = types.ErrorData(code=code, message=message)
+            message = f"This line cannot be read: {problem['msg'][:200]}."
+            id, error = _id_in(line), types.ErrorData(code=types.PARSE_ERROR, message=message)
     answer = types.JSONRPCError(jsonrpc="2.0", id=id, error=error)
     return answer.model_dump_json(by_alias=True, exclude_unset=True) + "\n"
 
@@ -384,30 +383,15 @@ def _id_in(line: str) -> int | str | None:
         elif piece in "}]":
             depth -= 1
         elif depth == 1 and before == ('"id"', ":"):
-            return _as_id(piece)
+            plain = re.fullmatch(r'-?[0-9]{1,18}|"[ -~]*"', piece)
+            with suppress(ValueError):
+                return json.loads(piece) if plain else None
         before = (before[1], piece)
     return None
 
 
-def _as_id(piece: str) -> int | str | None:
-    if re.fullmatch(r"-?[0-9]{1,18}", piece):
-        return int(piece)
-    try:
-        text = json.loads(piece)
-        return text if isinstance(text, str) and text.encode("utf-8") else None
-    except ValueError:  # no JSON, or half a character that no answer can carry
-        return None
-
-
 def _prepare_log() -> None:
     """To stderr, from the level that BETHINK_LOG names. The SDK's own log may repeat messages, so it stays at warnings."""
-    wanted = os.environ.get("BETHINK_LOG", "").strip().lower()
-    level = wanted if wanted in LEVELS else "warning"
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="bethink %(levelname)s: %(message)s"
-    )
-    log.setLevel(level.upper())
-    if wanted != level and wanted:
-        log.warning(
-            "BETHINK_LOG=%r is ignored: expected one of %s.", wanted[:40], ", ".join(LEVELS)
-        )
+    wanted = os.environ.get("BETHINK_LOG", "").strip().upper()
+    logging.basicConfig(stream=sys.stderr, format="bethink %(levelname)s: %(message)s")
+    log.setLevel(wanted if wanted in LEVELS else "WARNING")

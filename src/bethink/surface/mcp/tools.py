@@ -6,11 +6,9 @@ Bethink text comes back between the marks of `fence`. Nothing here speaks the pr
 from __future__ import annotations
 
 import logging
-import re
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.errors import BethinkError, InvalidInput, NotFound
@@ -22,18 +20,22 @@ from bethink.surface.mcp import schemas
 from bethink.surface.operations import make_filter, make_passage, sync_record, update
 from bethink.surface.render import (
     AGENT_STEPS,
+    FRAME,
+    HEAD,
+    ShownMemories,
+    arrange_answer,
     cut_to,
     note_lines,
     outcome_ids,
     outcome_lines,
-    quote_answer,
-    quote_handoff,
     quote_items,
     quote_line,
-    quote_list,
-    quote_memories,
     short_id,
     short_ids,
+    show_answer,
+    show_handoff,
+    show_list,
+    show_memories,
 )
 from bethink.text.checks import as_entity
 from bethink.text.fence import CAP, Quote, spread
@@ -41,16 +43,18 @@ from bethink.types import KINDS, TRUST
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
-    from bethink.types import Answer, Hit, Memory, Outcome, Passage
+    from bethink.types import Answer, Memory, Outcome, Passage
 
 SEED = secrets.randbits(
     32
 )  # the same chance in all searches of a process, so that pages fit together
-WIDER = (4, 16)  # times the limit that is looked at while one source fills an answer
-LISTED, SESSIONS, TOPICS = 5, 4, 4  # lines of an overview
+WIDER = 4  # times the limit that is looked at, so that one source does not fill an answer
+KINDS_TOLD, LISTED, SESSIONS, TOPICS = 8, 5, 4, 4  # of an overview
 TOPIC = 15  # tokens of a topic's name there
 OVERVIEW = 1500  # tokens of all of it
 REMEMBERED = 2000  # tokens that the prompt `remember` quotes
+HANDOFF = 1500  # tokens of a handoff, without the memories that it names
+WHOLE = "get_memories gives whole texts."
 
 log = logging.getLogger("bethink")
 
@@ -73,34 +77,31 @@ def search_memories(memory: Bethink, asked: Any) -> ToolReply:
     if not (asked.query or "").strip():
         total = memory.store.count(filter)
         found = memory.list(filter=filter, limit=limit, offset=offset)
-        quoted = quote_list(memory, found, total, budget, offset)
+        shown = show_list(memory, found, total, budget, offset)
     else:
         # The reason is what a mere "why?" is about.
         how = {"filter": filter, "mode": asked.mode, "profile": asked.intent, "context": reason}
         answer = find_spread(memory, asked.query, limit, offset, **how)
-        total, quoted = answer.total, quote_answer(memory, answer, budget, offset=offset)
-    following = {} if quoted.following is None else {"next_offset": quoted.following}
+        total, shown = answer.total, arrange(memory, answer, budget, offset)
+    text = quote_items(shown.items, shown.notes, budget)
+    following = {} if shown.following is None else {"next_offset": shown.following}
     numbers = {"total_count": total, "has_more": bool(following), **following}
-    return ToolReply(quoted.text, {**numbers, "tokens_used": tokens(quoted.text)})
+    return ToolReply(text, {**numbers, "tokens_used": tokens(text)})
+
+
+def arrange(memory: Bethink, answer: Answer, budget: int, offset: int = 0) -> ShownMemories:
+    arranged = arrange_answer(memory, answer, max(50, budget - FRAME), HEAD)
+    return show_answer(memory, answer, arranged, WHOLE, offset=offset)
 
 
 def find_spread(memory: Bethink, query: str, limit: int, offset: int = 0, **how: Any) -> Answer:
     """The answer to a question in which no imported document crowds out the rest, as far as there is a rest. A later page is as it
     comes: what was crowded out of the first is on it."""
     how |= {"seed": SEED, "rerank": True}
-    cap = max(CAP, limit // 3)
-    answer = memory.search(query, limit=limit, offset=offset, **how)
-    for wider in WIDER if not offset else ():
-        if not _is_crowded(answer.hits, cap) or answer.total <= len(answer.hits):
-            break
-        looked = memory.search(query, limit=limit * wider, **how)
-        answer = looked._replace(hits=tuple(spread(looked.hits, cap)[:limit]))
-    return answer
-
-
-def _is_crowded(hits: Sequence[Hit], cap: int) -> bool:
-    sources = Counter(hit.memory.source for hit in hits if hit.memory.trust <= TRUST["import"])
-    return any(number > cap for number in sources.values())
+    if offset:
+        return memory.search(query, limit=limit, offset=offset, **how)
+    answer = memory.search(query, limit=limit * WIDER, **how)
+    return answer._replace(hits=tuple(spread(answer.hits, max(CAP, limit // 3))[:limit]))
 
 
 def analyze_project(memory: Bethink, what: str) -> str:
@@ -128,24 +129,11 @@ def store_memories(memory: Bethink, asked: Any) -> str:
     if asked.analyze:
         return analyze_project(memory, asked.analyze)
     passages = [make_passage(memory, item, f"memories[{at}]") for at, item in enumerate(items)]
-    outcomes, hints = _add_groups(memory, passages, [item["personal"] for item in items])
-    stored = [one for one in outcomes.values() if one.status != "purged"]
-    known = memory.store.get([id for one in stored for id in (one.id, *outcome_ids(one))])
-    short = short_ids(memory, known)
-    found = {one.id: one for one in known}
-    lines = []
-    for at in sorted(outcomes):
-        lines.append(_outcome_line(at, outcomes[at], short, found))
-        lines += outcome_lines(outcomes[at], short, "   ", AGENT_STEPS)
-    lines += note_lines(hints)
-    named = {id for passage in passages for id in passage.supersedes}
-    touched = {id: None for one in stored for id in outcome_ids(one) if id not in named}
-    if not touched:
-        return "\n".join(lines)
-    return quote_items([quote_line(found[id], short) for id in touched], lines)
+    outcomes, hints = _add_passages(memory, passages, [item["personal"] for item in items])
+    return _tell_outcomes(memory, passages, outcomes, hints)
 
 
-def _add_groups(
+def _add_passages(
     memory: Bethink, passages: Sequence[Passage], personal: Sequence[bool]
 ) -> tuple[dict[int, Outcome], list[str]]:
     """What became of each passage, and what is to be said of all. Personal ones first: whoever may not tell them is refused before
@@ -161,31 +149,44 @@ def _add_groups(
     return outcomes, list(hints)
 
 
-def _outcome_line(
-    at: int, outcome: Outcome, short: Mapping[str, str], found: Mapping[str, Memory]
+def _tell_outcomes(
+    memory: Bethink,
+    passages: Sequence[Passage],
+    outcomes: Mapping[int, Outcome],
+    hints: Sequence[str],
 ) -> str:
-    id = short.get(outcome.id, outcome.id)
+    known = [id for one in outcomes.values() for id in (one.id, *outcome_ids(one))]
+    found = {one.id: one for one in memory.store.get(known)}
+    short = short_ids(memory, found.values())
+    lines = []
+    for at, outcome in sorted(outcomes.items()):
+        lines.append(f"{at + 1}. {_describe_outcome(outcome, short, found)}")
+        lines += outcome_lines(outcome, short, "   ", AGENT_STEPS)
+    lines += note_lines(hints)
+    named = {id for passage in passages for id in passage.supersedes}
+    touched = {id: None for one in outcomes.values() for id in outcome_ids(one) if id not in named}
+    if not touched:
+        return "\n".join(lines)
+    return quote_items([quote_line(found[id], short) for id in touched], lines)
+
+
+def _describe_outcome(
+    outcome: Outcome, short: Mapping[str, str], found: Mapping[str, Memory]
+) -> str:
+    if outcome.status == "purged":
+        return "not stored: this text was purged by a person"
+    id = short[outcome.id]
     if outcome.status == "added":
-        text = f"stored [{id}] {found[outcome.id].kind}"
-    elif outcome.status == "purged":
-        text = "not stored: this text was purged by a person"
-    else:
-        near = (
-            f" (similarity {outcome.similarity:.2f}; update_memory changes it)"
-            if outcome.status == "near_duplicate"
-            else ""
-        )
-        text = f"known already as [{id}]{near}"
-    hidden = (
-        f"; {outcome.redactions} private or secret part(s) taken out" if outcome.redactions else ""
-    )
-    return f"{at + 1}. {text}{hidden}"
+        parts = f"; {outcome.redactions} private or secret part(s) taken out"
+        return f"stored [{id}] {found[outcome.id].kind}" + parts * bool(outcome.redactions)
+    near = f" (similarity {outcome.similarity:.2f}; update_memory changes it)"
+    return f"known already as [{id}]" + near * (outcome.status == "near_duplicate")
 
 
 def get_memories(memory: Bethink, asked: Any) -> str:
     ids, missing = _resolve(memory, asked.ids)
     memory.touch(ids)
-    items = quote_memories(memory, memory.store.get(ids), asked.max_tokens)
+    items = show_memories(memory, memory.store.get(ids), asked.max_tokens)
     return quote_items(items, missing, asked.max_tokens)
 
 
@@ -231,14 +232,16 @@ def forget_memories(memory: Bethink, asked: Any) -> str:
 
 
 def rate_memories(memory: Bethink, asked: Any) -> str:
-    ids, missing = _resolve(memory, [rating["id"] for rating in asked.ratings])
-    values: dict[str, float] = {}
+    lines, missing = [], []
     for rating in asked.ratings:
-        with suppress(BethinkError):  # told by `missing`
-            values[memory.resolve(rating["id"])] = rating["value"]
-    short = memory.store.abbreviate(ids)
-    rated = (memory.vote(id, values[id]) for id in ids)
-    lines = [f"[{short[one.id]}] {values[one.id]:+g}, now {one.usefulness:+g}" for one in rated]
+        try:
+            one = memory.vote(rating["id"], rating["value"])
+            id = short_id(memory, one.id)
+            lines.append(f"[{id}] {rating['value']:+g}, now {one.usefulness:+g}")
+        except NotFound as error:
+            missing.append(error.message)
+    if not lines:
+        raise NotFound(" ".join(missing[:5]), "search_memories shows ids.")
     return "\n".join([*lines, *missing])
 
 
@@ -257,65 +260,52 @@ def get_handoff(memory: Bethink, asked: Any) -> str:
     last = handoffs.find_latest(memory, asked.branch)
     if last is None:
         return "There is no handoff for this project yet. store_handoff leaves one."
-    asked, *known = (
-        re.sub(r"[\W_]", "", name).casefold()
-        for name in (asked.project or "", last.handoff.project, memory.project.name)
-    )
-    label = "\nA project's name is only a label here: this is the newest of this folder."
-    return quote_handoff(memory, last) + label * (bool(asked) and asked not in known)
+    label = "\nA project's name is only a label: this is the newest of this folder."
+    items = show_handoff(memory, last)
+    budget = HANDOFF + 60 * len(items)
+    return quote_items(items, last.notes(memory.clock()), budget) + label * bool(asked.project)
 
 
 def memory_overview(memory: Bethink, asked: Any) -> str:
     seen = memory.stats(memory.scopes)
     kinds = ", ".join(
-        f"{number} {kind}"
-        for kind, number in sorted(seen.by_kind.items(), key=lambda row: -row[1])[:8]
+        f"{number} {kind}" for kind, number in Counter(seen.by_kind).most_common(KINDS_TOLD)
     )
-    personal = seen.by_scope.get("personal", 0)
-    head = f"Project {memory.project.name}: {seen.memories:,} memories" + (
-        f", {personal:,} of them personal" if personal else ""
-    )
+    head = f"Project {memory.project.name}: {seen.memories:,} memories"
+    head += f" ({kinds})." if kinds else "."
     items: list[Quote | str] = []
     if last := handoffs.find_latest(memory):
-        short = short_ids(memory, [last.memory])
-        where = f" of branch {last.handoff.branch}" if last.handoff.branch else ""
         age = last.age(memory.clock())
-        title = f"Last handoff{where}, {age}:" if age else f"Last handoff{where}:"
-        items += [title, quote_line(last.memory, short)]
-    for title, filter in (
-        ("Open questions", memory.filter(kinds=("question",), answered=False)),
-        ("Open todos", memory.filter(kinds=("todo",), answered=False)),
-    ):
-        number = memory.store.count(filter)
+        items.append(f"Last handoff, {age}:" if age else "Last handoff:")
+        items.append(quote_line(last.memory, short_ids(memory, [last.memory])))
+    for kind in ("question", "todo"):
+        wanted = memory.filter(kinds=(kind,), answered=False)
         # What people and agents said comes before what was found in imported texts.
-        newest = sorted(
-            memory.list(filter=filter, limit=LISTED * 4),
-            key=lambda one: one.trust <= TRUST["import"],
-        )[:LISTED]
+        found = memory.list(filter=wanted, limit=LISTED * 4)
+        newest = sorted(found, key=lambda one: one.trust <= TRUST["import"])[:LISTED]
         if newest:
             short = short_ids(memory, newest)
-            items += [f"{title} ({number:,}):", *(quote_line(one, short) for one in newest)]
-    items += _sessions(memory)
-    said = [f"{head} ({kinds})." if kinds else f"{head}.", *note_lines(memory.hints)]
+            items.append(f"Open {kind}s ({memory.store.count(wanted):,}):")
+            items += [quote_line(one, short) for one in newest]
+    items += _list_sessions(memory)
+    said = [head, *note_lines(memory.hints)]
     return quote_items(items, said, OVERVIEW) if items else "\n".join(said)
 
 
-def _sessions(memory: Bethink) -> list[Quote | str]:
+def _list_sessions(memory: Bethink) -> list[str]:
     """The last sessions: of the newest what it was asked, did and left, of the others what they were about."""
-    lines: list[Quote | str] = []
+    lines: list[str] = []
     for session in conversations.sessions(memory, SESSIONS):
-        told = [] if lines else digest_lines(session)
         names = [one.name for one in conversations.topics(memory, session) if not one.depth]
         about = [cut_to(name, TOPIC) for name in filter(None, names[-TOPICS:])]
+        title = "; ".join(about) or cut_to(session.title or "untitled", TOPIC)
         day = f"{session.started_at:%Y-%m-%d} " if session.started_at else ""
-        title = cut_to(session.title or "untitled", TOPIC)
-        lines += [f"- {day}{session.host} {session.id[:13]}: {'; '.join(about) or title}", *told]
-    return ["Recent sessions:", *lines] if lines else []
+        head = f"- {day}{session.host} {session.id[:13]}: {title}"
+        lines += [head] if lines else ["Recent sessions:", head, *digest_lines(session)]
+    return lines
 
 
-TOOLS: dict[str, Callable[[Bethink, Any], str | ToolReply]] = {
-    name: globals()[name] for name in schemas.TOOLS
-}
+TOOLS: dict[str, Callable[..., str | ToolReply]] = {name: globals()[name] for name in schemas.TOOLS}
 
 
 def call(memory: Bethink, name: str, asked: Any) -> ToolReply:
@@ -341,10 +331,10 @@ Cite the ids you rely on. Say so if memory holds nothing about it."""
 
 
 def write_remember(memory: Bethink, asked: Any) -> str:
-    answer = find_spread(memory, asked.question, 15)
+    shown = arrange(memory, find_spread(memory, asked.question, 15), REMEMBERED)
     return f"""Answer from memory: {asked.question}
 
 What memory holds about it follows. Group the answer by topic, name dates and where things come from, cite ids, and say what was
 replaced by what. If it does not answer the question, search again with search_memories in other words; if that finds nothing either, say so.
 
-{quote_answer(memory, answer, REMEMBERED).text}"""
+{quote_items(shown.items, shown.notes, REMEMBERED)}"""

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from bethink import bench
-from bethink.errors import InvalidInput, NotFound
+from bethink.errors import InvalidInput
 
 IDEAL_2 = 1 + 1 / math.log2(3)
 FEW = [
@@ -116,16 +116,6 @@ def test_a_session_counts_once_however_many_of_its_turns_are_found(offline, tmp_
     assert (row["set"], row["hit@1"], row["MRR"]) == ("talk", 0.0, 0.5)
 
 
-def test_a_sample_asks_fewer_questions(offline, tmp_path):
-    folder = write(tmp_path / "tiny", DOCUMENTS, QUERIES)
-    assert [row["queries"] for row in bench.run([folder], ["keyword"], sample=2)] == [2]
-
-
-def test_several_sets_give_a_result_each_and_the_name_falls_back_to_the_folders(offline, tmp_path):
-    folders = [write(tmp_path / name, DOCUMENTS, QUERIES) for name in ("one", "two")]
-    assert [row["set"] for row in bench.run(folders, ["keyword"])] == ["one", "two"]
-
-
 DAY = "2026-03-0{}T10:00:00Z"
 TALK = [  # three sessions of much the same words, a day apart
     {"id": f"{day}{at}", "text": text, "session": f"s{day}", "time": DAY.format(day)}
@@ -181,10 +171,6 @@ def test_plain_recipes_get_the_same_addition_for_what_is_recent(recipe, expected
     assert [one.document for one in bench.order_by_recipe(POOL, recipe)] == expected
 
 
-def test_reciprocal_ranks_are_summed():
-    assert bench.order_by_recipe(POOL[:3], "rrf")[0].document == "b"
-
-
 @pytest.mark.parametrize(
     ("documents", "queries", "message"),
     [
@@ -208,9 +194,3 @@ def test_reciprocal_ranks_are_summed():
 def test_a_bad_set_is_refused_with_its_place(offline, tmp_path, documents, queries, message):
     with pytest.raises(InvalidInput, match=message):
         bench.run([write(tmp_path / "bad", documents, queries)], ["keyword"])
-
-
-def test_a_folder_without_a_set_is_not_found(tmp_path):
-    for folder in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(NotFound, match="is not an evaluation set"):
-            bench.read(folder)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-import threading
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from case_tables import cases
 from http_server import V1, Api, body, problem, served
 
 from bethink import Bethink
 from bethink.features import inbox, tending
 from bethink.features.inbox import ACTS, QUEUES
 from bethink.judge import Judgement
-from bethink.project import find
-from bethink.surface.http.app import Checkup, SearchTimes
+from bethink.surface.http.app import SearchTimes
 from bethink.text.ids import new_id
 from bethink.types import (
     TRUST,
@@ -248,14 +245,6 @@ def test_a_graph_holds_nothing_of_another_scope_and_nothing_forgotten(place, ser
     assert nodes_of(place("GET /graph", focus=mine, depth=3)) == {mine, "about:postgresql"}
 
 
-@pytest.mark.parametrize(
-    ("asked", "status"),
-    cases("browsing-a-graph-around-nothing-is", {}),
-)
-def test_a_graph_around_nothing_is_a_clear_problem(place, asked, status):
-    place.fails("GET /graph", status, **asked)
-
-
 # Inbox
 
 
@@ -426,14 +415,6 @@ def test_pairs_are_looked_for_a_part_at_a_time_and_every_one_is_found(place):
     assert looks == 2 * len(words) and len(found) == len(words)
 
 
-def test_metadata_from_elsewhere_does_not_break_an_inbox(place):
-    for value in (3, "questions", {"a": 1}, [1, None], None):
-        place.add(f"What is {value!r} for?", kind="question", metadata={"looked_at": value})
-    first, *others = place.queue("questions")
-    assert len(others) == 4
-    place.undo(place.act("keep-questions", first["memories"][0]["id"]))
-
-
 def test_a_decision_about_nothing_is_a_clear_problem(place):
     one, other = place.add("One thing is so"), place.add("Another thing is different")
     for act, ids, status in (
@@ -475,30 +456,6 @@ def test_the_condition_is_counted_and_doctor_is_asked_in_the_background(place):
     assert known["language_model"]["today"] == 0
     checks = {finding["check"]: finding["ok"] for finding in found["doctor"]["findings"]}
     assert checks["full-text index"] and checks["sqlite"]
-
-
-def test_what_runs_in_the_background_ends_with_the_server(tmp_path):
-    check = Checkup()
-    begun, let = threading.Event(), threading.Event()
-
-    def count():
-        begun.set()
-        return let.wait(20)
-
-    assert check.counted.get(count, patience=0) is None
-    assert begun.wait(20)
-    assert not check.close(0)
-    let.set()
-    assert check.close(20)
-    assert check.counted.get(count) is True  # kept; nothing begins anew
-    assert check.checked.get(lambda: check.run_doctor(find(tmp_path), None), patience=0) is None
-    until = time.monotonic() + 120
-    while not (doctor := check.doctor):
-        assert time.monotonic() < until
-    assert check.close(20)
-    assert doctor.poll() is not None and check.doctor is None
-    (silent,) = check.checked.get(lambda: pytest.fail("runs twice")).findings
-    assert silent["ok"] is False
 
 
 def test_searches_show_up_in_the_recall_times(place):

@@ -38,13 +38,6 @@ def test_words_and_options_mix_freely_and_behind_two_dashes_all_are_words(cli, w
     assert cli.json("get", cli.add(*words))[0]["content"] == text
 
 
-def test_purged_text_comes_back_only_by_force(cli):
-    id = cli.add(DEPLOY)
-    cli.ok("forget", id, "--purge", "--yes")
-    assert "--force" in cli.fails("add", DEPLOY, code=1)
-    assert cli.json("add", DEPLOY, "--force")["status"] == "added"
-
-
 # search
 
 
@@ -136,14 +129,6 @@ def test_weights_of_ones_own(cli):
     assert "is no weight" in cli.fails("config", "profiles", "mine relevance=7", code=2)
 
 
-def test_another_text_may_be_embedded(cli):
-    id = cli.add("Pedestrians wait here", "--embedding-text", "zebra crossing")
-    assert cli.json("get", id)[0]["metadata"] == {"embedding_text": "zebra crossing"}
-    assert cli.json("search", "zebra crossing", "--mode", "vector")[0]["score"] > 0.9
-    changed = cli.json("update", id, "--embedding-text", "traffic light")
-    assert changed["metadata"] == {"embedding_text": "traffic light"}
-
-
 def test_entities_may_be_a_comma_list(cli):
     cli.add("The queue is shared", "--entity", "Redis, person:Ada")
     cli.add("The cache is warm", "--entity", "Valkey")
@@ -159,14 +144,6 @@ def test_every_kind_can_be_told_and_asked_for(cli):
         cli.add(f"A memory of the kind {kind} and of no other", "--kind", kind, "--no-dedup")
     for kind in KINDS:
         assert [one["kind"] for one in cli.json("list", "--kind", kind)] == [kind]
-
-
-def test_global_options_may_stand_before_or_after(cli, tmp_path):
-    database = str(tmp_path / "elsewhere.db")
-    cli.ok("--database", database, "add", DEPLOY)
-    assert contents(json.loads(cli.ok("--json", "--database", database, "list"))) == [DEPLOY]
-    assert contents(json.loads(cli.ok("list", f"--database={database}", "--json"))) == [DEPLOY]
-    assert cli.json("list") == []
 
 
 # Formats
@@ -190,13 +167,6 @@ def test_xml_is_well_formed_whatever_is_stored(cli):
         "result",
     )
     assert root[0].findtext("content") == NAUGHTY.replace("\x1b", "")
-
-
-@pytest.mark.parametrize("command", ["recall pipes", "history {id}", "export --format text"])
-def test_text_cannot_steer_the_terminal(cli, command):
-    id = cli.add(NAUGHTY + "\u202eevil")
-    shown = cli.ok(*command.format(id=id).split())
-    assert shown and not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", shown)
 
 
 def test_an_explicit_format_wins_over_json(stocked):

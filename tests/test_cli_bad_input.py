@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import pwd
 import re
 import subprocess
 import sys
@@ -12,7 +11,6 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
-import apsw
 import pytest
 from case_tables import cases
 
@@ -54,27 +52,9 @@ def test_wrong_usage_ends_with_2_and_says_what_was_wrong(cli, argv, said):
     assert "\nhint: " in message
 
 
-def test_without_a_command_the_help_goes_to_stderr(cli):
-    result = cli()
-    assert (result.code, result.out) == (2, "")
-    assert result.err.startswith("usage: bethink COMMAND")
-
-
 @pytest.mark.parametrize(("argv", "said"), cases("cli-not-there"))
 def test_what_is_not_there_ends_with_1(cli, argv, said):
     assert said in cli.fails(*argv, code=1)
-
-
-def test_an_ambiguous_beginning_names_the_candidates(cli):
-    one, _ = cli.add(DEPLOY), cli.add("Users sign in with a link")
-    message = cli.fails("get", "0", code=1)
-    assert "'0' fits several memories" in message
-    assert one[:8] in message
-    assert "more characters" in message
-
-
-def test_a_terminal_without_text_is_not_waited_for(cli):
-    assert 'bethink add "We deploy on Fridays"' in cli.fails("add", terminal=True, code=2)
 
 
 def test_purge_and_reset_need_a_yes_where_nobody_can_be_asked(cli):
@@ -160,19 +140,6 @@ def test_a_file_that_is_no_database(cli, tmp_path):
     assert (tmp_path / "notes.txt").read_text() == "not a database " * 100
 
 
-def test_a_database_of_another_program_or_of_a_newer_version(cli, tmp_path):
-    connection = apsw.Connection(str(tmp_path / "other.db"))
-    connection.execute("CREATE TABLE things(a)")
-    connection.close()
-    assert "another program" in cli.fails("list", "--database", tmp_path / "other.db", code=1)
-    cli.add(DEPLOY)
-    connection = apsw.Connection(str(cli.home / "memory.db"))
-    connection.pragma("user_version", 999)
-    connection.close()
-    message = cli.fails("list", code=1)
-    assert "newer Bethink (schema 999" in message and "pip install -U bethink" in message
-
-
 @pytest.mark.parametrize(
     ("command", "database", "said"),
     [
@@ -210,10 +177,6 @@ def test_what_reads_makes_no_database_that_was_named_and_is_not_there(cli, tmp_p
     assert not typed.parent.exists() and not (tmp_path / "copy.db").exists()
     cli.ok("add", DEPLOY)
     assert DEPLOY in cli.ok("list", "--database", typed)
-
-
-def test_the_usual_database_needs_no_making(cli):
-    assert cli("list").code == 0 and cli("doctor").code == 0
 
 
 @contextmanager
@@ -258,15 +221,6 @@ def test_a_read_only_database_is_shown_but_not_changed(cli, shared_folder):
     assert refused.code == 1 and "read-only" in refused.err
 
 
-def test_a_folder_that_cannot_be_written(cli, shared_folder):
-    shared_folder.chmod(0o500)
-    with powerless(shared_folder):
-        message = cli.fails("add", "x", "--database", shared_folder / "memory.db", code=1)
-    shared_folder.chmod(0o700)
-    assert "cannot be created: Permission denied" in message
-    assert "hint: " in message
-
-
 def test_a_damaged_page_is_told_and_found_by_the_doctor(cli):
     for number in range(40):
         cli.add(f"Statement {number} " + chr(97 + number % 26) * 300, "--no-dedup")
@@ -282,16 +236,6 @@ def test_a_damaged_page_is_told_and_found_by_the_doctor(cli):
 
 
 # Settings
-
-
-def test_settings_that_cannot_be_used_are_named(cli):
-    cli.monkeypatch.setenv("BETHINK_LIMIT", "many")
-    result = cli("list")
-    assert result.code == 0 and "warning: BETHINK_LIMIT='many' is ignored" in result.err
-    assert "BETHINK_LIMIT" not in cli("list", "--quiet").err
-    (cli.home / "config.toml").write_text("limt = 3\n")
-    message = cli.fails("list", code=2)
-    assert "Unknown setting 'limt'" in message and "Did you mean 'limit'?" in message
 
 
 # The outermost boundary
@@ -336,12 +280,6 @@ def test_a_full_disk_behind_stdout_is_told(tmp_path):
             home = tmp_path / "home"
             done = run(*command, home=home, stdout=full, PYTHONUNBUFFERED=unbuffered)
         assert (done.returncode, done.stderr) == (1, said)
-
-
-def test_an_empty_home_is_none_and_not_the_root_of_all(tmp_path):
-    shown = run("config", "--path", home=tmp_path / "home", HOME="", BETHINK_HOME="")
-    assert shown.returncode == 0 and not shown.stdout.startswith(b"/.config")
-    assert shown.stdout.decode().startswith(pwd.getpwuid(os.getuid()).pw_dir)
 
 
 def test_nothing_is_imported_before_the_command_can_be_stopped():

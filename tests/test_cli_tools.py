@@ -30,7 +30,6 @@ from bethink.surface.cli import COMMANDS, console
 from bethink.surface.cli import settings as settings_commands
 from bethink.surface.cli.console import Bar
 from bethink.surface.cli.main import find_command
-from bethink.surface.render import SIGNALS
 
 pytest_plugins = ["cli_runner"]
 
@@ -219,12 +218,6 @@ def test_a_broken_index_is_mended(cli):
     assert len(cli.json("search", "deploy", "--mode", "keyword")) == 1
 
 
-def test_a_changed_text_is_found_when_looking_deep(cli):
-    cli.add(DEPLOY)
-    change_database(cli, "UPDATE memories SET content = 'We deploy from anywhere'")
-    assert "not what was written" in findings(cli, "--deep")["memory"]["message"]
-
-
 def test_open_permissions_are_mended(cli, tmp_path):
     cli.add(DEPLOY)
     hooks = cli.home / "hooks"
@@ -313,35 +306,6 @@ def test_config_writes_through_no_link_out_of_the_project(cli):
     assert not cli.home.exists()
 
 
-@pytest.mark.parametrize("value", ['["""\nmode = x\n"""]', '[\n"""\n[mode]\n""",\n]'])
-def test_config_takes_no_line_of_a_value_for_a_setting(cli, file, value):
-    file.write_text(f"knowledge = {value}\n")
-    cli.ok("config", "mode", "keyword")
-    assert file.read_text() == f'knowledge = {value}\nmode = "keyword"\n'
-    cli.ok("config", "--unset", "mode")
-    assert file.read_text() == f"knowledge = {value}\n"
-
-
-@pytest.mark.parametrize(
-    "value", ['quo"te', "back\\slash", "new\nline", "ümlaut 東京", "del\x7f", "# no comment", "'''"]
-)
-def test_any_text_can_be_a_value(cli, value):
-    cli.ok("config", "embedding_model", value)
-    assert cli.json("config", "embedding_model")["value"] == value
-    cli.ok("config", "embedding_model", "plain")
-    assert (cli.home / "config.toml").read_text() == 'embedding_model = "plain"\n'
-
-
-def test_the_project_file_wins_over_yours_and_says_so(cli):
-    cli.ok("config", "limit", "4", "--project-file")
-    assert (cli.project / ".bethink" / "config.toml").read_text() == "limit = 4\n"
-    result = cli("config", "limit", "7")
-    assert result.code == 0 and "sets limit too, and wins: it is still 4" in result.err
-    assert cli.ok("config", "limit") == "4\n"
-    cli.ok("config", "--unset", "limit", "--project-file")
-    assert cli.ok("config", "limit") == "7\n"
-
-
 def test_a_key_that_nobody_knows_can_still_be_taken_out(cli, file):
     file.write_text("limt = 3\nlimit = 4\n")
     assert cli("config").code == 2
@@ -353,14 +317,6 @@ def test_a_key_that_nobody_knows_can_still_be_taken_out(cli, file):
 
 
 # Models
-
-
-def test_a_model_in_place_is_not_fetched_again(cli):
-    folder = cli.home / "mine"
-    folder.mkdir(parents=True)
-    for file in ("model.onnx", "tokenizer.json"):
-        (folder / file).write_text("x")
-    assert cli.json("model", "pull", str(folder))["path"] == str(folder)
 
 
 # Care
@@ -458,17 +414,7 @@ def check_promises(cli, tmp_path, monkeypatch, by_meaning):
     assert not (cli.home / "memory.db").exists()
 
 
-def test_the_demo_as_json_ends_every_step_well(cli):
-    assert all(step["exit"] == 0 for step in cli.json("demo"))
-
-
 # Looks
-
-
-def test_every_signal_is_explained_in_words():
-    from bethink.recall.fuse import Signals
-
-    assert set(Signals._fields) <= set(SIGNALS)
 
 
 @pytest.mark.parametrize(

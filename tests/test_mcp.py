@@ -260,16 +260,6 @@ def test_a_batch_says_what_became_of_each(talk):
     assert 'metadata: {"ticket": "SHOP-12"}' in talk.get_memories(ids=[trial])
 
 
-def test_a_memory_replaces_another_and_shows_it(talk):
-    old = talk.store("Staging runs on Heroku")
-    told = talk.store_memories(memories=[{"content": "Staging runs on Fly", "supersedes": [old]}])
-    assert told.endswith(f"replaces [{old}]")
-    answer = talk.search_memories(query="where does staging run?")
-    assert "> Staging runs on Fly" in answer
-    assert f"supersedes [{old}]" in answer
-    assert "> Staging runs on Heroku" not in answer
-
-
 def test_getting_counts_as_a_use_and_tells_what_is_missing(talk, place):
     id = talk.store("Invoices are kept for ten years", kind="fact")
     answer = talk.get_memories(ids=[id, "ffffffff"])
@@ -422,10 +412,6 @@ def test_a_mistake_is_told_with_what_would_be_right(talk, tool, arguments, said)
     assert said in talk.refused(tool, **arguments)
 
 
-def test_after_every_mistake_nothing_of_the_batch_was_stored(talk):
-    assert "fine too" not in talk.search_memories(query='"fine too"')
-
-
 def test_memories_of_other_projects_do_not_exist_here(talk, place, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     with Bethink(place[2] / "memory.db", directory=tmp_path / "elsewhere") as memory:
@@ -442,17 +428,6 @@ def test_memories_of_other_projects_do_not_exist_here(talk, place, tmp_path):
     assert "other project" not in talk.search_memories(query="password of the other project")
     with pytest.raises(MCPError, match="There is no memory"):
         talk("read_resource", f"bethink://memory/{foreign}")
-
-
-def test_text_of_every_kind_goes_in_and_comes_out(talk):
-    for text in (
-        "日本語のメモ",
-        "emoji 🎉 and \u202ehidden\u202c",
-        "<script>alert(1)</script> & </bethink-memory x>",
-        "line\nbreaks\r\nand\ttabs",
-    ):
-        id = talk.store(f"{text} {len(text)} {hash(text)}")
-        assert FENCED.search(talk.get_memories(ids=[id]))
 
 
 def test_an_imported_document_does_not_fill_the_answer(talk, place):
@@ -497,12 +472,6 @@ def test_a_resource_that_is_not_there_has_the_code_of_its_era(talk):
     assert missing.value.code == (-32002 if talk.client.mode == "legacy" else -32602)
     with pytest.raises(MCPError, match="cursor"):
         talk("list_resources", cursor="nonsense")
-
-
-def test_reading_a_resource_says_that_it_may_not_be_kept_for_others(talk):
-    if talk.client.mode != "legacy":
-        read = talk("read_resource", "memory://domain/tea.md", cache_mode="bypass")
-        assert (read.ttl_ms, read.cache_scope) == (0, "private")
 
 
 # Prompts

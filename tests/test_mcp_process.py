@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 
 import pytest
 
@@ -19,7 +18,6 @@ from bethink.errors import EmbeddingError
 from bethink.surface.mcp import HANDSHAKES
 from bethink.surface.mcp import keeper as keeping
 from bethink.surface.mcp.keeper import Keeper
-from bethink.surface.mcp.server import choose_root
 
 RUN = "from bethink.surface.cli.main import main; main(['mcp'])"
 STORE = {
@@ -141,27 +139,6 @@ def test_the_old_era_wants_its_handshake_first(bare):
     assert bare.ask("tools/list")["error"]["code"] == -32600, "the other era is not served any more"
 
 
-def test_discovery_names_the_version_and_what_may_be_kept(bare):
-    found = bare.ask("server/discover")["result"]
-    assert found["supportedVersions"] == ["2026-07-28"]
-    assert found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "bethink"
-    assert (found["cacheScope"], found["resultType"]) == ("private", "complete")
-    assert "search_memories" in found["instructions"]
-
-
-def test_many_calls_at_once_are_all_answered(bare):
-    call = {"jsonrpc": "2.0", "method": "tools/call"}
-    for number in range(40):
-        fact = {"memories": [{"content": f"Fact {number} about the warehouse"}]}
-        name, arguments = (
-            ("store_memories", fact) if number % 2 else ("search_memories", {"query": "warehouse"})
-        )
-        params = {"name": name, "arguments": arguments, "_meta": META}
-        bare.send({**call, "id": number, "params": params})
-    answers = {one["id"]: one["result"]["isError"] for one in (bare.read() for _ in range(40))}
-    assert answers == dict.fromkeys(range(40), False)
-
-
 # How it ends
 
 
@@ -173,18 +150,6 @@ def test_it_ends_with_its_input_and_closes_the_database(bare, place):
     )
     with Bethink(place[1] / "memory.db", directory=place[0]) as memory:
         assert [one.content for one in memory.list()] == ["Deploys happen on Fridays"]
-
-
-def test_without_any_input_it_just_ends(place):
-    done = subprocess.run(
-        [sys.executable, "-m", "bethink", "mcp"],
-        cwd=place[0],
-        env=environment(place[1]),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=20,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 @pytest.mark.parametrize("has_loaded", [True, False])
@@ -244,16 +209,6 @@ def test_a_call_that_fails_inside_is_told_and_the_server_lives_on(place):
         assert "stored" in said_by(bare, **STORE)
 
 
-def test_a_resource_that_fails_inside_tells_nothing_of_the_inside(place):
-    fail = "resources.list_page = lambda memory, cursor: {}['a secret']"
-    program = f"from bethink.surface.mcp import resources; {fail}; {RUN}"
-    with Bare(*place, program=("-c", program)) as bare:
-        error = bare.ask("resources/list")["error"]
-        assert error["code"] == -32603
-        assert error["message"] == "The request failed: KeyError. The server's log says why."
-        assert bare.ask("resources/templates/list")["result"]
-
-
 def test_what_is_printed_never_gets_between_the_messages(place):
     noise = "print('noise'); os.write(1, b'raw noise\\n'); os.system('echo noise of a child'); return 'ok'"
     with changed(place, noise) as bare:
@@ -263,22 +218,7 @@ def test_what_is_printed_never_gets_between_the_messages(place):
     assert sorted(err.split("\n")) == ["", "noise", "noise of a child", "raw noise"]
 
 
-def test_halves_of_characters_do_not_break_the_wire(place):
-    with changed(place, "return 'half \\ud83d of one'") as bare:
-        assert said_by(bare) == "half ? of one"
-
-
 # Trouble around it
-
-
-def test_broken_settings_are_told_by_each_call(place):
-    place[1].mkdir()
-    (place[1] / "config.toml").write_text("limit = 'many'\n")
-    with Bare(*place) as bare:
-        assert len(bare.ask("tools/list")["result"]["tools"]) == 9
-        answer = bare.ask("tools/call", name="memory_overview")["result"]
-        assert answer["isError"] is True
-        assert "Bad value 'many' for 'limit'" in answer["content"][0]["text"]
 
 
 def test_a_database_that_is_none_is_told_and_mended_without_a_restart(place):
@@ -359,34 +299,6 @@ def test_lists_are_answered_before_what_has_to_be_loaded(place):
         assert [bare.read()["id"] for _ in range(4)] == [1, 2, 3, 0]
 
 
-def test_the_handshake_and_the_list_of_tools_need_no_memory(place):
-    program = """
-        import asyncio, sys
-        import bethink.surface.mcp.server
-        from mcp import Client
-        from bethink.surface.mcp.keeper import Keeper
-        from bethink.surface.mcp.server import build
-
-        async def main():
-            for era in ("legacy", "2026-07-28"):
-                async with Client(build(Keeper()), mode=era) as client:
-                    await client.list_tools()
-                    await client.list_prompts()
-                    await client.list_resource_templates()
-
-        asyncio.run(main())
-        print(*sorted({"numpy", "onnxruntime", "tokenizers", "apsw", "bethink.api", "bethink.store.sqlite"} & set(sys.modules)))
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        cwd=place[0],
-        env=environment(place[1]),
-        capture_output=True,
-        text=True,
-    )
-    assert (done.stdout, done.stderr) == ("\n", "")
-
-
 # The keeper
 
 
@@ -431,23 +343,6 @@ def test_getting_ready_ahead_of_time_happens_once_and_never_fails_loudly(keeper,
     broken.warm_up()
     assert broken.close(10)
     assert "Traceback" not in caplog.text
-
-
-def test_each_client_writes_under_its_own_name_on_one_store(keeper):
-    one, other = keeper.memory(None, "agent:one"), keeper.memory(None, "agent:other")
-    assert one.store is other.store
-    id = one.add("Told by one").id
-    assert other.history(id)[0].actor == "agent:one"
-
-
-def test_a_root_counts_unless_the_server_already_is_in_one(tmp_path):
-    for name in ("here", "there"):
-        (tmp_path / name / "src").mkdir(parents=True)
-    here, there, missing = tmp_path / "here", tmp_path / "there", tmp_path / "missing"
-    assert choose_root([there, here], here / "src") is None
-    assert choose_root([missing, there], here) == there
-    assert choose_root([missing], here) is None
-    assert choose_root([], here) is None
 
 
 def test_folders_of_one_checkout_share_a_store_and_a_model(keeper, place):

@@ -50,15 +50,6 @@ def test_no_answer_is_longer_than_its_budget_and_each_is_closed(text, budget):
     assert answer.endswith("\n2 found.")
 
 
-def test_relations_fall_away_before_words_do():
-    item = quote("The whole text stays. " * 20, beside=("replaced [01a0] something " * 30,))
-    budget = tokens(quote_items([item._replace(beside=())])) + 5
-    answer = quote_items([item], budget=budget)
-    assert CUT not in answer
-    assert "replaced" not in answer
-    assert "replaced" in quote_items([item], budget=2000)
-
-
 def test_the_best_are_in_full_and_the_others_a_line_each(memory):
     answer = fill_warehouse(memory)
     assert 600 < tokens(answer) <= 1000  # most of the room is used where texts are long
@@ -160,7 +151,3 @@ def test_open_questions_of_people_come_before_those_of_imported_texts(memory):
         answer,
     )
     assert answer.count("Imported question") == tools.LISTED - 1
-
-
-def test_an_empty_memory_has_an_overview_too(memory):
-    assert use_tool(memory, "memory_overview") == "Project project: 0 memories."

@@ -53,15 +53,6 @@ def test_what_is_edited_is_a_new_version(cli, tmp_path):
     assert not Path(draft).exists() and draft.endswith(".md")
 
 
-def test_what_is_left_as_it_is_makes_no_version(cli, tmp_path):
-    id = cli.add(DEPLOY)
-    cli.monkeypatch.setenv(
-        "EDITOR", make_editor(tmp_path, "file.write_text(file.read_text() + '\\n')")
-    )
-    assert cli.ok("edit", id).startswith("unchanged ")
-    assert len(cli.json("history", id)) == 1
-
-
 @pytest.mark.parametrize(
     ("body", "said"),
     [
@@ -87,13 +78,6 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(cli, tmp_path):
     cli.monkeypatch.setenv("EDITOR", make_editor(tmp_path, body))
     assert kept_file(cli("edit", id).err).read_text() == "Mine"
     assert cli.json("get", id)[0]["content"] == "We deploy on Fridays"
-
-
-def test_an_emptied_text_changes_nothing(cli, tmp_path):
-    id = cli.add(DEPLOY)
-    cli.monkeypatch.setenv("EDITOR", make_editor(tmp_path, "file.write_text('  \\n')"))
-    told = cli.fails("edit", id, code=1)
-    assert "`bethink forget " in told and "kept in" not in told and len(cli.json("list")) == 1
 
 
 @pytest.mark.parametrize(
@@ -206,13 +190,6 @@ def test_what_may_replace_is_asked_on_a_terminal(cli, answer, held):
     assert [one["content"].split()[4] for one in cli.json("list")] == held
 
 
-def test_where_nothing_is_known_yet_it_is_said_how_to_begin(cli):
-    for words in (["search", "deploy"], ["recall", "how do we deploy?"]):
-        assert "`bethink init` reads this project" in cli(*words).err
-    cli.add("We sign releases")
-    assert "`bethink init`" not in cli("search", "zebra", "--mode", "keyword").err
-
-
 # Looks, and errors for programs
 
 
@@ -227,18 +204,6 @@ def test_an_error_is_one_line_of_json_where_json_was_asked_for(cli, argv, type, 
     assert (error["type"], error["exit_code"]) == (type, code) and error["message"].endswith(".")
     text = cli(*(word for word in argv if not word.endswith("json") and word != "--format"))
     assert f"error: {error['message']}" in text.err or argv == ["--json"]
-
-
-@pytest.mark.parametrize(
-    "argv",
-    [
-        ["get", "ffffffff"],
-        ["get", "ffffffff", "--json", "--format", "text"],
-        ["get", "ffffffff", "--", "--json"],
-    ],
-)
-def test_an_error_is_a_sentence_otherwise(cli, argv):
-    assert cli(*argv).err.startswith("error: ")
 
 
 FUTURE = """

@@ -84,15 +84,6 @@ def test_what_two_files_say_is_not_compared_and_what_a_person_says_is(memory, cl
     assert {pair.keep.id for pair in tending.find_duplicates(memory)} == {mine}
 
 
-def test_a_fuller_statement_is_not_merged_into_one_that_says_less(memory, clock):
-    brief, full = told(memory, clock, SAME[0], f"{SAME[0]} itself", kind="fact")
-    assert [[one.id for one in step.memories] for step in tending.plan_consolidation(memory)] == [
-        [full, brief]
-    ]
-    memory.vote(brief, 1)  # which would be kept, then
-    assert tending.plan_consolidation(memory) == []
-
-
 def test_statements_that_exchange_a_word_or_a_denial_disagree(memory, clock):
     told(
         memory,
@@ -201,20 +192,6 @@ def test_what_was_redacted_makes_no_two_alike(memory, clock):
     )
     assert tending.find_duplicates(memory)[0].reason != tending.SAME
     assert [step for step in tending.plan_consolidation(memory) if step.action == "merge"] == []
-
-
-def test_without_a_model_marks_of_what_was_redacted_are_no_words(tmp_path, clock, monkeypatch):
-    monkeypatch.setenv("BETHINK_EMBEDDING", "none")
-    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
-    with Bethink(tmp_path / "memory.db", directory=tmp_path, clock=lambda: clock[0]) as memory:
-        told(
-            memory,
-            clock,
-            "the login of Anna [REDACTED:google-api-key]",
-            "the camera of Ben [REDACTED:google-api-key]",
-            kind="fact",
-        )
-        assert tending.find_duplicates(memory) == []
 
 
 def test_the_commands_show_plan_and_do(cli):  # noqa: F811

@@ -244,8 +244,6 @@ def _from_json(text: str) -> Handoff:
             f"The handoff is no valid JSON: {error}.",
             'Give an object such as {"summary": "…", "next_steps": ["…"]}.',
         ) from None
-    if not isinstance(value, dict):
-        raise InvalidInput("The handoff is no JSON object.", 'Give one such as {"summary": "…"}.')
     return handoff_from_fields(value)
 
 
@@ -255,25 +253,22 @@ def handoff_from_fields(value: Mapping[str, Any]) -> Handoff:
         raise InvalidInput(
             f"A handoff has no field '{unknown[0]}'.", "It has " + ", ".join(Handoff._fields) + "."
         )
-    fields: dict[str, Any] = {}
+    fields: dict[str, Any] = {"summary": ""}
     for name, given in value.items():
-        many = name in LISTS or name == "memory_ids"
         if given is None:
             continue
-        if name == "metadata" and isinstance(given, Mapping):
-            fields[name] = dict(given)
-            continue
-        if many and isinstance(given, str):
-            given = [given]
-        if many != isinstance(given, list | tuple) or not all(
-            isinstance(item, str) for item in (given if many else [given])
+        is_list = name in LISTS or name == "memory_ids"
+        wanted: Any = list | tuple if is_list else Mapping if name == "metadata" else str
+        items = [given] if is_list and isinstance(given, str) else given
+        if not isinstance(items, wanted) or (
+            is_list and not all(isinstance(item, str) for item in items)
         ):
-            wanted = "object" if name == "metadata" else "list of texts" if many else "text"
             raise InvalidInput(
-                f"The handoff's {name} is no {wanted}.", "Give an object, or texts in quotes."
+                f"The handoff's {name} cannot be {given!r:.60}.",
+                "A text, of lists a list of texts, of metadata an object.",
             )
-        fields[name] = tuple(given) if many else given
-    return Handoff(**{"summary": "", **fields})
+        fields[name] = tuple(items) if is_list else items
+    return Handoff(**fields)
 
 
 def _resolve_branch(memory: Bethink, branch: str) -> str:

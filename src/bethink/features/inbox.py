@@ -158,7 +158,7 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
             if len(found) >= limit or time.thread_time() > until:
                 done = True
                 break
-    items = [Item(queue, _order(queue, pair), _describe(pair)) for pair in found.values()]
+    items = [Item(queue, _order(queue, pair), pair.reason) for pair in found.values()]
     more = done and bool(memory.list(filter=seen, limit=1, offset=start))
     return Queue(tuple(items), start, start if more else None)
 
@@ -176,11 +176,6 @@ def _is_open_dispute(memory: Bethink, pair: Pair) -> bool:
         {one.source, one.target} == ends and one.type not in tending.DISPUTES
         for one in memory.store.relations([pair.keep.id])
     )
-
-
-def _describe(pair: Pair) -> str:
-    known = pair.reason in (tending.MARKED, tending.PROPOSED)
-    return pair.reason if known else f"{pair.reason} ({pair.similarity:.2f})"
 
 
 # Acts

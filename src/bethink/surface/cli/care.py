@@ -383,6 +383,7 @@ def demote(args: Namespace, memory: Bethink) -> Result:
 
     Examples:
       bethink demote 01a1dd89
+      bethink demote 01a1dd89 --json
     """
     done = promotion.demote(memory, args.id)
     missing = [] if done.found else [f"Its rule was not in {done.path} of this checkout."]

@@ -89,12 +89,10 @@ def find_command(words: Sequence[str]) -> tuple[str | None, list[str]]:
 
 def tell_about_itself(rest: Sequence[str]) -> bool:
     """Prints the version or the overview, if that was asked for, or nothing was. Says whether it did."""
-    if not rest:
-        sys.stderr.write(overview())
-    elif not VERSION.isdisjoint(rest):
+    if not VERSION.isdisjoint(rest):
         sys.stdout.write(version())
-    elif not {"--help", "-h"}.isdisjoint(rest):
-        sys.stdout.write(overview())
+    elif not rest or not {"--help", "-h"}.isdisjoint(rest):
+        (sys.stdout if rest else sys.stderr).write(overview())
     else:
         return False
     return True

@@ -257,14 +257,6 @@ def test_offline_nothing_is_fetched(hub, home, monkeypatch, variable):
     assert hub.asked == [] and leftovers(home) == []
 
 
-def test_a_place_that_cannot_be_written_is_named(hub, home):
-    home.mkdir()
-    (home / "models").write_text("not a folder")
-    with pytest.raises(EmbeddingError, match="cannot be kept in") as caught:
-        fetch.pull("tiny")
-    assert "BETHINK_HOME" in caught.value.hint
-
-
 def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monkeypatch):
     ready = tmp_path / "ready" / "tiny"
     monkeypatch.setenv("BETHINK_MODEL_DIR", str(ready.parent))
@@ -304,11 +296,6 @@ def test_a_folder_is_a_model(tmp_path):
     models.verify(str(folder))
     (folder / "tokenizer.json").write_bytes(b"{}")
     assert models.identity(str(folder)) != name
-
-
-def test_a_folder_named_after_a_known_model_is_treated_like_it(tmp_path):
-    model = models.find(str(make_folder(tmp_path / "snowflake-arctic-embed-s")))
-    assert model.pooling == "cls" and model.query_prefix and not model.sha256
 
 
 def test_an_unknown_name_gets_the_closest_one_told():

@@ -120,24 +120,6 @@ def test_memory_is_off_by_the_order_of_lines_too(tmp_path):
     assert [turn.text for turn in turns] == ["word 1", "word 3"]
 
 
-def test_a_summary_takes_no_tools_from_the_turn_behind_it(tmp_path):
-    edit = [{"type": "tool_use", "name": "Edit", "input": {"file_path": "a.py"}}]
-    summary = {
-        "type": "system",
-        "subtype": "away_summary",
-        "uuid": "x",
-        "sessionId": "s1",
-        "content": "They edit.",
-    }
-    path = written(
-        tmp_path / "s1.jsonl", claude_line(1, edit, "assistant"), summary, claude_line(2, "Stop.")
-    )
-    assert [(turn.text, turn.files) for turn in read(path)[0]] == [
-        ("They edit.", ()),
-        ("Stop.", ("a.py",)),
-    ]
-
-
 def test_a_summary_of_a_session_that_was_private_for_a_while_is_not_given(tmp_path):
     read_file = {"type": "tool_use", "name": "Read", "input": {"file_path": "/home/ada/salary.ods"}}
     path = written(
@@ -241,13 +223,3 @@ def test_calls_of_bethink_leave_no_trace(tmp_path):
         )
     )
     assert (turn.tools, turn.files) == (("Bash",), ())
-
-
-def test_a_line_without_an_identity_gets_one_from_what_it_says(tmp_path):
-    lines = [claude_line(1, "We ship on Fridays."), claude_line(2, "We ship on Fridays.")]
-    for line in lines:
-        del line["uuid"]
-    first, _ = read(written(tmp_path / "s.jsonl", *lines))
-    again, _ = read(written(tmp_path / "t.jsonl", *lines, lines[0]))
-    assert [turn.id for turn in first] == [turn.id for turn in again]
-    assert len({turn.id for turn in first}) == 2

@@ -168,30 +168,6 @@ def test_a_name_has_at_most_six_words_and_something_to_do_with_the_turns(name, k
     assert topic(name=name).name == kept_name
 
 
-def test_a_long_topic_is_shortened_so_that_every_turn_has_a_say():
-    turns = [
-        NumberedTurn(number, "user", f"begin{number} " + "word " * 2000 + f"end{number}")
-        for number in range(30)
-    ]
-    task = tasks.name_topic(turns)
-    assert sum(len(text) for _, text in task.parts) < 1.1 * tasks.PORTION_CHARACTERS
-    assert all(
-        f"begin{number} " in text and f"end{number}" in text
-        for number, (_, text) in enumerate(task.parts)
-    )
-    many = tasks.name_topic(
-        [NumberedTurn(number, "user", "some words here " * 10) for number in range(5000)]
-    )
-    assert len(many.parts) == 200 and many.parts[-1][0] == "turn 4999, user"
-
-
-def test_a_hypothetical_passage_is_one_short_text():
-    assert tasks.read_hypothetical(
-        {"passage": " We retry\n three times. " + "x" * 9000}
-    ).startswith("We retry three times. xxx")
-    assert len(tasks.read_hypothetical({"passage": "x " * 9000})) == tasks.PASSAGE_CHARACTERS
-
-
 SOURCE = "Why don't we cache thumbnails? Don't forget to bump the version. Tests never touch the network. We moved from MySQL to PostgreSQL 16 last spring, since parseUrl in src/net/url.py needed JSONB. Timeouts are 30s. 我们决定使用数据库"
 
 

@@ -112,11 +112,12 @@ def test_promoting_again_writes_what_the_memory_says_now_and_where_it_is_told_to
     assert cli.json("promote", id)["status"] == "kept"
     assert (cli.project / RULES).stat().st_mtime_ns == before.st_mtime_ns
     assert len(cli.json("history", id)) == 2
-    cli.ok("update", id, "--content", TESTS)
+    assert f"rule in {RULES}: `bethink promote" in cli("update", id, "--content", TESTS).err
     assert cli.json("promote", id)["status"] == "promoted"
     assert cli.json("promote", id, "--to", "agents")["status"] == "moved"
     assert not (cli.project / ".claude").exists()
     assert rules(cli.project / "AGENTS.md") == [TESTS]
+    assert "still read it in AGENTS.md: `bethink demote" in cli("forget", id).err
 
 
 # Text is data

@@ -96,6 +96,12 @@ def explain_candidate(one: Memory) -> str:
 # Promoting
 
 
+def find_rules(one: Memory) -> str:
+    """The file in which a memory is a rule, as its mark says; '' if it has none, or one that we did not write."""
+    noted = one.metadata.get("promoted_to")
+    return str(noted) if noted in TARGETS.values() else ""
+
+
 def promote(
     memory: Bethink, id: str, target: str | None = None, *, force: bool = False
 ) -> Promotion:

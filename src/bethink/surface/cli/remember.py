@@ -278,8 +278,11 @@ def vote(args: Namespace, memory: Bethink) -> Result:
 
 
 def describe_change(memory: Bethink, what: str, changed: Memory) -> Result:
-    label = memory_label(changed, memory.store.abbreviate([changed.id]))
-    return Result(changed, [f"{what} {label}"])
+    short = memory.store.abbreviate([changed.id])
+    rules, again = promotion.find_rules(changed), f"`bethink promote {short[changed.id]}`"
+    hint = f"It is a rule in {rules}: {again} writes there what it says now."
+    label = memory_label(changed, short)
+    return Result(changed, [f"{what} {label}"], hints=[hint] if rules and what == "updated" else ())
 
 
 @command(
@@ -356,6 +359,11 @@ def forget(args: Namespace, memory: Bethink) -> Result:
         hints=[
             *([waits] if done.proposed else []),
             f"Undo with `bethink restore {short[ids[0]]}{reach}`.",
+            *(
+                f"Agents still read it in {rules}: `bethink demote {short[one.id]}` takes it out."
+                for one in found
+                if (rules := promotion.find_rules(one))
+            ),
             *(
                 f"What it had replaced stays hidden too: `bethink restore {id}{reach}` brings it back."
                 for id in memory.store.abbreviate(hidden).values()

@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 319_290,
-    "lines": 47_248,
+    "tokens": 319_257,
+    "lines": 47_242,
     "files": 165,
     "import cycles": 0,
     "function-level imports of our own": 48,

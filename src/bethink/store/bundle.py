@@ -31,7 +31,7 @@ Stored = tuple[
 ]  # (model, dimensions, data) of each window in order, byte for byte as the store keeps it
 
 # In the order in which they can be put in: what a memory belongs to comes before it.
-PARTS = ("scopes", "sources", "sessions", "spans", "records", "relations", "turns", "tombstones")
+PARTS = "scopes sources sessions spans records relations turns tombstones".split()
 PAGE = 200  # items that go into one transaction
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST = 253_402_300_799_999  # the last millisecond that a date has a year for

@@ -29,7 +29,7 @@ from bethink.types import (
 )
 
 EMBEDDING_TEXT = "embedding_text"  # in a memory's metadata: what is embedded in place of its text
-OFTEN = ("turns", "relations", "memory_entities", "tombstones", "embedding_cache")
+OFTEN = frozenset("turns relations memory_entities tombstones embedding_cache".split())
 
 
 def cache_key(text: str) -> bytes:

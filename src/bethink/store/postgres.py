@@ -42,7 +42,7 @@ from bethink.types import PERSONAL, Batch, Filter, Query, Ranking
 
 LONGEST_NAME = 200
 SAMPLE = 200  # rows whose size stands for that of all
-SIZED = ("memories", "words", "vectors", "span_vectors", "history", "sources", "embedding_cache")
+SIZED = "memories words vectors span_vectors history sources embedding_cache".split()
 
 # A vector `v` of a model `d` that cannot be what was written.
 UNSOUND = (

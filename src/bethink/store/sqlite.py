@@ -47,15 +47,9 @@ LINGERING = (
 )
 UNREADABLE = (apsw.CorruptError, apsw.SQLError, apsw.NoMemError, UnicodeDecodeError)
 # Tables that have no column `scope` here, where one person has the whole database.
-UNSCOPED = {
-    "history",
-    "entities",
-    "memory_entities",
-    "relations",
-    "tombstones",
-    "embedding_cache",
-    "meta",
-}
+UNSCOPED = frozenset(
+    "history entities memory_entities relations tombstones embedding_cache meta".split()
+)
 FTS = {
     MEMORIES: "memories_fts(rowid, content, summary, section, tags, scope) VALUES (?, ?, ?, ?, ?, ?)",
     TOPICS: "spans_fts(rowid, name, summary, scope) VALUES (?, ?, ?, ?)",

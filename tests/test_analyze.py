@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from datetime import UTC, datetime
@@ -13,7 +12,6 @@ from case_tables import cases
 from growth import KILLERS, grows_too_fast, killers_for, long_text
 from trees import analysed, load_projects, plant, told
 
-from bethink.ingest import git
 from bethink.ingest.analyze import documents, pages
 from bethink.ingest.analyze.tree import load_table
 from bethink.ingest.files import walk
@@ -95,18 +93,6 @@ def test_hidden_files_are_not_followed_out_of_the_project(tmp_path):
     plant(tmp_path, leak | {"project/.github/workflows/a.yml": "", "project/Makefile": "x:\n"})
     (tmp_path / "project/.github/workflows/ci.yml").symlink_to(tmp_path / "secret.yml")
     assert "leak" not in repr(analysed(tmp_path / "project"))
-
-
-def test_a_name_that_is_no_text_does_no_harm(tmp_path):
-    folder = tmp_path / os.fsdecode(b"caf\xe9")
-    try:
-        plant(folder, MAKEFILE)
-    except OSError:
-        pytest.skip("this file system takes only UTF-8")
-    found, _ = analysed(tmp_path)
-    assert list(found) == ["caf\\xe9/Makefile"]
-    repr(found).encode("utf-8")
-    assert "caf\\xe9/Makefile:1" in found["caf\\xe9/Makefile"][0].content
 
 
 @pytest.mark.parametrize("files", cases("analyze-where-there-is-nothing"))
@@ -338,11 +324,3 @@ def test_a_pattern_of_the_tables_is_linear(pattern):
         count = lambda text: sum(1 for _ in compiled.finditer(text))  # noqa: E731
         reason = grows_too_fast(count, long_text(head, unit))
         assert not reason, f"{pattern!r} on {head!r} + {unit!r} * n: {reason}"
-
-
-def test_analysis_starts_no_process_and_reads_no_history(shop, monkeypatch):
-    def refuse(*_, **__):
-        raise AssertionError("no process is needed")
-
-    monkeypatch.setattr(git.subprocess, "Popen", refuse)
-    assert analysed(shop)[0]

@@ -65,11 +65,6 @@ def test_what_a_message_tells_and_what_it_leaves_out(message, expected):
     assert found is not None and {name: getattr(found, name) for name in expected} == expected
 
 
-def test_commits_written_with_an_assistant_count_like_others():
-    tail = "\n\n🤖 Generated with [Some Tool](https://example.org/tool)\n\nCo-Authored-By: Some Tool <noreply@example.org>"
-    assert explain(KEEP[0] + tail) == explain(KEEP[0]) is not None
-
-
 STRONG = "\n\nWe decided this because the root cause was a race condition, which led to lost orders in production."
 
 
@@ -256,12 +251,6 @@ def test_a_message_cannot_pretend_to_be_another_commit(repository):
     assert forged not in ids(repository.root)
 
 
-def test_a_broken_clock_leaves_the_time_open(repository):
-    repository.commit(REASON, GIT_AUTHOR_DATE="@5000000000 +0000", GIT_COMMITTER_DATE="@1 +0000")
-    documents, _ = found(repository.root)
-    assert [document.passages()[0].created_at for document in documents] == [None]
-
-
 def test_where_there_is_no_history_there_is_a_reason(tmp_path, repository, monkeypatch):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     (tmp_path / "plain").mkdir()
@@ -271,17 +260,6 @@ def test_where_there_is_no_history_there_is_a_reason(tmp_path, repository, monke
     assert found(tmp_path / "missing") == missing
     monkeypatch.setenv("PATH", str(tmp_path))
     assert found(repository.root) == missing
-
-
-def test_a_corrupt_repository_gives_what_can_be_read_and_says_so(repository):
-    repository.commit(REASON)
-    broken = repository.commit("Add something")
-    repository.commit(REASON.replace("money", "weights"))
-    loose = repository.root / ".git" / "objects" / broken[:2] / broken[2:]
-    loose.chmod(0o644)
-    loose.write_bytes(b"garbage")
-    documents, skipped = found(repository.root)
-    assert len(documents) <= 1 and skipped[0].startswith("git: ")
 
 
 def test_a_variable_of_a_surrounding_git_command_leads_nowhere_else(

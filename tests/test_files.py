@@ -63,19 +63,6 @@ def test_what_lies_outside_the_root_has_its_absolute_path(tmp_path: Path) -> Non
     ]
 
 
-def test_relative_starts_count_from_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tree(tmp_path, {"docs/a.md": ""})
-    monkeypatch.chdir(tmp_path / "docs")
-    assert (
-        uris(Path(), tmp_path)
-        == uris(Path("../docs"), tmp_path)
-        == uris(Path("a.md"), tmp_path)
-        == ["docs/a.md"]
-    )
-
-
 @pytest.mark.parametrize("name", ["missing", "a.md/below", "a\0b", "x" * 300])
 def test_a_start_that_does_not_exist_is_an_error_before_anything_is_read(
     tmp_path: Path, name: str
@@ -213,36 +200,6 @@ def test_a_root_reached_through_a_link_gives_the_same_paths(tmp_path: Path) -> N
     for start in ("real/docs", "link/docs"):
         for base in ("real", "link"):
             assert uris(tmp_path / start, tmp_path / base) == ["docs/a.md"]
-
-
-def test_a_folder_that_fails_to_be_listed_is_skipped_and_the_rest_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tree(tmp_path, {"a/x.md": "", "b/x.md": ""})
-    scandir = os.scandir
-
-    def failing(path: str) -> object:
-        if str(path).endswith("/a"):
-            raise PermissionError(13, "Permission denied")
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", failing)
-    assert list(walk(tmp_path, tmp_path)) == [
-        Skipped("a", "folder cannot be read: Permission denied"),
-        Found(tmp_path / "b" / "x.md", "b/x.md"),
-    ]
-
-
-def test_names_that_are_no_utf8_are_still_read_and_can_be_stored(tmp_path: Path) -> None:
-    path = os.fsencode(tmp_path) + b"/caf\xe9.md"
-    try:
-        Path(os.fsdecode(path)).write_bytes(b"text")
-    except OSError:
-        pytest.skip("this file system takes no such name")
-    (found,) = walk(tmp_path, tmp_path)
-    assert found.uri == "caf\\xe9.md"
-    assert isinstance(found, Found)
-    assert read_text(found)[0] == "text"
 
 
 @pytest.mark.parametrize(("data", "text"), cases("files-text-is-decoded", {}))

@@ -98,45 +98,6 @@ def test_a_second_run_reads_nothing_and_embeds_nothing(project, monkeypatch):
     assert project.ok("index").split() == ["sources", "2", "unchanged", "2"]
 
 
-def test_one_changed_section_embeds_only_itself(project, monkeypatch):
-    project.ok("config", "chunk_overlap", "0")
-    project.ok("index")
-    before = contents(project)
-    texts = []
-    real = HashingEmbedder.documents
-    monkeypatch.setattr(
-        HashingEmbedder,
-        "documents",
-        lambda self, given, progress=None: texts.extend(given) or real(self, given, progress),
-    )
-    file = project.project / ".claude/knowledge/deploying.md"
-    file.write_text(GUIDE.replace("read at start", "read at each request"))
-    changed = project.json("index")
-    assert (
-        changed["changed"] == [".claude/knowledge/deploying.md"]
-        and changed["memories"]["added"] == 1
-    )
-    assert len(texts) == 1 and "read at each request" in texts[0]
-    after = contents(project)
-    kept = set(before) & set(after)
-    assert kept and all(before[text]["id"] == after[text]["id"] for text in kept)
-
-
-def test_a_moved_file_keeps_its_ids_and_a_vanished_one_leaves(project):
-    project.ok("index")
-    ids = {one["id"] for one in project.json("list", "--all")}
-    folder = project.project / ".claude/knowledge"
-    (folder / "deploying.md").rename(folder / "releases.md")
-    moved = project.json("index")
-    assert moved["moved"] == [
-        {"from": ".claude/knowledge/deploying.md", "to": ".claude/knowledge/releases.md"}
-    ]
-    assert {one["id"] for one in project.json("list", "--all")} == ids
-    (folder / "releases.md").unlink()
-    assert project.json("index")["vanished"] == [".claude/knowledge/releases.md"]
-    assert project.json("search", "previous tag again", "--mode", "keyword") == []
-
-
 def test_what_was_indexed_by_its_path_stays_until_its_file_is_gone(project):
     docs = project.project / "docs"
     docs.mkdir()
@@ -156,20 +117,6 @@ def test_what_was_indexed_by_its_path_stays_until_its_file_is_gone(project):
     assert project.json("index")["vanished"] == ["docs/billing.md"]
     (docs / "returns.md").unlink()
     assert project.json("index", "docs")["vanished"] == ["docs/returns.md"]
-
-
-def test_what_git_ignores_and_what_says_so_itself_is_left_out(project):
-    folder = project.project / ".claude/knowledge"
-    subprocess.run(["git", "init", "-q", project.project], check=True)
-    (project.project / ".gitignore").write_text("drafts/\n")
-    (folder / "drafts").mkdir()
-    (folder / "drafts" / "idea.md").write_text("# Idea\n\nPaint the sheds purple.\n")
-    (folder / "off.md").write_text("---\nindex: false\n---\n# Off\n\nThe sheds stay grey.\n")
-    (folder / "plain.md").write_text(
-        "<!-- vector-index: false -->\n# Out\n\nSheds are found by nobody.\n"
-    )
-    project.ok("index")
-    assert not [one for one in project.json("list", "--all") if "heds" in one["content"]]
 
 
 def test_bad_files_are_named_and_the_rest_is_indexed(project):

@@ -75,15 +75,10 @@ def test_rules_are_not_frontmatter(text: str) -> None:
 def test_broken_frontmatter_is_a_warning_and_the_text_is_read(block: str, line: str) -> None:
     page = parse(f"---\n{block}\n---\n# A\n\nText.\n")
     assert page.body == "# A\n\nText.\n"
+    assert not parse(f"---\n{block}\nindex: false\n---\n").directives["index"]
     (warning,) = page.warnings
     assert warning.startswith(f"broken frontmatter{line}: ")
     assert not warning.endswith(".")
-
-
-def test_directives_in_broken_frontmatter_still_hold() -> None:
-    page = parse("---\ntitle: a: b\nindex: false\n---\nText.\n")
-    assert page.directives["index"] is False
-    assert len(page.warnings) == 1
 
 
 @pytest.mark.parametrize(
@@ -167,24 +162,13 @@ def test_below_a_header_a_directive_is_a_warning_unless_it_keeps_the_file_out() 
     assert whole(text.replace("kind=gotcha", "vector-index=false")) == []
 
 
-def test_a_comment_overrules_the_frontmatter_and_adds_to_its_lists() -> None:
-    text = f"---\nkind: domain\ntags: a\n---\n<!-- kind: gotcha -->\n<!-- tags: b -->\n# A\n{LONG}"
-    assert [(one.kind, one.tags) for one in whole(text)] == [("gotcha", ("a", "b"))]
-
-
 def test_passages_carry_section_lines_and_what_the_file_says_of_itself() -> None:
     front = "---\ntitle: Handbook\ndescription: How we\n  work\ndate: 2024-05-06\ntags: [x]\nimportance: 6\n---\n"
     first, *_, last = whole(front + GUIDE)
     assert first.section == "Handbook > Guide"
     assert first.lines == (9, 11)
     assert last.section == "Handbook > Guide > Use"
-    assert last.metadata == {
-        "chunk": 3,
-        "overlap": len("Then go on."),
-        "title": "Handbook",
-        "description": "How we work",
-        "date": "2024-05-06",
-    }
+    assert last.metadata == {"chunk": 3, "overlap": len("Then go on.")}
     assert (last.tags, last.importance, last.kind) == (("x",), 6.0, "document")
     assert last.content.startswith("Then go on.\n\n## Use")
 
@@ -219,24 +203,6 @@ def test_documents_are_made_of_files_and_trouble_passes_through(tmp_path: Path) 
     sections = [passage.section for passage in first.passages()]
     assert sections == ["Guide", "Guide > Install", "Guide > Install > Linux", "Guide > Use"]
     assert empty.passages() == left_out.passages() == []
-
-
-def test_the_hash_follows_the_bytes_and_the_manner_of_cutting(tmp_path: Path) -> None:
-    def hash_of(text: str, *manner: object) -> str:
-        (tmp_path / "a.md").write_text(text)
-        (document,) = documents(walk(tmp_path, tmp_path), *manner)
-        return document.hash
-
-    manners = [
-        ("headers", 2000, 15),
-        ("headers", 2000, 0),
-        ("headers", 1000, 15),
-        ("lines", 2000, 15),
-    ]
-    hashes = [hash_of(GUIDE, *manner) for manner in manners]
-    assert len(set(hashes)) == 4 and hashes[0].endswith(":h4:2000:15")
-    assert hashes == [hash_of(GUIDE, *manner) for manner in manners]
-    assert hash_of(GUIDE + " ", *manners[0]) not in hashes
 
 
 def read_file(tmp_path: Path, text: str, style: str = "headers") -> tuple[list[Passage], list[str]]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from bethink.api import Bethink
 from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import InvalidInput
-from bethink.ingest import sync as module
-from bethink.ingest.sync import Collection, Document, Skipped, Synced
-from bethink.types import Passage, Receipt, Source
+from bethink.ingest.sync import Document, Skipped, Synced
+from bethink.types import Passage
 
 
 class Counting(HashingEmbedder):
@@ -214,47 +211,3 @@ def test_collections_do_not_retire_each_others_sources(memory):
         "the last reader of a file owns it"
     )
     assert sync(memory) == Synced() and len(memory.list()) == 2
-
-
-def test_the_same_source_given_twice_counts_once(memory):
-    assert sync(memory, document("a.md", OWLS), document("a.md", BATS)).added == ("a.md",)
-    assert list(held(memory)) == [OWLS]
-
-
-def test_repeated_passages_of_one_source_are_matched_one_by_one(memory):
-    sync(memory, document("a.md", OWLS, OWLS, BATS))
-    ids = {found.id for found in memory.list()}
-    sync(memory, document("a.md", OWLS, OWLS, OWLS))
-    after = {found.id for found in memory.list()}
-    assert len(after) == 3 and len(ids & after) == 2
-
-
-def test_many_sources_cost_what_each_of_them_costs():
-    """Tallies are lists: a run over n sources must not copy what it noted for each of them."""
-
-    def run(count: int) -> float:
-        known = {f"f{at}.md": Source(f"f{at}.md", "markdown", "h") for at in range(0, count, 3)}
-        documents = [
-            Skipped(f"f{at}.md", "unreadable")
-            if at % 3 == 1
-            else Document(f"f{at}.md", f"{at}", lambda: [Passage("x")] * 64)
-            for at in range(count)
-        ]
-        collection = Collection(
-            "docs",
-            "markdown",
-            known,
-            find=lambda uri: None,
-            write=lambda group, count: Receipt(()),
-            retire=len,
-            exists=lambda uri: True,
-        )
-        begun = time.process_time()
-        done = module.sync(documents, collection)
-        assert (len(done.added), len(done.changed)) == (count // 3, count // 3)
-        assert len(done.skipped) == count // 3
-        return time.process_time() - begun
-
-    module.sync([], Collection("", "", {}, *[lambda *_: None] * 4))  # type: ignore[list-item]
-    few, many = (min(run(count) for _ in range(3)) for count in (1_500, 15_000))
-    assert many < 25 * few

@@ -16,7 +16,6 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -345,7 +344,7 @@ def documents(found: Iterable[Found | Skipped]) -> Iterator[Document | Skipped]:
             yield Document(
                 f"code:{code.path}",
                 f"{code.hash}:c{VERSION}",
-                partial(_cut_file, code),
+                lambda code=code: passages(*_map_file(code)),  # type: ignore[misc]
                 {"language": code.language},
             )
 
@@ -358,23 +357,15 @@ def count_sources(found: Iterable[Found | Skipped]) -> int:
 def map_files(found: Iterable[Found | Skipped]) -> Iterator[MapEntry | Skipped]:
     """One entry per source file: what `to_json` writes."""
     for code in _read_sources(found):
-        yield code if isinstance(code, Skipped) else map_file(_redact_code(code))
+        yield code if isinstance(code, Skipped) else _map_file(code)[0]
 
 
-def _redact_code(code: Code) -> Code:
-    """The file as it may be mapped, as a whole: a symbol between two comments does not look private by itself."""
-    return code._replace(path=redact(code.path).text, text=redact_in_place(code.text)[0])
-
-
-def map_file(code: Code) -> MapEntry:
-    told = outline(code.text, code.language)
-    lines = code.text.count("\n") + (not code.text.endswith("\n") and bool(code.text))
-    return MapEntry(code.path, code.language, tuple(told.symbols), lines, told.doc)
-
-
-def _cut_file(code: Code) -> list[Passage]:
-    code = _redact_code(code)
-    return passages(map_file(code), code.text)
+def _map_file(code: Code) -> tuple[MapEntry, str]:
+    """The entry of a file and its text, redacted as a whole: a symbol between two comments does not look private by itself."""
+    path, text = redact(code.path).text, redact_in_place(code.text)[0]
+    told = outline(text, code.language)
+    lines = text.count("\n") + (not text.endswith("\n") and bool(text))
+    return MapEntry(path, code.language, tuple(told.symbols), lines, told.doc), text
 
 
 def _read_sources(found: Iterable[Found | Skipped]) -> Iterator[Code | Skipped]:

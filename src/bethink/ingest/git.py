@@ -126,12 +126,10 @@ def reverted_pairs(memories: Iterable[Memory]) -> list[tuple[Memory, Memory]]:
     by_id = {str(one.metadata["commit"]): one for one in memories if one.metadata.get("commit")}
     pairs = []
     for memory in by_id.values():
-        wanted = memory.metadata.get("reverts")
-        if isinstance(wanted, str) and len(wanted) >= 7:
-            begun = (other for id, other in by_id.items() if id.startswith(wanted))
-            old = by_id.get(wanted) or next(begun, None)
-            if old is not None and old is not memory:
-                pairs.append((old, memory))
+        wanted = str(memory.metadata.get("reverts") or "none")
+        old = next((other for id, other in by_id.items() if id.startswith(wanted)), memory)
+        if old is not memory:
+            pairs.append((old, memory))
     return pairs
 
 

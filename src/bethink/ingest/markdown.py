@@ -53,7 +53,6 @@ DOCUMENTATION = ("docs", "doc", "documentation", "handbook", "wiki", "site", "no
 RST_TITLE = re.compile(
     r"(?m)^(?:([=~^\"'`#*+.:_-])\1{2,}[ \t]*\n[ \t]*)?(\S[^\n]{0,200})\n([=~^\"'`#*+.:_-])\3{2,}[ \t]*$"
 )
-KEPT_FRONTMATTER = ("title", "description", "date")
 OTHER_NAMES = dict.fromkeys(("vector-index", "vectorindex", "memory", "memory-mode"), "index")
 OTHER_NAMES |= {"category": "kind", "keywords": "tags"}
 YES, NO = ("true", "yes", "on"), ("false", "no", "off")
@@ -202,11 +201,6 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
     said = page.directives
     if not said.get("index", True):
         return []
-    kept = {
-        name: _flatten(page.frontmatter[name])[:500]
-        for name in KEPT_FRONTMATTER
-        if page.frontmatter.get(name) is not None
-    }
     found: list[Passage] = []
     for chunk in chunks:
         text, overlap = chunk.text.strip(), chunk.overlap.strip()
@@ -222,7 +216,7 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
                 tags=said.get("tags", ()),
                 section=_find_heading(page, chunk.title) or PurePosixPath(uri).stem,
                 lines=(first, first + len(BREAK.findall(text))),
-                metadata={"chunk": chunk.index, "overlap": len(overlap), **kept},
+                metadata={"chunk": chunk.index, "overlap": len(overlap)},
             )
         )
     return found

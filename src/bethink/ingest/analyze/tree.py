@@ -146,12 +146,13 @@ class Tree:
 
     def _load(self, path: str) -> str:
         read = read_text(self._files[path], LARGEST)
-        if isinstance(read, tuple) and not isinstance(read, Skipped) and self._read < READ_LIMIT:
-            self._read += len(read[0])
-            return redact_in_place(read[0].replace("\r\n", "\n").replace("\r", "\n"))[0]
-        limit = f"not analysed: {READ_LIMIT:,} characters were read before it"
-        self.skipped.setdefault(path, read.reason if isinstance(read, Skipped) else limit)
-        return ""
+        if self._read > READ_LIMIT:
+            read = Skipped(path, f"not analysed: {READ_LIMIT:,} characters were read before it")
+        if isinstance(read, Skipped):
+            self.skipped.setdefault(path, read.reason)
+            return ""
+        self._read += len(read[0])
+        return redact_in_place(read[0].replace("\r\n", "\n").replace("\r", "\n"))[0]
 
 
 def _find_hidden(root: Path) -> Iterator[str]:

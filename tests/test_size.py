@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 319_127,
+    "tokens": 319_128,
     "lines": 47_226,
     "files": 165,
     "import cycles": 0,

@@ -166,6 +166,12 @@ def test_what_changed_on_the_server_meanwhile_is_not_removed_there(anna, served)
     assert far.outline(["told"]).lines == {}
 
 
+def test_the_outline_of_a_server_of_the_last_version_is_understood(anna, monkeypatch):
+    line = ["01a1", "ab", "hash", True, False, None]  # as 0.9 told it
+    monkeypatch.setattr(anna.peer, "_ask", lambda *words, **more: {"lines": [line], "links": []})
+    assert anna.peer.outline(["told"]).lines["01a1"] == (b"\xab", "hash", True)
+
+
 def test_conversations_travel_through_the_server_when_asked_for(anna, served, tmp_path):
     stores = [SqliteStore(tmp_path / f"{name}.db", timeout=5) for name in ("one", "two")]
     fill(stores[0])

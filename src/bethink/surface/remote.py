@@ -86,9 +86,10 @@ class ServerPeer:
     def outline(self, what: Sequence[str]) -> Outline:
         answer = self._ask("outline", what=list(what))
         try:
+            # A server of 0.9 says more of each.
             lines = {
-                str(id): OutlineEntry(bytes.fromhex(version), str(hash), *rest)
-                for id, version, hash, *rest in answer["lines"]
+                str(id): OutlineEntry(bytes.fromhex(version), str(hash), bool(unique))
+                for id, version, hash, unique, *_ in answer["lines"]
             }
             links = {}
             for source, target, type, at, actor in answer["links"]:

@@ -61,14 +61,10 @@ def test_a_later_request_that_says_more_is_not_preferred():
             "Round prices once",
         ),
         ([("user", "ship it"), ("assistant", "Pushed.")], "Round prices once in the formatter"),
-        # A choice, and an answer below the agent's question, say nothing by themselves.
+        # A choice says nothing by itself.
         (
-            [
-                ("user", "3 but on this branch"),
-                ("assistant", "Ok."),
-                ("user", "Which currency?\nonly euros in the invoice"),
-            ],
-            "Only euros in the invoice",
+            [("user", "3 but on this branch"), ("assistant", "Ok."), ("user", "only euros here")],
+            "Only euros here",
         ),
         # What somebody else wrote is no request of the user's.
         (

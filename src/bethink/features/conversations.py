@@ -230,7 +230,7 @@ def _take(
     quiet: _Quiet,
 ) -> tuple[str, Indexed]:
     """One page into the store: the turns of each session in it, each to its own project, and how far the file was read."""
-    from bethink.ingest.conversation import Prepared, Talk, prepare
+    from bethink.ingest.conversation import Prepared, Recipe, Talk, prepare
 
     embedder = memory.embedder if embed else None
     model = language.open_language_model(memory) if memory.config.llm else None
@@ -253,18 +253,10 @@ def _take(
         talk = Talk(
             session, transcript.host, place, heard, title or "", state if "turns" in state else {}
         )
-        made: Prepared = prepare(
-            talk,
-            memory.write_options(
-                scope,
-                scopes=names,
-                personal=not memory.shared or bool(memory.config.user),
-            ),
-            memory.store,
-            embedder,
-            memory.recent,
-            model,
-        )
+        personal = not memory.shared or bool(memory.config.user)
+        options = memory.write_options(scope, scopes=names, personal=personal)
+        recipe = Recipe(talk, options, memory.store, embedder, memory.recent, model)
+        made: Prepared = prepare(recipe)
         states.pop(session, None)  # the sessions spoken in last stand last
         states[session] = {
             **made.state,

@@ -21,6 +21,7 @@ from bethink.ingest.ideas import Idea, content_words, holds_anywhere, read_ideas
 from bethink.ingest.lexicon import compile_pattern, fold_case
 from bethink.ingest.pasted import is_mostly_pasted
 from bethink.ingest.pipeline import (
+    Vectors,
     clean_passage,
     fold_changes,
     make_entries,
@@ -123,7 +124,10 @@ class Recipe(NamedTuple):
     store: Store
     embedder: Embedder | None
     recent: Recent
-    model: Model | None
+    model: Model | None = None
+
+    def make_vectors(self, memories: Sequence[Memory]) -> Vectors:
+        return make_vectors(memories, self.embedder, self.recent, self.store)
 
     def embed(self, texts: Sequence[str]) -> list[Sequence[Any]]:
         """One vector of each text, or none without an embedder."""
@@ -137,24 +141,15 @@ class Topics(NamedTuple):
     """The topics of a page."""
 
     spans: Sequence[Span] = ()
-    older: frozenset[str] = frozenset()  # those that were begun on a page before
     of_turn: Mapping[str, str] = NOTHING  # turn → span
 
 
-def prepare(
-    talk: Talk,
-    options: WriteOptions,
-    store: Store,
-    embedder: Embedder | None,
-    recent: Recent,
-    model: Model | None = None,
-) -> Prepared:
+def prepare(recipe: Recipe) -> Prepared:
     """The batch of one page. A language model, where one is set, helps to find topics and ideas."""
-    recipe = Recipe(talk, options, store, embedder, recent, model)
     heard, repeated = _hear_turns(recipe)
     # "Ok." takes a proposal up, but nobody will look for it.
     kept = [one for one in heard if not says_nothing(one.memory.content)]
-    own, fresh = make_vectors([one.memory for one in kept], embedder, recent, store)
+    own, fresh = recipe.make_vectors([one.memory for one in kept])
     # What a sub-agent says is kept as evidence, but it is not the conversation.
     spoken = [one for one in heard if one.turn.agent is None]
     means = {
@@ -177,15 +172,15 @@ def prepare(
         for one, vectors in zip(kept, own, strict=True)
     ]
     batch = batch._replace(
-        scopes={**options.scopes, **({PERSONAL: (PERSONAL, "")} if own_ways else {})},
+        scopes={**recipe.options.scopes, **({PERSONAL: (PERSONAL, "")} if own_ways else {})},
         sessions=_describe_session(recipe, heard),
         spans=tuple(zip(spans, vectors, strict=True)),
         add=(*turns, *batch.add),
-        model=embedder.model if embedder else None,
+        model=recipe.embedder.model if recipe.embedder else None,
         cache={**fresh, **batch.cache},
     )
     state["turns"] = int(state.get("turns", 0)) + len(heard)
-    known, begun = total - len(made), len(spans) - len(found.older)
+    known, begun = total - len(made), sum(not span.name for span in found.spans)
     return Prepared(batch, state, len(kept), repeated, len(made), known, begun)
 
 
@@ -274,12 +269,15 @@ def _find_topics(
     state = dict(talk.state)
     if not spoken:
         return Topics(), state
-    turns = [_describe_turn(one) for one in spoken]
+    turns = [
+        topics.TopicTurn(*one.said, turn.at, turn.line, turn.cwd, turn.branch, turn.files)
+        for one in spoken
+        for turn in (one.turn,)
+    ]
     found, still_open = topics.segment(turns, means, topics.resume_state(state.get("open")))
     if recipe.model:
-        found = advice.confirm_topics(
-            recipe.model, found, [text for _, text in map(_role_and_text, spoken)]
-        )
+        texts = [one.memory.content for one in spoken]
+        found = advice.confirm_topics(recipe.model, found, texts)
     continued = _load_open_topics(recipe)
     spans: list[Span] = []
     of_turn: dict[str, str] = {}
@@ -295,13 +293,7 @@ def _find_topics(
         "span": of_turn[spoken[-1].turn.id],
         "spans": {str(topic.depth): span.id for topic, span in zip(found, spans, strict=True)},
     }
-    older = {span.id for span in continued.values()} & {span.id for span in spans}
-    return Topics(spans, frozenset(older), of_turn), state
-
-
-def _describe_turn(one: HeardTurn) -> topics.TopicTurn:
-    turn = one.turn
-    return topics.TopicTurn(*one.said, turn.at, turn.line, turn.cwd, turn.branch, turn.files)
+    return Topics(spans, of_turn), state
 
 
 def _place_topic(
@@ -332,10 +324,6 @@ def _place_topic(
     )
 
 
-def _role_and_text(one: HeardTurn) -> tuple[str, str]:
-    return one.said
-
-
 def _load_open_topics(recipe: Recipe) -> dict[int, Span]:
     """The topics that were open at the end of the page before, by depth."""
     ids = {int(depth): id for depth, id in dict(recipe.talk.state.get("spans") or {}).items()}
@@ -353,10 +341,10 @@ def _describe_topic(
     """A topic with the name and the summary that its turns and ideas give it now."""
     inside = {span.id, *(child.id for child in found.spans if child.parent == span.id)}
     own = [one for one in spoken if found.of_turn.get(one.turn.id) in inside]
-    texts = list(map(_role_and_text, own))
+    texts = [one.said for one in own]
     commits = [fact.name for one in own for fact in one.turn.work if fact.what == "commit"]
     ideas = _outline(memory for memory in made if memory.span in inside)
-    if span.id in found.older and span.name:
+    if span.name:
         # What it is about was said when it began; what came out of it may have grown.
         before = dict(line.partition(": ")[::2] for line in span.summary.split("\n"))
         asked = [("user", before["Focus"])] if "Focus" in before else texts
@@ -393,20 +381,19 @@ def _describe_session(recipe: Recipe, heard: Sequence[HeardTurn]) -> tuple[Sessi
     told = {"digest": compose_digest(course), "course": course._asdict()}
     began = next((turn.cwd for turn in spoken if turn.cwd), None)
     times = [turn.at for turn in spoken if turn.at]
+    title = known.title
+    if not is_telling(title):  # one that says something stays
+        now = session_title(said, work)
+        title = now if is_telling(now) else title or now
     session = known._replace(
         host=talk.host,
-        title=redact(talk.title).text or _choose_title(known.title, session_title(said, work)),
+        title=redact(talk.title).text or title,
         source=talk.source.uri,
         started_at=min(times, default=None),
         ended_at=max(times, default=None),
         metadata={**({"cwd": began} if began else {}), **known.metadata, **told},
     )
     return (session,)
-
-
-def _choose_title(before: str, now: str) -> str:
-    """A title stays, unless it says nothing and the new one does."""
-    return now if not before or (is_telling(now) and not is_telling(before)) else before
 
 
 def _find_recap(turns: Sequence[Turn]) -> str:
@@ -447,12 +434,11 @@ def _load_earlier(recipe: Recipe) -> list[tuple[str, str]]:
     last = recipe.talk.state.get("last")
     around = recipe.store.around(str(last), BEFORE - 1, 0) if last else []
     turns = [one for one in around if one.kind == "context" and "agent" not in one.metadata]
-    return [(_find_speaker(one), one.content) for one in turns[-BEFORE:]]
-
-
-def _find_speaker(turn: Memory) -> str:
-    planned = turn.metadata.get("origin") == "plan"
-    return "assistant" if planned else str(turn.metadata.get("role", "user"))
+    return [
+        ("assistant" if by.get("origin") == "plan" else str(by.get("role", "user")), one.content)
+        for one in turns[-BEFORE:]
+        for by in (one.metadata,)
+    ]
 
 
 def _remember_ideas(
@@ -481,7 +467,7 @@ def _remember_ideas(
 def _add_compared(recipe: Recipe, scope: str, own: Sequence[Memory], batch: Batch) -> Batch:
     """A batch with memories of a scope, compared with what is known there."""
     options = recipe.options._replace(scope=scope)
-    vectors, fresh = make_vectors(own, recipe.embedder, recipe.recent, recipe.store)
+    vectors, fresh = recipe.make_vectors(own)
     compared = compare(own, vectors, options, recipe.store, recipe.embedder)
     return batch._replace(
         add=(*batch.add, *make_entries(own, vectors, compared, options, recipe.store)),

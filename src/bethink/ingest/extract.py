@@ -25,7 +25,6 @@ from bethink.ingest.lexicon import (
     is_identifier,
     is_path,
     known_words,
-    plain_words,
     technologies,
     technology,
     word_set,
@@ -179,31 +178,24 @@ def _noise(text: str) -> Iterator[EntityPlace]:
 
 
 def _marked(text: str) -> Iterator[EntityPlace]:
-    """What the writer set apart: `code` is a symbol, a file, a technology or a concept; "A Name" is a concept."""
+    """What the writer set apart as code: a symbol, a file, a technology or a concept."""
     for match in compile_pattern(r"`([^`\n]{1,80})`").finditer(text):
-        yield (*match.span(), _by_shape(match[1].strip(), in_code=True))
-    for match in compile_pattern(r"[\"“](?<![\w\"].)([^\"“”\n]{2,60})[\"”](?!\w)").finditer(text):
-        if entity := _by_shape(match[1].strip(" ,."), in_code=False):
-            yield (*match.span(), entity)
+        yield (*match.span(), _by_shape(match[1].strip()))
 
 
 @lru_cache(maxsize=1 << 10)
-def _by_shape(text: str, *, in_code: bool) -> Entity | None:
-    if name := technology(text) or (in_code and technologies().ordinary.get(text.capitalize())):
+def _by_shape(text: str) -> Entity | None:
+    if name := technology(text) or technologies().ordinary.get(text.capitalize()):
         return Entity(name, "technology")
     if is_path(text) or is_file(text):
         return Entity(text, "file")
     bare = text.partition("(")[0] if text.endswith(")") else text
     called = bare != text and compile_pattern(r"[A-Za-z_][\w.:]*").fullmatch(bare)
     word = compile_pattern(r"(?![0-9a-f]{6,40}\Z)[A-Za-z_]\w{3,}").fullmatch(text)
-    if called or is_identifier(bare) or (in_code and word and not _is_known(text)):
+    if called or is_identifier(bare) or (word and not _is_known(text)):
         return Entity(bare, "symbol")
-    # Compound in code, capitals throughout in quotes.
-    shape = r"\w[\w&+.]*(?:-[\w&+.]+)+" if in_code else r"[A-Z][\w&+.-]*(?: [A-Z][\w&+.-]*){0,3}"
-    set_apart = compile_pattern(shape).fullmatch(text) and not plain_words().issuperset(
-        text.lower().split()
-    )
-    return Entity(text, "concept") if set_apart else None
+    compound = compile_pattern(r"[A-Za-z][\w&+.]*(?:-[\w&+.]+)+").fullmatch(text)
+    return Entity(text, "concept") if compound else None
 
 
 def _files(text: str) -> Iterator[EntityPlace]:
@@ -243,13 +235,10 @@ def _technologies(text: str) -> Iterator[EntityPlace]:
 
 
 def _is_meant(text: str, token: re.Match[str]) -> bool:
-    """Whether an ordinary word with a capital is the technology: not a sentence's first word, nor part of a longer name."""
+    """Whether an ordinary word with a capital is the technology: not a sentence's first word, unless the next one says so."""
     following = compile_pattern(r"[ \t]+([\w.']+)").match(text[token.end() : token.end() + 40])
-    word = following[1].rstrip(".") if following else ""
-    if word.lower() in word_set("beside_technology") or word in technologies().ordinary:
-        return True
-    named = word[:1].isupper() and not (_is_known(word) or technology(word))
-    return not named and not _begins_sentence(text, token.start())
+    word = following[1].rstrip(".").lower() if following else ""
+    return word in word_set("beside_technology") or not _begins_sentence(text, token.start())
 
 
 def _begins_sentence(text: str, at: int) -> bool:

@@ -74,7 +74,6 @@ class Technologies(NamedTuple):
         str, str
     ]  # every spelling, in small letters or exactly so → how the entity is called
     ordinary: dict[str, str]  # names that are ordinary words as well
-    spellings: frozenset[str]  # all names word by word, in small letters
     openings: frozenset[str]  # the words that they begin with
 
 
@@ -84,9 +83,8 @@ def technologies() -> Technologies:
     names = {name.lower(): name for name in phrases("technologies")}
     names |= {name: name for name in phrases("technologies_exact")} | aliases
     ordinary = {name: aliases.get(name.lower(), name) for name in phrases("technologies_ordinary")}
-    spellings = frozenset(name.lower().replace("-", " ") for name in names)
-    openings = {name.split()[0] for name in spellings} | set(map(str.lower, ordinary))
-    return Technologies(names, ordinary, spellings, frozenset(openings))
+    spellings = [name.lower().replace("-", " ") for name in (*names, *ordinary)]
+    return Technologies(names, ordinary, frozenset(name.split()[0] for name in spellings))
 
 
 def technology(text: str) -> str | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from bethink.hosts.base import Fact
@@ -43,7 +44,6 @@ WIDE = 3  # what a character of a script without spaces counts for: it is most o
 CLAUSE = 12  # characters of a clause that can stand for the whole request
 
 TURN_CHARACTERS = 2000
-TURNS = 60  # of a topic that are looked at: the first and the last ones
 SENTENCES = 4  # of a turn that may be its request
 REQUESTS = 3
 IDEAS = 60  # the newest ones
@@ -75,7 +75,9 @@ _POLITE = (
 _CHOOSES = r"\W{0,4}(?:go ahead\b|#?\d{1,2}(?:\W{0,4}$| (?:but|seems?|is|and|please|then|first|sounds|looks|for)\b))"
 # Where a request goes on to reasons, conditions and details that a title can do without.
 _CLAUSE = r"[,;:–—?!](?=\s)|\s(?=\()|\s[-–—](?=\s)|\.(?=\s)|[，；。！？]|\s(?=(?:so that|because|since|which|while|but|and then|if (?:you|we|i|it)|as well as|in order to|so we)\s)"
-_LAST = r"(?: (?:a|an|the|of|to|in|on|at|for|with|and|or|but|as|by|from|into|that|this|is|are|not|no|we|i|you|it|its|my|our|your|via|per|about|when)){1,9}$"
+_LAST = frozenset(
+    "a an the of to in on at for with and or but as by from into that this is are not no we i you it its my our your via per about when".split()
+)
 _OUTPUT = r"[❯$%>] |(?:error|warn(?:ing)?|info|debug|fatal|panic|usage)\b[:(]|[^\s=]+=\S+ [^\s=]+=|[^\n]*\s\\$"
 # Words of a project's daily life that would fit any request.
 _VAGUE = frozenset(
@@ -108,8 +110,7 @@ _REMAINS = (
 
 def name(turns: Turns, words: int = NAME_WORDS) -> str:
     """At most so many words that tell this topic from others; empty if nothing was said."""
-    turns = _sample(turns)
-    bare = (text.strip("`~ \n") for _, text in turns)
+    bare = [text.strip("`~ \n") for _, text in turns[:1]]
     told = [*_requests(turns, 1), *_headings(turns), *_answers(turns), *filter(None, bare)]
     return _shorten(_bare(next(filter(is_telling, told), "") or next(iter(told), "")), words)
 
@@ -157,12 +158,9 @@ def _requests(turns: Turns, most: int) -> list[str]:
 
 
 def _find_own(text: str) -> str:
-    """The user's own words: not what they pasted, nor the agent's question right above their answer."""
+    """The user's own words, without what they pasted."""
     text = text[: 2 * TURN_CHARACTERS]
-    own = "\n".join(text.split("\n")[: find_pasted(text)])
-    asked, _, answer = own.partition("\n")
-    answers = asked.rstrip().endswith("?") and answer.strip() and not answer.startswith("\n")
-    return answer if answers else own
+    return "\n".join(text.split("\n")[: find_pasted(text)])
 
 
 def _find_plan(text: str) -> list[str]:
@@ -184,11 +182,8 @@ def _headings(turns: Turns) -> list[str]:
 def _answers(turns: Turns) -> list[str]:
     """The first sentences of the answers, those that only say what comes next aside."""
     told = (one for role, text in turns if role != "user" for one in _sentences(text)[:SENTENCES])
-    return [one for one in told if not compile_pattern(FILLER).match(fold_case(one))][:REQUESTS]
-
-
-def _sample(turns: Turns) -> Turns:
-    return turns if len(turns) <= TURNS else [*turns[: TURNS // 2], *turns[-TURNS // 2 :]]
+    telling = (one for one in told if not compile_pattern(FILLER).match(fold_case(one)))
+    return list(islice(telling, REQUESTS))
 
 
 def _sentences(text: str) -> list[str]:
@@ -245,8 +240,11 @@ def _shorten(text: str, words: int) -> str:
         ends = [end.start() for end in compile_pattern(_CLAUSE).finditer(text[: words * 40])]
         clauses = [text[:end] for end in ends if end > CLAUSE and _measure(text[:end]) < NAME_WIDTH]
         whole = [one for one in clauses if len(one.split()) <= words and _names_something(one)]
-        cut = _cut(" ".join(text.split()[:words]), NAME_WIDTH - 1).rstrip(" .,:;!?-–—…")
-        text = whole[-1].rstrip(" ,;:") if whole else compile_pattern(_LAST).sub("", cut) + "…"
+        pieces = _cut(" ".join(text.split()[:words]), NAME_WIDTH - 1).split()
+        while len(pieces) > 3 and fold_case(pieces[-1]) in _LAST:
+            pieces.pop()
+        cut = " ".join(pieces).rstrip(" .,:;!?-–—…") + "…"
+        text = whole[-1].rstrip(" ,;:") if whole else cut
     first = text.partition(" ")[0].rstrip(",:…")
     plain = first.islower() and first.replace("'", "").replace("’", "").isalpha()
     return text[0].upper() + text[1:] if plain and len(text[0].upper()) == 1 else text
@@ -315,7 +313,7 @@ def summarise(
 
     An idea is its kind, its text and whether it is still open; `done` are the subjects of commits.
     """
-    turns, ideas = _sample(turns), list(ideas)[-IDEAS:]
+    ideas = list(ideas)[-IDEAS:]
     wanted = {
         "Focus": (_requests(turns, 2 * REQUESTS) or _answers(turns))[:REQUESTS],
         "Done": done or find_report(turns).done[:1],

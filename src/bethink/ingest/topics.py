@@ -58,7 +58,7 @@ USUAL = (20, 0.38, 0.14)  # weight, mean, deviation
 LITTLE = 15  # words: what so few say about nearness counts half
 FEW = 3  # exchanges before nearness by meaning can be judged: its scale is the model's
 ASKED_CHARACTERS, ANSWERED_CHARACTERS = 2000, 1200  # of a turn that are read
-BAG, COMMON, COMMON_LIMIT = 120, 200, 400  # words that are kept
+BAG, COMMON = 120, 400  # words that are kept
 FILES = 40
 
 
@@ -80,20 +80,13 @@ class OpenTopic(NamedTuple):
     exchanges: int = 0  # of the conversation
     topic: int = 0  # exchanges of the open topic
     sub: int | None = None  # exchanges of the open sub-topic; None outside of one
-    bag: Mapping[
-        str, int
-    ] = {}  # words of the last exchange, hashed: nothing that was said outlives its memory here
-    common: Mapping[
-        str, int
-    ] = {}  # in how many exchanges a word was, for the words that come up most
-    nearness: Sequence[float] = (
-        0,
-        0.0,
-        0.0,
-    )  # by words, of neighbouring exchanges: count, mean, sum of squared distances from it
-    likeness: Sequence[float] = (0, 0.0, 0.0)  # the same by meaning
-    asked: str = ""  # vector of the last exchange's question
-    answered: str = ""  # and of its answers
+    # Words of the last exchange, hashed: nothing that was said outlives its memory here.
+    bag: Mapping[str, int] = {}
+    common: Mapping[str, int] = {}  # in how many exchanges a word was, for those that come up most
+    # Of neighbouring exchanges, by words and by meaning: count, mean, sum of squared distances from it.
+    nearness: Sequence[float] = (0, 0.0, 0.0)
+    likeness: Sequence[float] = (0, 0.0, 0.0)
+    vector: str = ""  # of the last exchange
     at: float = 0.0  # the latest time so far, in seconds
     cwd: str | None = None
     branch: str | None = None
@@ -102,11 +95,8 @@ class OpenTopic(NamedTuple):
 
 def resume_state(kept: Any) -> OpenTopic | None:
     """What was kept as JSON; None if another version kept it. Then the next page begins a topic."""
-    return (
-        OpenTopic(**kept)
-        if isinstance(kept, Mapping) and set(kept) == set(OpenTopic._fields)
-        else None
-    )
+    known = isinstance(kept, Mapping) and set(kept) == set(OpenTopic._fields)
+    return OpenTopic(**kept) if known else None
 
 
 class Topic(NamedTuple):
@@ -115,7 +105,6 @@ class Topic(NamedTuple):
     depth: int  # 0 topic, 1 sub-topic
     parent: int | None  # its topic's place in the returned list
     continues: bool  # goes on with the topic, or sub-topic, that was open before this page
-    score: float  # how sure its beginning is, from 0.5 to 1
 
 
 def segment(
@@ -128,8 +117,9 @@ def segment(
     `vectors` holds one per turn, of any length; a turn without one is judged by its words alone.
     """
     state = before or OpenTopic()
-    boundaries: list[Boundary] = []
-    for first, end in _exchanges(turns):
+    boundaries: list[tuple[int, int]] = []  # turn, depth
+    starts = [at for at, turn in enumerate(turns) if turn.role == "user" or at == 0]
+    for first, end in pairwise([*starts, len(turns)]):
         heard = _read_exchange(turns[first:end], vectors[first:end] if vectors is not None else ())
         if turns[first].role != "user" and state.exchanges:
             state = _extend_exchange(state, heard)
@@ -137,43 +127,29 @@ def segment(
         evidence = _evidence(state, heard)
         depth = _depth(state, evidence)
         if depth is not None:
-            boundaries.append(
-                Boundary(
-                    first, depth, _certainty(evidence.score, depth) if state.exchanges else 1.0
-                )
-            )
+            boundaries.append((first, depth))
         state = _begin_exchange(state, heard, evidence, depth)
     return _tree(boundaries, len(turns), before), state
 
 
-def _exchanges(turns: Sequence[TopicTurn]) -> Iterable[tuple[int, int]]:
-    starts = [at for at, turn in enumerate(turns) if turn.role == "user" or at == 0]
-    return pairwise([*starts, len(turns)])
-
-
-class Boundary(NamedTuple):
-    turn: int
-    depth: int
-    score: float
-
-
-def _tree(boundaries: Sequence[Boundary], count: int, before: OpenTopic | None) -> list[Topic]:
+def _tree(
+    boundaries: Sequence[tuple[int, int]], count: int, before: OpenTopic | None
+) -> list[Topic]:
     """Topics from where they begin. The first of a page go on with what was open, unless a boundary stands right before them."""
     topics: list[Topic] = []
     if count and before is not None and before.exchanges:
-        opening = boundaries[0].depth if boundaries and boundaries[0].turn == 0 else None
+        opening = boundaries[0][1] if boundaries and boundaries[0][0] == 0 else None
         if opening != 0:
-            topics.append(Topic(0, count - 1, 0, None, True, 1.0))
+            topics.append(Topic(0, count - 1, 0, None, True))
         if opening is None and before.sub is not None:
-            topics.append(Topic(0, count - 1, 1, 0, True, 1.0))
+            topics.append(Topic(0, count - 1, 1, 0, True))
     latest = {topic.depth: at for at, topic in enumerate(topics)}
-    for turn, depth, score in boundaries:
-        for ended in [
-            latest.pop(deeper) for deeper in (0, 1) if deeper >= depth and deeper in latest
-        ]:
-            topics[ended] = topics[ended]._replace(last=turn - 1)
+    for turn, depth in boundaries:
+        for deeper in range(depth, 2):
+            if (ended := latest.pop(deeper, None)) is not None:
+                topics[ended] = topics[ended]._replace(last=turn - 1)
         latest[depth] = len(topics)
-        topics.append(Topic(turn, count - 1, depth, latest[0] if depth else None, False, score))
+        topics.append(Topic(turn, count - 1, depth, latest[0] if depth else None, False))
     return topics
 
 
@@ -182,82 +158,63 @@ class Exchange(NamedTuple):
 
     turns: Sequence[TopicTurn]
     bag: Mapping[str, int]
-    asked: Vector | None
-    answered: Vector | None
+    vector: Vector | None  # its question and its answers, each counting as much as the other
     files: tuple[str, ...]  # that its answers tell of
-    earlier_files: tuple[
-        str, ...
-    ]  # that its question comes with: those were used in the exchange before
+    # That its question comes with: those were used in the exchange before.
+    earlier_files: tuple[str, ...]
 
 
 def _read_exchange(turns: Sequence[TopicTurn], vectors: Sequence[Vector | None]) -> Exchange:
     bag: Counter[str] = Counter()
     for turn in turns:
-        bag.update(
-            words(turn.text[: ASKED_CHARACTERS if turn.role == "user" else ANSWERED_CHARACTERS])
-        )
+        read = ASKED_CHARACTERS if turn.role == "user" else ANSWERED_CHARACTERS
+        bag.update(words(turn.text[:read]))
     asking = int(turns[0].role == "user")
     files = dict.fromkeys(file for turn in turns[asking:] for file in turn.files)
+    said = [_unit(_sum(part)) for part in (vectors[:asking], vectors[asking:])]
     earlier = turns[0].files if asking else ()
-    hashed = {
-        f"{crc32(word.encode('utf-8', 'replace')):x}": count
-        for word, count in _heaviest(bag, BAG).items()
-    }
-    return Exchange(
-        turns, hashed, _sum(vectors[:asking]), _sum(vectors[asking:]), tuple(files), earlier
-    )
+    return Exchange(turns, _heaviest(bag, BAG), _sum(said), tuple(files), earlier)
 
 
 def words(text: str) -> list[str]:
-    """The words that tell what a text is about. Scripts without spaces give pairs of characters."""
+    """The words that tell what a text is about, hashed. Scripts without spaces give pairs of characters."""
     found = compile_pattern(r"[^\W\d_]{2,40}").findall(space_out(text).lower())
     kept = (
-        word for word in found if word not in STOP_WORDS and (len(word) > 2 or not word.isascii())
-    )
-    return [
         word[:-1] if len(word) > 4 and word[-1] == "s" and word[-2] != "s" else word
-        for word in kept
-    ]
+        for word in found
+        if word not in STOP_WORDS and (len(word) > 2 or not word.isascii())
+    )
+    return [f"{crc32(word.encode('utf-8', 'replace')):x}" for word in kept]
 
 
 def _heaviest(bag: Mapping[str, int], limit: int) -> dict[str, int]:
     """The words that came up most; of equal ones the later."""
-    if len(bag) <= limit:
-        return dict(bag)
-    return dict(sorted(bag.items(), key=itemgetter(1))[-limit:])
+    return dict(sorted(bag.items(), key=itemgetter(1))[-limit:] if len(bag) > limit else bag)
 
 
 class Evidence(NamedTuple):
     score: float
-    announced: bool  # the user said that something else comes now, or came back after hours
-    barred: bool  # the user's words cannot begin a topic
-    nearness: float | None
-    likeness: float | None
-    common: Mapping[str, int]
+    announced: bool = True  # the user said that something else comes now, or came back after hours
+    barred: bool = False  # the user's words cannot begin a topic
+    nearness: float | None = None
+    likeness: float | None = None
 
 
 def _evidence(state: OpenTopic, heard: Exchange) -> Evidence:
-    common = Counter(state.common)
-    common.update(heard.bag.keys())
-    kept = _heaviest(common, COMMON) if len(common) > COMMON_LIMIT else dict(common)
     if not state.exchanges:
-        return Evidence(math.inf, True, False, None, None, kept)
+        return Evidence(math.inf)
     turn = heard.turns[0]
     cue = _cue(turn.text)
-    nearness = math.sqrt(_overlap(heard.bag, state.bag, common, state.exchanges + 1))
-    likeness = _cosine(
-        _join_vectors(heard.asked, heard.answered),
-        _join_vectors(_decode_vector(state.asked), _decode_vector(state.answered)),
-    )
+    nearness = math.sqrt(_overlap(heard.bag, state.bag, state.common, state.exchanges + 1))
+    likeness = _cosine(heard.vector, _decode_vector(state.vector))
     said = len(heard.bag) / (len(heard.bag) + LITTLE)
     score = BIAS + cue.weight + WORDS * said * _deviation(state.nearness, nearness, USUAL)
     if likeness is not None:
         score += MEANING * _deviation(state.likeness, likeness)
     pause = _pause(state, turn)
     score += pause + _places(state, heard)
-    return Evidence(
-        score, cue.announced or pause >= LONG_PAUSE, cue.barred, nearness, likeness, kept
-    )
+    announced = cue.announced or pause >= LONG_PAUSE
+    return Evidence(score, announced, cue.barred, nearness, likeness)
 
 
 def _depth(state: OpenTopic, evidence: Evidence) -> int | None:
@@ -270,44 +227,36 @@ def _depth(state: OpenTopic, evidence: Evidence) -> int | None:
     return 1 if evidence.score >= SUB_TOPIC and long_enough else None
 
 
-def _certainty(score: float, depth: int) -> float:
-    return round(1 / (1 + math.exp((TOPIC, SUB_TOPIC)[depth] - min(score, 20.0))), 3)
-
-
 def _begin_exchange(
     state: OpenTopic, heard: Exchange, evidence: Evidence, depth: int | None
 ) -> OpenTopic:
-    last = heard.turns[-1]
     same = depth != 0
-    return OpenTopic(
+    state = state._replace(
         exchanges=state.exchanges + 1,
         topic=state.topic + 1 if same else 1,
         sub=1 if depth == 1 else state.sub + 1 if same and state.sub is not None else None,
-        bag=heard.bag,
-        common=evidence.common,
+        bag={},
         nearness=_learn(state.nearness, evidence.nearness),
         likeness=_learn(state.likeness, evidence.likeness),
-        asked=_encode_vector(heard.asked),
-        answered=_encode_vector(heard.answered),
-        at=max([state.at, *(_seconds(turn.at) for turn in heard.turns)]),
-        cwd=last.cwd or state.cwd,
-        branch=last.branch or state.branch,
-        files=[*((*state.files, *heard.earlier_files) if same else ()), *heard.files][-FILES:],
+        vector="",
+        files=[*state.files, *heard.earlier_files] if same else (),
     )
+    return _extend_exchange(state, heard)
 
 
 def _extend_exchange(state: OpenTopic, heard: Exchange) -> OpenTopic:
-    """The rest of an exchange whose boundary is decided."""
+    """The open exchange with another part of it."""
     bag, common = Counter(state.bag), Counter(state.common)
+    common.update(word for word in heard.bag if word not in bag)
     bag.update(heard.bag)
-    common.update(word for word in heard.bag if word not in state.bag)
+    last = heard.turns[-1]
     return state._replace(
         bag=_heaviest(bag, BAG),
-        common=_heaviest(common, COMMON) if len(common) > COMMON_LIMIT else dict(common),
-        answered=_encode_vector(_sum((_decode_vector(state.answered), heard.answered))),
+        common=_heaviest(common, COMMON),
+        vector=_encode_vector(_sum((_decode_vector(state.vector), heard.vector))),
         at=max([state.at, *(_seconds(turn.at) for turn in heard.turns)]),
-        cwd=heard.turns[-1].cwd or state.cwd,
-        branch=heard.turns[-1].branch or state.branch,
+        cwd=last.cwd or state.cwd,
+        branch=last.branch or state.branch,
         files=[*state.files, *heard.files][-FILES:],
     )
 
@@ -320,12 +269,11 @@ def _overlap(
 ) -> float:
     """The cosine of two bags of words. What comes up in every exchange of the conversation weighs little."""
     of = max(exchanges, 8) / 2
-    rarity = {count: math.log1p(of / count) ** 2 for count in {1, *common.values()}}
-    weights = {word: rarity[common.get(word, 1)] for word in (*one, *other)}
+    # `one` is not counted yet.
+    seen = {word: common.get(word, 0) + (word in one) or 1 for word in (*one, *other)}
+    weights = {word: math.log1p(of / count) ** 2 for word, count in seen.items()}
     shared = sum(
-        math.sqrt(count * other[word]) * weights[word]
-        for word, count in one.items()
-        if word in other
+        math.sqrt(one[word] * other[word]) * weights[word] for word in one if word in other
     )
     sizes = [sum(count * weights[word] for word, count in bag.items()) for bag in (one, other)]
     return min(shared / math.sqrt(sizes[0] * sizes[1]), 1.0) if all(sizes) else 0.0
@@ -343,11 +291,8 @@ def _deviation(
         return (value - middle) / math.sqrt(squares / (count + weight) + 1e-9)
     if count < FEW:
         return 0.0
-    return (
-        max(min((value - mean) / math.sqrt(squares / count + 1e-5), 4.0), -4.0)
-        * count
-        / (count + FEW)
-    )
+    far = (value - mean) / math.sqrt(squares / count + 1e-5)
+    return max(min(far, 4.0), -4.0) * count / (count + FEW)
 
 
 def _learn(spread: Sequence[float], value: float | None) -> Sequence[float]:
@@ -367,32 +312,24 @@ def _sum(vectors: Iterable[Vector | None]) -> Vector | None:
     return total
 
 
-def _join_vectors(asked: Vector | None, answered: Vector | None) -> Vector | None:
-    """A question and its answers, each counting as much as the other."""
-    return _sum(_unit(vector) for vector in (asked, answered) if vector is not None)
-
-
-def _unit(vector: Vector) -> Vector | None:
-    length = float((vector * vector).sum()) ** 0.5
-    return vector / length if 0 < length < math.inf else None
+def _unit(vector: Vector | None) -> Vector | None:
+    length = 0.0 if vector is None else float((vector * vector).sum()) ** 0.5
+    return vector / length if vector is not None and 0 < length < math.inf else None
 
 
 def _cosine(one: Vector | None, other: Vector | None) -> float | None:
-    one, other = (None if vector is None else _unit(vector) for vector in (one, other))
-    return (
-        float((one * other).sum())
-        if one is not None and other is not None and one.shape == other.shape
-        else None
-    )
+    one, other = _unit(one), _unit(other)
+    if one is None or other is None or one.shape != other.shape:
+        return None
+    return float((one * other).sum())
 
 
 def _encode_vector(vector: Vector | None) -> str:
     """A vector as a string for the state, in 16 bits a dimension; always, so that it does not matter where a page ends."""
-    if vector is None or (own := _unit(vector)) is None:
-        return ""
     from base64 import b64encode
 
-    return b64encode(own.astype("<f2").tobytes()).decode()
+    own = _unit(vector)
+    return "" if own is None else b64encode(own.astype("<f2").tobytes()).decode()
 
 
 def _decode_vector(text: str) -> Vector | None:
@@ -402,10 +339,7 @@ def _decode_vector(text: str) -> Vector | None:
 
     import numpy as np
 
-    try:
-        return np.frombuffer(b64decode(text), dtype="<f2").astype(np.float32)
-    except ValueError:  # damaged: then words have to do
-        return None
+    return np.frombuffer(b64decode(text), dtype="<f2").astype(np.float32)
 
 
 # Time and place
@@ -425,17 +359,15 @@ def _pause(state: OpenTopic, turn: TopicTurn) -> float:
 
 def _places(state: OpenTopic, heard: Exchange) -> float:
     turn = heard.turns[0]
-    moved = any(
-        new and old and new != old
-        for new, old in ((turn.cwd, state.cwd), (turn.branch, state.branch))
-    )
+    places = ((turn.cwd, state.cwd), (turn.branch, state.branch))
+    moved = MOVED * any(new and old and new != old for new, old in places)
     known, now = {*state.files, *heard.earlier_files}, set(heard.files)
     if not known or not now:
-        return MOVED * moved
+        return moved
     if known & now:
-        return MOVED * moved + SAME_FILES
-    apart = not {_folder(file) for file in known} & {_folder(file) for file in now}
-    return MOVED * moved + OTHER_FOLDERS * apart
+        return moved + SAME_FILES
+    apart = {_folder(file) for file in known}.isdisjoint(_folder(file) for file in now)
+    return moved + OTHER_FOLDERS * apart
 
 
 def _folder(file: str) -> str:
@@ -494,8 +426,8 @@ _CHORES = frozenset(
 
 class TurnCue(NamedTuple):
     weight: float
-    announced: bool = False
-    barred: bool = False
+    announced: bool
+    barred: bool
 
 
 def _cue(text: str) -> TurnCue:
@@ -509,13 +441,8 @@ def _cue(text: str) -> TurnCue:
     told = compile_pattern(r"\w[\w'-]*").findall(space_out(rest))
     chore = len(text) < 160 and all(word in _CHORES or word in STOP_WORDS for word in told)
     barred = not announced and not returning and (len(told) <= 3 or chore)
-    weight = (
-        ANNOUNCED
-        if announced
-        else OPENING
-        if returning or compile_pattern(_OPENING, 0).match(rest)
-        else 0.0
-    )
-    if not announced and compile_pattern(_GOING_ON, 0).match(rest):
-        weight += GOING_ON
-    return TurnCue(weight, announced, barred)
+    if announced:
+        return TurnCue(ANNOUNCED, announced, barred)
+    opening = OPENING * bool(returning or compile_pattern(_OPENING, 0).match(rest))
+    going_on = GOING_ON * bool(compile_pattern(_GOING_ON, 0).match(rest))
+    return TurnCue(opening + going_on, announced, barred)

@@ -7,8 +7,9 @@ Two statements can be near to an embedding model and still say different things:
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
+from bethink.ingest.lexicon import phrases
 from bethink.ingest.redact import remove_marks
 from bethink.judge import asks
 from bethink.text.words import STOP_WORDS
@@ -34,41 +35,6 @@ _PLACED = frozenset("was were outside inside".split())
 _TELLING = frozenset(
     "after all any before both can could down few may might more most must off on only over same should since some under until up while".split()
 )
-# Words by another name that is as common.
-_NAMES = {
-    "administrator": "admin",
-    "application": "app",
-    "argument": "arg",
-    "authentication": "auth",
-    "configuration": "config",
-    "database": "db",
-    "development": "dev",
-    "directory": "folder",
-    "documentation": "docs",
-    "environment": "env",
-    "every": "each",
-    "everyone": "everybody",
-    "information": "info",
-    "inside": "in",
-    "into": "in",
-    "javascript": "js",
-    "kubernetes": "k8s",
-    "maximum": "max",
-    "minimum": "min",
-    "onto": "on",
-    "parameter": "param",
-    "postgresql": "postgres",
-    "production": "prod",
-    "repository": "repo",
-    "specification": "spec",
-    "typescript": "ts",
-    "upon": "on",
-    "via": "by",
-    "were": "was",
-    "whenever": "when",
-    "with": "by",
-    "within": "in",
-}
 _ENDINGS = (
     ("ies", "y"),
     ("ied", "y"),
@@ -95,9 +61,6 @@ _CHANGES = tuple(
         rf"\bno longer (?:use|using|need|run|on|support)\s(?P<old>{_THING}?)(?:,|;|\.(?!\w)|\bbut\b|\band\b)(?P<new>(?:{_THING}|,)*)",
     )
 )
-# How near the old memory must be for a stated change to replace it, and how near if both name what changed: "billing" in "We moved
-# billing from A to B" and in "We use A for billing, because …", where the reason leads the model elsewhere.
-SUPERSEDED, SUBJECT = 0.4, 0.25
 _CHANGING = frozenset(
     "switch switched move moved migrate migrated change changed convert converted replace replaced swap swapped use uses used using longer"
     " instead rather place went now team service project system everything data".split()
@@ -182,7 +145,14 @@ def _bases(word: str) -> frozenset[str]:
         found.add(stem + restored)
         if ending in ("ed", "ing") and stem[-1:] == stem[-2:-1]:
             found.add(stem[:-1])  # stopped, running
-    return frozenset(_NAMES.get(base, base) for base in found)
+    names = _other_names()
+    return frozenset(names.get(base, base) for base in found)
+
+
+@cache
+def _other_names() -> dict[str, str]:
+    """Words by another name that is as common: configuration, config."""
+    return dict(pair.split(" = ") for pair in phrases("other_names"))
 
 
 def differ_in_denial(one: str, other: str) -> bool:

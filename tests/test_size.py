@@ -19,12 +19,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 318_396,
-    "lines": 47_087,
+    "tokens": 318_497,
+    "lines": 47_103,
     "files": 165,
     "import cycles": 0,
     "function-level imports of our own": 48,
-    "functions of complexity over 15": 3,
+    "functions of complexity over 15": 1,
     "class names used twice": 0,
     "test lines": 37_615,
 }

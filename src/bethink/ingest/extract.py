@@ -297,25 +297,33 @@ def _is_known(word: str) -> bool:
     return word.lower() in known_words()
 
 
+def _is_thing(word: str) -> bool:
+    """Whether a capitalised word is an ordinary one, a technology or a notion by its ending."""
+    if _is_known(word) or technology(word) or word in technologies().ordinary:
+        return True
+    return word.endswith(tuple(word_set("abstract_endings")))
+
+
+def _name_project(words: list[str], initial: bool, following: str) -> str:
+    """What is called a project by a word in it or behind it."""
+    calling = word_set("project_words")
+    rest = [word for word in words if word.lower() not in calling]
+    called = len(rest) < len(words) or (following in calling and not initial)
+    return " ".join(rest) if called else ""
+
+
 def _name(words: list[str], initial: bool, before: str, following: str) -> Entity | None:
     """What a run of capitalised words names. One word is a person by what people do, several are one unless something says that
     they are a thing; what begins a sentence is left out where that is in doubt."""
-    calling, endings = word_set("project_words"), tuple(word_set("abstract_endings"))
-    rest = [word for word in words if word.lower() not in calling]
-    if rest and (len(rest) < len(words) or (following in calling and not initial)):
-        return Entity(" ".join(rest), "project")
-    names, name = technologies().ordinary, " ".join(words)
-    thing = any(
-        _is_known(word) or technology(word) or word in names or word.endswith(endings)
-        for word in words
-    )
+    if project := _name_project(words, initial, following):
+        return Entity(project, "project")
+    name, thing = " ".join(words), any(map(_is_thing, words))
     human = following in word_set("human_verbs") or before in word_set("before_people")
-    if len(words) > 4 or len(name) < 3 or (thing and (initial or len(words) == 1)):
+    alone, doubtful = len(words) == 1, initial and not human
+    if len(words) > 4 or len(name) < 3 or (thing and (initial or alone)) or (alone and doubtful):
         return None
-    if len(words) == 1 and initial and not human:
-        return None
-    several = len(words) > 1 and before not in word_set("before_things")
-    return Entity(name, "person" if not thing and (human or several) else "concept")
+    person = human or not (alone or before in word_set("before_things"))
+    return Entity(name, "concept" if thing or not person else "person")
 
 
 # Kind

@@ -264,12 +264,7 @@ def explain(message: str, author: str = "") -> Explanation | None:
     subject, _, body = message[:READ].strip().partition("\n")
     subject = " ".join(subject.split())
     prose, footer = _read_prose(body)
-    if (
-        not subject
-        or _pattern("bot").search(author)
-        or _pattern("unfinished").match(subject)
-        or _pattern("generated").search(message[:READ])
-    ):
+    if not subject or _is_of_machines(subject, message, author):
         return None
     if reverted := _find_reverted(subject, message):
         return _explain_revert(subject, prose, *reverted)
@@ -279,14 +274,27 @@ def explain(message: str, author: str = "") -> Explanation | None:
     score = _rate(subject, prose)
     long_enough = count_words(prose) >= SHORTEST_BODY or count_words(subject) >= SHORTEST_SUBJECT
     if breaking and (footer or long_enough):
-        after = f"\nBreaking change: {shorten(footer, 500)}" if footer else ""
-        content = shorten(f"{subject}.\n{shorten(prose, 700)}".rstrip() + after, LONGEST)
-        return Explanation("decision", content, subject, score + 1.0, breaking=True)
+        return _explain_break(subject, prose, footer, score)
     modest = _pattern("trivial").match(subject) or _pattern("feature").match(subject)
     if score < (MODEST if modest else ENOUGH):
         return None
     kind = "gotcha" if _mends(subject, prose) else "decision"
     return Explanation(kind, shorten(f"{subject}.\n{prose}", LONGEST), subject, score)
+
+
+def _explain_break(subject: str, prose: str, footer: str, score: float) -> Explanation:
+    after = f"\nBreaking change: {shorten(footer, 500)}" if footer else ""
+    content = shorten(f"{subject}.\n{shorten(prose, 700)}".rstrip() + after, LONGEST)
+    return Explanation("decision", content, subject, score + 1.0, breaking=True)
+
+
+def _is_of_machines(subject: str, message: str, author: str) -> bool:
+    """Whether a commit is unfinished, or its message was made by a program."""
+    return bool(
+        _pattern("bot").search(author)
+        or _pattern("unfinished").match(subject)
+        or _pattern("generated").search(message[:READ])
+    )
 
 
 def _rate(subject: str, prose: str) -> float:

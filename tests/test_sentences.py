@@ -70,16 +70,6 @@ def test_what_is_no_prose_is_left_out(noise):
     assert [statement.text for statement in found] == ["We keep SQLite for the cache."]
 
 
-def test_prose_around_noise_keeps_its_lines():
-    found = statements(
-        "First we looked at the logs.\n\n```\nx\n```\nThen the cache was dropped for good.\n"
-    )
-    assert [(statement.line, statement.text) for statement in found] == [
-        (0, "First we looked at the logs."),
-        (5, "Then the cache was dropped for good."),
-    ]
-
-
 @pytest.mark.parametrize(
     ("heading", "kind"),
     cases("sentences-a-heading-announces-a"),
@@ -133,12 +123,6 @@ Everything else stays as it was before.
 )
 def test_a_label_speaks_for_its_sentence(turn, label):
     assert labels(turn)[0][0] == label
-
-
-def test_a_label_speaks_for_one_sentence_only():
-    assert [
-        label for label, _ in labels("Fix: close the handle twice. The tests were slow today.")
-    ] == ["solution", None]
 
 
 def test_a_ticked_box_is_no_todo():

@@ -35,15 +35,6 @@ def test_a_name_comes_from_the_first_request_that_says_something():
     assert name(turns) == "The checkout page shows prices without tax"
 
 
-def test_a_later_request_that_says_more_is_not_preferred():
-    turns = [
-        ("user", "fix the thumbnails"),
-        ("assistant", "Done."),
-        ("user", "rename the ledger columns of the billing database"),
-    ]
-    assert name(turns).startswith("Fix the thumbnails")
-
-
 @pytest.mark.parametrize(
     ("turns", "expected"),
     [

@@ -330,20 +330,13 @@ def prose(text: str) -> list[str]:
 
 def split_sentences(text: str) -> list[str]:
     """Sentences. A stop inside of code, behind an abbreviation or an initial, or in a number ends none."""
-    code = [match.span() for match in compile_pattern(_CODE).finditer(text)] if "`" in text else []
     found: list[str] = []
-    begin = inside = 0
-    for stop in compile_pattern(_STOP).finditer(text):
-        while inside < len(code) and code[inside][1] <= stop.start():
-            inside += 1
-        if inside < len(code) and code[inside][0] < stop.start():
-            continue
-        if stop[0][0] == "." and not _ends(text, begin, stop):
-            continue
-        found.append(text[begin : stop.end()].strip())
-        begin = stop.end()
-    found.append(text[begin:].strip())
-    return [sentence for sentence in found if sentence]
+    begin = 0
+    for stop in compile_pattern(rf"{_CODE}|{_STOP}").finditer(text):
+        if stop[0][0] != "`" and (stop[0][0] != "." or _ends(text, begin, stop)):
+            found.append(text[begin : stop.end()].strip())
+            begin = stop.end()
+    return [sentence for sentence in (*found, text[begin:].strip()) if sentence]
 
 
 def _ends(text: str, begin: int, stop: re.Match[str]) -> bool:

@@ -114,6 +114,11 @@ def test_what_lies_in_a_container_is_forgotten_and_restored_there(cli):
     assert cli.json("restore", id, "--container", "react-router")["deleted_at"] is None
 
 
+@pytest.mark.parametrize(("name", "meant"), [("delete", "forget"), ("serch", "search")])
+def test_a_command_that_is_none_is_told_which_is_meant(cli, name, meant):
+    assert f"Did you mean '{meant}'?" in cli.fails(name, "x", code=2)
+
+
 def test_weights_of_ones_own(cli):
     low = cli.add("The deploy runs on Friday", "--importance", "1")
     high = cli.add("The deploy runs on Monday", "--importance", "9")

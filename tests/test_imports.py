@@ -192,6 +192,15 @@ def test_what_cannot_be_read_is_refused_and_nothing_is_half_done(cli, tmp_path):
     assert exported(cli) == {}
 
 
+def test_what_is_no_text_in_a_foreign_database_is_marked_and_the_rest_comes_in(cli, tmp_path):  # noqa: F811
+    file = make_database(tmp_path / "memo.db", MEMO, MEMO_ROWS[:2])
+    connection = apsw.Connection(str(file))
+    connection.execute("UPDATE memories SET content = CAST(x'4361660ae9' AS TEXT) WHERE rowid = 1")
+    connection.close()
+    assert cli.json("import", str(file))["added"] == 2
+    assert "\ufffd" in " ".join(exported(cli, "--all-projects"))
+
+
 @pytest.mark.parametrize("name", ["MEMO", "GRAPH", "MCP", "SERVICE", "CLAUDE_MEM"])
 def test_whatever_stands_in_a_column_is_taken_in_order_or_left(tmp_path, name):
     file = make_database(

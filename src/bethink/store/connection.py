@@ -131,14 +131,23 @@ class ForeignDatabase:
                 self.columns[name] = [row[1] for row in about]
 
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
-        """The rows of a table in their order; none where there is no such table."""
+        """The rows of a table in their order; none where there is no such table. What is no text in the database's encoding becomes
+        U+FFFD."""
         if table not in self.columns:
             return
         names = self.columns[table]
-        wanted = (f"iif(typeof({one}) = 'blob', NULL, {one})" for one in map(_quote, names))
+        wanted = (
+            f"CASE typeof({one}) WHEN 'text' THEN CAST({one} AS BLOB) WHEN 'blob' THEN NULL ELSE {one} END"
+            for one in map(_quote, names)
+        )
         with self._translate():
+            encoding = self._connection.pragma("encoding")
             for row in self._connection.execute(f"SELECT {', '.join(wanted)} FROM {_quote(table)}"):
-                yield dict(zip(names, row, strict=True))
+                values = (
+                    one.decode(encoding, "replace") if isinstance(one, bytes) else one
+                    for one in row
+                )
+                yield dict(zip(names, values, strict=True))
 
     def close(self) -> None:
         self._connection.close()
@@ -147,7 +156,7 @@ class ForeignDatabase:
     def _translate(self) -> Iterator[None]:
         try:
             yield
-        except (apsw.Error, UnicodeDecodeError) as error:
+        except apsw.Error as error:
             raise InvalidInput(
                 f"The database {self.path} cannot be read: {error}. Nothing was taken in.",
                 f"Mend a damaged one with `sqlite3 {self.path.name} .recover`; close the program that uses a busy one.",

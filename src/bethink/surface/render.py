@@ -24,7 +24,7 @@ from bethink.recall.shape import (
 )
 from bethink.surface.layout import date, indent, one_line, style, unstyle, width
 from bethink.text.fence import Quote, fence_items, new_marker
-from bethink.types import NOTHING, Answer, Hit, Memory, Outcome, Relation, Span
+from bethink.types import NOTHING, PERSONAL, Answer, Hit, Memory, Outcome, Relation, Span
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -456,6 +456,10 @@ def _quote_facts(one: Memory) -> str:
         "importance": f"{one.importance:g}" if one.importance != 5 else "",
         "confidence": f"{one.confidence:.0%}" if one.confidence < 1 else "",
         "votes": f"{one.usefulness:+g}" if one.usefulness else "",
+        "uses": f"{one.access_count}" if one.access_count else "",
+        "of": PERSONAL if one.scope == PERSONAL else "",
+        "changed": f"{one.updated_at:%Y-%m-%d}" if one.updated_at > one.created_at else "",
+        "valid until": f"{one.valid_to:%Y-%m-%d}" if one.valid_to else "",
         "expires": f"{one.expires_at:%Y-%m-%d}" if one.expires_at else "",
         "section": one.section or "",
         "tags": ", ".join(one.tags),

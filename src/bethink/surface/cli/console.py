@@ -74,6 +74,23 @@ options of every command:
 """
 
 
+# What other tools call a command; by its letters another one would be nearest.
+MEANT = {
+    "purge": "forget --purge",
+    "delete": "forget",
+    "remove": "forget",
+    "rm": "forget",
+    "remember": "add",
+    "store": "add",
+    "find": "search",
+    "ask": "recall",
+    "show": "get",
+    "undo": "restore",
+    "setup": "init",
+    "settings": "config",
+}
+
+
 # Commands
 
 
@@ -112,7 +129,7 @@ def load(name: str | None, first: str = "") -> Command:
     """The command of that name; without one, `first` is what was typed in its place."""
     if name not in COMMANDS:
         wrong = f"'{name}' is not a command." if name else f"{first!r} needs a command."
-        close = suggest(name or "", COMMANDS)
+        close = f"Did you mean '{MEANT[name]}'?" if name in MEANT else suggest(name or "", COMMANDS)
         raise UsageError(wrong, close or "`bethink --help` lists the commands.")
     importlib.import_module(f"bethink.surface.cli.{COMMANDS[name][0]}")
     return REGISTERED[name]

@@ -51,7 +51,7 @@ content
 --tags TAG*
 --entities NAME*             Redis, person:Ada
 --expires TIME               30d, or a date
---personal                   about the user, everywhere
+--personal                   of the user, everywhere
 --supersedes ID*             ids it replaces
 --embedding_text TEXT        embedded instead
 --metadata VALUES object ..10000

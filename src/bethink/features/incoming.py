@@ -25,6 +25,7 @@ from bethink.store.bundle import (
     Stored,
     bundle_from_json,
     event_digest,
+    stamp,
     version,
 )
 from bethink.store.places import content_hash, turn_identity
@@ -342,3 +343,13 @@ def _find_conflicts(here: Sequence[Event], there: Sequence[Event]) -> tuple[str,
     )
     both = (mine.keys() & theirs.keys()) - {VOTES}
     return tuple(sorted(name for name in both if mine[name] != theirs[name]))
+
+
+def hide(record: Record, winner: Record) -> Record:
+    """A memory that says what another one of the same scope says, put behind it. Both sides come to the same."""
+    at = max(record.memory.updated_at, winner.memory.created_at)
+    before = {"superseded_by": record.memory.superseded_by, "deleted_at": None}
+    after = {"superseded_by": winner.memory.id, "deleted_at": stamp(at)}
+    event = Event(at, "sync", "merge", before, after)
+    memory = record.memory._replace(superseded_by=winner.memory.id, deleted_at=at, updated_at=at)
+    return record._replace(memory=memory, events=(*record.events, event))

@@ -236,6 +236,7 @@ class Sync:
         merged = self._merge(common)
         pulled, pushed = (self._copy(peer, plan.copy) for peer, plan in plans.items())
         merged += self._merge(common)  # what is replaced by something that has come over since
+        merged += sum(map(self._settle_twins, _find_twins(outlines)))
         links, both_links = self._exchange_links(outlines, shared)
         conflicts, left = tuple(self.conflicts), tuple(dict.fromkeys(self.left))
         report = SyncReport(
@@ -288,14 +289,32 @@ class Sync:
             seen.add(memory.id)
         return memory.deleted_at is None
 
+    def _settle_twins(self, ids: Mapping[Peer, str]) -> int:
+        """The same text under two ids: the older one stays, the other is put behind it, where the older one is seen."""
+        own = {peer: record for peer, id in ids.items() for record in peer.fetch([id])}
+        if len(own) < len(ids) or any(record.memory.deleted_at for record in own.values()):
+            return 0
+        keep, drop = sorted(own.values(), key=lambda record: record.memory.id)
+        if not all(self._shows_end(peer, keep.memory) for peer in self.other):
+            self.left += ids.values()
+            return 0
+        behind = incoming.hide(drop, keep)
+        for peer, record in own.items():
+            expect = {
+                one.memory.id: version(one) if one is record else None for one in (keep, drop)
+            }
+            if self._put(peer, [behind, keep], expect):
+                return 0
+        self.both |= {record.memory.id: version(record) for record in (keep, behind)}
+        return len(own)
+
     # What one peer lacks
 
     def _plan_missing(
         self, peer: Peer, outlines: Mapping[Peer, Outline], shared: Shared
     ) -> Missing:
         """What becomes of the memories that only this peer has. What the other was told in the same words under an id of its own,
-        whatever became of that, it does not get again: each keeps its own. What both forgot may be told again, and what was purged
-        goes."""
+        whatever became of that, it does not get again. What both forgot may be told again, and what was purged goes."""
         lines, other = outlines[peer].lines, outlines[self.other[peer]].lines
         ids = [id for id in lines if id not in other]
         told = {line.hash for id, line in other.items() if line.unique and id not in lines}
@@ -493,3 +512,14 @@ def _find_scope(key: str, name: str, path: str, to_team: bool) -> str:
         return team if key.startswith("project:") and name else ""
     is_here = name and path and key == team and Path(path).is_dir()
     return projects.find(Path(path)).scope if is_here else ""
+
+
+def _find_twins(outlines: Mapping[Peer, Outline]) -> list[dict[Peer, str]]:
+    """The same text under two ids, told on both peers: the id of each."""
+    (peer, here), (other, there) = ((one, outline.lines) for one, outline in outlines.items())
+    told = {line.hash: id for id, line in here.items() if line.unique and id not in there}
+    return [
+        {peer: told[line.hash], other: id}
+        for id, line in there.items()
+        if line.unique and line.hash in told and id not in here
+    ]

@@ -95,11 +95,7 @@ def test_what_an_agent_found_or_proposed_on_its_way_is_not_told(shop: Shop) -> N
         for number, (role, kind, text, _) in enumerate(said):
             source = Source(f"/chats/{number}.jsonl", "transcript")
             told_by(memory, text, source, kind, TRUST["user"], metadata={"role": role})
-        accepted = {"role": "assistant", "accepted": True}
-        source = Source("/chats/9.jsonl", "transcript")
-        told_by(memory, "Orders stay in MySQL", source, metadata=accepted)
     told = shop.start()
-    assert "Orders stay in MySQL" in told
     assert [text for _, _, text, expected in said if (text in told) != expected] == []
 
 

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 319_059,
-    "lines": 47_167,
+    "tokens": 319_046,
+    "lines": 47_166,
     "files": 165,
     "import cycles": 0,
     "function-level imports of our own": 48,
     "functions of complexity over 15": 1,
     "class names used twice": 0,
-    "test lines": 37_580,
+    "test lines": 37_576,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

@@ -219,11 +219,10 @@ def _best(
 
 def _is_settled(one: Memory) -> bool:
     """Whether it can be told without the conversation that it was said in. What an agent found or mended on its way is told by the
-    digest, its proposals count when the user took them up, and a sentence that points back says nothing by itself."""
+    digest, what it decided is its proposal, and a sentence that points back says nothing by itself."""
     if one.source_type != "transcript" or one.kind in OPEN or one.scope == PERSONAL:
         return True
-    by_agent = one.metadata.get("role") != "user"
-    proposed = one.kind == "decision" and by_agent and not one.metadata.get("accepted")
+    proposed = one.kind == "decision" and one.metadata.get("role") != "user"
     return one.kind not in ON_THE_WAY and not proposed and not POINTING.match(one.content)
 
 

@@ -19,12 +19,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 319_046,
-    "lines": 47_166,
+    "tokens": 319_063,
+    "lines": 47_169,
     "files": 165,
     "import cycles": 0,
     "function-level imports of our own": 48,
-    "functions of complexity over 15": 1,
+    "functions of complexity over 15": 0,
     "class names used twice": 0,
     "test lines": 37_577,
 }

@@ -373,27 +373,30 @@ def _describe_session(recipe: Recipe, heard: Sequence[HeardTurn]) -> tuple[Sessi
     recap = _find_recap(talk.turns)
     if not heard and not (recap and known.title):
         return ()
-    spoken = [one.turn for one in heard if one.turn.agent is None]
-    said = [one.said for one in heard if one.turn.agent is None]
+    own = [one for one in heard if one.turn.agent is None]
+    spoken, said = [one.turn for one in own], [one.said for one in own]
     work = [fact for one in heard for fact in one.turn.work]
     planned = any(turn.plan for turn in spoken[-1:])
     course = follow(known.metadata.get("course", {}), said, work, recap, planned)
     told = {"digest": compose_digest(course), "course": course._asdict()}
-    began = next((turn.cwd for turn in spoken if turn.cwd), None)
+    places = [{"cwd": turn.cwd} for turn in spoken if turn.cwd][:1]
     times = [turn.at for turn in spoken if turn.at]
-    title = known.title
-    if not is_telling(title):  # one that says something stays
-        now = session_title(said, work)
-        title = now if is_telling(now) else title or now
     session = known._replace(
         host=talk.host,
-        title=redact(talk.title).text or title,
+        title=redact(talk.title).text or _choose_title(known.title, session_title(said, work)),
         source=talk.source.uri,
         started_at=min(times, default=None),
         ended_at=max(times, default=None),
-        metadata={**({"cwd": began} if began else {}), **known.metadata, **told},
+        metadata={**(places[0] if places else {}), **known.metadata, **told},
     )
     return (session,)
+
+
+def _choose_title(before: str, now: str) -> str:
+    """One that says something stays."""
+    if is_telling(before):
+        return before
+    return now if is_telling(now) else before or now
 
 
 def _find_recap(turns: Sequence[Turn]) -> str:

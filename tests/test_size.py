@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 319_063,
-    "lines": 47_169,
+    "tokens": 319_043,
+    "lines": 47_167,
     "files": 165,
     "import cycles": 0,
     "function-level imports of our own": 48,

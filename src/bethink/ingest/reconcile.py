@@ -244,7 +244,7 @@ class _Found:
         if self.is_known(old.id) or other_part(self.new.content, old.content):
             return
         relation, probability, shares = judgement
-        settled = sum(shares[name] for name in SETTLING)
+        settled = sum(shares.get(name, 0.0) for name in SETTLING)
         if old.kind in ("question", "todo") and settled >= MAYBE:
             relation, probability = SETTLING[old.kind == "todo"], settled
         if self._may_replace(old, relation, shares):

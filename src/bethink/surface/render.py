@@ -456,14 +456,12 @@ def _quote_facts(one: Memory) -> str:
         "importance": f"{one.importance:g}" if one.importance != 5 else "",
         "confidence": f"{one.confidence:.0%}" if one.confidence < 1 else "",
         "votes": f"{one.usefulness:+g}" if one.usefulness else "",
-        "uses": f"{one.access_count}" if one.access_count else "",
-        "of": PERSONAL if one.scope == PERSONAL else "",
-        "changed": f"{one.updated_at:%Y-%m-%d}" if one.updated_at > one.created_at else "",
-        "valid until": f"{one.valid_to:%Y-%m-%d}" if one.valid_to else "",
         "expires": f"{one.expires_at:%Y-%m-%d}" if one.expires_at else "",
         "section": one.section or "",
         "tags": ", ".join(one.tags),
         "entities": ", ".join(entity.name for entity in one.entities),
+        "of": PERSONAL if one.scope == PERSONAL else "",
+        "valid until": f"{one.valid_to:%Y-%m-%d}" if one.valid_to else "",
         "metadata": _quote_metadata(one),
     }
     return "; ".join(f"{name}: {value}" for name, value in facts.items() if value)

@@ -2,7 +2,7 @@
 
 It answers four questions: how a new text relates to an old one (`relate`), what a statement of a conversation is in its
 place (`read`), whether a memory applies to a prompt (`apply`), and how well a passage answers a question (`fit`).
-`load` gives the judge that the settings allow, or None where there is none: then rules decide alone.
+`load` gives the judge that the settings allow, or None where there is none: then words alone decide.
 
 It is one small cross-encoder, int8 ONNX, on this machine's processor; `bench/judge` trains it. It reads
 `[CLS] one text [SEP] other text [SEP]` through twelve layers. Conversations and passages are told after six of them

@@ -26,7 +26,7 @@ LIMITS = {
     "function-level imports of our own": 48,
     "functions of complexity over 15": 0,
     "class names used twice": 0,
-    "test lines": 37_577,
+    "test lines": 37_589,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}

@@ -107,6 +107,7 @@ def window(browser: Browser, world: World | str, **options: Any) -> Iterator[Win
     """A window with cookies of its own: signed in to a world, or not at an address."""
     address = world if isinstance(world, str) else world.address
     context = browser.new_context(base_url=address, **options)
+    context.on("page", _press_once_loaded)
     if isinstance(world, World):
         session = world.session()
         name = f"bethink-{address.rpartition(':')[2]}"
@@ -138,6 +139,17 @@ def _stay_in(page: Page, room: str) -> None:
     page.goto = lambda url, **options: goto(  # type: ignore[method-assign]
         room + url if url.startswith("/") else url, **options
     )
+
+
+def _press_once_loaded(page: Page) -> None:
+    """A key that follows another page is pressed when that page's script hears it, not when its text is there."""
+    press = page.keyboard.press
+
+    def wait_and_press(key: str, **options: Any) -> None:
+        page.wait_for_load_state()
+        press(key, **options)
+
+    page.keyboard.press = wait_and_press  # type: ignore[method-assign]
 
 
 def _matters(message: Any) -> bool:

@@ -24,7 +24,7 @@ from bethink.embed import open_embedder
 from bethink.store.bundle import PARTS
 from bethink.store.postgres import PostgresStore
 from bethink.store.sqlite import SqliteStore
-from bethink.text.ids import new_id
+from bethink.text import new_id
 from bethink.types import Filter
 
 DEPTH = 5

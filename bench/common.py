@@ -14,7 +14,7 @@ from bethink.ingest.compare import WriteOptions
 from bethink.ingest.extract import extract
 from bethink.ingest.pipeline import make_memory
 from bethink.store.places import cache_key, content_hash
-from bethink.text.ids import new_id
+from bethink.text import new_id
 from bethink.types import Batch, Entry, Memory, Passage, Source
 
 BATCH = 2000

@@ -18,7 +18,7 @@ from typing import Any
 from bethink.embed.hashing import HashingEmbedder
 from bethink.store import connection, sqlite
 from bethink.store.sqlite import SqliteStore
-from bethink.text.ids import new_id
+from bethink.text import new_id
 from bethink.types import KINDS, Batch, Entity, Entry, Memory
 
 AT_ONCE = 5000

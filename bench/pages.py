@@ -29,7 +29,7 @@ from texts import Teller
 from bethink.api import Bethink
 from bethink.config import data_directory
 from bethink.surface.web.session import Sessions, load_key
-from bethink.text.ids import new_id
+from bethink.text import new_id
 from bethink.types import Batch, Change, Entry, Filter, Memory, Relation, Session, Source, Span
 
 MOST = 3.0  # times a search

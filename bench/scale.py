@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from bethink.api import Bethink
 from bethink.config import Config
-from bethink.text.ids import new_id
+from bethink.text import new_id
 from bethink.types import Batch, Entry, Memory
 
 DIMENSIONS = 384

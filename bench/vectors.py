@@ -20,7 +20,7 @@ import sqlite_vec
 from common import machine, made, percentile, perturbed, table, told
 
 from bethink.store.sqlite import SqliteStore
-from bethink.text.ids import new_id
+from bethink.text import new_id
 from bethink.types import Batch, Entry, Filter, Memory
 
 MODEL, K, TENTHS, BATCH = "bench", 40, 10, 10_000

@@ -14,7 +14,7 @@ import bethink
 from bethink.embed.hashing import HashingEmbedder
 from bethink.recall.query import parse
 from bethink.store.base import Store
-from bethink.text.ids import new_id
+from bethink.text import new_id
 from bethink.types import (
     PERSONAL,
     Batch,

@@ -15,7 +15,7 @@ from bethink.features import inbox, tending
 from bethink.features.inbox import ACTS, QUEUES
 from bethink.judge import Judgement
 from bethink.surface.http.app import SearchTimes
-from bethink.text.ids import new_id
+from bethink.text import new_id
 from bethink.types import (
     TRUST,
     Batch,

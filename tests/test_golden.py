@@ -114,7 +114,7 @@ def stage(cli, monkeypatch, tmp_path):
     monkeypatch.setattr(
         time, "time_ns", lambda: (int(Clock.at * 1000) + 65536 * next(ticks)) * 1_000_000
     )
-    monkeypatch.setattr("bethink.text.ids._last", 0)  # nor do they depend on what was made before
+    monkeypatch.setattr("bethink.text._last", 0)  # nor do they depend on what was made before
     Clock.at = REAL(2026, 3, 2, 9, tzinfo=calendar.UTC).timestamp()
     swap(REAL, Clock)
     try:

@@ -14,7 +14,7 @@ from bethink.features import promotion
 from bethink.store.places import content_hash
 from bethink.surface.http import api as http_api
 from bethink.surface.http.api import OPERATIONS
-from bethink.text.ids import new_id
+from bethink.text import new_id
 from bethink.types import Batch, Entry, Memory, Session, Source, Span, idea_position
 
 __all__ = ["api", "served"]

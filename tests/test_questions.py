@@ -7,7 +7,7 @@ import pytest
 
 from bethink.api import Bethink
 from bethink.embed.hashing import HashingEmbedder
-from bethink.text.words import is_english
+from bethink.text import is_english
 
 pytest_plugins = ("cli_runner",)
 

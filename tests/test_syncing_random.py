@@ -15,7 +15,7 @@ from bethink.features import tending
 from bethink.features.sync import CONVERSATIONS, TOLD, Shared, StorePeer, Sync
 from bethink.store.bundle import list_texts, version
 from bethink.store.sqlite import SqliteStore
-from bethink.text.ids import new_id
+from bethink.text import new_id
 from bethink.types import Batch, Change, Entry, Filter, Relation, Source
 
 OPERATIONS = (

@@ -24,7 +24,7 @@ from bethink.store import open_store
 from bethink.store.base import Overview, Problem, Store
 from bethink.store.bundle import stamp
 from bethink.store.places import EMBEDDING_TEXT, embedded_text
-from bethink.text.checks import as_entity, check_choice, check_kind, check_range, suggest_one_of
+from bethink.text import as_entity, check_choice, check_kind, check_range, suggest_one_of
 from bethink.types import (
     PERSONAL,
     TEAM,

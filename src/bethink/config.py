@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink.errors import ConfigError
-from bethink.text.checks import suggest
+from bethink.text import suggest
 from bethink.types import MODES, NOTHING
 
 FUSIONS = ("adaptive", "rrf")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bethink.errors import InvalidInput
-from bethink.text.ids import sha256
+from bethink.text import sha256
 
 NOTE = "bethink-project"  # in the git common directory: the id, and where that directory lay when it was written
 LONGEST = 100_000  # bytes that are read of a file: those of git that are asked for are far smaller

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bethink.api import Bethink
-from bethink.text.ids import new_id
+from bethink.text import new_id
 from bethink.types import Batch, Entity, Entry, Memory, Passage, Relation, Session, Source, Span
 
 IMPORTED = "The vendor says that its sandbox accepts any card number"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from bethink.text.ids import sha256
+from bethink.text import sha256
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from bethink.config import data_directory
 from bethink.embed.base import WINDOW
 from bethink.errors import EmbeddingError
-from bethink.text.checks import suggest
+from bethink.text import suggest
 
 MODEL_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"

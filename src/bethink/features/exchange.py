@@ -45,7 +45,7 @@ from bethink.store.bundle import (
     version,
 )
 from bethink.store.places import content_hash
-from bethink.text.ids import new_id
+from bethink.text import new_id
 from bethink.types import NOTHING, PERSONAL, RELATIONS, TEAM, TRUST, Event, Memory, Relation
 
 GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\x00"

@@ -18,7 +18,7 @@ from bethink.features import promotion, tending
 from bethink.features.tending import COMPARED, Pair
 from bethink.ingest.reconcile import BELIEVED
 from bethink.recall.shape import citation
-from bethink.text.checks import check_choice
+from bethink.text import check_choice
 from bethink.types import PERSONAL, TO_FORGET, TRUST, Change, Filter, Memory, Passage
 
 QUEUES = ("contradictions", "duplicates", "doubtful", "questions", "preferences", "promotions")

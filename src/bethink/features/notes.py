@@ -27,7 +27,7 @@ from bethink.ingest import markdown
 from bethink.ingest.extract import keywords
 from bethink.ingest.files import Found, read_text, walk
 from bethink.ingest.sync import Skipped
-from bethink.text.checks import as_entity
+from bethink.text import as_entity
 from bethink.types import KINDS as TYPES
 from bethink.types import PERSONAL, Memory
 

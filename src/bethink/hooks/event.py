@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.ingest.redact import redact_name
-from bethink.text.checks import replace_broken
+from bethink.text import replace_broken
 
 EVENTS = tuple(
     "session-start prompt stop subagent-stop pre-compact post-compact session-end".split()

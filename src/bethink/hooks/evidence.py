@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from bethink.store.base import Statistics
 from bethink.store.words import space_out, tokenize
-from bethink.text.words import STOP_WORDS
+from bethink.text import STOP_WORDS
 from bethink.types import Words
 
 BACKGROUND = 1000  # memories' worth of belief in the usual frequency of words

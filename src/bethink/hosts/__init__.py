@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from bethink.errors import InvalidInput
 from bethink.hosts.base import START, Position, text_of
 from bethink.hosts.transcript import DATABASE, read_head, read_object
-from bethink.text.checks import suggest_one_of
+from bethink.text import suggest_one_of
 
 if TYPE_CHECKING:
     from bethink.hosts.transcript import Transcript

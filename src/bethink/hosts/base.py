@@ -24,8 +24,8 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 from zlib import crc32
 
+from bethink.text import STOP_WORDS
 from bethink.text.fence import TAG
-from bethink.text.words import STOP_WORDS
 from bethink.types import NOTHING
 
 # Why a line gives no turn.

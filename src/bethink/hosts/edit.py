@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
-from bethink.text.checks import refuse_constant
+from bethink.text import refuse_constant
 from bethink.text.textfile import line_end
 
 SERVER = "bethink"  # the name under which the MCP server is registered

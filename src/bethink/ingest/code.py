@@ -35,7 +35,7 @@ from bethink.ingest.symbols import (
 )
 from bethink.ingest.sync import Document, Skipped
 from bethink.store.words import parts
-from bethink.text.checks import refuse_constant, replace_broken
+from bethink.text import refuse_constant, replace_broken
 from bethink.types import Entity, Passage
 
 SMALL = 600  # characters up to which neighbours share a passage

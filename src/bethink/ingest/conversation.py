@@ -46,7 +46,7 @@ from bethink.ingest.vectors import Recent, embed
 from bethink.llm.base import Model
 from bethink.store.base import Store
 from bethink.store.places import topic_text, turn_identity
-from bethink.text.ids import new_id
+from bethink.text import new_id
 from bethink.types import (
     ASKED_IMPORTANCE,
     NOTHING,

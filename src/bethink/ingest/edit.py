@@ -13,7 +13,7 @@ from bethink.store.base import Store
 from bethink.store.bundle import EPOCH
 from bethink.store.places import EMBEDDING_TEXT, content_hash
 from bethink.store.rows import from_history
-from bethink.text.checks import as_entity, check_kind, check_range
+from bethink.text import as_entity, check_kind, check_range
 from bethink.types import Change, Event, Memory, Passage, Relation, supersede
 
 EDITABLE = frozenset(

@@ -24,7 +24,7 @@ from bethink.ingest.chunks import BREAK, Chunk, by_headers, by_lines, outline
 from bethink.ingest.files import Found, read_text
 from bethink.ingest.redact import redact
 from bethink.ingest.sync import Document, Skipped
-from bethink.text.checks import check_kind
+from bethink.text import check_kind
 from bethink.types import Passage
 
 VERSION = 4  # raised when the same file gives other passages, so that everything is read again

@@ -18,7 +18,7 @@ from bethink.ingest.reread import Read, Reread
 from bethink.ingest.vectors import Recent, start_embedding
 from bethink.store.base import Store
 from bethink.store.places import content_hash, embedded_text
-from bethink.text.ids import new_id
+from bethink.text import new_id
 from bethink.types import (
     NOTHING,
     Batch,

@@ -19,8 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bethink.text.ids import sha256
-from bethink.text.words import STOP_WORDS
+from bethink.text import STOP_WORDS, sha256
 
 Match = re.Match[str]
 Change = tuple[int, int, str]

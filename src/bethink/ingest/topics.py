@@ -28,7 +28,7 @@ from zlib import crc32
 
 from bethink.ingest.lexicon import compile_pattern, fold_case
 from bethink.store.words import space_out
-from bethink.text.words import STOP_WORDS
+from bethink.text import STOP_WORDS
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from bethink.ingest.lexicon import phrases
 from bethink.ingest.redact import remove_marks
 from bethink.judge import asks
-from bethink.text.words import STOP_WORDS
+from bethink.text import STOP_WORDS
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _NEGATIONS = frozenset(

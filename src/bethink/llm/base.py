@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, NewType, Protocol
 
 from bethink.errors import BethinkError
-from bethink.text.checks import refuse_constant, replace_broken
+from bethink.text import refuse_constant, replace_broken
 
 Clean = NewType("Clean", str)
 """Text that has been redacted and fenced. Only `guard` may make it."""

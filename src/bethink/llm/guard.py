@@ -33,7 +33,7 @@ from bethink.llm.base import (
     make_schema,
     parse_answer,
 )
-from bethink.text.checks import replace_broken
+from bethink.text import replace_broken
 from bethink.text.textfile import alone
 
 # The model is not there, or not for us: after so many of these in a row it is left alone for a while, so that a long run does

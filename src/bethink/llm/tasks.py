@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from bethink.llm.base import Task
 from bethink.store.words import tokenize
-from bethink.text.words import STOP_WORDS
+from bethink.text import STOP_WORDS
 from bethink.types import ENTITY_TYPES, Entity
 
 IDEA_KINDS = tuple(

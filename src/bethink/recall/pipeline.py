@@ -26,7 +26,7 @@ from bethink.recall.shape import find_sought, title_code
 from bethink.recall.temporal import KNOWN, NamedEvent, apply_event_time, find_event
 from bethink.store.base import Store
 from bethink.store.words import as_words
-from bethink.text.words import STOP_WORDS
+from bethink.text import STOP_WORDS
 from bethink.types import ASKED_IMPORTANCE, Answer, Candidate, Filter, Hit, Query
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from bethink.recall.temporal import temporal
+from bethink.text import STOP_WORDS
 from bethink.text.when import NUMERIC_DATE
-from bethink.text.words import STOP_WORDS
 from bethink.types import KIND_ALIASES, KINDS, Query, Term
 
 SYNTAX_LIMIT = 2_000  # characters that are analysed; a longer question is pasted text, whose start says what it is about

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bethink.recall.shape import choose_excerpt, find_sought
-from bethink.text.words import STOP_WORDS, is_english
+from bethink.text import STOP_WORDS, is_english
 from bethink.types import Candidate, Memory, Query
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from bethink.store.words import is_unspaced, tokenize
-from bethink.text.words import STOP_WORDS
+from bethink.text import STOP_WORDS
 from bethink.types import Answer, Hit, Memory, Query, Relation, Session, Span
 
 LONGEST = 50_000  # characters of a text that are looked at: marks further down help nobody

@@ -14,7 +14,7 @@ from operator import attrgetter, itemgetter
 from types import UnionType
 from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-from bethink.text.ids import blake2b
+from bethink.text import blake2b
 from bethink.types import (
     Entity,
     Event,

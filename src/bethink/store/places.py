@@ -14,7 +14,7 @@ from bethink.errors import InvalidInput
 from bethink.store import rows
 from bethink.store.bundle import Record, Stored
 from bethink.store.words import unpack
-from bethink.text.ids import blake2b, sha256
+from bethink.text import blake2b, sha256
 from bethink.types import (
     NOTHING,
     Batch,

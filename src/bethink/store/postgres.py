@@ -37,7 +37,7 @@ from bethink.store.places import MEMORIES, OFTEN, Index, Texts, Window, Worded
 from bethink.store.rules import Writer
 from bethink.store.sqlite import SqliteStore
 from bethink.store.words import hash_word, keep_topic_terms, pack, query_words
-from bethink.text.ids import new_id
+from bethink.text import new_id
 from bethink.types import PERSONAL, Batch, Filter, Query, Ranking
 
 LONGEST_NAME = 200

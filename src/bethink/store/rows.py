@@ -14,7 +14,7 @@ from typing import Any
 
 from bethink.errors import StoreCorrupt
 from bethink.store import bundle
-from bethink.text.ids import blake2b
+from bethink.text import blake2b
 from bethink.types import (
     READINGS,
     TRUST,

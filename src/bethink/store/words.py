@@ -19,7 +19,7 @@ from math import log
 from typing import Any
 from zlib import crc32
 
-from bethink.text.words import STOP_WORDS
+from bethink.text import STOP_WORDS
 from bethink.types import Query, Term, Words
 
 # Han, kana, Hangul, Thai, Lao, Myanmar, Khmer: no spaces between words, or (Hangul) particles glued to them.

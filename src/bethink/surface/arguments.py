@@ -24,7 +24,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput, UsageError
-from bethink.text.checks import suggest, suggest_one_of
+from bethink.text import suggest, suggest_one_of
 from bethink.types import KIND_ALIASES, KINDS
 
 SWITCH = "switch"  # the type of an option that takes no value

@@ -22,7 +22,7 @@ from bethink.surface.cli.console import (
 )
 from bethink.surface.layout import FORMATS, many, pick, size, unstyle
 from bethink.surface.render import item_lines, memory_label, quote_line, short_ids
-from bethink.text.checks import check_choice, split_lists
+from bethink.text import check_choice, split_lists
 from bethink.text.fence import Quote
 from bethink.types import MODES, PERSONAL
 

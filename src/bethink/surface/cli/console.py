@@ -32,10 +32,9 @@ from bethink.surface.layout import (
     size,
     width,
 )
-from bethink.text.checks import replace_broken, suggest
+from bethink.text import is_english, replace_broken, suggest
 from bethink.text.fence import Quote, clean, fence_text
 from bethink.text.when import LOCAL
-from bethink.text.words import is_english
 from bethink.types import NOTHING, TRUST
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from bethink.surface.render import (
     outcome_lines,
     short_id,
 )
-from bethink.text.checks import refuse_constant, split_lists
+from bethink.text import refuse_constant, split_lists
 from bethink.text.when import read_times
 from bethink.types import IDEAS
 

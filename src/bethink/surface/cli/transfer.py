@@ -49,8 +49,7 @@ from bethink.surface.cli.settings import edit_file
 from bethink.surface.layout import FORMATS, flatten_record, format_records, many
 from bethink.surface.operations import EVERYTHING, FILTERS, make_filter
 from bethink.surface.remote import Client, ServerPeer, read_token
-from bethink.text import textfile
-from bethink.text.checks import split_lists
+from bethink.text import split_lists, textfile
 from bethink.types import PERSONAL, STATEMENTS
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from bethink.errors import (
 from bethink.post import is_address
 from bethink.surface.http import tokens
 from bethink.surface.http.tokens import Grant, Register
-from bethink.text.checks import replace_broken
+from bethink.text import replace_broken
 from bethink.types import PERSONAL, TEAM
 
 LARGEST_BODY = 8 * 1024 * 1024

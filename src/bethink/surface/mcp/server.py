@@ -37,7 +37,7 @@ from bethink.hosts import copilot
 from bethink.surface.mcp import ENDS, Wire, schemas
 from bethink.surface.mcp.keeper import Keeper
 from bethink.surface.mcp.schemas import PROMPTS
-from bethink.text.checks import replace_broken, suggest
+from bethink.text import replace_broken, suggest
 
 WARM_AFTER = 0.3  # seconds after the list of tools was asked for: by then it is answered
 ROOTS_WITHIN = 2.0  # seconds a client has to name its roots

@@ -37,7 +37,7 @@ from bethink.surface.render import (
     show_list,
     show_memories,
 )
-from bethink.text.checks import as_entity
+from bethink.text import as_entity
 from bethink.text.fence import CAP, Quote, spread
 from bethink.types import KINDS, TRUST
 

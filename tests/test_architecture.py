@@ -28,7 +28,7 @@ LEVELS = [
     ["ingest", "recall", "hooks.event", "hooks.state"],
     ["api"],
     ["features.language"],
-    ["features", "surface.arguments", "surface.layout", "surface.operations", "surface.render"],
+    ["features", "surface.arguments", "surface.operations", "surface.render"],
     [
         "bench",
         "features.condition",

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 import bethink
 from bethink.embed import models
-from bethink.surface import layout
+from bethink.surface import render as layout
 from bethink.surface.cli import COMMANDS, console
 from bethink.surface.cli import settings as settings_commands
 from bethink.surface.cli.console import Bar

@@ -19,9 +19,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 318_942,
-    "lines": 47_165,
-    "files": 162,
+    "tokens": 318_288,
+    "lines": 47_097,
+    "files": 161,
     "import cycles": 0,
     "function-level imports of our own": 48,
     "functions of complexity over 15": 0,

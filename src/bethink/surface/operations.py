@@ -13,7 +13,7 @@ from bethink.config import PROFILES
 from bethink.errors import BethinkError
 from bethink.recall.shape import iso
 from bethink.store.places import EMBEDDING_TEXT
-from bethink.surface.layout import pick
+from bethink.surface.render import pick
 from bethink.text import as_entity, check_kind, split_lists
 from bethink.text.when import STATEMENT_TIMES, moment, read_times
 from bethink.types import MODES, PERSONAL, Memory, Passage, path_of

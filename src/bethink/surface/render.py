@@ -1,19 +1,24 @@
-"""Memories as text. How they are chosen and ranked is not known here.
+"""Values and memories as text: for people at a terminal, for models between marks, and as the data formats JSON, JSON lines, CSV,
+Markdown and XML. How memories are chosen and ranked is not known here.
 
 An answer is made once, as items: a memory in full or on one line (`Quote`), or a heading. `quote_items` writes them for models: between
 the marks of `text/fence.py`, each memory with its origin, within a number of tokens, and behind the marks what Bethink itself has to
-say. `item_lines` writes them for people: cut to their terminal, without anything that it might obey. Either way a memory stays
-where it belongs: a name with a line break in it takes one line.
+say. `item_lines` writes them for people: cut to their terminal. Text for people never carries control characters of what was stored, so
+that a memory can neither move the cursor nor hide its words; a name with a line break in it takes one line.
 """
 
+import os
+import re
+import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.recall.shape import (
     OVERHEAD,
     Dual,
-    Sought,
     by_topic,
     choose_excerpt,
     citation,
@@ -22,7 +27,6 @@ from bethink.recall.shape import (
     find_sought,
     tokens,
 )
-from bethink.surface.layout import date, indent, one_line, style, unstyle, width
 from bethink.text.fence import Quote, fence_items, new_marker
 from bethink.types import NOTHING, PERSONAL, Answer, Hit, Memory, Outcome, Relation, Span
 
@@ -30,44 +34,254 @@ if TYPE_CHECKING:
     from bethink.api import Bethink
     from bethink.features.handoffs import LatestHandoff as Latest
 
-FIELDS = (
-    "id",
-    "score",
-    "kind",
-    "scope",
-    "source",
-    "path",
-    "lines",
-    "created_at",
-    "summary",
-    "content",
+Record = Mapping[str, Any]
+
+FORMATS = ("text", "json", "csv", "md", "xml")
+
+# What a terminal might obey, the marks that reorder text, halves of characters. Tab and line feed stay.
+_HOSTILE = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+_NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+_XML_ESCAPES = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;", "\r": "&#13;"}
 )
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32"}
+
+SHOWN = 5  # of a list in a few words
+
+
+# Text for people
+
+
+def plain(text: str) -> str:
+    """The text with a visible mark in place of everything that a terminal might obey."""
+    if text.isprintable():
+        return text
+    return re.sub(_HOSTILE, "�", text.replace("\r\n", "\n"))
+
+
+def one_line(text: str, width: int = 0) -> str:
+    """The text on one line, cut at a word to `width` characters."""
+    line = plain(" ".join(text.split()))
+    if width and len(line) > width:
+        cut = line[: width - 1]
+        return (cut[: cut.rfind(" ")] if " " in cut[width // 2 :] else cut).rstrip(" ,.;:") + "…"
+    return line
+
+
+def width() -> int:
+    """Columns to write in; a terminal that does not know says 0. Not `shutil`'s, which takes longer to import than a search takes to run."""
+    try:
+        found = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
+    except (OSError, ValueError):
+        found = 0
+    return min(max(found or 100, 40), 120)
+
+
+def indent(text: str, margin: str) -> list[str]:
+    """The lines of a text, each behind a margin."""
+    return [f"{margin}{line}".rstrip() for line in plain(text).split("\n")]
+
+
+def fold(line: str) -> str:
+    """A line as a terminal shows it: where it is too long it goes on below, under the last of its columns that begins in its first
+    half. Columns stand two blanks apart. A word is never broken, so that a path can be copied. For another program a line
+    stays a line."""
+    room, bare = width(), unstyle(line)
+    if len(bare) <= room or not (os.environ.get("COLUMNS") or sys.stdout.isatty()):
+        return line
+    from textwrap import fill
+
+    begins = [found.end() for found in re.finditer(r"^ +|  +", bare[: room // 2])]
+    margin = " " * (begins[-1] if begins else 0)
+    return fill(
+        line, room, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def has_colour() -> bool:
+    """Whether to colour: NO_COLOR says no, FORCE_COLOR says yes also where no terminal is seen, as in a CI log."""
+    forced = os.environ.get("FORCE_COLOR")
+    if os.environ.get("NO_COLOR") or forced == "0":
+        return False
+    return bool(forced) or (os.environ.get("TERM") != "dumb" and sys.stdout.isatty())
+
+
+def style(text: str, name: str) -> str:
+    return f"\x1b[{_STYLES[name]}m{text}\x1b[0m" if has_colour() else text
+
+
+def unstyle(text: str) -> str:
+    """The text without our own styles, for a stream that shows what it does not know as marks."""
+    return re.sub(r"\x1b\[\d+m", "", text)
+
+
+def date_and_time(moment: datetime | None) -> str:
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M") if moment else ""
+
+
+def date(moment: datetime | None) -> str:
+    return date_and_time(moment)[:10]
+
+
+def size(count: float) -> str:
+    """A number of bytes."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+
+
+def many(count: int, noun: str) -> str:
+    """A number with its noun: `1 memory`, `2,000 memories`, `3 matches`."""
+    if count != 1:
+        noun = re.sub("(ch)$", r"\1e", re.sub("y$", "ie", noun)) + "s"
+    return f"{count:,} {noun}"
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+def describe_value(value: Any) -> list[str]:
+    """A JSON value for reading: a record as a line for each field that holds something, a list of records as a table."""
+    if not isinstance(value, Mapping):
+        names = list(value[0]) if value else []
+        return columns([names, *([brief(one[name]) for name in names] for one in value)])
+    rows = [(name.replace("_", " "), brief(found)) for name, found in value.items()]
+    return columns([row for row in rows if row[1]]) or ["nothing"]
+
+
+def brief(value: Any) -> str:
+    """A JSON value in a few words; nothing for what is empty."""
+    if isinstance(value, Mapping):
+        told = ((name, brief(one), isinstance(one, int)) for name, one in value.items())
+        return ", ".join(
+            f"{text} {name}" if counted else f"{name} {text}"
+            for name, text, counted in told
+            if text
+        )
+    if isinstance(value, list | tuple):
+        more = f" and {len(value) - SHOWN:,} more" if value[SHOWN:] else ""
+        return ", ".join(map(brief, value[:SHOWN])) + more
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}" if value else ""
+    return one_line(cell(value)) if value else ""
+
+
+# Data
+
+
+def json_text(value: Any, indent: int | None = 2) -> str:
+    import json
+
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
+    return json.dumps(
+        value, ensure_ascii=not encoding.startswith("utf"), indent=indent, default=str
+    )
+
+
+def pick(value: Any, names: str) -> dict[str, Any]:
+    """Some fields of a value."""
+    return {name: getattr(value, name) for name in names.split()}
+
+
+def flatten_record(record: Record) -> Record:
+    """A record with its line range as text, for formats in which everything is text."""
+    lines = record.get("lines")
+    return {**record, "lines": f"{lines[0]}-{lines[1]}" if lines else None}
+
+
+def format_records(
+    form: str,
+    records: Iterable[Record],
+    fields: Sequence[str],
+    root: str = "memories",
+    item: str = "memory",
+    **about: str,
+) -> Iterator[str]:
+    """The records piece by piece, so that an export of any size needs no memory. `about` becomes attributes of the XML root."""
+    rows = ([cell(record.get(field)) for field in fields] for record in records)
+    if form == "json":
+        lead = "[\n"
+        for record in records:
+            yield lead + "  " + json_text(record).replace("\n", "\n  ")
+            lead = ",\n"
+        yield "[]\n" if lead == "[\n" else "\n]\n"
+    elif form == "jsonl":
+        yield from (json_text(record, None) + "\n" for record in records)
+    elif form == "csv":
+        import csv
+
+        # RFC 4180: CRLF, quotes doubled, line breaks kept inside quotes. A writer gives back what is written.
+        write = csv.writer(SimpleNamespace(write=str)).writerow
+        yield write(fields)
+        yield from map(write, rows)
+    elif form == "md":
+        yield "| " + " | ".join(fields) + " |\n| " + " | ".join("---" for _ in fields) + " |\n"
+        for row in rows:
+            cells = (" ".join(text.split()).replace("|", "\\|") for text in row)
+            yield "| " + " | ".join(cells) + " |\n"
+    else:
+        attributes = "".join(f' {name}="{_escape(value)}"' for name, value in about.items())
+        yield f'<?xml version="1.0" encoding="UTF-8"?>\n<{root}{attributes}>\n'
+        for row in rows:
+            yield f"  <{item}>\n{''.join(map(_element, fields, row))}  </{item}>\n"
+        yield f"</{root}>\n"
+
+
+def _element(field: str, text: str) -> str:
+    tag = re.sub(r"[^A-Za-z0-9_.-]", "_", field)  # `any@5` cannot name an element
+    return f"    <{tag}>{_escape(text)}</{tag}>\n"
+
+
+def _escape(text: str) -> str:
+    return re.sub(_NOT_XML, "", text).translate(_XML_ESCAPES)
+
+
+def cell(value: Any) -> str:
+    """A value where only text fits."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int | float) else json_text(value, None)
+
+
+# Memories
+
+FIELDS = tuple("id score kind scope source path lines created_at summary content".split())
 LEAST = 24  # columns that are too few for a statement: then it gets a line of its own
 EXCERPT = 280  # characters of a memory in a list of hits; set by hand: three lines of a terminal
 
-SIGNALS = {
-    "relevance": "how well it answers, all signals together",
-    "cosine": "nearness of meaning",
-    "meaning": "that nearness against the average of the scope",
-    "bm25": "weight of the matching words",
-    "words": "that weight against the best match",
-    "coverage": "share of the question it holds",
-    "pairs": "words of the question that stand side by side here too",
-    "topic": "lift from the topic of the conversation",
-    "named": "lift for being about what the question names",
-    "neighbours": "lift from passages beside it",
-    "recent": "lift for being told lately",
-    "preferred": "raised or lowered by the question's words about time, or for being a question or only said",
-    "standing": "3, 2: of the kind, of the time asked for, before all others; 0: code, after what fits",
-    "fits": "how well it answers, read together with the question: to compare with other hits",
-    "moved": "places it rose for that, or fell",
-    "in_time": "of the time asked for",
-    "confidence": "how sure it is",
-    "recency": "how lately it was used",
-    "utility": "votes and uses",
-    "importance": "its importance, from 0 to 1",
-    "frequency": "how often it was used",
-}
+_SIGNALS = """
+relevance: how well it answers, all signals together
+cosine: nearness of meaning
+meaning: that nearness against the average of the scope
+bm25: weight of the matching words
+words: that weight against the best match
+coverage: share of the question it holds
+pairs: words of the question that stand side by side here too
+topic: lift from the topic of the conversation
+named: lift for being about what the question names
+neighbours: lift from passages beside it
+recent: lift for being told lately
+preferred: raised or lowered by the question's words about time, or for being a question or only said
+standing: 3, 2: of the kind, of the time asked for, before all others; 0: code, after what fits
+fits: how well it answers, read together with the question: to compare with other hits
+moved: places it rose for that, or fell
+in_time: of the time asked for
+confidence: how sure it is
+recency: how lately it was used
+utility: votes and uses
+importance: its importance, from 0 to 1
+frequency: how often it was used
+"""
+SIGNALS = dict(line.split(": ", 1) for line in _SIGNALS.strip().splitlines())
 # A relation as its source sees it, and as its target does.
 RELATION_WORDS = {
     "supersedes": ("supersedes", "superseded by"),
@@ -78,25 +292,25 @@ RELATION_WORDS = {
     "may_replace": ("may replace", "may be replaced by"),
 }
 
-# What to do where a new memory may mean something for a known one, by relation: for a person, and for an agent, which has no
-# `link` but may store the same text again and say so.
-PERSON_STEPS = {
-    "replaces": "bethink link {new} supersedes {old}",
-    "answers": "bethink link {new} answers {old}",
-    "completes": "bethink link {new} answers {old}",
-    "same": "bethink forget {new}",
-}
-AGENT_STEPS = {
-    "replaces": "if so, store the same content with supersedes [{old}]",
-    "answers": "if so, update_memory [{old}] with answered true",
-    "completes": "if so, update_memory [{old}] with answered true",
-    "same": "if so, forget_memories [{new}]",
-}
-PROPOSED = {
-    "replaces": "replace",
-    "answers": "answer",
-    "completes": "complete",
-    "same": "be the same as",
+# What a new memory may mean for a known one, and what to do if it does: for a person, and for an agent, which has no `link` but
+# may store the same text again and say so.
+PROPOSALS = {
+    "replaces": (
+        "replace",
+        "bethink link {new} supersedes {old}",
+        "if so, store the same content with supersedes [{old}]",
+    ),
+    "answers": (
+        "answer",
+        "bethink link {new} answers {old}",
+        "if so, update_memory [{old}] with answered true",
+    ),
+    "completes": (
+        "complete",
+        "bethink link {new} answers {old}",
+        "if so, update_memory [{old}] with answered true",
+    ),
+    "same": ("be the same as", "bethink forget {new}", "if so, forget_memories [{new}]"),
 }
 WAITS = "it stays until the user confirms: bethink link {new} supersedes {old}"
 
@@ -104,16 +318,15 @@ WAITS = "it stays until the user confirms: bethink link {new} supersedes {old}"
 FRAME = 85  # the marks, the notice and the totals
 LISTED = 30  # what stands behind a list
 HEAD = OVERHEAD + 9  # the head of a memory: its id, kind, origin and day
-BRIEF, BESIDE, DONE, METADATA = (
-    40,
-    60,
-    20,
-    200,
-)  # a memory without a summary, a turn beside a turn, work done, metadata
+BRIEF = 40  # a memory without a summary
+BESIDE = 60  # a turn beside a turn
+DONE = 20  # work done
+METADATA = 200
 RELATED, RELATED_WORDS = 3, 18  # relations that a hit shows, and words of each
 SHORTEST = 200  # characters: no answer is cut below the marks and a word or two
 
-Names = Mapping[str, str]  # full id → short id, or scope → project
+Names = Mapping[str, str]  # full id → short id; where every project is shown, scope → its name
+Items = list[Quote | str]
 Related = Sequence[tuple[Relation, Memory]]
 
 
@@ -129,7 +342,7 @@ class Arranged(NamedTuple):
 class ShownMemories(NamedTuple):
     """Memories as they are to be shown, what Bethink says of them, and the offset at which the rest begins, if there is a rest."""
 
-    items: list[Quote | str]
+    items: Items
     notes: list[str]
     following: int | None = None
 
@@ -149,11 +362,15 @@ def arrange_answer(
     return Arranged(both, by_topic(full, spans), rest, details)
 
 
+# Names
+
+
 def short_ids(memory: "Bethink", found: Iterable[Memory], related: Iterable[str] = ()) -> Names:
-    """Ids as short as they can be told: of memories, of what replaced them, and of what else is named."""
-    found = list(found)
-    replaced = [one.superseded_by for one in found if one.superseded_by]
-    return memory.store.abbreviate([*(one.id for one in found), *replaced, *related])
+    """Ids as short as they can be told: of memories, of what replaced them, and of what else is named. Where memories of every
+    project are shown, what the projects are called too."""
+    ids = [id for one in found for id in (one.id, one.superseded_by) if id]
+    names = memory.store.abbreviate([*ids, *related])
+    return {**names, **label_scopes(memory)} if memory.everywhere else names
 
 
 def short_id(memory: "Bethink", id: str) -> str:
@@ -161,9 +378,16 @@ def short_id(memory: "Bethink", id: str) -> str:
     return memory.store.abbreviate([id])[id]
 
 
-def short_ids_of_hits(memory: "Bethink", hits: Sequence[Hit]) -> Names:
-    related = [other.id for hit in hits for _, other in hit.related]
-    return short_ids(memory, [hit.memory for hit in hits], related)
+def label_scopes(memory: "Bethink") -> dict[str, str]:
+    """What each scope is called. Two projects may be called the same, and are then told apart by a piece of their scope."""
+    names = {memory.scope: memory.project.name}
+    names |= {scope: name for scope, name in memory.stats(()).extra["scope_names"].items() if name}
+    called = {scope: names.get(scope, scope) for scope in memory.every_scope()}
+    number = Counter(called.values())
+    return {
+        scope: f"{name} [{scope.partition(':')[2][:6]}]" if number[name] > 1 else name
+        for scope, name in called.items()
+    }
 
 
 def related_memories(memory: "Bethink", found: Sequence[Memory]) -> dict[str, Related]:
@@ -187,33 +411,75 @@ def related_memories(memory: "Bethink", found: Sequence[Memory]) -> dict[str, Re
     }
 
 
-def state_of(memory: Memory, short: Names) -> str:
-    """What keeps a memory from being believed, if anything does."""
-    if memory.deleted_at:
-        return "forgotten"
+def memory_label(memory: Memory, names: Names) -> str:
+    """Which memory something was done to: `01a1dd89 decision  We use Postgres`."""
+    return f"{names[memory.id]} {memory.kind}  {one_line(memory.summary or memory.content, 80)}"
+
+
+def outcome_ids(outcome: Outcome) -> list[str]:
+    """The known memories that an outcome speaks of."""
+    return [*outcome.supersedes, *outcome.settles, *(one.id for one in outcome.proposals)]
+
+
+def outcome_lines(
+    outcome: Outcome,
+    names: Names,
+    indent: str,
+    for_agent: bool = False,
+    about: Mapping[str, str] = NOTHING,
+) -> list[str]:
+    """What a new memory did to known ones, and what it may mean for others with the next step for each. `about` says in a
+    few words what each known one tells, for people; models get it quoted."""
+
+    def name_memory(id: str) -> str:
+        return f"{names[id]}: {about[id]}" if id in about else f"[{names[id]}]"
+
+    lines = [f"{indent}replaces {name_memory(id)}" for id in outcome.supersedes]
+    lines += [f"{indent}settles {name_memory(id)}" for id in outcome.settles]
+    for one in outcome.proposals:
+        word, *steps = PROPOSALS[one.relation]
+        waits = for_agent and one.reason == "less trusted"
+        step = (WAITS if waits else steps[for_agent]).format(
+            new=names[outcome.id], old=names[one.id]
+        )
+        lines.append(f"{indent}may {word} {name_memory(one.id)} ({one.reason}; {step})")
+    return lines
+
+
+def note_lines(hints: Sequence[str]) -> list[str]:
+    return [f"Note: {hint}" for hint in hints]
+
+
+# Items, and their two forms
+
+
+def quote_memory(memory: Memory, names: Names, text: str | None = None, **more: Any) -> Quote:
+    """A memory as an item, with what keeps it from being believed, if anything does."""
+    state = "answered" if memory.answered else ""
     if memory.superseded_by:
-        return f"replaced by {short.get(memory.superseded_by, memory.superseded_by)}"
-    return "answered" if memory.answered else ""
+        state = f"replaced by {names.get(memory.superseded_by, memory.superseded_by)}"
+    if memory.deleted_at:
+        state = "forgotten"
+    project = f"in {names[memory.scope]}" if memory.scope in names else ""
+    return Quote(
+        names.get(memory.id, memory.id),
+        memory.kind,
+        memory.trust,
+        citation(memory),
+        memory.created_at,
+        memory.content if text is None else text,
+        ", ".join(filter(None, [state, project])),
+        **more,
+    )
 
 
-def relation_words(id: str, relation: Relation) -> str:
-    forward, backward = RELATION_WORDS[relation.type]
-    if relation.source == id:
-        return forward
-    return backward if relation.target == id else "which superseded"  # further back in a chain
+def quote_line(memory: Memory, names: Names) -> Quote:
+    """A memory on one line."""
+    return quote_memory(memory, names, memory.summary or cut_to(memory.content, BRIEF), brief=True)
 
 
-# Names
-
-
-def scope_labels(scopes: Iterable[str], names: Names) -> dict[str, str]:
-    """What scopes are called. Two projects may be called the same, and are then told apart by a piece of their scope."""
-    called = {scope: names.get(scope) or scope for scope in scopes}
-    several = {name for name, number in Counter(called.values()).items() if number > 1}
-    return {
-        scope: f"{name} [{scope.partition(':')[2][:6]}]" if name in several else name
-        for scope, name in called.items()
-    }
+def cut_to(text: str, room: int) -> str:
+    return text if tokens(text) <= room else cut(text, room)
 
 
 def item_lines(items: Sequence[Quote | str]) -> list[str]:
@@ -233,51 +499,6 @@ def item_lines(items: Sequence[Quote | str]) -> list[str]:
             beside = (f"  {one_line(line)}" for line in item.beside)
             lines += [head + one_line(item.origin) + note, *indent(item.text, "  "), *beside, ""]
     return lines if lines[-1:] != [""] else lines[:-1]
-
-
-def memory_label(memory: Memory, short: Names) -> str:
-    """Which memory something was done to: `01a1dd89 decision  We use Postgres`."""
-    return f"{short[memory.id]} {memory.kind}  {one_line(memory.summary or memory.content, 80)}"
-
-
-def excerpt(content: str, sought: Sought) -> str:
-    """The part of a text that holds most of what was looked for, on one line."""
-    text = " ".join(content.split())
-    start, end = choose_excerpt(text, sought, EXCERPT)
-    return "… " * (start > 0) + text[start:end] + "…" * (end < len(text))
-
-
-def outcome_ids(outcome: Outcome) -> list[str]:
-    """The known memories that an outcome speaks of."""
-    return [*outcome.supersedes, *outcome.settles, *(one.id for one in outcome.proposals)]
-
-
-def outcome_lines(
-    outcome: Outcome,
-    short: Names,
-    indent: str,
-    steps: Mapping[str, str] = PERSON_STEPS,
-    about: Mapping[str, str] = NOTHING,
-) -> list[str]:
-    """What a new memory did to known ones, and what it may mean for others with the next step for each. `about` says in a
-    few words what each known one tells, for people; models get it quoted."""
-
-    def name_memory(id: str) -> str:
-        return f"{short[id]}: {about[id]}" if id in about else f"[{short[id]}]"
-
-    lines = [f"{indent}replaces {name_memory(id)}" for id in outcome.supersedes]
-    lines += [f"{indent}settles {name_memory(id)}" for id in outcome.settles]
-    for one in outcome.proposals:
-        word = PROPOSED[one.relation]
-        waits = one.reason == "less trusted" and steps is not PERSON_STEPS
-        step = (WAITS if waits else steps[one.relation]).format(
-            new=short[outcome.id], old=short[one.id]
-        )
-        lines.append(f"{indent}may {word} {name_memory(one.id)} ({one.reason}; {step})")
-    return lines
-
-
-# As items
 
 
 def quote_items(
@@ -300,56 +521,39 @@ def quote_items(
     return text + behind
 
 
-def quote_memory(
-    memory: Memory, short: Names, text: str | None = None, projects: Names = NOTHING, **more: Any
-) -> Quote:
-    """A memory as an item; where those of several `projects` are shown, with its own."""
-    project = f"in {projects[memory.scope]}" if memory.scope in projects else ""
-    return Quote(
-        short.get(memory.id, memory.id),
-        memory.kind,
-        memory.trust,
-        citation(memory),
-        memory.created_at,
-        memory.content if text is None else text,
-        ", ".join(filter(None, [state_of(memory, short), project])),
-        **more,
-    )
+# What is shown
 
 
-def quote_line(memory: Memory, short: Names, projects: Names = NOTHING) -> Quote:
-    """A memory on one line."""
-    text = memory.summary or cut_to(memory.content, BRIEF)
-    return quote_memory(memory, short, text, projects, brief=True)
-
-
-def cut_to(text: str, room: int) -> str:
-    return text if tokens(text) <= room else cut(text, room)
-
-
-def show_hits(
-    memory: "Bethink", answer: Answer, explain: bool, projects: Names = NOTHING
-) -> list[Quote | str]:
+def show_hits(memory: "Bethink", answer: Answer, explain: bool) -> Items:
     """A ranked list: of each hit an excerpt, what it is connected to and, if asked for, why it is there. What happened in a time is a
     list of dates."""
-    short, sought = short_ids_of_hits(memory, answer.hits), find_sought(answer.query)
-    items: list[Quote | str] = []
+    names, sought = _name_hits(memory, answer.hits), find_sought(answer.query)
+    items: Items = []
     for hit in answer.hits:
-        one = quote_line(hit.memory, short, projects)
+        one = quote_line(hit.memory, names)
         if not answer.query.recap:
-            head = [hit.memory.summary] if hit.memory.kind == "code" else []
-            text = "\n".join([*head, excerpt(hit.memory.content, sought)])
+            whole = " ".join(hit.memory.content.split())
+            start, end = choose_excerpt(whole, sought, EXCERPT)
+            text = "… " * (start > 0) + whole[start:end] + "…" * (end < len(whole))
+            if hit.memory.kind == "code":
+                text = f"{hit.memory.summary}\n{text}"
             note = ", ".join(filter(None, [f"score {hit.score:.2f}", one.note]))
-            beside = (*_quote_relations(hit.memory, hit.related, short), *explain_hit(hit, explain))
+            beside = _explain_hit(hit, names, explain)
             one = one._replace(text=text, note=note, beside=beside, brief=False)
         items.append(one)
     return items
 
 
-def explain_hit(hit: Hit, explain: bool) -> list[str]:
-    """Each signal's part in a score."""
+def _name_hits(memory: "Bethink", hits: Sequence[Hit]) -> Names:
+    related = [other.id for hit in hits for _, other in hit.related]
+    return short_ids(memory, [hit.memory for hit in hits], related)
+
+
+def _explain_hit(hit: Hit, names: Names, explain: bool) -> tuple[str, ...]:
+    """What a hit is connected to and, if asked for, each signal's part in its score."""
     known = [(name, about) for name, about in SIGNALS.items() if explain and name in hit.why]
-    return [f"{name} {hit.why[name]:.3f}: {about}" for name, about in known]
+    signals = [f"{name} {hit.why[name]:.3f}: {about}" for name, about in known]
+    return (*_quote_relations(hit.memory, hit.related, names), *signals)
 
 
 def show_answer(
@@ -359,14 +563,14 @@ def show_answer(
     more: str,
     explain: bool = False,
     offset: int = 0,
-    projects: Names = NOTHING,
 ) -> ShownMemories:
     """An answer in the index-and-details form. `more` says how the reader gets whole texts; `offset` is where it begins."""
+    hints = note_lines(answer.hints)
     if not answer.hits:
         none = "No memories match. Try other words, another mode, or no filters."
-        return ShownMemories([], [none, *note_lines(answer.hints)])
-    short = short_ids_of_hits(memory, answer.hits)
-    items: list[Quote | str] = []
+        return ShownMemories([], [none, *hints])
+    names = _name_hits(memory, answer.hits)
+    items: Items = []
     for span, together in arranged.topics:
         if span and span.name:
             done = [line for line in span.summary.splitlines() if line.startswith("Done: ")]
@@ -377,23 +581,20 @@ def show_answer(
                 f"{near['role'] or 'near'}: {cut_to(near['content'], BESIDE)}"
                 for near in detail.get("around", ())
             ]
-            related = _quote_relations(hit.memory, hit.related, short)
-            beside = (*around, *related, *explain_hit(hit, explain))
-            items.append(
-                quote_memory(hit.memory, short, detail["content"], projects, beside=beside)
-            )
-    rest = [quote_line(hit.memory, short, projects) for hit in arranged.rest]
+            beside = (*around, *_explain_hit(hit, names, explain))
+            items.append(quote_memory(hit.memory, names, detail["content"], beside=beside))
+    rest = [quote_line(hit.memory, names) for hit in arranged.rest]
     full = len(arranged.details)
     if rest:
         items += [f"Also ({len(rest)}):" if full else f"Matches ({len(rest)}):", *rest]
     totals = f"{full} in full, {len(rest)} as a line, {answer.total:,} found."
-    shown = _page(
-        items, f"{totals} {more}" if rest else totals, offset + full + len(rest), answer.total
-    )
-    return shown._replace(notes=[*shown.notes, *note_lines(answer.hints)])
+    if rest:
+        totals += f" {more}"
+    shown = _page(items, totals, offset + full + len(rest), answer.total)
+    return shown._replace(notes=[*shown.notes, *hints])
 
 
-def _page(items: list[Quote | str], totals: str, after: int, total: int) -> ShownMemories:
+def _page(items: Items, totals: str, after: int, total: int) -> ShownMemories:
     """Items of which the rest begins at the offset `after`, if there is a rest."""
     if after >= total:
         return ShownMemories(items, [totals])
@@ -406,27 +607,23 @@ def show_list(
     """Memories on a line each, as many as fit."""
     if not found:
         return ShownMemories([], ["No memories match."])
-    short = short_ids(memory, found)
-    items: list[Quote | str] = [quote_line(one, short) for one in found]
+    names = short_ids(memory, found)
+    items: Items = [quote_line(one, names) for one in found]
     while len(items) > 1 and tokens(fence_items(items, new_marker())) > budget - LISTED:
         items.pop()
     totals = f"{len(items)} of {total:,}. get_memories gives whole texts."
     return _page(items, totals, offset + len(items), total)
 
 
-def show_memories(
-    memory: "Bethink", found: Sequence[Memory], budget: int, projects: Names = NOTHING
-) -> list[Quote | str]:
+def show_memories(memory: "Bethink", found: Sequence[Memory], budget: int) -> Items:
     """Memories in full with what they are connected to, each within its share of the budget."""
     related = related_memories(memory, found)
-    others = {other.id for pairs in related.values() for _, other in pairs}
-    short = short_ids(memory, found, others)
-    items: list[Quote | str] = []
+    names = short_ids(memory, found, {other.id for pairs in related.values() for _, other in pairs})
+    items: Items = []
     left = budget - FRAME
     for number, one in enumerate(found):
-        facts = _quote_facts(one)
-        connected = _quote_relations(one, related[one.id], short, most=20)
-        beside = (*((facts,) if facts else ()), *connected)
+        connected = _quote_relations(one, related[one.id], names, most=20)
+        beside = tuple(filter(None, [_quote_facts(one), *connected]))
         frame = sum(map(tokens, beside)) + tokens(citation(one)) + HEAD
         room = max(50, left // (len(found) - number) - frame)
         text = one.content
@@ -434,43 +631,39 @@ def show_memories(
             whole = f"{len(text):,} characters in all; ask for it alone or with more max_tokens"
             text = f"{cut(text, room - 20)}\n[{whole}]"
         left -= tokens(text) + frame
-        items.append(quote_memory(one, short, text, projects, beside=beside))
+        items.append(quote_memory(one, names, text, beside=beside))
     return items
 
 
-def show_handoff(memory: "Bethink", found: "Latest") -> list[Quote | str]:
+def show_handoff(memory: "Bethink", found: "Latest") -> Items:
     """The last handoff with the memories that it names."""
     named = [
         one
         for one in memory.store.get(found.handoff.memory_ids)
         if one.scope in memory.scopes and not one.deleted_at
     ]
-    short = short_ids(memory, [found.memory, *named])
+    names = short_ids(memory, [found.memory, *named])
     facts = _quote_object(found.handoff.metadata)
-    whole = quote_memory(found.memory, short, beside=(f"metadata: {facts}",) if facts else ())
-    return [whole, *(quote_line(one, short) for one in named)]
+    whole = quote_memory(found.memory, names, beside=(f"metadata: {facts}",) if facts else ())
+    return [whole, *(quote_line(one, names) for one in named)]
 
 
 def _quote_facts(one: Memory) -> str:
+    # What its teller added. Of a handoff it is the text again, of a passage it is bookkeeping.
+    told = one.kind != "handoff" and one.source_type == "note"
     facts = {
         "importance": f"{one.importance:g}" if one.importance != 5 else "",
         "confidence": f"{one.confidence:.0%}" if one.confidence < 1 else "",
         "votes": f"{one.usefulness:+g}" if one.usefulness else "",
         "expires": f"{one.expires_at:%Y-%m-%d}" if one.expires_at else "",
-        "section": one.section or "",
+        "section": one.section,
         "tags": ", ".join(one.tags),
         "entities": ", ".join(entity.name for entity in one.entities),
         "of": PERSONAL if one.scope == PERSONAL else "",
         "valid until": f"{one.valid_to:%Y-%m-%d}" if one.valid_to else "",
-        "metadata": _quote_metadata(one),
+        "metadata": _quote_object(one.metadata) if told else "",
     }
     return "; ".join(f"{name}: {value}" for name, value in facts.items() if value)
-
-
-def _quote_metadata(one: Memory) -> str:
-    """What its teller added. Of a handoff it is the text again, of a passage it is bookkeeping."""
-    plain = one.kind != "handoff" and one.source_type == "note"
-    return _quote_object(one.metadata) if plain else ""
 
 
 def _quote_object(values: Mapping[str, Any]) -> str:
@@ -481,14 +674,14 @@ def _quote_object(values: Mapping[str, Any]) -> str:
     return cut_to(json.dumps(dict(values), ensure_ascii=False, default=str), METADATA)
 
 
-def _quote_relations(one: Memory, related: Related, short: Names, most: int = RELATED) -> list[str]:
+def _quote_relations(one: Memory, related: Related, names: Names, most: int = RELATED) -> list[str]:
     lines = []
     for relation, other in related[:most]:
+        forward, backward = RELATION_WORDS[relation.type]
+        word = "which superseded"  # further back in a chain
+        if one.id in (relation.source, relation.target):
+            word = forward if relation.source == one.id else backward
         summary = " ".join((other.summary or other.content[:400]).split()[:RELATED_WORDS])
-        head = f"{relation_words(one.id, relation)} [{short.get(other.id, other.id)}]"
+        head = f"{word} [{names.get(other.id, other.id)}]"
         lines.append(f"{head} {other.created_at:%Y-%m-%d}: {summary}")
     return lines
-
-
-def note_lines(hints: Sequence[str]) -> list[str]:
-    return [f"Note: {hint}" for hint in hints]

@@ -20,8 +20,17 @@ from bethink.surface.cli.console import (
     find_folder,
     settings,
 )
-from bethink.surface.layout import FORMATS, many, pick, size, unstyle
-from bethink.surface.render import item_lines, memory_label, quote_line, short_ids
+from bethink.surface.render import (
+    FORMATS,
+    item_lines,
+    many,
+    memory_label,
+    pick,
+    quote_line,
+    short_ids,
+    size,
+    unstyle,
+)
 from bethink.text import check_choice, split_lists
 from bethink.text.fence import Quote
 from bethink.types import MODES, PERSONAL

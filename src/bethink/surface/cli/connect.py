@@ -29,7 +29,7 @@ from bethink.store.connection import OLDEST_SQLITE
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Listing, Result, command, open_memory, project
 from bethink.surface.cli.settings import edit_file
-from bethink.surface.layout import FORMATS, many, plain, style
+from bethink.surface.render import FORMATS, many, plain, style
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

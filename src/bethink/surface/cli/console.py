@@ -22,7 +22,7 @@ from bethink.project import Project
 from bethink.recall.shape import to_json
 from bethink.surface.arguments import Argument, make_asked, parse_arguments, read_typed
 from bethink.surface.cli import COMMANDS
-from bethink.surface.layout import (
+from bethink.surface.render import (
     describe_value,
     flatten_record,
     fold,

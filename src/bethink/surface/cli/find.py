@@ -10,7 +10,8 @@ from bethink.features.reasons import find_reason
 from bethink.recall.shape import citation, digest_lines, plain, plain_hit
 from bethink.surface import operations, render
 from bethink.surface.cli.console import Listing, Result, command, offer_languages, read_text
-from bethink.surface.layout import (
+from bethink.surface.operations import FILTERS, ORDERS, RANKING
+from bethink.surface.render import (
     FORMATS,
     cell,
     date,
@@ -20,13 +21,11 @@ from bethink.surface.layout import (
     one_line,
     style,
 )
-from bethink.surface.operations import FILTERS, ORDERS, RANKING
 
 if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
 
     from bethink.api import Bethink
-    from bethink.store.base import Overview
     from bethink.types import Memory, Span
 
 NO_LIMIT = 2**62
@@ -48,18 +47,6 @@ RANKED = f"""
 --max-tokens N whole 1..              token budget of the index-and-details form
 {FILTERS}
 """
-
-
-def project_labels(args: Namespace, memory: Bethink) -> dict[str, str]:
-    """Scope → what it is called, for telling memories of several projects apart; nothing where only those of one are shown."""
-    if not getattr(args, "all_projects", False):
-        return {}
-    return render.scope_labels(memory.every_scope(), scope_names(memory, memory.stats(())))
-
-
-def scope_names(memory: Bethink, overview: Overview) -> dict[str, str]:
-    known = {scope: name for scope, name in overview.extra.get("scope_names", {}).items() if name}
-    return {memory.scope: memory.project.name, **known}
 
 
 # A question
@@ -140,12 +127,11 @@ def ask(
         return result._replace(notes=["No memories match."], hints=hints)
     if args.format != "text":
         return result._replace(hints=hints)
-    labels = project_labels(args, memory)
     if not dual and not args.for_agent:
-        items = render.show_hits(memory, answer, explain, labels)
+        items = render.show_hits(memory, answer, explain)
         return result._replace(items=items, hints=hints)
     more = "`bethink get ID` gives whole texts."
-    shown = render.show_answer(memory, answer, arranged, more, explain, args.offset, labels)
+    shown = render.show_answer(memory, answer, arranged, more, explain, args.offset)
     return result._replace(items=shown.items, notes=shown.notes, hints=hints)
 
 
@@ -222,8 +208,8 @@ def memories_result(
     """Memories on a line each."""
     items: list[Any] = []
     if found and args.format == "text":
-        short, labels = render.short_ids(memory, found), project_labels(args, memory)
-        items = [render.quote_line(one, short, labels) for one in found]
+        names = render.short_ids(memory, found)
+        items = [render.quote_line(one, names) for one in found]
     notes = () if found else [none]
     return Result(found, notes=notes, hints=hints, listing=Listing(render.FIELDS), items=items)
 
@@ -260,7 +246,7 @@ def get(args: Namespace, memory: Bethink) -> Result:
         if args.source
     }
     budget = AGENT_TOKENS * len(found) if args.for_agent else NO_LIMIT
-    items = render.show_memories(memory, found, budget, project_labels(args, memory))
+    items = render.show_memories(memory, found, budget)
     for id, near in around.items():
         short = render.short_ids(memory, near)
         items += [f"Around {id}:", *(render.quote_memory(one, short) for one in near)]
@@ -394,7 +380,7 @@ def talks_result(args: Namespace, memory: Bethink, topics: bool) -> Result:
         if args.session
         else conversations.sessions(memory, args.limit)
     )
-    labels = project_labels(args, memory)
+    labels = render.label_scopes(memory) if args.all_projects else {}
     records, lines = [], []
     for session in chosen:
         spans = conversations.topics(memory, session) if topics else None
@@ -455,15 +441,15 @@ def stats(args: Namespace, memory: Bethink) -> Result:
     overview = memory.stats(memory.scopes if args.this_project else None)
     value = {name: found for name, found in overview._asdict().items() if name != "extra"}
     every = overview.memories + overview.deleted
-    names = scope_names(memory, overview)
+    names = {memory.scope: memory.project.name, **overview.extra["scope_names"]}
     value |= {
         "database": str(getattr(memory.store, "path", memory.config.database)),
         "bytes_per_memory": round(overview.database_bytes / every) if every else 0,
         "scope_names": {scope: names[scope] for scope in value["by_scope"] if names.get(scope)},
         "language_model": language.report_usage(memory),
     }
-    labels = render.scope_labels(value["by_scope"], value["scope_names"])
-    scopes = {labels[scope]: number for scope, number in value["by_scope"].items()}
+    labels = render.label_scopes(memory)
+    scopes = {labels.get(scope, scope): number for scope, number in value["by_scope"].items()}
     unused = not (value["language_model"]["model"] or value["language_model"]["tokens"])
     left = ("scope_names", *(["language_model"] if unused else ()))
     told = {name: found for name, found in value.items() if name not in left}

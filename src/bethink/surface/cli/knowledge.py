@@ -19,8 +19,8 @@ from bethink.hosts import AGENTS
 from bethink.hosts.install import is_here, record_file
 from bethink.surface.cli import connect, console
 from bethink.surface.cli.console import Bar, Result, command, directory, open_memory
-from bethink.surface.layout import brief, columns, many, one_line, pick
 from bethink.surface.operations import sync_record
+from bethink.surface.render import brief, columns, many, one_line, pick
 from bethink.text.when import moment
 
 if TYPE_CHECKING:

@@ -30,12 +30,15 @@ from bethink.surface.cli.console import (
     read_text,
     says_yes,
 )
-from bethink.surface.layout import many, one_line, pick, plain
 from bethink.surface.render import (
-    PROPOSED,
+    PROPOSALS,
+    many,
     memory_label,
+    one_line,
     outcome_ids,
     outcome_lines,
+    pick,
+    plain,
     short_id,
 )
 from bethink.text import refuse_constant, split_lists
@@ -172,7 +175,7 @@ def decide_proposals(memory: Bethink, outcome: Outcome) -> Outcome:
         old = known[proposal.id]
         about = f"{short[old.id]}: {one_line(old.summary or old.content, 80)}"
         type = DECIDED.get(proposal.relation)
-        if type and says_yes(f"this may {PROPOSED[proposal.relation]} {about}"):
+        if type and says_yes(f"this may {PROPOSALS[proposal.relation][0]} {about}"):
             memory.link(outcome.id, old.id, type)
             done[type].append(old.id)
         else:

@@ -27,8 +27,8 @@ from bethink.surface.cli.console import (
 )
 from bethink.surface.http import tokens
 from bethink.surface.http.tokens import AccessToken, Grant, Register
-from bethink.surface.layout import FORMATS, json_text, pick
 from bethink.surface.mcp import Wire, serve_stdio
+from bethink.surface.render import FORMATS, json_text, pick
 from bethink.surface.web.session import Sessions, load_key
 from bethink.text.when import LOCAL, expiry
 

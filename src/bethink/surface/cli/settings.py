@@ -34,7 +34,7 @@ from bethink.surface.cli.console import (
     settings,
 )
 from bethink.surface.cli.main import find_command, run
-from bethink.surface.layout import FORMATS, cell, style
+from bethink.surface.render import FORMATS, cell, style
 from bethink.text import textfile
 from bethink.text.when import LOCAL, expiry
 from bethink.types import KINDS

@@ -46,9 +46,9 @@ from bethink.surface.cli.knowledge import (
     synced_result,
 )
 from bethink.surface.cli.settings import edit_file
-from bethink.surface.layout import FORMATS, flatten_record, format_records, many
 from bethink.surface.operations import EVERYTHING, FILTERS, make_filter
 from bethink.surface.remote import Client, ServerPeer, read_token
+from bethink.surface.render import FORMATS, flatten_record, format_records, many
 from bethink.text import split_lists, textfile
 from bethink.types import PERSONAL, STATEMENTS
 

@@ -20,8 +20,8 @@ from bethink.surface import operations, render
 from bethink.surface.http.api import PAGE, Lines, operation, read_page
 from bethink.surface.http.projects import NOWHERE, View, no_personal
 from bethink.surface.http.security import Forbidden
-from bethink.surface.layout import pick
 from bethink.surface.operations import EVERYTHING, ORDERS, make_filter
+from bethink.surface.render import pick
 from bethink.text.when import moment
 from bethink.types import PERSONAL, RELATIONS, Answer, Memory, Relation, Session, Words
 

@@ -19,7 +19,6 @@ from bethink.recall.shape import digest_lines, tokens
 from bethink.surface.mcp import schemas
 from bethink.surface.operations import make_filter, make_passage, sync_record, update
 from bethink.surface.render import (
-    AGENT_STEPS,
     FRAME,
     HEAD,
     ShownMemories,
@@ -161,7 +160,7 @@ def _tell_outcomes(
     lines = []
     for at, outcome in sorted(outcomes.items()):
         lines.append(f"{at + 1}. {_describe_outcome(outcome, short, found)}")
-        lines += outcome_lines(outcome, short, "   ", AGENT_STEPS)
+        lines += outcome_lines(outcome, short, "   ", for_agent=True)
     lines += note_lines(hints)
     named = {id for passage in passages for id in passage.supersedes}
     touched = {id: None for one in outcomes.values() for id in outcome_ids(one) if id not in named}

@@ -23,7 +23,7 @@ from markupsafe import Markup, escape
 from bethink import __version__
 from bethink.hosts import HOSTS
 from bethink.recall.shape import Sought, choose_excerpt, find_places
-from bethink.surface.layout import size
+from bethink.surface.render import size
 from bethink.surface.web.visit import EVERY, place
 from bethink.types import KINDS
 

@@ -67,7 +67,7 @@ def test_the_model_finds_ideas_and_names_topics_and_what_it_invents_is_dropped(
     model.script = [
         by_purpose(
             **{
-                "later session": {"ideas": [IDEA, INVENTED]},
+                "weeks later": {"ideas": [IDEA, INVENTED]},
                 "Name it and sum it up": TOPIC,
                 "cut at places": {"places": []},
             }

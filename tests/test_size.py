@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 318_288,
-    "lines": 47_097,
+    "tokens": 318_292,
+    "lines": 47_099,
     "files": 161,
     "import cycles": 0,
     "function-level imports of our own": 48,

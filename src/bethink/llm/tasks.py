@@ -19,9 +19,7 @@ from bethink.store.words import tokenize
 from bethink.text import STOP_WORDS
 from bethink.types import ENTITY_TYPES, Entity
 
-IDEA_KINDS = tuple(
-    "decision conclusion question problem solution todo context fact preference".split()
-)
+IDEA_KINDS = tuple("decision preference gotcha fact pattern problem solution question todo".split())
 # About 4,000 tokens of text: small enough for local models, and a dozen such questions stay below the default ceiling.
 PORTION_CHARACTERS = 12_000
 IDEA_CHARACTERS = 400
@@ -96,13 +94,17 @@ def extract_ideas(turns: Sequence[NumberedTurn]) -> Task:
         "turns": [int],
     }
     instruction = (
-        "You read a part of a conversation between a person and a coding assistant, and note what will still matter in a later "
-        "session: decisions and their reasons, conclusions, open questions, problems, solutions that worked, things to do, "
-        "preferences of the person, facts and constraints of the project. "
-        "Leave out greetings, progress reports, tool output, code, and what is obvious from the code. "
+        "You read a part of a conversation between a person and a coding assistant, as a colleague who has to tell another one tomorrow, "
+        "in few lines and with nothing wrong in them. Note what is still true and useful weeks later and cannot be read off the code at a "
+        "glance: a decision with its reason, a preference (how this person wants to work), a gotcha (a trap, a surprising behaviour), a "
+        "fact (how the system or its surroundings are), a pattern (a rule of the codebase), a problem that still stands at the end, a "
+        "solution (what the cause was and what mended it), a question about the work that nobody has answered by the end, a todo that "
+        "somebody said must be done and that is not done by the end. "
+        "Few are right: none to three of a short conversation, five to twelve of a rich one, at most twenty; say nothing twice. "
+        "Leave out pasted text (issues, documents, logs, other people's words), plans of the next minute, progress reports, proposals that "
+        "nobody took up, examples, instructions of commands and skills. Of a change, note what holds at the end. "
         "Use only what the turns say, and their own words, names and numbers. Keep every 'not'. "
-        "Of a change, note what holds at the end. If nothing matters, answer with an empty list, and with at most twenty ideas else. "
-        "An idea is firm unless it was tentative, doubted or only proposed; its entities are the things that it names, and its turns "
+        "An idea is firm unless it was tentative or doubted; its entities are the things that it names, and its turns "
         "the numbers of those that say it."
     )
     return Task("ideas", instruction, _label_turns(turns), {"ideas": [idea]}, 2000)

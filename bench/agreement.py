@@ -21,9 +21,9 @@ from bethink.bench import _scope, load, read
 from bethink.config import Config
 from bethink.config import load as settings
 from bethink.embed import open_embedder
-from bethink.store.bundle import PARTS
 from bethink.store.postgres import PostgresStore
 from bethink.store.sqlite import SqliteStore
+from bethink.store.transfer import PARTS
 from bethink.text import new_id
 from bethink.types import Filter
 

@@ -18,7 +18,7 @@ import scale
 from common import machine, made, told
 from texts import Teller
 
-from bethink.features import sync as migration
+from bethink.store import transfer as migration
 from bethink.store.postgres import PostgresStore
 from bethink.store.sqlite import SqliteStore
 from bethink.types import Batch, Change, Filter, Relation

@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "bethink"
 
 # Who may import whom: a module sees only modules of a lower level, function-level imports included.
 LEVELS = [
-    ["errors", "types", "text", "skills", "store.bundle", "surface"],
+    ["errors", "types", "text", "skills", "surface"],
     [
         "config",
         "post",

@@ -8,8 +8,9 @@ import random
 import pytest
 from stores import day, make
 
-from bethink.features.incoming import apply_fields, merge
-from bethink.store.bundle import Record, stamp, version
+from bethink.features.sync import apply_fields, merge
+from bethink.store.rows import Record, stamp
+from bethink.store.transfer import version
 from bethink.types import Entity, Event
 
 MEMORY = make("Tea at four", id="0" * 36, importance=5.0)

@@ -10,9 +10,9 @@ from stores import HERE, OTHER, change, everything, make, put, write
 from travel import fill, tallies
 
 from bethink.errors import InvalidInput
-from bethink.features import sync as migration
-from bethink.features.sync import team_scope
+from bethink.store import transfer as migration
 from bethink.store.sqlite import SqliteStore
+from bethink.store.transfer import team_scope
 from bethink.types import PERSONAL, Relation
 
 

@@ -25,9 +25,9 @@ from stores import (
 )
 
 from bethink.errors import InvalidInput, NotFound, StoreError
-from bethink.store.bundle import Bundle
 from bethink.store.pg.connection import Who
 from bethink.store.postgres import PostgresStore
+from bethink.store.transfer import Bundle
 from bethink.types import PERSONAL, Entity, Relation, Words
 
 TABLES = (

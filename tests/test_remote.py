@@ -8,21 +8,11 @@ from datetime import UTC, datetime
 import pytest
 from cli_runner import cli  # noqa: F401
 from http_server import problem, running, served
-from stores import HERE, NOW, everything, make, put
-from travel import TURN, fill
+from stores import HERE, NOW, make, put
 
 from bethink.errors import BethinkError, ConfigError
-from bethink.features.sync import (
-    CONVERSATIONS,
-    DOCUMENTS,
-    TOLD,
-    Shared,
-    StorePeer,
-    Sync,
-    team_scope,
-)
 from bethink.post import Key
-from bethink.store.sqlite import SqliteStore
+from bethink.store.transfer import team_scope
 from bethink.surface import remote
 from bethink.surface.http import api as http_api
 from bethink.surface.http import tokens
@@ -152,41 +142,6 @@ def test_a_project_is_synced_through_the_server(anna, served, cli, tmp_path, mon
     assert not any(cli.json(*words).values())
 
 
-def test_what_changed_on_the_server_meanwhile_is_not_removed_there(anna, served):
-    id, far = anna.store("Of great importance"), anna.peer
-    was = far.outline(["told"]).lines[id].version
-    anna.client.patch(f"{V1}/memories/{id}", json={"importance": 9}, params=anna.where)
-    assert far.remove({id: was}, (), ()) == (id,)
-    asked = {"gone": [id], "expect": {id: "no version"}}
-    assert served.owner.post(f"{V1}/sync/remove", json=asked, params=anna.where).json() == {
-        "removed": 0,
-        "left": [id],
-    }
-    assert far.remove({id: far.outline(["told"]).lines[id].version}, (), ()) == ()
-    assert far.outline(["told"]).lines == {}
-
-
-def test_the_outline_of_a_server_of_the_last_version_is_understood(anna, monkeypatch):
-    line = ["01a1", "ab", "hash", True, False, None]  # as 0.9 told it
-    monkeypatch.setattr(anna.peer, "_ask", lambda *words, **more: {"lines": [line], "links": []})
-    assert anna.peer.outline(["told"]).lines["01a1"] == (b"\xab", "hash", True)
-
-
-def test_conversations_travel_through_the_server_when_asked_for(anna, served, tmp_path):
-    stores = [SqliteStore(tmp_path / f"{name}.db", timeout=5) for name in ("one", "two")]
-    fill(stores[0])
-    for store in stores:
-        near = StorePeer(store, HERE, "anna", lambda: NOW)
-        run = Sync(near, anna.peer, anna.name, (TOLD, CONVERSATIONS, DOCUMENTS))
-        report, _ = run.run(Shared({}, frozenset()))
-        assert report.left == ()
-    assert stores[1].find_known_turns(HERE, [TURN])
-    ids = [memory.id for memory in stores[1].list(everything(HERE))]
-    assert len(stores[1].relations(ids)) == 2
-    for store in stores:
-        store.close()
-
-
 def test_nothing_reaches_another_project_through_a_bundle(anna, served):
     """A token for one project cannot read, change or remove what is in another, by id or by scope."""
     id = anna.store("Secret plans")
@@ -196,9 +151,7 @@ def test_nothing_reaches_another_project_through_a_bundle(anna, served):
     assert ben.post(f"{V1}/sync/records", json={"ids": [id]}, params=ours).json() == {"bundle": {}}
     problem(ben.post(f"{V1}/sync/records", json={"ids": [id]}, params=there), 404)
     problem(ben.post(f"{V1}/sync/outline", json={}, params={**ours, "personal": "true"}), 403)
-    assert ben.post(
-        f"{V1}/sync/remove", json={"gone": [id], "purge": [id]}, params=ours
-    ).json() == {"removed": 0, "left": []}
+    assert ben.post(f"{V1}/sync/remove", json={"purge": [id]}, params=ours).json() == {"removed": 0}
     bundle = served.owner.post(f"{V1}/sync/records", json={"ids": [id]}, params=there).json()[
         "bundle"
     ]

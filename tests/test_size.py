@@ -19,17 +19,17 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 318_292,
-    "lines": 47_099,
-    "files": 161,
+    "tokens": 316_781,
+    "lines": 46_877,
+    "files": 159,
     "import cycles": 0,
     "function-level imports of our own": 48,
     "functions of complexity over 15": 0,
     "class names used twice": 0,
-    "test lines": 37_589,
+    "test lines": 37_475,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
-RUNS = {"add": 38, "search": 33, "hook": 28, "backfill": 47}
+RUNS = {"add": 35, "search": 31, "hook": 27, "backfill": 46}
 
 UNCOUNTED = {
     tokenize.COMMENT,

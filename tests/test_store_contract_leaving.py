@@ -26,8 +26,8 @@ from bethink.api import Bethink
 from bethink.config import Config
 from bethink.errors import InvalidInput
 from bethink.features import conversations
-from bethink.store.bundle import Bundle
 from bethink.store.places import cache_key
+from bethink.store.transfer import Bundle
 from bethink.types import Change, Relation, Session, Source
 
 

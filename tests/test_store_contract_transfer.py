@@ -21,16 +21,16 @@ from stores import (
 from travel import fill, tallies
 
 from bethink.errors import InvalidInput, Overtaken, StoreError
-from bethink.store.bundle import (
+from bethink.store.rows import Record
+from bethink.store.sqlite import SqliteStore
+from bethink.store.transfer import (
     PARTS,
     Bundle,
-    Record,
     bundle_from_json,
     bundle_to_json,
     digest,
     version,
 )
-from bethink.store.sqlite import SqliteStore
 from bethink.types import Batch, Change, Entity, Event
 
 

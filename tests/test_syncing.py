@@ -18,12 +18,9 @@ from stores import (
     seen,
     write,
 )
-from travel import TURN, fill
+from travel import fill
 
 from bethink.features.sync import (
-    CONVERSATIONS,
-    DOCUMENTS,
-    TOLD,
     Shared,
     StorePeer,
     Sync,
@@ -31,14 +28,12 @@ from bethink.features.sync import (
     TooMany,
     load_shared,
     save_shared,
-    team_scope,
 )
-from bethink.store.bundle import Bundle, Record, version
 from bethink.store.sqlite import SqliteStore
+from bethink.store.transfer import Bundle, team_scope, version
 from bethink.types import PERSONAL, Change, Relation
 
 HOME, TEAM = "project:here", team_scope("shop")
-NOTHING_SHARED = Shared({}, frozenset())
 
 
 @pytest.fixture
@@ -54,13 +49,11 @@ def side(store, scope=HOME, kind=StorePeer):
 class Laptop:
     """A database of one person, and what it had in common with the team's last time."""
 
-    def __init__(self, store, team, name="anna", allow_loss=False):
-        self.store, self.team, self.name = store, team, name
-        self.shared, self.allow_loss = NOTHING_SHARED, allow_loss
+    def __init__(self, store, team):
+        self.store, self.team, self.shared = store, team, Shared()
 
-    def sync(self, what=(TOLD,), team=None, **how) -> SyncReport:
-        mine, theirs = side(self.store), side(team or self.team, TEAM)
-        run = Sync(mine, theirs, "shop", what, **{"allow_loss": self.allow_loss, **how})
+    def sync(self, team=None, allow_loss=False) -> SyncReport:
+        run = Sync(side(self.store), side(team or self.team, TEAM), "shop", allow_loss)
         report, self.shared = run.run(self.shared)
         return report
 
@@ -80,7 +73,7 @@ on_both = pytest.mark.parametrize("store", list(BACKENDS), indirect=True)
 def laptops(tmp_path, store):
     """Two laptops and the team's database."""
     stores = [SqliteStore(tmp_path / f"{name}.db", timeout=5) for name in ("anna", "ben")]
-    yield [Laptop(each, store, name) for each, name in zip(stores, ("anna", "ben"), strict=True)]
+    yield [Laptop(each, store) for each in stores]
     for each in stores:
         each.close()
 
@@ -132,7 +125,6 @@ def test_what_is_told_on_one_laptop_is_found_on_the_other(laptops, store):
     assert anna.sync() == ben.sync() == SyncReport()
 
 
-@on_both
 def test_changes_on_both_sides_are_merged_and_the_later_word_stands(laptops):
     anna, ben = laptops
     told = make("Tea at four")
@@ -157,49 +149,6 @@ def test_changes_on_both_sides_are_merged_and_the_later_word_stands(laptops):
     assert versions(anna.store) == versions(ben.store)
 
 
-@on_both
-def test_what_is_forgotten_purged_or_retired_goes_on_the_other_side_too(laptops, store):
-    anna, ben = laptops
-    forgotten, purged, retired, kept = (
-        make(text) for text in ("Forgotten", "Purged", "Retired", "Kept")
-    )
-    put(anna.store, forgotten, purged, kept)
-    put(anna.store, retired._replace(source="note:import"), unique=False)
-    round_robin(anna, ben)
-    forget(anna.store, forgotten)
-    purge(anna.store, purged)
-    write(anna.store, retire=((HOME, "note:import"),))
-    assert anna.sync() == SyncReport(merged=1, removed_there=2)
-    assert ben.sync() == SyncReport(merged=1, removed_here=2)
-    for each in (store, ben.store):
-        assert each.get([purged.id, retired.id]) == []
-        assert each.find_purged([content_hash("Purged"), content_hash("Retired")]) == {
-            content_hash("Purged")
-        }
-    assert texts(ben.store) == {"Kept"}
-    assert ben.sync() == anna.sync() == SyncReport()
-    change(ben.store, forgotten.id, "restore", at=day(23), deleted_at=None)
-    round_robin(ben, anna)
-    assert texts(anna.store) == {"Kept", "Forgotten"}
-
-
-def test_a_purge_wins_over_a_change_and_a_change_over_a_retirement(laptops):
-    anna, ben = laptops
-    purged, retired = make("Purged"), make("Retired", source="note:import")
-    put(anna.store, purged)
-    put(anna.store, retired, unique=False)
-    round_robin(anna, ben)
-    write(anna.store, purge=(purged.id,), retire=((HOME, "note:import"),))
-    for one in (purged, retired):
-        change(ben.store, one.id, importance=9.0, at=day(25))
-    ben.sync()
-    anna.sync()
-    assert texts(anna.store) == {"Retired"}
-    ben.sync()
-    assert texts(anna.store) == texts(ben.store) == {"Retired"}
-    assert ben.store.find_purged([content_hash("Purged")])
-
-
 @pytest.mark.parametrize("now", ["A secret", "Something else"], ids=["text", "history"])
 def test_what_was_purged_here_is_not_pulled_again_under_another_id(laptops, store, now):
     anna, ben = laptops
@@ -213,24 +162,6 @@ def test_what_was_purged_here_is_not_pulled_again_under_another_id(laptops, stor
     assert anna.sync().left == (theirs.id,)
     assert texts(anna.store) == set()
     assert texts(store, TEAM) == {now}  # what a colleague said is theirs to purge
-
-
-def test_the_same_said_by_two_people_is_one_memory_in_the_end(laptops, store):
-    anna, ben = laptops
-    one, other = sorted((make("We deploy from main"), make("We deploy from main")))
-    put(anna.store, other)
-    put(ben.store, one)
-    round_robin(anna, ben)
-    for each, scope in ((anna.store, HOME), (ben.store, HOME), (store, TEAM)):
-        assert [memory.id for memory in each.scan(seen(scope))] == [one.id]
-        (hidden,) = each.get([other.id])
-        assert hidden.superseded_by == one.id
-        assert each.check(deep=True) == []
-    assert anna.sync() == ben.sync() == SyncReport()
-    # So what becomes of it with one of them reaches the other.
-    forget(ben.store, one)
-    round_robin(ben, anna)
-    assert texts(anna.store) == texts(ben.store) == texts(store, TEAM) == set()
 
 
 def test_what_everybody_forgot_may_be_told_again_to_everybody(laptops, store):
@@ -273,43 +204,6 @@ def test_relations_come_and_go_with_their_memories(laptops, store):
     assert anna.sync() == ben.sync() == SyncReport()
 
 
-@on_both
-def test_conversations_and_documents_come_only_when_asked_for(laptops, store):
-    anna, ben = laptops
-    known = fill(anna.store)
-    anna.sync()
-    assert store.get([known["turn"].id, known["page"].id]) == []
-    assert store.sessions([TEAM]) == []
-    everything_too = (TOLD, CONVERSATIONS, DOCUMENTS)
-    anna.sync(everything_too)
-    ben.sync(everything_too)
-    assert {memory.id for memory in ben.store.scan(everything(HOME))} == {
-        memory.id for memory in anna.store.scan(everything(HOME))
-    }
-    assert ben.store.find_known_turns(HOME, [TURN])
-    assert ben.store.sessions([HOME]) == []  # a conversation is listed where it was had
-    assert anna.sync(everything_too) == ben.sync(everything_too) == SyncReport()
-
-
-def test_a_lost_database_does_not_empty_the_others(laptops, tmp_path):
-    anna, ben = laptops
-    put(anna.store, *(make(f"Memory {number}") for number in range(50)))
-    round_robin(anna, ben)
-    empty = SqliteStore(tmp_path / "empty.db", timeout=5)
-    told = make("Memory 0", scope=TEAM)
-    put(empty, told)
-    with pytest.raises(TooMany, match="Nothing was changed"):
-        anna.sync(team=empty)
-    assert len(texts(anna.store)) == 50
-    assert list(versions(empty, TEAM)) == [told.id]
-    empty.take(Bundle(gone=(told.id,)))
-    anna.shared = NOTHING_SHARED  # what --forget-base does
-    assert anna.sync(team=empty).pushed == 50
-    purge(empty, *empty.scan(everything(TEAM)))
-    assert anna.sync(team=empty, allow_loss=True).removed_here == 50
-    empty.close()
-
-
 def test_a_change_that_comes_between_is_not_overwritten(laptops, store):
     anna, _ = laptops
     told = make("Tea at four")
@@ -327,12 +221,6 @@ def test_a_change_that_comes_between_is_not_overwritten(laptops, store):
     assert report.left == (told.id,)
     assert anna.sync().merged == 1
     assert (store.get([told.id])[0].importance, store.get([told.id])[0].confidence) == (1.0, 0.5)
-
-
-def idea(text):
-    """What was said in a conversation, which is not exchanged unless asked for."""
-    where = {"source": "talk.jsonl", "source_type": "transcript", "session": "session-1"}
-    return make(text, **where)
 
 
 def supersede(store, new, old, at) -> None:
@@ -365,29 +253,6 @@ def test_nothing_is_hidden_behind_what_cannot_be_seen(laptops, pair, theirs, her
         assert (texts(anna), texts(team, TEAM)) == (here, {"Deploy on Fridays"})
 
 
-def test_what_a_conversation_replaced_stays_visible_to_those_who_do_not_get_the_conversation(
-    laptops, store, pair
-):
-    anna, ben = laptops
-    one, _ = pair
-    said = idea("Deploy on Tuesdays")
-    put(anna.store, said, unique=False)
-    supersede(anna.store, said, one, day(21))
-    change(ben.store, one.id, importance=9.0, at=day(22))
-    assert anna.sync() == SyncReport()
-    ben.sync()
-    assert anna.sync() == SyncReport()
-    assert texts(store, TEAM) == {"Deploy on Fridays", "Deploy on Mondays"}
-    assert store.get([said.id]) == []
-    assert texts(anna.store) == {"Deploy on Tuesdays", "Deploy on Mondays"}
-    anna.sync((TOLD, CONVERSATIONS))
-    assert texts(store, TEAM) == texts(anna.store) == {"Deploy on Tuesdays", "Deploy on Mondays"}
-    assert store.get([one.id])[0].importance == 9.0
-    purge(anna.store, one)
-    anna.sync()
-    assert store.get([one.id]) == []
-
-
 def test_a_sync_that_is_cut_off_is_finished_by_the_next(laptops, store):
     anna, ben = laptops
     put(anna.store, *(make(f"Anna {number}") for number in range(5)))
@@ -417,29 +282,101 @@ def test_a_sync_that_is_cut_off_is_finished_by_the_next(laptops, store):
     assert len(texts(anna.store)) == len(texts(store, TEAM)) == 10
 
 
-def test_what_both_had_is_noted_in_the_database_and_goes_back_in_time_with_it(laptops, tmp_path):
+@on_both
+def test_what_is_forgotten_or_purged_goes_on_the_other_side_too(laptops, store):
+    anna, ben = laptops
+    forgotten, purged, kept = (make(text) for text in ("Forgotten", "Purged", "Kept"))
+    put(anna.store, forgotten, purged, kept)
+    round_robin(anna, ben)
+    forget(anna.store, forgotten)
+    purge(anna.store, purged)
+    change(ben.store, purged.id, importance=9.0, at=day(25))  # a purge wins over it
+    assert anna.sync() == SyncReport(merged=1, removed_there=1)
+    assert ben.sync() == SyncReport(merged=1, removed_here=1)
+    for each in (store, ben.store):
+        assert each.get([purged.id]) == []
+        assert each.find_purged([content_hash("Purged")])
+    assert texts(ben.store) == {"Kept"}
+    assert ben.sync() == anna.sync() == SyncReport()
+    change(ben.store, forgotten.id, "restore", at=day(23), deleted_at=None)
+    round_robin(ben, anna)
+    assert texts(anna.store) == {"Kept", "Forgotten"}
+
+
+def test_the_same_said_by_two_people_stays_what_each_of_them_said(laptops, store):
+    anna, ben = laptops
+    one, other = make("We deploy from main"), make("We deploy from main")
+    put(anna.store, one)
+    put(ben.store, other)
+    round_robin(anna, ben)
+    for each, scope, id in ((anna.store, HOME, one), (ben.store, HOME, other), (store, TEAM, one)):
+        assert [memory.id for memory in each.scan(everything(scope))] == [id.id]
+    assert anna.sync() == ben.sync() == SyncReport()
+
+
+@on_both
+def test_neither_conversations_nor_documents_are_exchanged(laptops, store):
     anna, _ = laptops
-    shared = Shared({"a": b"\x01\x02"}, frozenset({("a", "b", "answers")}))
-    assert load_shared(anna.store, "team") == NOTHING_SHARED
-    save_shared(anna.store, "team", shared)
-    assert load_shared(anna.store, "team") == shared
-    put(anna.store, make("Before"))
-    anna.store.backup(str(tmp_path / "copy.db"))
-    restored = Laptop(SqliteStore(tmp_path / "copy.db", timeout=5), anna.team)
-    put(anna.store, make("After"))
+    known = fill(anna.store)
     anna.sync()
-    restored.shared = load_shared(restored.store, "team")
-    assert restored.shared == shared
-    assert restored.sync().removed_there == 0 and texts(restored.store) == {"Before", "After"}
-    restored.store.close()
+    assert store.get([known["turn"].id, known["page"].id]) == []
+    assert store.sessions([TEAM]) == []
+    assert store.get([known["told"].id])
+
+
+def test_what_is_lost_comes_again_and_only_what_is_purged_goes(laptops, tmp_path):
+    anna, ben = laptops
+    put(anna.store, *(make(f"Memory {number}") for number in range(50)))
+    round_robin(anna, ben)
+    empty = SqliteStore(tmp_path / "empty.db", timeout=5)
+    assert anna.sync(team=empty).pushed == 50
+    anna.store.take(Bundle(gone=tuple(anna.shared.ids)))
+    assert anna.sync(team=empty).pulled == len(texts(anna.store)) == 50
+    purge(empty, *empty.scan(everything(TEAM)))
+    with pytest.raises(TooMany, match="Nothing was changed"):
+        anna.sync(team=empty)
+    assert len(texts(anna.store)) == 50
+    assert anna.sync(team=empty, allow_loss=True).removed_here == 50
+    empty.close()
+
+
+def test_what_a_conversation_replaced_stays_visible_to_those_who_do_not_get_the_conversation(
+    laptops, store, pair
+):
+    anna, ben = laptops
+    one, _ = pair
+    where = {"source": "talk.jsonl", "source_type": "transcript", "session": "session-1"}
+    said = make("Deploy on Tuesdays", **where)
+    put(anna.store, said, unique=False)
+    supersede(anna.store, said, one, day(21))
+    change(ben.store, one.id, importance=9.0, at=day(22))
+    assert anna.sync() == SyncReport()
+    ben.sync()
+    assert anna.sync() == SyncReport()
+    assert texts(store, TEAM) == {"Deploy on Fridays", "Deploy on Mondays"}
+    assert store.get([said.id]) == []
+    assert texts(anna.store) == {"Deploy on Tuesdays", "Deploy on Mondays"}
+    purge(anna.store, one)
+    anna.sync()
+    assert store.get([one.id]) == []
+
+
+def test_what_both_had_is_noted_in_the_database(laptops):
+    store = laptops[0].store
+    shared = Shared(frozenset({"a"}), frozenset({("a", "b", "answers")}))
+    assert load_shared(store, "team") == Shared()
+    save_shared(store, "team", shared)
+    assert load_shared(store, "team") == shared
+    of_0_10 = '{"records": {"a": "0102"}, "links": [["a", "b", "answers"]]}'
+    store.take(Bundle(), note=("team", of_0_10))
+    assert load_shared(store, "team") == shared
 
 
 def test_a_record_of_another_scope_is_not_given_out(laptops):
-    anna, _ = laptops
     mine = make("Mine", scope=PERSONAL)
-    put(anna.store, mine)
-    assert side(anna.store).fetch([mine.id]) == []
-    assert isinstance(side(anna.store, PERSONAL).fetch([mine.id])[0], Record)
+    put(laptops[0].store, mine)
+    assert side(laptops[0].store).fetch([mine.id]) == []
+    assert len(side(laptops[0].store, PERSONAL).fetch([mine.id])) == 1
 
 
 def test_the_command_exchanges_with_a_database(cli, tmp_path):  # noqa: F811

@@ -12,9 +12,9 @@ from bethink import Bethink
 from bethink.config import Config
 from bethink.errors import BethinkError
 from bethink.features import tending
-from bethink.features.sync import CONVERSATIONS, TOLD, Shared, StorePeer, Sync
-from bethink.store.bundle import list_texts, version
+from bethink.features.sync import Shared, StorePeer, Sync
 from bethink.store.sqlite import SqliteStore
+from bethink.store.transfer import list_texts, version
 from bethink.text import new_id
 from bethink.types import Batch, Change, Entry, Filter, Relation, Source
 
@@ -149,12 +149,12 @@ class Side:
         self.memory.forget(id, purge=True)
 
 
-def synced(mine: Side, theirs: Side, shared: Shared, what, purged):
+def synced(mine: Side, theirs: Side, shared: Shared, purged):
     """A sync of the two, after which nothing is lost that either saw, unless somebody purged it."""
     sides = (mine, theirs)
     before = {side: (side.all(), side.visible()) for side in sides}
     ends = (StorePeer(side.store, side.scope, side.name, side.clock) for side in sides)
-    report, shared = Sync(*ends, what=what, allow_loss=True).run(shared)
+    report, shared = Sync(*ends, allow_loss=True).run(shared)
     for side, other in (sides, sides[::-1]):
         (all, visible), (there, seen_there) = before[side], before[other]
         now, seen = side.all(), side.visible()
@@ -176,26 +176,21 @@ def gone(purged, *sides: Side) -> bool:
     return not any(record.memory.id in purged or list_texts(record) & words for record in records)
 
 
-@pytest.mark.parametrize("what", [(TOLD,), (TOLD, CONVERSATIONS)], ids=["told", "all"])
 @pytest.mark.parametrize("seed", range(3))
-def test_nothing_that_either_side_sees_is_lost_and_nothing_purged_comes_back(tmp_path, seed, what):
+def test_nothing_that_either_side_sees_is_lost_and_nothing_purged_comes_back(tmp_path, seed):
     chance = random.Random(seed)
     sides = anna, team = tuple(Side(tmp_path, name, chance) for name in ("anna", "team"))
-    shared, purged = Shared({}, frozenset()), {}
+    shared, purged = Shared(), {}
     for _ in range(12):
         for side in sides:
             for _ in range(chance.randint(0, 8)):
                 side.act()
             purged |= side.purged
         for _ in range(2):
-            report, shared = synced(anna, team, shared, what, purged)
+            report, shared = synced(anna, team, shared, purged)
             assert gone(purged, *sides)
         ours, theirs = (
-            {
-                id: version(record)
-                for id, record in side.all().items()
-                if what != (TOLD,) or not record.memory.session
-            }
+            {id: version(one) for id, one in side.all().items() if not one.memory.session}
             for side in sides
         )
         for id in {id for id in {**ours, **theirs} if ours.get(id) != theirs.get(id)} - set(

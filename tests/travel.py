@@ -17,8 +17,8 @@ from stores import (
 )
 
 from bethink.store.base import Store
-from bethink.store.bundle import PARTS, Tally, digest, rename_scope
 from bethink.store.places import turn_identity
+from bethink.store.transfer import PARTS, Tally, digest, rename_scope
 from bethink.types import (
     PERSONAL,
     Change,

@@ -22,8 +22,8 @@ from bethink.recall.pipeline import Ask, recall
 from bethink.recall.score import PROFILES, Profile, make_profile
 from bethink.store import open_store
 from bethink.store.base import Overview, Problem, Store
-from bethink.store.bundle import stamp
 from bethink.store.places import EMBEDDING_TEXT, embedded_text
+from bethink.store.rows import stamp
 from bethink.text import as_entity, check_choice, check_kind, check_range, suggest_one_of
 from bethink.types import (
     PERSONAL,

@@ -27,24 +27,23 @@ from bethink import project as projects
 from bethink.api import Bethink
 from bethink.config import data_directory, mask_password
 from bethink.errors import BethinkError, InvalidInput, StoreCorrupt
-from bethink.features import incoming, notes, readers
-from bethink.features.incoming import Given, merge
+from bethink.features import notes, readers, sync
 from bethink.features.knowledge import MARKDOWN
 from bethink.features.readers import Reading
+from bethink.features.sync import Given, merge
 from bethink.ingest.redact import redact_value
 from bethink.store import locate_database, open_copy
 from bethink.store.base import Store
-from bethink.store.bundle import (
+from bethink.store.places import content_hash
+from bethink.store.rows import Record, Stored
+from bethink.store.transfer import (
     PAGE,
     Bundle,
-    Record,
-    Stored,
     record_from_json,
     record_to_json,
     split_pages,
     version,
 )
-from bethink.store.places import content_hash
 from bethink.text import new_id
 from bethink.types import NOTHING, PERSONAL, RELATIONS, TEAM, TRUST, Event, Memory, Relation
 
@@ -281,7 +280,7 @@ def _read_memory(value: Any, number: int, file: Path) -> Given:
         id = str(value.get("id"))
         kind = "transcript" if value.get("session") else "markdown"
         whole = {"source_type": "note" if value.get("path") is None else kind, **value}
-        whole["id"] = id if incoming.ID.fullmatch(id) else new_id()
+        whole["id"] = id if sync.ID.fullmatch(id) else new_id()
         record = record_from_json(whole)
         memory = record.memory._replace(content_hash=content_hash(record.memory.content))
         links = tuple(
@@ -290,7 +289,7 @@ def _read_memory(value: Any, number: int, file: Path) -> Given:
             if other["type"] in RELATIONS
         )
         unique = _is_unique(memory) if value.get("unique") is None else record.unique
-    except incoming.WRONG as error:
+    except sync.WRONG as error:
         missing = isinstance(error, KeyError)
         raise _refuse(number, file, f"it has no {error}" if missing else str(error)) from None
     return Given(record._replace(memory=memory, unique=unique), links)
@@ -307,11 +306,11 @@ def _is_unique(memory: Memory) -> bool:
 
 def _check(one: Given, number: int, file: Path, memory: Bethink, trusted: bool) -> Given:
     """A memory with nothing but values that our own pipeline would write, no secret, and no more trust than the file has."""
-    if wrong := incoming.wrong_field(one.record, memory.config.max_characters):
+    if wrong := sync.wrong_field(one.record, memory.config.max_characters):
         raise _refuse(number, file, f"its {wrong} is not in order")
-    record, redactions = incoming.redact_record(one.record)
+    record, redactions = sync.redact_record(one.record)
     if not trusted:
-        record = incoming.limit_stranger(record, memory.clock())
+        record = sync.limit_stranger(record, memory.clock())
     return one._replace(record=record, redactions=one.redactions + redactions)
 
 
@@ -513,7 +512,7 @@ def _put_page(memory: Bethink, page: Sequence[Record], called: Names) -> set[str
             records.append(one)
     scopes = tuple((scope, *called[scope]) for scope in sorted({one.memory.scope for one in page}))
     bundle = Bundle(scopes=scopes, records=tuple(_embed(memory, records)))
-    left = memory.store.take(incoming.note_turns(bundle), expect=expect)
+    left = memory.store.take(sync.note_turns(bundle), expect=expect)
     return {one.memory.id for one in records} - set(left)
 
 

@@ -25,15 +25,15 @@ from typing import Any, NamedTuple
 from bethink.api import Bethink
 from bethink.config import check
 from bethink.errors import BethinkError, InvalidInput
-from bethink.features.incoming import Given
 from bethink.features.knowledge import claude_slug
+from bethink.features.sync import Given
 from bethink.hosts.base import as_time
 from bethink.ingest.compare import WriteOptions
 from bethink.ingest.extract import extract
 from bethink.ingest.pipeline import clean_passage, make_memory
 from bethink.ingest.redact import redact_name, redact_value
-from bethink.store.bundle import Record
 from bethink.store.connection import ForeignDatabase
+from bethink.store.rows import Record
 from bethink.text import textfile
 from bethink.types import (
     ENTITY_TYPES,

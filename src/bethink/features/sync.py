@@ -1,53 +1,366 @@
-"""Two databases that share a project, brought in step: what is new goes over, what both changed is merged, what one removed goes.
+"""Memories that come from elsewhere: checked before they are put down, two copies of one made one again, and two databases that share
+a project brought in step.
 
-    outline both → compare with each other and with what both had last time → remove, push, pull, merge → remember what both have now
+**Checked.** Records go into a store as they are, so nothing in them may be what our own pipeline would not write: a wrong value is refused
+with its name. Texts that hold what looks like a secret here are not an error of the sender's, whose rules may be older. From a file the
+secret is taken out. Of a sync such records are left out and named, because both sides must hold the same.
 
-A project has a scope of its own in each database; on the way between them it is called "". What both had last time is noted in the
-local database; without it nothing is ever removed, only added and merged. Every step is one transaction and every write expects what
-was read, so a sync may be cut off or run beside writers at any moment: the next one goes on. Which of two versions is right,
-`incoming.merge` says. A sync hides nothing from anybody unless what replaced it can be seen there, or somebody chose to forget it.
+**Made one.** Where one copy's history continues the other's, the longer one is right. Where both went on, their events are put in order of
+time, each field keeps what was last said of it, and votes of both count. Nothing is lost: what was overruled stands in the history, from
+where `restore` brings it back. All of this is pure: no store, no clock.
 
-A migration (`migrate`) moves everything of one database into an empty one: each part is compared by digests, and what differs is brought
-over or removed, until a whole round finds both the same. So one that was cut off goes on, and one whose source is written to meanwhile
-catches up. The source is only read. A team's database knows projects by name and a person's own by folder, so on the way from one to the
-other scopes are renamed, and back. What can be made anew, such as the cache of embeddings, stays behind. This module knows no SQL.
+**In step.** `Sync` compares what was told on both sides: what one lacks goes over, what both changed is merged, what one purged goes. A
+project has a scope of its own in each database; on the way between them it is called "". What both had last time is noted in the local
+database, and only that is ever purged for the other's sake. Every step is one transaction and every write expects what was read, so a
+sync may be cut off or run beside writers at any moment: the next one goes on. A sync hides nothing from anybody unless what replaced it
+can be seen there, or somebody chose to forget it. This module knows no SQL.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from bethink import project as projects
-from bethink.errors import BethinkError, InvalidInput, StoreError
-from bethink.features import incoming
+from bethink.errors import BethinkError, InvalidInput
+from bethink.ingest.redact import redact_value
 from bethink.store.base import Store
-from bethink.store.bundle import (
-    EPOCH,
-    PARTS,
+from bethink.store.places import content_hash, turn_identity
+from bethink.store.rows import Record, Stored, from_history
+from bethink.store.transfer import (
     Bundle,
-    Record,
-    Tally,
-    digest,
-    item_key,
+    bundle_from_json,
+    event_digest,
     list_texts,
     rename_scope,
     sign_bundle,
     split_pages,
     version,
 )
-from bethink.store.places import content_hash
-from bethink.types import Batch, Memory, Relation
+from bethink.types import (
+    ENTITY_TYPES,
+    KINDS,
+    RELATIONS,
+    TRUST,
+    Batch,
+    Entity,
+    Event,
+    Memory,
+    Relation,
+)
 
-TOLD, CONVERSATIONS, DOCUMENTS = "told", "conversations", "documents"
+MOST = 1000  # items of one bundle; tags, keywords or entities of one memory
+LONGEST_SHORT = 10_000  # characters of anything that is not the text itself
+LONGEST_METADATA = 100_000
+MOST_EVENTS = 10_000
+# What a stranger's file may claim about how much a memory was liked and used. Set by hand: a few votes and a month of daily use.
+MOST_VOTES, MOST_USES = 10.0, 30
+
+ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+# What values of another type or shape raise somewhere.
+WRONG = (
+    *(ValueError, KeyError, TypeError, IndexError, AttributeError),
+    *(OverflowError, OSError, RecursionError),
+)
+# Of which `wrong_field` knows the form.
+_AS_IT_IS = ("id", "scope", "kind", "content_hash", "superseded_by")
+_READERS = ("note", "markdown", "repomap", "transcript", "analysis", "git", "import")
+
+VOTES = "usefulness"  # what is summed instead of overruled
+
+
+class Given(NamedTuple):
+    """A memory of a file, and what it is related to."""
+
+    record: Record
+    relations: tuple[Relation, ...] = ()
+    redactions: int = 0
+    saved: str = ""  # what a note said when it was written, if somebody edited it since
+
+    @property
+    def memory(self) -> Memory:
+        return self.record.memory
+
+
+# Values. Whether each is of its type was seen when it was read.
+
+
+def _is_id(value: str | None) -> bool:
+    return bool(ID.fullmatch(value or ""))
+
+
+def _is_modest(value: Any) -> bool:
+    """Whether nothing in a value is endless."""
+    if isinstance(value, str):
+        return len(value) <= LONGEST_SHORT
+    if isinstance(value, Mapping):
+        return len(repr(value)) <= LONGEST_METADATA
+    if isinstance(value, tuple):
+        return len(value) <= MOST and all(map(_is_modest, value))
+    return not isinstance(value, int | float) or abs(value) < 1 << 53
+
+
+def _are_vectors(vectors: Stored) -> bool:
+    return all(
+        _is_modest(model) and 1 <= dimensions <= 8192 and len(data) == 4 + 2 * dimensions
+        for model, dimensions, data in vectors
+    )
+
+
+def wrong_field(record: Record, longest: int) -> str | None:
+    """The name of a value that our own pipeline would not write, or None."""
+    memory, events = record.memory, record.events
+    modest = {
+        name: _is_modest(value)
+        for name, value in memory._asdict().items()
+        if name not in ("content", "summary")
+    }
+    fitting = {
+        "id": _is_id(memory.id),
+        "kind": memory.kind in KINDS,
+        "importance": 0 <= memory.importance <= 10,
+        "confidence": 0 <= memory.confidence <= 1,
+        "usefulness": _is_vote(memory.usefulness),
+        "access_count": memory.access_count >= 0,
+        "superseded_by": memory.superseded_by is None or _is_id(memory.superseded_by),
+        "lines": min(memory.lines or (0,)) >= 0,
+        "position": memory.position >= 0,
+        "trust": memory.trust in TRUST.values(),
+        "content": bool(memory.content.strip()) and len(memory.content) <= longest,
+        "summary": len(memory.summary) <= longest,
+        "content_hash": memory.content_hash == content_hash(memory.content),
+        "history": len(events) <= MOST_EVENTS and all(_is_event(one, memory) for one in events),
+        "vectors": _are_vectors(record.vectors),
+    }
+    return next((name for name, fine in {**modest, **fitting}.items() if not fine), None)
+
+
+def _is_vote(value: Any) -> bool:
+    return isinstance(value, int | float) and abs(value) <= 1e9
+
+
+def _is_event(event: Event, memory: Memory) -> bool:
+    """Whether a line of a history can be read, and its values put back into the memory."""
+    try:
+        for state in (event.before, event.after):
+            apply_fields(memory, state)
+        votes = [state.get(VOTES, 0) for state in (event.before, event.after)]
+        return all(map(_is_vote, votes)) and _is_modest((event.actor, event.action))
+    except WRONG:
+        return False
+
+
+# Secrets
+
+
+def redact_record(record: Record) -> tuple[Record, int]:
+    """The record without secrets, in whatever field they stand, and how many there were."""
+    memory = record.memory
+    fields, hidden = redact_value(
+        {name: found for name, found in memory._asdict().items() if name not in _AS_IT_IS}
+    )
+    events, in_events = redact_value(
+        [
+            (event.actor, event.action, dict(event.before), dict(event.after))
+            for event in record.events
+        ]
+    )
+    if not hidden + in_events:
+        return record, 0
+    fields["entities"] = tuple(Entity(*one) for one in fields["entities"])
+    clean = memory._replace(**fields)
+    clean = clean._replace(content_hash=content_hash(clean.content))
+    history = tuple(
+        event._replace(actor=actor, action=action, before=before, after=after)
+        for event, (actor, action, before, after) in zip(record.events, events, strict=True)
+    )
+    same = (clean.content, clean.section) == (memory.content, memory.section)
+    vectors = record.vectors if same else ()
+    return Record(clean, record.unique, history, vectors), hidden + in_events
+
+
+# A stranger's file
+
+
+def limit_stranger(record: Record, now: datetime) -> Record:
+    """A record as far as it is believed when nobody vouches for the file: as an import, said by nobody of this machine, of no later
+    date than now, with few votes and uses, and without the history and the vectors that it claims."""
+    memory = record.memory
+    told = memory.source_type == "note"
+    memory = memory._replace(
+        created_at=min(memory.created_at, now),
+        updated_at=min(memory.updated_at, now),
+        valid_from=memory.valid_from and min(memory.valid_from, now),
+        deleted_at=memory.deleted_at and min(memory.deleted_at, now),
+        last_accessed=memory.last_accessed and min(memory.last_accessed, now),
+        usefulness=max(-MOST_VOTES, min(memory.usefulness, MOST_VOTES)),
+        access_count=min(memory.access_count, MOST_USES),
+        trust=min(memory.trust, TRUST["import"]),
+        source="import" if told and not memory.source.startswith("import:") else memory.source,
+        source_type=memory.source_type if memory.source_type in _READERS else "import",
+        entities=tuple(one for one in memory.entities if one.type in ENTITY_TYPES),
+    )
+    return record._replace(memory=memory, events=(), vectors=())
+
+
+# A bundle of another machine
+
+
+def note_turns(bundle: Bundle) -> Bundle:
+    """The bundle with the messages that its turns of conversations are: a transcript that repeats them brings nothing new."""
+    turns = [
+        (memory.scope, turn_identity(str(memory.metadata["host"]), str(memory.metadata["turn"])))
+        for memory in (record.memory for record in bundle.records)
+        if memory.session
+        and memory.kind == "context"
+        and {"host", "turn"} <= memory.metadata.keys()
+    ]
+    return bundle._replace(turns=tuple(turns))
+
+
+def check_bundle(value: Any, longest: int) -> tuple[Bundle, tuple[str, ...]]:
+    """The bundle in a request, if everything in it is in order and names no scope, since the request says which is meant; and the ids of
+    memories that were left out, because they hold what would be a secret here."""
+    try:
+        bundle = bundle_from_json(value)
+    except WRONG as error:
+        raise InvalidInput(
+            f"The bundle cannot be read: {str(error)[:200]}.", "Send what another Bethink exported."
+        ) from error
+    scopes, records, relations = bundle.scopes, bundle.records, bundle.relations
+    if bundle.size > MOST:
+        raise InvalidInput(f"The bundle has more than {MOST:,} items.", "Send it in parts.")
+    if bundle != Bundle(scopes=scopes, records=records, relations=relations):
+        raise InvalidInput(
+            "A bundle brings memories and their relations. It removes nothing and does not say what was purged.",
+            "Send what another Bethink exported.",
+        )
+    if wrong := next(_find_wrong(bundle, longest), ""):
+        raise InvalidInput(
+            f"Something about {wrong} in the bundle is not in order.",
+            "Send what another Bethink exported, without a scope: the request names the project.",
+        )
+    clean = tuple(one for one in records if not redact_record(one)[1])
+    hidden = tuple(one.memory.id for one in records if one not in clean)
+    return bundle._replace(records=clean), hidden
+
+
+def _find_wrong(bundle: Bundle, longest: int) -> Iterator[str]:
+    """What is not in order. Nothing may name a scope."""
+    for scope in bundle.scopes:
+        if scope[0] or not _is_modest(scope):
+            yield "a scope"
+    for record in bundle.records:
+        if field := wrong_field(record, longest) or ("scope" if record.memory.scope else None):
+            yield f"the {field} of the memory {record.memory.id[:36]}"
+    for relation, actor in bundle.relations:
+        ends = all(map(_is_id, relation[:2]))
+        if not (ends and relation.type in RELATIONS and _is_modest(actor)):
+            yield "a relation"
+
+
+# Two copies of a memory
+
+
+class Merged(NamedTuple):
+    record: Record
+    conflicts: tuple[str, ...] = ()  # fields that both sides changed, in different ways
+
+
+def merge(mine: Record, theirs: Record) -> Merged:
+    """One record from two of the same memory. The order of the two makes no difference."""
+    shared = _count_shared(mine.events, theirs.events)
+    here, there = mine.events[shared:], theirs.events[shared:]
+    later, earlier = sorted(
+        (mine, theirs), key=lambda one: (one.memory.updated_at, version(one)), reverse=True
+    )
+    if not here or not there:
+        longer = mine if here else theirs if there else later
+        return Merged(_with_most_uses(longer, mine, theirs))
+    tail = _in_order_of_time(here, there)
+    memory = _replay(later.memory, tail, _votes_before(here, there))
+    memory = memory._replace(updated_at=later.memory.updated_at)
+    vectors = next((one.vectors for one in (later, earlier) if _same_text(one, memory)), ())
+    record = Record(memory, later.unique, (*mine.events[:shared], *tail), vectors)
+    return Merged(_with_most_uses(record, mine, theirs), _find_conflicts(here, there))
+
+
+def _same_text(record: Record, memory: Memory) -> bool:
+    own = record.memory
+    return (own.content, own.section) == (memory.content, memory.section)
+
+
+def _with_most_uses(record: Record, *copies: Record) -> Record:
+    """The record with the larger of the counts: each database counts its own uses."""
+    seen = [one.memory.last_accessed for one in copies if one.memory.last_accessed]
+    memory = record.memory._replace(
+        access_count=max(one.memory.access_count for one in copies),
+        last_accessed=max(seen) if seen else None,
+    )
+    return record._replace(memory=memory)
+
+
+def _count_shared(mine: Sequence[Event], theirs: Sequence[Event]) -> int:
+    """How many events both histories begin with."""
+    number = 0
+    for one, other in zip(mine, theirs, strict=False):
+        if event_digest(one) != event_digest(other):
+            break
+        number += 1
+    return number
+
+
+def _in_order_of_time(here: Sequence[Event], there: Sequence[Event]) -> list[Event]:
+    """The events of both, those that both have once."""
+    found = {event_digest(event): event for event in (*here, *there)}
+    return [event for _, event in sorted(found.items(), key=lambda item: (item[1].at, item[0]))]
+
+
+def _votes_before(here: Sequence[Event], there: Sequence[Event]) -> float | None:
+    """The usefulness from which both went on."""
+    votes = (event.before[VOTES] for event in (*here, *there) if VOTES in event.before)
+    return next(map(float, votes), None)
+
+
+def _replay(memory: Memory, tail: Sequence[Event], votes: float | None) -> Memory:
+    fields: dict[str, Any] = {}
+    for event in tail:
+        for name, value in event.after.items():
+            if name == VOTES and votes is not None:
+                votes += float(value) - float(event.before.get(name, 0.0))
+            else:
+                fields[name] = value
+    if votes is not None:
+        fields[VOTES] = votes
+    return apply_fields(memory, fields)
+
+
+def apply_fields(memory: Memory, fields: Mapping[str, Any]) -> Memory:
+    """A memory with values as history keeps them: times as milliseconds, lists and metadata as JSON."""
+    known = {name: value for name, value in fields.items() if name in Memory._fields}
+    new = {name: from_history(name, value) for name, value in known.items()}
+    if "content" in new:
+        new["content_hash"] = content_hash(new["content"])
+    return memory._replace(**new)
+
+
+def _find_conflicts(here: Sequence[Event], there: Sequence[Event]) -> tuple[str, ...]:
+    mine, theirs = (
+        {name: value for event in events for name, value in event.after.items()}
+        for events in (here, there)
+    )
+    both = (mine.keys() & theirs.keys()) - {VOTES}
+    return tuple(sorted(name for name in both if mine[name] != theirs[name]))
+
+
+# Two databases
+
+TOLD = ("note", "handoff")  # the sources that are exchanged: neither conversations nor documents
 MANY = 20  # removals that are done without asking, whatever part of the whole they are; set by hand
 
 Link = tuple[str, str, str]
-Progress = Callable[[int, int], None]
 
 
 class OutlineEntry(NamedTuple):
@@ -58,47 +371,29 @@ class OutlineEntry(NamedTuple):
     unique: bool  # whether no other visible memory of the scope may hold the same text
 
 
-def _make_entry(record: Record) -> OutlineEntry:
-    return OutlineEntry(version(record), record.memory.content_hash, record.unique)
-
-
 class Outline(NamedTuple):
     lines: dict[str, OutlineEntry]
     links: dict[Link, tuple[Relation, str]]
 
 
 class Shared(NamedTuple):
-    """What both peers had after the last sync."""
+    """The memories and relations that both peers had after the last sync."""
 
-    records: Mapping[str, bytes]
-    links: frozenset[Link]
-
-
-class Missing(NamedTuple):
-    """What becomes of memories that only one peer has."""
-
-    gone: Mapping[str, bytes]  # to be removed without a trace, in the version that was seen
-    purge: Sequence[str]
-    copy: Sequence[str]
-
-    def count_removals(self) -> int:
-        return len(self.gone) + len(self.purge)
+    ids: frozenset[str] = frozenset()
+    links: frozenset[Link] = frozenset()
 
 
 class Peer(Protocol):
     """The scope of one of the two databases, near or far."""
 
-    def outline(self, what: Sequence[str]) -> Outline: ...
+    def outline(self) -> Outline: ...
 
     def fetch(self, ids: Sequence[str]) -> list[Record]: ...
 
     def take(self, bundle: Bundle, expect: Mapping[str, bytes | None]) -> tuple[str, ...]: ...
 
-    def remove(
-        self, gone: Mapping[str, bytes | None], purge: Sequence[str], unlink: Sequence[Link]
-    ) -> tuple[str, ...]:
-        """Removes memories without a trace if they are still the given version (None: whichever), purges others, and ends relations.
-        Returns the ids that stayed."""
+    def remove(self, purge: Sequence[str], unlink: Sequence[Link]) -> None:
+        """Purges memories, and ends relations."""
         ...
 
     def find_purged(self, hashes: Sequence[str]) -> set[str]: ...
@@ -120,27 +415,19 @@ class SyncReport(NamedTuple):
 
 
 class TooMany(BethinkError):
-    """So much is missing on one peer that it looks like a loss, not like somebody's wish."""
+    """So much was purged on one peer that it looks like an accident, not like somebody's wish."""
 
 
 def load_shared(store: Store, name: str) -> Shared:
-    """What both peers had last time, as the local database notes it. It goes back in time with a database that is restored, so what
-    is missing then is not taken for removed."""
-    value = json.loads(store.read_note(name) or '{"records": {}, "links": []}')
-    records = {id: bytes.fromhex(one) for id, one in value["records"].items()}
+    """What both peers had last time, as the local database notes it. It goes back in time with a database that is restored."""
+    value = json.loads(store.read_note(name) or '{"records": [], "links": []}')
     links = ((source, target, type) for source, target, type in value["links"])
-    return Shared(records, frozenset(links))
+    return Shared(frozenset(value["records"]), frozenset(links))
 
 
 def save_shared(store: Store, name: str, shared: Shared) -> None:
-    records = {id: one.hex() for id, one in shared.records.items()}
-    value = {"records": records, "links": sorted(shared.links)}
+    value = {"records": sorted(shared.ids), "links": sorted(shared.links)}
     store.take(Bundle(), note=(name, json.dumps(value)))
-
-
-def team_scope(name: str) -> str:
-    """The scope of a project that a team knows by name, the same for everybody."""
-    return f"project:{projects.team_identity(name)}"
 
 
 class StorePeer:
@@ -149,9 +436,12 @@ class StorePeer:
     def __init__(self, store: Store, scope: str, actor: str, clock: Callable[[], datetime]) -> None:
         self.store, self.scope, self.actor, self.clock = store, scope, actor, clock
 
-    def outline(self, what: Sequence[str]) -> Outline:
-        records = self.store.items("records", [self.scope], vectors=False)
-        lines = {one.memory.id: _make_entry(one) for one in records if _sort_of(one.memory) in what}
+    def outline(self) -> Outline:
+        lines = {
+            one.memory.id: OutlineEntry(version(one), one.memory.content_hash, one.unique)
+            for one in self.store.items("records", [self.scope], vectors=False)
+            if one.memory.source_type in TOLD and not one.memory.session
+        }
         links = {
             (relation.source, relation.target, relation.type): (relation, actor)
             for relation, actor in self.store.items("relations", [self.scope])
@@ -172,86 +462,65 @@ class StorePeer:
             tuple(rename_scope(one, {"": self.scope}) for one in part)
             for part in (bundle.scopes, bundle.records)
         )
-        own = incoming.note_turns(bundle._replace(scopes=scopes, records=records))
+        own = note_turns(bundle._replace(scopes=scopes, records=records))
         return self.store.take(own, expect=expect)
 
-    def remove(
-        self, gone: Mapping[str, bytes | None], purge: Sequence[str], unlink: Sequence[Link]
-    ) -> tuple[str, ...]:
-        left: tuple[str, ...] = ()
-        if gone:
-            expect = {id: one for id, one in gone.items() if one is not None}
-            left = self.store.take(Bundle(gone=tuple(gone)), expect=expect)
+    def remove(self, purge: Sequence[str], unlink: Sequence[Link]) -> None:
         if purge or unlink:
             ended = tuple(Relation(*link) for link in unlink)
             self.store.write(
                 Batch(at=self.clock(), actor=self.actor, purge=tuple(purge), unrelate=ended)
             )
-        return left
 
     def find_purged(self, hashes: Sequence[str]) -> set[str]:
         return self.store.find_purged(hashes)
 
 
-def _sort_of(memory: Memory) -> str:
-    """Whether a memory was told, said in a conversation, or read from a file."""
-    if memory.source_type == "transcript" or memory.session:
-        return CONVERSATIONS
-    return TOLD if memory.source_type in ("note", "handoff") else DOCUMENTS
-
-
 class Sync:
     """One run over one scope, which people know by `name`."""
 
-    def __init__(
-        self,
-        mine: Peer,
-        theirs: Peer,
-        name: str = "",
-        what: Sequence[str] = (TOLD,),
-        allow_loss: bool = False,
-    ) -> None:
-        self.name, self.what, self.allow_loss = name, tuple(what), allow_loss
+    def __init__(self, mine: Peer, theirs: Peer, name: str = "", allow_loss: bool = False) -> None:
+        self.name, self.allow_loss = name, allow_loss
         # What cannot be put down far away is not put down here either.
         self.other: dict[Peer, Peer] = {theirs: mine, mine: theirs}
-        self.both: dict[str, bytes] = {}  # the versions that both peers have when it is done
+        self.agreed: set[str] = set()  # what both peers have in the same version when it is done
         self.left: list[str] = []
         self.conflicts: list[tuple[str, tuple[str, ...]]] = []
 
     def run(self, shared: Shared) -> tuple[SyncReport, Shared]:
         """Does it, and says what was done and what both peers have now."""
-        outlines = {peer: peer.outline(self.what) for peer in self.other}
+        outlines = {peer: peer.outline() for peer in self.other}
         there, here = (outline.lines for outline in outlines.values())
         common = [id for id in here if id in there]
-        self.both = {id: here[id].version for id in common if here[id].version == there[id].version}
-        plans = {peer: self._plan_missing(peer, outlines, shared) for peer in self.other}
-        removals, known = sum(map(Missing.count_removals, plans.values())), len(shared.records)
-        if not self.allow_loss and removals > max(MANY, known // 2):
+        self.agreed = {id for id in common if here[id].version == there[id].version}
+        purges = {peer: self._find_purged(peer, outlines, shared) for peer in self.other}
+        removed_there, removed_here = map(len, purges.values())
+        if not self.allow_loss and removed_there + removed_here > max(MANY, len(shared.ids) // 2):
             raise TooMany(
-                f"{removals} of {known} memories that both sides had are missing on one of them. Nothing was changed.",
-                "If they were meant to go: add --accept-removals. If a database was lost: `bethink sync --forget-base`.",
+                f"{removed_there + removed_here} of {len(shared.ids)} memories that both sides had were purged on one of them."
+                " Nothing was changed.",
+                "If they were meant to go: add --accept-removals.",
             )
         # Before anything is merged: nothing may be put behind what is going to be removed.
-        removed_there, removed_here = (self._remove(peer, plan) for peer, plan in plans.items())
+        for peer, ids in purges.items():
+            peer.remove(ids, ())
         merged = self._merge(common)
-        pulled, pushed = (self._copy(peer, plan.copy) for peer, plan in plans.items())
+        pulled, pushed = (self._copy(peer, outlines, ids) for peer, ids in purges.items())
         merged += self._merge(common)  # what is replaced by something that has come over since
-        merged += sum(map(self._settle_twins, _find_twins(outlines)))
         links, both_links = self._exchange_links(outlines, shared)
         conflicts, left = tuple(self.conflicts), tuple(dict.fromkeys(self.left))
         report = SyncReport(
             pushed, pulled, merged, removed_here, removed_there, links, conflicts, left
         )
-        # What both still have and could not be agreed on may be removed or purged by the next sync as before.
-        kept = {id: shared.records[id] for id in common if id in shared.records}
-        return report, Shared({**kept, **self.both}, both_links)
+        # What both have and could not be agreed on may be purged by the next sync all the same.
+        return report, Shared(frozenset({*self.agreed, *common}), both_links)
 
     # What both have
 
     def _merge(self, common: Sequence[str]) -> int:
         """Makes one record of memories that differ, and puts it down on both peers."""
         done = 0
-        differing = [id for id in common if id not in self.both and id not in self.left]
+        differing = [id for id in common if id not in self.agreed and id not in self.left]
         for page in split_pages(differing):
             found = {
                 peer: {record.memory.id: record for record in peer.fetch(page)}
@@ -263,7 +532,7 @@ class Sync:
         return done
 
     def _agree(self, was: Mapping[Peer, Record]) -> int:
-        record, conflicts = incoming.merge(*was.values())
+        record, conflicts = merge(*was.values())
         memory, now = record.memory, version(record)
         for peer, before in was.items():
             is_new = memory.superseded_by not in (None, before.memory.superseded_by)
@@ -274,7 +543,7 @@ class Sync:
         for peer, before in was.items():
             if now != version(before) and self._put(peer, [record], {memory.id: version(before)}):
                 return 0
-        self.both[memory.id] = now
+        self.agreed.add(memory.id)
         return 1
 
     def _shows_end(self, peer: Peer, memory: Memory) -> bool:
@@ -289,71 +558,41 @@ class Sync:
             seen.add(memory.id)
         return memory.deleted_at is None
 
-    def _settle_twins(self, ids: Mapping[Peer, str]) -> int:
-        """The same text under two ids: the older one stays, the other is put behind it, where the older one is seen."""
-        own = {peer: record for peer, id in ids.items() for record in peer.fetch([id])}
-        if len(own) < len(ids) or any(record.memory.deleted_at for record in own.values()):
-            return 0
-        keep, drop = sorted(own.values(), key=lambda record: record.memory.id)
-        if not all(self._shows_end(peer, keep.memory) for peer in self.other):
-            self.left += ids.values()
-            return 0
-        behind = incoming.hide(drop, keep)
-        for peer, record in own.items():
-            expect = {
-                one.memory.id: version(one) if one is record else None for one in (keep, drop)
-            }
-            if self._put(peer, [behind, keep], expect):
-                return 0
-        self.both |= {record.memory.id: version(record) for record in (keep, behind)}
-        return len(own)
-
     # What one peer lacks
 
-    def _plan_missing(
+    def _find_purged(
         self, peer: Peer, outlines: Mapping[Peer, Outline], shared: Shared
-    ) -> Missing:
-        """What becomes of the memories that only this peer has. What the other was told in the same words under an id of its own,
-        whatever became of that, it does not get again. What both forgot may be told again, and what was purged goes."""
-        lines, other = outlines[peer].lines, outlines[self.other[peer]].lines
-        ids = [id for id in lines if id not in other]
-        told = {line.hash for id, line in other.items() if line.unique and id not in lines}
-        twins = {id for id in ids if lines[id].unique and lines[id].hash in told}
-        known = [id for id in ids if id in shared.records]
-        hashes = {id: {lines[id].hash} for id in known}
-        changed = [id for id in known if lines[id].version != shared.records[id]]
-        for page in split_pages(changed):
-            # Its text may be another one than that which was purged.
+    ) -> list[str]:
+        """Those memories of this peer that both had, and that the other purged since, whatever they say now."""
+        other = outlines[self.other[peer]].lines
+        missing = [id for id in outlines[peer].lines if id in shared.ids and id not in other]
+        hashes: dict[str, set[str]] = {}
+        for page in split_pages(missing):
             for record in peer.fetch(page):
                 hashes[record.memory.id] = set(map(content_hash, list_texts(record)))
         texts = sorted(set[str]().union(*hashes.values()))
         purged = self.other[peer].find_purged(texts) if texts else set()
-        purge = {id for id in known if hashes[id] & purged}
-        gone = {
-            id: shared.records[id]
-            for id in known
-            if id not in purge | twins and lines[id].version == shared.records[id]
-        }
-        # What was removed on one peer, but changed on the other since, somebody cares for.
-        copy = [id for id in ids if id not in purge | twins | gone.keys()]
-        return Missing(gone, list(purge), copy)
+        return [id for id, own in hashes.items() if own & purged]
 
-    def _remove(self, peer: Peer, missing: Missing) -> int:
-        left = peer.remove(missing.gone, missing.purge, ())
-        self.left += left
-        return missing.count_removals() - len(left)
-
-    def _copy(self, peer: Peer, ids: Sequence[str]) -> int:
-        """Brings memories of this peer to the other."""
+    def _copy(self, peer: Peer, outlines: Mapping[Peer, Outline], purged: Sequence[str]) -> int:
+        """Brings memories that only this peer has to the other. What the other was told in the same words under an id of its own,
+        whatever became of that, it does not get again; what both forgot may be told again."""
+        lines, other = outlines[peer].lines, outlines[self.other[peer]].lines
+        told = {line.hash for id, line in other.items() if line.unique and id not in lines}
+        lacking = [
+            id
+            for id, line in lines.items()
+            if id not in other and id not in purged and not (line.unique and line.hash in told)
+        ]
         done = 0
-        for page in split_pages(ids):
+        for page in split_pages(lacking):
             records = peer.fetch(page)
             # Hidden ones first: they make room for a visible one with the same text.
             records.sort(key=lambda record: record.memory.deleted_at is None)
             none = {record.memory.id: None for record in records}
             left = self._put(self.other[peer], records, none)
-            taken = [record for record in records if record.memory.id not in left]
-            self.both |= {record.memory.id: version(record) for record in taken}
+            taken = none.keys() - set(left)
+            self.agreed |= taken
             done += len(taken)
         return done
 
@@ -373,7 +612,7 @@ class Sync:
         """Brings over the relations that one peer lacks, ends those that one peer ended. Returns how many, and what both have now."""
         theirs, mine = (outline.links for outline in outlines.values())
         all_links, common = {**mine, **theirs}, mine.keys() & theirs.keys()
-        exchanged = {link for link in all_links if link[0] in self.both and link[1] in self.both}
+        exchanged = {link for link in all_links if self.agreed.issuperset(link[:2])}
         one_sided = exchanged - common
         ended = one_sided & shared.links
         for peer, outline in outlines.items():
@@ -381,145 +620,7 @@ class Sync:
             for page in split_pages(sorted(lacking)):
                 peer.take(Bundle(relations=tuple(all_links[link] for link in page)), {})
             for gone in split_pages(sorted(link for link in ended if link in outline.links)):
-                peer.remove({}, (), gone)
+                peer.remove((), gone)
         # Those of memories that could not be agreed on stay known, so that a later sync may end them.
         kept = shared.links & common
         return len(one_sided), frozenset((exchanged | kept) - ended)
-
-
-# Everything into another database
-
-ROUNDS = 4  # in which a source that is written to meanwhile is caught up with
-NOTE, SCOPES = "migration", "migrated-scopes"
-
-
-class Moved(NamedTuple):
-    """What a migration found on both sides at its end."""
-
-    parts: dict[str, Tally]
-    taken: int  # items that this run brought over or removed
-    resumed: bool  # whether an earlier run had begun it
-
-
-def migrate(
-    source: Store, target: Store, origin: str, *, progress: Progress | None = None
-) -> Moved:
-    """Brings everything over and compares. `origin` names the source, so that a second run knows it."""
-    resumed = _claim(target, origin)
-    names = map_scopes(source, target)
-    if names:
-        target.take(Bundle(), note=(SCOPES, json.dumps({new: old for old, new in names.items()})))
-    overview = source.overview()
-    total = overview.memories + overview.deleted
-
-    def report(number: int) -> None:
-        if progress and total:
-            progress(min(number, total), total)
-
-    taken = 0
-    for _ in range(ROUNDS):
-        done = {part: _catch_up(source, target, part, names, report) for part in PARTS}
-        changed = sum(number for number, _ in done.values())
-        if not changed:
-            return Moved({part: tally for part, (_, tally) in done.items()}, taken, resumed)
-        taken += changed
-    differing = ", ".join(part for part, (number, _) in done.items() if number)
-    raise StoreError(
-        f"Source and target do not agree: {differing}.",
-        "Stop what writes to the source, then run the same command again: it goes on from here.",
-    )
-
-
-def _claim(target: Store, origin: str) -> bool:
-    """Notes whose memories a database is for, if it has none of its own. Says whether an earlier run had done so."""
-    noted = target.read_note(NOTE)
-    if noted == origin:
-        return True
-    overview = target.overview()
-    held = overview.memories + overview.deleted
-    if held or overview.sources or overview.sessions:
-        whose = f", brought from {noted}" if noted is not None else ""
-        raise InvalidInput(
-            f"The target holds {held} memories already{whose}.",
-            "Migrate into an empty database; `bethink sync` merges two that are in use.",
-        )
-    target.take(Bundle(), note=(NOTE, origin))
-    return False
-
-
-def _catch_up(
-    source: Store,
-    target: Store,
-    part: str,
-    names: Mapping[str, str],
-    report: Callable[[int], None],
-) -> tuple[int, Tally]:
-    """Brings over what differs in a part, and removes what the source no longer has. Returns how much that was, and what the
-    source holds."""
-    known = {item_key(part, one): digest(part, one) for one in target.items(part)}
-    tally, taken = Tally(), 0
-    for bundle in source.export(part):
-        now = [rename_scope(item, names) for item in getattr(bundle, part)]
-        digests = [digest(part, item) for item in now]
-        tally = tally.plus(digests)
-        fresh = tuple(
-            item
-            for item, one in zip(now, digests, strict=True)
-            if known.pop(item_key(part, item), None) != one
-        )
-        differing = bundle._replace(**{part: fresh})  # type: ignore[arg-type]
-        left = target.take(differing, allow_purged=True) if fresh else ()
-        if left:
-            raise StoreError(
-                f"The target refused {len(left)} memories, the first of them {left[0]}.",
-                "Somebody else writes to it; migrate into one of your own.",
-            )
-        taken += len(fresh)
-        if part == "records":
-            report(tally.number)
-    if known and part == "records":
-        target.take(Bundle(gone=tuple(known)))
-    elif known and part == "relations":
-        gone = tuple(Relation(*key) for key in known)
-        target.write(Batch(at=EPOCH, actor="migration", unrelate=gone))
-    # A scope that only the target names holds nothing: what is personal has one from the start.
-    return taken + (0 if part == "scopes" else len(known)), tally
-
-
-def map_scopes(source: Store, target: Store) -> dict[str, str]:
-    """Scope in the source → scope in the target, for those that differ. What would fall together with another keeps its name."""
-    to_team, from_team = (hasattr(store, "act_as") for store in (target, source))
-    if to_team == from_team:
-        return {}
-    before = json.loads(source.read_note(SCOPES) or "{}") if from_team else {}
-    names = {
-        key: before.get(key) or _find_scope(key, name, path, to_team)
-        for key, name, path in source.items("scopes")
-    }
-    for key in names:
-        owner, _, container = key.removeprefix("container:").partition("/")
-        project = names.get(f"project:{owner}")
-        if project and key.startswith("container:") and not names[key]:
-            names[key] = f"container:{project.removeprefix('project:')}/{container}"
-    wanted = Counter(new or key for key, new in names.items())
-    return {key: new for key, new in names.items() if new and wanted[new] == 1 and key != new}
-
-
-def _find_scope(key: str, name: str, path: str, to_team: bool) -> str:
-    """What the other kind of database calls a project: a team's by its name, a person's by its folder; "" if as here."""
-    team = team_scope(name)
-    if to_team:
-        return team if key.startswith("project:") and name else ""
-    is_here = name and path and key == team and Path(path).is_dir()
-    return projects.find(Path(path)).scope if is_here else ""
-
-
-def _find_twins(outlines: Mapping[Peer, Outline]) -> list[dict[Peer, str]]:
-    """The same text under two ids, told on both peers: the id of each."""
-    (peer, here), (other, there) = ((one, outline.lines) for one, outline in outlines.items())
-    told = {line.hash: id for id, line in here.items() if line.unique and id not in there}
-    return [
-        {peer: told[line.hash], other: id}
-        for id, line in there.items()
-        if line.unique and line.hash in told and id not in here
-    ]

@@ -10,9 +10,8 @@ from bethink.errors import InvalidInput
 from bethink.ingest.extract import entities, keywords, summarize
 from bethink.ingest.pipeline import clean_passage
 from bethink.store.base import Store
-from bethink.store.bundle import EPOCH
 from bethink.store.places import EMBEDDING_TEXT, content_hash
-from bethink.store.rows import from_history
+from bethink.store.rows import EPOCH, from_history
 from bethink.text import as_entity, check_kind, check_range
 from bethink.types import Change, Event, Memory, Passage, Relation, supersede
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
 from bethink.store import rows, transfer
-from bethink.store.bundle import Bundle, Record, Stored
 from bethink.store.places import MEMORIES, TOPICS, Index, find_living, find_purged, find_turns
+from bethink.store.rows import Record, Stored
 from bethink.store.rules import Writer
+from bethink.store.transfer import Bundle
 from bethink.store.words import count_occurrences, hash_word, pair_hash
 from bethink.types import (
     NOTHING,
@@ -582,7 +583,7 @@ class Store:
         vectors: bool = True,
         size: int = PAGE,
     ) -> Iterator[Bundle]:
-        """Everything of a part (`bundle.PARTS`), so many items in a bundle."""
+        """Everything of a part (`transfer.PARTS`), so many items in a bundle."""
         keys, select, scope = rows.EXPORTS[part]
         inside = None if scopes is None else self._scopes(scopes)
         where = rows.within(scope, inside) if scope else "1 = 1"
@@ -651,12 +652,12 @@ class Store:
         allow_purged: bool = False,
         note: tuple[str, str] | None = None,
     ) -> tuple[str, ...]:
-        """Puts a bundle down as it is, in one transaction with a note. Returns the ids of memories that were not taken, or not removed:
+        """Puts a bundle down as it is, in one transaction with a note. Returns the ids of memories that were not taken:
         whose `version` is not the expected one (None: there is none), whose text another memory of the scope holds, or that would bring
         back a text that was purged, if only in their history."""
 
         def take(writer: Writer) -> tuple[str, ...]:
-            ids = [*(one.memory.id for one in bundle.records), *(set(bundle.gone) & expect.keys())]
+            ids = [one.memory.id for one in bundle.records]
             known = {one.memory.id: one for one in self.records(ids)}
             left = transfer.take(writer, bundle, known, expect)
             if note is not None:

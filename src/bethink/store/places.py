@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.store import rows
-from bethink.store.bundle import Record, Stored
+from bethink.store.rows import Record, Stored
 from bethink.store.words import unpack
 from bethink.text import blake2b, sha256
 from bethink.types import (
@@ -141,7 +141,7 @@ class Places:
 
     def __init__(self, batch: Batch, actor: str) -> None:
         self.batch, self.actor = batch, actor
-        self.at = rows.stamp(batch.at) or 0
+        self.at = rows.stamp(batch.at)
         self.counts: Counter[tuple[int, int]] = Counter()  # (scope, hash of a word) → memories
         self.scope_ids: dict[str, int] = {}
         self.model_ids: dict[str, tuple[int, int]] = {}

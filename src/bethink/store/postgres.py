@@ -29,13 +29,14 @@ from bethink.store.base import (
     compare_numbers,
     report_damaged_vectors,
 )
-from bethink.store.bundle import PARTS, Stored, sign_actor
 from bethink.store.connection import claim_backup
 from bethink.store.pg import search, team
 from bethink.store.pg.connection import Database, Who, outcome_unknown, prepare, translate_errors
 from bethink.store.places import MEMORIES, OFTEN, Index, Texts, Window, Worded
+from bethink.store.rows import Stored
 from bethink.store.rules import Writer
 from bethink.store.sqlite import SqliteStore
+from bethink.store.transfer import PARTS, sign_actor
 from bethink.store.words import hash_word, keep_topic_terms, pack, query_words
 from bethink.text import new_id
 from bethink.types import PERSONAL, Batch, Filter, Query, Ranking

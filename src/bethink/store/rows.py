@@ -4,21 +4,19 @@ SQL is written once for both: parameters are marked with `?`, a list is asked fo
 these two when it runs a statement. Scopes are whole numbers and stand in the text, so that an index is used in its order.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 from bethink.errors import StoreCorrupt
-from bethink.store import bundle
 from bethink.text import blake2b
 from bethink.types import (
     READINGS,
     TRUST,
     Entity,
+    Event,
     Filter,
     Memory,
     Relation,
@@ -111,20 +109,40 @@ GUARDED = (
 ).split()
 
 
-def stamp(moment: datetime | None) -> int | None:
-    return None if moment is None else bundle.stamp(moment)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LAST = 253_402_300_799_999  # the last millisecond that a date has a year for
+
+Stored = tuple[
+    tuple[str, int, bytes], ...
+]  # (model, dimensions, data) of each window in order, byte for byte as the store keeps it
 
 
-instant = bundle.instant
+class Record(NamedTuple):
+    """A memory with everything that is only its own."""
+
+    memory: Memory
+    unique: bool  # whether its text may stand only once in its scope
+    events: tuple[Event, ...] = ()  # oldest first; their numbers do not count
+    vectors: Stored = ()
+
+
+def stamp(moment: datetime) -> int:
+    """Milliseconds since the epoch. A time without a zone is meant in UTC. What is to last for ever often ends with the calendar, and
+    must not be rounded beyond it: such a time could not be read again."""
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return min(round(zoned.timestamp() * 1000), LAST)
+
+
+def instant(stamp: int) -> datetime:
+    return datetime.fromtimestamp(min(stamp, LAST) / 1000, UTC)
 
 
 def moment(stamp: int | None) -> datetime | None:
     return None if stamp is None else instant(stamp)
 
 
-_json = json.JSONEncoder(
-    ensure_ascii=False
-).encode  # `json.dumps` would make an encoder for every value
+# `json.dumps` would make an encoder for every value.
+_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def to_column(field: str, value: Any) -> Any:
@@ -322,7 +340,8 @@ def where(filter: Filter, scopes: Sequence[int], by_key: bool = False) -> tuple[
 
 def _where_shown(filter: Filter) -> tuple[list[str], list[Any]]:
     """What a filter does not hide: forgotten, quarantined, replaced, no longer valid and expired memories."""
-    now = stamp(filter.as_of or filter.now) or int(time.time() * 1000)
+    moment = filter.as_of or filter.now
+    now = stamp(moment) if moment else int(time.time() * 1000)
     valid = "(m.valid_to IS NULL OR m.valid_to > ?)"
     parts, values = list[str](), list[Any]()
     if not filter.include_deleted:

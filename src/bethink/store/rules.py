@@ -15,7 +15,6 @@ from typing import Any
 
 from bethink.errors import InvalidInput, NotFound, Overtaken
 from bethink.store import rows
-from bethink.store.bundle import Record, receipt_of, receipt_text, valid_before
 from bethink.store.places import (
     MEMORIES,
     TOPICS,
@@ -30,6 +29,8 @@ from bethink.store.places import (
     topic_text,
     vector_text,
 )
+from bethink.store.rows import Record
+from bethink.store.transfer import receipt_from_json
 from bethink.types import (
     NOTHING,
     Change,
@@ -65,9 +66,9 @@ class Writer(Places):
         if not once:
             return self._apply()
         if known := self.one("SELECT value FROM meta WHERE key = ?", (ONCE + once,)):
-            return receipt_of(known[0])
+            return receipt_from_json(json.loads(known[0])["receipt"])
         receipt = self._apply()
-        self.note_fact(ONCE + once, receipt_text(receipt, self.at))
+        self.note_fact(ONCE + once, json.dumps({"at": self.at, "receipt": receipt}))
         if cache_key(once)[0] % 64 == 0:
             self._drop_old_facts()
         return receipt
@@ -569,3 +570,16 @@ class Writer(Places):
         if found:
             self.audit("reset", len(found))
         return len(found)
+
+
+def valid_before(states: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> int | None:
+    """Until when a memory was valid before it was replaced, from what was before and after each of its changes."""
+    end: int | None = None
+    for before, after in reversed(states):
+        if after.get("superseded_by"):
+            end = before.get("valid_to", end)
+            if not before.get("superseded_by"):
+                break
+        elif "valid_to" in after:  # somebody said so since
+            return after["valid_to"]  # type: ignore[no-any-return]
+    return end

@@ -19,9 +19,9 @@ from bethink.errors import StoreCorrupt
 from bethink.store import connection as database
 from bethink.store import rows
 from bethink.store.base import Problem, Problems, Result, Scores, Store, report_damaged_vectors
-from bethink.store.bundle import Stored
 from bethink.store.connection import codes_folder, connect, immediate, translate_errors
 from bethink.store.places import MEMORIES, OFTEN, TOPICS, Index, Texts, Window, Worded
+from bethink.store.rows import Stored
 from bethink.store.rules import ANSWERS, ANSWERS_END, Writer
 from bethink.store.words import (
     RANK,

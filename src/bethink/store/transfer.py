@@ -1,25 +1,267 @@
-"""Taking what comes whole from another store: a `Bundle` is put down as it is, in one transaction.
+"""Memories on their way between stores: whole records with their history and vectors, as values and as JSON; put down as they are;
+and everything of one database moved into another.
 
-Which of two versions is the right one is decided before, by `features/exchange.py` and `sync.py`. What the bundle
-expects to find and does not, or what may not stand here, is left out and named.
+`bethink export` writes records as JSON, `import` reads them, `migrate` and `sync` pass bundles of them from store to store, and
+a team's server sends them over the network. A `Bundle` is to two stores what a `Batch` is to one write, but says what is, not what
+happened: nothing is guessed, embedded or reconciled again. Which of two versions of a memory is the right one is decided before, by
+`features/exchange.py` and `features/sync.py`; what may not stand here is left out and named.
 """
 
-from __future__ import annotations
+import binascii
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from operator import attrgetter, itemgetter
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-from collections.abc import Mapping, Sequence
-
+from bethink import project as projects
 from bethink.errors import InvalidInput, StoreError
-from bethink.store import rows
-from bethink.store.bundle import Bundle, Record, list_texts, version
 from bethink.store.places import content_hash, embedded_text, find_living, find_purged
-from bethink.store.rules import Writer
+from bethink.store.rows import EPOCH, Record, Stored, instant, stamp
+from bethink.text import blake2b
+from bethink.types import Batch, Entity, Event, Memory, Receipt, Relation, Session, Source, Span
+
+if TYPE_CHECKING:
+    from bethink.store.base import Store
+    from bethink.store.rules import Writer
+
+# In the order in which they can be put in: what a memory belongs to comes before it.
+PARTS = "scopes sources sessions spans records relations turns tombstones".split()
+PAGE = 200  # items that go into one transaction
 
 Expected = Mapping[str, bytes | None]  # id → the version that must be there; None: none may be
-Known = Mapping[str, Record]  # what is there under the ids of a bundle
+Progress = Callable[[int, int], None]
 
 
-def take(writer: Writer, bundle: Bundle, known: Known, expect: Expected) -> tuple[str, ...]:
-    """Puts a bundle down. Gives back the ids of memories that were not taken, or not removed."""
+class Bundle(NamedTuple):
+    """A part of a store."""
+
+    scopes: tuple[tuple[str, str, str], ...] = ()  # key, name, path
+    sources: tuple[tuple[str, Source, datetime], ...] = ()  # scope, source, when it was read
+    sessions: tuple[Session, ...] = ()
+    spans: tuple[tuple[Span, Stored], ...] = ()
+    records: tuple[Record, ...] = ()
+    relations: tuple[tuple[Relation, str], ...] = ()  # and who made it
+    turns: tuple[tuple[str, bytes], ...] = ()  # scope, hash of a message's identity
+    tombstones: tuple[tuple[bytes, datetime], ...] = ()
+    salt: str = ""  # of the tombstones, in hexadecimal
+    gone: tuple[str, ...] = ()  # ids of memories that are no more, removed without a trace
+
+    @property
+    def size(self) -> int:
+        return sum(len(getattr(self, part)) for part in PARTS)
+
+
+Item = TypeVar("Item")
+
+
+def split_pages(items: Sequence[Item], size: int = PAGE) -> Iterator[Sequence[Item]]:
+    for at in range(0, len(items), size):
+        yield items[at : at + size]
+
+
+def rename_scope(item: Any, names: Mapping[str, str]) -> Any:
+    """An item of any part as another database calls its scope, which is a field of it or of what it begins with."""
+    if hasattr(item, "scope"):
+        return item._replace(scope=names.get(item.scope, item.scope))
+    if not isinstance(item, tuple):
+        return names.get(item, item)
+    return getattr(item, "_make", tuple)((rename_scope(item[0], names), *item[1:]))
+
+
+# By what an item of a part is known.
+KEYS: dict[str, Callable[[Any], Any]] = {
+    "scopes": itemgetter(0),
+    "sources": lambda one: (one[0], one[1].uri),
+    "sessions": attrgetter("id"),
+    "spans": lambda one: one[0].id,
+    "records": attrgetter("memory.id"),
+    "relations": lambda one: one[0][:3],
+    "turns": tuple,
+    "tombstones": itemgetter(0),
+}
+
+
+def digest(part: str, item: Any) -> bytes:
+    """What an item of a part says, whichever store keeps it. Numbers that a store gives out do not count."""
+    if part == "records":
+        events = [event[:5] for event in item.events]
+        item = (_fold_names(item.memory), item.unique, events, item.vectors)
+    return _hash(item)
+
+
+def version(record: Record) -> bytes:
+    """What was said of a memory and what became of it, by which two databases that share it agree. How often it was read and what its
+    project is called are each one's own, and vectors can be made anew."""
+    memory = _fold_names(record.memory)._replace(scope="", access_count=0, last_accessed=None)
+    return _hash((memory, record.unique, list(map(_get_facts, record.events))))
+
+
+def event_digest(event: Event) -> bytes:
+    """What happened, by which two databases know an event again."""
+    return _hash(_get_facts(event))
+
+
+def _get_facts(event: Event) -> tuple[Any, ...]:
+    """An event without the name of who did it: a team's database says the person where a laptop says `user`."""
+    return (event.at, event.action, event.before, event.after)
+
+
+def _fold_names(memory: Memory) -> Memory:
+    # A store keeps one spelling of each name, and in no order.
+    folded = sorted(Entity(entity.name.casefold(), entity.type) for entity in memory.entities)
+    return memory._replace(entities=tuple(folded))
+
+
+def _hash(value: Any) -> bytes:
+    text = json.dumps(value, sort_keys=True, default=_make_plain, separators=(",", ":"))
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _make_plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return stamp(value)
+    return dict(value) if isinstance(value, Mapping) else bytes(value).hex()
+
+
+def list_texts(record: Record) -> set[str]:
+    """Every text that a memory has or had."""
+    states = (state for event in record.events for state in (event.before, event.after))
+    texts = (record.memory.content, *(state.get("content") for state in states))
+    return {text for text in texts if isinstance(text, str)}
+
+
+def sign_actor(actor: str, person: str) -> str:
+    """Who did something, as a team's history keeps it: a person, or an agent on behalf of one."""
+    if not person or " for " in actor:
+        return actor
+    return person if actor == "user" else f"{actor} for {person}"
+
+
+def sign_bundle(bundle: Bundle, known: Sequence[Record], person: str) -> Bundle:
+    """A bundle that a person brings into a team's database, with their name on what that does not know yet."""
+    names = {
+        (one.memory.id, event_digest(event)): event.actor for one in known for event in one.events
+    }
+
+    def sign(id: str, event: Event) -> Event:
+        actor = names.get((id, event_digest(event))) or sign_actor(event.actor, person)
+        return event._replace(actor=actor)
+
+    records = (
+        one._replace(events=tuple(sign(one.memory.id, event) for event in one.events))
+        for one in bundle.records
+    )
+    relations = ((one, sign_actor(actor, person)) for one, actor in bundle.relations)
+    return bundle._replace(records=tuple(records), relations=tuple(relations))
+
+
+# As JSON
+
+_EVENT = ("actor", "action", "before", "after")
+
+
+def receipt_from_json(value: Any) -> Receipt:
+    """What became of a write that is done at most once."""
+    receipt: Receipt = _from_json(Receipt, value)
+    return receipt
+
+
+def record_to_json(record: Record) -> dict[str, Any]:
+    """A record as the JSON object of an export."""
+    memory = record.memory
+    value = {name: _to_json(getattr(memory, name)) for name in Memory._fields}
+    value["entities"] = [entity._asdict() for entity in memory.entities]
+    value["history"] = [
+        {"at": _to_json(event.at), **{name: _to_json(getattr(event, name)) for name in _EVENT}}
+        for event in record.events
+    ]
+    if record.vectors:
+        value["vectors"] = _to_json(record.vectors)
+    return {**value, "path": memory.path, "unique": record.unique}
+
+
+def record_from_json(value: Mapping[str, Any]) -> Record:
+    """The record in a JSON object. What older exports do not tell has its default; `unique` is then for the caller to say.
+    A ValueError, KeyError, TypeError or AttributeError where it is none."""
+    events = _from_json(tuple[Event, ...], value.get("history"))
+    vectors = _from_json(Stored, value.get("vectors"))
+    return Record(_from_json(Memory, value), value.get("unique") is not False, events, vectors)
+
+
+def bundle_to_json(bundle: Bundle) -> dict[str, Any]:
+    """A bundle as it goes over the network."""
+    value = bundle._replace(records=())._asdict()
+    value = {name: _to_json(found) for name, found in value.items() if found}
+    if bundle.records:
+        value["records"] = list(map(record_to_json, bundle.records))
+    return value
+
+
+def bundle_from_json(value: Mapping[str, Any]) -> Bundle:
+    """The bundle that JSON holds. A ValueError, KeyError, TypeError or IndexError where it is none; who receives it translates."""
+    records = tuple(map(record_from_json, value.get("records", ())))
+    bundle: Bundle = _from_json(Bundle, {**value, "records": ()})
+    return bundle._replace(records=records)
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, datetime):
+        text = instant(stamp(value)).isoformat(timespec="milliseconds")
+        return text.replace("+00:00", "Z")
+    if isinstance(value, bytes):
+        return binascii.b2a_base64(value, newline=False).decode()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, tuple | list):
+        return [_to_json(part) for part in value]
+    return value
+
+
+_list_fields = cache(get_type_hints)
+
+
+def _from_json(kind: Any, value: Any) -> Any:
+    """A value of a type from JSON: named tuples from objects or rows, times from text, bytes from base64. Nothing else is taken
+    for anything that it is not."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is UnionType:  # or none
+        return None if value is None else _from_json(inner[0], value)
+    if origin is tuple:
+        kinds = [inner[0]] * len(value or ()) if inner[-1] is Ellipsis else inner
+        return tuple(_from_json(*pair) for pair in zip(kinds, value or (), strict=True))
+    if hasattr(kind, "_fields"):
+        return _row_from_json(kind, value)
+    if kind is bytes:
+        return binascii.a2b_base64(value, strict_mode=True)
+    if isinstance(kind, type) and issubclass(datetime, kind):
+        return instant(stamp(datetime.fromisoformat(value)))
+    if kind is Any or isinstance(value, (int, float) if kind is float else origin or kind):
+        return value
+    raise TypeError(f"{str(value)[:40]!r} is no {getattr(kind, '__name__', kind)}")
+
+
+def _row_from_json(kind: Any, value: Any) -> Any:
+    """A named tuple from an object or a row. What has a default may be missing."""
+    names = kind._fields
+    if len(value) > len(names) and not isinstance(value, Mapping):
+        raise ValueError(f"a {kind.__name__} of {len(value)} parts")
+    given = value if isinstance(value, Mapping) else dict(zip(names, value, strict=False))
+    wanted = [name for name in names if name in given or name not in kind._field_defaults]
+    return kind(**{name: _from_json(_list_fields(kind)[name], given[name]) for name in wanted})
+
+
+# Putting a bundle down
+
+
+def take(
+    writer: "Writer", bundle: Bundle, known: Mapping[str, Record], expect: Expected
+) -> tuple[str, ...]:
+    """Puts a bundle down; `known` is what is there under the ids of its records. Gives back the ids of memories that were not taken."""
     for key, name, path in bundle.scopes:
         writer.run(
             "UPDATE scopes SET name = CASE name WHEN '' THEN ? ELSE name END,"
@@ -27,20 +269,34 @@ def take(writer: Writer, bundle: Bundle, known: Known, expect: Expected) -> tupl
             (name, path, writer.scope(key)),
         )
     for scope, source, read in bundle.sources:
-        writer.read_source(writer.scope(scope), source, rows.stamp(read) or 0)
+        writer.read_source(writer.scope(scope), source, stamp(read))
     for session in bundle.sessions:
         writer.run("DELETE FROM sessions WHERE id = ?", (session.id,))
         writer.put_session(session)
     writer.put_spans(bundle.spans)
     _take_salt(writer, bundle)
-    left = _remove_records(writer, bundle.gone, known, expect)
-    left += _take_records(writer, bundle.records, known, expect)
-    _take_marks(writer, bundle)
+    if bundle.gone:
+        ids = list(bundle.gone)
+        writer.remove(
+            [key for (key,) in writer.run("SELECT key FROM memories WHERE id = ANY(?)", (ids,))]
+        )
+        writer.release(ids)
+        writer.audit("remove", *ids)
+    left = _take_records(writer, bundle.records, known, expect)
+    relations = [(one, stamp(one.created_at or EPOCH), actor) for one, actor in bundle.relations]
+    writer.put_relations(relations)
+    turns = [{"scope": writer.scope(scope), "identity": turn} for scope, turn in bundle.turns]
+    writer.put("turns", turns)
+    stones = [{"scope": 0, "hash": hash, "at": stamp(at)} for hash, at in bundle.tombstones]
+    writer.put("tombstones", stones)
+    for part in ("relations", "turns", "tombstones"):
+        if number := len(getattr(bundle, part)):
+            writer.audit(f"take {part}", number)
     writer.settle()
     return left
 
 
-def _take_salt(writer: Writer, bundle: Bundle) -> None:
+def _take_salt(writer: "Writer", bundle: Bundle) -> None:
     """Tombstones are hashes under a secret of their store, so the secret comes with them."""
     if not bundle.tombstones or bundle.salt == writer.salt():
         return
@@ -49,55 +305,11 @@ def _take_salt(writer: Writer, bundle: Bundle) -> None:
             "This database remembers purged memories of its own in another way.",
             "Migrate into an empty database.",
         )
-    try:
-        if not 16 <= len(bytes.fromhex(bundle.salt)) <= 64:
-            raise ValueError
-    except ValueError:
-        raise InvalidInput(
-            "The tombstones come without the secret that they were made with.", "Export them again."
-        ) from None
     writer.run("UPDATE meta SET value = ? WHERE key = 'salt'", (bundle.salt,))
 
 
-def _take_marks(writer: Writer, bundle: Bundle) -> None:
-    """Relations, messages that were taken in, and tombstones."""
-    writer.put_relations(
-        [(one, rows.stamp(one.created_at) or 0, actor) for one, actor in bundle.relations]
-    )
-    turns = [(writer.scope(scope), identity) for scope, identity in bundle.turns]
-    writer.put("turns", [{"scope": scope, "identity": identity} for scope, identity in turns])
-    stones = [{"scope": 0, "hash": hash, "at": rows.stamp(at)} for hash, at in bundle.tombstones]
-    writer.put("tombstones", stones)
-    for part in ("relations", "turns", "tombstones"):
-        if number := len(getattr(bundle, part)):
-            writer.audit(f"take {part}", number)
-
-
-# Memories
-
-
-def _remove_records(
-    writer: Writer, gone: Sequence[str], known: Known, expect: Expected
-) -> tuple[str, ...]:
-    """Takes memories out. Gives back those that are not what was expected."""
-    if not gone:
-        return ()
-    left = tuple(id for id in gone if id in known and id in expect and _differs(id, known, expect))
-    ids = [id for id in gone if id not in left]
-    found = writer.run("SELECT key FROM memories WHERE id = ANY(?)", (ids,))
-    writer.remove([key for (key,) in found])
-    writer.release(ids)
-    writer.audit("remove", *ids)
-    return left
-
-
-def _differs(id: str, known: Known, expect: Expected) -> bool:
-    """Whether something else is there than what was expected, if anything was."""
-    return id in expect and expect[id] != (version(known[id]) if id in known else None)
-
-
 def _take_records(
-    writer: Writer, records: Sequence[Record], known: Known, expect: Expected
+    writer: "Writer", records: Sequence[Record], known: Mapping[str, Record], expect: Expected
 ) -> tuple[str, ...]:
     """Puts memories in, or in the place of what they were. Gives back those that are not what was expected, or may not stand."""
     if not records:
@@ -116,10 +328,10 @@ def _take_records(
 
 
 def _choose_records(
-    writer: Writer,
+    writer: "Writer",
     records: Sequence[Record],
     places: Mapping[str, int],
-    known: Known,
+    known: Mapping[str, Record],
     expect: Expected,
 ) -> list[Record]:
     """The records that are taken, with the vectors that they bring or that are there for the same text. Not taken is what
@@ -137,7 +349,7 @@ def _choose_records(
         once = record.unique and memory.deleted_at is None
         if (
             (current and current.memory.scope != memory.scope)
-            or _differs(memory.id, known, expect)
+            or _is_overtaken(memory.id, current, expect)
             or (once and living.get((scope, memory.content_hash), memory.id) != memory.id)
             or brought[memory.id] & purged
         ):
@@ -156,7 +368,164 @@ def _choose_records(
     return chosen
 
 
+def _is_overtaken(id: str, current: Record | None, expect: Expected) -> bool:
+    """Whether something else is there than what was expected, if anything was."""
+    return id in expect and expect[id] != (version(current) if current else None)
+
+
 def _find_new_texts(record: Record, current: Record | None) -> set[str]:
-    """The hashes of the list_texts that a memory would bring in, those of its history included."""
+    """The hashes of the texts that a memory would bring in, those of its history included."""
     known = set(map(content_hash, list_texts(current))) if current else set()
     return {record.memory.content_hash, *map(content_hash, list_texts(record))} - known
+
+
+# Everything into another database
+
+ROUNDS = 4  # in which a source that is written to meanwhile is caught up with
+NOTE, SCOPES = "migration", "migrated-scopes"
+
+
+class Tally(NamedTuple):
+    """How many, and a sum of digests that does not depend on their order."""
+
+    number: int = 0
+    total: int = 0
+
+    def plus(self, digests: Iterable[bytes]) -> "Tally":
+        numbers = list(map(int.from_bytes, digests))
+        return Tally(self.number + len(numbers), (self.total + sum(numbers)) % (1 << 128))
+
+    @property
+    def text(self) -> str:
+        return f"{self.total:032x}"
+
+
+class Moved(NamedTuple):
+    """What a migration found on both sides at its end."""
+
+    parts: dict[str, Tally]
+    taken: int  # items that this run brought over or removed
+    resumed: bool  # whether an earlier run had begun it
+
+
+def migrate(
+    source: "Store", target: "Store", origin: str, *, progress: Progress | None = None
+) -> Moved:
+    """Brings everything of one database into an empty one. Each part is compared by digests, and what differs is brought over or
+    removed, until a whole round finds both the same: so a migration that was cut off goes on, and one whose source is written to
+    meanwhile catches up. The source, which `origin` names, is only read. What can be made anew, such as the cache of embeddings, stays
+    behind."""
+    resumed = _claim(target, origin)
+    names = map_scopes(source, target)
+    if names:
+        target.take(Bundle(), note=(SCOPES, json.dumps({new: old for old, new in names.items()})))
+    overview = source.overview()
+    total = overview.memories + overview.deleted
+
+    def report(number: int) -> None:
+        if progress and total:
+            progress(min(number, total), total)
+
+    taken = 0
+    for _ in range(ROUNDS):
+        done = {part: _catch_up(source, target, part, names, report) for part in PARTS}
+        changed = sum(number for number, _ in done.values())
+        if not changed:
+            return Moved({part: tally for part, (_, tally) in done.items()}, taken, resumed)
+        taken += changed
+    differing = ", ".join(part for part, (number, _) in done.items() if number)
+    raise StoreError(
+        f"Source and target do not agree: {differing}.",
+        "Stop what writes to the source, then run the same command again: it goes on from here.",
+    )
+
+
+def _claim(target: "Store", origin: str) -> bool:
+    """Notes whose memories a database is for, if it has none of its own. Says whether an earlier run had done so."""
+    noted = target.read_note(NOTE)
+    if noted == origin:
+        return True
+    overview = target.overview()
+    held = overview.memories + overview.deleted
+    if held or overview.sources or overview.sessions:
+        whose = f", brought from {noted}" if noted is not None else ""
+        raise InvalidInput(
+            f"The target holds {held} memories already{whose}.",
+            "Migrate into an empty database; `bethink sync` merges two that are in use.",
+        )
+    target.take(Bundle(), note=(NOTE, origin))
+    return False
+
+
+def _catch_up(
+    source: "Store",
+    target: "Store",
+    part: str,
+    names: Mapping[str, str],
+    report: Callable[[int], None],
+) -> tuple[int, Tally]:
+    """Brings over what differs in a part, and removes what the source no longer has. Returns how much that was, and what the
+    source holds."""
+    key_of = KEYS[part]
+    known = {key_of(one): digest(part, one) for one in target.items(part)}
+    tally, taken = Tally(), 0
+    for bundle in source.export(part):
+        now = [rename_scope(item, names) for item in getattr(bundle, part)]
+        digests = [digest(part, item) for item in now]
+        tally = tally.plus(digests)
+        fresh = tuple(
+            item
+            for item, one in zip(now, digests, strict=True)
+            if known.pop(key_of(item), None) != one
+        )
+        differing = bundle._replace(**{part: fresh})  # type: ignore[arg-type]
+        left = target.take(differing, allow_purged=True) if fresh else ()
+        if left:
+            raise StoreError(
+                f"The target refused {len(left)} memories, the first of them {left[0]}.",
+                "Somebody else writes to it; migrate into one of your own.",
+            )
+        taken += len(fresh)
+        if part == "records":
+            report(tally.number)
+    if known and part == "records":
+        target.take(Bundle(gone=tuple(known)))
+    elif known and part == "relations":
+        gone = tuple(Relation(*key) for key in known)
+        target.write(Batch(at=EPOCH, actor="migration", unrelate=gone))
+    # A scope that only the target names holds nothing: what is personal has one from the start.
+    return taken + (0 if part == "scopes" else len(known)), tally
+
+
+def team_scope(name: str) -> str:
+    """The scope of a project that a team knows by name, the same for everybody."""
+    return f"project:{projects.team_identity(name)}"
+
+
+def map_scopes(source: "Store", target: "Store") -> dict[str, str]:
+    """Scope in the source → scope in the target, for those that differ: a team's database knows projects by name, and a person's own by
+    folder. What would fall together with another keeps its name."""
+    to_team, from_team = (hasattr(store, "act_as") for store in (target, source))
+    if to_team == from_team:
+        return {}
+    before = json.loads(source.read_note(SCOPES) or "{}") if from_team else {}
+    names = {
+        key: before.get(key) or _find_scope(key, name, path, to_team)
+        for key, name, path in source.items("scopes")
+    }
+    for key in names:
+        owner, _, container = key.removeprefix("container:").partition("/")
+        project = names.get(f"project:{owner}")
+        if project and key.startswith("container:") and not names[key]:
+            names[key] = f"container:{project.removeprefix('project:')}/{container}"
+    wanted = Counter(new or key for key, new in names.items())
+    return {key: new for key, new in names.items() if new and wanted[new] == 1 and key != new}
+
+
+def _find_scope(key: str, name: str, path: str, to_team: bool) -> str:
+    """What the other kind of database calls a project: a team's by its name, a person's by its folder; "" if as here."""
+    team = team_scope(name)
+    if to_team:
+        return team if key.startswith("project:") and name else ""
+    is_here = name and path and key == team and Path(path).is_dir()
+    return projects.find(Path(path)).scope if is_here else ""

@@ -14,7 +14,8 @@ from bethink import post
 from bethink.errors import BethinkError, ConfigError
 from bethink.features.sync import Link, Outline, OutlineEntry
 from bethink.post import Key, PostError
-from bethink.store.bundle import Bundle, Record, bundle_from_json, bundle_to_json, split_pages
+from bethink.store.rows import Record
+from bethink.store.transfer import Bundle, bundle_from_json, bundle_to_json, split_pages
 from bethink.types import Relation
 
 VARIABLE = "BETHINK_TOKEN"
@@ -83,13 +84,12 @@ class ServerPeer:
             "personal": "true" if personal else None,
         }
 
-    def outline(self, what: Sequence[str]) -> Outline:
-        answer = self._ask("outline", what=list(what))
+    def outline(self) -> Outline:
+        answer = self._ask("outline")
         try:
-            # A server of 0.9 says more of each.
             lines = {
                 str(id): OutlineEntry(bytes.fromhex(version), str(hash), bool(unique))
-                for id, version, hash, unique, *_ in answer["lines"]
+                for id, version, hash, unique in answer["lines"]
             }
             links = {}
             for source, target, type, at, actor in answer["links"]:
@@ -119,18 +119,11 @@ class ServerPeer:
             left += self._read_left(self._ask("take", bundle=bundle_to_json(part), expect=given))
         return tuple(left)
 
-    def remove(
-        self, gone: Mapping[str, bytes | None], purge: Sequence[str], unlink: Sequence[Link]
-    ) -> tuple[str, ...]:
-        left: list[str] = []
-        for page in split_pages(list(gone), IDS):
-            expect = {id: one.hex() for id in page if (one := gone[id]) is not None}
-            left += self._read_left(self._ask("remove", gone=page, expect=expect))
+    def remove(self, purge: Sequence[str], unlink: Sequence[Link]) -> None:
         for ids in split_pages(purge, IDS):
             self._ask("remove", purge=ids)
         for links in split_pages(unlink, IDS):
             self._ask("remove", unlink=[list(link) for link in links])
-        return tuple(left)
 
     def find_purged(self, hashes: Sequence[str]) -> set[str]:
         found: set[str] = set()

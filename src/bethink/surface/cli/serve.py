@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from bethink import project as projects
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
-from bethink.features.sync import team_scope
 from bethink.post import is_address, is_this_machine
+from bethink.store.transfer import team_scope
 from bethink.surface.cli import console
 from bethink.surface.cli.console import (
     Listing,

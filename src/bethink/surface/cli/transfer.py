@@ -14,21 +14,12 @@ from bethink.errors import BethinkError, InvalidInput, StoreCorrupt, UsageError
 from bethink.features import exchange, knowledge, notes, readers
 from bethink.features.exchange import export_records
 from bethink.features.knowledge import MARKDOWN
-from bethink.features.sync import (
-    TOLD,
-    Shared,
-    StorePeer,
-    Sync,
-    load_shared,
-    save_shared,
-    team_scope,
-)
-from bethink.features.sync import (
-    migrate as move_everything,
-)
+from bethink.features.sync import StorePeer, Sync, load_shared, save_shared
 from bethink.project import container_name
 from bethink.recall.shape import plain
 from bethink.store import locate_database, open_store
+from bethink.store.transfer import migrate as move_everything
+from bethink.store.transfer import team_scope
 from bethink.surface import render
 from bethink.surface.cli import console
 from bethink.surface.cli.console import (
@@ -49,7 +40,7 @@ from bethink.surface.cli.settings import edit_file
 from bethink.surface.operations import EVERYTHING, FILTERS, make_filter
 from bethink.surface.remote import Client, ServerPeer, read_token
 from bethink.surface.render import FORMATS, flatten_record, format_records, many
-from bethink.text import split_lists, textfile
+from bethink.text import textfile
 from bethink.types import PERSONAL, STATEMENTS
 
 if TYPE_CHECKING:
@@ -60,7 +51,6 @@ if TYPE_CHECKING:
     from bethink.types import Memory
 
 SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows what replaced what
-INCLUDED = ("conversations", "documents")
 SYNCED = ("pushed", "pulled", "merged", "removed_here", "removed_there", "links")
 
 
@@ -308,29 +298,21 @@ def migrate(args: Namespace) -> Result:
     """
     --with TEAM          the team's server or database; by default the setting `team`
     --as NAME            what the team calls this project (default: the name of its folder)
-    --include WHAT*      conversations or documents too; may be repeated
     --personal           your personal memories too, for a team of your own machines
-    --accept-removals    even if most of what both sides had is gone on one of them
-    --forget-base        as if for the first time: nothing is removed, only added and merged
+    --accept-removals    even if most of what both sides had was purged on one of them
     """,
     opens="make",
 )
 def sync(args: Namespace, memory: Bethink) -> Result:
     """Exchange this project's memories with a team: what was told here goes there, and the other way round. Changes of both sides are
-    merged field by field, the later word stands, and what was overruled stays in the history. What was forgotten, purged or
-    removed on one side goes on the other. A sync may be stopped at any moment; the next one goes on.
+    merged field by field, the later word stands, and what was overruled stays in the history. What was forgotten or purged on
+    one side goes on the other. Conversations and documents stay where they are. A sync may be stopped at any moment; the next one goes on.
 
     Examples:
       bethink sync --with https://memory.example --as shop
       bethink sync --with postgresql://memory@db.example/memory
       bethink config team https://memory.example && bethink sync
-      bethink sync --include conversations,documents
     """
-    included = split_lists(args.include)
-    if wrong := [one for one in included if one not in INCLUDED]:
-        raise InvalidInput(
-            f"'{wrong[0]}' cannot be included.", "One of " + ", ".join(INCLUDED) + "."
-        )
     team = getattr(args, "with") or memory.config.team
     if not team:
         raise UsageError(
@@ -341,12 +323,9 @@ def sync(args: Namespace, memory: Bethink) -> Result:
     with open_peer(args, memory, team) as peer_of:
         for here, there, name in synced_scopes(args, memory):
             name_of_note = f"sync:{mask_password(team)} {here} {there}"
-            nothing = Shared({}, frozenset())
-            shared = nothing if args.forget_base else load_shared(memory.store, name_of_note)
             mine = StorePeer(memory.store, here, memory.actor, memory.clock)
-            what = (TOLD, *included)
-            run = Sync(mine, peer_of(there), name, what, args.accept_removals)
-            report, now = run.run(shared)
+            run = Sync(mine, peer_of(there), name, args.accept_removals)
+            report, now = run.run(load_shared(memory.store, name_of_note))
             save_shared(memory.store, name_of_note, now)
             reports.append(report)
     return sync_result(memory, reports)

@@ -25,7 +25,8 @@ from bethink import __version__, surface
 from bethink.errors import InvalidInput, NotFound
 from bethink.recall.shape import to_json
 from bethink.store.base import Store
-from bethink.store.bundle import Bundle, stamp
+from bethink.store.rows import stamp
+from bethink.store.transfer import Bundle
 from bethink.surface.arguments import (
     Argument,
     check_arguments,

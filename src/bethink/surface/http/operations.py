@@ -12,10 +12,11 @@ from typing import Any
 from zlib import crc32
 
 from bethink.errors import InvalidInput, Overtaken, StoreError
-from bethink.features import browse, condition, conversations, inbox, incoming, promotion
-from bethink.features.sync import StorePeer
+from bethink.features import browse, condition, conversations, inbox, promotion
+from bethink.features.sync import StorePeer, check_bundle
 from bethink.recall.shape import iso, plain, plain_hit, plain_relations
-from bethink.store.bundle import EPOCH, Bundle, bundle_to_json, stamp
+from bethink.store.rows import EPOCH, stamp
+from bethink.store.transfer import Bundle, bundle_to_json
 from bethink.surface import operations, render
 from bethink.surface.http.api import PAGE, Lines, operation, read_page
 from bethink.surface.http.projects import NOWHERE, View, no_personal
@@ -503,7 +504,7 @@ def list_readers(memory: View, asked: Any) -> dict[str, Any]:
 # Other machines of a team: the exchange of `bethink sync`.
 
 WHICH = "--personal     what is personal, instead of the project"
-WANTED = "--what WHAT* told|conversations|documents"
+WANTED = "--what WHAT* told     what 0.10 asks for; there is nothing else"
 IDS = f"--ids ID* text ..{MOST_RECORDS}"
 HASHES = "--hashes HASH* text ..10000"
 GIVEN = """
@@ -511,8 +512,6 @@ GIVEN = """
 --expect VERSIONS object ..8388608     id → the version that is replaced; null where there must be none
 """
 REMOVAL = f"""
---gone ID* text ..{MOST_REMOVED}      ids to remove without a trace
---expect VERSIONS object ..8388608    id → the version that is removed; one that changed meanwhile stays
 --purge ID* text ..{MOST_REMOVED}
 --unlink LINK* any ..{MOST_REMOVED}   source, target and type of each relation
 """
@@ -529,7 +528,7 @@ def _peer(memory: View, asked: Any) -> StorePeer:
 @operation("sync-outline", "Outlined", WANTED, writes=False, where=WHICH)
 def outline(memory: View, asked: Any) -> dict[str, Any]:
     """What a project holds, as far as it takes to compare it with another database."""
-    found = _peer(memory, asked).outline(asked.what or ["told"])
+    found = _peer(memory, asked).outline()
     lines = [[id, line.version.hex(), *line[1:]] for id, line in found.lines.items()]
     links = [
         [*link, stamp(relation.created_at or EPOCH), actor]
@@ -549,7 +548,7 @@ def take_records(memory: View, asked: Any) -> dict[str, Any]:
     """Puts memories of another database down as they are, where they are expected."""
     database = _peer(memory, asked)
     longest = memory.config.max_characters
-    bundle, hidden = incoming.check_bundle(asked.bundle, longest)
+    bundle, hidden = check_bundle(asked.bundle, longest)
     expect = {id: _version(one) for id, one in asked.expect.items()}
     ids = {id for relation, _ in bundle.relations for id in relation[:2]}
     here = _find_inside(memory, database.scope, ids)
@@ -565,18 +564,17 @@ def _find_inside(memory: View, scope: str, ids: set[str]) -> set[str]:
 
 @operation("sync-remove", "Removed", REMOVAL, where=WHICH)
 def remove_records(memory: View, asked: Any) -> dict[str, Any]:
-    """Removes what another database no longer has."""
+    """Purges memories, and ends relations, as another database did."""
     database = _peer(memory, asked)
     for link in asked.unlink:
         if not (isinstance(link, list) and [*map(type, link)] == [str, str, str]):
             raise InvalidInput("A relation to remove is not of the form [source, target, type].")
     linked = [id for link in asked.unlink for id in link[:2]]
-    here = _find_inside(memory, database.scope, {*asked.gone, *asked.purge, *linked})
-    gone = {id: _version(asked.expect.get(id)) for id in asked.gone if id in here}
+    here = _find_inside(memory, database.scope, {*asked.purge, *linked})
     purge = [id for id in asked.purge if id in here]
     unlink = [(one[0], one[1], one[2]) for one in asked.unlink if here.issuperset(one[:2])]
-    left = database.remove(gone, purge, unlink)
-    return {"removed": len(gone) + len(purge) + len(unlink) - len(left), "left": list(left)}
+    database.remove(purge, unlink)
+    return {"removed": len(purge) + len(unlink)}
 
 
 def _version(text: Any) -> bytes | None:

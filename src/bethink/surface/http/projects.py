@@ -16,11 +16,11 @@ from bethink import config as configuration
 from bethink import project as projects
 from bethink.api import Bethink
 from bethink.errors import Ambiguous, InvalidInput, NotFound, StoreBusy
-from bethink.features.sync import team_scope
 from bethink.ingest.redact import redact
 from bethink.project import Project
 from bethink.store import locate_database
 from bethink.store.base import Store
+from bethink.store.transfer import team_scope
 from bethink.surface.http.security import ACCESS, Access, Caller, Forbidden
 from bethink.surface.mcp.keeper import Keeper, Opened
 from bethink.types import PERSONAL, TRUST, Batch, Filter, Passage, Receipt

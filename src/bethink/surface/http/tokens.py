@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from bethink.config import data_directory
 from bethink.errors import BethinkError, ConfigError, InvalidInput, NotFound
 from bethink.store import open_store
-from bethink.store.bundle import stamp
+from bethink.store.rows import stamp
 from bethink.text import textfile
 
 if TYPE_CHECKING:

@@ -57,7 +57,7 @@ def test_what_is_edited_is_a_new_version(cli, tmp_path):
     ("body", "said"),
     [
         ("file.write_text('<private>all</private>')", "Nothing is left to remember"),
-        ("file.write_bytes(b'caf\\xe9')", "is not valid UTF-8"),
+        ("file.write_bytes(b'caf\\xe9')", "is no text in UTF-8"),
         ("file.write_text('x'); sys.exit(3)", "ended with 3"),
     ],
 )

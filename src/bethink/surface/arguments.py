@@ -34,7 +34,6 @@ MOST_ITEMS = 100  # of a list that names no other number
 LONGEST_OBJECT = 100_000  # characters as JSON
 LONGEST_TEXT = 5_000_000  # the setting `max_characters` says how long a memory may be
 JSON_TYPES = {"text": "string", "choice": "string", "whole": "integer", SWITCH: "boolean"}
-UNTOLD = ("minimum", "maxItems", "maxLength")  # by the schema of a tool
 SWITCH_DEFAULTS = {"yes": True, "null": None}
 SWITCH_TEXTS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -88,31 +87,27 @@ def parse_arguments(text: str, **inner: str) -> tuple[Argument, ...]:
         if line.endswith(":") and "  " not in line:
             group = line[:-1]
             continue
-        head, _, about = line.partition("  ")
-        alone = head.startswith("| ")
-        argument = _parse_argument(head.removeprefix("| "), about.strip(), group, alone)
+        argument = _parse_argument(line, group)
         held = parse_arguments(inner.get(argument.name, ""))
         found.setdefault(argument.name, argument._replace(inner=held))
     return tuple(found.values())
 
 
-def _parse_argument(head: str, about: str, group: str, alone: bool) -> Argument:
-    head, _, default = head.partition(" = ")
-    words = head.split()
-    names = [words.pop(0).rstrip(",")]
+def _parse_argument(line: str, group: str) -> Argument:
+    head, _, about = line.partition("  ")
+    form, _, default = head.removeprefix("| ").partition(" = ")
+    words = form.split()
+    names = []
     while words and words[0].startswith("-"):
         names.append(words.pop(0).rstrip(","))
-    value = names[0]
-    is_option = value.startswith("-")
-    if is_option:
-        value = words.pop(0) if words else ""
-    many = value[-1:] if value.endswith(("+", "*")) else "?" if value.startswith("[") else ""
+    value = words.pop(0) if words else ""
+    many = value[-1] if value.endswith(("+", "*")) else ""
+    if value.startswith("[") or (default and not names):
+        many = "?"
     value = value.strip("[]+*")
     kind, low, high, choices = _parse_type(" ".join(words))
-    if not is_option:
-        names, many = [value], many or ("?" if default else "")
     return Argument(
-        tuple(names),
+        tuple(names) or (value,),
         value,
         kind if value else SWITCH,
         many,
@@ -120,9 +115,9 @@ def _parse_argument(head: str, about: str, group: str, alone: bool) -> Argument:
         low,
         high,
         choices,
-        about,
+        about.strip(),
         group,
-        alone,
+        head.startswith("| "),
     )
 
 
@@ -165,7 +160,7 @@ def read_typed(words: Sequence[str], arguments: Sequence[Argument]) -> dict[str,
             plain += left
             break
         flag, equals, value = word.partition("=")
-        if word[:2] in flags and not word.startswith("--") and len(flag) > 2:
+        if word[:2] in flags and len(flag) > 2:
             flag, equals, value = word[:2], "=", word[2:]
         if _is_text(flag, flags):
             plain.append(word)
@@ -201,12 +196,12 @@ def _read_option(
         return
     if value is None and left and left[0] not in flags and left[0] != "--":
         value = left.pop(0)
-    if value is None and one.many != "?":
+    if value is None:
         raise UsageError(f"{flag}: expected one argument.")
     if one.many == "*":
         given.setdefault(one.name, []).append(value)
     else:
-        given[one.name] = _read_value(value, one) if value or one.many != "?" else ""
+        given[one.name] = check_value(parse_value(value, one), one, one.names[0])
 
 
 def _check_rivals(given: Sequence[Argument]) -> None:
@@ -226,21 +221,11 @@ def _read_words(plain: list[str], arguments: Sequence[Argument], given: dict[str
         if one.many in ("+", "*"):
             given[one.name], plain = plain, []
         elif plain:
-            given[one.name] = _read_value(plain.pop(0), one)
+            given[one.name] = check_value(parse_value(plain.pop(0), one), one, one.value)
         if one.is_required and not given.get(one.name):
             raise UsageError(f"The following arguments are required: {one.value}.")
     if plain:
         raise UsageError(f"Unrecognized arguments: {' '.join(plain)}.")
-
-
-def _read_value(text: str | None, argument: Argument) -> Any:
-    text, name = text or "", argument.names[0]
-    try:
-        return check_value(parse_value(text, argument), argument, name)
-    except InvalidInput as error:
-        if argument.type not in NUMBERS:
-            raise UsageError(error.message, error.hint) from None
-        raise UsageError(f"{name}: {text!r} is not {describe_type(argument)}.") from None
 
 
 # As JSON Schema
@@ -249,18 +234,11 @@ def _read_value(text: str | None, argument: Argument) -> Any:
 def object_schema(arguments: Sequence[Argument], closed: bool = False) -> dict[str, Any]:
     """A `closed` object may hold nothing else. Those of tools say it only where they are empty, and do not tell how little or how
     long a value may be: each word of theirs is in every conversation."""
-    required = [argument.name for argument in arguments if argument.is_required]
-    told = {argument.name: value_schema(argument, closed) for argument in arguments}
-    properties = {
-        name: {key: value for key, value in schema.items() if closed or key not in UNTOLD}
-        for name, schema in told.items()
-    }
-    return {
-        "type": "object",
-        "properties": properties,
-        **({"required": required} if required else {}),
-        **({"additionalProperties": False} if closed or not arguments else {}),
-    }
+    properties = {argument.name: value_schema(argument, closed) for argument in arguments}
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    if required := [argument.name for argument in arguments if argument.is_required]:
+        schema["required"] = required
+    return schema if arguments and not closed else {**schema, "additionalProperties": False}
 
 
 def value_schema(argument: Argument, closed: bool = False) -> dict[str, Any]:
@@ -270,7 +248,7 @@ def value_schema(argument: Argument, closed: bool = False) -> dict[str, Any]:
     if argument.type == "objects":
         schema = object_schema(argument.inner, closed)
     if argument.type in NUMBERS:
-        bounds = {"minimum": argument.low, "maximum": argument.high}
+        bounds = {"minimum": argument.low if closed else None, "maximum": argument.high}
         schema |= {name: bound for name, bound in bounds.items() if bound is not None}
     if argument.choices:
         schema["enum"] = list(argument.choices)
@@ -279,7 +257,7 @@ def value_schema(argument: Argument, closed: bool = False) -> dict[str, Any]:
     many = argument.many in ("+", "*")
     if many:
         schema = {"type": "array", "items": schema}
-    if argument.high and (many or argument.type == "text"):
+    if closed and argument.high and (many or argument.type == "text"):
         schema["maxItems" if many else "maxLength"] = argument.high
     if argument.default and argument.default != "null":
         schema["default"] = argument.empty

@@ -240,7 +240,7 @@ def model(args: Namespace) -> Result:
         )
     from bethink.embed.fetch import pull  # late: it brings the network along
 
-    with Bar(args, f"fetching {name}", size) as bar:
+    with Bar(args, f"fetching {name}", count=size) as bar:
         folder = pull(name, bar)
     value = {"name": models.find(name).name, "status": "installed", "path": str(folder)}
     return Result(value)
@@ -309,7 +309,7 @@ def bench(args: Namespace) -> Result:
 
     modes = _chosen("mode", args.mode, (*SEARCHES, *RECIPES)) or [*MODES, *RECIPES]
     asked = _chosen("time to ask at", args.asked, tuple(ASKED)) or ["own"]
-    folders = [find_folder(name, "bench") for name in args.directory]
+    folders = [find_folder(name) for name in args.directory]
     with Bar(args, "bench") as bar:
         results = run(
             folders,

@@ -27,12 +27,14 @@ from bethink.surface.render import (
     flatten_record,
     fold,
     format_records,
+    item_lines,
     json_text,
     plain,
+    quote_items,
     size,
     width,
 )
-from bethink.text import is_english, replace_broken, suggest
+from bethink.text import replace_broken, suggest
 from bethink.text.fence import Quote, clean, fence_text
 from bethink.text.when import LOCAL
 from bethink.types import NOTHING, TRUST
@@ -41,21 +43,12 @@ if TYPE_CHECKING:
     from bethink.api import Bethink
 
 LONGEST = 4 * 5_000_000  # bytes: no setting allows a longer memory
-EVERY, LINE_EVERY = 0.1, 10.0  # seconds between two reports on a terminal, and elsewhere
+EVERY = 0.1  # seconds between two reports
 SETTLED = 3.0  # seconds after which the time left can be told
 # What agents set for the commands that they run: Claude Code, Codex, Gemini CLI, opencode, Cursor, Copilot CLI, any other.
-AGENTS = (
-    "CLAUDECODE",
-    "CODEX_THREAD_ID",
-    "CODEX_SANDBOX",
-    "CODEX_SANDBOX_NETWORK_DISABLED",
-    "CODEX_CI",
-    "GEMINI_CLI",
-    "OPENCODE",
-    "CURSOR_AGENT",
-    "COPILOT_CLI",
-    "AI_AGENT",
-)
+AGENTS = """
+CLAUDECODE CODEX_THREAD_ID CODEX_SANDBOX CODEX_SANDBOX_NETWORK_DISABLED CODEX_CI GEMINI_CLI OPENCODE CURSOR_AGENT COPILOT_CLI AI_AGENT
+""".split()
 
 
 PATHS = ("database", "project", "file", "output", "directory")  # their bytes need not be UTF-8
@@ -76,11 +69,8 @@ options of every command:
 # What other tools call a command; by its letters another one would be nearest.
 MEANT = {
     "purge": "forget --purge",
-    "delete": "forget",
-    "remove": "forget",
-    "rm": "forget",
-    "remember": "add",
-    "store": "add",
+    **dict.fromkeys(("delete", "remove", "rm"), "forget"),
+    **dict.fromkeys(("remember", "store"), "add"),
     "find": "search",
     "ask": "recall",
     "show": "get",
@@ -140,26 +130,26 @@ def parse(command: Command, words: Sequence[str]) -> Namespace:
     try:
         args = make_asked(read_typed(words, arguments), arguments)
     except UsageError as error:
-        error.hint = error.hint or f"`bethink {command.name} --help` shows what it takes."
-        raise
+        more = f"`bethink {command.name} --help` shows what it takes."
+        raise UsageError(error.message, error.hint or more) from None
     args.explicit_format = bool(args.format or args.json)
     args.format = args.format or ("json" if args.json else "text")
     args.for_agent = args.for_agent or is_read_by_agent()
-    for name, value in vars(args).items():
-        if name not in PATHS:
-            setattr(args, name, readable(name, value))
+    for name, value in args.given.items():
+        if name not in PATHS and value != (mended := mend(value)):
+            if name not in ("query", "question"):  # a search takes any input
+                raise InvalidInput(
+                    f"The {name} is not valid UTF-8.", "Check the encoding of your terminal."
+                )
+            setattr(args, name, mended)
     return args
 
 
-def readable(name: str, value: object) -> object:
-    """The value, unless it holds bytes that are no UTF-8. Python smuggles those in as lone surrogates, which nothing can store."""
+def mend(value: Any) -> Any:
+    """The value without bytes that are no UTF-8. Python smuggles those in as lone surrogates, which nothing can store."""
     if isinstance(value, list):
-        return [readable(name, part) for part in value]
-    if not isinstance(value, str) or value.isascii() or replace_broken(value) == value:
-        return value
-    if name in ("query", "question"):
-        return replace_broken(value)  # a search takes any input
-    raise InvalidInput(f"The {name} is not valid UTF-8.", "Check the encoding of your terminal.")
+        return [mend(part) for part in value]
+    return replace_broken(value) if isinstance(value, str) else value
 
 
 def render_help(command: Command) -> str:
@@ -233,20 +223,18 @@ def warn(args: Namespace, text: str) -> None:
 
 def report_failure(error: Exception, as_json: bool = False) -> int:
     """Says what went wrong, and what to do next: two lines, or one of JSON. Returns the exit code."""
-    settled = _settle_stdout()
+    settle_stdout()
     if isinstance(error, BrokenPipeError):
         return 0  # the reader has seen enough
     if os.environ.get("BETHINK_DEBUG"):
         import traceback
 
         traceback.print_exception(error)
-    code = error.exit_code if isinstance(error, BethinkError) else 1
-    message, hint = describe_failure(error, settled)
+    code = getattr(error, "exit_code", 1)
+    message, hint = describe_failure(error)
     if as_json:
-        import json
-
         about = {"type": type(error).__name__, "message": message, "hint": hint, "exit_code": code}
-        talk(json.dumps({"error": about}))
+        talk(json_text({"error": about}, None))
         return code
     talk(f"error: {message}")
     if hint:
@@ -254,7 +242,7 @@ def report_failure(error: Exception, as_json: bool = False) -> int:
     return code
 
 
-def describe_failure(error: Exception, settled: bool) -> tuple[str, str | None]:
+def describe_failure(error: Exception) -> tuple[str, str | None]:
     """What went wrong, and what to do next."""
     if isinstance(error, BethinkError):
         return error.message, error.hint
@@ -262,24 +250,20 @@ def describe_failure(error: Exception, settled: bool) -> tuple[str, str | None]:
         report = "Set BETHINK_DEBUG=1 to see where, and please report it."
         return f"unexpected {type(error).__name__}: {error}", report
     why = error.strerror or str(error)
-    # Without a buffer nothing is left to try again; but what names no file came from a stream.
-    full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EIO)
-    if not settled or (error.filename is None and full):
-        lost = f"The output could not be written: {why}."
-        return f"{lost} What the command changed stays changed.", None
-    return why + (f": {error.filename}" if error.filename else "") + ".", None
+    if error.filename:
+        return f"{why}: {error.filename}.", None
+    if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EIO):  # what names no file is a stream
+        why = f"The output could not be written: {why}. What the command changed stays changed"
+    return f"{why}.", None
 
 
-def _settle_stdout() -> bool:
-    """Writes what is buffered. Where that is impossible it is given up, or Python would try again while it ends, and complain; and
-    the answer is False."""
+def settle_stdout() -> None:
+    """Writes what is buffered. Where that is impossible it is given up, or Python would try again while it ends, and complain."""
     try:
         sys.stdout.flush()
-        return True
     except OSError:
         with suppress(OSError, ValueError):  # not a real file, as in tests
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return False
 
 
 # Results
@@ -310,13 +294,10 @@ class Result(NamedTuple):
     code: int = 0
 
 
-def finish(args: Namespace, result: Result | int | None) -> int:
+def present(args: Namespace, result: Result | int | None) -> int:
     """Prints what a command gave back, if it did not print by itself. Returns the exit code."""
-    return present(args, result) if isinstance(result, Result) else result or 0
-
-
-def present(args: Namespace, result: Result) -> int:
-    """Prints a result. Returns the exit code."""
+    if not isinstance(result, Result):
+        return result or 0
     (_present_text if args.format == "text" else _present_data)(args, result)
     for text in result.notes:
         note(args, text)
@@ -342,24 +323,16 @@ def _present_data(args: Namespace, result: Result) -> None:
 
 def _present_text(args: Namespace, result: Result) -> None:
     lines = list(result.lines)
-    if result.items:
-        from bethink.surface.render import (  # late: few commands show memories
-            item_lines,
-            quote_items,
-        )
-
-        if args.for_agent:
-            out(quote_items(result.items))
-            return
+    if result.items and args.for_agent:
+        lines = [quote_items(result.items)]
+    elif result.items:
         lines = item_lines(result.items)
     elif result.value and not lines:
         lines = describe_value(result.value)
-    if not args.for_agent:
-        lines = list(map(fold, lines))
-    elif lines:
+    if lines and args.for_agent and not result.items:
         lines = [(fence_text if result.stored else clean)("\n".join(lines))]
     for line in lines:
-        out(line)
+        out(line if args.for_agent else fold(line))
 
 
 def data(parts: Iterable[str], stream: TextIO | None = None) -> None:
@@ -372,73 +345,53 @@ def data(parts: Iterable[str], stream: TextIO | None = None) -> None:
 
 
 class Bar:
-    """Tells on stderr how far a long command is, and how long it will take: on a terminal in one line that is gone when it is closed,
-    elsewhere by a line every so often. Not with --quiet, nor where the result is for programs."""
+    """Tells at a terminal how far a long command is, and how long it will take, in one line that is gone when it is closed. Not with
+    --quiet, nor where the result is for programs."""
 
     def __init__(
-        self, args: Namespace, label: str, unit: str | Callable[[float], str] = ""
+        self,
+        args: Namespace,
+        label: str,
+        unit: str = "",
+        count: Callable[[float], str] = "{:,.0f}".format,
     ) -> None:
-        self.wanted = not args.quiet and args.format == "text"
-        self.shown = self.wanted and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self.label, self.unit = label, unit
+        seen = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self.shown = seen and not args.quiet and args.format == "text"
+        self.label, self.unit, self.count = label, unit, count
+        self._next = 0.0
         self._begun = 0.0  # when something was first done: to open a model or a connection says nothing of the rest
-        self._next = time.monotonic() + (0.0 if self.shown else LINE_EVERY)
 
     def __call__(self, done: float, total: int | None = None, label: str | None = None) -> None:
         now = time.monotonic()
-        self._begun = self._begun or now
-        if not self.wanted or now < self._next:
-            return
-        self._next = now + (EVERY if self.shown else LINE_EVERY)
-        line = self.line(done, total, label, now - self._begun)
-        if self.shown:
+        if self.shown and now >= self._next:
+            self._begun, self._next = self._begun or now, now + EVERY
+            line = self.line(done, total, label, now - self._begun)
             sys.stderr.write(f"\r\x1b[K{line[: width() - 1]}")
             sys.stderr.flush()
-        else:
-            talk(line)
 
     def line(
         self, done: float, total: int | None, label: str | None = None, elapsed: float = 0.0
     ) -> str:
-        count = self.unit if callable(self.unit) else "{:,.0f}".format
-        numbers = f"{count(done)} of {count(total)}" if total else count(done) if done else "…"
-        told = f"{label or self.label} {numbers}"
-        if isinstance(self.unit, str) and (done or total):
-            told = f"{told} {self.unit}".rstrip()
-        if total and elapsed >= SETTLED and 0 < done < total:
-            told += f", {time_left(elapsed * (total - done) / done)}"
-        return told
+        parts = [label or self.label, self.count(done) if done or total else "…"]
+        parts += [f"of {self.count(total)}"] if total else []
+        line = " ".join([*parts, self.unit if done or total else ""]).rstrip()
+        if not total or elapsed < SETTLED or not 0 < done < total:
+            return line
+        left = elapsed * (total - done) / done
+        if left < 90:
+            return f"{line}, {max(5, round(left / 5) * 5)} s left"
+        return f"{line}, {round(left / 60)} min left"
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.shown and self._begun:
+        if self._begun:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
 
-def time_left(seconds: float) -> str:
-    """About how long something will take, as people say it."""
-    if seconds < 90:
-        return f"{max(5, round(seconds / 5) * 5)} s left"
-    return f"{round(seconds / 60)} min left"
-
-
 # What a command is given
-
-
-def offer_languages(memory: "Bethink", text: str) -> list[str]:
-    """Says once on this machine that another model knows more languages than English, when a question or a memory is in another."""
-    model = memory.config.embedding
-    other = model in ("none", "hashing", "http") or "/" in model or "multilingual" in model
-    marker = config.data_directory() / "languages-offered"
-    if other or is_english(text) or marker.exists():
-        return []
-    with suppress(OSError):  # then it is said again
-        marker.touch(mode=0o600)
-    better = "bethink config embedding multilingual-e5-small && bethink reindex"
-    return [f"{model} knows English; `{better}` finds other languages by meaning, too."]
 
 
 @contextmanager
@@ -451,7 +404,7 @@ def open_memory(args: Namespace, make: bool = False) -> "Iterator[Bethink]":
         check_database(args)
     actor = "agent:shell" if args.for_agent else "user"
     with (
-        Bar(args, "fetching the embedding model, once", size) as bar,
+        Bar(args, "fetching the embedding model, once", count=size) as bar,
         Bethink(
             args.database,
             directory=directory(args),
@@ -473,27 +426,24 @@ def check_database(args: Namespace) -> None:
     name = args.database or os.environ.get("BETHINK_DATABASE")
     if not name or "://" in name:
         return
-    try:
-        missing = not Path(name).expanduser().exists()
-    except OSError:
-        return  # opening it says why
-    if missing:
-        origin = "--database" if args.database else "$BETHINK_DATABASE"
-        raise NotFound(
-            f"There is no database at {name}.",
-            f"Check {origin}; `bethink add` and `bethink init` make a new one.",
-        )
+    with suppress(OSError):  # opening it says why
+        if not Path(name).expanduser().exists():
+            origin = "--database" if args.database else "$BETHINK_DATABASE"
+            raise NotFound(
+                f"There is no database at {name}.",
+                f"Check {origin}; `bethink add` and `bethink init` make a new one.",
+            )
 
 
 def directory(args: Namespace) -> Path | None:
-    return None if args.project is None else find_folder(args.project, "--project")
+    return None if args.project is None else find_folder(args.project)
 
 
-def find_folder(name: str, option: str) -> Path:
-    """The folder that an option names."""
+def find_folder(name: str) -> Path:
+    """The folder that was named."""
     path = Path(name).expanduser()
     if not path.is_dir():
-        raise NotFound(f"There is no directory {name}.", f"Give an existing one to {option}.")
+        raise NotFound(f"There is no directory {name}.", "Give an existing one.")
     return path
 
 
@@ -514,7 +464,13 @@ def read_text(words: list[str] | None, file: str | None, example: str) -> str:
     if words and file:
         raise UsageError("Give the text or --file, not both.", example)
     if file:
-        return decode_text(_file_bytes(file), file)
+        try:
+            with Path(file).expanduser().open("rb") as stream:
+                return decode_text(stream.read(LONGEST + 1), file)
+        except OSError as error:
+            raise NotFound(
+                f"{file} cannot be read: {error.strerror}.", "Check the path."
+            ) from error
     if words and words != ["-"]:
         return " ".join(words)
     if sys.stdin is None or (not words and sys.stdin.isatty()):
@@ -522,40 +478,21 @@ def read_text(words: list[str] | None, file: str | None, example: str) -> str:
     return decode_text(sys.stdin.buffer.read(LONGEST + 1), "stdin")
 
 
-def _file_bytes(file: str) -> bytes:
-    path = Path(file).expanduser()
-    try:
-        with path.open("rb") as stream:
-            return stream.read(LONGEST + 1)
-    except FileNotFoundError:
-        raise NotFound(f"There is no file {file}.", "Check the path.") from None
-    except IsADirectoryError:
-        raise InvalidInput(f"{file} is a directory.", "Give one file.") from None
-    except OSError as error:
-        raise BethinkError(
-            f"The file {file} cannot be read: {error.strerror}.", "Check its permissions."
-        ) from error
-
-
 def decode_text(raw: bytes, name: str) -> str:
     """Bytes as text, or a sentence about why they are none."""
-    if b"\x00" in raw:
-        raise InvalidInput(
-            f"{name} looks binary: byte {raw.index(0)} is NUL.",
-            "Only UTF-8 text can be remembered; `iconv -t UTF-8` converts other encodings.",
-        )
     if len(raw) > LONGEST:
         raise InvalidInput(
             f"{name} holds more than {size(LONGEST)}.",
             "Split it: a memory is a statement or a passage.",
         )
     try:
+        if b"\x00" in raw:
+            raise ValueError(f"byte {raw.index(0)} is NUL")
         return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        at = error.start + (3 if raw.startswith(b"\xef\xbb\xbf") else 0)
+    except ValueError as error:
         raise InvalidInput(
-            f"{name} is not valid UTF-8: byte {at} (0x{raw[at]:02x}) cannot be read.",
-            "Convert it with `iconv -t UTF-8`.",
+            f"{name} is no text in UTF-8: {error}.",
+            "`iconv -t UTF-8` converts other encodings.",
         ) from None
 
 

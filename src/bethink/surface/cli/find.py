@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bethink.errors import StoreError, UsageError
 from bethink.features.reasons import find_reason
-from bethink.recall.shape import citation, digest_lines, plain, plain_hit
+from bethink.recall.shape import digest_lines, plain, plain_hit
 from bethink.surface import operations, render
-from bethink.surface.cli.console import Listing, Result, command, offer_languages, read_text
+from bethink.surface.cli.console import Listing, Result, command, read_text
 from bethink.surface.operations import FILTERS, ORDERS, RANKING
 from bethink.surface.render import (
     FORMATS,
@@ -116,23 +116,22 @@ def ask(
     answer = operations.search(memory, question, args, wanted, **how)
     arranged = render.arrange_answer(memory, answer, budget)
     if dual:
-        result = Result(operations.recall_record(arranged))
+        result = Result(operations.recall_record(arranged), hints=answer.hints)
     else:
         fields = (*render.FIELDS, "why") if explain else render.FIELDS
         listing = Listing(fields, "searchResults", "result", {"query": answer.query.raw})
-        result = Result([plain_hit(hit, explain) for hit in answer.hits], listing=listing)
-    hints = [*answer.hints, *offer_languages(memory, answer.query.raw)]
+        hits = [plain_hit(hit, explain) for hit in answer.hits]
+        result = Result(hits, hints=answer.hints, listing=listing)
     if not answer.hits:
-        hints.append(OTHER if memory.store.count(memory.filter()) else BEGIN)
-        return result._replace(notes=["No memories match."], hints=hints)
+        other = OTHER if memory.store.count(memory.filter()) else BEGIN
+        return result._replace(notes=["No memories match."], hints=[*answer.hints, other])
     if args.format != "text":
-        return result._replace(hints=hints)
+        return result
     if not dual and not args.for_agent:
-        items = render.show_hits(memory, answer, explain)
-        return result._replace(items=items, hints=hints)
+        return result._replace(items=render.show_hits(memory, answer, explain))
     more = "`bethink get ID` gives whole texts."
     shown = render.show_answer(memory, answer, arranged, more, explain, args.offset)
-    return result._replace(items=shown.items, notes=shown.notes, hints=hints)
+    return result._replace(items=shown.items, notes=shown.notes)
 
 
 @command(
@@ -153,24 +152,17 @@ def why(args: Namespace, memory: Bethink) -> Result:
     reason = find_reason(memory, subject)
     if reason is None:
         nothing = f"No decision about {one_line(subject, 80)} is known."
-        return Result(
-            None, notes=[nothing], hints=["`bethink recall` looks for anything about it."]
-        )
+        return Result(notes=[nothing], hints=["`bethink recall` looks for anything about it."])
     decision, because, replaced, said = reason
-    short = render.short_ids(memory, [decision, *replaced])
-    place = (citation(decision), date(decision.created_at), short[decision.id])
-    lines = [
-        style(one_line(decision.content, 1000), "bold"),
-        "  " + "  ".join(place),
-        f"  because {because}" if because else "  Nobody said why.",
-    ]
+    names = render.short_ids(memory, [decision, *replaced])
+    beside = [f"because {because}" if because else "Nobody said why."]
     for one in replaced:
-        head = f"  replaced {short[one.id]} ({date(one.created_at)})"
-        lines.append(f"{head}: {one_line(one.summary or one.content)}")
+        before = f"{names[one.id]} ({date(one.created_at)})"
+        beside.append(f"replaced {before}: {one.summary or one.content}")
     if said:
-        speaker = said.metadata.get("role") or "somebody"
-        lines.append(f"  {speaker} said: {one_line(said.content, 1000)}")
-    return Result({**reason._asdict(), "because": because or None}, lines, stored=True)
+        beside.append(f"{said.metadata.get('role') or 'somebody'} said: {said.content}")
+    whole = render.quote_memory(decision, names, beside=tuple(beside))
+    return Result({**reason._asdict(), "because": because or None}, items=[whole])
 
 
 # By id and by time
@@ -240,18 +232,15 @@ def get(args: Namespace, memory: Bethink) -> Result:
     except StoreError as error:
         warnings.append(f"This use is not counted: {error.message}")
     found = memory.store.get(ids)
-    around: dict[str, Sequence[Memory]] = {
-        one.id: memory.store.around(one.id, AROUND, AROUND) if one.path else ()
-        for one in found
-        if args.source
-    }
     budget = AGENT_TOKENS * len(found) if args.for_agent else NO_LIMIT
     items = render.show_memories(memory, found, budget)
-    for id, near in around.items():
-        short = render.short_ids(memory, near)
-        items += [f"Around {id}:", *(render.quote_memory(one, short) for one in near)]
-    records = [{**plain(one), "around": around[one.id]} if args.source else one for one in found]
-    return Result(records, warnings=warnings, listing=Listing(render.FIELDS), items=items)
+    records: list[Any] = []
+    for one in found if args.source else ():
+        near = memory.store.around(one.id, AROUND, AROUND) if one.path else []
+        names = render.short_ids(memory, near)
+        items += [f"Around {one.id}:", *(render.quote_memory(each, names) for each in near)]
+        records.append({**plain(one), "around": near})
+    return Result(records or found, warnings=warnings, listing=Listing(render.FIELDS), items=items)
 
 
 @command(
@@ -307,23 +296,14 @@ def history(args: Namespace, memory: Bethink) -> Result:
     for record, event in zip(records, events, strict=True):
         what = f"{date_and_time(event.at)}  {event.actor}  {event.action}"
         lines.append(f"{record['version']}  {what}")
-        lines += [f"     {line}" for line in change_lines(record["before"], record["after"])]
+        for name, after in record["after"].items():
+            if name != "keywords":  # which follow from the text
+                old, new = (
+                    one_line(cell(it)) or "(none)" for it in (record["before"].get(name), after)
+                )
+                lines.append(f"     {name}: {old} → {new}")
     fields = ("version", "at", "actor", "action", "before", "after")
     return Result(records, lines, listing=Listing(fields, "history", "version"), stored=True)
-
-
-def change_lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """What changed: short values on one line, texts below one another."""
-    lines = []
-    for name in after:
-        if name == "keywords":
-            continue  # follows from the text
-        old, new = (one_line(cell(values.get(name))) or "(none)" for values in (before, after))
-        if len(old) + len(new) < 80:
-            lines.append(f"{name}: {old} → {new}")
-        else:
-            lines += [f"{name}:", f"- {old}", f"+ {new}"]
-    return lines
 
 
 # Conversations
@@ -375,17 +355,19 @@ def talks_result(args: Namespace, memory: Bethink, topics: bool) -> Result:
     """The conversations that are asked for, each with its topics or with its digest."""
     from bethink.features import conversations
 
-    chosen = (
-        [memory.find_session(args.session)]
-        if args.session
-        else conversations.sessions(memory, args.limit)
-    )
+    if args.session:
+        chosen = [memory.find_session(args.session)]
+    else:
+        chosen = conversations.sessions(memory, args.limit)
+    if not chosen:
+        more = "`bethink backfill --all` reads what the agents on this machine keep."
+        return Result([], notes=["No conversations are known here."], hints=[more])
     labels = render.label_scopes(memory) if args.all_projects else {}
     records, lines = [], []
     for session in chosen:
         spans = conversations.topics(memory, session) if topics else None
         records.append(operations.session_record(session, spans))
-        project = f"  [{one_line(labels.get(session.scope, session.scope))}]" if labels else ""
+        project = f"  [{one_line(labels[session.scope])}]" if labels else ""
         title = one_line(session.title or "untitled", 70)
         head = f"{date_and_time(session.started_at)}  {session.host}  {title}"
         lines += [style(head, "bold"), f"  {session.id}{project}"]
@@ -393,27 +375,17 @@ def talks_result(args: Namespace, memory: Bethink, topics: bool) -> Result:
             lines += [f"  {line}" for line in digest_lines(session)]
         else:
             lines += topic_lines(spans, args.tree or bool(args.session))
-    return Result(
-        records,
-        lines,
-        notes=() if chosen else ["No conversations are known here."],
-        hints=()
-        if chosen
-        else ["`bethink backfill --all` reads what the agents on this machine keep."],
-        stored=True,
-    )
+    return Result(records, lines, stored=True)
 
 
 def topic_lines(spans: Sequence[Span], full: bool) -> list[str]:
     lines = []
     for span in spans:
-        if span.depth and not full:
-            continue
-        margin = "  " * (span.depth + 1)
-        place = f"(lines {span.lines[0]}-{span.lines[1]})"
-        lines.append(f"{margin}- {one_line(span.name or 'unnamed', 80)}  {place}")
-        if full and span.summary:
-            lines += indent(span.summary, margin + "    ")
+        if full or not span.depth:
+            margin = "  " * (span.depth + 1)
+            place = f"(lines {span.lines[0]}-{span.lines[1]})"
+            lines.append(f"{margin}- {one_line(span.name or 'unnamed', 80)}  {place}")
+            lines += indent(span.summary, margin + "    ") if full and span.summary else []
     return lines
 
 
@@ -438,19 +410,22 @@ def stats(args: Namespace, memory: Bethink) -> Result:
     """
     from bethink.features import language
 
-    overview = memory.stats(memory.scopes if args.this_project else None)
-    value = {name: found for name, found in overview._asdict().items() if name != "extra"}
-    every = overview.memories + overview.deleted
-    names = {memory.scope: memory.project.name, **overview.extra["scope_names"]}
+    value = memory.stats(memory.scopes if args.this_project else None)._asdict()
+    names = {memory.scope: memory.project.name, **value.pop("extra")["scope_names"]}
+    every, usage = value["memories"] + value["deleted"], language.report_usage(memory)
     value |= {
         "database": str(getattr(memory.store, "path", memory.config.database)),
-        "bytes_per_memory": round(overview.database_bytes / every) if every else 0,
+        "bytes_per_memory": round(value["database_bytes"] / every) if every else 0,
         "scope_names": {scope: names[scope] for scope in value["by_scope"] if names.get(scope)},
-        "language_model": language.report_usage(memory),
+        "language_model": usage,
     }
     labels = render.label_scopes(memory)
-    scopes = {labels.get(scope, scope): number for scope, number in value["by_scope"].items()}
-    unused = not (value["language_model"]["model"] or value["language_model"]["tokens"])
-    left = ("scope_names", *(["language_model"] if unused else ()))
-    told = {name: found for name, found in value.items() if name not in left}
-    return Result(value, describe_value({**told, "by_scope": scopes}))
+    told = {
+        **value,
+        "by_scope": {
+            labels.get(scope, scope): number for scope, number in value["by_scope"].items()
+        },
+        "scope_names": None,
+        "language_model": usage if usage["model"] or usage["tokens"] else None,
+    }
+    return Result(value, describe_value(told))

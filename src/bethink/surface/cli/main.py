@@ -12,7 +12,7 @@ import sys
 
 from bethink.surface.cli import VALUED, overview, version
 
-VERSION = {"--version", "-V"}
+VERSION, HELP = {"--version", "-V"}, {"--help", "-h"}
 STAYING = {"mcp", "serve", "ui"}  # which end threads of their own
 TYPE_CHECKING = False  # nothing is imported before `main` answers for a Ctrl-C
 if TYPE_CHECKING:
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    gc.set_threshold(
-        50_000
-    )  # to load modules makes no garbage; to look for it takes 7 % of a search
+    # To load modules makes no garbage; to look for it takes 7 % of a search.
+    gc.set_threshold(50_000)
     if os.environ.get("HOME") == "":
         del os.environ["HOME"]  # an empty one would be taken for /; without it the system is asked
     if argv is None and words[:1] == ["hook"]:
@@ -32,8 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         run_alone(words[1:])  # ends the process, unless it is for the parser
     try:
-        if words in (["--version"], ["-V"], ["--help"], ["-h"]):  # the shortest way for these
-            sys.stdout.write(version() if words[0] in VERSION else overview())
+        if len(words) == 1 and words[0] in VERSION | HELP:  # the shortest way for these
+            sys.stdout.write(describe_itself(words))
             sys.stdout.flush()
             return 0
         from bethink.surface.cli import console
@@ -58,20 +57,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(words: list[str]) -> int:
     name, rest = find_command(words)
     if name == "help":
-        name, rest = (rest[0], ["--help"]) if rest else (None, ["--help"])
+        name, rest = rest[0] if rest else None, ["--help"]
+    if name is None and (told := describe_itself(rest)):
+        (sys.stdout if rest else sys.stderr).write(told)
+        return 0 if rest else 2
     from bethink.surface.cli import console
 
-    if name is None and tell_about_itself(rest):
-        return 0 if rest else 2
     command = console.load(name, *rest[:1])
     args = console.parse(command, rest)
     if args.help or args.version:
         sys.stdout.write(console.render_help(command) if args.help else version())
         return 0
     if not command.opens:
-        return console.finish(args, command.run(args))
+        return console.present(args, command.run(args))
     with console.open_memory(args, make=command.opens == "make") as memory:
-        return console.finish(args, command.run(args, memory))
+        return console.present(args, command.run(args, memory))
 
 
 def find_command(words: Sequence[str]) -> tuple[str | None, list[str]]:
@@ -87,22 +87,15 @@ def find_command(words: Sequence[str]) -> tuple[str | None, list[str]]:
     return None, list(words)
 
 
-def tell_about_itself(rest: Sequence[str]) -> bool:
-    """Prints the version or the overview, if that was asked for, or nothing was. Says whether it did."""
+def describe_itself(rest: Sequence[str]) -> str:
+    """The version or the overview, if that was asked for, or nothing was."""
     if not VERSION.isdisjoint(rest):
-        sys.stdout.write(version())
-    elif not rest or not {"--help", "-h"}.isdisjoint(rest):
-        (sys.stdout if rest else sys.stderr).write(overview())
-    else:
-        return False
-    return True
+        return version()
+    return overview() if not rest or not HELP.isdisjoint(rest) else ""
 
 
 def wants_json(words: Sequence[str]) -> bool:
-    """Whether what was typed asks for JSON, as far as that can be told of words that may be wrong."""
-    from itertools import pairwise
-
-    typed = list(words[: words.index("--")] if "--" in words else words)
-    named = [after for word, after in pairwise(typed) if word == "--format"]
-    named += [word.partition("=")[2] for word in typed if word.startswith("--format=")]
-    return named[-1].startswith("json") if named else "--json" in typed
+    """Whether what was typed asks for JSON, as far as that can be told of words that may be wrong: an explicit format wins."""
+    typed = " ".join(words).partition(" -- ")[0].replace("--format=", "--format ")
+    _, explicit, form = typed.rpartition("--format ")
+    return form.startswith("json") if explicit else "--json" in words

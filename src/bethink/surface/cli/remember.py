@@ -25,7 +25,6 @@ from bethink.surface.cli.console import (
     confirm,
     decode_text,
     has_terminal,
-    offer_languages,
     open_memory,
     read_text,
     says_yes,
@@ -162,7 +161,7 @@ def add(args: Namespace, memory: Bethink) -> Result:
     if args.format == "text" and not args.for_agent and has_terminal():
         outcome = decide_proposals(memory, outcome)
     lines, hints = describe_outcome(args, memory, outcome)
-    hints = [*memory.hints, *hints, *offer_languages(memory, text)]
+    hints = [*memory.hints, *hints]
     return Result(outcome.plain(), lines, hints=hints)
 
 

@@ -338,7 +338,7 @@ def granted_projects(args: Namespace) -> list[Grant]:
     """The projects that a token is made for: the one it is made in, and those that are named."""
     shared = [Grant(team_scope(name), "", name.strip()) for name in args.team]
     found = [] if shared else [project(args)]
-    found += [projects.find(find_folder(name, "--also")) for name in args.also]
+    found += [projects.find(find_folder(name)) for name in args.also]
     if args.container:
         raise InvalidInput("A token is for whole projects.", "Leave --container out.")
     if settings(args).shared:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 from cli_runner import cli  # noqa: F401
 from fake_llm import answers, hang_up, says, serving, status
-from test_conversations import CHOICE, transcript
+from test_conversations import CHOICE, DAY, transcript
 
 DECISION = "The orders service keeps its data in MySQL"
 
@@ -51,6 +52,7 @@ IDEA = {
     "entities": [{"name": "MySQL", "type": "technology"}],
     "turns": [2],
 }
+DIGEST = {"asked": "a database for the orders", "done": "use MySQL", "left": "nothing"}
 INVENTED = {**IDEA, "text": "The team hates MongoDB with a passion.", "entities": []}
 TOPIC = {
     "name": "Database of the orders service",
@@ -67,7 +69,7 @@ def test_the_model_finds_ideas_and_names_topics_and_what_it_invents_is_dropped(
     model.script = [
         by_purpose(
             **{
-                "weeks later": {"ideas": [IDEA, INVENTED]},
+                "weeks later": {"ideas": [IDEA, INVENTED], "digest": DIGEST},
                 "Name it and sum it up": TOPIC,
                 "cut at places": {"places": []},
             }
@@ -79,9 +81,31 @@ def test_the_model_finds_ideas_and_names_topics_and_what_it_invents_is_dropped(
         ("decision", IDEA["text"], [3, 3])
     ]
     assert asked.json("topics")[0]["topics"][0]["name"] == TOPIC["name"]
+    assert asked.json("sessions")[0]["digest"] == DIGEST
     use = asked.json("stats")["language_model"]
     assert use["tokens"] > 0 and use["purposes"]["ideas"]["calls"] == 1
     assert "model openai" in asked.ok("stats")
+
+
+def test_what_one_answer_tells_together_all_holds_and_a_later_answer_replaces(
+    asked, model, tmp_path
+):
+    first = "We use npm for the frontend packages."
+    then = "We moved the frontend packages from npm to pnpm."
+    told = [{**IDEA, "kind": "fact", "text": text, "turns": [0]} for text in (first, then)]
+
+    def tell(day, *ideas):
+        model.script = [answers({"ideas": list(ideas), "digest": DIGEST})]
+        said = (("user", f"{first} {then}"), ("assistant", "Noted."))
+        file = tmp_path / f"{day}.jsonl"
+        began = DAY + timedelta(days=day)
+        asked.ok("backfill", str(transcript(file, str(day), asked.project, *said, began=began)))
+        return [one["content"] for one in asked.json("list", "--kind", "fact")]
+
+    assert sorted(tell(1, *told)) == sorted([first, then])
+    asked.ok("forget", *(one["id"] for one in asked.json("list", "--kind", "fact")), "--yes")
+    assert tell(2, told[0]) == [first]
+    assert tell(3, told[1]) == [then]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +131,7 @@ def test_a_model_that_fails_leaves_it_to_the_rules(asked, model, tmp_path, reply
 
 def test_what_is_sent_is_redacted_and_fenced(asked, model, tmp_path):
     key = "sk-ant-" + "a1B2" * 12
-    model.script = [answers({"ideas": []})]
+    model.script = [answers({"ideas": [], "digest": DIGEST})]
     said = [
         (
             "user",

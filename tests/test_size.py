@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 316_062,
-    "lines": 46_759,
+    "tokens": 316_522,
+    "lines": 46_818,
     "files": 159,
     "import cycles": 0,
     "function-level imports of our own": 47,
     "functions of complexity over 15": 1,
     "class names used twice": 0,
-    "test lines": 37_443,
+    "test lines": 37_485,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 35, "search": 31, "hook": 27, "backfill": 46}

@@ -6,7 +6,7 @@ reason is counted where `bethink stats` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bethink.ingest.ideas import Idea, is_said
 from bethink.ingest.topics import Topic
@@ -18,25 +18,33 @@ BESIDE = 600  # characters before and after a boundary that the model sees
 BOUNDARIES = 12  # places asked about at once
 
 
-def ask_ideas(model: Model, turns: Sequence[tuple[str, str]], first: int) -> list[Idea] | None:
-    """The ideas of the turns from `first` on; those before are only heard."""
+def ask_ideas(
+    model: Model, turns: Sequence[tuple[str, str]], first: int, digest: Mapping[str, str]
+) -> tuple[list[Idea], Mapping[str, str]] | None:
+    """The ideas of the turns from `first` on, those before being only heard; and the digest, which told of what came before, as
+    it is after them."""
     numbered = [tasks.NumberedTurn(number, role, text) for number, (role, text) in enumerate(turns)]
     found: list[Idea] = []
     try:
-        for portion in tasks.portions(numbered):
+        for number, portion in enumerate(tasks.portions(numbered)):
             if portion[-1].number < first:
                 continue
-            answer = model.ask(tasks.extract_ideas(portion))
-            for idea in tasks.read_ideas(answer, portion).ideas:
+            told = tasks.read_ideas(
+                model.ask(tasks.extract_ideas(portion, digest)), portion, digest
+            )
+            digest = told.digest
+            for idea in told.ideas:
                 at = idea.turns[-1]
                 role, text = turns[at]
                 # What a user pasted is nobody's word here.
                 if at >= first and (role != "user" or is_said(idea.text, text)):
                     sure = FIRM if idea.firm else TENTATIVE
-                    found.append(Idea(idea.kind, idea.text, at, idea.firm, sure, idea.entities))
+                    found.append(
+                        Idea(idea.kind, idea.text, at, idea.firm, sure, idea.entities, number)
+                    )
     except ModelError:
         return None
-    return sorted(found, key=lambda idea: idea.turn)
+    return sorted(found, key=lambda idea: idea.turn), digest
 
 
 def name_topic(model: Model, turns: Sequence[tuple[str, str]]) -> tuple[str, str] | None:

@@ -89,16 +89,18 @@ def compare(
     embedder: Embedder | None,
     *,
     explicit: Sequence[Sequence[str]] = (),
+    tellings: Sequence[int] = (),
 ) -> Comparison:
-    """Each memory against what is stored and against those before it. `explicit` are the ids that each is said outright to
-    replace."""
+    """Each memory against what is stored and against those before it, but for those of the same telling: who told them
+    together knew of each. `explicit` are the ids that each is said outright to replace."""
     judge = options.judge() if embedder and any(map(is_one_statement, memories)) else None
     near = [
         _neighbours(memory, own, options, store, embedder, judge is not None)
         for memory, own in zip(memories, vectors, strict=True)
     ]
     if embedder:
-        near = list(_add_earlier(memories, vectors, near, options, embedder))
+        tellings = tellings or range(len(memories))
+        near = list(_add_earlier(memories, vectors, near, options, embedder, tellings))
     judged = _ask(judge, memories, near)
     verdicts = _judge_each(memories, near, judged, options, store, explicit)
     parts = [
@@ -243,8 +245,9 @@ def _add_earlier(
     near: Sequence[Sequence[Neighbour]],
     options: WriteOptions,
     embedder: Embedder,
+    tellings: Sequence[int],
 ) -> Iterator[list[Neighbour]]:
-    """The neighbours of each with those before it in the same batch, nearest first."""
+    """The neighbours of each with those before it in the same batch that another telling told, nearest first."""
     embedded = [at for at, own in enumerate(vectors) if len(own)]
     if len(embedded) < 2:
         yield from map(list, near)
@@ -262,6 +265,7 @@ def _add_earlier(
                 found += [
                     Neighbour(memories[embedded[place]], float(cosines[place]), embedder.unrelated)
                     for place in first
+                    if tellings[embedded[place]] != tellings[at]
                 ]
                 found = sorted(found, key=lambda one: -one.similarity)[: 4 * KNOWN]
             earlier += 1

@@ -156,7 +156,9 @@ def prepare(recipe: Recipe) -> Prepared:
         one.turn.id: vectors[0] for one, vectors in zip(kept, own, strict=True) if len(vectors)
     }
     found, state = _find_topics(recipe, spoken, [means.get(one.turn.id) for one in spoken])
-    batch, total = _remember_ideas(recipe, _find_ideas(recipe, spoken), spoken, found)
+    session = _load_session(recipe)
+    ideas, digest = _find_ideas(recipe, spoken, session)
+    batch, total = _remember_ideas(recipe, ideas, spoken, found)
     made = [entry.memory for entry in batch.add]
     own_ways = any(one.scope == PERSONAL for one in made)
     spans = [_describe_topic(recipe, span, found, spoken, made) for span in found.spans]
@@ -173,7 +175,7 @@ def prepare(recipe: Recipe) -> Prepared:
     ]
     batch = batch._replace(
         scopes={**recipe.options.scopes, **({PERSONAL: (PERSONAL, "")} if own_ways else {})},
-        sessions=_describe_session(recipe, heard),
+        sessions=_describe_session(recipe, heard, session, digest),
         spans=tuple(zip(spans, vectors, strict=True)),
         add=(*turns, *batch.add),
         model=recipe.embedder.model if recipe.embedder else None,
@@ -365,11 +367,18 @@ def _outline(memories: Iterable[Memory]) -> list[tuple[str, str, bool]]:
     ]
 
 
-def _describe_session(recipe: Recipe, heard: Sequence[HeardTurn]) -> tuple[Session, ...]:
+def _load_session(recipe: Recipe) -> Session:
+    """The session as it was before this page."""
+    scope, id = recipe.options.scope, recipe.talk.session
+    found = recipe.store.sessions((scope,), 1, 0, id)
+    return found[0] if found and found[0].id == id else Session(id, scope)
+
+
+def _describe_session(
+    recipe: Recipe, heard: Sequence[HeardTurn], known: Session, digest: Mapping[str, str]
+) -> tuple[Session, ...]:
     """The session with its title and its digest as they are after this page; nothing if the page tells nothing of it."""
-    talk, scope = recipe.talk, recipe.options.scope
-    found = recipe.store.sessions((scope,), 1, 0, talk.session)
-    known = found[0] if found and found[0].id == talk.session else Session(talk.session, scope)
+    talk = recipe.talk
     recap = _find_recap(talk.turns)
     if not heard and not (recap and known.title):
         return ()
@@ -378,7 +387,7 @@ def _describe_session(recipe: Recipe, heard: Sequence[HeardTurn]) -> tuple[Sessi
     work = [fact for one in heard for fact in one.turn.work]
     planned = any(turn.plan for turn in spoken[-1:])
     course = follow(known.metadata.get("course", {}), said, work, recap, planned)
-    told = {"digest": compose_digest(course), "course": course._asdict()}
+    told = {"digest": digest or compose_digest(course), "course": course._asdict()}
     places = [{"cwd": turn.cwd} for turn in spoken if turn.cwd][:1]
     times = [turn.at for turn in spoken if turn.at]
     session = known._replace(
@@ -409,19 +418,26 @@ def _find_recap(turns: Sequence[Turn]) -> str:
 # Ideas
 
 
-def _find_ideas(recipe: Recipe, spoken: Sequence[HeardTurn]) -> list[Idea]:
-    """What this page's turns decided, asked, found out. Earlier turns are heard too, but what they said was noted when they came."""
+def _find_ideas(
+    recipe: Recipe, spoken: Sequence[HeardTurn], session: Session
+) -> tuple[list[Idea], Mapping[str, str]]:
+    """What this page's turns decided, asked, found out; and the digest of the session, where a language model tells one. Earlier
+    turns are heard too, but what they said was noted when they came."""
     before = _load_earlier(recipe)
     turns = before + [(one.speaker, one.memory.content) for one in spoken]
     first = len(before)
-    advised = advice.ask_ideas(recipe.model, turns, first) if recipe.model and spoken else None
+    advised = None
+    if recipe.model and spoken:
+        advised = advice.ask_ideas(recipe.model, turns, first, session.digest or NOTHING)
     reader = recipe.options.reader() if advised is None and spoken else None
-    found = read_ideas(turns, reader, first) if reader else advised or ()
-    return [
+    read = read_ideas(turns, reader, first) if reader else []
+    found, digest = advised or (read, NOTHING)
+    ideas = [
         idea._replace(turn=idea.turn - first)
         for idea in found
         if not _is_echo(idea.text, spoken[idea.turn - first].turn)
     ]
+    return ideas, digest
 
 
 def _is_echo(text: str, turn: Turn) -> bool:
@@ -455,11 +471,19 @@ def _remember_ideas(
         one = spoken[idea.turn]
         memories.append(_keep_idea(recipe, idea, one, topics, numbers[idea.turn]))
         numbers[idea.turn] += 1
+    # What the judge read was told sentence by sentence, what a language model said answer by answer.
+    tellings = {
+        memory.id: -at if idea.telling is None else idea.telling + 1
+        for at, (memory, idea) in enumerate(zip(memories, found, strict=True))
+    }
     batch = Batch(at=options.now, actor=options.actor)
     for scope in dict.fromkeys(memory.scope for memory in memories):
         own = [memory for memory in memories if memory.scope == scope]
-        batch = _add_compared(recipe, scope, own, batch)
-    done = _find_done(recipe, [entry.memory for entry in batch.add], spoken)
+        batch = _add_compared(recipe, scope, own, tellings, batch)
+    last = max(tellings.values(), default=0) or None
+    # Of what the last answer calls open it knew all reports.
+    waiting = [entry.memory for entry in batch.add if tellings[entry.memory.id] != last]
+    done = _find_done(recipe, waiting, spoken)
     batch = batch._replace(
         change=(*batch.change, *(Change(id, "answer", {"answered": True}) for id in done)),
         relate=(*batch.relate, *(Relation(by, id, "answers") for id, by in done.items())),
@@ -467,11 +491,14 @@ def _remember_ideas(
     return fold_changes(batch), len(memories)
 
 
-def _add_compared(recipe: Recipe, scope: str, own: Sequence[Memory], batch: Batch) -> Batch:
+def _add_compared(
+    recipe: Recipe, scope: str, own: Sequence[Memory], tellings: Mapping[str, int], batch: Batch
+) -> Batch:
     """A batch with memories of a scope, compared with what is known there."""
     options = recipe.options._replace(scope=scope)
     vectors, fresh = recipe.make_vectors(own)
-    compared = compare(own, vectors, options, recipe.store, recipe.embedder)
+    together = [tellings[one.id] for one in own]
+    compared = compare(own, vectors, options, recipe.store, recipe.embedder, tellings=together)
     return batch._replace(
         add=(*batch.add, *make_entries(own, vectors, compared, options, recipe.store)),
         change=(*batch.change, *compared.change),

@@ -84,6 +84,7 @@ class Idea(NamedTuple):
     firm: bool
     confidence: float
     entities: tuple[Entity, ...] = ()
+    telling: int | None = None  # which answer of a language model told it, with all that it knew
 
 
 class PlacedStatement(NamedTuple):

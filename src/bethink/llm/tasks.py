@@ -17,12 +17,13 @@ from typing import Any, NamedTuple
 from bethink.llm.base import Task
 from bethink.store.words import tokenize
 from bethink.text import STOP_WORDS
-from bethink.types import ENTITY_TYPES, Entity
+from bethink.types import ENTITY_TYPES, NOTHING, Entity
 
 IDEA_KINDS = tuple("decision preference gotcha fact pattern problem solution question todo".split())
 # About 4,000 tokens of text: small enough for local models, and a dozen such questions stay below the default ceiling.
 PORTION_CHARACTERS = 12_000
 IDEA_CHARACTERS = 400
+DIGEST_CHARACTERS = 200  # of one of its three lines
 NAME_WORDS = 6
 PASSAGE_CHARACTERS = 1200
 POINTS = {"Decided": "decisions", "Concluded": "conclusions", "Open": "questions"}
@@ -45,10 +46,11 @@ class CitedIdea(NamedTuple):
 
 
 class Ideas(NamedTuple):
-    """What was found, and how many were dropped for which reason."""
+    """What was found, how many were dropped for which reason, and the digest of the conversation so far."""
 
     ideas: tuple[CitedIdea, ...]
     dropped: Mapping[str, int]
+    digest: Mapping[str, str]  # empty where the turns do not bear it out
 
 
 class TopicBoundary(NamedTuple):
@@ -84,8 +86,8 @@ def portions(
         yield tuple(group)
 
 
-def extract_ideas(turns: Sequence[NumberedTurn]) -> Task:
-    """One portion of a conversation → the statements worth remembering."""
+def extract_ideas(turns: Sequence[NumberedTurn], before: Mapping[str, str] = NOTHING) -> Task:
+    """One portion of a conversation, and the digest of what came before it → the statements worth remembering, and the digest."""
     idea = {
         "kind": IDEA_KINDS,
         "text": "One statement that is understood without the conversation, in its words, in one or two sentences.",
@@ -105,12 +107,23 @@ def extract_ideas(turns: Sequence[NumberedTurn]) -> Task:
         "nobody took up, examples, instructions of commands and skills. Of a change, note what holds at the end. "
         "Use only what the turns say, and their own words, names and numbers. Keep every 'not'. "
         "An idea is firm unless it was tentative or doubted; its entities are the things that it names, and its turns "
-        "the numbers of those that say it."
+        "the numbers of those that say it. "
+        "The digest tells of all of the conversation so far what was asked, what was done, and what is left at the end, in at most 25 "
+        "words each."
     )
-    return Task("ideas", instruction, _label_turns(turns), {"ideas": [idea]}, 2000)
+    digest = {
+        "asked": "What the person wanted, all of it, the most important first.",
+        "done": "What came of it: results, commits, pull requests.",
+        "left": "What remains open, unconfirmed or planned at the end, or 'nothing'.",
+    }
+    told = "\n".join(f"{name}: {line}" for name, line in before.items())
+    parts = (*((("digest of what came before", told),) if told else ()), *_label_turns(turns))
+    return Task("ideas", instruction, parts, {"ideas": [idea], "digest": digest}, 2000)
 
 
-def read_ideas(value: Mapping[str, Any], turns: Sequence[NumberedTurn]) -> Ideas:
+def read_ideas(
+    value: Mapping[str, Any], turns: Sequence[NumberedTurn], before: Mapping[str, str] = NOTHING
+) -> Ideas:
     said: dict[int, str] = {}
     for turn in turns:
         said[turn.number] = f"{said.get(turn.number, '')}\n{turn.text}"
@@ -131,7 +144,13 @@ def read_ideas(value: Mapping[str, Any], turns: Sequence[NumberedTurn]) -> Ideas
             Entity(name, kind) for name, kind in names.items() if mentions(name, source)
         )
         found[content.casefold()] = CitedIdea(raw["kind"], content, raw["firm"], entities, cited)
-    return Ideas(tuple(found.values()), dropped)
+    digest = {name: " ".join(line.split()) for name, line in value["digest"].items()}
+    known = "\n".join((*said.values(), *before.values()))
+    fits = all(
+        line == "nothing" or (0 < len(line) <= DIGEST_CHARACTERS and is_grounded(line, known))
+        for line in digest.values()
+    )
+    return Ideas(tuple(found.values()), dropped, digest if fits else {})
 
 
 def _trouble(content: str, cited: tuple[int, ...], said: Mapping[int, str], source: str) -> str:

@@ -25,7 +25,7 @@ import anyio
 import mcp_types as types
 from mcp.server.lowlevel import Server
 
-from bethink.surface.http import app, security, serving, tokens
+from bethink.surface.http import app, security
 from bethink.surface.http.projects import Projects
 
 
@@ -173,7 +173,7 @@ def main() -> None:
         os.environ.update(BETHINK_HOME=folder, BETHINK_EMBEDDING="hashing", BETHINK_OFFLINE="1")
         own = app.build_mcp
         app.build_mcp = lambda projects: with_fixtures(own(projects))  # type: ignore[assignment]
-        known = tokens.FileTokens(Path(folder) / "tokens.json")
+        known = security.FileTokens(Path(folder) / "tokens.json")
         admission = security.make_admission("127.0.0.1", [], known, "secret")
         built = app.build(Projects(Path(folder)), admission)
 
@@ -183,7 +183,7 @@ def main() -> None:
                 scope["headers"] = [*scope["headers"], (b"authorization", b"Bearer secret")]
             await built(scope, receive, send)
 
-        serving.run(admitted, serving.Serving("127.0.0.1", port), told)
+        app.run(admitted, app.Serving("127.0.0.1", port), told)
 
 
 if __name__ == "__main__":

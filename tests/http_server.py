@@ -16,10 +16,10 @@ import jsonschema
 import pytest
 
 from bethink import project as projects
-from bethink.surface.http import app, security, serving, tokens
+from bethink.surface.http import app, security
 from bethink.surface.http.api import OPERATIONS, Operation, describe
 from bethink.surface.http.projects import Projects
-from bethink.surface.http.tokens import Grant
+from bethink.surface.http.security import Grant
 
 V1 = "/api/v1"
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -55,7 +55,7 @@ class Running:
             else None
         )
         now = more.pop("now", datetime.now(UTC))
-        return tokens.FileTokens(self.file).create(
+        return security.FileTokens(self.file).create(
             name, scope, granted, personal=more.pop("personal", False), now=now, **more
         )[0]
 
@@ -81,13 +81,13 @@ def running(
     home: Path, directory: Path, *, allow: tuple[str, ...] = (), port: int = 0
 ) -> Iterator[Running]:
     """Serves a directory until the block ends, and sees that nothing is left running."""
-    session = tokens.new_secret()
+    session = security.new_secret()
     file = home / "tokens.json"
     owned = Projects(directory)
-    admission = security.make_admission("127.0.0.1", allow, tokens.FileTokens(file), session)
-    bound = serving.listen("127.0.0.1", port)
+    admission = security.make_admission("127.0.0.1", allow, security.FileTokens(file), session)
+    bound = app.listen("127.0.0.1", port)
     started = threading.Event()
-    server = serving.Server(serving.settings(app.build(owned, admission)), started.set)
+    server = app.Server(app.configure(app.build(owned, admission)), started.set)
     thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
     port = bound.getsockname()[1]
     thread.start()

@@ -14,8 +14,8 @@ from case_tables import cases
 from http_server import V1, body, problem, running, served
 
 from bethink.errors import OutcomeUnknown, StoreBusy, StoreCorrupt, StoreUnavailable
-from bethink.surface.http import projects, security
-from bethink.surface.http.security import LARGEST_BODY
+from bethink.surface.http import api, projects
+from bethink.surface.http.api import LARGEST_BODY
 
 __all__ = ["served"]
 
@@ -69,7 +69,7 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(served, client):
 
 
 def test_a_body_that_never_arrives_is_not_waited_for(served, client, monkeypatch):
-    monkeypatch.setattr(security, "BODY_WITHIN", 0.2)
+    monkeypatch.setattr(api, "BODY_WITHIN", 0.2)
     assert begin(served, 100, "{").startswith(b"HTTP/1.1 408")
 
 

@@ -16,9 +16,10 @@ from http_server import V1, body, problem, running, served
 
 from bethink import Bethink
 from bethink.errors import BethinkError
-from bethink.surface.http import security, serving, tokens
+from bethink.surface.http import app, security
 from bethink.surface.http.api import OPERATIONS
-from bethink.surface.http.security import Access, Caller
+from bethink.surface.http.projects import Access
+from bethink.surface.http.security import Caller
 
 __all__ = ["served"]
 ID = "01a1dd89-0000-7000-8000-000000000001"
@@ -35,7 +36,7 @@ def shop(served):
 def callers(served, shop):
     """Clients of every sort. What was ended was once a token for everything."""
     revoked = served.token("ended", "write", personal=True)
-    tokens.FileTokens(served.file).revoke("ended", datetime.now(UTC))
+    security.FileTokens(served.file).revoke("ended", datetime.now(UTC))
     return {
         "none": served.client(None),
         "read": served.client(served.token("reads", "read", [shop])),
@@ -44,7 +45,7 @@ def callers(served, shop):
         "elsewhere": served.client(served.token("elsewhere", "write", [shop.parent / "other"])),
         "revoked": served.client(revoked),
         "expired": served.client(served.expired("old")),
-        "unknown": served.client(tokens.new_secret()),
+        "unknown": served.client(security.new_secret()),
         "malformed": served.client("x y z"),
     }
 
@@ -89,7 +90,7 @@ def test_what_is_public_says_nothing_about_the_server(served):
 def test_a_token_that_is_revoked_while_in_use_is_refused_from_the_next_request_on(served, shop):
     client = served.client(served.token("short-lived", "read", [shop]))
     assert client.get(f"{V1}/memories").status_code == 200
-    tokens.FileTokens(served.file).revoke("short-lived", datetime.now(UTC))
+    security.FileTokens(served.file).revoke("short-lived", datetime.now(UTC))
     assert "revoked" in problem(client.get(f"{V1}/memories"), 401)["detail"]
     assert client.post("/mcp", json=PING).status_code == 401
 
@@ -201,7 +202,7 @@ def test_numbers_of_other_projects_stay_unknown(callers, two, served):
 
 
 def test_a_store_for_reading_refuses_every_write_but_a_use(callers, two, served):
-    view = served.projects.view(Access(Caller("x", "x", "read")), "user", 3)
+    view = served.projects.view(Access(Caller("x", "x", "read", hash="x")), "user", 3)
     (one,) = view.get(two[0]["shop"])  # counts a use
     for act in (
         lambda: view.add("sneaked in"),
@@ -321,7 +322,7 @@ def test_a_name_that_was_allowed_is_ours_and_a_wrong_token_is_told_so(offline, t
 
 
 def test_bound_to_every_address_literal_ones_are_let_in_and_names_are_not(tmp_path):
-    known = tokens.FileTokens(tmp_path / "tokens.json")
+    known = security.FileTokens(tmp_path / "tokens.json")
     admission = security.make_admission("0.0.0.0", ["Memory.Example:443"], known)
     ours = ("192.168.0.7:7377", "[fe80::1]", "memory.example", "localhost:7377")
     assert all(map(admission.admits, ours))
@@ -379,7 +380,7 @@ def answer_on(connection):
 
 @pytest.mark.parametrize(("first", "said"), [(b"", b""), (b"", HEAD), (HEAD + b"\r\n", HEAD)])
 def test_whoever_does_not_say_what_it_wants_is_hung_up_on(alone, monkeypatch, first, said):
-    monkeypatch.setattr(serving, "HEADERS_WITHIN", 0.2)
+    monkeypatch.setattr(app, "HEADERS_WITHIN", 0.2)
     with connect(alone) as slow:
         if first:
             slow.sendall(first)
@@ -389,7 +390,7 @@ def test_whoever_does_not_say_what_it_wants_is_hung_up_on(alone, monkeypatch, fi
 
 
 def test_more_clients_than_it_takes_are_told_to_come_back(alone, monkeypatch):
-    monkeypatch.setattr(serving, "CONNECTIONS", 3)
+    monkeypatch.setattr(app, "CONNECTIONS", 3)
     idle = [connect(alone) for _ in range(3)]
     with connect(alone) as late:
         answer = answer_on(late)
@@ -419,7 +420,7 @@ def test_wrong_tokens_are_slowed_down():
 
 def test_a_guess_too_many_is_answered_with_when_to_come_back(alone, monkeypatch):
     monkeypatch.setattr(security, "WRONG_TOKENS", 3)
-    guesses = [alone.client(tokens.new_secret()).get(f"{V1}/memories") for _ in range(4)]
+    guesses = [alone.client(security.new_secret()).get(f"{V1}/memories") for _ in range(4)]
     assert [guess.status_code for guess in guesses] == [401, 401, 401, 429]
     assert 1 <= int(guesses[3].headers["retry-after"]) <= 60
     problem(guesses[3], 429)

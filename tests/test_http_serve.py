@@ -20,7 +20,7 @@ from cli_runner import cli
 from http_server import V1, body, running
 from stores import child_environment
 
-from bethink.surface.http import tokens
+from bethink.surface.http import security
 
 __all__ = ["cli"]
 SOME = 1.5  # seconds that many clients keep the server busy
@@ -38,7 +38,7 @@ def test_a_token_is_shown_once_and_kept_as_a_hash_that_only_its_owner_can_read(c
     secret = cli.ok("token", "create", "--name", "laptop").strip()
     assert secret.startswith("rcl_")
     assert secret not in file.read_text()
-    assert tokens.digest(secret) in file.read_text()
+    assert security.hash_token(secret) in file.read_text()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert secret not in cli.ok("token", "list")
 
@@ -79,7 +79,7 @@ def test_no_token_is_lost_when_many_are_made_at_once(cli, file):
     def make(number):
         name, now = f"t{number}", datetime.now(UTC)
         made.append(
-            tokens.FileTokens(file).create(name, "read", None, personal=False, now=now)[1].id
+            security.FileTokens(file).create(name, "read", None, personal=False, now=now)[1].id
         )
 
     threads = [threading.Thread(target=make, args=(number,)) for number in range(12)]
@@ -87,7 +87,7 @@ def test_no_token_is_lost_when_many_are_made_at_once(cli, file):
         thread.start()
     for thread in threads:
         thread.join()
-    assert {token.id for token in tokens.FileTokens(file).known()} == set(made)
+    assert {token.id for token in security.FileTokens(file).known()} == set(made)
     assert len(made) == 12
 
 
@@ -243,8 +243,8 @@ from bethink.surface.http import app
 from bethink.api import Bethink
 app.LAST = 0.2
 Bethink.history = lambda self, id: time.sleep(600)
-from bethink.surface.http import serving
-serving.GRACE = 1
+
+app.GRACE = 1
 sys.exit(main(["serve", "--port", "0", "--json"]))
 """
     with begun(cli, "-c", stuck) as (process, url):

@@ -15,9 +15,9 @@ from bethink.post import Key
 from bethink.store.transfer import team_scope
 from bethink.surface import remote
 from bethink.surface.http import api as http_api
-from bethink.surface.http import tokens
+from bethink.surface.http import security
 from bethink.surface.http.api import OnceStore
-from bethink.surface.http.tokens import Grant
+from bethink.surface.http.security import Grant
 from bethink.surface.remote import Client, ServerPeer
 from bethink.types import Batch, Source
 
@@ -165,7 +165,7 @@ def test_nothing_reaches_another_project_through_a_bundle(anna, served):
 
 
 def served_token(served, name, *grants):
-    return tokens.FileTokens(served.file).create(
+    return security.FileTokens(served.file).create(
         name, "write", grants, personal=False, now=datetime.now(UTC)
     )[0]
 

@@ -19,9 +19,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 316_522,
-    "lines": 46_818,
-    "files": 159,
+    "tokens": 314_861,
+    "lines": 46_504,
+    "files": 157,
     "import cycles": 0,
     "function-level imports of our own": 47,
     "functions of complexity over 15": 1,

@@ -19,8 +19,7 @@ from http_server import body, problem, running, served
 
 from bethink import Bethink
 from bethink.errors import ConfigError
-from bethink.surface.http.security import WRONG_TOKENS
-from bethink.surface.http.tokens import FileTokens
+from bethink.surface.http.security import WRONG_TOKENS, FileTokens
 from bethink.surface.web.session import (
     COOKIE_SECONDS,
     TICKET_SECONDS,

@@ -1,7 +1,7 @@
 """How memory is doing, in numbers that take a moment to count: what each agent's conversations brought in, what waits to be
 read or embedded, how large the database is and how it grows, what a language model cost.
 
-Only looks. Where it is served, the server counts in the background and shows what was counted last (`surface/http/background.py`).
+Only looks. Where it is served, the server counts in the background and shows what was counted last (`surface/http/app.py`).
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ from bethink.surface.cli.console import (
     project,
     settings,
 )
-from bethink.surface.http import tokens
-from bethink.surface.http.tokens import AccessToken, Grant, Register
+from bethink.surface.http import security
+from bethink.surface.http.security import Caller, Grant, Tokens
 from bethink.surface.mcp import Wire, serve_stdio
 from bethink.surface.render import FORMATS, json_text, pick
 from bethink.surface.web.session import Sessions, load_key
@@ -109,7 +109,6 @@ def serve(args: Namespace) -> None:
       bethink serve --port 0 --json
       bethink token create --name laptop && bethink serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
     """
-    check_libraries()
     check_exposure(args)
     run_server(args, announce_server, args.quiet)
 
@@ -117,11 +116,11 @@ def serve(args: Namespace) -> None:
 def run_server(args: Namespace, announce: Announce, quiet: bool) -> None:
     """Serves until stopped. `announce` is called once requests are taken, with the address, the project's name and the owner's
     token. A `quiet` server logs only trouble."""
-    serving, name = load_serving(), project(args).name
-    session = tokens.new_secret() if is_this_machine(args.host.lower()) else ""
-    serving.prepare_log(quiet)
-    bound = serving.Serving(args.host, args.port, args.tls_cert, args.tls_key, session)
-    ended = serving.serve(
+    app, name = load_app(), project(args).name
+    session = security.new_secret() if is_this_machine(args.host.lower()) else ""
+    app.prepare_log(quiet)
+    bound = app.Serving(args.host, args.port, args.tls_cert, args.tls_key, session)
+    ended = app.serve(
         (directory(args) or Path.cwd(), args.database, args.container),
         bound,
         args.allow_host,
@@ -129,27 +128,21 @@ def run_server(args: Namespace, announce: Announce, quiet: bool) -> None:
     )
     console.note(args, "stopped")
     if not ended:
-        serving.leave()
+        app.leave()
 
 
-def load_serving() -> Any:
+def load_app() -> Any:
     """The server, which takes a second to load."""
-    from bethink.surface.http import serving
-
-    return serving
-
-
-def check_libraries() -> None:
     try:
-        import itsdangerous  # noqa: F401
-        import jinja2  # noqa: F401
-        import mcp.server.streamable_http_manager  # noqa: F401
-        import uvicorn  # noqa: F401
+        from bethink.surface.http import app
     except ImportError as error:
         raise explain_missing(error, "The server", "server") from error
+    return app
 
 
-def check_tls(args: Namespace) -> None:
+def check_exposure(args: Namespace) -> None:
+    """Refuses to be reached from elsewhere without tokens and TLS, unless that is asked for by name."""
+    host = args.host
     if bool(args.tls_cert) != bool(args.tls_key):
         raise UsageError("--tls-cert and --tls-key belong together.", "Give both, or neither.")
     for file in filter(None, (args.tls_cert, args.tls_key)):
@@ -157,12 +150,6 @@ def check_tls(args: Namespace) -> None:
             raise NotFound(
                 f"There is no file {file}.", "Give a certificate and its key in PEM form."
             )
-
-
-def check_exposure(args: Namespace) -> None:
-    """Refuses to be reached from elsewhere without tokens and TLS, unless that is asked for by name."""
-    host = args.host
-    check_tls(args)
     if is_this_machine(host.lower()):
         return
     if not is_address(host):
@@ -197,7 +184,7 @@ def announce_server(args: Namespace, address: str, name: str, session: str) -> N
     console.note(args, f"Bethink serves {name} at {address}  ({places})")
     if session:
         # A token belongs on the screen of whoever started this, not in a log file.
-        file = load_serving().session_file(int(address.rpartition(":")[2]))
+        file = load_app().session_file(int(address.rpartition(":")[2]))
         secret = session if sys.stderr.isatty() else f"in {file}"
         console.note(args, f"Token for you while it runs: {secret}")
     console.note(args, "Ctrl-C ends it.")
@@ -222,26 +209,15 @@ def ui(args: Namespace) -> None:
       bethink ui --no-open --port 8080
       bethink ui --project ~/code/shop
     """
-    check_libraries()
-    new_ticket()  # a key that cannot be used is told before anything is started
-    vars(args).update(host=HOST, tls_cert=None, tls_key=None, allow_host=[], insecure_bind=False)
-    args.port = load_serving().free_port(HOST, PORT) if args.port is None else args.port
-    check_exposure(args)
+    port = load_app().free_port(HOST, PORT) if args.port is None else args.port
+    load_key(data_directory())  # one that cannot be used is told before anything is started
+    vars(args).update(host=HOST, port=port, tls_cert=None, tls_key=None, allow_host=[])
     run_server(args, announce_page, quiet=True)
 
 
-def announce_page(args: Namespace, address: str, name: str, session: str) -> None:
-    show_page(args, address)
-    console.note(args, f"This is the web page of {name}. Ctrl-C ends it.")
-
-
-def new_ticket() -> str:
-    return Sessions(load_key(data_directory())).new_ticket()
-
-
-def show_page(args: Namespace, url: str) -> None:
+def announce_page(args: Namespace, url: str, name: str, session: str) -> None:
     """Prints an address that signs a browser in, and opens it if that does not take over the terminal."""
-    address = f"{url}/enter?ticket={new_ticket()}"
+    address = f"{url}/enter?ticket={Sessions(load_key(data_directory())).new_ticket()}"
     console.out(json_text({"url": address}, None) if args.format == "json" else address)
     sys.stdout.flush()
     windows = sys.platform in ("darwin", "win32")
@@ -252,6 +228,7 @@ def show_page(args: Namespace, url: str) -> None:
         from webbrowser import open as browse
 
         Thread(target=browse, args=(address,), daemon=True).start()
+    console.note(args, f"This is the web page of {name}. Ctrl-C ends it.")
 
 
 # Tokens
@@ -301,9 +278,9 @@ def token(args: Namespace) -> Result:
 
 
 @contextmanager
-def open_register(args: Namespace) -> Iterator[Register]:
+def open_register(args: Namespace) -> Iterator[Tokens]:
     """Where the tokens are: in a team's database, or in a file of this machine."""
-    known = tokens.open_register(settings(args), project(args))
+    known = security.open_register(settings(args), project(args))
     try:
         yield known
     finally:
@@ -347,7 +324,7 @@ def granted_projects(args: Namespace) -> list[Grant]:
     return list(dict.fromkeys([*shared, *own]))
 
 
-def token_record(token: AccessToken) -> dict[str, Any]:
+def token_record(token: Caller) -> dict[str, Any]:
     projects = token.projects and [
         {"scope": one.scope, "name": one.name, "path": one.root} for one in token.projects
     ]

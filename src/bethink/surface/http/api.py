@@ -1,5 +1,5 @@
-"""The operations, and what is made of them: routes that read a request, check it, run the operation in a thread and
-write the answer; and their description (OpenAPI 3.1).
+"""The operations, and what is made of them: routes that read a request, run the operation in a thread and write the answer; and
+their description (OpenAPI 3.1).
 
 A function becomes an operation by the decorator `operation`, which says what it takes (in the language of `surface/arguments.py`),
 what it gives (a shape of answers.yaml) and who may ask; its address is in the table of `surface`. Nothing here knows what an operation does.
@@ -7,6 +7,7 @@ what it gives (a shape of answers.yaml) and who may ask; its address is in the t
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -17,9 +18,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import yaml
 from pydantic_core import from_json
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive
 
 from bethink import __version__, surface
 from bethink.errors import InvalidInput, NotFound
@@ -36,28 +39,31 @@ from bethink.surface.arguments import (
     parse_value,
     value_schema,
 )
-from bethink.surface.http.projects import Projects, View, only_counts, refuse_write
+from bethink.surface.http.projects import ACCESS, Access, Projects, View, only_counts
 from bethink.surface.http.security import (
-    ACCESS,
-    MEDIA_TYPE,
     TITLES,
-    Access,
     Caller,
     Refusal,
-    check_json,
-    read_body,
-    response,
+    Tokens,
+    as_refusal,
+    refuse_write,
 )
+from bethink.text import replace_broken
 from bethink.types import KINDS, NOTHING, RELATIONS, TRUST, Batch, Receipt
 
 if TYPE_CHECKING:
     from bethink.surface.http.app import Checkup, SearchTimes
-    from bethink.surface.http.tokens import Register
 
 BASE = "/api/v1"
 LONGEST_ID = 200
+LARGEST_BODY = 8 * 1024 * 1024
+BODY_WITHIN = 30.0  # seconds for a body to arrive
 LINES_AT_ONCE = 100
-JSON, JSON_LINES = "application/json", "application/x-ndjson"
+JSON, JSON_LINES, PROBLEM = (
+    "application/json",
+    "application/x-ndjson",
+    "application/problem+json",
+)
 # What every operation takes in its address.
 WHERE = """
 --project NAME text ..1000     a project by name, scope or folder; by default the token's or the server's own
@@ -71,7 +77,7 @@ class Tools(NamedTuple):
     projects: Projects
     searches: SearchTimes
     checkup: Checkup
-    tokens: Register
+    tokens: Tokens
 
 
 class Lines(NamedTuple):
@@ -95,14 +101,6 @@ class Operation(NamedTuple):
     writes: bool
     status: int  # of an answer
     meaning: bool  # whether the embedding model is waited for
-
-    def read(self, query: Mapping[str, Any], body: Any = NOTHING) -> dict[str, Any]:
-        """What a request gives by its address and its body, if it may."""
-        given = check_arguments(query, self.query)
-        if self.body is not None:
-            given |= check_arguments(body, self.body)
-            given |= {name: None for name, value in body.items() if value is None}
-        return given
 
 
 OPERATIONS: list[Operation] = []
@@ -137,64 +135,26 @@ def operation(
     return register
 
 
-# Routes
-
-
-def routes(tools: Tools) -> list[Route]:
-    """One route per address. Those with a fixed word come before those with an id in its place."""
-    ordered = sorted(OPERATIONS, key=lambda operation: operation.path.count("{"))
-    addresses = dict.fromkeys(operation.path for operation in ordered)
-    return [
-        _route(path, {one.method: one for one in ordered if one.path == path}, tools)
-        for path in addresses
-    ]
-
-
-def _route(path: str, operations: dict[str, Operation], tools: Tools) -> Route:
-    async def endpoint(request: Request) -> Response:
-        method = "GET" if request.method == "HEAD" else request.method
-        try:
-            return await _answer(request, operations[method], tools)
-        except Exception as error:  # noqa: BLE001 - the boundary of the API: whatever fails is a problem with a sentence
-            return response(error)
-
-    return Route(BASE + path, endpoint, methods=list(operations))
-
-
-async def _answer(request: Request, operation: Operation, tools: Tools) -> Response:
-    caller: Caller = request.scope["bethink.caller"]
-    check_scope(operation, caller)
-    body = {}
-    if operation.body is not None:
-        check_json(request.headers)
-        body = _read_json(await read_body(request.receive, request.headers))
-    given = operation.read(_read_query(request, operation.query), body)
-    path = {name: str(value) for name, value in request.path_params.items()}
-    check_ids(path)
-    key = request.headers.get("idempotency-key")
-
-    def work() -> bytes | Iterator[Any]:
-        found = perform(operation, caller, tools, path, given, key)
-        return found.values if isinstance(found, Lines) else _encode(found)
-
-    content = await tools.projects.run(work)
-    if isinstance(content, bytes):
-        return Response(content, operation.status, media_type=JSON)
-    return StreamingResponse(stream(content, tools.projects.run), media_type=JSON_LINES)
-
-
 def perform(
     operation: Operation,
     caller: Caller,
     tools: Tools,
     path: Mapping[str, str],
-    given: Mapping[str, Any],
+    query: Mapping[str, Any],
+    body: Any = NOTHING,
     key: str | None = None,
 ) -> Any:
     """What an operation answers to a caller, over REST or on a page: a JSON value or lines of them."""
-    arguments = (*operation.query, *(operation.body or ()))
-    asked = make_asked(given, arguments, **path)
-    if vars(asked).get("hyde") and not caller.may_write:
+    if operation.writes and not caller.may_write:
+        raise refuse_write()
+    if any(len(value) > LONGEST_ID for value in path.values()):
+        raise NotFound("There is no memory with so long an id.")
+    given = check_arguments(query, operation.query)
+    if operation.body is not None:
+        given |= check_arguments(body, operation.body)
+        given |= {name: None for name, value in body.items() if value is None}
+    asked = make_asked(given, (*operation.query, *(operation.body or ())), **path)
+    if given.get("hyde") and not caller.may_write:
         raise refuse_write()  # a language model costs its owner something
     access = Access(caller, asked.project, asked.container)
     ACCESS.set(access)
@@ -208,14 +168,89 @@ def perform(
     return found if isinstance(found, Lines) else to_json(found)
 
 
-def check_scope(operation: Operation, caller: Caller) -> None:
-    if operation.writes and not caller.may_write:
-        raise refuse_write()
+# Routes
 
 
-def check_ids(path: Mapping[str, str]) -> None:
-    if any(len(value) > LONGEST_ID for value in path.values()):
-        raise NotFound("There is no memory with so long an id.")
+def routes(tools: Tools) -> list[Route]:
+    """One route per address. Those with a fixed word come before those with an id in its place."""
+    paths: dict[str, dict[str, Operation]] = {}
+    for one in sorted(OPERATIONS, key=lambda one: one.path.count("{")):
+        paths.setdefault(one.path, {})[one.method] = one
+    return [_route(path, operations, tools) for path, operations in paths.items()]
+
+
+def _route(path: str, operations: dict[str, Operation], tools: Tools) -> Route:
+    async def endpoint(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        return await _answer(request, operations[method], tools)
+
+    return Route(BASE + path, endpoint, methods=list(operations))
+
+
+async def _answer(request: Request, operation: Operation, tools: Tools) -> Response:
+    raw = b""
+    if operation.body is not None:
+        check_json(request.headers)
+        raw = await read_body(request.receive, request.headers)
+
+    def work() -> bytes | Iterator[Any]:
+        caller, key = request.scope["bethink.caller"], request.headers.get("idempotency-key")
+        query = _read_query(request, operation.query)
+        path = dict(request.path_params)
+        found = perform(operation, caller, tools, path, query, _read_json(raw), key)
+        return found.values if isinstance(found, Lines) else _encode(found)
+
+    content = await tools.projects.run(work)
+    if isinstance(content, bytes):
+        return Response(content, operation.status, media_type=JSON)
+    return StreamingResponse(stream(content, tools.projects.run), media_type=JSON_LINES)
+
+
+def respond(error: Exception) -> Response:
+    """The answer to a request that failed."""
+    told = as_refusal(error)
+    value = {
+        "title": TITLES.get(told.status, TITLES[400]),
+        "status": told.status,
+        "detail": replace_broken(told.message),
+        "hint": replace_broken(told.hint or ""),
+    }
+    return Response(_encode(value), told.status, told.headers, PROBLEM)
+
+
+async def read_body(receive: Receive, headers: Headers) -> bytes:
+    """The whole body, if it is not too large and does not take too long."""
+    parts = bytearray()
+    size, more = int(headers.get("content-length", 0)), True
+    try:
+        async with asyncio.timeout(BODY_WITHIN):
+            while more and size <= LARGEST_BODY:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Refusal(400, "The request ended before its body did.")
+                parts += message.get("body", b"")
+                size, more = max(size, len(parts)), message.get("more_body", False)
+    except TimeoutError:
+        raise Refusal(
+            408, f"The body did not arrive within {BODY_WITHIN:g} seconds.", "Send it again."
+        ) from None
+    if size > LARGEST_BODY:
+        raise Refusal(
+            413,
+            f"The body is larger than {LARGEST_BODY >> 20} MB.",
+            "Split it over several requests.",
+            {"Connection": "close"},
+        )
+    return bytes(parts)
+
+
+def check_json(headers: Headers) -> None:
+    """A body has to say that it is JSON: what a page of another site can post without being asked never does."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    packed = headers.get("content-encoding", "identity").lower() != "identity"
+    if kind != JSON or packed:
+        hint = f"Send `Content-Type: {JSON}`, not compressed."
+        raise Refusal(415, "The body has to be JSON.", hint)
 
 
 def _read_json(raw: bytes) -> Any:
@@ -339,13 +374,10 @@ def _hash_changes(batch: Batch) -> str:
 
 # The description
 
-FOLDER = Path(__file__).parent
-ALWAYS = (400, 401, 403, 404, 409, 422, 429, 503)
-WITH_BODY = (408, 413, 415)
+SHAPES = Path(__file__).with_name("answers.yaml")
 ONCE = {
     "name": "Idempotency-Key",
     "in": "header",
-    "required": False,
     "description": "repeated with the same key, a request is done once",
     "schema": {"type": "string"},
 }
@@ -383,7 +415,7 @@ def describe() -> dict[str, Any]:
 def _answer_shapes() -> dict[str, Any]:
     """The shapes of answers.yaml as JSON Schema."""
     shapes: dict[str, Any] = {}
-    for head, fields in yaml.safe_load((FOLDER / "answers.yaml").read_text("utf-8")).items():
+    for head, fields in yaml.safe_load(SHAPES.read_text("utf-8")).items():
         name, _, parent = head.rstrip(")").partition("(")
         inherited = shapes[parent] if parent else {"properties": {}, "required": []}
         own = {field.rstrip("?"): _type_of(text) for field, text in fields.items()}
@@ -409,35 +441,16 @@ def _type_of(text: str) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": _type_of(written[:-2])}
     if "|" in written:
         return {"type": "string", "enum": written.split("|")}
-    return PLAIN_TYPES[written] if written in PLAIN_TYPES else _reference(written)
-
-
-def _reference(shape: str) -> dict[str, str]:
-    return {"$ref": f"#/components/schemas/{shape}"}
+    return PLAIN_TYPES.get(written, {"$ref": f"#/components/schemas/{written}"})
 
 
 def _describe(operation: Operation) -> dict[str, Any]:
     about = " ".join((operation.run.__doc__ or "").split())
     need = "writing" if operation.writes else "reading"
-    found: dict[str, Any] = {
-        "operationId": operation.run.__name__,
-        "summary": about.partition(". ")[0].rstrip("."),
-        "description": f"{about} Needs a token for {need}.",
-        "tags": [operation.group],
-        "parameters": _parameters(operation),
-        "responses": _responses(operation),
-    }
-    if operation.body is not None:
-        content = {JSON: {"schema": object_schema(operation.body, closed=True)}}
-        found["requestBody"] = {"required": True, "content": content}
-    return found
-
-
-def _parameters(operation: Operation) -> list[dict[str, Any]]:
-    text = {"type": "string", "minLength": 1, "maxLength": 100}
     names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
-    found = [{"name": name, "in": "path", "required": True, "schema": text} for name in names]
-    found += [
+    id = {"type": "string", "minLength": 1, "maxLength": 100}
+    parameters = [{"name": name, "in": "path", "required": True, "schema": id} for name in names]
+    parameters += [
         {
             "name": one.name,
             "in": "query",
@@ -447,18 +460,23 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
         }
         for one in operation.query
     ]
-    return [*found, ONCE] if operation.writes else found
-
-
-def _responses(operation: Operation) -> dict[str, Any]:
-    problem = {MEDIA_TYPE: {"schema": _reference("Problem")}}
-    good: dict[str, Any] = {JSON_LINES: {"schema": {"type": "string"}}}
-    if operation.answer:
-        good = {JSON: {"schema": _reference(operation.answer)}}
-    statuses = {operation.status, *ALWAYS, *(WITH_BODY if operation.body is not None else ())}
-    return {
-        str(status): {"description": "Done", "content": good}
-        if status < 300
-        else {"description": TITLES[status][1], "content": problem}
-        for status in sorted(statuses)
+    media, shape = (JSON, operation.answer) if operation.answer else (JSON_LINES, "str")
+    found: dict[str, Any] = {
+        "operationId": operation.run.__name__,
+        "summary": about.partition(". ")[0].rstrip("."),
+        "description": f"{about} Needs a token for {need}.",
+        "tags": [operation.group],
+        "parameters": [*parameters, ONCE] if operation.writes else parameters,
+        "responses": {
+            str(operation.status): _content("Done", media, _type_of(shape)),
+            "default": _content("A problem", PROBLEM, _type_of("Problem")),
+        },
     }
+    if operation.body is not None:
+        body = object_schema(operation.body, closed=True)
+        found["requestBody"] = {"required": True, "content": {JSON: {"schema": body}}}
+    return found
+
+
+def _content(about: str, media: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": about, "content": {media: {"schema": schema}}}

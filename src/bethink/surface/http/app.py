@@ -1,52 +1,55 @@
-"""The application put together: watch → gate → routes, agents (MCP) and pages. `serving` binds it to an address and runs it.
+"""The server put together and run: gate → routes, agents (MCP) and pages, bound to an address, started, logged and ended.
 
 One process, one event loop; the work is done in the threads of `projects`. MCP is stateless in both eras of the protocol: no
-session can then be taken over with another token, and a restart loses nothing.
+session can then be taken over with another token, and a restart loses nothing. The server ends on SIGTERM or Ctrl-C after the
+requests that run, within a bound, with the databases closed and nothing left behind.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import math
 import os
+import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
+import h11
+import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from bethink.config import data_directory
 from bethink.errors import BethinkError
 from bethink.project import Project
 from bethink.surface.arguments import check_arguments, parse_arguments
 from bethink.surface.http import api, operations
-from bethink.surface.http.api import WHERE, Tools
-from bethink.surface.http.projects import Projects
+from bethink.surface.http.api import LARGEST_BODY, WHERE, Tools, read_body, respond
+from bethink.surface.http.projects import ACCESS, Access, Projects
 from bethink.surface.http.security import (
-    ACCESS,
-    LARGEST_BODY,
-    Access,
     Admission,
-    Caller,
-    Gate,
     Refusal,
-    read_body,
-    response,
+    WrongToken,
+    make_admission,
+    register_of,
 )
 from bethink.surface.mcp.server import build as build_mcp
 from bethink.surface.web.site import Site
@@ -56,14 +59,17 @@ __all__ = ["build", "operations"]  # those are registered by being imported
 GRACE = 10.0  # seconds for requests that run to be answered
 LAST = 2.0  # seconds after that for calls whose client is gone
 SEARCHES = ("/search", "/api/v1/search", "/api/v1/recall")  # routes that are a search and no more
-DOCS = Path(__file__).with_name(
-    "page.html"
-)  # shows the description; nothing in it is from elsewhere
-DOCS_POLICY = (
+PUBLIC = ("/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/docs")
+# Where MCP clients look for a sign-in after a 401: there is none, and a 401 there would send them round in circles.
+SIGN_IN = "/.well-known/"
+MCP_PATH = "/mcp"
+PAGE = Path(__file__).with_name("page.html")  # shows the description
+POLICY = "default-src 'none'; frame-ancestors 'none'"
+PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none';"
     " form-action 'none'; frame-ancestors 'none'"
 )
-POLICY = "default-src 'none'; frame-ancestors 'none'"
+UNROUTED = "`/api/v1/docs` lists what there is."
 
 log = logging.getLogger("bethink")
 
@@ -74,7 +80,7 @@ def build(projects: Projects, admission: Admission) -> ASGIApp:
     tools = Tools(projects, SearchTimes(), Checkup(), admission.tokens)
 
     @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_: Any) -> AsyncIterator[None]:
         async with mcp.manager.run():
             projects.warm_up()
             yield
@@ -83,61 +89,42 @@ def build(projects: Projects, admission: Admission) -> ASGIApp:
         if not projects.ended:
             log.warning("Something was still running and is given up.")
 
+    async def tell_alive(request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
     async def tell_ready(request: Request) -> Response:
         try:
-            await projects.run(projects.ready)
+            await projects.run(projects.base.store.scopes)
         except BethinkError as error:
             log.warning("Not ready: %s", error.message)
             return JSONResponse({"status": "not ready"}, 503)
         return JSONResponse({"status": "ready"})
 
-    simple: dict[str, Callable[[Request], Awaitable[Response]]] = {
-        "/healthz": _tell_alive,
-        "/readyz": tell_ready,
-        f"{api.BASE}/openapi.json": _describe,
-        f"{api.BASE}/docs": _show_docs,
-    }
-    inner = Starlette(
-        routes=[
-            *(Route(path, endpoint, methods=["GET"]) for path, endpoint in simple.items()),
-            Route(MCP_PATH, mcp),
-            *api.routes(tools),
-        ],
-        lifespan=lifespan,
-        exception_handlers={HTTPException: _tell_unrouted},
-    )
-    inner.router.redirect_slashes = False
-    return Watch(Gate(inner, admission, Site(tools, admission)), tools)
+    async def describe(request: Request) -> Response:
+        return JSONResponse(api.describe())
+
+    async def show_page(request: Request) -> Response:
+        return FileResponse(PAGE, headers={"Content-Security-Policy": PAGE_POLICY})
+
+    public = zip(PUBLIC, (tell_alive, tell_ready, describe, show_page), strict=True)
+    routes = [
+        *(Route(path, endpoint) for path, endpoint in public),
+        Route(MCP_PATH, mcp, methods=["POST"]),  # no session to end, and nothing to listen to
+        *api.routes(tools),
+    ]
+    inner = Router(routes, redirect_slashes=False, lifespan=lifespan)
+    return Gate(inner, admission, Site(tools, admission), tools.searches)
 
 
-async def _tell_alive(request: Request) -> Response:
-    return JSONResponse({"status": "ok"})
+class Gate:
+    """In front of everything: lets a request in only where host, origin and token are right, and notes whose it is; gives every
+    answer the headers that all carry, answers even where something unforeseen failed, and writes one line into the log. What was
+    asked and with which token stays out of the log."""
 
-
-async def _describe(request: Request) -> Response:
-    return JSONResponse(api.describe())
-
-
-async def _show_docs(request: Request) -> Response:
-    headers = {"Content-Security-Policy": DOCS_POLICY}
-    return FileResponse(DOCS, headers=headers, media_type="text/html")
-
-
-async def _tell_unrouted(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    message = "There is nothing at this address."
-    if error.status_code == 405:
-        message = f"{request.method} is not a method of this address."
-    hint = "`/api/v1/docs` lists what there is."
-    return response(Refusal(error.status_code, message, hint, error.headers))
-
-
-class Watch:
-    """Around everything: one line in the log for each request, the headers that all answers carry, and an answer
-    even where something unforeseen failed. What was asked and with which token stays out of the log."""
-
-    def __init__(self, app: ASGIApp, tools: Tools) -> None:
-        self.app, self.searches = app, tools.searches
+    def __init__(
+        self, app: ASGIApp, admission: Admission, pages: Site, searches: SearchTimes
+    ) -> None:
+        self.app, self.admission, self.pages, self.searches = app, admission, pages, searches
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -157,13 +144,29 @@ class Watch:
             await send(message)
 
         try:
-            await self.app(scope, receive, send_headers)
+            await self._admit(scope, receive, send_headers)
         except Exception as error:
             if status:
                 raise
-            await response(error)(scope, receive, send_headers)
+            await respond(_name_unrouted(error, scope))(scope, receive, send_headers)
         finally:
             self._note(scope, status, time.perf_counter() - started)
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers, path = Headers(scope=scope), scope["path"]
+        self.admission.check_origin(headers)
+        if self.pages.owns(path):
+            await self.pages(scope, receive, send)
+            return
+        if path not in PUBLIC and not path.startswith(SIGN_IN):
+            try:
+                # Tokens may be in a database: the others do not wait for it.
+                caller = await asyncio.to_thread(self.admission.find_caller, headers)
+            except WrongToken as error:
+                raise self.admission.guesses.refuse(scope["client"][0], error) from None
+            scope["bethink.caller"] = caller
+        scope["app"] = self.app  # by which a route knows that it may raise
+        await self.app(scope, receive, send)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "other")  # a pattern, never what was sent
@@ -174,48 +177,44 @@ class Watch:
         log.info("%s %s %s %.1fms %s", method[:10], route, status, seconds * 1000, who)
 
 
-# MCP over streamable HTTP: the same server as on stdin, one request at a time and nothing kept for a client in between. With a token
-# for reading, the store refuses what a tool would change.
-
-MCP_PATH = "/mcp"
-PLACE = parse_arguments(WHERE)
+def _name_unrouted(error: Exception, scope: Scope) -> Exception:
+    """Our words for an address or a method that there is not."""
+    if not isinstance(error, HTTPException):
+        return error
+    message = "There is nothing at this address."
+    if error.status_code == 405:
+        message = f"{scope['method']} is not a method of this address."
+    return Refusal(error.status_code, message, UNROUTED, error.headers or {})
 
 
 class Agents:
-    """The address that agents speak to."""
+    """MCP over streamable HTTP: the same server as on stdin, one request at a time and nothing kept for a client in between. With a
+    token for reading, the store refuses what a tool would change."""
 
     def __init__(self, projects: Projects) -> None:
+        self._place = parse_arguments(WHERE)
         self.manager = StreamableHTTPSessionManager(
             app=build_mcp(projects), stateless=True, max_request_body_size=LARGEST_BODY
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            where = check_arguments(dict(QueryParams(scope["query_string"])), PLACE)
-            caller: Caller = scope["bethink.caller"]
-            ACCESS.set(Access(caller, where.get("project"), where.get("container")))
-            if scope["method"] != "POST":
-                # There is no session to end, and nothing that would be sent without being asked.
-                message = f"{scope['method']} is not a method of {MCP_PATH}."
-                raise Refusal(405, message, "Agents post to it.", {"Allow": "POST"})
-            body = await read_body(receive, Headers(scope=scope))
-        except BethinkError as error:
-            await response(error)(scope, receive, send)
-            return
-        await self.manager.handle_request(scope, _repeat(body, receive), send)
+        where = check_arguments(dict(QueryParams(scope["query_string"])), self._place)
+        ACCESS.set(Access(scope["bethink.caller"], where.get("project"), where.get("container")))
+        body = await read_body(receive, Headers(scope=scope))
+        waiting = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def repeat() -> Message:
+            return waiting.pop() if waiting else await receive()
+
+        await self.manager.handle_request(scope, repeat, send)
 
 
-def _repeat(body: bytes, receive: Receive) -> Receive:
-    """The request again, after its body was read."""
-    waiting = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def again() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return again
-
+# What is told about the server itself
 
 TIMED = 1000  # searches, the last ones, whose times are told
+PATIENCE = 0.05  # seconds that the first to look waits: enough for a small database
+DOCTOR_WITHIN = 120.0  # set by hand
+SILENT = {"check": "doctor", "ok": False, "message": "did not answer", "fix": "bethink doctor"}
 
 
 class SearchTimes:
@@ -235,11 +234,6 @@ class SearchTimes:
         return round(ordered[int(len(ordered) * share)] * 1000, 1) if ordered else None
 
 
-PATIENCE = 0.05  # seconds that the first to look waits: enough for a small database
-DOCTOR_WITHIN = 120.0  # set by hand
-SILENT = {"check": "doctor", "ok": False, "message": "did not answer", "fix": "bethink doctor"}
-
-
 class Checked(NamedTuple):
     at: datetime
     findings: tuple[dict[str, Any], ...]
@@ -253,61 +247,51 @@ class Checkup:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="bethink-checkup")
         self._lock = threading.Lock()
-        self._last: dict[str, tuple[float, Any]] = {}  # when, and what came of it
-        self._running: dict[str, Future[None]] = {}
+        self._jobs: dict[str, tuple[float, Future[None]]] = {}  # when each began last
+        self._last: dict[str, Any] = {}  # what came of it
         self._doctor: subprocess.Popen[bytes] | None = None
 
     @property
     def running(self) -> bool:
-        return not all(one.done() for one in self._running.values())
+        return not all(job.done() for _, job in self._jobs.values())
 
     def look(self, name: str, work: Callable[[], Any], lasts: float) -> Any:
         """The last result of a piece of work, None while there is none. Begins anew where that is old; never twice at once."""
         with self._lock:
-            since, value = self._last.get(name, (-math.inf, None))
-            running = self._running.get(name)
-            if time.monotonic() - since > lasts and (running is None or running.done()):
-                running = self._running[name] = self._pool.submit(self._keep, name, work)
-        if value is None and running is not None:
-            wait([running], PATIENCE)
-            value = self._last.get(name, (0.0, None))[1]
-        return value
+            now, known = time.monotonic(), self._jobs.get(name)
+            if known is None or (known[1].done() and now - known[0] > lasts):
+                known = self._jobs[name] = now, self._pool.submit(self._keep, name, work)
+        if name not in self._last:
+            wait([known[1]], PATIENCE)
+        return self._last.get(name)
 
     def _keep(self, name: str, work: Callable[[], Any]) -> None:
         try:
-            value = work()
+            self._last[name] = work()
         except BethinkError as error:
             log.warning("Could not be counted: %s", error.message)
-            return
-        self._last[name] = (time.monotonic(), value)
 
     def renew(self) -> None:
         """Whoever looks next begins anew; until then the last results stand."""
-        self._last = {name: (-math.inf, value) for name, (_, value) in self._last.items()}
+        self._jobs = {name: (-math.inf, job) for name, (_, job) in self._jobs.items()}
 
     def close(self, patience: float) -> bool:
         """Ends what runs. False where the database is still being counted."""
         if self._doctor:
             self._doctor.kill()
         self._pool.shutdown(wait=False, cancel_futures=True)
-        return not wait(self._running.values(), patience).not_done
+        return not wait([job for _, job in self._jobs.values()], patience).not_done
 
     def run_doctor(self, home: Project, database: str | None) -> Checked:
         """What `bethink doctor` says about the server's own project."""
         # -P: the project's own folder must not be where Python looks for us.
         command = [sys.executable, "-P", "-m", "bethink", "doctor", "--json"]
         command += ["--database", database] if database else []
-        # The very code that runs here is to be found.
-        code = str(Path(__file__).parents[3])
-        path = os.pathsep.join(filter(None, (code, os.environ.get("PYTHONPATH"))))
+        folder = home.worktree if home.worktree.is_dir() else Path.home()
+        no = subprocess.DEVNULL
         try:
             with subprocess.Popen(
-                command,
-                cwd=home.worktree if home.worktree.is_dir() else Path.home(),
-                env={**os.environ, "PYTHONPATH": path},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                command, cwd=folder, stdin=no, stdout=subprocess.PIPE, stderr=no
             ) as self._doctor:
                 try:
                     output, _ = self._doctor.communicate(timeout=DOCTOR_WITHIN)
@@ -317,6 +301,212 @@ class Checkup:
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             log.warning("doctor did not answer: %s", error)
             findings = [SILENT]
-        self._doctor = None
         told = ({**one, "fix": one["fix"] or ""} for one in findings)
         return Checked(datetime.now(UTC), tuple(told))
+
+
+# On an address
+
+CONNECTIONS = 512  # clients at once; set by hand, half of the files that a process may usually open
+HEADERS_WITHIN = 10.0  # seconds to say what one wants; set by hand, a slow phone needs about one
+FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+
+class Serving(NamedTuple):
+    """How the server is to be bound."""
+
+    host: str
+    port: int
+    certificate: str | None = None
+    key: str | None = None
+    session: str = ""  # a token for the person who started it
+
+
+def serve(
+    place: tuple[Path, str | None, str | None],
+    bound: Serving,
+    allow: Sequence[str],
+    started: Callable[[str], None],
+) -> bool:
+    """Serves the project of a directory, database and container until told to end. Says whether all calls had ended then."""
+    projects = Projects(*place)
+    # A database that cannot be opened is told here and not in the log.
+    known = register_of(projects.base.store)
+    admission = make_admission(bound.host, allow, known, bound.session)
+    run(build(projects, admission), bound, started)
+    return projects.ended
+
+
+def run(built: ASGIApp, serving: Serving, started: Callable[[str], None]) -> None:
+    """Serves until told to end. `started` is called with the address once requests are taken."""
+    configured = configure(built, serving.certificate, serving.key)
+    try:
+        configured.load()
+    except (OSError, ValueError) as error:  # ssl's errors are among them
+        raise BethinkError(
+            f"The certificate {serving.certificate} cannot be used: {error}.",
+            "Give it and its key in PEM form.",
+        ) from error
+    bound = listen(serving.host, serving.port)
+    scheme = "https" if serving.certificate else "http"
+    port = bound.getsockname()[1]
+    shown = f"[{serving.host}]" if ":" in serving.host else serving.host
+    address = f"{scheme}://{shown}:{port}"
+    server = Server(configured, lambda: started(address))
+    with keep_note(address, port, serving.session), outlive_signals():
+        server.run([bound])
+    if not server.began:
+        raise BethinkError("The server could not start.", "The lines above say why.")
+
+
+def configure(
+    built: ASGIApp, certificate: str | None = None, key: str | None = None
+) -> uvicorn.Config:
+    """How uvicorn is to serve: nothing about itself in answers, no trust in what proxies say, an end that does not take forever."""
+    return uvicorn.Config(
+        built,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="on",
+        http=BoundedProtocol,
+        timeout_graceful_shutdown=int(GRACE),
+        timeout_keep_alive=15,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+    )
+
+
+class BoundedProtocol(H11Protocol):
+    """uvicorn's HTTP with two bounds that it lacks: on how many clients are connected, and on how long one of them may
+    take to send the head of its request. Without them, a few hundred clients that send nothing keep everybody else out."""
+
+    _head_due: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS:
+            transport.write(FULL)
+            transport.close()
+        else:
+            self._expect_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_waiting()
+        elif self._head_due is None:
+            self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _expect_head(self) -> None:
+        self._head_due = self.loop.call_later(HEADERS_WITHIN, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._head_due is not None:
+            self._head_due.cancel()
+            self._head_due = None
+
+
+class Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.began = False
+        self._tell = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started and not self.should_exit:
+            self.began = True
+            self._tell()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket bound to the address, or a sentence about why there is none."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With the protocol named, asyncio knows that it may send small answers at once.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        hint = "Another server may be there; give another --port, or 0 for any that is free."
+        message = f"{host}:{port} cannot be listened on: {error.strerror or error}."
+        raise BethinkError(message, hint) from error
+    return bound
+
+
+def free_port(host: str, port: int) -> int:
+    """The usual port, or any if another program has it."""
+    try:
+        listen(host, port).close()
+    except BethinkError:
+        return 0
+    return port
+
+
+@contextmanager
+def outlive_signals() -> Iterator[None]:
+    """A signal ends the server in good order, and that is no failure. uvicorn raises it again at the end; nobody is hurt by it."""
+    ends = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda *_: None) for number in ends}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def leave() -> NoReturn:
+    """Ends the process although a call still runs: waiting for its thread might take forever. The database survives that."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def session_file(port: int) -> Path:
+    """Where other commands of the same user find the server and its token."""
+    return data_directory() / "servers" / f"{port}.json"
+
+
+@contextmanager
+def keep_note(address: str, port: int, session: str) -> Iterator[None]:
+    """Keeps the address and the session's token for the user's own commands while the server runs."""
+    if not session:
+        yield
+        return
+    file = session_file(port)
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)  # of a server that was killed
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump({"url": address, "token": session, "pid": os.getpid()}, stream)
+    except OSError as error:
+        raise BethinkError(
+            f"{file} cannot be written: {error.strerror or error}.",
+            "Check the folder's permissions.",
+        ) from error
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # another server's note may be in the folder
+            file.unlink()
+            file.parent.rmdir()
+
+
+def prepare_log(quiet: bool) -> None:
+    """To stderr: requests and trouble, or with `quiet` only trouble. The libraries' own logs stay at warnings."""
+    handler = logging.StreamHandler(sys.stderr)
+    written = logging.Formatter("%(asctime)sZ %(levelname)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
+    written.converter = time.gmtime
+    handler.setFormatter(written)
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    log.setLevel(logging.WARNING if quiet else logging.INFO)

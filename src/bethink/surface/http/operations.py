@@ -19,8 +19,8 @@ from bethink.store.rows import EPOCH, stamp
 from bethink.store.transfer import Bundle, bundle_to_json
 from bethink.surface import operations, render
 from bethink.surface.http.api import PAGE, Lines, operation, read_page
-from bethink.surface.http.projects import NOWHERE, View, no_personal
-from bethink.surface.http.security import Forbidden
+from bethink.surface.http.projects import NOWHERE, View
+from bethink.surface.http.security import Refusal, refuse_personal
 from bethink.surface.operations import EVERYTHING, ORDERS, make_filter
 from bethink.surface.render import pick
 from bethink.text.when import moment
@@ -441,7 +441,8 @@ def count_inbox(memory: View, asked: Any) -> dict[str, Any]:
 def decide(memory: View, asked: Any) -> inbox.Done:
     """Decides about an item of the inbox or about several, or takes a decision back."""
     if asked.act in PROMOTING and not _may_promote(memory):
-        raise Forbidden(
+        raise Refusal(
+            403,
             "Rules are written only by the owner, into a project on this machine: agents obey them.",
             "Use `bethink promote` there.",
         )
@@ -459,10 +460,10 @@ def _may_promote(memory: View) -> bool:
 def show_condition(memory: View, asked: Any) -> dict[str, Any]:
     """Capture by host, what waits, size and growth, the cost of a language model, how long searches take, what doctor says. What
     takes long is counted in the background; the last answer is given meanwhile. For tokens of every project."""
-    if not memory.caller.everywhere or memory.caller.tenant:
+    if memory.caller.projects is not None or memory.caller.tenant:
         # One tenant must not learn how many others there are.
         message = "The condition of the whole database is for tokens of every project."
-        raise Forbidden(message, "`bethink token create --all-projects`")
+        raise Refusal(403, message, "`bethink token create --all-projects`")
     projects, check, searches = memory.tools.projects, memory.tools.checkup, memory.tools.searches
     counted = check.look("counted", lambda: condition.examine(projects.base), COUNTED_FOR)
     home, database = projects.home, projects.database
@@ -488,7 +489,7 @@ def list_readers(memory: View, asked: Any) -> dict[str, Any]:
     """Who else can read or change memories here: the tokens that work, and what they are for. For the owner."""
     if not memory.caller.owner:
         hint = "`bethink token list` on that machine."
-        raise Forbidden("Who holds tokens is for the owner to know.", hint)
+        raise Refusal(403, "Who holds tokens is for the owner to know.", hint)
     now = memory.clock()
     items = [
         {
@@ -520,7 +521,7 @@ REMOVAL = f"""
 def _peer(memory: View, asked: Any) -> StorePeer:
     """The database to exchange memories with, and in it the scope that is exchanged."""
     if asked.personal and not memory.caller.personal:
-        raise no_personal()
+        raise refuse_personal()
     scope = PERSONAL if asked.personal else memory.scope
     return StorePeer(memory.store, scope, memory.actor, memory.clock)
 

@@ -6,11 +6,11 @@ reading, a store that refuses to write. Threads are few and lasting, because the
 
 from __future__ import annotations
 
-import contextvars
-import logging
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar, copy_context
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from bethink import config as configuration
 from bethink import project as projects
@@ -21,7 +21,7 @@ from bethink.project import Project
 from bethink.store import locate_database
 from bethink.store.base import Store
 from bethink.store.transfer import team_scope
-from bethink.surface.http.security import ACCESS, Access, Caller, Forbidden
+from bethink.surface.http.security import SESSION, Caller, refuse_personal, refuse_write
 from bethink.surface.mcp.keeper import Keeper, Opened
 from bethink.types import PERSONAL, TRUST, Batch, Filter, Passage, Receipt
 from bethink.types import TEAM as EVERYBODY
@@ -32,20 +32,30 @@ if TYPE_CHECKING:
 THREADS = 8
 WAITING = 256  # requests that may wait for a thread; more are told to come back
 CALLERS = 1000  # people of a team whose stores and names of projects are remembered
-LONGEST_NAME, LONGEST_TEAM_NAME = 4096, 200
+LONGEST_TEAM_NAME = 200
 # Before the name of a project that several people share, however each of them keeps it.
 BY_NAME = "team:"
 UNKNOWN = "agent:unknown"
 NOWHERE = Path("/dev/null")  # the folder of a project whose own is not known: nothing can lie in it
 
 Result = TypeVar("Result")
-log = logging.getLogger("bethink")
+
+
+class Access(NamedTuple):
+    """What the current request may work on."""
+
+    caller: Caller
+    project: str | None = None
+    container: str | None = None
+
+
+ACCESS: ContextVar[Access] = ContextVar("bethink_access")
 
 
 class View(Bethink):
     """A project's memory as one caller sees it."""
 
-    caller = Caller("", "")
+    caller = SESSION
     tools: Any = None  # what operations share besides the memory
 
     @property
@@ -61,12 +71,12 @@ class View(Bethink):
         self, passages: Sequence[Passage], *, personal: bool = False, **how: Any
     ) -> Receipt:
         if personal and not self.caller.personal:
-            raise no_personal()
+            raise refuse_personal()
         return super().add_many(passages, personal=personal, **how)
 
     def filter(self, **wanted: Any) -> Filter:
         if wanted.get("scopes") == (PERSONAL,) and not self.caller.personal:
-            raise no_personal()
+            raise refuse_personal()
         return super().filter(**wanted)
 
     def every_scope(self) -> tuple[str, ...]:
@@ -105,21 +115,6 @@ def only_counts(batch: Batch) -> bool:
     return batch == Batch(at=batch.at, actor=batch.actor, access=batch.access)
 
 
-def refuse_write() -> Forbidden:
-    return Forbidden(
-        "This token may only read.",
-        "`bethink token create --scope write` makes one that may change memories.",
-        "write",
-    )
-
-
-def no_personal() -> Forbidden:
-    return Forbidden(
-        "This token does not see personal memories.",
-        "`bethink token create --personal` makes one that does.",
-    )
-
-
 def check_name(name: str | None) -> None:
     """A name of a project or container is kept as it is, so one that holds a secret is refused. It is not repeated."""
     if name and redact(name).text != name:
@@ -145,8 +140,10 @@ class Projects(Keeper):
         self.shared = self.config.shared  # then projects are known by name
         self.home = projects.of_team(found) if self.shared else found
         self.ended = False  # whether everything was closed at the end
-        self._names: dict[tuple[str, str], tuple[tuple[str, ...], dict[str, str]]] = {}
-        self._acting: dict[tuple[str, str], Store] = {}
+        # A database that several tenants share has a store for each of their people.
+        self._store_for = lru_cache(CALLERS)(self._act_as)
+        # Numbers come with the names and take a while.
+        self._names_of = lru_cache(CALLERS)(self._read_names)
 
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Runs a function in a thread, on behalf of the caller whose request this is."""
@@ -154,7 +151,7 @@ class Projects(Keeper):
             raise StoreBusy(
                 "The server has more calls waiting than it takes.", "Try again in a moment."
             )
-        return await super().run(contextvars.copy_context().run, function, *arguments)
+        return await super().run(copy_context().run, function, *arguments)
 
     def memory(self, directory: Path | None, actor: str, meaning: bool = False) -> Bethink:
         """For agents: the memory that the current request is about. Where a client says it works counts for nothing here."""
@@ -194,29 +191,22 @@ class Projects(Keeper):
         ]
 
     def _list_scopes(self, caller: Caller) -> dict[str, str]:
-        """Scope → name of everything in the caller's part of the database. Numbers come with the names and take a while, so both are kept."""
-        store, whose = self.store_of(caller), (caller.tenant, caller.person)
-        scopes = tuple(store.scopes())
-        if scopes != self._names.get(whose, ((), {}))[0]:
-            found = store.overview(()).extra.get("scope_names", {})
-            if len(self._names) >= CALLERS:
-                self._names.clear()
-            self._names[whose] = scopes, {scope: found.get(scope, "") for scope in scopes}
-        return dict(self._names.get(whose, ((), {}))[1])
+        """Scope → name of everything in the caller's part of the database."""
+        store = self.store_of(caller)
+        return dict(self._names_of(store, tuple(store.scopes())))
+
+    def _read_names(self, store: Store, scopes: tuple[str, ...]) -> dict[str, str]:
+        found = store.overview(()).extra.get("scope_names", {})
+        return {scope: found.get(scope, "") for scope in scopes}
 
     def store_of(self, caller: Caller) -> Store:
-        """The store as a caller sees it: a database that several tenants share has one for each of their people."""
-        if not self.shared:
-            return self.base.store
+        """The store as a caller sees it."""
+        return self._store_for(caller.tenant, caller.person) if self.shared else self.base.store
+
+    def _act_as(self, tenant: str, person: str) -> Store:
         store = cast("PostgresStore", self.base.store)
-        whose = (caller.tenant or store.name, caller.person)
-        if whose == (store.name, store.person):
-            return store
-        if whose not in self._acting:
-            if len(self._acting) >= CALLERS:
-                self._acting.clear()
-            self._acting[whose] = store.act_as(*whose)
-        return self._acting[whose]
+        whose = (tenant or store.name, person)
+        return store if whose == (store.name, store.person) else store.act_as(*whose)
 
     @property
     def database(self) -> str | None:
@@ -310,7 +300,7 @@ class Projects(Keeper):
         return caller.tenant in ("", self.config.tenant if self.shared else "")
 
     def _at(self, path: str) -> Project | None:
-        if not path.startswith(("/", "~")) or "\0" in path or len(path) > LONGEST_NAME:
+        if not path.startswith(("/", "~")):
             return None
         try:
             found = projects.find(Path(path).expanduser())

@@ -1,29 +1,26 @@
-"""Who may call: the Host and Origin of a request, its token, and how much of a body is read. Closed by default.
+"""Who may call, and for what: bearer tokens, hosts and origins, a brake on guesses; and in which words a request is refused.
 
-A web page that somebody visits can reach a server on their own machine, by a name that its owner lets point to 127.0.0.1 (DNS
-rebinding) or by posting to it across sites. So a request has to name a host that is ours, a browser has to come from a page that
-is ours, and everything but health and the description of the API needs a token. The web page has a cookie instead (`web`),
-which opens nothing else. No CORS headers.
+Of a token, which holds 256 random bits, its hash is kept and nothing else: in a file that its owner alone can read, or in a database
+that a team shares. The server looks before every request, so what is revoked on the command line is refused from the next request
+on, by every server. This module knows no web framework: `bethink token` and `bethink mcp` load it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import ipaddress
 import json
 import logging
 import re
+import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from starlette.datastructures import Headers
-from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
-
+from bethink.config import data_directory
 from bethink.errors import (
     Ambiguous,
     BethinkError,
@@ -38,24 +35,32 @@ from bethink.errors import (
     UsageError,
 )
 from bethink.post import is_address
-from bethink.surface.http import tokens
-from bethink.surface.http.tokens import Grant, Register
-from bethink.text import replace_broken
-from bethink.types import PERSONAL, TEAM
+from bethink.store import open_store
+from bethink.store.rows import stamp
+from bethink.text import textfile
+from bethink.types import NOTHING, PERSONAL, TEAM
 
-LARGEST_BODY = 8 * 1024 * 1024
-BODY_WITHIN = 30.0  # seconds for a body to arrive
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
+
+    from bethink.config import Config
+    from bethink.project import Project
+    from bethink.store.base import Store
+    from bethink.store.postgres import PostgresStore
+
+SCOPES = ("read", "write")
+PREFIX = "rcl_"  # by which people and scanners for leaked secrets know one
+BITS = 256
+LONGEST = 200  # characters of anything that is offered as a token
+TIMES = ("created", "expires", "revoked")
+TEXTS = ("id", "name", "hash", "scope", "person", "tenant")
 # Wrong tokens or tickets of one address, and the seconds within which so many are too many. Set by hand: a person mistypes
 # a few times, and a program with an old token is told often enough what is wrong with it.
 WRONG_TOKENS, WRONG_WITHIN = 20, 60.0
 ADDRESSES = 1000  # whose wrong tokens are counted; the one that was wrong longest ago is dropped for a new one
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
-PUBLIC = ("/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/docs")
-# With what paths begin that are not for browsers.
-PROGRAMS = ("api", "mcp", "healthz", "readyz", ".well-known")
-# Where MCP clients look for a sign-in after a 401: there is none, and a 401 there would send them round in circles.
-SIGN_IN = "/.well-known/"
 
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 _HOST = re.compile(
     r"(?P<name>\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::(?P<port>[0-9]{1,5}))?"
 )
@@ -63,41 +68,34 @@ _ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<host>[^/?#@\s]{1,300})")
 
 log = logging.getLogger("bethink")
 
-# What goes wrong, as the caller is told: problem details (RFC 9457) with a sentence and a next step. Our own errors say
-# what is wrong with a request; what is wrong with the server (its database, its settings) is told in general words.
 
-MEDIA_TYPE = "application/problem+json"
-URN = "urn:bethink:problem:"
+# Refusals: problem details (RFC 9457) with a sentence and a next step. Our own errors say what is wrong with a request; what is
+# wrong with the server (its database, its settings) is told in general words.
+
 DOCS = "`/api/v1/docs` shows what each operation takes."
 LIST_IDS = "`GET /api/v1/memories` lists ids."
-ASK_FOR_TOKEN = {"WWW-Authenticate": 'Bearer realm="bethink"'}
-
 TITLES = {
-    400: ("bad-request", "The request cannot be read"),
-    401: ("unauthorized", "A token is needed"),
-    403: ("forbidden", "Not allowed"),
-    404: ("not-found", "Not found"),
-    405: ("method-not-allowed", "Not a method of this address"),
-    408: ("timeout", "The request took too long to arrive"),
-    409: ("conflict", "In conflict with what is there"),
-    413: ("too-large", "The request is too large"),
-    415: ("unsupported-media-type", "Not a form that is read here"),
-    422: ("invalid", "Something in the request is not valid"),
-    429: ("too-many", "Too many wrong tokens"),
-    500: ("internal", "Something went wrong here"),
-    503: ("unavailable", "Not possible right now"),
+    400: "The request cannot be read",
+    401: "A token is needed",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Not a method of this address",
+    408: "The request took too long to arrive",
+    409: "In conflict with what is there",
+    413: "The request is too large",
+    415: "Not a form that is read here",
+    422: "Something in the request is not valid",
+    429: "Too many wrong tokens",
+    500: "Something went wrong here",
+    503: "Not possible right now",
 }
-
-
+SOON = "Try again in a moment."
 # What is not possible right now: what is said of it, and what to do.
 FOR_NOW: dict[type[BethinkError], tuple[str, str]] = {
-    StoreBusy: (
-        "Another process is writing and did not finish in time.",
-        "Try again in a moment.",
-    ),
+    StoreBusy: ("Another process is writing and did not finish in time.", SOON),
     StoreUnavailable: (
         "The database is out of reach; what was not acknowledged was not changed.",
-        "Try again in a moment.",
+        SOON,
     ),
     OutcomeUnknown: (
         "The database went away, and it is not known whether this was stored.",
@@ -118,31 +116,23 @@ class Refusal(BethinkError):
         status: int,
         message: str,
         hint: str | None = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] = NOTHING,
     ) -> None:
         super().__init__(message, hint)
-        self.status = status
-        self.headers = dict(headers or {})
+        self.status, self.headers = status, dict(headers)
 
 
-class Forbidden(Refusal):
-    """The caller is known and may not do this. `scope` is what would be needed."""
-
-    def __init__(self, message: str, hint: str | None = None, scope: str = "") -> None:
-        needed = f', error="insufficient_scope", scope="{scope}"' if scope else ""
-        super().__init__(
-            403,
-            message,
-            hint,
-            {"WWW-Authenticate": f'Bearer realm="bethink"{needed}'} if scope else None,
-        )
+class WrongToken(Refusal):
+    """A token or ticket that nobody made: a guess."""
 
 
 def as_refusal(error: Exception) -> Refusal:
     """What the caller is told of an error. What is wrong with the server is for its log."""
     if isinstance(error, Refusal):
         return error
-    message, hint = getattr(error, "message", ""), _over_http(getattr(error, "hint", None))
+    message, hint = getattr(error, "message", ""), getattr(error, "hint", None)
+    if hint and re.search(r"\bbethink [a-z]|(?<!\w)--[a-z]", hint):
+        hint = DOCS  # it names a command or its options, which are for a shell
     if isinstance(error, NotFound):
         return Refusal(404, message, LIST_IDS if "memory" in message else hint)
     if isinstance(error, Ambiguous | Overtaken):
@@ -159,50 +149,62 @@ def as_refusal(error: Exception) -> Refusal:
     return Refusal(500, "The server could not do this.", step)
 
 
-def response(error: Exception) -> Response:
-    """The answer to a request that failed."""
-    told = as_refusal(error)
-    name, title = TITLES.get(told.status, TITLES[400])
-    value: dict[str, Any] = {
-        "type": URN + name,
-        "title": title,
-        "status": told.status,
-        "detail": replace_broken(told.message),
-    }
-    if told.hint:
-        value["hint"] = replace_broken(told.hint)
-    return Response(
-        json.dumps(value, ensure_ascii=False).encode(), told.status, told.headers, MEDIA_TYPE
+def ask_for_token(problem: str = "") -> dict[str, str]:
+    """The header that tells a program which token is needed, or what is wrong with the one it sent."""
+    return {"WWW-Authenticate": 'Bearer realm="bethink"' + problem}
+
+
+def refuse_write() -> Refusal:
+    return Refusal(
+        403,
+        "This token may only read.",
+        "`bethink token create --scope write` makes one that may change memories.",
+        ask_for_token(', error="insufficient_scope", scope="write"'),
     )
 
 
-def _over_http(hint: str | None) -> str | None:
-    """A hint that names a command or its options is for a shell; a program is sent to the description of what it can call."""
-    return DOCS if hint and re.search(r"\bbethink [a-z]|(?<!\w)--[a-z]", hint) else hint
+def refuse_personal() -> Refusal:
+    return Refusal(
+        403,
+        "This token does not see personal memories.",
+        "`bethink token create --personal` makes one that does.",
+    )
 
 
-# Who calls
+# Who
+
+
+class Grant(NamedTuple):
+    """A project that a token is for."""
+
+    scope: str
+    root: str
+    name: str
 
 
 class Caller(NamedTuple):
-    """Whoever a request comes from, and what they may see and do."""
+    """Whoever holds a token, and what they may see and do with it."""
 
     id: str
     name: str
-    scope: str = "write"
+    scope: str = "write"  # or read
     projects: tuple[Grant, ...] | None = None  # None: every project
     personal: bool = True
-    person: str = ""  # whose token it is, in a database that keeps people apart
+    hash: str = ""  # of the token; of the owner's none is kept
+    created: datetime | None = None
+    expires: datetime | None = None
+    revoked: datetime | None = None
+    person: str = ""  # whose it is, in a database that keeps people apart
     tenant: str = ""  # and whose part of that database it opens
-    owner: bool = False  # the person whose memory this is, by the token that the server made for them when it started
+
+    @property
+    def owner(self) -> bool:
+        """Whether it is the person whose memory this is, by the token that the server made for them when it started."""
+        return not self.hash
 
     @property
     def may_write(self) -> bool:
         return self.scope == "write"
-
-    @property
-    def everywhere(self) -> bool:
-        return self.projects is None
 
     def sees(self, scope: str) -> bool:
         """Whether a project, one of its containers, or what is personal is theirs to see."""
@@ -216,23 +218,205 @@ class Caller(NamedTuple):
             for grant in self.projects
         )
 
-
-SESSION = Caller("session", "session", owner=True)
-
-
-class Access(NamedTuple):
-    """What the current request may work on."""
-
-    caller: Caller
-    project: str | None = None
-    container: str | None = None
+    def state(self, now: datetime) -> str:
+        if self.revoked:
+            return "revoked"
+        return "expired" if self.expires and self.expires <= now else "active"
 
 
-ACCESS: ContextVar[Access] = ContextVar("bethink_access")
+SESSION = Caller("session", "session")
 
 
-class WrongToken(Refusal):
-    """A token or ticket that nobody made: a guess."""
+def hash_token(secret: str) -> str:
+    return sha256(secret[:LONGEST].encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def new_secret() -> str:
+    return PREFIX + secrets.token_urlsafe(BITS // 8)
+
+
+def open_register(config: Config, project: Project) -> Tokens:
+    """Where the tokens for the database of the settings are: in it, if people share it, else in a file of this machine."""
+    return register_of(open_store(config, project) if config.shared else None)
+
+
+def register_of(store: Store | None) -> Tokens:
+    if hasattr(store, "act_as"):
+        return SharedTokens(cast("PostgresStore", store))
+    return FileTokens(data_directory() / "tokens.json")
+
+
+class Tokens:
+    """Where tokens are kept."""
+
+    file: Path  # of this machine's own tokens; what else a server keeps stands beside it
+
+    def create(
+        self,
+        name: str,
+        scope: str,
+        projects: Sequence[Grant] | None,
+        *,
+        personal: bool,
+        now: datetime,
+        expires: datetime | None = None,
+        person: str = "",
+    ) -> tuple[str, Caller]:
+        """Makes a token and returns it with what is kept of it. It cannot be had again."""
+        for what, given in (("a token", name), ("a person", person or "x")):
+            if not _NAME.fullmatch(given):
+                raise InvalidInput(
+                    f"'{given[:80]}' cannot name {what}.",
+                    "Up to 60 letters, digits, dots and dashes, such as laptop or ci.example.",
+                )
+        secret, id = new_secret(), secrets.token_hex(4)
+        granted = None if projects is None else tuple(projects)
+        made = Caller(id, name, scope, granted, personal, hash_token(secret), now, expires)
+        return secret, self._put(made._replace(person=person))
+
+    def revoke(self, name: str, now: datetime) -> Caller:
+        """Ends a token that is known by its name or id."""
+        wanted = [token for token in self.known() if name in (token.id, token.name)]
+        if not wanted:
+            raise NotFound(f"There is no token '{name[:80]}'.", "`bethink token list` shows them.")
+        # An ended name may have been given again: the newest that still works is meant.
+        meant = next((token for token in reversed(wanted) if not token.revoked), wanted[-1])
+        return self._put(meant._replace(revoked=meant.revoked or now))
+
+    def known(self) -> list[Caller]:
+        """The tokens, oldest first."""
+        raise NotImplementedError
+
+    def find(self, hash: str) -> Caller | None:
+        """The token with this hash, whatever its state."""
+        raise NotImplementedError
+
+    def _put(self, token: Caller) -> Caller:
+        """Keeps a new token, or that one has ended."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """A file needs none."""
+
+
+class FileTokens(Tokens):
+    """The tokens of a file as it is now. One that others could have written is refused."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def known(self) -> list[Caller]:
+        return self._parse(self._read())
+
+    def find(self, hash: str) -> Caller | None:
+        found = None
+        for token in self.known():  # every one, each in constant time
+            if hmac.compare_digest(token.hash, hash):
+                found = token
+        return found
+
+    def _put(self, token: Caller) -> Caller:
+        """Reads, changes and replaces the file as one step, whoever else does the same."""
+        with textfile.alone(self.file.parent):
+            was = self._read()
+            known = {one.id: one for one in self._parse(was)}
+            rivals = [one for one in known.values() if one.name == token.name]
+            now = token.created
+            if token.id not in known and now and "active" in [one.state(now) for one in rivals]:
+                raise InvalidInput(
+                    f"There is a token named '{token.name}' already.",
+                    f"Name it otherwise, or `bethink token revoke {token.name}`.",
+                )
+            rows = [one._asdict() for one in (known | {token.id: token}).values()]
+            value = {"version": 1, "tokens": rows}
+            text = json.dumps(value, indent=1, default=datetime.isoformat) + "\n"
+            if text != was and not textfile.write(self.file, text, was, mode=0o600):
+                message = f"{self.file} was changed by something else at the same moment."
+                raise BethinkError(message, "Try again.")
+        return token
+
+    def _read(self) -> str | None:
+        text = textfile.read(self.file)
+        if text is not None and textfile.may_others(self.file, 0o022):
+            raise ConfigError(
+                f"Others can write to {self.file}, so its tokens are not trusted.",
+                f"Look into it, then: chmod 600 {self.file}",
+            )
+        return text
+
+    def _parse(self, text: str | None) -> list[Caller]:
+        if text is None:
+            return []
+        try:
+            value = json.loads(text)
+            if value["version"] != 1:
+                raise ValueError("they are of a newer version; `pip install -U bethink`")
+            return list(map(_read_row, value["tokens"]))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ConfigError(
+                f"The tokens in {self.file} cannot be read: {error}.",
+                "Mend or remove the file, then create tokens anew.",
+            ) from error
+
+
+class SharedTokens(Tokens):
+    """Tokens in a team's database, for any number of servers."""
+
+    def __init__(self, store: PostgresStore) -> None:
+        from bethink.store.pg import team
+
+        self._store, self._rows = store, team
+        self.file = data_directory() / "tokens.json"
+
+    def known(self) -> list[Caller]:
+        """Those of the store's own tenant."""
+        return list(map(_read_row, self._rows.list_tokens(self._store)))
+
+    def find(self, hash: str) -> Caller | None:
+        row = self._rows.find_token(self._store, hash)  # of whichever tenant
+        return _read_row(row) if row and hmac.compare_digest(row["hash"], hash) else None
+
+    def _put(self, token: Caller) -> Caller:
+        if token.revoked:
+            self._rows.revoke_token(self._store, token.id, stamp(token.revoked))
+            return token
+        if token.personal and not token.person:
+            raise InvalidInput(
+                "Whose personal memories the token is for is not said; without a person all such tokens would share them.",
+                f"bethink token create --name {token.name} --person NAME --personal",
+            )
+        times = {name: stamp(at) if (at := getattr(token, name)) else None for name in TIMES}
+        granted = None if token.projects is None else json.dumps(token.projects)
+        self._rows.add_token(self._store, {**token._asdict(), **times, "projects": granted})
+        return token._replace(tenant=self._store.name)
+
+    def close(self) -> None:
+        self._store.close()
+
+
+def _read_row(row: Mapping[str, Any]) -> Caller:
+    """The token of a row, of a file or a database. A ValueError, KeyError or TypeError where it is none."""
+    texts = {name: str(row.get(name) or "") for name in TEXTS}
+    if texts["scope"] not in SCOPES or not re.fullmatch(r"[0-9a-f]{64}", texts["hash"]):
+        raise ValueError("a token has a scope or hash that is none")
+    times = {name: _read_time(row[name]) if row.get(name) else None for name in TIMES}
+    granted = row["projects"]
+    if granted is not None:
+        granted = json.loads(granted) if isinstance(granted, str) else granted
+        # Files of 0.10 name the parts of each.
+        named = (one.values() if isinstance(one, dict) else one for one in granted)
+        granted = tuple(Grant(*map(str, one)) for one in named)
+    personal = row["personal"] is True
+    return Caller(projects=granted, personal=personal, **texts, **times)  # type: ignore[arg-type]
+
+
+def _read_time(value: str | int) -> datetime:
+    if isinstance(value, int):
+        return datetime.fromtimestamp(value / 1000, UTC)
+    return datetime.fromisoformat(value)
+
+
+# How
 
 
 class GuessLimit:
@@ -246,7 +430,7 @@ class GuessLimit:
         """Counts a wrong token. Returns the error to answer with: after too many, one that says nothing about the token."""
         now = self._clock()
         recent = [at for at in self._wrong.pop(address, ()) if now - at < WRONG_WITHIN]
-        while len(self._wrong) >= ADDRESSES:
+        if len(self._wrong) >= ADDRESSES:
             self._wrong.pop(next(iter(self._wrong)))
         if len(recent) >= WRONG_TOKENS:
             self._wrong[address] = recent
@@ -261,53 +445,45 @@ class GuessLimit:
 
 
 class Admission(NamedTuple):
-    """What the server lets in."""
+    """What the server lets in.
+
+    A web page that somebody visits can reach a server on their own machine, by a name that its owner lets point to 127.0.0.1 (DNS
+    rebinding) or by posting to it across sites. So a request has to name a host that is ours, a browser has to come from a page that
+    is ours, and everything but health and the description of the API needs a token. The web page has a cookie instead (`web`), which
+    opens nothing else. No CORS headers.
+    """
 
     hosts: frozenset[str]  # names by which it may be called
-    tokens: Register
+    tokens: Tokens
     guesses: GuessLimit
     session: str = ""  # hash of the token made at start
     addresses: bool = False  # any literal address will do: bound to all of them, and no name is pointed at an address by it
 
-    def caller(self, headers: Headers) -> Caller:
+    def find_caller(self, headers: Headers) -> Caller:
         given = headers.getlist("authorization")
         if not given:
             raise Refusal(
                 401,
                 "This needs a token.",
                 "Send `Authorization: Bearer TOKEN`; `bethink token create` makes one.",
-                ASK_FOR_TOKEN,
+                ask_for_token(),
             )
         scheme, _, secret = given[0].partition(" ")
         if len(given) > 1 or scheme.lower() != "bearer" or not secret.strip():
             raise _refuse_token("The Authorization header is not of the form `Bearer TOKEN`.")
-        return self.identify(tokens.digest(secret.strip()))
-
-    async def look_up(self, find: Callable[..., Caller], *given: Any) -> Caller:
-        """What `caller` or `identify` finds. Tokens in a database are looked up in a thread, so that the others do not wait."""
-        return await asyncio.to_thread(find, *given) if self.tokens.far else find(*given)
+        return self.identify(hash_token(secret.strip()))
 
     def identify(self, hash: str) -> Caller:
         """Whose token has this hash. Raises where it is nobody's, or has ended."""
-        mine = bool(self.session) and hmac.compare_digest(self.session, hash)
         found = self.tokens.find(hash)
-        if mine:
+        if self.session and hmac.compare_digest(self.session, hash):
             return SESSION
-        state = found.state(datetime.now(UTC)) if found else "unknown"
-        if found is None or state != "active":
-            wrong = WrongToken if found is None else Refusal
-            raise _refuse_token(
-                "The token is not known." if found is None else f"The token is {state}.", wrong
-            )
-        return Caller(
-            found.id,
-            found.name,
-            found.scope,
-            found.projects,
-            found.personal,
-            found.person,
-            found.tenant,
-        )
+        if found is None:
+            raise _refuse_token("The token is not known.")
+        state = found.state(datetime.now(UTC))
+        if state != "active":
+            raise _refuse_token(f"The token is {state}.", Refusal)
+        return found
 
     def admits(self, host: str) -> bool:
         found = _HOST.fullmatch(host)
@@ -316,174 +492,60 @@ class Admission(NamedTuple):
         name = found["name"].lower().strip("[]")
         return name in self.hosts or (self.addresses and is_address(name))
 
-
-def _refuse_token(message: str, kind: type[Refusal] = WrongToken) -> Refusal:
-    headers = {"WWW-Authenticate": 'Bearer realm="bethink", error="invalid_token"'}
-    return kind(
-        401,
-        message,
-        "`bethink token list` shows what there is; `bethink token create` makes a new one.",
-        headers,
-    )
-
-
-def host_name(text: str) -> str:
-    """The name in a host as people write it, with a port or without."""
-    found = _HOST.fullmatch(text.strip())
-    if not found:
-        raise InvalidInput(
-            f"'{text}' is not the name of a host.",
-            "Give it as memory.example, without https:// and a path.",
-        )
-    return found["name"].lower().strip("[]")
-
-
-def make_admission(
-    host: str, extra: Iterable[str], known: Register, session: str = ""
-) -> Admission:
-    """The admission of a server that is bound to a host."""
-    anywhere = is_address(host) and ipaddress.ip_address(host).is_unspecified
-    names = {*LOCAL_NAMES, host.lower(), *map(host_name, extra)}
-    hashed = tokens.digest(session) if session else ""
-    return Admission(frozenset(names), known, GuessLimit(), hashed, anywhere)
-
-
-class Pages(Protocol):
-    """What is for browsers, and looks after itself who may see it."""
-
-    def owns(self, path: str) -> bool: ...
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
-
-
-class Gate:
-    """In front of everything: lets a request in only where host, origin and token are right, and notes whose it is."""
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        admission: Admission,
-        pages: Pages,
-    ) -> None:
-        self.app, self.admission, self.pages = app, admission, pages
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-            return
-        if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008})
-            return
-        headers = Headers(scope=scope)
-        try:
-            check_origin(headers, self.admission)
-            if self.pages.owns(scope["path"]) or _browses(scope, headers):
-                await self.pages(scope, receive, send)
-                return
-            if scope["path"] not in PUBLIC and not scope["path"].startswith(SIGN_IN):
-                caller = await self.admission.look_up(self.admission.caller, headers)
-                scope["bethink.caller"] = caller
-        except WrongToken as error:
-            answer = response(self.admission.guesses.refuse(client_address(scope), error))
-            await answer(scope, receive, send)
-            return
-        except BethinkError as error:
-            await response(error)(scope, receive, send)
-            return
-        await self.app(scope, receive, send)
-
-
-def client_address(scope: Scope) -> str:
-    return str((scope.get("client") or ("",))[0])
-
-
-def _browses(scope: Scope, headers: Headers) -> bool:
-    """Whether a person looks for a page at an address that is none. Whoever is signed in is told so in a page, and not asked for a token."""
-    wants_page = (
-        scope["method"] in ("GET", "HEAD")
-        and "text/html" in headers.get("accept", "")
-        and "authorization" not in headers
-    )
-    return wants_page and not scope["path"].removeprefix("/").startswith(PROGRAMS)
-
-
-def check_origin(headers: Headers, admission: Admission) -> None:
-    """Refuses a request that names a foreign host, or that a browser sends for a foreign page."""
-    hosts = headers.getlist("host")
-    if len(hosts) != 1 or not admission.admits(hosts[0]):
-        shown = hosts[0][:100] if hosts else ""
-        raise Forbidden(
-            f"This server is not called '{shown}'.",
-            "`bethink serve --allow-host NAME` lets a name in.",
-        )
-    for origin in headers.getlist("origin"):
-        found = _ORIGIN.fullmatch(origin)
-        if not found or _with_port(found["host"], found["scheme"]) != _with_port(
-            hosts[0], found["scheme"]
+    def check_origin(self, headers: Headers) -> None:
+        """Refuses a request that names a foreign host, or that a browser sends for a foreign page."""
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self.admits(hosts[0]):
+            shown = hosts[0][:100] if hosts else ""
+            raise Refusal(
+                403,
+                f"This server is not called '{shown}'.",
+                "`bethink serve --allow-host NAME` lets a name in.",
+            )
+        foreign = [origin for origin in headers.getlist("origin") if not _is_same(origin, hosts[0])]
+        if (
+            headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+            and headers.get("sec-fetch-mode") != "navigate"
         ):
-            raise Forbidden(
-                f"Pages of '{origin[:100]}' may not call this server.",
+            foreign.append("other sites")
+        if foreign:
+            raise Refusal(
+                403,
+                f"Pages of {foreign[0][:100]} may not call this server.",
                 "Call it from a program, or from its own pages.",
             )
-    if (
-        headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
-        and headers.get("sec-fetch-mode") != "navigate"
-    ):
-        raise Forbidden(
-            "Pages of other sites may not call this server.",
-            "Call it from a program, or from its own pages.",
-        )
+
+
+def _refuse_token(message: str, kind: type[Refusal] = WrongToken) -> Refusal:
+    hint = "`bethink token list` shows what there is; `bethink token create` makes a new one."
+    return kind(401, message, hint, ask_for_token(', error="invalid_token"'))
+
+
+def _is_same(origin: str, host: str) -> bool:
+    """Whether an Origin names the host and port that the request went to."""
+    found = _ORIGIN.fullmatch(origin)
+    if not found:
+        return False
+    return _with_port(found["host"], found["scheme"]) == _with_port(host, found["scheme"])
 
 
 def _with_port(host: str, scheme: str) -> str:
     found = _HOST.fullmatch(host)
-    return (
-        f"{found['name'].lower()}:{found['port'] or {'http': '80', 'https': '443'}[scheme]}"
-        if found
-        else host
-    )
+    usual = {"http": "80", "https": "443"}[scheme]
+    return f"{found['name'].lower()}:{found['port'] or usual}" if found else host
 
 
-async def read_body(receive: Receive, headers: Headers, largest: int = LARGEST_BODY) -> bytes:
-    """The whole body, if it is not too large and does not take too long."""
-    declared = headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > largest:
-        raise _too_large(largest)
-    parts = bytearray()
-    try:
-        async with asyncio.timeout(BODY_WITHIN):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise Refusal(400, "The request ended before its body did.")
-                parts += message.get("body", b"")
-                if len(parts) > largest:
-                    raise _too_large(largest)
-                if not message.get("more_body", False):
-                    return bytes(parts)
-    except TimeoutError:
-        raise Refusal(
-            408, f"The body did not arrive within {BODY_WITHIN:g} seconds.", "Send it again."
-        ) from None
-
-
-def _too_large(largest: int) -> Refusal:
-    return Refusal(
-        413,
-        f"The body is larger than {largest // 1024 // 1024} MB.",
-        "Split it over several requests.",
-        {"Connection": "close"},
-    )
-
-
-def check_json(headers: Headers) -> None:
-    """A body has to say that it is JSON: what a page of another site can post without being asked never does."""
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if (
-        kind != "application/json"
-        or headers.get("content-encoding", "identity").lower() != "identity"
-    ):
-        raise Refusal(
-            415,
-            "The body has to be JSON.",
-            "Send `Content-Type: application/json`, not compressed.",
-        )
+def make_admission(host: str, extra: Iterable[str], known: Tokens, session: str = "") -> Admission:
+    """The admission of a server that is bound to a host. `extra` are names as people write them, with a port or without."""
+    names = {*LOCAL_NAMES, host.lower()}
+    for text in extra:
+        found = _HOST.fullmatch(text.strip())
+        if not found:
+            raise InvalidInput(
+                f"'{text}' is not the name of a host.",
+                "Give it as memory.example, without https:// and a path.",
+            )
+        names.add(found["name"].lower().strip("[]"))
+    anywhere = is_address(host) and ipaddress.ip_address(host).is_unspecified
+    hashed = hash_token(session) if session else ""
+    return Admission(frozenset(names), known, GuessLimit(), hashed, anywhere)

@@ -7,6 +7,7 @@ see and do is looked up with every page, so that a token that is revoked ends it
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
@@ -27,8 +28,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
 from bethink.errors import BethinkError, NotFound, StoreBusy, StoreError, StoreUnavailable
-from bethink.surface.http import operations, tokens
-from bethink.surface.http.api import Tools, check_ids, stream
+from bethink.surface.http import operations
+from bethink.surface.http.api import Tools, read_body, stream
 from bethink.surface.http.security import (
     SESSION,
     TITLES,
@@ -37,8 +38,7 @@ from bethink.surface.http.security import (
     Refusal,
     WrongToken,
     as_refusal,
-    client_address,
-    read_body,
+    hash_token,
 )
 from bethink.surface.web import pages
 from bethink.surface.web.render import render_page
@@ -151,7 +151,6 @@ class Site:
                 return self._trouble(visit, error)
 
         try:
-            check_ids(visit.path)
             if page.method == "POST":
                 visit = visit._replace(form=await self._form(request, session))
             response = await self._tools.projects.run(work)
@@ -188,7 +187,7 @@ class Site:
     async def _caller(self, session: WebSession) -> Caller:
         if not session.token:
             return SESSION
-        return await self._admission.look_up(self._admission.identify, session.token)
+        return await asyncio.to_thread(self._admission.identify, session.token)
 
     def _set_cookie(
         self,
@@ -234,8 +233,8 @@ class Site:
     async def _sign_in(self, request: Request) -> Response:
         """Takes the token of a member and gives a cookie for it, which opens what the token opens for as long as that holds."""
         try:
-            hash = tokens.digest((await _read_fields(request)).get("token", "").strip())
-            await self._admission.look_up(self._admission.identify, hash)
+            hash = hash_token((await _read_fields(request)).get("token", "").strip())
+            await asyncio.to_thread(self._admission.identify, hash)
         except BethinkError as error:
             return self._ask_to_sign_in(request, error)
         return self._admit(request, self._sessions.begin(token=hash))
@@ -265,7 +264,7 @@ class Site:
     ) -> Response:
         """How to get in, and what was wrong with the way that was tried. Whoever guesses is slowed down."""
         if isinstance(error, WrongToken):
-            error = self._admission.guesses.refuse(client_address(request.scope), error)
+            error = self._admission.guesses.refuse(request.scope["client"][0], error)
         values: dict[str, Any] = _explain(error, False) if error else {"status": 401, "message": ""}
         values |= {"address": request.url.path if request.method == "GET" else "/", "left": left}
         response = _show("signin.html", values, values["status"])
@@ -360,7 +359,7 @@ def _explain(error: Exception, owner: bool) -> dict[str, Any]:
     said = as_refusal(error)
     values = {
         "status": said.status,
-        "title": TITLES[said.status][1],
+        "title": TITLES[said.status],
         "message": said.message,
         "hint": said.hint or "",
         "again": "",

@@ -95,15 +95,13 @@ class Visit(NamedTuple):
     def ask(self, run: Run, /, **given: Any) -> Any:
         """What an operation of the API answers: `visit.ask(operations.search, query="deploy")`."""
         operation = _operations()[run]
-        api.check_scope(operation, self.caller)
         where = {name: one for name, one in self.where.items() if one not in (EVERY, PERSONAL)}
         if self.own != self.tools.projects.home.scope:
             where.setdefault("project", self.own)
         path = {"id": given.pop("id")} if "{id}" in operation.path else {}
         names = {argument.name for argument in operation.body or ()}
         body = {name: given.pop(name) for name in names & given.keys()}
-        checked = operation.read({**where, **given}, body)
-        return api.perform(operation, self.caller, self.tools, path, checked)
+        return api.perform(operation, self.caller, self.tools, path, {**where, **given}, body)
 
     def at(self, address: str, **more: str | int | None) -> str:
         """An address of these pages, for the same project."""

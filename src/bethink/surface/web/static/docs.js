@@ -97,8 +97,7 @@ function operation(path, method, about) {
     inside.append(make("h3", "Answer " + status + (schema ? ": " + kind(schema) : ": a JSON object on each line")));
     if (schema) inside.append(fields(schema));
   }
-  const bad = Object.entries(about.responses).filter(([status]) => status >= 400).map(([status, found]) => status + " " + found.description);
-  inside.append(make("p", "Otherwise a problem: " + bad.join("; ") + "."), button, answer);
+  inside.append(make("p", "Otherwise a problem, in a sentence."), button, answer);
   const summary = make("summary", "", named(make("span", method.toUpperCase()), "method"), make("code", path), named(make("span", about.summary), "about"));
   return make("details", "", summary, inside);
 }

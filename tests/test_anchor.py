@@ -6,7 +6,7 @@ import pytest
 
 from bethink.api import Bethink
 from bethink.embed.hashing import HashingEmbedder
-from bethink.recall.temporal import NamedEvent, find_event
+from bethink.recall.query import NamedEvent, find_event
 
 OLD, NEW, OTHER = (
     "We use MySQL for the orders database",

@@ -146,6 +146,7 @@ def test_files_stay_small() -> None:
                 "dataclasses",
             },
         ),
+        ("import bethink.recall.query", {"threading", "calendar", "bethink.store"}),
         ("import bethink.recall.pipeline", {"numpy", "onnxruntime", "concurrent.futures"}),
         ("import bethink.store.sqlite", {"numpy", "onnxruntime", "importlib.resources"}),
     ],

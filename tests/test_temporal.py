@@ -9,7 +9,7 @@ from case_tables import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bethink.recall.temporal import temporal
+from bethink.text.when import find_period
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -23,14 +23,14 @@ def moment(text: str) -> datetime | None:
 
 @pytest.mark.parametrize(("text", "since", "until"), RANGES)
 def test_temporal_words_become_a_range(text, since, until):
-    *found, span = temporal(text, NOW)
+    *found, span = find_period(text, NOW)
     assert found == [moment(since), moment(until)]
     assert span is not None
 
 
 @pytest.mark.parametrize("text", NO_RANGE)
 def test_words_that_do_not_surely_mean_a_date_give_no_range(text):
-    assert temporal(text, NOW) == (None, None, None)
+    assert find_period(text, NOW) == (None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -43,31 +43,31 @@ def test_words_that_do_not_surely_mean_a_date_give_no_range(text):
     ],
 )
 def test_the_span_covers_the_temporal_words_and_no_more(text, matched):
-    span = temporal(text, NOW)[2]
+    span = find_period(text, NOW)[2]
     assert span is not None
     assert text[slice(*span)] == matched
 
 
 def test_a_day_begins_where_the_user_lives():
     now = datetime(2026, 11, 15, 0, 30, tzinfo=timezone(timedelta(hours=9)))
-    assert temporal("today", now)[:2] == (
+    assert find_period("today", now)[:2] == (
         datetime(2026, 11, 14, 15, tzinfo=UTC),
         datetime(2026, 11, 15, 15, tzinfo=UTC),
     )
 
 
 def test_a_clock_without_timezone_is_taken_as_utc():
-    assert temporal("yesterday", NOW.replace(tzinfo=None)) == temporal("yesterday", NOW)
+    assert find_period("yesterday", NOW.replace(tzinfo=None)) == find_period("yesterday", NOW)
 
 
 def test_a_text_with_many_dates_is_a_document_and_gives_no_range():
     dates = "2024-05-01, 2024-06-01, 2024-07-01, 2024-08-01 and 2024-09-01"
-    assert temporal(dates, NOW) == (None, None, None)
+    assert find_period(dates, NOW) == (None, None, None)
 
 
 def test_the_last_month_of_a_long_month_ends_in_a_short_one():
     now = datetime(2026, 3, 31, 12, tzinfo=UTC)
-    assert temporal("past month", now)[0] == datetime(2026, 2, 28, tzinfo=UTC)
+    assert find_period("past month", now)[0] == datetime(2026, 2, 28, tzinfo=UTC)
 
 
 WORDS = "and since until before between from to - 31 9999".split()
@@ -80,7 +80,7 @@ PHRASES = st.sampled_from([*(text for text, *_ in RANGES), *NO_RANGE, *WORDS, "d
     st.datetimes(timezones=st.none() | st.just(UTC)),
 )
 def test_any_text_at_any_time_gives_a_proper_range_or_none(text, now):
-    since, until, span = temporal(text, now)
+    since, until, span = find_period(text, now)
     assert (span is None) == (since is None and until is None)
     if since and until:
         assert since < until

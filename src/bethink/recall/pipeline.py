@@ -11,7 +11,7 @@ from bethink.embed.base import Embedder, submit_ahead
 from bethink.recall.candidates import NOTHING_THEN, gather, list_period
 from bethink.recall.expand import expand, put_newer_first
 from bethink.recall.fuse import Pool, Signals, fuse, join_pools
-from bethink.recall.query import parse
+from bethink.recall.query import KNOWN, NamedEvent, apply_event_time, find_event, parse
 from bethink.recall.rerank import Ranked, is_question, rerank
 from bethink.recall.score import (
     PROFILES,
@@ -23,7 +23,6 @@ from bethink.recall.score import (
     score,
 )
 from bethink.recall.shape import find_sought, title_code
-from bethink.recall.temporal import KNOWN, NamedEvent, apply_event_time, find_event
 from bethink.store.base import Store
 from bethink.store.words import as_words
 from bethink.text import STOP_WORDS

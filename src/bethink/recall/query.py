@@ -8,14 +8,15 @@ This module knows English stop words and cue phrases. It knows no store, no toke
 """
 
 import re
+from collections import deque
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import reduce
 from typing import Any, NamedTuple
 
-from bethink.recall.temporal import temporal
 from bethink.text import STOP_WORDS
-from bethink.text.when import NUMERIC_DATE
-from bethink.types import KIND_ALIASES, KINDS, Query, Term
+from bethink.text.when import NUMERIC_DATE, find_period
+from bethink.types import KIND_ALIASES, KINDS, Filter, Query, Term
 
 SYNTAX_LIMIT = 2_000  # characters that are analysed; a longer question is pasted text, whose start says what it is about
 TEXT_LIMIT = 8_000  # characters that are embedded
@@ -24,11 +25,9 @@ SHORTEST_EXCLUSION = (
     3  # `-v` and `-rf` are flags of a pasted command far more often than unwanted words
 )
 
-COLUMNS = ("content", "summary", "section", "tags")
-OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
-# Side by side binds tightest, then NOT, AND and OR, as in SQLite's full-text language. "minus" is `-word`.
-BINDING = {"or": 1, "and": 2, "not": 3, "beside": 4, "minus": 4}
-COMPLETE = ("operand", "close")  # after which an expression could end
+# From the loosest on; words that stand side by side bind tightest, as in SQLite's full-text language.
+OPERATORS = ("OR", "AND", "NOT")
+DEEPEST = 20  # parentheses of an expression; more are a pasted text
 NAMES = frozenset({"IT", "US", "WHO", "CAN", "May"})  # stop words only in small letters
 
 # What may follow a list noun for "decisions about caching" to ask for decisions, and "todos table schema" not for todos.
@@ -109,8 +108,8 @@ _COLUMN = "(?:content|summary|section|tags)"
 _SCAN = rf"""(?x)
     (?P<paren>[()])
   | (?P<minus>(?<![^\ \t(])-(?=[^\W\d_]|["“{{]))?
-    (?P<field>(?i:\{{\s*{_COLUMN}(?:[\s,]+{_COLUMN})*\s*\}}\s*:\s*|(?:{_COLUMN}|kind|entity):(?![:/])))?
-    (?:"(?P<phrase>[^"]*)"\*?|“(?P<curly>[^”]*)”|(?P<chunk>[^\s"“”()]+(?:\(\)[^\s"“”()]*)*))
+    (?P<field>(?i:\{{\s*{_COLUMN}\s*\}}\s*:\s*|(?:{_COLUMN}|kind|entity):(?![:/])))?
+    (?:"(?P<phrase>[^"]*)"\*?|“(?P<curly>[^“”]*)”|(?P<chunk>[^\s"“”()]+(?:\(\)[^\s"“”()]*)*))
 """
 _LANGUAGE, _GENITIVE = r"[A-Za-z](?:\+\+|#)", r"['’]s$"  # C++, C#; somebody's
 # `%` stands for the characters of a word.
@@ -147,32 +146,10 @@ class Token(NamedTuple):
     terms: tuple[Term, ...] = ()
     stops: tuple[Term, ...] = ()
     identifiers: tuple[str, ...] = ()
-    entity: str | None = None
+    entity: str = ""
     kinds: tuple[str, ...] = ()
     excluded: bool = False
     literal: bool = False  # quoted, or syntax: its words are no cue for times and kinds
-
-    @property
-    def own(self) -> tuple[Term, ...]:
-        """What it is looked up by when it stands alone."""
-        return self.terms or self.stops
-
-
-class QueryPart(NamedTuple):
-    """What stands between two spaces or in quotes, and the field names before it."""
-
-    text: str
-    fields: tuple[str, ...]
-    quoted: bool
-    prefix: bool
-
-    def make_terms(self, words: Iterable[Word]) -> tuple[Term, ...]:
-        columns: list[str | None] = [field for field in self.fields if field != "entity"]
-        return tuple(
-            Term(word.text, self.quoted, self.prefix, column)
-            for word in dict.fromkeys(words)
-            for column in columns or [None]
-        )
 
 
 Node = Term | tuple[str, Any, Any]
@@ -183,18 +160,21 @@ def parse(raw: str, now: datetime) -> Query:
     whole = raw[:TEXT_LIMIT]
     if not whole.isprintable():
         whole = re.sub(_UNPRINTABLE, " ", whole)
-    head = whole[: _syntax_end(whole)]
-    tokens, terms, expression = _choose_terms(_tokens(head), head)
+    head = whole
+    if len(whole) > SYNTAX_LIMIT:
+        between = re.match(rf"(?s).{{1,{SYNTAX_LIMIT}}}(?=\s)", whole)  # words
+        head = between[0] if between else whole[:SYNTAX_LIMIT]
+    tokens, terms, expression = _choose_terms(_scan(head), head)
     kinds = _distinct(kind for token in tokens for kind in token.kinds)
     bare = not terms
     terms = terms or [Term(kind) for kind in kinds]
     prose = _prose(head, tokens)
-    cued_kinds, answered = _cues(prose)
-    since, until, dated = temporal(prose, now)
+    cued_kinds, answered = _find_cues(prose)
+    since, until, dated = find_period(prose, now)
     beside = prose if dated is None else prose[: dated[0]] + " " + prose[dated[1] :]
     return Query(
         raw=raw,
-        text=_text(tokens, whole[len(head) :]) or " ".join(term.text for term in terms),
+        text=_embedded_text(tokens, whole[len(head) :]) or " ".join(term.text for term in terms),
         terms=tuple(terms),
         expression=expression,
         kinds=kinds or cued_kinds,
@@ -212,34 +192,28 @@ def parse(raw: str, now: datetime) -> Query:
 
 def _choose_terms(tokens: list[Token], head: str) -> tuple[list[Token], list[Term], Node | None]:
     """The tokens that are wanted, their terms, and the expression that operators and exclusions make of them."""
-    if all(token.excluded or not (token.own or token.kinds) for token in tokens):
+    wanted = [token for token in tokens if not token.excluded]
+    if not any(token.terms or token.stops or token.kinds for token in wanted):
         # `-word` alone has nothing to be taken from
-        tokens = [token._replace(excluded=False) for token in tokens]
-    kept = [token for token in tokens if not token.excluded]
-    expression = _boolean(tokens)
+        tokens = wanted = [token._replace(excluded=False) for token in tokens]
+    expression = _parse_expression(tokens)
     if expression is not None:
-        wanted, unwanted = _leaves(expression)
+        found, unwanted = _leaves(expression)
         named = [
             token
-            for token in kept
-            if token.type == "operand"
-            and (not token.own or not all(term in unwanted for term in token.own))
+            for token in wanted
+            if token.type == "operand" and not (token.terms and set(token.terms) <= set(unwanted))
         ]
-        return named, _unique(wanted)[:TERM_LIMIT], expression
-    excluded = [_operand(token) for token in tokens if token.excluded][:TERM_LIMIT]
-    terms = _gather_terms(kept, split=not head.isascii() and not excluded)
+        return named, _unique(found)[:TERM_LIMIT], expression
+    terms = [term for token in wanted for term in token.terms]
+    terms = terms or [term for token in wanted for term in token.stops]
+    excluded = [_chain("and", token.terms) for token in tokens if token.excluded][:TERM_LIMIT]
+    if not head.isascii() and not excluded:
+        terms = [part for term in terms for part in _split_unspaced(term)]
+    terms = _unique(terms)[:TERM_LIMIT]
     if terms and excluded:
         expression = _chain("not", [_chain("or", terms), *excluded])
-    return kept, terms, expression
-
-
-def _gather_terms(tokens: list[Token], split: bool) -> list[Term]:
-    """The terms of tokens that no operator joins; their stop words if they have no other."""
-    terms = [term for token in tokens for term in token.terms]
-    terms = terms or [term for token in tokens for term in token.stops]
-    if split:
-        terms = [part for term in terms for part in _split_unspaced(term)]
-    return _unique(terms)[:TERM_LIMIT]
+    return wanted, terms, expression
 
 
 def _split_unspaced(term: Term) -> list[Term]:
@@ -251,103 +225,77 @@ def _split_unspaced(term: Term) -> list[Term]:
     return [term._replace(text=text[at : at + 2]) for at in range(len(text) - 1)]
 
 
-def _syntax_end(whole: str) -> int:
-    """Where analysis stops: at the limit, but not inside a word if one ended shortly before."""
-    if len(whole) <= SYNTAX_LIMIT:
-        return len(whole)
-    gap = max(whole.rfind(space, 0, SYNTAX_LIMIT + 1) for space in " \n\t")
-    return gap if gap > SYNTAX_LIMIT - 100 else SYNTAX_LIMIT
+# From characters to tokens
 
 
-def _tokens(head: str) -> list[Token]:
+def _scan(head: str) -> list[Token]:
     shouting = not any(character.islower() for character in head)
-    tokens = []
+    tokens: list[Token] = []
     for match in re.finditer(_SCAN, head):
         text = match.group()
+        said = (
+            text == "NOT" and tokens and tokens[-1].type == "operand" and tokens[-1].stops
+        )  # "does NOT support" excludes nothing
         if match["paren"]:
             tokens.append(Token("open" if text == "(" else "close", *match.span(), text))
-        elif text in OPERATORS:
+        elif text in OPERATORS and not said:
             tokens.append(Token("operator", *match.span(), text, stops=(Term(text),)))
         else:
-            tokens.append(_read(match, head, shouting))
-    # A kind filters everything, so the AND that joins it to the rest joins nothing: "kind:decision AND redis".
-    idle = {place + 1 for place, token in enumerate(tokens) if token.kinds}
-    if tokens and tokens[-1].kinds:
-        idle.add(len(tokens) - 2)
-    return [
-        token
-        for place, token in enumerate(tokens)
-        if place not in idle or (token.type, token.surface) != ("operator", "AND")
-    ]
+            tokens.append(_read_operand(match, head, shouting))
+    return tokens
 
 
-def _read(match: re.Match[str], head: str, shouting: bool) -> Token:
+def _read_operand(match: re.Match[str], head: str, shouting: bool) -> Token:
     """The operand at a place: a phrase, a chunk between spaces, or either of them behind a field name."""
-    chunk = _read_chunk(match)
-    surface, words = chunk.text, _words_of(chunk)
-    if chunk.fields == ("kind",):
-        if kinds := _kind_names(chunk.text):
-            return Token("operand", *match.span(), "", kinds=kinds, literal=True)
-        # not one of the kinds: then it is no syntax
-        chunk, surface, words = chunk._replace(fields=()), match.group(), [Word("kind"), *words]
+    field = (match["field"] or "").strip("{}: \t").lower()
+    quoted = match["chunk"] is None
+    text = match["chunk"] or " ".join((match["phrase"] or match["curly"] or "").split())
+    prefix = None if quoted else re.fullmatch(r"(\w[\w./-]*\w)\*[,;.!?]*", text)
+    if field == "kind" and (kinds := _read_kinds(text)):
+        return Token("operand", *match.span(), "", kinds=kinds, literal=True)
+    surface = text = prefix[1] if prefix else text
+    if quoted or prefix:
+        words = [Word(text, quoted and " " not in text and _is_identifier(text))]
+    else:
+        words = _split_words(text)
+    if field == "kind":  # not one of the kinds: then it is no syntax
+        field, surface, words = "", match.group(), [Word("kind"), *words]
     if head.startswith("(", match.end()):  # a decorator with arguments mentions nobody
         words = [word._replace(mention=False) for word in words]
     words = [word for word in words if any(character.isalnum() for character in word.text)]
-    syntax = chunk.quoted or chunk.prefix or bool(chunk.fields)
+    syntax = bool(quoted or prefix or field)
     stops = [word for word in words if not syntax and _is_stop(word, shouting)]
+    excluded = bool(match["minus"]) and not stops and _may_exclude(head, match, words)
+    if len(words) == 1 and words[0].mention:
+        surface = surface.removeprefix("@")
+    dash = "-" if match["minus"] and not excluded else ""
+    column = field if field != "entity" else ""
+
+    def make_terms(chosen: Iterable[Word]) -> tuple[Term, ...]:
+        texts = dict.fromkeys(word.text for word in chosen)
+        return tuple(Term(one, quoted, prefix is not None, column or None) for one in texts)
+
     identifiers = tuple(word.text for word in words if word.identifier)
-    dashed = bool(match["minus"])
-    excluded = dashed and not stops and _may_exclude(head, match, words)
+    named = text.strip(".,;:!?") if field == "entity" else ""
     return Token(
         "operand",
         *match.span(),
-        surface=_surface(surface, words, dashed and not excluded),
-        terms=chunk.make_terms(word for word in words if word not in stops),
-        stops=chunk.make_terms(stops),
+        surface=dash + surface.lstrip("^"),
+        terms=make_terms(word for word in words if word not in stops),
+        stops=make_terms(stops),
         identifiers=identifiers,
-        entity=_entity(chunk, words),
+        entity=named or next((word.text for word in words if word.mention), ""),
         excluded=excluded,
-        literal=any((chunk.quoted, chunk.fields, excluded, identifiers)),
+        literal=bool(quoted or field or excluded or identifiers),
     )
 
 
-def _read_chunk(match: re.Match[str]) -> QueryPart:
-    """What the scan found, without quotes, field names and the star of a prefix."""
-    fields = tuple(re.findall(r"\w+", (match["field"] or "").lower()))
-    if match["chunk"] is None:
-        quote = match["phrase"] or match["curly"] or ""
-        return QueryPart(" ".join(quote.split()), fields, quoted=True, prefix=False)
-    prefix = re.fullmatch(r"(\w[\w./-]*\w)\*[,;.!?]*", match["chunk"])
-    return QueryPart(prefix[1] if prefix else match["chunk"], fields, False, prefix is not None)
-
-
-def _words_of(chunk: QueryPart) -> list[Word]:
-    """A phrase and a prefix are one word each; a phrase of one word may be an identifier."""
-    if chunk.quoted or chunk.prefix:
-        one_word = chunk.quoted and " " not in chunk.text
-        return [Word(chunk.text, one_word and _is_identifier(chunk.text))]
-    return _words(chunk.text)
-
-
-def _surface(chunk: str, words: list[Word], dashed: bool) -> str:
-    if len(words) == 1 and words[0].mention:
-        return chunk.removeprefix("@")
-    return f"-{chunk}" if dashed else chunk.lstrip("^")
-
-
-def _entity(chunk: QueryPart, words: list[Word]) -> str | None:
-    explicit = chunk.text.strip(".,;:!?") if chunk.fields == ("entity",) else ""
-    return explicit or next((word.text for word in words if word.mention), None)
-
-
-def _kind_names(value: str) -> tuple[str, ...]:
+def _read_kinds(value: str) -> tuple[str, ...]:
     """The kinds in `kind:decisions,todo`, or nothing if one of them is none."""
     names = [name for name in re.split(r"[\s,;]+", value.lower().rstrip(".?!")) if name]
-    singular = [
-        name if name in KINDS else KIND_ALIASES.get(name) or name.removesuffix("s")
-        for name in names
-    ]
-    return _distinct(singular) if all(name in KINDS for name in singular) else ()
+    kinds = [KIND_ALIASES.get(name, name) for name in names]
+    kinds = [kind if kind in KINDS else kind.removesuffix("s") for kind in kinds]
+    return tuple(kinds) if set(kinds) <= set(KINDS) else ()
 
 
 def _may_exclude(head: str, match: re.Match[str], words: list[Word]) -> bool:
@@ -357,7 +305,12 @@ def _may_exclude(head: str, match: re.Match[str], words: list[Word]) -> bool:
     return bool(words) and (match["chunk"] is None or len(words[0].text) >= SHORTEST_EXCLUSION)
 
 
-def _words(chunk: str) -> list[Word]:
+def _is_stop(word: Word, shouting: bool) -> bool:
+    plain = word.text.lower().replace("’", "'")
+    return not word.identifier and plain in STOP_WORDS and (shouting or word.text not in NAMES)
+
+
+def _split_words(chunk: str) -> list[Word]:
     """The words of a chunk between spaces, identifiers whole. Most chunks are one plain word, for which no pattern is compiled."""
     plain = chunk.rstrip("?!,;")
     if plain.isascii() and plain.isalpha() and (plain.islower() or plain.istitle()):
@@ -368,7 +321,7 @@ def _words(chunk: str) -> list[Word]:
         return [Word(flag[1], identifier=True)]
     if mention := re.fullmatch(r"@([^\W\d_][\w-]*)(?:['’]s)?[.,;:!?]*", chunk):
         return [Word(mention[1], mention=True)]
-    return [word for piece in _find(_PIECE, chunk) for word in _split(_trim(piece))]
+    return [word for piece in _find(_PIECE, chunk) for word in _split_piece(_trim(piece))]
 
 
 def _find(pattern: str, text: str) -> list[str]:
@@ -388,7 +341,7 @@ def _trim(piece: str) -> str:
     return piece.strip("+#")
 
 
-def _split(piece: str) -> list[Word]:
+def _split_piece(piece: str) -> list[Word]:
     """One word if the piece is an identifier; otherwise what a reader would call its words."""
     if piece.endswith("()"):
         return [Word(piece[:-2], identifier=True)]
@@ -403,7 +356,7 @@ def _split(piece: str) -> list[Word]:
     words: list[Word] = []
     if len(runs) > 1:
         for place, run in enumerate(runs):
-            words += [] if not run else [Word(run)] if place % 2 else _split(_trim(run))
+            words += [] if not run else [Word(run)] if place % 2 else _split_piece(_trim(run))
         return words
     for found in _find(_PLAIN, piece):
         word = re.sub(_GENITIVE, "", found)
@@ -434,103 +387,66 @@ def _is_path(piece: str) -> bool:
     return any(re.search(r"[_.@]|[A-Za-z]\d|\d[A-Za-z]", part) for part in parts)
 
 
-def _is_stop(word: Word, shouting: bool) -> bool:
-    plain = word.text.lower().replace("’", "'")
-    return not word.identifier and plain in STOP_WORDS and (shouting or word.text not in NAMES)
+# Operators
 
 
-def _boolean(tokens: list[Token]) -> Node | None:
-    """The expression that the tokens form if they are a well-formed one with an operator in it, else None. Without recursion: a
-    question may be two thousand parentheses."""
+def _parse_expression(tokens: Sequence[Token]) -> Node | None:
+    """The expression that the tokens form if they are a well-formed one with an operator in it, else None."""
     if not any(token.type == "operator" for token in tokens):
         return None
-    output: list[Node] = []
-    waiting: list[str] = []
-    before = Token("open", 0, 0, "")
-    for token in _without_stops(tokens):
-        operator = _find_operator(before, token)
-        if operator is None or (token.type == "close" and "(" not in waiting):
-            return None
-        if operator == "and not":
-            waiting[-1] = "not"
-        elif operator:
-            _reduce(output, waiting, BINDING[operator])
-            waiting.append(operator)
-        if token.type == "close":
-            _reduce(output, waiting, 0)
-            waiting.pop()
-        elif token.type == "open":
-            waiting.append("(")
-        elif token.type == "operand":
-            output.append(_operand(token))
-        before = token
-    if before.type not in COMPLETE or "(" in waiting:
+    if sum(token.type == "open" for token in tokens) > DEEPEST:
         return None
-    _reduce(output, waiting, 0)
-    return output[0] if sum(map(len, _leaves(output[0]))) <= TERM_LIMIT else None
-
-
-def _find_operator(before: Token, token: Token) -> str | None:
-    """The operator that a token is, or that stands unwritten between it and the one before; "" for none, None where it may not stand."""
-    complete = before.type in COMPLETE
-    if token.type in ("operand", "open"):
-        joint = "minus" if token.excluded else "beside"
-        return joint if complete else None if token.excluded else ""
-    if (before.type, before.surface, token.surface) == ("operator", "AND", "NOT"):
-        return "and not"
-    # "does NOT support" excludes nothing
-    if not complete or (token.surface == "NOT" and before.stops):
+    waiting = deque(tokens)
+    try:
+        found = _parse_level(waiting, 0)
+    except (ValueError, IndexError):
         return None
-    return OPERATORS.get(token.surface, "")
+    if waiting or found is None or isinstance(found, Term):
+        return None
+    return found if sum(map(len, _leaves(found))) <= TERM_LIMIT else None
 
 
-def _reduce(output: list[Node], waiting: list[str], binding: int) -> None:
-    """Joins what is complete by the operators that bind at least so tightly."""
-    while waiting and waiting[-1] != "(" and BINDING[waiting[-1]] >= binding:
-        operator = waiting.pop()
-        right, left = output.pop(), output.pop()
-        output.append(({"beside": "and", "minus": "not"}.get(operator, operator), left, right))
+def _parse_level(waiting: deque[Token], level: int) -> Node | None:
+    """What stands first, joined by operators that bind at least as tightly as those of the level. What looks for nothing, such as stop words,
+    joins nothing: nobody means `what AND is AND python`."""
+    if level > len(OPERATORS):
+        return _parse_unit(waiting)
+    left = _parse_level(waiting, level + 1)
+    while waiting:
+        token = waiting[0]
+        if level == len(OPERATORS):  # side by side
+            if token.type not in ("operand", "open"):
+                break
+            operator, next_level = "not" if token.excluded else "and", level + 1
+        elif token.type == "operator" and token.surface == OPERATORS[level]:
+            waiting.popleft()
+            operator, next_level = token.surface.lower(), level + 1
+            if operator == "and" and waiting and waiting[0].surface == "NOT":
+                waiting.popleft()
+                operator, next_level = "not", level + 2
+        else:
+            break
+        right = _parse_level(waiting, next_level)
+        if left is None and operator == "not":
+            raise ValueError("nothing to take it from")
+        left = (operator, left, right) if left is not None and right is not None else left or right
+    return left
 
 
-def _without_stops(tokens: list[Token]) -> list[Token]:
-    """The tokens without the stop words that stand beside something else: nobody means `what AND is AND python`."""
-    tokens = [token for token in tokens if token.type != "operand" or token.own]
-    if all(
-        len(token.surface) == 1 for token in tokens if token.type == "operand"
-    ):  # "a AND b": then "a" is no article
-        return [
-            token if token.type != "operand" else token._replace(terms=token.own, stops=())
-            for token in tokens
-        ]
-    kept: list[Token] = []
-    run: list[Token] = []
-    for token in [*tokens, Token("end", 0, 0, "")]:
-        if token.type == "operand" and token.stops and not token.terms:
-            run.append(token)
-            continue
-        beside = token.type in ("operand", "open") or (
-            kept and kept[-1].type in ("operand", "close")
-        )
-        if beside:  # but before NOT a stop word is kept, for it tells that the NOT is no operator
-            run = run[-1:] if token.surface == "NOT" else []
-        kept += [*run, token]
-        run = []
-    return kept[:-1]
-
-
-def _operand(token: Token) -> Node:
-    """A token as a node: all of its words, each in any of its columns."""
-    columns: dict[str, list[Term]] = {}
-    for term in token.own:
-        columns.setdefault(term.text, []).append(term)
-    return _chain("and", [_chain("or", terms) for terms in columns.values()])
+def _parse_unit(waiting: deque[Token]) -> Node | None:
+    token = waiting.popleft()
+    if token.type == "operand":
+        return _chain("and", token.terms) if token.terms else None
+    if token.type != "open":
+        raise ValueError("an operand is missing")
+    inside = _parse_level(waiting, 0)
+    if waiting.popleft().type != "close":
+        raise ValueError("a parenthesis is missing")
+    return inside
 
 
 def _chain(operator: str, nodes: Sequence[Node]) -> Node:
-    chained = nodes[0]
-    for node in nodes[1:]:
-        chained = (operator, chained, node)
-    return chained
+    return reduce(lambda left, right: (operator, left, right), nodes)
 
 
 def _leaves(node: Node) -> tuple[list[Term], list[Term]]:
@@ -546,22 +462,21 @@ def _leaves(node: Node) -> tuple[list[Term], list[Term]]:
 
 
 def _unique(terms: Iterable[Term]) -> list[Term]:
-    first: dict[tuple[str, bool, bool, str | None], Term] = {}
+    """The terms in order, each once whatever its case."""
+    first: dict[Term, Term] = {}
     for term in terms:
-        first.setdefault((term.text.casefold(), term.phrase, term.prefix, term.column), term)
+        first.setdefault(term._replace(text=term.text.casefold()), term)
     return list(first.values())
 
 
-def _distinct(values: Iterable[str | None]) -> tuple[str, ...]:
-    """The values in order, each once whatever its case."""
-    first: dict[str, str] = {}
-    for value in values:
-        if value:
-            first.setdefault(value.casefold(), value)
-    return tuple(first.values())
+def _distinct(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(term.text for term in _unique(map(Term, values)))
 
 
-def _text(tokens: list[Token], tail: str) -> str:
+# What is embedded, and what the words ask for
+
+
+def _embedded_text(tokens: list[Token], tail: str) -> str:
     """What is embedded: the question in its own words, without syntax."""
     parts, end = [], 0
     for token in tokens:
@@ -579,7 +494,7 @@ def _prose(head: str, tokens: list[Token]) -> str:
     return "".join(prose)
 
 
-def _cues(prose: str) -> tuple[tuple[str, ...], bool | None]:
+def _find_cues(prose: str) -> tuple[tuple[str, ...], bool | None]:
     """The kinds that a question asks for in so many words, and whether it asks for what is still open."""
     text = " ".join(prose.lower().replace("’", "'").split())
     cued = []
@@ -605,3 +520,57 @@ def _find_list_kind(words: list[str]) -> list[str]:
     noun = words[place].rstrip(".,:;?!")
     ends = noun != words[place] or place + 1 == len(words) or words[place + 1] in LIST_FOLLOWERS
     return [LIST_NOUNS[noun]] if ends and noun in LIST_NOUNS else []
+
+
+# Questions about a past state
+
+# Kept as text and compiled when a question has such a word: compiling costs a cold search more than looking.
+_SIDES = ("before", "after", "since", "until", "prior to")
+_EVENT = r"(?i)\b(?P<side>before|after|since|until|prior to)\s+(?:that\s+)?(?P<event>(?:we|the|our)\s[^?.!,;]{3,120})"
+_PAST = r"(?i)\b(?:did|were|had|was)\s+(?:we|our|the (?:team|project|app|service|system))\b|\bwe (?:used to|were using|had)\b"
+KNOWN = 0.52  # how well a memory must fit the event to tell its time
+INSTANT = timedelta(milliseconds=1)
+
+
+class NamedEvent(NamedTuple):
+    side: str  # before or after
+    text: str
+
+
+def find_event(question: str) -> NamedEvent | None:
+    """The event that a question about the work measures its time by, if it names one instead of a date. What happened in
+    somebody's life before or after something else is told later as often as not, so only "did we …" is meant."""
+    asked = question[:1000]
+    if not any(side in asked.lower() for side in _SIDES):
+        return None
+    found = re.search(_EVENT, asked)
+    if found is None or not re.search(_PAST, asked):
+        return None
+    return NamedEvent(
+        "before" if found["side"].lower() in ("before", "until", "prior to") else "after",
+        found["event"].strip(),
+    )
+
+
+def apply_event_time(
+    query: Query,
+    filter: Filter,
+    question: str,
+    now: datetime,
+    when: tuple[NamedEvent, datetime] | None,
+) -> tuple[Query, Filter]:
+    """The question with the time of its event, and the filter that sees what held at the time it asks about."""
+    if when and when[0].side == "after":
+        return query._replace(since=query.since or when[1]), filter
+    if when:
+        query = query._replace(until=query.until or when[1])
+    if (
+        not query.until
+        or query.until >= now
+        or filter.as_of is not None
+        or filter.include_superseded
+    ):
+        return query, filter
+    if when is not None or re.search(_PAST, question[:1000]):
+        return query, filter._replace(as_of=query.until - INSTANT)
+    return query, filter

@@ -8,8 +8,8 @@ takes longer to load than a search takes to run.
 from __future__ import annotations
 
 import os
-import threading
 import time
+from _thread import allocate_lock
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
@@ -137,7 +137,7 @@ def refuse_constant(word: str) -> NoReturn:
 
 # Ids
 
-_lock = threading.Lock()
+_lock = allocate_lock()
 _last = 0
 
 

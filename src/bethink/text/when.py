@@ -1,27 +1,112 @@
-"""Moments as people write them: `30d`, `2 weeks`, `2026-03-01`, `1.3.2026`, `2026-03-01T12:00`, `yesterday`. A day is one of the time
-zone of `now`."""
+"""Times as people write them: in options (`30d`, `2026-03-01`, `last monday`) and in questions ("what did we decide last week?").
 
-from __future__ import annotations
+`moment` reads an option: a moment, or where what it names begins. `find_period` gives the half-open range [since, until) in UTC that the
+words of time in a question mean. That is a hint about when a memory was made, not about what it tells, so whether it filters or only
+favours is for the caller to decide; words that do not surely mean a date ("it may fail", "last commit") give no range.
+
+English only. A day is one of the time zone of `now`; nothing here asks the clock.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any
+from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 
-# Compiled when first needed: most commands are given no time.
-_SPAN = r"(?i)(?P<number>\d{1,6})\s*(?P<unit>s|min|h|d|w|mo|y)(?:ec|econd|ute|our|ay|eek|nth|ear)?s?(?:\s+ago)?"
+WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+NUMBERS = {
+    word: value
+    for value, words in enumerate(
+        "a/an/one couple/two three four few/five six seven eight nine ten eleven twelve".split(),
+        start=1,
+    )
+    for word in words.split("/")
+}
+CLOCK_UNITS = {"minute": 60, "hour": 3600}
+UNIT_SECONDS = {**CLOCK_UNITS, "day": 86400, "week": 7 * 86400}
+UNIT_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+RECENT = 14  # days
+MOST_MOMENTS = 4  # a text with more dates than a question needs is a pasted log or document
+HINT = "Write a span (30d, 2 days ago), today, yesterday, last monday, last month, a month (2026-03), a date (2026-03-01 or 1.3.2026, the day first) or a date and time."
+
+# Patterns are texts, compiled when first needed: most commands are given no time.
+_SPAN = r"(?P<number>\d{1,6})\s*(?P<unit>s|min|h|d|w|mo|y)(?:ec|econd|ute|our|ay|eek|nth|ear)?s?(?:\s+ago)?"
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 604800, "mo": 2_629_800, "y": 31_557_600}
-
-
 # 21.01.2024, 21/01/2024, 2024.01.21, 2024/01/21
 NUMERIC_DATE = (
     r"(?:(?:0?[1-9]|[12]\d|3[01])(?P<mark>[./])(?:0?[1-9]|[12]\d|3[01])(?P=mark)(?:19|20)\d\d"
     r"|(?:19|20)\d\d(?P<sign>[./])(?:0?[1-9]|1[0-2])(?P=sign)(?:0?[1-9]|[12]\d|3[01]))"
 )
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-HINT = "Write a span (30d, 2 days ago), today, yesterday, last monday, last month, a month (2026-03), a date (2026-03-01 or 1.3.2026, the day first) or a date and time."
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_YEAR = r"(?:19|20)\d\d"
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_COUNT = r"(?:\d{1,4}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+_WEEKDAY = f"(?:{'|'.join(WEEKDAYS)})"
+# The ways to name a time, tried in this order at each place. What a form means is read from its words, so the
+# patterns need to say nothing but where a form begins and ends.
+FORMS = {
+    "ago": rf"(?:{_COUNT}|an?|one|(?:a\s+)?couple(?:\s+of)?)\s+(?:minute|hour|day|week|month|year)s?\s+ago",
+    "rolling": rf"(?:last|past|previous)\s+(?:{_COUNT}|few|couple(?:\s+of)?)\s+(?:minute|hour|day|week|month|quarter|year)s",
+    "relative": r"(?:the\s+)?(?:(?:this|last|past|previous|next)\s+(?:week|weekend|month|quarter|year)|(?:last|past)\s+hour|past\s+day)",
+    "named": rf"(?:this|last|next)\s+(?:{_WEEKDAY}|{_MONTH}(?!\s+\d))",
+    "day": r"(?:the\s+)?day\s+before\s+yesterday|yesterday|today|tomorrow|tonight|this\s+(?:morning|afternoon|evening)",
+    "recent": r"recently|lately",
+    "date": rf"(?:\d{{4}}-\d\d-\d\d|{NUMERIC_DATE})(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?",
+    "day_month": rf"{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?",
+    "month_day": rf"{_MONTH}\s+(?:the\s+)?{_DAY}(?:,?\s+{_YEAR})?",
+    "month_year": rf"{_MONTH},?\s+(?:of\s+)?{_YEAR}",
+    "year_month": rf"{_YEAR}-(?:0[1-9]|1[0-2])",
+    "quarter": rf"q[1-4](?:\s+(?:of\s+)?{_YEAR})?",
+    "year": _YEAR,
+    "weekday": _WEEKDAY,
+    "month": _MONTH,
+}
+_FORM = "|".join(f"(?P<{name}>{pattern})" for name, pattern in FORMS.items())
+# What the word before a time makes of it. "by Friday" and "every Monday" say nothing about the past.
+LEADS = {
+    word: meaning
+    for meaning, words in (
+        line.split(": ")
+        for line in """
+since: since, ever since, starting, starting in, starting from, less than
+after: after, later than, newer than
+before: before, prior to, earlier than, older than
+until: until, till, up to, up until, through, as of, over, more than
+in: in, during, within, throughout
+on: on
+from: from
+between: between
+never: by, due, every, each, least, most
+""".strip().splitlines()
+    )
+    for word in words.split(", ")
+}
+# A form that alone could be a name or a number ("Monday meeting", "2024 rows") needs one of these before it.
+_OPENERS = frozenset({"since", "after", "before", "until", "from", "between"})
+LEADS_NEEDED = {
+    "weekday": _OPENERS | {"on"},
+    **dict.fromkeys(("month", "year", "year_month", "quarter"), _OPENERS | {"in"}),
+}
+# Patterns are compiled only for text in which a digit or one of these stands: most questions have no date in them.
+HINTS = (*"day week month quarter year hour minute night this recently lately".split(), *MONTHS)
+# The guards keep out `today()`, `date.today`, "2024.1", 'yesterday' in quotes, and parts of file names.
+_MOMENT = rf"""(?<![\w.@#/\\'"`$-])(?:{_FORM})(?![\w@(="`]|'(?!s\b)|[-/.]\w)"""
+_LEAD = rf"(?<![\w-])({'|'.join(sorted(LEADS, key=len, reverse=True))})(?:\s+(?:the|early|late|about|around))*\s+$"
+_LIST = r"\s*(,|and|or|to|until|till|through|-|–|\.\.)\s*"
+# What follows a form that means something else: "yesterday's date in Python", "the last quarter of the file", "recently used", and
+# of a year what it counts: "in 2024 rows".
+_DENIED = r"(?:['’]s)?\s+(?:date|timestamp|datetime)s?\b|\s+(?:of|used|before|after)\b"
+_COUNTED = (
+    r"\s*(?:%|(?:ms|sec|kb|mb|gb|px|percent)\b)|\s+(?!(?:is|was|has|does|this|its|us)\b)[a-z]+s\b"
+)
+
+Period = tuple[datetime, datetime | None]
+Range = tuple[datetime | None, datetime | None]
 
 
 class Local(tzinfo):
@@ -39,57 +124,48 @@ class Local(tzinfo):
     def fromutc(self, moment: datetime) -> datetime:
         there = moment.replace(tzinfo=UTC).astimezone()
         wall = there.replace(tzinfo=self)
-        return (
-            wall if wall.utcoffset() == there.utcoffset() else wall.replace(fold=1)
-        )  # the hour that an autumn night has twice
+        # the hour that an autumn night has twice
+        return wall if wall.utcoffset() == there.utcoffset() else wall.replace(fold=1)
 
 
 def _here(moment: datetime) -> datetime:
     wall = moment.replace(tzinfo=None)
     try:
         return wall.astimezone()
-    except (
-        ValueError,
-        OverflowError,
-    ):  # at an end of the calendar some versions of Python look beyond it
+    except (ValueError, OverflowError):  # at an end of the calendar some Pythons look beyond it
         return (wall + timedelta(days=2 if wall.year < 5000 else -2)).astimezone()
 
 
 LOCAL = Local()
 
 
+# Options
+
+
 def moment(text: str, now: datetime, future: bool = False) -> datetime:
-    """The moment meant by `text`, in UTC. A bare span of time lies in the past, or with `future` ahead."""
-    plain = text.strip()
-    if found := re.fullmatch(_SPAN, plain):
-        seconds = int(found["number"]) * _SECONDS[found["unit"].lower()]
-        try:
-            return now.astimezone(UTC) + timedelta(seconds=seconds if future else -seconds)
-        except OverflowError:
-            raise InvalidInput(
-                f"'{text}' is too far away.", "Use a shorter span, such as 30d or 2y."
-            ) from None
-    if found := re.match(rf"{NUMERIC_DATE}(?!\d)", plain):
-        year, month, day = order_date([int(part) for part in re.split("[./]", found[0])])
-        plain = f"{year}-{month:02}-{day:02}{plain[found.end() :]}"
-    today = now.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
-    named = {
-        "now": now,
-        "today": today,
-        "yesterday": today - timedelta(days=1),
-        "tomorrow": today + timedelta(days=1),
-    }
-    if plain.lower() in named:
-        return named[plain.lower()].astimezone(UTC)
+    """The moment meant by `text`, in UTC. A bare span or weekday lies in the past, or with `future` ahead."""
     try:
-        found_moment = _calendar(plain.lower(), today, future) or datetime.fromisoformat(
-            plain.replace("Z", "+00:00")
-        )
-        return (
-            found_moment if found_moment.tzinfo else found_moment.replace(tzinfo=now.tzinfo)
-        ).astimezone(UTC)
-    except (ValueError, OverflowError):  # the latter where UTC has no such year any more
+        return _read_option(text.strip(), now, future).astimezone(UTC)
+    except (ValueError, OverflowError):  # the latter where the calendar or UTC has no such year
         raise InvalidInput(f"'{text}' is not a time.", HINT) from None
+
+
+def _read_option(text: str, now: datetime, future: bool) -> datetime:
+    if found := re.fullmatch(_SPAN, text, re.IGNORECASE):
+        seconds = int(found["number"]) * _SECONDS[found["unit"].lower()]
+        return now.astimezone(UTC) + timedelta(seconds=seconds if future else -seconds)
+    if text.lower() == "now":
+        return now
+    found = re.fullmatch(_FORM, text, re.IGNORECASE)
+    if found and found.lastgroup != "date":
+        words = _split_words(text)
+        start, _ = _read_period(str(found.lastgroup), words, _drop_zone(now), future)
+        return start.replace(tzinfo=now.tzinfo)
+    if numeric := re.match(rf"{NUMERIC_DATE}(?!\d)", text):
+        year, month, day = order_date([int(part) for part in re.split("[./]", numeric[0])])
+        text = f"{year}-{month:02}-{day:02}{text[numeric.end() :]}"
+    exact = datetime.fromisoformat(text.upper())
+    return exact if exact.tzinfo else exact.replace(tzinfo=now.tzinfo)
 
 
 def order_date(numbers: Sequence[int]) -> tuple[int, int, int]:
@@ -97,27 +173,6 @@ def order_date(numbers: Sequence[int]) -> tuple[int, int, int]:
     where it cannot be the month is the second number the day."""
     year, month, day = numbers if numbers[0] > 31 else numbers[::-1]
     return (year, day, month) if month > 12 else (year, month, day)
-
-
-def _calendar(text: str, today: datetime, future: bool) -> datetime | None:
-    """When a month (2026-03) begins, or what "last", "this" or "next" is said of: a weekday, a week, a month, a year. A weekday alone is
-    the one before today, or with `future` the one after."""
-    if found := re.fullmatch(r"(\d{4})-(\d{2})", text):
-        return today.replace(int(found[1]), int(found[2]), 1)
-    word, _, name = text.rpartition(" ")
-    word, step = word.strip(), {"last": -1, "this": 0, "next": 1}.get(word.strip())
-    if name in WEEKDAYS and (not word or step is not None):
-        if step == 0:
-            return today + timedelta(days=WEEKDAYS.index(name) - today.weekday())
-        ahead = step == 1 or (step is None and future)
-        days = (WEEKDAYS.index(name) - today.weekday() - 1) % 7 + 1  # to the next one: 1 to 7
-        return today + timedelta(days=days if ahead else (days % 7) - 7)
-    if step is None or name not in ("week", "month", "year"):
-        return None
-    if name == "week":
-        return today + timedelta(days=7 * step - today.weekday())
-    months = today.year * 12 + (today.month - 1 + step if name == "month" else 12 * step)
-    return today.replace(months // 12, months % 12 + 1, 1)
 
 
 def expiry(text: str, now: datetime) -> datetime:
@@ -145,3 +200,217 @@ def read_times(given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
         if value is not None:
             values[field] = read(value, now) if read else value
     return values
+
+
+# Questions
+
+
+class Moment(NamedTuple):
+    """A time where it stands in a question, with the word before it that says how it is meant."""
+
+    form: str
+    words: list[str]
+    start: int
+    end: int
+    lead: str
+    range_end: bool = False  # the second half of "from A to B" or "between A and B"
+
+
+def find_period(
+    text: str, now: datetime
+) -> tuple[datetime | None, datetime | None, tuple[int, int] | None]:
+    """The range that the temporal words of a text surely mean, and where they stand; three times None if there are none."""
+    lowered = text.lower()
+    if not any(hint in lowered for hint in HINTS) and not re.search(r"\d", text):
+        return None, None, None
+    now = now if now.tzinfo else now.replace(tzinfo=UTC)
+    moments = _find_moments(text)
+    dated = _date_moments(moments, now) if len(moments) <= MOST_MOMENTS else []
+    since, until = _merge([found for _, found in dated])
+    # What lies wholly ahead of now cannot be when a memory was made.
+    if not (since or until) or (since and (since > now or (until and since >= until))):
+        return None, None, None
+    return since, until, (dated[0][0].start, dated[-1][0].end)
+
+
+def _find_moments(text: str) -> list[Moment]:
+    """The expressions that mean a date where they stand, in order."""
+    found: list[Moment] = []
+    for match in re.finditer(_MOMENT, text, re.IGNORECASE):
+        lead, start = _find_lead(text, match.start())
+        range_end, previous = False, found[-1] if found else None
+        if previous and (link := re.fullmatch(_LIST, text[previous.end : match.start()], re.I)):
+            opened = previous.lead in ("from", "between")
+            range_end = opened or link[1] not in (",", "and", "or")
+            if opened or not lead:  # "in March and May", "from March until May"
+                lead, start = previous.lead, match.start()
+        if _means_date(match, lead, text[match.end() : match.end() + 24]):
+            words = _split_words(match.group())
+            found.append(Moment(str(match.lastgroup), words, start, match.end(), lead, range_end))
+    # "what did he recently watch, on 6 October 2022"
+    return [one for one in found if one.form != "recent"] or found
+
+
+def _find_lead(text: str, start: int) -> tuple[str, int]:
+    """The meaning of the word before a place, and where that word begins."""
+    before = text[max(0, start - 40) : start]
+    match = re.search(_LEAD, before, re.IGNORECASE)
+    if not match:
+        return "", start
+    return LEADS[" ".join(match[1].lower().split())], start - len(before) + match.start()
+
+
+def _means_date(match: re.Match[str], lead: str, after: str) -> bool:
+    """Whether a form is a date where it stands, rather than a name, a number, a verb or the subject of the question."""
+    form, matched = str(match.lastgroup), match.group()
+    if lead == "never" or re.match(_DENIED, after):
+        return False
+    if form == "year" and re.match(_COUNTED, after):
+        return False
+    has_year = form != "year" and re.search(_YEAR, matched) is not None
+    if form != "year_month" and has_year:
+        return True
+    if lead not in LEADS_NEEDED.get(form, (lead,)):
+        return False
+    if form not in ("month", "named", "day_month", "month_day"):
+        return True
+    # "may" and "march" are verbs too, "dec" and "mar" are many things.
+    month = re.search(_MONTH, matched, re.IGNORECASE)
+    name = month.group() if month else "Monday"
+    return name[0].isupper() or (bool(lead) and (len(name) > 3 or name == "may"))
+
+
+def _date_moments(moments: Sequence[Moment], now: datetime) -> list[tuple[Moment, Range]]:
+    """What each moment means, read from the last one on: in "between March and May 2023" the year stands at the end."""
+    found, seen_from = [], _drop_zone(now)
+    for moment in reversed(moments):
+        try:
+            start, end = _read_period(moment.form, moment.words, seen_from)
+            since, until = (
+                value and value.replace(tzinfo=now.tzinfo).astimezone(UTC)
+                for value in _bound(moment.lead, start, end)
+            )
+        except (OverflowError, ValueError):  # 31 February, or "9999 years ago"
+            continue
+        found.append((moment, (since, until)))
+        seen_from = start if moment.range_end else _drop_zone(now)
+    return found[::-1]
+
+
+def _bound(lead: str, start: datetime, end: datetime | None) -> Range:
+    """A period as its lead word means it. "until March" includes March: a hint should rather let in too much."""
+    meant: dict[str, Range] = {
+        "since": (start, None),
+        "after": (end or start, None),
+        "before": (None, start),
+        "until": (None, end),
+    }
+    return meant.get(lead, (start, end))
+
+
+def _merge(ranges: Sequence[Range]) -> Range:
+    """One range of several: "since A … until B" closes it, and otherwise it covers them all."""
+    starts = [since for since, _ in ranges if since]
+    ends = [until for _, until in ranges if until]
+    if len(ranges) == 2 and len(starts) == len(ends) == 1:
+        return starts[0], ends[0]
+    return (
+        min(starts) if starts and len(starts) == len(ranges) else None,
+        max(ends) if ends and len(ends) == len(ranges) else None,
+    )
+
+
+# What the forms mean, seen from a `now` without a time zone
+
+
+def _read_period(form: str, words: list[str], now: datetime, future: bool = False) -> Period:
+    """The time that a form names, without an end where it goes on until now. A weekday alone is the last one, or with `future` the next."""
+    today, which = _floor(now, "day"), words[-2] if len(words) > 1 else ""
+    if form == "ago":
+        unit = which.removesuffix("s")
+        then = _shift(now, unit, -_count(words))
+        if unit in CLOCK_UNITS:
+            return _shift(then, unit, -1), _shift(then, unit, 1)
+        return _make_period(_floor(then, unit), unit)
+    if form == "recent":
+        return _shift(today, "day", -RECENT), None
+    if form == "day":
+        days = {"yesterday": -1, "tomorrow": 1}.get(words[-1], 0) - ("before" in words)
+        return _make_period(_shift(today, "day", days), "day")
+    if form in ("rolling", "relative"):
+        return _read_relative(form, words, which, now)
+    if words[-1] in WEEKDAYS:
+        days = WEEKDAYS.index(words[-1]) - today.weekday()
+        if which != "this":
+            ahead = which == "next" or (future and not which)
+            days = (days - 1) % 7 + 1 if ahead else (days % 7) - 7
+        return _make_period(_shift(today, "day", days), "day")
+    return _read_date(form, words, which, now)
+
+
+def _read_relative(form: str, words: list[str], which: str, now: datetime) -> Period:
+    """ "last week" is the one from Monday to Sunday; "past week" and "the last week" are the seven days up to now."""
+    unit = words[-1].removesuffix("s")
+    if form == "rolling" or unit in ("hour", "day") or "past" in words or words[0] == "the":
+        since = now if unit in CLOCK_UNITS else _floor(now, "day")
+        return _shift(since, unit, -_count(words) or -1), None
+    count = {"this": 0, "next": 1}.get(which, -1)
+    if unit == "weekend":
+        saturday = _shift(_floor(now, "week"), "day", 7 * count + 5)
+        return saturday, _shift(saturday, "day", 2)
+    return _make_period(_shift(_floor(now, unit), unit, count), unit)
+
+
+def _read_date(form: str, words: list[str], which: str, now: datetime) -> Period:
+    """A date, month, quarter or year; where the year is left out, the latest one not after now, of "last March" the one before this."""
+    numbers = [int(word) for word in words if word.isdigit()]
+    if form == "date":
+        return _make_period(datetime(*order_date(numbers[:3])), "day")
+    if form in ("year", "year_month"):
+        year, month = (*numbers, 1)[:2]
+        return _make_period(datetime(year, month, 1), form.rpartition("_")[2])
+    day, unit = 1, "month"
+    if form == "quarter":
+        month, unit = numbers.pop(0) * 3 - 2, "quarter"
+    else:
+        month = next(MONTHS.index(word[:3]) + 1 for word in words if word[:3] in MONTHS)
+    if form in ("day_month", "month_day"):
+        day, unit = numbers.pop(0), "day"
+    passed = (month, day) > (now.month, now.day) or (which == "last" and month == now.month)
+    return _make_period(datetime(numbers[0] if numbers else now.year - passed, month, day), unit)
+
+
+def _split_words(text: str) -> list[str]:
+    return re.findall(r"[a-z]+|\d+", text.lower())
+
+
+def _count(words: Sequence[str]) -> int:
+    return max(int(word) if word.isdigit() else NUMBERS.get(word, 0) for word in words)
+
+
+def _drop_zone(now: datetime) -> datetime:
+    return now.replace(tzinfo=None, fold=0)
+
+
+def _floor(moment: datetime, unit: str) -> datetime:
+    """Where the unit that holds a moment begins. Weeks begin on Monday."""
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    if unit in ("week", "weekend"):
+        return day - timedelta(days=day.weekday())
+    if months := UNIT_MONTHS.get(unit):
+        return day.replace(month=(day.month - 1) // months * months + 1, day=1)
+    return day
+
+
+def _shift(start: datetime, unit: str, count: int) -> datetime:
+    """A moment, moved by so many units; in a month that is too short for it, its last day."""
+    if unit in UNIT_SECONDS:
+        return start + timedelta(seconds=UNIT_SECONDS[unit] * count)
+    months = start.year * 12 + start.month - 1 + UNIT_MONTHS[unit] * count
+    first = start.replace(months // 12, months % 12 + 1, 1)
+    last = (first.replace(day=28) + timedelta(days=4)).replace(day=1) - timedelta(days=1)
+    return first.replace(day=min(start.day, last.day))
+
+
+def _make_period(start: datetime, unit: str) -> Period:
+    return start, _shift(start, unit, 1)

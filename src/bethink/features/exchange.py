@@ -1,11 +1,13 @@
-"""Memories out into a file, and in from one: an export as JSON or JSON lines, or the database of another machine or an older version.
+"""Memories out into a file, and in from one: an export as JSON or JSON lines, a vault of notes, or the database of another machine or an
+older version; what other programs wrote is for `readers`.
 
     read → check and redact → which scopes, and what they are called here → which are known → put in, page by page → relations
 
 A memory keeps its id where that is free. One that is known, by its id or by its text, stays as it is, and what was purged does not come
 back; so the same file may be read any number of times, and an import that was stopped goes on when it is repeated. Who wrote a file is
 not known, so its memories are believed no further than other imports and change nothing that was here. `trusted` says that the file is
-one's own: then histories come along, and those of known memories are merged. What a record may hold is for `incoming`.
+one's own: then histories come along, those of known memories are merged, and a note of a vault that somebody edited becomes a new
+version of its memory. What a record may hold is for `sync`.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import re
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, date, datetime
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -27,11 +29,14 @@ from bethink import project as projects
 from bethink.api import Bethink
 from bethink.config import data_directory, mask_password
 from bethink.errors import BethinkError, InvalidInput, StoreCorrupt
-from bethink.features import notes, readers, sync
+from bethink.features import readers, sync
 from bethink.features.knowledge import MARKDOWN
-from bethink.features.readers import Reading
+from bethink.features.readers import Reading, to_list
 from bethink.features.sync import Given, merge
+from bethink.ingest.extract import keywords
+from bethink.ingest.files import Found, read_text
 from bethink.ingest.redact import redact_value
+from bethink.ingest.sync import Skipped
 from bethink.store import locate_database, open_copy
 from bethink.store.base import Store
 from bethink.store.places import content_hash
@@ -44,19 +49,20 @@ from bethink.store.transfer import (
     split_pages,
     version,
 )
-from bethink.text import new_id
-from bethink.types import NOTHING, PERSONAL, RELATIONS, TEAM, TRUST, Event, Memory, Relation
+from bethink.text import as_entity, new_id
+from bethink.types import KINDS, NOTHING, PERSONAL, RELATIONS, TEAM, TRUST, Event, Memory, Relation
 
 GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\x00"
 LARGEST = 512 << 20  # bytes of a file that is read as a whole, packed or not. Set by hand.
-EDITABLE = ("content", "kind", "tags")  # what an edited note changes of its memory
 ADDED, SAME, KNOWN = "added", "known by its id", "known by its text"
+EDITED = "edited, and not taken: the memory was changed here too, or --trusted is missing"
 
 _SCOPE = re.compile(r"project:[0-9a-f]{16}|container:[0-9a-f]{16}/[^\W_]+(-[^\W_]+)*")
 _NO_EXPORT = "`bethink export --output FILE` writes one, as JSON or with --jsonl."
 
 Progress = Callable[[int, int], None]
 Names = Mapping[str, tuple[str, str]]  # scope → its name and path
+JsonObject = Mapping[str, Any]  # a memory as an export has it
 
 
 class Imported(NamedTuple):
@@ -75,9 +81,6 @@ class Imported(NamedTuple):
     left: Mapping[str, int] = NOTHING  # why → how many that another program's store has
 
 
-# Out
-
-
 def export_records(memory: Bethink, memories: Iterator[Memory]) -> Iterator[dict[str, Any]]:
     """Memories as the JSON objects of an export, with their histories and relations as far as those can be read."""
     while page := list(islice(memories, PAGE)):
@@ -93,9 +96,6 @@ def export_records(memory: Bethink, memories: Iterator[Memory]) -> Iterator[dict
         for one in page:
             value = record_to_json(known.get(one.id, Record(one, _is_unique(one))))
             yield {**value, "relations": links.get(one.id, [])}
-
-
-# In
 
 
 def import_file(
@@ -118,19 +118,20 @@ def import_file(
     scopes = _choose_scopes(memory, file, given, reading.names, all_scopes, personal)
     moved = [_move(one, scopes) for one in given if one.memory.scope in scopes]
     chosen = list({one.memory.id: one for one in reversed(moved)}.values())[::-1]
-    chosen, edits = _find_edits(memory.store, chosen, trusted)
+    edits, refused = _find_edits(memory.store, chosen, trusted)
     fates = _find_known(memory.store, chosen)
     new, same = ([one for how, one in fates if how == wanted] for wanted in (ADDED, SAME))
+    purged = len(chosen) - len(fates)
     done = Imported(
         added=len(new),
-        known=len(moved) - len(edits) - len(new) - (purged := len(chosen) - len(fates)),
+        known=len(moved) - len(edits) - refused - len(new) - purged,
         edited=len(edits),
         purged=purged,
         left_out=len(given) - len(moved),
         redactions=sum(one.redactions for one in new),
         format=reading.format,
         kinds=dict(Counter(one.memory.kind for one in new).most_common()),
-        left=dict(reading.left),
+        left={**reading.left, **({EDITED: refused} if refused else {})},
     )
     if dry_run:
         return done
@@ -139,8 +140,8 @@ def import_file(
     }
     changed = [one for one in same if trusted and one.record.events]
     added, merged = _put(memory, new, changed, called, file, progress)
-    for here, edited in edits:
-        memory.update(here.id, was=here, **{name: getattr(edited, name) for name in EDITABLE})
+    for here, note in edits:
+        memory.update(here.id, was=here, content=note.content, kind=note.kind, tags=note.tags)
     return done._replace(
         added=added,
         known=done.known + len(new) - added,
@@ -154,25 +155,30 @@ def import_file(
 
 def _read_place(memory: Bethink, place: Path, text_column: str) -> Reading:
     """Everything in a file, folder or database, and the names and paths of its scopes where it tells them."""
-    reading: Reading | None
     try:
-        if notes.is_vault(place):
-            reading = _read_vault(memory, place)
-        elif place.is_dir() or place.suffix.lower() in MARKDOWN:
-            reading = notes.read_folder(memory, place)
-        elif _is_database(place, locate_database(memory.config, memory.project)):
-            reading = readers.read_database(memory, place) or _read_own(place)
-        elif place.suffix.lower() in (".csv", ".tsv"):
-            reading = readers.read_csv(memory, place, _unpack(place), text_column)
-        else:
-            reading = _read_json(memory, place, text_column)
+        if is_vault(place):
+            return _read_vault(memory, place)
+        if place.is_dir() and readers.find_lance(place):
+            return readers.read_lance(memory, place)
+        if place.is_dir() or place.suffix.lower() in MARKDOWN:
+            if found := readers.find_folder(place):
+                return readers.read_folder(memory, *found)
+            raise InvalidInput(f"{place} is no export.", f"bethink import --markdown {place}")
+        if _is_database(place, locate_database(memory.config, memory.project)):
+            return readers.read_database(memory, place) or _read_own(place)
+        text = _unpack(place).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"{place} is not UTF-8: byte {error.start} cannot be read.",
+            f"If it is a text: iconv -f WINDOWS-1252 -t UTF-8 {place.name} > utf8{place.suffix}",
+        ) from None
     except OSError as error:
         raise InvalidInput(
             f"{place} cannot be read: {error.strerror or error}.", "Check its permissions."
         ) from error
-    if reading is None:
-        raise InvalidInput(f"{place} is no export.", f"bethink import --markdown {place}")
-    return reading
+    if place.suffix.lower() in (".csv", ".tsv"):
+        return readers.read_csv(memory, place, text, text_column)
+    return _read_json(memory, place, text, text_column)
 
 
 def _is_database(file: Path, used: str) -> bool:
@@ -194,29 +200,19 @@ def _read_own(file: Path) -> Reading:
         for relation, _ in store.items("relations"):
             links[relation.source].append(relation)
         given = [Given(one, tuple(links[one.memory.id])) for one in store.items("records")]
-        scopes = {key: redact_value(called)[0] for key, *called in store.items("scopes")}
-    return Reading(
-        "database", given, {key: (name, path) for key, (name, path) in scopes.items()}, {}
-    )
+        names = {key: tuple(redact_value(called)[0]) for key, *called in store.items("scopes")}
+    return Reading("database", given, names, {})
 
 
-def _read_vault(memory: Bethink, folder: Path) -> Reading:
-    """The notes of a vault: those that are memories under their ids, and what somebody wrote beside them."""
-    values, rows = notes.read_vault(folder)
-    given = []
-    for note, value in values:
-        one = _read_memory(value, 1, note.path)
-        given.append(one._replace(saved=str(value.get("saved"))) if notes.is_edited(note) else one)
-    given.sort(key=lambda one: not one.saved)  # of two copies of a note the edited one counts
-    new = readers.convert(memory, rows, "vault", folder, trust=TRUST["user"])
-    return new._replace(given=[*given, *new.given])
-
-
-def _read_json(memory: Bethink, file: Path, text_column: str) -> Reading:
+def _read_json(memory: Bethink, file: Path, text: str, text_column: str) -> Reading:
     """The objects of an export, whichever of its forms it has; or any others that have a text."""
     try:
-        values = _parse_json(_unpack(file).decode("utf-8-sig"))
-        if text_column or not _is_export(values):
+        values = _parse_json(text)
+        first = values[0] if values else {"scope", "content"}
+        names = set(first) if isinstance(first, dict | set) else set()
+        if {"path", "symbols"} <= names:
+            raise InvalidInput("That is a repo map.", "bethink import --repo-map FILE")
+        if text_column or not {"scope", "content"} <= names:
             return readers.read_rows(memory, file, "JSON", values, text_column)
         if broken := [one for one in values if isinstance(one, ValueError)]:
             raise broken[0]
@@ -231,28 +227,21 @@ def _read_json(memory: Bethink, file: Path, text_column: str) -> Reading:
 
 def _parse_json(text: str) -> list[Any]:
     """A list, one object, or an object on each line. In place of a line that cannot be read stands the reason."""
+
+    def parse_line(line: str) -> Any:
+        try:
+            return json.loads(line)
+        except ValueError as error:
+            return error
+
     try:
         value = json.loads(text)
         return value if isinstance(value, list) else [value]
     except ValueError:
-        values = [_parse_line(line) for line in text.splitlines() if line.strip()]
+        values = [parse_line(line) for line in text.splitlines() if line.strip()]
         if text.lstrip().startswith("[") or not values or isinstance(values[0], ValueError):
             raise
     return values
-
-
-def _parse_line(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError as error:
-        return error
-
-
-def _is_export(values: Sequence[Any]) -> bool:
-    first = values[0] if values else None
-    if isinstance(first, dict) and {"path", "symbols"} <= first.keys():
-        raise InvalidInput("That is a repo map.", "bethink import --repo-map FILE")
-    return not values or (isinstance(first, dict) and {"scope", "content"} <= first.keys())
 
 
 def _unpack(file: Path) -> bytes:
@@ -349,9 +338,9 @@ def _own_identity(memory: Bethink, identities: set[str], names: Names) -> str | 
     project = memory.project
     if project.identity in identities:
         return project.identity
-    known = {_identity(scope): names[scope] for scope in names if scope.startswith("project:")}
-    here = [one for one in identities if known.get(one, ("", ""))[1] == str(project.root)]
-    named = [one for one in identities if known.get(one, ("", ""))[0] == project.name]
+    known = {one: names.get(f"project:{one}", ("", "")) for one in identities}
+    here = [one for one in identities if known[one][1] == str(project.root)]
+    named = [one for one in identities if known[one][0] == project.name]
     candidates = (here, list(identities), named)
     return next((found[0] for found in candidates if len(found) == 1), None)
 
@@ -389,37 +378,25 @@ def _move(one: Given, scopes: Mapping[str, str]) -> Given:
 
 def _find_edits(
     store: Store, given: Sequence[Given], trusted: bool
-) -> tuple[list[Given], list[tuple[Memory, Memory]]]:
-    """Splits off the edited notes whose memory is as the note was written: each is a new version of it, if the file is the user's
-    own. Of any other edit a new memory is made, which is proposed in the place of the known one."""
+) -> tuple[list[tuple[Memory, Memory]], int]:
+    """The edited notes of the user's own vault whose memories are as the notes were written; and how many other notes differ from
+    their memories here."""
     here = {one.id: one for one in store.get([one.memory.id for one in given if one.saved])}
-    kept, edits = [], []
+    edits, refused = [], 0
     for one in given:
-        known, edited = here.get(one.memory.id), one.memory
-        same = known and all(getattr(known, name) == getattr(edited, name) for name in EDITABLE)
-        if known is None or known.scope != edited.scope or same:
-            kept.append(one._replace(saved=""))
-        elif trusted and one.saved == notes.digest(known.content, known.kind, known.tags):
-            edits.append((known, edited))
+        known, note = here.get(one.memory.id), one.memory
+        if known is None or known.scope != note.scope or _digest(known) == _digest(note):
+            continue
+        if trusted and one.saved == _digest(known):
+            edits.append((known, note))
         else:
-            id = readers.make_id(known.id, edited.content_hash)
-            record = one.record._replace(memory=edited._replace(id=id, superseded_by=None))
-            link = Relation(id, known.id, "may_replace", edited.updated_at)
-            kept.append(one._replace(record=record, relations=(link,)))
-    return kept, edits
+            refused += 1
+    return edits, refused
 
 
 def _find_known(store: Store, given: Sequence[Given]) -> list[tuple[str, Given]]:
     """What becomes of each memory, and the memory with the ids that it and others have here or will have; without those that
     were purged."""
-    found = _match_stored(store, given)
-    ids = {link.target: link.target for one in given if one.saved for link in one.relations}
-    ids |= {old: id for old, (id, _) in found.items()}
-    return [(found[old][1], _rename(one, ids)) for one in given if (old := one.memory.id) in found]
-
-
-def _match_stored(store: Store, given: Sequence[Given]) -> dict[str, tuple[str, str]]:
-    """For each memory that was not purged the id that it has here or will have, and what becomes of it."""
     # Where its id is taken by another scope it gets another, always the same, so that it is known when the file is read again.
     others = {one.memory.id: readers.make_id(one.memory.id, one.memory.scope) for one in given}
     wanted = [*others, *others.values()]
@@ -429,20 +406,19 @@ def _match_stored(store: Store, given: Sequence[Given]) -> dict[str, tuple[str, 
     twins = {
         scope: store.duplicates(hashes, scope) for scope in {one.memory.scope for one in given}
     }
-    found: dict[str, tuple[str, str]] = {}
+    ids: dict[str, str] = {}
+    fates: list[tuple[str, Given]] = []
     for one in given:
         memory = one.memory
         is_free = there.get(memory.id, memory.scope) == memory.scope
         id = memory.id if is_free else others[memory.id]
         told = one.record.unique and memory.deleted_at is None
         twin = twins[memory.scope].get(memory.content_hash) if told else None
-        if id in there:
-            found[memory.id] = id, SAME
-        elif twin:
-            found[memory.id] = twin, KNOWN
-        elif memory.content_hash not in purged:
-            found[memory.id] = id, ADDED
-    return found
+        if id not in there and not twin and memory.content_hash in purged:
+            continue
+        ids[memory.id] = twin if twin and id not in there else id
+        fates.append((SAME if id in there else KNOWN if twin else ADDED, one))
+    return [(how, _rename(one, ids)) for how, one in fates]
 
 
 def _rename(one: Given, ids: Mapping[str, str]) -> Given:
@@ -478,15 +454,12 @@ def _put(
     fresh = {one.memory.id for one in new}
     added = merged = done = 0
     for page in split_pages(everything, PAGE):
+        if unknown := [one.memory.id for one in page if one.memory.id in fresh]:
+            _note_added(memory, place, unknown)
         try:
-            if unknown := [one.memory.id for one in page if one.memory.id in fresh]:
-                _note_added(memory, place, unknown)
             put = _put_page(memory, page, called)
         except BethinkError as error:
-            if done:
-                why = error.message.removesuffix("; nothing was changed.").removesuffix(".")
-                error.message = f"{why}. {done:,} of {len(everything):,} memories went in before."
-                error.hint = f"{error.hint or ''} The same command goes on from there.".strip()
+            error.hint = f"{error.hint or ''} {done:,} of {len(everything):,} memories went in before; the same command goes on from there."
             raise
         done += len(page)
         added, merged = added + len(put & fresh), merged + len(put - fresh)
@@ -543,8 +516,11 @@ def _embed(memory: Bethink, records: Iterable[Record]) -> list[Record]:
 def _relate(memory: Bethink, new: Sequence[Given], trusted: bool) -> int:
     """The relations last, when both ends are there. What a stranger says of memories that were here before is a proposal."""
     fresh = {one.memory.id for one in new}
+    proposed = {"supersedes": "may_replace", "contradicts": "contradicts"}
     links = dict.fromkeys(
-        link if trusted or link.target in fresh else link._replace(type=_propose(link.type))
+        link
+        if trusted or link.target in fresh
+        else link._replace(type=proposed.get(link.type, "relates_to"))
         for one in new
         for link in one.relations
     )
@@ -555,12 +531,6 @@ def _relate(memory: Bethink, new: Sequence[Given], trusted: bool) -> int:
     for page in split_pages(whole):
         memory.store.take(Bundle(relations=tuple(page)))
     return len(whole)
-
-
-def _propose(type: str) -> str:
-    if type == "supersedes":
-        return "may_replace"
-    return type if type in ("contradicts", "may_replace") else "relates_to"
 
 
 # Taking an import back
@@ -602,3 +572,192 @@ def _note_added(memory: Bethink, place: Path, ids: Sequence[str]) -> None:
     journal.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with journal.open("a", encoding="utf-8") as stream:
         stream.write(json.dumps({"at": memory.clock().isoformat(), "ids": ids}) + "\n")
+
+
+# A vault for Obsidian: a note is one memory. Its fields are those of an export, its text is the memory's, and below a mark stand its
+# relations as links. It remembers what it said when it was written, so that it is known whether somebody edited it.
+
+INDEX = "Bethink.md"
+INDEX_HEAD = "---\nbethink: vault\n---\n"
+MARK = "%% bethink: the lines below are its links %%"
+LONGEST_NAME = 60
+LONGEST_FIELDS = 200_000  # characters of the fields of one note
+_DEFAULTS = {**Memory._field_defaults, "tags": [], "metadata": {}}
+# What a note does not tell, because its text or its links do, or because it is made anew.
+_UNTOLD = tuple(
+    "content content_hash unique relations history path keywords entities summary".split()
+)
+_NO_NAME = re.compile(r"[^\w ,.()+=!-]+")
+# What JSON writes as it is and YAML reads otherwise.
+_ODD = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+class VaultNote(NamedTuple):
+    path: Path
+    value: dict[str, Any]  # as an export has it; without an id, somebody else wrote it
+    links: tuple[tuple[str, str], ...]  # type, name of the other note
+
+
+def _digest(memory: Memory) -> str:
+    """What somebody may edit of a note, in short."""
+    text = "\0".join([memory.content.strip(), memory.kind, *sorted(memory.tags)])
+    return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def write_vault(records: Iterable[JsonObject], folder: Path, title: str) -> int:
+    """Writes the objects of an export as notes, and an index of them. Notes of an earlier export go; anybody else's stay."""
+    notes = {str(one["id"]): one for one in records}
+    names = {id: _name_note(one) for id, one in notes.items()}
+    try:
+        old = _check_vault(folder)
+        texts = {
+            folder / one["kind"] / f"{names[id]}.md": _render_note(one, names)
+            for id, one in notes.items()
+        }
+        index = [f"{INDEX_HEAD}# {title}"]
+        for kind in KINDS:
+            if of_kind := [
+                f"- [[{names[id]}]]" for id, one in notes.items() if one["kind"] == kind
+            ]:
+                index += ["", f"## {kind}", "", *of_kind]
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path, text in {**texts, folder / INDEX: "\n".join(index) + "\n"}.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="")
+        for path in old - texts.keys():
+            path.unlink()
+    except OSError as error:
+        raise BethinkError(
+            f"The vault {folder} cannot be written: {error.strerror}.",
+            "Check the folder and its free space.",
+        ) from error
+    return len(notes)
+
+
+def _check_vault(folder: Path) -> set[Path]:
+    """The notes that an earlier export wrote. Nothing is written over what somebody edited, or into anything else than a vault."""
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(f"{folder} is no folder.", "Name one for the vault.")
+    if not folder.exists() or not any(folder.iterdir()):
+        return set()
+    if not is_vault(folder):
+        raise InvalidInput(
+            f"{folder} holds other files and is no vault of Bethink.", "Name an empty folder."
+        )
+    notes = [note for note in _read_vault_notes(folder) if note and "id" in note.value]
+    given = [(note, _read_memory(note.value, 1, note.path).memory) for note in notes]
+    if edited := [note for note, one in given if note.value.get("saved") != _digest(one)]:
+        raise InvalidInput(
+            f"{len(edited)} of its notes were edited since they were written, such as {edited[0].path.name}.",
+            f"Take them in with `bethink import {folder} --trusted`, or name another folder.",
+        )
+    return {note.path for note in notes}
+
+
+def _name_note(one: JsonObject) -> str:
+    """The name of a note: its first words, and the end of its id, which tells it from others."""
+    words = " ".join(_NO_NAME.sub(" ", one["summary"] or one["content"][:200]).split())
+    short = words[:LONGEST_NAME].rsplit(" ", 1)[0] if len(words) > LONGEST_NAME else words
+    return f"{short.strip(' .') or one['kind']} {one['id'][-8:]}"
+
+
+def _render_note(one: JsonObject, names: Mapping[str, str]) -> str:
+    told = {name: value for name, value in one.items() if name not in _UNTOLD}
+    fields = {name: value for name, value in told.items() if value != _DEFAULTS.get(name)}
+    fields["summary"] = one["summary"]
+    fields["entities"] = [f"{entity['type']}:{entity['name']}" for entity in one["entities"]]
+    fields["saved"] = _digest(record_from_json(one).memory)
+    lines = [f"{name}: {_render_value(value)}" for name, value in fields.items()]
+    links = [
+        f"- {link['type']} [[{names[link['target']]}]]"
+        for link in one["relations"]
+        if link["target"] in names
+    ]
+    links += [f"- about [[{entity['name']}]]" for entity in one["entities"]]
+    return "\n".join(["---", *lines, "---", one["content"], "", MARK, *links]) + "\n"
+
+
+def _render_value(value: Any) -> str:
+    """A value as YAML; a time without quotation marks, by which Obsidian knows it."""
+    if isinstance(value, str) and _TIME.fullmatch(value):
+        return value
+    text = json.dumps(value, ensure_ascii=False)
+    return _ODD.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def is_vault(place: Path) -> bool:
+    read = read_text(Found(place / INDEX, INDEX))
+    return not isinstance(read, Skipped) and read[0].startswith(INDEX_HEAD)
+
+
+def _read_vault(memory: Bethink, folder: Path) -> Reading:
+    """The notes of a vault: those that are memories under their ids, and what somebody wrote beside them."""
+    notes = list(_read_vault_notes(folder))
+    ids = {note.path.stem: note.value["id"] for note in notes if note and "id" in note.value}
+    given = []
+    rows: list[dict[str, Any] | None] = []
+    for note in notes:
+        if note is None or "id" not in note.value:
+            rows.append(
+                note and {**note.value, "text": note.value["content"], "section": note.path.stem}
+            )
+            continue
+        links = [{"type": type, "target": ids[name]} for type, name in note.links if name in ids]
+        one = _read_memory({**note.value, "relations": links}, 1, note.path)
+        given.append(one._replace(saved=str(note.value.get("saved"))))
+    # Of two copies of a note the edited one counts.
+    given.sort(key=lambda one: one.saved == _digest(one.memory))
+    new = readers.convert(memory, rows, "vault", folder, trust=TRUST["user"])
+    return new._replace(given=[*given, *new.given])
+
+
+def _read_vault_notes(folder: Path) -> Iterator[VaultNote | None]:
+    """The notes of a vault, but for its index; None for one that cannot be read."""
+    for file in readers.read_files(folder):
+        if file and file[0].uri == INDEX:
+            continue
+        fields, body = _split_note(file[1]) if file else (None, "")
+        if file is None or fields is None:
+            yield None
+            continue
+        text, _, below = body.rpartition(MARK) if MARK in body else (body, "", "")
+        found = filter(None, map(readers.RELATION.match, below.splitlines()))
+        links = tuple((link[1], link[2].partition("|")[0]) for link in found)
+        entities = [as_entity(str(name)) for name in to_list(fields.get("entities"))]
+        value = {name: one for name, one in fields.items() if one is not None} | {
+            "content": text.strip(),
+            "keywords": keywords(text.strip()),
+            "entities": [entity._asdict() for entity in entities],
+        }
+        yield VaultNote(file[0].path, value, links)
+
+
+def _split_note(text: str) -> tuple[dict[str, Any] | None, str]:
+    """The fields of a note, as Bethink or Obsidian writes them, and what is below them. None where the fields are broken; what
+    refers to itself is."""
+    import yaml
+
+    class Plain(yaml.SafeLoader):
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.YAMLError("aliases are not read")
+            return super().compose_node(parent, index)
+
+    head, end, body = text.removeprefix("---\n").partition("\n---\n")
+    if not text.startswith("---\n") or not end or len(head) > LONGEST_FIELDS:
+        return {}, text
+    try:
+        found = yaml.load(head, Plain) or {}
+        return {str(name): _from_yaml(value) for name, value in found.items()}, body
+    except (yaml.YAMLError, AttributeError, ValueError, RecursionError):
+        return None, body
+
+
+def _from_yaml(value: Any) -> Any:
+    """A value with its times as text again, as JSON has them."""
+    if isinstance(value, list):
+        return [str(one) if isinstance(one, date) else one for one in value]
+    if isinstance(value, datetime) and not value.tzinfo:
+        value = value.replace(tzinfo=UTC)
+    return value.isoformat() if isinstance(value, date) else value

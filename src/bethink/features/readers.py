@@ -1,9 +1,9 @@
-"""Other memories' stores, read as they lie: databases of SQLite, tables of LanceDB, JSON and CSV. Folders of Markdown are in `notes`.
+"""Other memories' stores, read as they lie: databases of SQLite, tables of LanceDB, JSON and CSV, folders of Markdown.
 
-    recognise by tables and columns → rows with our names for their fields → records of ours, or why a row was left
+    recognise by tables and columns, or by files → rows with our names for their fields → records of ours, or why a row was left
 
-A store is a line in `TABLES` and the function that gives its rows; what a row means is written once, in `_make_given`.
-Readers only read. They believe nothing: what they give is checked and limited by `incoming`, as all that comes from elsewhere is.
+A store is a line in `TABLES` or `FOLDERS` and the function that gives its rows; what a row means is written once, in `_make_given`.
+Readers only read. They believe nothing: what they give is checked and limited by `sync`, as all that comes from elsewhere is.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -23,18 +23,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink.api import Bethink
-from bethink.config import check
 from bethink.errors import BethinkError, InvalidInput
-from bethink.features.knowledge import claude_slug
+from bethink.features.knowledge import MARKDOWN, claude_slug
 from bethink.features.sync import Given
 from bethink.hosts.base import as_time
+from bethink.ingest import markdown
 from bethink.ingest.compare import WriteOptions
 from bethink.ingest.extract import extract
+from bethink.ingest.files import Found, read_text, walk
 from bethink.ingest.pipeline import clean_passage, make_memory
 from bethink.ingest.redact import redact_name, redact_value
+from bethink.ingest.sync import Skipped
 from bethink.store.connection import ForeignDatabase
 from bethink.store.rows import Record
-from bethink.text import textfile
 from bethink.types import (
     ENTITY_TYPES,
     KIND_ALIASES,
@@ -50,6 +51,7 @@ from bethink.types import (
 
 # Why a row was left.
 EMPTY, LONG, UNREADABLE, DELETED, RAW = "empty", "too long", "unreadable", "deleted there", "raw"
+KEPT_OUT = "kept out"  # by `index: false`
 # Set by hand: what one import may hold, and what of a row is kept beside its text.
 MOST_ROWS = 1_000_000
 MOST_TAGS, LONGEST_TAG, LONGEST_EXTRA = 50, 100, 500
@@ -81,27 +83,19 @@ answered     answered
 _FIELDS = {line.split()[0]: line.split()[1:] for line in _NAMES.strip().splitlines()}
 TEXT_COLUMNS = _FIELDS["text"]
 # What other stores call their kinds and relations. Any other kind becomes a tag, and the text says what it is.
-_KINDS = KIND_ALIASES | {
-    "bugfix": "solution",
-    "fix": "solution",
-    "learning": "discovery",
-    "insight": "discovery",
-    "error": "problem",
-    "issue": "problem",
-    "task": "todo",
-    "tech": "architecture",
-    "design": "architecture",
-    "rule": "pattern",
-    "doc_chunk": "document",
-}
-_RELATIONS = {
-    "fixes": "answers",
-    "follows": "builds_on",
-    "supports": "builds_on",
-    "extends": "builds_on",
-    "implements": "builds_on",
-    "replaces": "supersedes",
-}
+_KINDS = KIND_ALIASES | dict(
+    pair.split("=")
+    for pair in """
+    bugfix=solution fix=solution learning=discovery insight=discovery error=problem issue=problem task=todo
+    tech=architecture design=architecture rule=pattern doc_chunk=document
+    """.split()
+)
+_RELATIONS = dict(
+    pair.split("=")
+    for pair in """
+    fixes=answers follows=builds_on supports=builds_on extends=builds_on implements=builds_on replaces=supersedes
+    """.split()
+)
 
 Row = dict[str, Any]
 Rows = Iterator[Row | str | None]  # or why one is left; None for one that cannot be read
@@ -114,14 +108,6 @@ class Reading(NamedTuple):
     given: list[Given]
     names: Mapping[str, tuple[str, str]]  # scope → its name and path
     left: Mapping[str, int]  # why → how many
-
-
-class Reader(NamedTuple):
-    """A store that is known by its tables and some of their columns."""
-
-    name: str
-    needs: Mapping[str, str]
-    rows: Callable[[ForeignDatabase], Rows]
 
 
 # Databases of SQLite
@@ -167,16 +153,15 @@ def _read_memory_graph(tables: ForeignDatabase) -> Rows:
     files: dict[Any, str] = {}
     for row in tables.rows("ideas"):
         topic = topics.get(row.get("span_id"), {})
-        file = Path(str(row["source_file"]))
-        slug = file.parent.name if file.parent.name.startswith("-") else ""
-        files[topic.get("session")] = slug
+        folder = Path(str(row["source_file"])).parent.name
+        files[topic.get("session")] = slug = folder if folder.startswith("-") else ""
         seen = [names.get(one["entity_id"], {}) for one in mentions.get(row["id"], ())]
         yield row | {
             "section": topic.get("name"),
             "project": slug,
             "entities": [(one.get("name"), one.get("type")) for one in seen],
             "relations": [(one["relation_type"], one["to_id"]) for one in links.get(row["id"], ())],
-            "metadata": {"transcript": str(file), "line": row.get("source_line")},
+            "metadata": {"transcript": row["source_file"], "line": row.get("source_line")},
         }
     for topic in topics.values():
         if topic.get("summary"):
@@ -239,29 +224,30 @@ def _read_claude_mem(tables: ForeignDatabase) -> Rows:
     yield from (RAW for _ in tables.rows("user_prompts"))
 
 
-# Of two that fit the first is it.
-TABLES = (
-    Reader("memo", {"memories": "content container_tag"}, _read_memo),
-    Reader("mcp-memory-service", {"memories": "content content_hash memory_type"}, _read_service),
-    Reader(
+# The name of a store, the columns by which it is known, and what gives its rows. Of two that fit the first is it.
+TABLES: tuple[tuple[str, str, Callable[[ForeignDatabase], Rows]], ...] = (
+    ("memo", "memories.content memories.container_tag", _read_memo),
+    (
+        "mcp-memory-service",
+        "memories.content memories.content_hash memories.memory_type",
+        _read_service,
+    ),
+    (
         "Memory MCP",
-        {"memories": "content importance", "entities": "memory_id entity"},
+        "memories.content memories.importance entities.memory_id entities.entity",
         _read_memory_mcp,
     ),
-    Reader(
+    (
         "Memory Graph",
-        {
-            "ideas": "id content intent source_file",
-            "spans": "id session name",
-            "entities": "id name type",
-            "idea_entities": "idea_id entity_id",
-            "relations": "from_id to_id relation_type",
-        },
+        "ideas.id ideas.content ideas.intent ideas.source_file spans.id spans.session spans.name"
+        " entities.id entities.name entities.type idea_entities.idea_id idea_entities.entity_id"
+        " relations.from_id relations.to_id relations.relation_type",
         _read_memory_graph,
     ),
-    Reader(
+    (
         "claude-mem",
-        {"observations": "id type narrative facts", "session_summaries": "id request learned"},
+        "observations.id observations.type observations.narrative observations.facts"
+        " session_summaries.id session_summaries.request session_summaries.learned",
         _read_claude_mem,
     ),
 )
@@ -273,41 +259,36 @@ def read_database(memory: Bethink, file: Path) -> Reading | None:
     with closing(ForeignDatabase(file)) as tables:
         if tables.columns.keys() >= OURS:
             return None
-        for reader in TABLES:
-            if all(
-                set(columns.split()) <= set(tables.columns.get(table, ()))
-                for table, columns in reader.needs.items()
-            ):
-                return convert(memory, reader.rows(tables), reader.name, file)
-        known = ", ".join(reader.name for reader in TABLES)
-        found = ", ".join(sorted(tables.columns)[:10]) or "none"
+        there = {f"{table}.{one}" for table, names in tables.columns.items() for one in names}
+        for name, needed, rows in TABLES:
+            if there.issuperset(needed.split()):
+                return convert(memory, rows(tables), name, file)
+    found = ", ".join(sorted(tables.columns)[:10]) or "none"
     raise InvalidInput(
         f"{file} is a database of a program that is not known here; its tables are: {found}.",
-        f"Known are {known}. Write it out as JSON or CSV and import that.",
+        f"Known are {', '.join(row[0] for row in TABLES)}. Write it out as JSON or CSV and import that.",
     )
 
 
 # Tables of LanceDB
 
 
-def read_lance(memory: Bethink, folder: Path) -> Rows:
+def find_lance(folder: Path) -> list[Path]:
+    """The tables in a folder, or in that of its vectors, as Claude Memory has them; or a table itself."""
+    if folder.suffix == ".lance":
+        return [folder]
+    return sorted((*folder.glob("*.lance"), *folder.glob("vectors/*.lance")))
+
+
+def read_lance(memory: Bethink, folder: Path) -> Reading:
     """Claude Memory's and vector-memory's tables: whichever has a column of text. Vectors are not read."""
     if find_spec("lancedb") is None:
         raise BethinkError(
             f"{folder} holds tables of LanceDB; to read them needs lancedb, which is not installed.",
             "pip install 'bethink[lancedb]'",
         )
-    import lancedb
-
-    places = _find_lance(folder)
     try:
-        database = lancedb.connect(str(places[0].parent))
-        for table in (database.open_table(place.stem) for place in places):
-            names = [one.name for one in table.schema if not hasattr(one.type, "value_type")]
-            if _has_text(dict.fromkeys(names), ""):
-                found = table.search().select(names).limit(MOST_ROWS + 1)
-                for batch in found.to_batches():
-                    yield from batch.to_pylist()
+        return convert(memory, _read_tables(find_lance(folder)), "LanceDB", folder)
     except (OSError, ValueError, RuntimeError) as error:
         why = str(error).partition("\n")[0][:200]
         raise InvalidInput(
@@ -316,31 +297,22 @@ def read_lance(memory: Bethink, folder: Path) -> Rows:
         ) from error
 
 
-def is_lance(place: Path) -> bool:
-    return place.is_dir() and bool(_find_lance(place))
+def _read_tables(places: Sequence[Path]) -> Rows:
+    import lancedb
 
-
-def _find_lance(folder: Path) -> list[Path]:
-    """The tables in a folder, or in that of its vectors, as Claude Memory has them; or a table itself."""
-    if folder.suffix == ".lance":
-        return [folder]
-    places = (sorted(place.glob("*.lance")) for place in (folder, folder / "vectors"))
-    return next(filter(None, places), [])
+    for place in places:
+        table = lancedb.connect(str(place.parent)).open_table(place.stem)
+        names = [one.name for one in table.schema if not hasattr(one.type, "value_type")]
+        if _has_text(dict.fromkeys(names), ""):
+            for batch in table.search().select(names).limit(MOST_ROWS + 1).to_batches():
+                yield from batch.to_pylist()
 
 
 # JSON and CSV
 
 
-def read_csv(memory: Bethink, file: Path, raw: bytes, text_column: str) -> Reading:
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(
-            f"{file} is not UTF-8: byte {error.start} cannot be read.",
-            f"iconv -f WINDOWS-1252 -t UTF-8 {file.name} > utf8.csv",
-        ) from None
-    head = text[:10_000].partition("\n")[0]
-    delimiter = max((",", ";", "\t", "|"), key=head.count)
+def read_csv(memory: Bethink, file: Path, text: str, text_column: str) -> Reading:
+    delimiter = max((",", ";", "\t", "|"), key=text[:10_000].partition("\n")[0].count)
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     try:
         rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
@@ -361,54 +333,188 @@ def read_rows(
     found = [{"text": one} if isinstance(one, str) else one for one in rows]
     each = [one if isinstance(one, dict) else None for one in found]
     if each and not any(_has_text(one, text_column) for one in each[:1000]):
-        raise _no_text(file, next(filter(None, each), {}), text_column)
+        first: Row = next(filter(None, each), {})
+        columns = ", ".join(str(name)[:40] for name in islice(first, 12)) or "none"
+        wanted = f"'{text_column}'" if text_column else ", ".join(TEXT_COLUMNS)
+        raise InvalidInput(
+            f"{file} has no column of text, such as {wanted}; its columns are: {columns}.",
+            "Name the one that holds the text with --text-column.",
+        )
     return convert(memory, each, format, file, text_column)
 
 
-def _no_text(file: Path, row: Row, text_column: str) -> InvalidInput:
-    columns = ", ".join(str(name)[:40] for name in islice(row, 12)) or "none"
-    wanted = f"'{text_column}'" if text_column else ", ".join(TEXT_COLUMNS)
-    return InvalidInput(
-        f"{file} has no column of text, such as {wanted}; its columns are: {columns}.",
-        "Name the one that holds the text with --text-column.",
-    )
-
-
 def _has_text(row: Row | None, text_column: str) -> bool:
-    names = {text_column} if text_column else {*TEXT_COLUMNS}
-    return any((name if text_column else _fold(name)) in names for name in row or ())
+    if text_column:
+        return text_column in (row or ())
+    return not {*TEXT_COLUMNS}.isdisjoint(map(_fold, row or ()))
 
 
-# Claude Memory's settings
+# Folders of Markdown
 
-SETTINGS_FILE = "memory.config.json"
-# Its name of a setting, its variable of the environment, and ours.
-_SETTINGS = (
-    ("minScore", "CLAUDE_MEMORY_MIN_SCORE", "min_similarity"),
-    ("chunkOverlapPercent", "CLAUDE_MEMORY_CHUNK_OVERLAP", "chunk_overlap"),
-    ("chunkSize", "CLAUDE_MEMORY_CHUNK_SIZE", "chunk_size"),
-    ("defaultSearchMode", "CLAUDE_MEMORY_SEARCH_MODE", "mode"),
+# What Claude Code calls the kinds of its own memory, and the files of rules that it and others read.
+_CLAUDE_KINDS = {
+    "user": "preference",
+    "feedback": "preference",
+    "project": "fact",
+    "reference": "document",
+}
+RULE_FILES = ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md")
+_OBSERVATION = re.compile(r"[ \t]{0,8}[-*] \[([^\W\d_][^\[\]()]{1,60})\] +(\S.*)")
+RELATION = re.compile(r"[ \t]{0,8}[-*] ([^\[\]\n]{1,60}?) *\[\[([^\[\]\n]{1,200})\]\]")
+_LINK = re.compile(r"\[\[([^\[\]|#\n]{1,200})")
+_HASHTAG = re.compile(r"(?:^|(?<=\s))#([\w/-]{1,100})")
+_CWD = re.compile(r"\bcwd=([^;,\n]{1,500})")
+_INDEX_LINE = re.compile(r"[ \t]*[-*] \[[^\]\n]{1,200}\]\([^)\n]{1,200}\)")
+
+
+class Note(NamedTuple):
+    """A Markdown file, its place in the folder that is read, and its text taken apart."""
+
+    path: Path
+    place: str
+    text: str
+    page: markdown.Page
+
+
+def read_files(folder: Path) -> Iterator[tuple[Found, str] | None]:
+    """The Markdown files of a folder with their texts, or a file itself; None for one that cannot be read."""
+    for found in walk(folder, folder if folder.is_dir() else folder.parent, MARKDOWN):
+        read = found if isinstance(found, Skipped) else read_text(found)
+        yield None if isinstance(found, Skipped) or isinstance(read, Skipped) else (found, read[0])
+
+
+def _read_notes(folder: Path) -> Iterator[Note | None]:
+    """The files of a folder without their private parts, which are taken out before a text is cut: half of one does not look private."""
+    for file in read_files(folder):
+        text = markdown.redact_in_place(file[1])[0] if file else ""
+        yield file and Note(file[0].path, file[0].uri, text, markdown.parse(text))
+
+
+def _cut(memory: Bethink, text: str, note: Note) -> Iterator[Row]:
+    """The sections of a text as rows. A kind is left for the text to tell, unless the file says it."""
+    size, name = memory.config.chunk_size, note.path.name
+    for one in markdown.read_passages(text, name, "headers", size, 0, None):
+        kind = None if one.kind == "document" else one.kind
+        yield {"text": one.content, "section": one.section, "kind": kind, "tags": one.tags}
+
+
+def _read_claude(memory: Bethink, note: Note) -> Rows:
+    """Claude Code's own memory: one file for each memory, and an index; or a file of rules, such as CLAUDE.md."""
+    path, text, fields = note.path, note.text, note.page.frontmatter
+    inner = fields.get("metadata")
+    kind = _CLAUDE_KINDS.get(str((inner if isinstance(inner, dict) else fields).get("type")))
+    if path.name == "MEMORY.md":
+        text = "\n".join(line for line in text.splitlines() if not _INDEX_LINE.match(line))
+    common = {
+        "project": path.parents[1].name if path.parent.name == "memory" else "",
+        "created": fields.get("modified") or path.stat().st_mtime,
+        "metadata": {"file": str(path), "description": fields.get("description")},
+    }
+    links = [("relates_to", name) for name in _LINK.findall(note.page.body)]
+    first = {"id": fields.get("name"), "relations": links}
+    for row in _cut(memory, text, note):
+        section = fields.get("name") or row["section"]
+        yield row | common | first | {"kind": kind or row["kind"], "section": section}
+        first = {}
+
+
+def _read_codex(memory: Bethink, note: Note) -> Rows:
+    """Codex's own memory: what it knows of the tasks in each folder, and of its user. Its raw notes are left: they are in there."""
+    if note.place.partition("/")[0] in ("rollout_summaries", "raw_memories.md", "skills"):
+        yield RAW
+        return
+    for part in re.split(r"(?m)^(?=# Task Group:)", note.text):
+        where = _CWD.search(part)
+        project = where[1].partition(" and /")[0].strip() if where else ""
+        for row in _cut(memory, part, note):
+            about = "preference" if "preferences" in str(row["section"]).lower() else None
+            yield row | {
+                "kind": about or row["kind"],
+                "project": PERSONAL if note.place == "memory_summary.md" else project,
+                "created": note.path.stat().st_mtime,
+                "metadata": {"file": str(note.path)},
+            }
+
+
+def _read_basic_memory(memory: Bethink, note: Note) -> Rows:
+    """basic-memory: notes with observations and relations. Each observation is a memory, and what else a note says is one, too."""
+    path, fields = note.path, note.page.frontmatter
+    title, kind = str(fields.get("title") or path.stem), str(fields.get("type") or "note")
+    observations: list[Row] = []
+    prose: list[str] = []
+    links: list[tuple[str, str]] = []
+    for line in note.page.body.splitlines():
+        if found := _OBSERVATION.fullmatch(line):
+            tags = _HASHTAG.findall(found[2])
+            row = {"text": found[2].strip(), "kind": found[1].strip(), "tags": tags}
+            observations.append(row)
+        elif found := RELATION.match(line):
+            links.append((found[1].strip().replace(" ", "_"), found[2].strip()))
+        elif line.strip().lower() not in ("## observations", "## relations"):
+            prose.append(line)
+            links += [("relates_to", name.strip()) for name in _LINK.findall(line)]
+    common: Row = {
+        "section": title,
+        "created": fields.get("created") or path.stat().st_mtime,
+        "updated": fields.get("modified"),
+        "metadata": {"file": str(path), "permalink": fields.get("permalink")},
+    }
+    own = {"kind": "" if kind == "note" else kind, "tags": []}
+    whole = [{"text": row["text"], **own} for row in _cut(memory, "\n".join(prose), note)]
+    first = {"id": title, "relations": links}
+    for row in [*whole, *observations]:
+        yield common | row | first | {"tags": [*to_list(fields.get("tags")), *row["tags"]]}
+        first = {}
+
+
+def _is_codex(place: Path) -> bool:
+    if (place / "memory_summary.md").is_file() or (place / "raw_memories.md").is_file():
+        return True
+    index = read_text(Found(place / "MEMORY.md", "MEMORY.md"))
+    return not isinstance(index, Skipped) and "\n# Task Group:" in f"\n{index[0]}"
+
+
+def _is_claude(place: Path) -> bool:
+    if place.is_file():
+        return place.name in RULE_FILES or place.parent.name == "memory"
+    return (place / "MEMORY.md").is_file() or any(place.glob("*/memory/*.md"))
+
+
+def _is_basic_memory(place: Path) -> bool:
+    """Whether one of the first files has the front matter that basic-memory gives each."""
+    first = islice(_read_notes(place), 50)
+    return any("permalink" in note.page.frontmatter for note in first if note)
+
+
+Folder = tuple[str, Callable[[Path], bool], Callable[[Bethink, Note], Rows]]
+FOLDERS: tuple[Folder, ...] = (
+    ("Codex", _is_codex, _read_codex),
+    ("Claude Code", _is_claude, _read_claude),
+    ("basic-memory", _is_basic_memory, _read_basic_memory),
 )
 
 
-def read_settings(file: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """What Claude Memory's file and its variables of the environment set, by our names; and why something of them was left. The
-    environment counts more, as it did there."""
-    text = textfile.read(file)
-    told = _to_object(text or "")
-    if text and not told:
-        raise InvalidInput(f"{file} holds no settings.", "It should hold a JSON object.")
-    found: dict[str, Any] = {}
-    known = [name for name, _, _ in _SETTINGS]
-    left = dict.fromkeys((name for name in told if name not in known), "has no counterpart")
-    for name, variable, key in _SETTINGS:
-        for label, value in ((name, told.get(name)), (variable, os.environ.get(variable))):
-            try:
-                if value is not None:
-                    found[key] = check(key, value)
-            except ValueError as error:
-                left[label] = str(error)
-    return found, left
+def find_folder(place: Path) -> tuple[Path, Folder] | None:
+    """Where in a folder the memory of some program is, or a file of it, and whose it is; None if it is just Markdown."""
+    inner = {".claude": place / "projects", ".codex": place / "memories"}.get(place.name, place)
+    inner = inner if inner.is_dir() else place
+    return next(((inner, one) for one in FOLDERS if one[1](inner)), None)
+
+
+def read_folder(memory: Bethink, place: Path, folder: Folder) -> Reading:
+    name, _, read = folder
+    of_claude = place.name == "projects"
+
+    def find_rows() -> Rows:
+        for note in _read_notes(place):
+            if note is None:
+                yield None
+            elif not note.page.directives.get("index", True):
+                yield KEPT_OUT
+            elif not of_claude or note.path.parent.name == "memory":
+                yield from read(memory, note)
+
+    return convert(memory, find_rows(), name, place)
 
 
 # What a row means
@@ -436,11 +542,9 @@ def convert(
             raise InvalidInput(
                 f"{place} holds more than {MOST_ROWS:,} memories.", "Import it in parts."
             )
-        if not isinstance(row, dict):
-            left[row or UNREADABLE] += 1
-            continue
-        fields = _name_fields(row, text_column)
-        one = _make_given(memory, fields, options, source, names)
+        fields = _name_fields(row, text_column) if isinstance(row, dict) else {}
+        why = row if isinstance(row, str) else UNREADABLE
+        one = _make_given(memory, fields, options, source, names) if fields else why
         if isinstance(one, str):
             left[one] += 1
             continue
@@ -455,17 +559,14 @@ def _name_fields(row: Row, text_column: str) -> Row:
     """A row by our names; what has none of them is left."""
     folded = {_fold(name): name for name in reversed(row) if name is not None}
     fields: Row = {}
-    used = set()
     for field, aliases in _FIELDS.items():
         for alias in (field, *aliases):
-            name = folded.get(alias)
-            if name is not None and name not in used and row[name] not in (None, "", []):
-                fields[field] = row[name]
-                used.add(name)
+            if alias in folded and row[folded[alias]] not in (None, "", []):
+                fields[field] = row[folded.pop(alias)]
                 break
     if text_column:
         fields["text"] = row.get(text_column)
-    inner = _to_object(fields.get("metadata"))
+    inner = to_object(fields.get("metadata"))
     return fields | {"metadata": {_to_text(name): value for name, value in inner.items()}}
 
 
@@ -477,14 +578,15 @@ def _make_given(
     names: dict[str, tuple[str, str]],
 ) -> Given | str:
     """The memory that a row is, or why it is left."""
-    why = _find_obstacle(fields, options.longest)
-    if why:
-        return why
-    scope = _find_scope(memory, fields, names)
+    text = _to_text(fields.get("text"))
+    gone = fields.get("deleted") not in (None, 0, False, "0", "false")
+    if gone or fields.get("successor") == "DELETED":
+        return DELETED
+    if not text.strip() or len(text) > options.longest:
+        return LONG if text.strip() else EMPTY
     kind, tags = _find_kind(fields)
-    created = _to_time(fields.get("created"))
     passage = Passage(
-        content=_to_text(fields["text"]),
+        content=text,
         kind=kind,
         summary=_to_text(fields.get("summary"))[: 2 * LONGEST_EXTRA] or None,
         importance=_to_number(fields.get("importance"), 10),
@@ -492,7 +594,7 @@ def _make_given(
         tags=tags,
         entities=_find_entities(fields),
         section=_to_text(fields.get("section"))[:LONGEST_EXTRA] or None,
-        created_at=created,
+        created_at=_to_time(fields.get("created")),
         expires_at=_to_time(fields.get("expires")),
         metadata=fields["metadata"],
     )
@@ -500,27 +602,17 @@ def _make_given(
         clean, redactions = clean_passage(passage, options.longest)
     except InvalidInput:
         return EMPTY  # once the private parts are taken out
+    scope = _find_scope(memory, fields, names)
     made = make_memory(extract(clean), source, options._replace(scope=scope), 0)
-    votes, uses = _to_number(fields.get("votes"), 1e6), _to_number(fields.get("uses"), 1e6)
+    votes, uses = (_to_number(fields.get(name), 1e6) or 0.0 for name in ("votes", "uses"))
     made = made._replace(
         id=make_id(fields.get("id"), made.content_hash, made.section or ""),
         updated_at=_to_time(fields.get("updated")) or made.created_at,
-        usefulness=votes or 0.0,
-        access_count=max(0, int(uses or 0)),
+        usefulness=votes,
+        access_count=max(0, int(uses)),
         answered=bool(fields["answered"]) if "answered" in fields else made.answered,
     )
     return Given(Record(made, True), (), redactions)
-
-
-def _find_obstacle(fields: Row, longest: int) -> str | None:
-    text = _to_text(fields.get("text"))
-    if fields.get("deleted") not in (None, 0, False, "0", "false") or (
-        fields.get("successor") == "DELETED"
-    ):
-        return DELETED
-    if not text.strip():
-        return EMPTY
-    return LONG if len(text) > longest else None
 
 
 def _find_scope(memory: Bethink, fields: Row, names: dict[str, tuple[str, str]]) -> str:
@@ -529,11 +621,9 @@ def _find_scope(memory: Bethink, fields: Row, names: dict[str, tuple[str, str]])
     if project == PERSONAL:
         return PERSONAL
     root = str(place.root)
-    here = ("", place.name, root, claude_slug(place.root))
-    if project in here or project.startswith(f"{root}/"):
+    if project in ("", place.name, root, claude_slug(place.root)) or project.startswith(f"{root}/"):
         name = str(fields.get("container") or "")
-        named = any(character.isalnum() for character in name)
-        return place.container(name) if named else memory.scope
+        return place.container(name) if any(map(str.isalnum, name)) else memory.scope
     scope = f"project:{blake2b(project.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
     path = project if project.startswith("/") else ""
     name, path = redact_value([Path(project).name[:LONGEST_TAG], path])[0]
@@ -546,7 +636,7 @@ def _find_kind(fields: Row) -> tuple[str | None, tuple[str, ...]]:
     word = _to_text(fields.get("kind")).strip().lower()
     kind = _KINDS.get(word, word)
     tags = [_to_text(tag).strip().lstrip("#") for tag in to_list(fields.get("tags"))]
-    if kind not in KINDS and kind:
+    if kind not in KINDS:
         tags.append(word)
     short = dict.fromkeys(tag[:LONGEST_TAG] for tag in tags if tag)
     return kind if kind in KINDS else None, tuple(islice(short, MOST_TAGS))
@@ -574,9 +664,7 @@ def _link(one: Given, fields: Row, ids: Mapping[str, str]) -> Given:
             links.append(Relation(memory.id, other, kind, memory.updated_at))
     by = ids.get(_key(fields.get("successor")))
     replaced = memory._replace(superseded_by=by if by != memory.id else None)
-    return one._replace(
-        record=one.record._replace(memory=replaced), relations=tuple(dict.fromkeys(links))
-    )
+    return one._replace(record=one.record._replace(memory=replaced), relations=tuple(links))
 
 
 def make_id(*parts: Any) -> str:
@@ -587,7 +675,7 @@ def make_id(*parts: Any) -> str:
 
 
 def _fold(name: Any) -> str:
-    return str(name).lower().replace("_", "").replace("-", "").replace(" ", "")
+    return re.sub("[_ -]", "", str(name).lower())
 
 
 def _key(value: Any) -> str:
@@ -598,7 +686,7 @@ def _to_text(value: Any) -> str:
     """A text that can be stored; of a list each item on a line."""
     if isinstance(value, list):
         value = "\n".join(one for one in value if isinstance(one, str))
-    text = value if isinstance(value, str) else str(value) if isinstance(value, int | float) else ""
+    text = str(value) if isinstance(value, str | int | float) else ""
     return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
 
 
@@ -612,7 +700,7 @@ def to_list(value: Any) -> list[Any]:
     return [] if found is None else [found]
 
 
-def _to_object(value: Any) -> Mapping[str, Any]:
+def to_object(value: Any) -> Mapping[str, Any]:
     found = _parse(value)
     return found if isinstance(found, Mapping) else {}
 
@@ -628,7 +716,7 @@ def _parse(value: Any) -> Any:
 def _to_number(value: Any, most: float) -> float | None:
     """A number up to `most`; a part of one where more is usual is meant as a part of it."""
     try:
-        number = float("" if value is None or isinstance(value, bool) else value)
+        number = float("nan" if value is None or isinstance(value, bool) else value)
     except (TypeError, ValueError, OverflowError):
         return None
     if number != number:

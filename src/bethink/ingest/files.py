@@ -108,11 +108,13 @@ def read_text(found: Found, longest: int = 10_000_000) -> tuple[str, str] | Skip
     if isinstance(data, str):
         return Skipped(found.uri, data)
     text = _decode(data)
-    return (
-        Skipped(found.uri, text.reason)
-        if isinstance(text, Skipped)
-        else (text, sha256(data).hexdigest())
-    )
+    if isinstance(text, Skipped):
+        return Skipped(found.uri, text.reason)
+    return unify_line_ends(text), sha256(data).hexdigest()
+
+
+def unify_line_ends(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _place_below(start: str, base: str, root: str) -> str:

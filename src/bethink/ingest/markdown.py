@@ -1,38 +1,47 @@
-"""Markdown files → passages: frontmatter, directives, and chunks with the headers above them.
+"""Markdown files → passages: frontmatter, directives, and pieces of text with the headers above them.
 
 A directive says what is to become of a file. It stands in the frontmatter, or before the first header on a line of its own:
 `<!-- vector-index: false -->` (or `index: false`) keeps the file out altogether, wherever it stands; `<!-- bethink: kind=gotcha,
 importance=8 -->` says what it is. A wrong value is a warning and holds for nothing; a broken frontmatter is a warning, too, and the
 text below it is read all the same.
 
-Files are redacted as a whole before they are cut, because half of a private block does not look private any more.
-This module knows no store. How text is cut is for `chunks`, which files are read for `files`.
+Files are redacted as a whole before they are cut, because half of a private block does not look private any more. `outline` reads the
+block structure with a CommonMark parser and grades every line by how well the text can be cut before it. `by_headers` cuts at H1–H3
+and splits what is longer than a size; `by_lines` slides a window over the lines. Joined, the texts of their chunks are the document
+again, to the character; what a chunk repeats of the one before stands apart. Lines end with a line feed, as `files` reads them.
+
+This module knows no store. Which files are read is for `files`.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, lru_cache, partial
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bethink.errors import InvalidInput
-from bethink.ingest.chunks import BREAK, Chunk, by_headers, by_lines, outline
-from bethink.ingest.files import Found, read_text
+from bethink.ingest.files import Found, read_text, unify_line_ends
 from bethink.ingest.redact import redact
 from bethink.ingest.sync import Document, Skipped
+from bethink.store.words import is_unspaced
 from bethink.text import check_kind
 from bethink.types import Passage
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 VERSION = 4  # raised when the same file gives other passages, so that everything is read again
 LONGEST_FRONTMATTER = 64 * 1024
 MOST_BRACKETS = 200  # of frontmatter
 LONGEST_COMMENT = 2000
 MOST_DIRECTIVES = 1000  # further ones are left in the text
-LONGEST_TITLE = 200
+LONGEST_TITLE = 160
 LONGEST_TAG = 100
 MOST_TAGS = 50
 # The kind that the passages of a file are of, by the name of the file or of a folder that it is in. The nearest name counts.
@@ -57,20 +66,17 @@ OTHER_NAMES = dict.fromkeys(("vector-index", "vectorindex", "memory", "memory-mo
 OTHER_NAMES |= {"category": "kind", "keywords": "tags"}
 YES, NO = ("true", "yes", "on"), ("false", "no", "off")
 _MARKER = re.compile(r"(\[REDACTED(?::[a-z0-9-]+)?\])")
-_UNBROKEN = re.compile(
-    r"[!-~]{400,}"
-)  # no word, and hardly any address; other scripts do without spaces
+# No word, and hardly any address; other scripts do without spaces.
+_UNBROKEN = re.compile(r"[!-~]{400,}")
 # Between two lines `---`; where the first of them is followed by an empty line, it is a rule.
 _FRONTMATTER = re.compile(
-    r"---[ \t]*(?:\r\n?|\n)(?=[^\r\n]*\S)((?:.*?(?:\r\n?|\n))??)(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)",
-    re.DOTALL,
+    r"---[ \t]*\n(?=[^\n]*\S)((?:.*?\n)??)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
 )
 _ALIAS = re.compile(r"(?m)(?:^|[\s\[{,:-])([&*!][\w!])")
 # Where a comment goes on with another pair; a comma in a list or a title does not end it.
 _NEXT_PAIR = re.compile(
     r"(?i)\n|,(?=[^,:=\n]{1,60}=|\s{0,8}(?:(?:vector[-_]?)?index|memory(?:[-_]mode)?|kind|category|tags|keywords|importance|title)\s{0,8}:)"
 )
-_BRACKET = re.compile(r"[\[{]")
 _KEY = re.compile(r"""["']?[^\W\d][\w .-]{0,60}["']?\s{0,8}:(?:\s|$)""")
 
 Warn = Callable[[str, str], None]
@@ -102,11 +108,8 @@ def documents(
             yield read
         else:
             text, hash = read
-            yield Document(
-                one.uri,
-                hash + manner,
-                partial(read_passages, text, one.uri, style, size, overlap, warn),
-            )
+            take_apart = partial(read_passages, text, one.uri, style, size, overlap, warn)
+            yield Document(one.uri, hash + manner, take_apart)
 
 
 def read_passages(
@@ -115,11 +118,8 @@ def read_passages(
     """What is remembered of the text of a file, without its secrets."""
     text, warnings = redact_in_place(to_markdown(text, uri))
     page = parse(text)
-    found = passages(
-        page,
-        uri,
-        (by_headers if style == "headers" else by_lines)(page.body, size, overlap, page.first_line),
-    )
+    cut = by_headers if style == "headers" else by_lines
+    found = passages(page, uri, cut(page.body, size, overlap, page.first_line))
     if uri.endswith(".ipynb"):  # its lines are those of JSON
         found = [passage._replace(lines=None) for passage in found]
     kept = [passage for passage in found if not _is_wordless(passage.content)]
@@ -161,7 +161,8 @@ def _read_notebook(text: str) -> str:
         cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(text)["cells"]]
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
-    return "\n\n".join(said if kind == "markdown" else f"```\n{said}\n```" for kind, said in cells)
+    parts = (said if kind == "markdown" else f"```\n{said}\n```" for kind, said in cells)
+    return unify_line_ends("\n\n".join(parts))
 
 
 def _is_wordless(text: str) -> bool:
@@ -171,17 +172,19 @@ def _is_wordless(text: str) -> bool:
 
 def parse(text: str) -> Page:
     """Takes the text of a file apart. Accepts every string."""
-    fields, first, body, warnings = _read_frontmatter(text)
-    directives, wrong = _read_directives(fields, "frontmatter")
+    fields, first, body, warnings = _read_frontmatter(unify_line_ends(text))
+    ours = fields.get("bethink")
+    meant = {**fields, **ours} if isinstance(ours, dict) else fields
+    directives, wrong = _read_directives(meant, "frontmatter")
     warnings += wrong
     known = outline(body)
     header = known.headings[0].line if known.headings else len(known.starts)
     pieces, at = [], 0
     for line, (start, end), pairs in islice(_find_comments(body), MOST_DIRECTIVES):
         where = f"line {line + first}"
-        values, wrong = _read_directives(pairs, where, "bethink" in pairs)
+        values, wrong = _read_directives(pairs, where)
         warnings += wrong
-        pieces += [body[at:start], re.sub(r"[^\r\n]", " ", body[start:end])]
+        pieces += [body[at:start], re.sub(r"[^\n]", " ", body[start:end])]
         at = end
         if line < header or not values.get("index", True):
             directives = _merge(directives, values)
@@ -189,9 +192,8 @@ def parse(text: str) -> Page:
             warnings.append(
                 f"{where}: a directive holds for the whole file and stands before its first header"
             )
-    title = directives.get("title") or next(
-        (heading.title for heading in known.headings if heading.level == 1), ""
-    )
+    titles = (heading.title for heading in known.headings if heading.level == 1)
+    title = directives.get("title") or next(titles, "")
     body = "".join((*pieces, body[at:]))
     return Page(fields, directives, title, body, first, tuple(warnings))
 
@@ -204,10 +206,10 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
     found: list[Passage] = []
     for chunk in chunks:
         text, overlap = chunk.text.strip(), chunk.overlap.strip()
-        if not any(character.isalnum() for character in text):
+        if not any(map(str.isalnum, text)):
             continue  # a rule, an ornament, nothing at all
         # Empty lines at its ends do not count.
-        first = chunk.lines[0] + len(BREAK.findall(chunk.text.partition(text)[0]))
+        first = chunk.lines[0] + chunk.text.partition(text)[0].count("\n")
         found.append(
             Passage(
                 content=f"{overlap}\n\n{text}" if overlap else text,
@@ -215,7 +217,7 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
                 importance=said.get("importance"),
                 tags=said.get("tags", ()),
                 section=_find_heading(page, chunk.title) or PurePosixPath(uri).stem,
-                lines=(first, first + len(BREAK.findall(text))),
+                lines=(first, first + text.count("\n")),
                 metadata={"chunk": chunk.index, "overlap": len(overlap)},
             )
         )
@@ -249,18 +251,18 @@ def redact_in_place(text: str) -> tuple[str, list[str]]:
     for part in _MARKER.split(redacted.text):
         where = -1 if _MARKER.fullmatch(part) else text.find(part, at)
         if part and where >= 0:
-            pieces.append(
-                "\n" * len(BREAK.findall(text, at, where))
-            )  # the lines of what was taken out
+            pieces.append("\n" * text.count("\n", at, where))  # the lines of what was taken out
             at = where + len(part)
         pieces.append(part)
     count = redacted.private + redacted.secrets
     warnings = [f"secrets or private parts were taken out: {count:,}"] if count else []
-    if redacted.text.rstrip().endswith("[REDACTED]") and not text.rstrip().casefold().endswith(
-        ("</private>", "[redacted]")
-    ):
+    ends = ("</private>", "[redacted]")
+    if redacted.text.rstrip().endswith("[REDACTED]") and not text.rstrip().lower().endswith(ends):
         warnings.append("<private> is opened and not closed, so what follows it was left out")
     return "".join(pieces), warnings
+
+
+# Directives
 
 
 def _read_frontmatter(text: str) -> tuple[dict[str, Any], int, str, list[str]]:
@@ -274,7 +276,7 @@ def _read_frontmatter(text: str) -> tuple[dict[str, Any], int, str, list[str]]:
     block, warnings = match[1], []
     try:
         # What refers to itself grows without end, what is deep exhausts the stack.
-        if _ALIAS.search(block) or len(_BRACKET.findall(block)) > MOST_BRACKETS:
+        if _ALIAS.search(block) or block.count("[") + block.count("{") > MOST_BRACKETS:
             raise yaml.YAMLError("anchors, aliases, tags and deep nesting are not read")
         fields = yaml.load(block, yaml.BaseLoader) or {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -285,13 +287,8 @@ def _read_frontmatter(text: str) -> tuple[dict[str, Any], int, str, list[str]]:
         warnings = [f"broken frontmatter{where}: {problem}"]
     if not isinstance(fields, dict):
         return {}, 1, text, []
-    first = len(BREAK.findall(match[0])) + 1
-    return (
-        {str(name): value for name, value in fields.items()},
-        first,
-        text[match.end() :],
-        warnings,
-    )
+    named = {str(name): value for name, value in fields.items()}
+    return named, match[0].count("\n") + 1, text[match.end() :], warnings
 
 
 def _read_lines(block: str) -> dict[str, str] | None:
@@ -325,7 +322,7 @@ def _read_pairs(comment: str) -> dict[str, Any]:
     head, _, rest = comment.partition(":")
     if head.strip().lower() == "bethink":
         if rest.strip().lower() in (*NO, "ignore"):
-            return {"bethink": True, "index": False}
+            return {"index": False}
         comment, found = rest, {"bethink": True}
     for piece in filter(str.strip, _NEXT_PAIR.split(comment)):
         name, value = (*re.split("[:=]", piece, maxsplit=1), "")[:2]
@@ -340,27 +337,21 @@ def _normalize(name: object) -> str:
     return OTHER_NAMES.get(plain, plain)
 
 
-def _read_directives(
-    fields: Mapping[str, Any], where: str, ours: bool = False
-) -> tuple[dict[str, Any], list[str]]:
-    """The directives among some fields, and a warning for each that cannot be understood. Only where they are meant for us
-    is an unknown one a mistake: frontmatter is for everybody."""
+def _read_directives(fields: Mapping[str, Any], where: str) -> tuple[dict[str, Any], list[str]]:
+    """The directives among some fields, and a warning for each that cannot be understood. An unknown one is a mistake only in a
+    comment that names us: frontmatter is for everybody."""
     found: dict[str, Any] = {}
     warnings: list[str] = []
     for given, value in fields.items():
         name = _normalize(given)
-        if name == "bethink":
-            if isinstance(value, Mapping):
-                values, wrong = _read_directives(value, where, True)
-                found, warnings = _merge(found, values), warnings + wrong
-        elif name not in DIRECTIVES:
-            warnings += [f"{where}: there is no directive '{given}'"[:200]] if ours else []
-        elif value is not None:
+        if name in DIRECTIVES:
+            read, right = DIRECTIVES[name]
             try:
-                found = _merge(found, {name: DIRECTIVES[name][0](value)})
+                found = _merge(found, {name: read(value)})
             except (InvalidInput, ValueError, OverflowError):
-                right = DIRECTIVES[name][1]
                 warnings.append(f"{where}: '{given}: {_flatten(value)[:80]}' is not {right}")
+        elif fields.get("bethink") is True and name != "bethink":
+            warnings.append(f"{where}: there is no directive '{given}'"[:200])
     return found, warnings
 
 
@@ -414,3 +405,289 @@ DIRECTIVES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "importance": (_read_importance, "a number from 0 to 10"),
     "title": (_read_title, "a title"),
 }
+
+
+# The blocks of a text
+
+DEEPEST = 3  # headers that begin a section: H1 to H3
+TINY = 80  # characters below a heading that do not make a passage
+LARGEST_BLOCK = 20_000  # characters up to which a code fence or a table stays whole
+# Parsed at most: a short line makes five tokens, each cell of a table three, and a token takes a quarter of a kilobyte. What
+# follows is no text that a person wrote; it is cut between sentences and lines.
+MOST_LINES = 40_000
+MOST_BARS = 100_000  # a text with more of them is read without tables
+# What a header is made of that is words.
+SPOKEN = ("text", "code_inline", "image", "text_special", "softbreak", "hardbreak")
+# How well a text can be cut before a line, or after a sentence: from not at all to best.
+WHOLE, CODE, LINE, SENTENCE, DEEP, ITEM, TOP, HEAD = range(8)
+
+_CLOSERS = "['\"’”»)\\]}*_`）」』】》]{0,4}"
+# The end of a sentence with the white space after it, within its line. Scripts without spaces need none.
+_SENTENCE = re.compile(rf"(?:[.!?…؟۔।]{_CLOSERS}(?=\s)|[。！？｡．]{_CLOSERS})[^\S\n]*\n?")
+_WORD = re.compile(r"\s\S")
+_MARKUP = re.compile(r"[`*_\[\]<>&!\\]")
+_ANCHOR = re.compile(r" ?\{#[^{}]{0,80}\}$")
+
+
+class Chunk(NamedTuple):
+    text: str  # an exact slice of the source
+    overlap: str  # what is carried over from the chunk before
+    title: str  # the headers above it: "Guide > Install > Linux"
+    lines: tuple[int, int]  # of `text`, from 1
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody asks of a chunk
+
+
+class Heading(NamedTuple):
+    line: int  # from 0, as all lines of an outline
+    end: int
+    level: int
+    title: str  # with the headers above it
+
+
+class PageOutline(NamedTuple):
+    starts: Sequence[int]  # where each line begins, and the end of the text
+    grades: bytearray  # per line, and one for the end
+    headings: tuple[Heading, ...]
+    comments: tuple[tuple[int, int], ...]  # lines of HTML comments that are blocks of their own
+
+
+class HeaderSection(NamedTuple):
+    first: int
+    below: int  # the line after its heading
+    last: int  # the line after it
+    level: int
+    title: str
+    length: int  # characters below its heading
+
+
+@lru_cache(maxsize=1)  # directives and chunks are about the same text
+def outline(body: str) -> PageOutline:
+    starts = array("Q", [0])
+    starts.extend(match.end() for match in re.finditer("\n", body))
+    if starts[-1] < len(body):
+        starts.append(len(body))
+    lines = len(starts) - 1
+    tokens = _parser(body.count("|") < MOST_BARS).parse(body[: starts[min(lines, MOST_LINES)]])
+    grades, whole = bytearray([LINE]) * (lines + 1), 0  # the line up to which a block stays whole
+    headings: list[Heading] = []
+    comments: list[tuple[int, int]] = []
+    above = [(0, "")]
+    for number, token in enumerate(tokens):
+        if token.map is None or token.type == "inline" or token.map[0] < whole:
+            continue
+        first, end = token.map
+        grades[first] = max(grades[first], (TOP, ITEM, DEEP)[min(token.level, 2)])
+        if token.level == 0 and token.type == "heading_open":
+            grades[first] = HEAD
+            if (level := int(token.tag[1:])) <= DEEPEST:
+                title = _plain(tokens[number + 1].content)
+                while above[-1][0] >= level:
+                    above.pop()
+                above.append((level, " > ".join(filter(None, (above[-1][1], title)))))
+                headings.append(Heading(first, end, *above[-1]))
+        if token.type in ("fence", "table_open", "code_block"):
+            small = token.type != "code_block" and starts[end] - starts[first] <= LARGEST_BLOCK
+            grades[first + 1 : end] = bytes([WHOLE if small else CODE]) * (end - first - 1)
+            whole = end
+        elif token.type == "html_block" and token.content.lstrip().startswith("<!--"):
+            comments.append((first, end))
+    return PageOutline(starts, grades, tuple(headings), tuple(comments))
+
+
+@cache
+def _parser(tables: bool = False, inline: bool = False) -> MarkdownIt:
+    """Only blocks are parsed, but for headers: inline Markdown is the one part whose parsing can be made slow."""
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark")
+    if tables:
+        parser.enable("table")
+    if not inline:
+        parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+def _plain(content: str) -> str:
+    """The words of a header, without its markup."""
+    text = _ANCHOR.sub("", " ".join(content[: 4 * LONGEST_TITLE].split()))
+    if len(text) > LONGEST_TITLE:  # a paragraph underlined by mistake is a header, too
+        text = text[:LONGEST_TITLE].rpartition(" ")[0] or text[:LONGEST_TITLE]
+    if not _MARKUP.search(text):
+        return text
+    children = _parser(inline=True).parseInline(text)[0].children or ()
+    words = "".join(child.content or " " for child in children if child.type in SPOKEN)
+    return " ".join(words.split()) or text
+
+
+def split_sections(body: str) -> Iterator[HeaderSection]:
+    """What stands before the first heading of the first three levels, then each of them with what follows it."""
+    known = outline(body)
+    begins = [Heading(0, 0, 0, ""), *known.headings]
+    ends = [*(heading.line for heading in known.headings), len(known.starts) - 1]
+    for (line, below, level, title), last in zip(begins, ends, strict=True):
+        if line < last:
+            length = len(body[known.starts[below] : known.starts[last]].strip())
+            yield HeaderSection(line, below, last, level, title, length)
+
+
+# Cutting
+
+
+def by_headers(body: str, size: int = 2000, overlap: int = 15, first_line: int = 1) -> list[Chunk]:
+    """Sections of at most `size` characters, each with up to `overlap` percent of the chunk before."""
+    known, size, overlap = outline(body), max(1, size), min(max(overlap, 0), 50)
+    chunks: list[Chunk] = []
+    before = (0, 0)
+    for section in _merge_short(split_sections(body), known.starts, size):
+        begin = start = known.starts[section.first]
+        stop = known.starts[section.last]
+        while start < stop:
+            end = stop if stop - start <= size else _find_cut(body, known, start, stop, size)
+            share = (before[1] - before[0]) * overlap // 100
+            carried = _find_overlap(body, known, *before, share, start > begin)
+            lines = _lines(known, start, end, first_line)
+            chunks.append(Chunk(body[start:end], carried, section.title, lines, len(chunks)))
+            before, start = (start, end), end
+    return chunks
+
+
+def by_lines(body: str, tokens: int = 400, overlap: int = 80, first_line: int = 1) -> list[Chunk]:
+    """Whole lines up to `tokens` tokens of four characters, of which `overlap` are the last lines of the chunk before. A line
+    that is longer is cut between sentences or words."""
+    known, most = outline(body), max(4, tokens * 4)
+    least = min(max(overlap, 0) * 4, most // 2)
+    chunks: list[Chunk] = []
+    start = end = 0
+    while end < len(body):
+        carried = _last_lines(body, known, start, end, least)
+        start, limit = end, end + max(1, most - len(carried) - (2 if carried else 0))
+        end = known.starts[bisect_right(known.starts, limit) - 1]
+        if end <= start:
+            late = _SENTENCE.finditer(body, start + (limit - start) // 4, limit)
+            end = max((match.end() for match in late), default=0) or _last_word(body, start, limit)
+        lines = _lines(known, start, end, first_line)
+        title = _title(body, known, start, end)
+        chunks.append(Chunk(body[start:end], carried, title, lines, len(chunks)))
+    return chunks
+
+
+def _merge_short(
+    sections: Iterable[HeaderSection], starts: Sequence[int], size: int
+) -> Iterator[HeaderSection]:
+    """Joins a section that says next to nothing to the one it leads to: an empty one, or a short one that introduces a sub-section.
+    Two short sections side by side are each found best by their own title. What is joined fits into one chunk, or is split anyway,
+    and is called by the title of the latter."""
+    waiting: HeaderSection | None = None
+    for section in sections:
+        if waiting:
+            end = starts[section.last]
+            introduces = waiting.length < TINY and section.level > waiting.level
+            fits = end - starts[waiting.first] <= size or end - starts[section.first] > size
+            if fits and (introduces or not waiting.length):
+                section = section._replace(first=waiting.first)
+            else:
+                yield waiting
+        waiting = section
+    if waiting:
+        yield waiting
+
+
+def _lines(known: PageOutline, start: int, end: int, first_line: int) -> tuple[int, int]:
+    first, last = (bisect_right(known.starts, at) - 1 + first_line for at in (start, end - 1))
+    return first, last
+
+
+def _title(body: str, known: PageOutline, start: int, end: int) -> str:
+    """The headers above the first line that says something."""
+    line = bisect_right(known.starts, end - len(body[start:end].lstrip())) - 1
+    above = bisect_right(known.headings, line, key=lambda heading: heading.line)
+    return known.headings[above - 1].title if above else ""
+
+
+def _find_cut(body: str, known: PageOutline, start: int, end: int, size: int) -> int:
+    """Where a text that is too long is cut: between blocks, the outer ones first, else between sentences, else between lines.
+    A quarter of the size comes together before a worse place further on is not taken any more."""
+    # Something is left for the last chunk.
+    limit = start + max(1, min(size, end - start - size // 8))
+    low, high = bisect_right(known.starts, start), bisect_right(known.starts, limit)
+    places = {known.starts[line]: known.grades[line] for line in range(low, high)}
+    for match in _SENTENCE.finditer(body, start, limit):
+        if _ends_sentence(body, known, match):
+            places[match.end()] = max(places.get(match.end(), 0), SENTENCE)
+    quarter = max(1, size // 4)
+    for least in (start + quarter, start + min(TINY, quarter)):
+        fitting = [(grade, at) for at, grade in places.items() if at >= least and grade > WHOLE]
+        if fitting:
+            return max(fitting)[1]
+    # Next to nothing stands before a block that must stay whole, or before a line that is too long: they stay together.
+    near = max((at for at, grade in places.items() if grade > WHOLE), default=start)
+    if known.grades[line := bisect_right(known.starts, near)] == WHOLE:
+        return _block_end(body, known, line, end)
+    return _last_word(body, near, limit) if near < limit else near
+
+
+def _block_end(body: str, known: PageOutline, line: int, end: int) -> int:
+    """Where a block that stays whole ends, with the empty lines after it."""
+    starts = known.starts
+    while starts[line] < end and known.grades[line] == WHOLE:
+        line += 1
+    while starts[line] < end and body[starts[line] : starts[line + 1]].isspace():
+        line += 1
+    return min(starts[line], end)
+
+
+def _ends_sentence(body: str, known: PageOutline, match: re.Match[str]) -> bool:
+    line = bisect_right(known.starts, match.start()) - 1
+    if known.grades[line] <= CODE or known.grades[line + 1] <= CODE:
+        return False
+    # "e.g. this" goes on, and "1. " numbers the item of a list.
+    before = body[max(known.starts[line], match.start() - 12) : match.start()]
+    return not body[match.end() : match.end() + 1].islower() and not before.strip().isdigit()
+
+
+def _last_word(body: str, start: int, limit: int) -> int:
+    """Where the last word before the limit begins; the limit itself where there is no white space."""
+    blanks = (at for at in range(limit, start, -1) if body[at - 1].isspace())
+    return next(blanks, limit)
+
+
+def _find_overlap(
+    body: str, known: PageOutline, start: int, end: int, length: int, same_section: bool
+) -> str:
+    """The last sentences or lines of a chunk, at most so many characters. Never begins inside a code block or a table. Where
+    not even a sentence fits, half of one helps what goes on in the same section; under another header it would only mislead."""
+    end = start + len(body[start:end].rstrip())
+    at = max(start, end - length)
+    if at >= end:
+        return ""
+    line = bisect_left(known.starts, at)
+    while known.starts[line] < end and known.grades[line] <= CODE:
+        line += 1
+    begins = [known.starts[line]]
+    for match in _SENTENCE.finditer(body, max(start, at - 8), end):
+        if at <= match.end() < end and _ends_sentence(body, known, match):
+            begins.append(match.end())
+            break
+    begin = min(begins)
+    if begin >= end:
+        line = bisect_right(known.starts, at) - 1
+        if not same_section or min(known.grades[line : line + 2]) <= CODE:
+            return ""
+        begin = _word_start(body, at, end)
+    return body[begin:end].lstrip("\n")
+
+
+def _last_lines(body: str, known: PageOutline, start: int, end: int, length: int) -> str:
+    end = start + len(body[start:end].rstrip())
+    at = max(start, end - length)
+    if at >= end:
+        return ""
+    begin = known.starts[bisect_left(known.starts, at)]
+    return body[begin if begin < end else _word_start(body, at, end) : end].lstrip("\n")
+
+
+def _word_start(body: str, at: int, end: int) -> int:
+    if at == 0 or body[at - 1].isspace() or is_unspaced(body[at]):
+        return at
+    match = _WORD.search(body, at, end)
+    return match.end() - 1 if match else end

@@ -26,8 +26,7 @@ from bethink.ingest.analyze.tree import (
     strip_markup,
     unique,
 )
-from bethink.ingest.chunks import split_sections
-from bethink.ingest.markdown import parse, to_markdown
+from bethink.ingest.markdown import parse, split_sections, to_markdown
 from bethink.ingest.symbols import shorten
 from bethink.types import Entity, Memory
 

@@ -152,7 +152,7 @@ class Tree:
             self.skipped.setdefault(path, read.reason)
             return ""
         self._read += len(read[0])
-        return redact_in_place(read[0].replace("\r\n", "\n").replace("\r", "\n"))[0]
+        return redact_in_place(read[0])[0]
 
 
 def _find_hidden(root: Path) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from bethink.config import mask_password, project_file
+from bethink.config import check, mask_password, project_file
 from bethink.errors import BethinkError, InvalidInput, StoreCorrupt, UsageError
-from bethink.features import exchange, knowledge, notes, readers
+from bethink.features import exchange, knowledge, readers
 from bethink.features.exchange import export_records
 from bethink.features.knowledge import MARKDOWN
 from bethink.features.sync import StorePeer, Sync, load_shared, save_shared
@@ -51,6 +52,14 @@ if TYPE_CHECKING:
     from bethink.types import Memory
 
 SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows what replaced what
+SETTINGS_FILE = "memory.config.json"
+# Its name of a setting, its variable of the environment, and ours.
+_SETTINGS = (
+    ("minScore", "CLAUDE_MEMORY_MIN_SCORE", "min_similarity"),
+    ("chunkOverlapPercent", "CLAUDE_MEMORY_CHUNK_OVERLAP", "chunk_overlap"),
+    ("chunkSize", "CLAUDE_MEMORY_CHUNK_SIZE", "chunk_size"),
+    ("defaultSearchMode", "CLAUDE_MEMORY_SEARCH_MODE", "mode"),
+)
 SYNCED = ("pushed", "pulled", "merged", "removed_here", "removed_there", "links")
 
 
@@ -110,7 +119,7 @@ def export_vault(args: Namespace, memory: Bethink) -> None:
         chosen["kinds"] = (*STATEMENTS, "handoff")
     records = export_records(memory, memory.export(make_filter(memory, args, **chosen)))
     folder = Path(args.directory).expanduser()
-    number = notes.write_vault(records, folder, f"Memories of {memory.project.name}")
+    number = exchange.write_vault(records, folder, f"Memories of {memory.project.name}")
     console.note(args, f"{many(number, 'note')} written to {args.directory}")
 
 
@@ -181,11 +190,10 @@ def import_(args: Namespace) -> Result:
     place = args.file or args.markdown or args.repo_map
     if args.undo:
         return undo_import(args, Path(place).expanduser())
-    if Path(place).name == readers.SETTINGS_FILE:
+    if Path(place).name == SETTINGS_FILE:
         return import_settings(args, Path(place).expanduser())
     path = existing_path(place)
-    is_text = path.is_dir() or path.suffix.lower() in MARKDOWN
-    if args.file and not (is_text and not notes.is_known(path)):
+    if args.file and not is_plain_markdown(path):
         return import_file(args, path)
     if args.trusted or args.all_scopes or args.personal or args.text_column:
         raise UsageError(
@@ -198,9 +206,37 @@ def import_(args: Namespace) -> Result:
         return synced_result(sync_with_bar(args, "importing", sync))
 
 
+def is_plain_markdown(path: Path) -> bool:
+    """Whether a folder or file is just Markdown, and no memory of some program."""
+    if not path.is_dir() and path.suffix.lower() not in MARKDOWN:
+        return False
+    known = exchange.is_vault(path) or readers.find_lance(path) or readers.find_folder(path)
+    return not known
+
+
+def read_settings(file: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """What Claude Memory's file and its variables of the environment set, by our names; and why something of them was left. The
+    environment counts more, as it did there."""
+    text = textfile.read(file)
+    told = readers.to_object(text or "")
+    if text and not told:
+        raise InvalidInput(f"{file} holds no settings.", "It should hold a JSON object.")
+    found: dict[str, Any] = {}
+    known = [name for name, _, _ in _SETTINGS]
+    left = dict.fromkeys((name for name in told if name not in known), "has no counterpart")
+    for name, variable, key in _SETTINGS:
+        for label, value in ((name, told.get(name)), (variable, os.environ.get(variable))):
+            try:
+                if value is not None:
+                    found[key] = check(key, value)
+            except ValueError as error:
+                left[label] = str(error)
+    return found, left
+
+
 def import_settings(args: Namespace, path: Path) -> Result:
     """Takes over what Claude Memory was set to, into the project's file. What is set here already stays."""
-    found, left = readers.read_settings(path)
+    found, left = read_settings(path)
     root, known = project(args).root, settings(args).origins
     left |= {key: "is set here already" for key in found if key in known}
     taken = {key: value for key, value in found.items() if key not in known}

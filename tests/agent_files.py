@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bethink.hosts import place
+from bethink.hosts import install
 
 HOSTS = ("claude", "codex", "opencode", "copilot", "gemini", "cursor")
 PROGRAM = "/opt/my tools/bethink"
@@ -84,7 +84,7 @@ def home_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     ):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "no programs"))
-    monkeypatch.setattr(place, "running_command", lambda: (PROGRAM,))
+    monkeypatch.setattr(install, "find_command", lambda: (PROGRAM,))
     return folder
 
 

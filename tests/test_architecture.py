@@ -38,7 +38,7 @@ LEVELS = [
         "surface.remote",
         "hooks",
     ],
-    ["hosts.install", "hosts.check"],
+    ["hosts.install"],
     ["surface.cli", "__main__"],
 ]
 

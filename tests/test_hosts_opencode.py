@@ -204,7 +204,7 @@ def test_rows_that_make_no_sense_are_counted(opencode):
     opencode.connection.execute(
         "INSERT INTO part VALUES ('p', 'gone', 'gone', 0, 0, '{\"type\":\"text\",\"text\":\"lost\"}')"
     )
-    transcript = hosts.agent("opencode").read(opencode.path, base.START, 2000)
+    transcript = hosts.read(opencode.path, base.START, "opencode", 2000)
     assert [turn.text for turn in transcript.turns()] == [text for _, text in SAID]
     assert transcript.skipped["broken line"] == 3
     assert transcript.skipped["too long"] == 1

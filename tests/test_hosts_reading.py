@@ -237,7 +237,7 @@ def test_a_line_beyond_the_bound_is_passed_over_in_little_memory(tmp_path):
         file.write(b'"}}\n')
         file.write(json.dumps(claude_line(3, "behind")).encode() + b"\n")
     tracemalloc.start()
-    transcript = hosts.agent("claude").read(path, base.START, 4 << 20)
+    transcript = hosts.read(path, base.START, "claude", 4 << 20)
     turns = list(transcript.turns())
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bethink.errors import InvalidInput
-from bethink.hosts import agent, edit
+from bethink.hosts import edit
 from bethink.hosts.edit import HostEntry, put_entries, take_entries
-from bethink.hosts.place import InstallPlace
+from bethink.hosts.install import InstallPlace, list_entries
 
 PLACE = InstallPlace(Path("/home/ü ser"), {}, ("/opt/my tools/bethink",), allow_reads=True)
 
 
 def wanted(name: str, part: str, where: InstallPlace = PLACE) -> tuple[HostEntry, ...]:
     kinds = {"hooks": "hook", "mcp": "member", "rules": "item"}
-    entries = agent(name).AGENT.list_entries(where)
+    entries = list_entries(name, where)
     return tuple(entry for entry in entries if entry.kind == kinds[part])
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from bethink import __version__
 from bethink.hooks.event import EVENTS
-from bethink.hosts import place
+from bethink.hosts.install import USUAL_EVENTS
 
 ROOT = Path(__file__).parent.parent
 PLUGIN, NEUTRAL = ROOT / "plugins" / "bethink", ROOT / "plugins" / "neutral"
@@ -81,7 +81,7 @@ def test_the_neutral_plugin_keeps_to_its_closed_format():
 
 
 def test_each_hook_calls_the_launcher_with_an_event_of_ours():
-    names = place.USUAL_EVENTS
+    names = USUAL_EVENTS
     declared = loaded(PLUGIN / "hooks" / "hooks.json")["hooks"]
     assert set(declared) == set(names)
     for name, ((group,),) in ((name, [groups]) for name, groups in declared.items()):

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 311_641,
-    "lines": 46_015,
-    "files": 154,
+    "tokens": 310_305,
+    "lines": 45_771,
+    "files": 152,
     "import cycles": 0,
     "function-level imports of our own": 47,
     "functions of complexity over 15": 5,
     "class names used twice": 0,
-    "test lines": 37_361,
+    "test lines": 37_353,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 35, "search": 31, "hook": 27, "backfill": 46}

@@ -1,9 +1,9 @@
-"""Agent hosts: one module each says how its transcripts read and what it needs to be connected.
+"""Agent hosts: one module each reads its transcripts; `install` has what it takes to connect them.
 
-claude  codex  copilot  gemini  opencode  cursor   agents: `Reader`s of their transcripts, and `targets` that `install` writes
+claude  codex  copilot  gemini  opencode  cursor   readers of agents' transcripts
 plain                                              chats of no host, in Markdown or JSON lines
 base  transcript                                   what readers share
-place  edit  install  check                        connecting agents, and proving that they are connected
+install  edit                                      connecting agents: their files, and the text in them
 """
 
 from __future__ import annotations
@@ -12,40 +12,56 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.hosts.base import START, Position, text_of
-from bethink.hosts.transcript import DATABASE, read_head, read_object
+from bethink.hosts.transcript import BOUND, DATABASE, read_head, read_object
 from bethink.text import suggest_one_of
 
 if TYPE_CHECKING:
     from bethink.hosts.transcript import Transcript
 
 HOSTS = ("claude", "codex", "copilot", "gemini", "opencode", "cursor", "plain")
-# Those that can be connected, and what people call them.
-AGENTS = {
-    "claude": "Claude Code",
-    "codex": "Codex",
-    "opencode": "opencode",
-    "copilot": "Copilot CLI",
-    "gemini": "Gemini CLI",
-    "cursor": "Cursor",
+
+
+class HostFolder(NamedTuple):
+    """A folder of a host: in the user's home, or where a variable of the environment says."""
+
+    default: str
+    variable: str = ""
+    inside: str = ""
+
+    def find(self, environment: Mapping[str, str], home: Path) -> Path:
+        moved = environment.get(self.variable)
+        return (Path(moved).expanduser() if moved else home / self.default) / self.inside
+
+
+FOLDERS = {
+    "claude": HostFolder(".claude", "CLAUDE_CONFIG_DIR"),
+    "codex": HostFolder(".codex", "CODEX_HOME"),
+    "copilot": HostFolder(".copilot", "COPILOT_HOME"),
+    "gemini": HostFolder("", "GEMINI_CLI_HOME", ".gemini"),
+    "opencode": HostFolder(".local/share", "XDG_DATA_HOME", "opencode"),
+    "cursor": HostFolder(".cursor"),
+}
+# Transcripts in these folders. Those of Codex that were not used for a while are compressed.
+PATTERNS = {
+    "claude": ["projects/*/**/*.jsonl"],
+    "codex": ["*sessions/**/rollout-*.jsonl", "*sessions/**/rollout-*.jsonl.zst"],
+    "copilot": ["session-state/*/events.jsonl", "session-state/*.jsonl"],
+    "gemini": ["tmp/*/chats/**/*.jsonl"],
+    "opencode": ["opencode*.db"],
+    "cursor": ["projects/*/agent-transcripts/**/*.jsonl"],
 }
 PEEK = 64 << 10  # bytes of a file that are looked at to tell whose it is
 TRIED = 40  # lines of it
 BLANK = b"\xef\xbb\xbf \t\r\n"
 
 
-def agent(host: str) -> Any:
-    """The module of a host: `read(path, position, bound)`; of an agent also TRANSCRIPTS, the folder and the patterns of its
-    transcripts in it, and AGENT, what it takes to connect it."""
-    if host not in HOSTS:
-        raise InvalidInput(f"There is no agent host '{host}'.", suggest_one_of(host, HOSTS))
-    return import_module(f"bethink.hosts.{host}")
-
-
-def read(path: Path, position: Position = START, host: str | None = None) -> Transcript:
+def read(
+    path: Path, position: Position = START, host: str | None = None, bound: int = BOUND
+) -> Transcript:
     """A transcript, ready to give its pages. Without a host, the file tells whose it is."""
     name = host or detect(path)
     if not name:
@@ -53,17 +69,28 @@ def read(path: Path, position: Position = START, host: str | None = None) -> Tra
             f"{path} is no transcript of a known host.",
             f"Say whose it is: --host {'|'.join(HOSTS)}; or take a document in by `bethink import`.",
         )
-    transcript: Transcript = agent(name).read(path, position)
+    transcript: Transcript = load_reader(name).read(path, position, bound)
     return transcript
+
+
+def load_reader(host: str) -> Any:
+    """The module that reads the transcripts of a host."""
+    check_host(host)
+    return import_module(f"bethink.hosts.{host}")
+
+
+def check_host(host: str) -> None:
+    if host not in HOSTS:
+        raise InvalidInput(f"There is no agent host '{host}'.", suggest_one_of(host, HOSTS))
 
 
 def detect(path: Path) -> str | None:
     """Whose transcript a file is, by what stands in its first lines."""
-    head = read_head(path, PEEK)
+    head, plain = read_head(path, PEEK), load_reader("plain")
     if head.startswith(DATABASE):
         return "opencode" if path.name.startswith("opencode") else None
-    plain, lines = agent("plain"), head.lstrip(BLANK).splitlines()
-    for entry in filter(None, map(read_object, lines[:TRIED])):
+    lines = head.lstrip(BLANK).splitlines()[:TRIED]
+    for entry in filter(None, map(read_object, lines)):
         if host := recognise(entry) or ("plain" if plain.is_message(entry) else ""):
             return host
     return "plain" if plain.is_likely(path, head) else None
@@ -87,11 +114,13 @@ def recognise(entry: Mapping[str, Any]) -> str:
 
 def locate(host: str, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
     """A host's transcripts where it keeps them, newest first."""
-    folder, *patterns = agent(host).TRANSCRIPTS
-    base = folder.find(environment, home)
-    paths = {path for pattern in patterns for path in base.glob(pattern)}
+    check_host(host)
+    if host not in FOLDERS:
+        return
+    folder = FOLDERS[host].find(environment, home)
+    paths = {path for pattern in PATTERNS[host] for path in folder.glob(pattern)}
     if host == "opencode" and (named := environment.get("OPENCODE_DB")):
-        paths.add(base / named)
+        paths.add(folder / named)
     found: dict[Path, float] = {}
     for path in paths:
         with suppress(OSError):  # a journal of Claude Code is about the work of its sub-agents

@@ -12,10 +12,6 @@ the sub-agent answers is given.
 
 `memory-mode` lines are obeyed, in a sub-agent's file those of its session. Which lines form the live branch of a conversation is not
 worked out: what was said on an abandoned one was said too.
-
-It is connected by hooks in its settings, the MCP server beside them, and skills in its own folder.
-With `warm` a prompt is answered by the MCP server that runs anyway, instead of a process of its own. Never both: they run at the
-same time, so neither would know what the other gave.
 """
 
 from __future__ import annotations
@@ -40,8 +36,6 @@ from bethink.hosts.base import (
     texts_of,
     time_of,
 )
-from bethink.hosts.edit import PROMPT_TOOL, SERVER
-from bethink.hosts.place import SECONDS, Agent, HostFolder, InstallPlace
 from bethink.hosts.transcript import (
     PLAN,
     LineTranscript,
@@ -51,9 +45,6 @@ from bethink.hosts.transcript import (
 )
 from bethink.skills import NAMES as OWN_COMMANDS
 from bethink.text.fence import TAG
-
-FOLDER = HostFolder(".claude", "CLAUDE_CONFIG_DIR")
-TRANSCRIPTS = (FOLDER, "projects/*/**/*.jsonl")
 
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 # Our skill that answers from memory, in a sub-agent of its own: what it says is known already, and must not confirm itself.
@@ -274,42 +265,3 @@ def find_answers(result: dict[str, Any], results: list[dict[str, Any]]) -> list[
         elif text.startswith(ANSWERED):
             found.append(text.partition(":")[2].partition(" You can now continue")[0].strip())
     return [text for text in found if text]
-
-
-# Connecting
-
-# What a briefing advises to use, and what only reads: rules by which Claude Code does not ask before.
-READS = (
-    *(
-        f"mcp__{SERVER}__{tool}"
-        for tool in ("search_memories", "get_memories", "get_handoff", "memory_overview")
-    ),
-    "Bash(bethink recall *)",
-)
-# What the MCP tool is told about a prompt.
-INPUT = {name: f"${{{name}}}" for name in ("prompt", "session_id", "cwd", "source")}
-
-
-def _make_hook(where: InstallPlace, event: str) -> dict[str, Any]:
-    seconds = {"timeout": SECONDS}
-    if event == "prompt" and where.warm:
-        return {"type": "mcp_tool", "server": SERVER, "tool": PROMPT_TOOL, "input": INPUT} | seconds
-    program, *args = where.hook_words(event, "claude")
-    return {"type": "command", "command": program, "args": args} | seconds
-
-
-AGENT = Agent(
-    "claude",
-    "claude",
-    FOLDER,
-    [".claude.json"],
-    lambda where: {"type": "stdio", **where.server()},
-    "settings.json",
-    _make_hook,
-    skills=HostFolder(".claude", "CLAUDE_CONFIG_DIR", "skills"),
-    server_folder=HostFolder("", "CLAUDE_CONFIG_DIR"),
-    strict=[".claude.json", "settings.json"],
-    reads=READS,
-    plugins="settings.json",
-    notes=["Claude Code sessions that run already are not connected; new ones are."],
-)

@@ -7,8 +7,6 @@ their identity; only a fork of a fork is counted anew.
 Every text stands in a rollout twice, as `response_item` and as `event_msg`. Only the former is read. Of the messages with the role
 `user` only those are a person's whose content is marked `user.text`; in files without such marks, those that do not begin with
 one of the blocks Codex adds. A review and other sub-agents have prompts of the machine and answer in threads of their own.
-
-It is connected by the MCP server in `config.toml`, hooks in `hooks.json` beside it, skills where several agents look for them.
 """
 
 from __future__ import annotations
@@ -33,16 +31,8 @@ from bethink.hosts.base import (
     texts_of,
     time_of,
 )
-from bethink.hosts.edit import SERVER
-from bethink.hosts.place import SECONDS, Agent, HostFolder, InstallPlace
 from bethink.hosts.transcript import LineTranscript, read_object
 
-FOLDER = HostFolder(".codex", "CODEX_HOME")
-TRANSCRIPTS = (
-    FOLDER,
-    "*sessions/**/rollout-*.jsonl",
-    "*sessions/**/rollout-*.jsonl.zst",
-)
 CALLS = (
     "function_call custom_tool_call local_shell_call web_search_call tool_search_call "
     "image_generation_call".split()
@@ -175,30 +165,3 @@ def find_typed(texts: list[str], kinds: list[Any]) -> list[str]:
 def find_patched(payload: Mapping[str, Any]) -> list[str]:
     text = text_of(payload, "input") or text_of(payload, "arguments").replace("\\n", "\n")
     return [path.strip() for path in PATCHED.findall(text)] if "*** Begin Patch" in text else []
-
-
-# Connecting
-
-LAST_SECONDS = 3  # the most that Codex gives a hook at the end of a session
-
-
-def _make_hook(where: InstallPlace, event: str) -> dict[str, Any]:
-    seconds = LAST_SECONDS if event == "session-end" else SECONDS
-    return {"type": "command", "command": where.hook_line(event, "codex"), "timeout": seconds}
-
-
-AGENT = Agent(
-    "codex",
-    "codex",
-    FOLDER,
-    ["config.toml"],
-    InstallPlace.server,
-    "hooks.json",
-    _make_hook,
-    server_path=("mcp_servers", SERVER),
-    strict=["hooks.json"],
-    plugins="config.toml",
-    notes=[
-        "Codex runs hooks only after you trust them: start it once and say yes when it asks, or type /hooks there."
-    ],
-)

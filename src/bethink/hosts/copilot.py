@@ -4,18 +4,15 @@ Identity is `messageId` where a message has one, otherwise the `id` of the event
 are `content`; `transformedContent` is what the model got to see, with the date and reminders around it. Messages of a sub-agent name
 the tool call that started it; they are given under it, and its prompt is the machine's. The summary of a compaction comes as a
 turn that says so.
-
-It is connected by a file of MCP servers, a hooks file of our own, skills where several agents look for them. Event names as Claude
-Code writes them make Copilot send what Claude Code sends.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bethink.hosts import FOLDERS
 from bethink.hosts.base import (
     Reason,
     Turn,
@@ -26,18 +23,8 @@ from bethink.hosts.base import (
     text_of,
     time_of,
 )
-from bethink.hosts.place import (
-    SECONDS,
-    USUAL_EVENTS,
-    VERSIONED,
-    Agent,
-    HostFolder,
-    InstallPlace,
-)
 from bethink.hosts.transcript import LineTranscript
 
-FOLDER = HostFolder(".copilot", "COPILOT_HOME")
-TRANSCRIPTS = (FOLDER, "session-state/*/events.jsonl", "session-state/*.jsonl")
 REASONS: dict[str, Reason] = {
     "tool.execution_complete": "tool result",
     "tool.execution_start": "tool call",
@@ -61,7 +48,12 @@ def find_directory(environment: Mapping[str, str], home: Path) -> str:
     import yaml
 
     try:
-        about = FOLDER.find(environment, home) / "session-state" / session / "workspace.yaml"
+        about = (
+            FOLDERS["copilot"].find(environment, home)
+            / "session-state"
+            / session
+            / "workspace.yaml"
+        )
         with about.open("rb") as stream:
             return text_of(as_dict(yaml.safe_load(stream.read(64 << 10))), "cwd")
     except (OSError, ValueError, yaml.YAMLError, RecursionError):
@@ -107,31 +99,3 @@ class CopilotTranscript(LineTranscript):
 
 
 read = CopilotTranscript
-
-
-# Connecting
-
-
-def _make_hook(where: InstallPlace, event: str) -> dict[str, Any]:
-    seconds = {"timeoutSec": SECONDS}
-    if os.name != "nt":
-        return {"type": "command", "bash": where.hook_line(event, "copilot")} | seconds
-    words = (word.replace("'", "''") for word in where.hook_words(event, "copilot"))
-    line = "& " + " ".join(f"'{word}'" for word in words)
-    return {"type": "command", "powershell": line} | seconds
-
-
-AGENT = Agent(
-    "copilot",
-    "copilot",
-    FOLDER,
-    ["mcp-config.json"],
-    lambda where: {"type": "local", **where.server(), "tools": ["*"]},
-    "hooks/bethink.json",
-    _make_hook,
-    events={name: event for name, event in USUAL_EVENTS.items() if name != "PostCompact"},
-    grouped=False,
-    start=VERSIONED,
-    strict=["bethink.json"],
-    plugins="settings.json",
-)

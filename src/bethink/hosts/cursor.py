@@ -3,8 +3,6 @@
 The format is not published. A line has a `role` and a `message` with `content` blocks; there are no ids, no times, no tool output. So
 identity is the session (the name of the file), the number of the message and its text. What was typed stands in `<user_query>`.
 The chats of the editor (`state.vscdb`) and of the command line (`store.db`) are databases without any documented schema and are not read.
-
-It is connected by a file of MCP servers, a file of hooks, a folder of skills.
 """
 
 from __future__ import annotations
@@ -23,11 +21,8 @@ from bethink.hosts.base import (
     texts_of,
     time_of,
 )
-from bethink.hosts.place import SECONDS, VERSIONED, Agent, HostFolder, InstallPlace
 from bethink.hosts.transcript import LineTranscript
 
-FOLDER = HostFolder(".cursor")
-TRANSCRIPTS = (FOLDER, "projects/*/agent-transcripts/**/*.jsonl")
 # Blocks that the editor puts around what was typed.
 ADDED = tuple(
     "attached_files open_and_recently_viewed_files additional_data user_info rules git_status agent_skills".split()
@@ -65,33 +60,3 @@ class CursorTranscript(LineTranscript):
 
 
 read = CursorTranscript
-
-
-# Connecting
-
-
-def _make_hook(where: InstallPlace, event: str) -> dict[str, Any]:
-    return {"command": where.hook_line(event, "cursor"), "timeout": SECONDS}
-
-
-AGENT = Agent(
-    "cursor",
-    "cursor-agent",
-    FOLDER,
-    ["mcp.json"],
-    InstallPlace.server,
-    "hooks.json",
-    _make_hook,
-    skills=HostFolder(".cursor/skills"),
-    events={
-        "sessionStart": "session-start",
-        "beforeSubmitPrompt": "prompt",
-        "stop": "stop",
-        "subagentStop": "subagent-stop",
-        "preCompact": "pre-compact",
-        "sessionEnd": "session-end",
-    },
-    grouped=False,
-    start=VERSIONED,
-    notes=["Cursor reads its hooks and servers when it starts."],
-)

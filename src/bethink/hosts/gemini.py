@@ -3,8 +3,6 @@ not read.
 
 Identity is the `id` of a message. A message is written again when its tool calls are known, and a resume writes the whole history
 again: by its id each is given once. A rewind takes nothing back; what was said was said. The path of the project stands in `.project_root` beside `chats/`.
-
-It is connected by hooks and the MCP server in its settings, skills where several agents look for them. It counts time in milliseconds.
 """
 
 from __future__ import annotations
@@ -26,11 +24,8 @@ from bethink.hosts.base import (
     text_of,
     time_of,
 )
-from bethink.hosts.place import SECONDS, Agent, HostFolder, InstallPlace
 from bethink.hosts.transcript import LineTranscript
 
-FOLDER = HostFolder("", "GEMINI_CLI_HOME", ".gemini")
-TRANSCRIPTS = (FOLDER, "tmp/*/chats/**/*.jsonl")
 RECENT = 32
 SNAPSHOT = "<state_snapshot>"
 # What follows a compression: the machine speaks for the model.
@@ -123,30 +118,3 @@ def find_project(path: Path) -> str | None:
             except (OSError, ValueError):
                 return None
     return None
-
-
-# Connecting
-
-
-def _make_hook(where: InstallPlace, event: str) -> dict[str, Any]:
-    line, milliseconds = where.hook_line(event, "gemini"), SECONDS * 1000
-    name = f"bethink-{event}"
-    return {"type": "command", "name": name, "command": line, "timeout": milliseconds}
-
-
-AGENT = Agent(
-    "gemini",
-    "gemini",
-    FOLDER,
-    ["settings.json"],
-    InstallPlace.server,
-    "settings.json",
-    _make_hook,
-    events={
-        "SessionStart": "session-start",
-        "BeforeAgent": "prompt",
-        "AfterAgent": "stop",
-        "PreCompress": "pre-compact",
-        "SessionEnd": "session-end",
-    },
-)

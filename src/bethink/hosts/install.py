@@ -1,4 +1,8 @@
-"""install and uninstall: brings a host's files to what it needs, and back to what they were.
+"""Connecting agents: which files each of them reads, what belongs into these, and how it is put there and taken out again.
+
+`AGENTS` says where an agent keeps what; `make_server` and `make_hook` say in its words how Bethink is started. Agents are often started
+where PATH is not the shell's, so they get an absolute path. A link such as `~/.local/bin/bethink` is kept as it is: it survives an
+upgrade, and what it points to may not.
 
 `install.json` in the data directory records for every file what it held before (a backup) and digests of what it held around the last
 change. All changes are planned in memory; then the record is written, the files, and the record again, so that nothing is ever in a
@@ -13,56 +17,317 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bethink import skills
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
-from bethink.hosts import AGENTS, agent
-from bethink.hosts.edit import put_entries, take_entries
-from bethink.hosts.place import (
-    PARTS,
-    VERSIONED,
-    HostFile,
-    InstallPlace,
-    is_toml,
-    read_settings,
-    why_ignored,
+from bethink.hosts import FOLDERS, HostFolder
+from bethink.hosts.edit import (
+    PROMPT_TOOL,
+    SERVER,
+    HostEntry,
+    is_empty,
+    parse,
+    put_entries,
+    take_entries,
 )
 from bethink.text import textfile
 
+NAME = "bethink"
+PARTS = ("mcp", "hooks", "skills")
+SECONDS = 10  # that a host waits for a hook. The hook has a shorter limit of its own
+LAST_SECONDS = 3  # the most that Codex gives a hook at the end of a session
+MILLISECONDS = 20_000  # in which opencode expects the server to list its tools
+VERSIONED = '{\n  "version": 1\n}\n'  # without it some hosts read no hooks
+# Where programs live that are gone after a while: those of `uvx` and `pipx run`.
+PASSING = ("/uv/archive-v", "/uv/builds-v", "/uv/environments-v", "/pipx/.cache/")
+# What most hosts call their events, and what ours are called.
+USUAL_EVENTS = {
+    "SessionStart": "session-start",
+    "UserPromptSubmit": "prompt",
+    "Stop": "stop",
+    "SubagentStop": "subagent-stop",
+    "PreCompact": "pre-compact",
+    "PostCompact": "post-compact",
+    "SessionEnd": "session-end",
+}
+# What a briefing advises to use, and what only reads: rules by which Claude Code does not ask before.
+READS = (
+    *(
+        f"mcp__{SERVER}__{tool}"
+        for tool in ("search_memories", "get_memories", "get_handoff", "memory_overview")
+    ),
+    "Bash(bethink recall *)",
+)
+# What the MCP tool is told about a prompt.
+INPUT = {name: f"${{{name}}}" for name in ("prompt", "session_id", "cwd", "source")}
 # By which opencode's plugin starts Bethink, unless it is disarmed already.
 PLUGIN_COMMAND = re.compile(r"^const COMMAND = (?!\[\]).*$", re.MULTILINE)
 
 
-class FileOutcome(NamedTuple):
-    """What became of one file."""
+# What each agent needs
 
-    host: str
-    part: str  # mcp, hooks, skills; empty for several at once
+
+class Agent(NamedTuple):
+    """Where an agent keeps what. Files are below its folder."""
+
+    title: str
+    program: str
+    folder: HostFolder
+    servers: Sequence[str]  # files of MCP servers: the first that is there, else the last
+    hooks: str  # the file of hooks, or of a plugin that calls us
+    events: Mapping[str, str] = USUAL_EVENTS  # its name of each event → ours; none with a plugin
+    server_path: tuple[str, str] = ("mcpServers", SERVER)
+    server_folder: HostFolder | None = None  # where it is another one
+    skills: HostFolder = HostFolder(".agents/skills")  # where several agents look for them
+    start: str = ""  # of a new file of hooks
+    strict: Sequence[str] = ()  # files in which it reads no comments and no trailing commas
+    plugins: str = ""  # the file in which plugins are switched on
+    note: str = ""  # what the user should know after an installation
+
+
+AGENTS = {
+    "claude": Agent(
+        "Claude Code",
+        "claude",
+        FOLDERS["claude"],
+        [".claude.json"],
+        "settings.json",
+        server_folder=HostFolder("", "CLAUDE_CONFIG_DIR"),
+        skills=HostFolder(".claude", "CLAUDE_CONFIG_DIR", "skills"),
+        strict=[".claude.json", "settings.json"],
+        plugins="settings.json",
+        note="Claude Code sessions that run already are not connected; new ones are.",
+    ),
+    "codex": Agent(
+        "Codex",
+        "codex",
+        FOLDERS["codex"],
+        ["config.toml"],
+        "hooks.json",
+        server_path=("mcp_servers", SERVER),
+        strict=["hooks.json"],
+        plugins="config.toml",
+        note="Codex runs hooks only after you trust them: start it once and say yes when it asks, or type /hooks there.",
+    ),
+    "opencode": Agent(
+        "opencode",
+        "opencode",
+        HostFolder(".config", "XDG_CONFIG_HOME", "opencode"),
+        ["opencode.jsonc", "opencode.json"],
+        "plugins/bethink.js",
+        events={},
+        server_path=("mcp", SERVER),
+        note="opencode reads its configuration and plugins when it starts.",
+    ),
+    # Event names as Claude Code writes them make Copilot send what Claude Code sends.
+    "copilot": Agent(
+        "Copilot CLI",
+        "copilot",
+        FOLDERS["copilot"],
+        ["mcp-config.json"],
+        "hooks/bethink.json",
+        events={name: event for name, event in USUAL_EVENTS.items() if name != "PostCompact"},
+        start=VERSIONED,
+        strict=["bethink.json"],
+        plugins="settings.json",
+    ),
+    "gemini": Agent(
+        "Gemini CLI",
+        "gemini",
+        FOLDERS["gemini"],
+        ["settings.json"],
+        "settings.json",
+        events={
+            "SessionStart": "session-start",
+            "BeforeAgent": "prompt",
+            "AfterAgent": "stop",
+            "PreCompress": "pre-compact",
+            "SessionEnd": "session-end",
+        },
+    ),
+    "cursor": Agent(
+        "Cursor",
+        "cursor-agent",
+        FOLDERS["cursor"],
+        ["mcp.json"],
+        "hooks.json",
+        events={
+            "sessionStart": "session-start",
+            "beforeSubmitPrompt": "prompt",
+            "stop": "stop",
+            "subagentStop": "subagent-stop",
+            "preCompact": "pre-compact",
+            "sessionEnd": "session-end",
+        },
+        skills=HostFolder(".cursor/skills"),
+        start=VERSIONED,
+        note="Cursor reads its hooks and servers when it starts.",
+    ),
+}
+
+
+class InstallPlace(NamedTuple):
+    """Whose agents are connected, and with what command."""
+
+    home: Path
+    environment: Mapping[str, str]
+    words: tuple[str, ...] = ()  # that start Bethink
+    warm: bool = False  # whether a prompt is answered by the MCP server instead of a new process
+    allow_reads: bool = False  # whether the agent need not ask before tools that only read
+
+    def find(self, folder: HostFolder) -> Path:
+        return folder.find(self.environment, self.home)
+
+    def hooks_file(self, host: str) -> Path:
+        return self.find(AGENTS[host].folder) / AGENTS[host].hooks
+
+
+class HostFile(NamedTuple):
+    """One file that a host reads, and what belongs into it: entries, or the whole text. With neither, nothing of ours does."""
+
     path: Path
-    status: str  # made, changed, unchanged, kept; restored, cleaned, removed; failed
-    reasons: tuple[str, ...] = ()
-    diff: str = ""
-    backup: str = ""
+    part: str = ""  # what it is for; empty for several parts
+    entries: tuple[HostEntry, ...] = ()
+    text: str | None = None
+
+
+def make_server(host: str, place: InstallPlace) -> dict[str, Any]:
+    """How an agent starts the MCP server."""
+    command = [*place.words, "mcp"]
+    if host == "opencode":
+        return {"type": "local", "command": command, "enabled": True, "timeout": MILLISECONDS}
+    server = {"command": command[0], "args": command[1:]}
+    if host == "copilot":
+        return {"type": "local", **server, "tools": ["*"]}
+    return {"type": "stdio", **server} if host == "claude" else server
+
+
+def make_hook(host: str, place: InstallPlace, event: str) -> dict[str, Any]:
+    """How an agent calls a hook: an item of its list for the event. With `warm`, Claude Code asks the MCP server that runs anyway,
+    and never both: they run at the same time, so neither would know what the other gave."""
+    words = hook_words(host, place, event)
+    windows = os.name == "nt"
+    line = subprocess.list2cmdline(words) if windows else shlex.join(words)
+    if host == "claude":
+        run = {"type": "command", "command": words[0], "args": words[1:], "timeout": SECONDS}
+        if event == "prompt" and place.warm:
+            run = {"type": "mcp_tool", "server": SERVER, "tool": PROMPT_TOOL, "input": INPUT}
+            run["timeout"] = SECONDS
+        return {"hooks": [run]}
+    if host == "codex":
+        seconds = LAST_SECONDS if event == "session-end" else SECONDS
+        return {"hooks": [{"type": "command", "command": line, "timeout": seconds}]}
+    if host == "gemini":
+        named = {"type": "command", "name": f"bethink-{event}", "command": line}
+        return {"hooks": [named | {"timeout": SECONDS * 1000}]}
+    if host == "cursor":
+        return {"command": line, "timeout": SECONDS}
+    quoted = "& " + " ".join("'" + word.replace("'", "''") + "'" for word in words)
+    run = {"powershell": quoted} if windows else {"bash": line}
+    return {"type": "command", **run, "timeoutSec": SECONDS}
+
+
+def hook_words(host: str, place: InstallPlace, event: str) -> list[str]:
+    return [*place.words, "hook", event, "--host", host]
+
+
+def list_entries(host: str, place: InstallPlace) -> list[HostEntry]:
+    """What belongs into an agent's files."""
+    events = AGENTS[host].events.items()
+    rules = READS if host == "claude" and place.allow_reads else ()
+    return [
+        HostEntry("member", AGENTS[host].server_path, make_server(host, place)),
+        *(HostEntry("hook", ("hooks", name), make_hook(host, place, one)) for name, one in events),
+        *(HostEntry("item", ("permissions", "allow"), rule) for rule in rules),
+    ]
+
+
+def list_files(host: str, place: InstallPlace, parts: Sequence[str] = PARTS) -> list[HostFile]:
+    """The files of these parts, no two of them the same one."""
+    about = AGENTS[host]
+    above = place.find(about.server_folder or about.folder)
+    there = [name for name in about.servers if os.path.lexists(above / name)]
+    servers, hooks = above / (*there, about.servers[-1])[0], place.hooks_file(host)
+    files: dict[Path, HostFile] = {}
+    for entry in list_entries(host, place):
+        part = "hooks" if entry.kind == "hook" else "mcp"
+        path = servers if entry.kind == "member" else hooks
+        if part in parts:
+            known = files.get(path, HostFile(path, part))
+            both = part if known.part == part else ""
+            files[path] = HostFile(path, both, (*known.entries, entry))
+    if not about.events and "hooks" in parts:
+        files[hooks] = HostFile(hooks, "hooks", text=skills.opencode_plugin(place.words))
+    for name, text in skills.render(host).items() if "skills" in parts else ():
+        path = place.find(about.skills) / name
+        files[path] = HostFile(path, "skills", text=text)
+    return list(files.values())
 
 
 def is_here(host: str, place: InstallPlace) -> bool:
     """Whether a host is on this machine: its folder, or its program."""
-    about = agent(host).AGENT
-    there = os.path.isdir(about.find_folder(place))  # noqa: PTH112  (false, not an error, below an unreadable folder)
-    return there or shutil.which(about.program, path=place.environment.get("PATH")) is not None
+    there = os.path.isdir(place.find(AGENTS[host].folder))  # noqa: PTH112  (false, not an error, below an unreadable folder)
+    program = shutil.which(AGENTS[host].program, path=place.environment.get("PATH"))
+    return there or program is not None
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """The settings in a file of a host; nothing where there are none, or none that can be understood."""
+    try:
+        found = parse(textfile.read(path) or "", is_toml(path))
+    except BethinkError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def allows_reads(host: str, place: InstallPlace) -> bool:
     """Whether a host was told not to ask before a tool that only reads."""
-    about = agent(host).AGENT
-    rules = read_settings(about.find_folder(place) / about.hooks).get("permissions")
+    rules = read_settings(place.hooks_file(host)).get("permissions")
     allowed = rules.get("allow") if isinstance(rules, dict) else ()
-    return bool(about.reads) and set(about.reads) <= {*map(str, allowed or ())}
+    return host == "claude" and set(READS) <= {*map(str, allowed or ())}
+
+
+def find_plugin(host: str, place: InstallPlace) -> str:
+    """The name of our plugin, where an agent's settings switch it on: it does what hooks, server and skills do."""
+    about = AGENTS[host]
+    settings = read_settings(place.find(about.folder) / about.plugins) if about.plugins else {}
+    plugins = settings.get("enabledPlugins", settings.get("plugins"))  # the latter in TOML
+    for name, on in plugins.items() if isinstance(plugins, dict) else ():
+        if name.partition("@")[0] == NAME and (on.get("enabled") if isinstance(on, dict) else on):
+            return str(name)
+    return ""
+
+
+def find_command() -> tuple[str, ...]:
+    """The words that start this very program again: as it was called, from beside its Python, or from PATH."""
+    called = sys.argv[0] if sys.argv else ""
+    folders = [str(Path(sys.executable).parent), *os.get_exec_path()]
+    found = [shutil.which(NAME, path=folder) for folder in folders]
+    if Path(called).name.removesuffix(".exe") == NAME:
+        found.insert(0, shutil.which(called))
+    for program in filter(None, found):
+        if not is_passing(program):
+            return (str(Path(program).absolute()),)
+    # -P: a folder of that name in the project that a host works in is not its program.
+    return (sys.executable, "-P", "-m", NAME)
+
+
+def is_passing(program: str) -> bool:
+    """Whether a program is in a place that is cleared now and then."""
+    return any(part in program.replace("\\", "/") for part in PASSING)
+
+
+def is_toml(path: Path) -> bool:
+    return path.suffix == ".toml"
 
 
 # The record
@@ -98,7 +363,7 @@ def load_records() -> dict[str, InstalledFile]:
         found = json.loads(text) if text else {"files": {}}
         rows = found["files"]
         if found.get("version") == 2:
-            rows = {path: _upgrade(row) for path, row in rows.items()}
+            rows = {path: _upgrade(path, row) for path, row in rows.items()}
         lists = ("hosts", "after", "folders")
         return {
             path: InstalledFile(**row | {name: tuple(row[name]) for name in lists})
@@ -111,11 +376,12 @@ def load_records() -> dict[str, InstalledFile]:
         ) from None
 
 
-def _upgrade(row: dict[str, Any]) -> dict[str, Any]:
+def _upgrade(path: str, row: dict[str, Any]) -> dict[str, Any]:
     """A row as 0.9 wrote it, which kept the place of every entry, as it is written now."""
     places = [place for entries in row["hosts"].values() for place in entries]
     return {
         "hosts": [*row["hosts"]],
+        "part": "skills" if Path(path).name == "SKILL.md" else "",
         "whole": ["text", []] in places,
         "original": row["original"] if row["existed"] else None,
         "after": [row["after"], row["before"]],
@@ -140,6 +406,18 @@ def backup_folder() -> Path:
 # Planning
 
 
+class FileOutcome(NamedTuple):
+    """What became of one file."""
+
+    host: str
+    part: str  # mcp, hooks, skills; empty for several at once
+    path: Path
+    status: str  # made, changed, unchanged, kept; restored, cleaned, removed; failed
+    reasons: tuple[str, ...] = ()
+    diff: str = ""
+    backup: str = ""
+
+
 class PlannedFile(NamedTuple):
     real: Path  # behind links, which stay
     was: str | None  # what it holds; None where it is not there
@@ -149,10 +427,17 @@ class PlannedFile(NamedTuple):
 class FilePlan(NamedTuple):
     """What is to become of one file."""
 
-    status: str
     text: str | None
-    record: InstalledFile | None  # what is known of it then
+    record: InstalledFile | None = None  # what is known of it then
     reasons: tuple[str, ...] = ()
+    kept: bool = False  # whether something was in the way
+
+    def name_status(self, was: str | None, untouched: bool) -> str:
+        if self.text == was:
+            return "kept" if self.kept else "unchanged"
+        if was is None or self.text is None:
+            return "made" if was is None else "removed"
+        return "changed" if self.record else "restored" if untouched else "cleaned"
 
 
 class Changes:
@@ -167,87 +452,73 @@ class Changes:
 
     def plan(self, host: str, target: HostFile, place: InstallPlace, force: bool = False) -> None:
         """Plans one file for a host; whatever is wrong with it is its outcome."""
-        path, backup, diff = target.path, "", ""
-        record = self.records.get(str(path), InstalledFile())
-        part = target.part or record.part
+        path, record = target.path, self.records.get(str(target.path))
+        part = target.part or (record.part if record else "")
         try:
             file = self.files.get(path) or _read_file(path)
-            if target.text is not None or record.whole:
-                step = _plan_whole(host, target, record, file.text)
+            untouched = record is not None and record.is_untouched(file.text)
+            if target.text is not None or (record and record.whole):
+                step, backup = _plan_whole(host, target, record, file), ""
             else:
-                step = self.plan_entries(host, target, record, file.text, place, force)
-                touched = file.text is not None and not record.is_untouched(file.text)
-                if touched and step.text != file.text:
-                    backup = self.back_up(path, file.text or "")
-            diff = difference(path, file.text, step.text)
+                step = self.plan_entries(host, target, record, file, place, force)
+                changed = step.text != file.text and not untouched
+                backup = (self.back_up(path, file.text) if changed else "") or ""
+            status = step.name_status(file.text, untouched)
+            diff = render_difference(path, file.text, step.text)
             self.files[path] = file._replace(text=step.text)
+            outcome = FileOutcome(host, part, path, status, step.reasons, diff, backup)
+            record = step.record
         except BethinkError as error:
-            step = FilePlan("failed", None, record if record.hosts else None, (_explain(error),))
+            outcome = FileOutcome(host, part, path, "failed", (_explain(error),))
         self.records.pop(str(path), None)
-        if step.record:
-            self.records[str(path)] = step.record
-        outcome = FileOutcome(host, part, path, step.status, step.reasons, diff, backup)
+        if record:
+            self.records[str(path)] = record
         self.outcomes.append(outcome)
 
     def plan_entries(
         self,
         host: str,
         target: HostFile,
-        record: InstalledFile,
-        was: str | None,
+        record: InstalledFile | None,
+        file: PlannedFile,
         place: InstallPlace,
         force: bool,
     ) -> FilePlan:
-        """A file in which others' entries stand, too. One that nobody touched is made anew from what it held before."""
-        path, toml, wanted = target.path, is_toml(target.path), target.entries
-        if was is None and not wanted:
-            return FilePlan("unchanged", None, None, (f"{path} is no longer there.",))
-        untouched, base, text = self.find_base(host, target, record, was, place)
-        if not wanted:
-            return _plan_return(was, base, untouched)
-        start = target.start if text is None else text
-        original = self.read_original(record) if record.hosts else None
-        edited = put_entries(start, wanted, host, toml, force, original)
-        why = why_ignored(target, edited.text, AGENTS[host])
-        reasons = (*edited.kept, why) if why else edited.kept
-        if edited.text == base:
-            return FilePlan("kept" if edited.kept else "unchanged", was, None, reasons)
-        backup = None if base is None else self.back_up(path, base)
-        fresh = _make_record(record._replace(original=backup), host, target, was, edited.text)
-        return FilePlan(_name_change(was, edited.text), edited.text, fresh, reasons)
+        """A file in which others' entries stand, too. One that nobody touched is made anew from what it held before; one that somebody
+        did is brought up to date where it stands."""
+        path, was = target.path, file.text
+        record = None if was is None else record
+        original = self.read_original(record)
+        touched = record is not None and (original is None or not record.is_untouched(was))
+        base = was
+        if touched:
+            base = _take_leaving(host, target, was or "", original or "", place)
+        elif record:
+            base = original if record.original is not None else None
+        if not target.entries:
+            return _plan_return(record, base)
+        start = base or (AGENTS[host].start if target.part == "hooks" else "")
+        edited = put_entries(start, target.entries, host, is_toml(path), force, original)
+        reasons = (*edited.kept, *why_ignored(host, path, edited.text))
+        if not touched and edited.text == base:
+            return FilePlan(base, None, reasons, bool(edited.kept))
+        known = record or InstalledFile(original=self.back_up(path, was))
+        fresh = _make_record(known, host, target, file, edited.text)
+        # Where somebody touched it, the backup is not what is to be given back.
+        fresh = fresh._replace(after=() if touched else fresh.after)
+        return FilePlan(edited.text, fresh, reasons, bool(edited.kept))
 
-    def find_base(
-        self,
-        host: str,
-        target: HostFile,
-        record: InstalledFile,
-        was: str | None,
-        place: InstallPlace,
-    ) -> tuple[bool, str | None, str | None]:
-        """Whether nobody touched a file since; what it holds without anything of ours, None if it need not be there; and what our
-        entries are put into, which may hold some of them."""
-        if not record.hosts or was is None:
-            return False, was, was
-        existed, before = record.original is not None, self.read_original(record)
-        if record.is_untouched(was) and before is not None:
-            given = before if existed else None
-            return True, given, given
-        toml, wanted = is_toml(target.path), {entry.place for entry in target.entries}
-        every = agent(host).AGENT.list_entries(place._replace(allow_reads=True))
-        leaving = [one for one in every if one.place not in wanted]
-        base = take_entries(was, every, host, before or "", toml)
-        text = take_entries(was, leaving, host, before or "", toml)
-        return False, base if existed or not _is_blank(base) else None, text
-
-    def read_original(self, record: InstalledFile) -> str | None:
-        """What a file held before, '' where it was not there, None where that is not known any more."""
-        if not record.original:
-            return "" if record.original is None else None
+    def read_original(self, record: InstalledFile | None) -> str | None:
+        """What a file held before, '' where it was not there, None where that is not known."""
+        if record is None or not record.original:
+            return "" if record and record.original is None else None
         planned = self.backups.get(record.original)
         return textfile.read(backup_folder() / record.original) if planned is None else planned
 
-    def back_up(self, path: Path, text: str) -> str:
-        """Keeps what a file held, and returns the name of the backup."""
+    def back_up(self, path: Path, text: str | None) -> str | None:
+        """Keeps what a file held, and returns the name of the backup; None where there was no file."""
+        if text is None:
+            return None
         name = f"{digest(str(path))[:8]}-{digest(text)[:16]}-{path.name.lstrip('.')[:80]}"
         self.backups[name] = text
         return name
@@ -260,7 +531,7 @@ class Changes:
         records = {**self.known, **self.records}
         _save_records(records)
         folders: set[str] = set()
-        failed: dict[Path, str] = {}
+        failed: dict[Path, dict[str, Any]] = {}
         try:
             for path, file in self.files.items():
                 try:
@@ -268,68 +539,65 @@ class Changes:
                     if str(path) in records and str(path) not in self.records:
                         folders.update(records.pop(str(path)).folders)
                 except BethinkError as error:
-                    failed[path] = _explain(error)
+                    failed[path] = {"status": "failed", "reasons": (_explain(error),), "diff": ""}
         finally:  # what is done is done, also if it is stopped here
             _save_records(records)
         for folder in sorted(folders, key=len, reverse=True):
             with suppress(OSError):  # somebody's file is in it
                 Path(folder).rmdir()
-        return [
-            one._replace(status="failed", reasons=(failed[one.path],), diff="")
-            if one.path in failed
-            else one
-            for one in self.outcomes
-        ]
+        return [one._replace(**failed.get(one.path, {})) for one in self.outcomes]
 
 
-def _plan_whole(host: str, target: HostFile, record: InstalledFile, was: str | None) -> FilePlan:
-    """A file that is ours from end to end."""
-    path, wanted = target.path, target.text
-    ours = was is None or record.is_untouched(was)
-    if wanted is None:
-        others = tuple(one for one in record.hosts if one != host)
-        if others:
-            still = f"{', '.join(others)} still needs {path}."
-            return FilePlan("unchanged", was, record._replace(hosts=others), (still,))
-        if ours:
-            return FilePlan("unchanged" if was is None else "removed", None, None)
-        # What the user made of it stays; a plugin that would go on calling Bethink is disarmed.
-        rest, disarmed = PLUGIN_COMMAND.subn("const COMMAND = []", was or "")
-        calls = ", and calls Bethink no more" if disarmed else ""
-        kept = f"You changed {path}; it was kept{calls}."
-        return FilePlan("cleaned" if disarmed else "kept", rest, None, (kept,))
-    if not record.hosts and was is not None:
-        kept = f"{path} is there already and is not ours; it was kept."
-        return (
-            FilePlan("unchanged", was, None)
-            if was == wanted
-            else FilePlan("kept", was, None, (kept,))
-        )
-    if not ours:
-        kept = f"You changed {path}; it was kept. Remove it to get ours."
-        return FilePlan("kept", was, record, (kept,))
-    fresh = _make_record(record._replace(whole=True), host, target, was, wanted)
-    return FilePlan(_name_change(was, wanted), wanted, fresh)
+def _take_leaving(
+    host: str, target: HostFile, text: str, original: str, place: InstallPlace
+) -> str:
+    """The text without those of our entries that are not wanted any more."""
+    wanted = {entry.place for entry in target.entries}
+    every = list_entries(host, place._replace(allow_reads=True))
+    leaving = [entry for entry in every if entry.place not in wanted]
+    return take_entries(text, leaving, host, original, is_toml(target.path))
 
 
-def _plan_return(was: str | None, text: str | None, untouched: bool) -> FilePlan:
-    """A file in which nothing of ours stays."""
-    back = "removed" if text is None else "restored" if untouched else "cleaned"
-    return FilePlan("unchanged" if text == was else back, text, None)
+def _plan_return(record: InstalledFile | None, base: str | None) -> FilePlan:
+    """A file in which nothing of ours stays. One that was made for us goes, if nothing is in it."""
+    made = record is None or record.original is None
+    return FilePlan(None if made and _is_blank(base or "") else base)
+
+
+def _plan_whole(
+    host: str, target: HostFile, record: InstalledFile | None, file: PlannedFile
+) -> FilePlan:
+    """A file that is ours from end to end, unless somebody else put it there or changed it."""
+    path, was, wanted = target.path, file.text, target.text
+    ours = was is None or (record is not None and record.is_untouched(was))
+    others = tuple(one for one in record.hosts if one != host) if record else ()
+    if wanted is None and record and others:
+        still = f"{', '.join(others)} still needs {path}."
+        return FilePlan(was, record._replace(hosts=others), (still,))
+    if ours and wanted is not None:
+        known = record or InstalledFile(whole=True)
+        return FilePlan(wanted, _make_record(known, host, target, file, wanted))
+    if ours or (was == wanted and not record):
+        return FilePlan(wanted)
+    kept = f"{path} is not as `install` wrote it; it was kept."
+    if wanted is not None:
+        return FilePlan(was, record, (f"{kept} Remove it to get ours.",), kept=True)
+    # A plugin that would go on calling Bethink is disarmed.
+    rest = PLUGIN_COMMAND.sub("const COMMAND = []", was or "")
+    return FilePlan(rest, None, (kept,), kept=True)
 
 
 def _make_record(
-    record: InstalledFile, host: str, target: HostFile, was: str | None, text: str
+    record: InstalledFile, host: str, target: HostFile, file: PlannedFile, text: str
 ) -> InstalledFile:
-    hosts = tuple(dict.fromkeys((*record.hosts, host)))
-    held = tuple(digest(one) for one in (was, text) if one is not None)
+    held = (file.was, file.text, text)
     missing = [str(one) for one in target.path.parents if not os.path.lexists(one)]
-    folders = record.folders if was is not None else tuple(reversed(missing))
-    return record._replace(hosts=hosts, part=target.part, after=held, folders=folders)
-
-
-def _name_change(was: str | None, text: str) -> str:
-    return "made" if was is None else "unchanged" if was == text else "changed"
+    return record._replace(
+        hosts=tuple(dict.fromkeys((*record.hosts, host))),
+        part=target.part,
+        after=tuple(dict.fromkeys(digest(one) for one in held if one is not None)),
+        folders=record.folders if file.text is not None else tuple(reversed(missing)),
+    )
 
 
 def _read_file(path: Path) -> PlannedFile:
@@ -358,13 +626,25 @@ def _write_file(file: PlannedFile) -> None:
         raise BethinkError(wrong, "Try again.")
 
 
-def difference(path: Path, before: str | None, after: str | None) -> str:
+def render_difference(path: Path, before: str | None, after: str | None) -> str:
     old, new = ((text or "").splitlines(keepends=True) for text in (before, after))
     was, now = (str(path) if text is not None else "/dev/null" for text in (before, after))
     lines = difflib.unified_diff(old, new, was, now, n=2)
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
     )
+
+
+def why_ignored(host: str, path: Path, text: str) -> list[str]:
+    """Why a host ignores the whole file although entries can be found in it; nothing if it does not."""
+    try:
+        if path.name in AGENTS[host].strict and not is_empty(text):
+            json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        where = f" in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        reads = f"it reads no comments and no trailing commas{where}"
+        return [f"{AGENTS[host].title} ignores {path}: {reads}."]
+    return []
 
 
 def _explain(error: BethinkError) -> str:
@@ -376,7 +656,7 @@ def _is_blank(text: str) -> bool:
     return "".join(text.replace("\ufeff", "").split()) in ("", "{}", "".join(VERSIONED.split()))
 
 
-# Connecting
+# Doing it
 
 
 def install(
@@ -390,9 +670,8 @@ def install(
     with nullcontext() if dry else textfile.alone(data_directory()):
         changes = Changes()
         for host in hosts:
-            about = agent(host).AGENT
             allowed = place._replace(allow_reads=place.allow_reads or allows_reads(host, place))
-            wanted = about.list_files(allowed, parts)
+            wanted = list_files(host, allowed, parts)
             paths = {target.path for target in wanted}
             leaving = [one for one in _list_recorded(changes.known, host) if one.path not in paths]
             for target in (*leaving, *wanted):
@@ -409,10 +688,10 @@ def uninstall(
         for host in hosts:
             for target in _list_recorded(changes.known, host):
                 changes.plan(host, target, place)
-            for target in agent(host).AGENT.list_files(place) if force else ():
+            for target in list_files(host, place) if force else ():
                 if target.entries and str(target.path) not in changes.known:
                     changes.records[str(target.path)] = InstalledFile((host,), original="")
-                    changes.plan(host, HostFile(target.path, part=target.part), place)
+                    changes.plan(host, HostFile(target.path, target.part), place)
         outcomes = changes.outcomes if dry else changes.carry_out()
     # Of a file that several hosts shared, what became of it in the end.
     last = {one.path: one for one in reversed(outcomes)}
@@ -420,6 +699,4 @@ def uninstall(
 
 
 def _list_recorded(records: Mapping[str, InstalledFile], host: str) -> list[HostFile]:
-    return [
-        HostFile(Path(path), part=one.part) for path, one in records.items() if host in one.hosts
-    ]
+    return [HostFile(Path(path), one.part) for path, one in records.items() if host in one.hosts]

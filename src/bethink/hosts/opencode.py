@@ -10,8 +10,6 @@ The database is opened read-only and only between pages, never held while a page
 Tables of credentials and accounts are never touched. The tables `session_message`, `event` and `session_input` repeat the same text
 and are not read. The prompt of a sub-agent (a session with a parent) is the machine's; its answers belong to the session that it
 worked for.
-
-It is connected by the MCP server in its configuration, a plugin file in place of hooks, and skills.
 """
 
 from __future__ import annotations
@@ -33,8 +31,6 @@ from bethink.hosts.base import (
     text_of,
     time_of,
 )
-from bethink.hosts.edit import SERVER
-from bethink.hosts.place import Agent, HostFolder, InstallPlace
 from bethink.hosts.transcript import (
     PAGE_BYTES,
     PAGE_TURNS,
@@ -42,7 +38,6 @@ from bethink.hosts.transcript import (
     read_object,
 )
 
-TRANSCRIPTS = (HostFolder(".local/share", "XDG_DATA_HOME", "opencode"), "opencode*.db")
 BUSY = 3_000  # milliseconds to wait for a writer
 UNFINISHED = 200  # parts that are looked at again
 
@@ -172,27 +167,3 @@ def is_finished(message: dict[str, Any], part: dict[str, Any]) -> bool:
     written = part.get("type") == "text" and message.get("role") == "assistant"
     ended = "end" in dict_of(part, "time") or "completed" in dict_of(message, "time")
     return not written or ended or bool(message.get("error"))
-
-
-# Connecting
-
-MILLISECONDS = 20_000  # in which the server has to list its tools
-
-
-def _make_server(where: InstallPlace) -> dict[str, Any]:
-    command = [*where.words, "mcp"]
-    return {"type": "local", "command": command, "enabled": True, "timeout": MILLISECONDS}
-
-
-AGENT = Agent(
-    "opencode",
-    "opencode",
-    HostFolder(".config", "XDG_CONFIG_HOME", "opencode"),
-    ["opencode.jsonc", "opencode.json"],
-    _make_server,
-    "plugins/bethink.js",
-    lambda where, event: {},
-    events={},
-    server_path=("mcp", SERVER),
-    notes=["opencode reads its configuration and plugins when it starts."],
-)

@@ -29,7 +29,6 @@ from bethink.hosts.base import (
     texts_of,
     time_of,
 )
-from bethink.hosts.place import HostFolder
 from bethink.hosts.transcript import (
     BOUND,
     PAGE_BYTES,
@@ -40,7 +39,6 @@ from bethink.hosts.transcript import (
 )
 from bethink.types import NOTHING
 
-TRANSCRIPTS = (HostFolder(""),)  # no place is known for them
 ROLES = {
     name: role
     for role, names in {

@@ -1,35 +1,44 @@
 """`install`, `uninstall` and `doctor`: connects agents and shows every line that changes in their files; looks at everything that
-Bethink stands on, and says how to mend what is not well."""
+Bethink stands on, and says how to mend what is not well.
+
+That an agent is connected is proven end to end: its files are as `install` would write them, what they start runs, and something came of
+it. Only what `install` would write is run: what somebody else put there is for people to look at. Whatever is started here is ended
+here, with everything it started that is still its own.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import signal
 import stat
+import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import metadata, util
 from pathlib import Path
 from types import SimpleNamespace as Namespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
 from bethink import __version__, config
 from bethink.embed import fingerprint, models
 from bethink.errors import BethinkError, EmbeddingError, NotFound, UsageError
-from bethink.hooks import state
-from bethink.hosts import AGENTS, agent, check, place
+from bethink.hooks import spool, state
 from bethink.hosts import install as installer
-from bethink.hosts.check import DoctorFinding
-from bethink.hosts.install import FileOutcome
-from bethink.hosts.place import InstallPlace, is_passing
+from bethink.hosts.edit import PROMPT_TOOL, is_there
+from bethink.hosts.install import AGENTS, FileOutcome, InstallPlace
 from bethink.ingest.redact import redact
 from bethink.store.connection import OLDEST_SQLITE
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Listing, Result, command, open_memory, project
 from bethink.surface.cli.settings import edit_file
 from bethink.surface.render import FORMATS, many, plain, style
+from bethink.text import textfile
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -51,7 +60,7 @@ NO_LIBRARY = (
     "pip install 'bethink[mcp]' and repeat it; --no-mcp connects hooks and skills alone.",
 )
 HOST_OPTIONS = (
-    "\n".join(f"--{host}  {name}" for host, name in AGENTS.items())
+    "\n".join(f"--{host}  {about.title}" for host, about in AGENTS.items())
     + """
     --all              all of these
     --dry-run          show what would change; change nothing
@@ -83,9 +92,9 @@ def install(args: Namespace) -> Result:
     """
     where = find_place(args)
     chosen = asked_hosts(args) or found_hosts(args, where)
-    parts = [part for part in place.PARTS if not getattr(args, f"no_{part}")]
+    parts = [part for part in installer.PARTS if not getattr(args, f"no_{part}")]
     check_server(args, "mcp" in parts)
-    plugins = {host: place.find_plugin(agent(host).AGENT, where) for host in chosen}
+    plugins = {host: installer.find_plugin(host, where) for host in chosen}
     notes = list_notes(where, plugins)
     chosen = [host for host in chosen if not plugins[host]]
     if "claude" in chosen and "mcp" in parts:
@@ -94,7 +103,7 @@ def install(args: Namespace) -> Result:
     if "claude" in chosen and "hooks" in parts:
         offer_model(args, where, notes)
     done = {outcome.host for outcome in outcomes if outcome.status in ("made", "changed")}
-    notes += [note for host in chosen if host in done for note in agent(host).AGENT.notes]
+    notes += [AGENTS[host].note for host in chosen if host in done and AGENTS[host].note]
     return outcome_result(
         args, outcomes, notes, "`bethink doctor` proves that it works." if done else ""
     )
@@ -147,7 +156,7 @@ def may_read(args: Namespace, where: InstallPlace, notes: list[str]) -> bool:
     """Whether Claude Code, which asks before each new tool, need not ask for what only reads."""
     if args.allow_reads or installer.allows_reads("claude", where):
         return True
-    rules = ", ".join(agent("claude").AGENT.reads)
+    rules = ", ".join(installer.READS)
     question = f"Let Claude Code read memory without asking each time ({rules})?"
     return ask_or_tell(args, notes, question, "bethink install --claude --allow-reads", True)
 
@@ -182,25 +191,25 @@ def found_hosts(args: Namespace, where: InstallPlace) -> list[str]:
             "None of the agents that can be connected was found here.",
             "Name one: `bethink install --claude`.",
         )
-    console.note(args, f"found: {', '.join(AGENTS[host] for host in found)}")
+    console.note(args, f"found: {', '.join(AGENTS[host].title for host in found)}")
     return found
 
 
 def find_place(args: Namespace) -> InstallPlace:
     """Whose agents are connected, and with what command."""
     warm = getattr(args, "warm", False)
-    return InstallPlace(Path.home(), os.environ, place.running_command(), warm)
+    return InstallPlace(Path.home(), os.environ, installer.find_command(), warm)
 
 
 def list_notes(where: InstallPlace, plugins: Mapping[str, str | None]) -> list[str]:
     """What is to be said about the command that the entries name, and of agents whose plugin does it all."""
     notes, program = [], where.words[0]
-    if is_passing(program):
+    if installer.is_passing(program):
         notes.append(
             f"{program} is in a place that is cleared now and then; `uv tool install bethink` gives a lasting one."
         )
     added = "which does all of this; nothing was added. Remove one before you add the other."
-    found = ((AGENTS[host], name) for host, name in plugins.items() if name)
+    found = ((AGENTS[host].title, name) for host, name in plugins.items() if name)
     return [*notes, *(f"{host} has the plugin {name}, {added}" for host, name in found)]
 
 
@@ -238,7 +247,7 @@ def render_outcomes(outcomes: Sequence[FileOutcome], words: dict[str, str]) -> I
     for outcome in outcomes:
         if outcome.host != host:
             host = outcome.host
-            yield style(AGENTS[host], "bold")
+            yield style(AGENTS[host].title, "bold")
             skills = [one for one in outcomes if one.host == host and one.part == "skills"]
             for status in dict.fromkeys(one.status for one in skills):
                 paths = [one.path.parent.parent for one in skills if one.status == status]
@@ -255,9 +264,6 @@ def render_outcomes(outcomes: Sequence[FileOutcome], words: dict[str, str]) -> I
 
 def printable_diff(diff: str) -> str:
     """A difference as it may be printed: the lines around a change may hold a key, or go on without end."""
-    if not diff:
-        return ""
-
     lines = (line if len(line) <= LONGEST else f"{line[:LONGEST]}…" for line in diff.splitlines())
     return plain(redact("\n".join(lines)).text)
 
@@ -332,23 +338,16 @@ def render_findings(findings: Sequence[DoctorFinding]) -> Iterator[str]:
             yield f"         mend: {plain(finding.fix)}"
 
 
-def examine_agents(args: Namespace) -> Iterator[DoctorFinding]:
-    """Every agent that is connected, from its files to what was captured."""
-    try:
-        found = list(check.find_connections(find_place(args)))
-        if not found:
-            yield DoctorFinding("agents", True, "none is connected; `bethink install` does it")
-        yield from (*check.examine(found), *check.check_pauses())
-    except BethinkError as error:
-        yield DoctorFinding("agents", False, error.message, error.hint or "")
-
-
 def mend_agents(args: Namespace) -> None:
-    for outcome in check.mend(list(check.find_connections(find_place(args)))):
-        if outcome.status in ("made", "changed"):
-            console.note(args, f"fixed: entries in {outcome.path}")
-        elif outcome.status == "failed":
-            console.talk(f"could not do it ({outcome.path}): {' '.join(outcome.reasons)}")
+    """Writes the entries anew that `install` made, and forgets failures that were counted."""
+    for one in find_connections(find_place(args)):
+        recorded = [one.host] if one.recorded else []
+        for outcome in installer.install(recorded, one.place, one.parts, force=True):
+            if outcome.status in ("made", "changed"):
+                console.note(args, f"fixed: entries in {outcome.path}")
+            elif outcome.status == "failed":
+                console.talk(f"could not do it ({outcome.path}): {' '.join(outcome.reasons)}")
+    state.clear_failures()
 
 
 def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
@@ -477,3 +476,309 @@ def mend_memory(args: Namespace) -> None:
             with Bar(args, "embedding") as bar:
                 if memory.reindex(progress=bar):
                     console.note(args, "fixed: embedded what had no vector")
+
+
+# How agents are connected
+
+TRIED = ("hooks", "mcp")  # parts that can be tried
+HOOK_SECONDS = 8.0
+SERVER_SECONDS = 25.0
+RECENT = 24 * 3600.0  # a failure older than that is history
+PATIENCE = 600.0  # seconds after which transcripts that wait are a problem
+# Harmless: no session, so that nothing is noted; a greeting, for which nothing is looked up.
+PROBES: dict[str, dict[str, str]] = {
+    "session-start": {"source": "startup"},
+    "prompt": {"prompt": "hello", "source": "user"},
+    "stop": {},
+}
+# What a client says to an MCP server to learn its tools.
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "bethink-doctor", "version": "1"},
+}
+ASKED = (
+    {"id": 1, "method": "initialize", "params": HELLO},
+    {"method": "notifications/initialized"},
+    {"id": 2, "method": "tools/list", "params": {}},
+)
+
+
+class DoctorFinding(NamedTuple):
+    check: str
+    ok: bool
+    message: str
+    fix: str = ""
+
+
+class Connection(NamedTuple):
+    """How one agent is connected: by entries in its files, or by our plugin."""
+
+    host: str
+    place: InstallPlace
+    parts: tuple[str, ...]  # that are there or should be
+    recorded: bool  # whether `install` put them there
+    plugin: str
+
+    @property
+    def mending(self) -> str:
+        """The command that puts it right."""
+        if not self.parts:
+            return (
+                "uv tool install 'bethink[mcp]', which the plugin finds on PATH or in ~/.local/bin"
+            )
+        return f"bethink install --{self.host}" + ("" if self.recorded else " --force")
+
+    def report(self, name: str, trouble: str, well: str = "", fix: str = "") -> DoctorFinding:
+        """What is wrong and how to mend it, or what is well."""
+        fix = (fix or self.mending) if trouble else ""
+        return DoctorFinding(f"{self.host} {name}", not trouble, trouble or well, fix)
+
+
+def find_connections(place: InstallPlace) -> Iterator[Connection]:
+    """Every agent that the record, its own files or a plugin connect."""
+    records: Mapping[str, installer.InstalledFile] = {}
+    with suppress(BethinkError):
+        records = installer.load_records()
+    for host in AGENTS:
+        here = place
+        with suppress(BethinkError):
+            # The MCP server answers prompts where the settings say so.
+            told = textfile.read(place.hooks_file(host)) or ""
+            here = place._replace(warm=PROMPT_TOOL in told)
+        known = {one.part for one in records.values() if host in one.hosts}
+        if "" in known:  # a file of several parts
+            known |= set(TRIED)
+        there = known or {part for part in TRIED if has_entries(host, here, part)}
+        plugin = installer.find_plugin(host, here)
+        if plugin or there & set(TRIED):
+            yield Connection(host, here, tuple(sorted(there)), bool(known), plugin)
+
+
+def has_entries(host: str, place: InstallPlace, part: str) -> bool:
+    """Whether something in an agent's files starts Bethink, as `install` would write it or not."""
+    for target in installer.list_files(host, place, [part]):
+        settings, plugin = installer.read_settings(target.path), ""
+        with suppress(BethinkError):
+            plugin = (textfile.read(target.path) or "") if target.text is not None else ""
+        calls = installer.PLUGIN_COMMAND.search(plugin)
+        if calls or any(is_there(settings, entry, host) for entry in target.entries):
+            return True
+    return False
+
+
+def examine_agents(args: Namespace) -> Iterator[DoctorFinding]:
+    """Every agent that is connected, from its files to what was captured. The same server is started once, however many have it."""
+    try:
+        found = list(find_connections(find_place(args)))
+        if not found:
+            yield DoctorFinding("agents", True, "none is connected; `bethink install` does it")
+        answers: dict[tuple[str, ...], tuple[str, str, str]] = {}
+        for one in found:
+            checked, one, parts = check_files(one)
+            yield checked
+            if "hooks" in parts:
+                yield check_hooks(one)
+            if "mcp" in parts:
+                words = one.place.words
+                answers[words] = answers.get(words) or ask_server(one.place)
+                yield one.report("MCP", *answers[words])
+            yield check_capture(one.host)
+            yield from check_failures(one.host)
+        yield from check_pauses()
+    except BethinkError as error:
+        yield DoctorFinding("agents", False, error.message, error.hint or "")
+
+
+def check_files(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[str]]:
+    """Whether an agent's files are as `install` would write them; then with what it is started, and the parts that can be tried."""
+    tried = [part for part in TRIED if part in one.parts]
+    if not tried:
+        return check_plugin(one)
+    planned = installer.install([one.host], one.place, one.parts, force=True, dry=True)
+    outcomes = [outcome for outcome in planned if outcome.part != "skills"]
+    wrong = [outcome for outcome in outcomes if outcome.reasons or outcome.status != "unchanged"]
+    broken = {part for outcome in wrong for part in ([outcome.part] if outcome.part else tried)}
+    files = ", ".join(str(outcome.path) for outcome in outcomes)
+    names = {"hooks": "hooks", "mcp": "the MCP server"}
+    well = f"{' and '.join(names[part] for part in tried)} in {files}"
+    trouble, fix = find_trouble(one, wrong) if wrong else find_obstacle(one, files)
+    return one.report("config", trouble, well, fix), one, [*set(tried) - broken]
+
+
+def find_trouble(one: Connection, wrong: Sequence[FileOutcome]) -> tuple[str, str]:
+    """What is wrong with files that `install` would change or cannot read, and how to mend them."""
+    told: list[str] = []
+    for outcome in wrong:
+        unlike = f"{outcome.path} is not as `install` writes it; it was not run."
+        told += outcome.reasons or [unlike]
+    by_hand = not one.recorded or any(outcome.reasons for outcome in wrong)
+    return " ".join(told), f"Look at it, then run `{one.mending}`." if by_hand else ""
+
+
+def find_obstacle(one: Connection, files: str) -> tuple[str, str]:
+    """What gets in the way of files that are as they should be."""
+    settings = installer.read_settings(one.place.hooks_file(one.host))
+    if "hooks" in one.parts and settings.get("disableAllHooks") is True:
+        blocked = "disableAllHooks is set in the settings, so no hook runs."
+        return blocked, "Switch them on again in the settings of the agent."
+    if one.plugin:
+        both = f"{files} and the plugin {one.plugin} both connect {AGENTS[one.host].title}"
+        return both, f"Keep one: bethink uninstall --{one.host}"
+    return "", ""
+
+
+def check_plugin(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[str]]:
+    """Whether the program is there that our plugin's launcher finds, on PATH or where installers put it."""
+    path = one.place.environment.get("PATH", os.defpath)
+    folders = f"{path}{os.pathsep}{one.place.home / '.local' / 'bin'}"
+    program = shutil.which(installer.NAME, path=folders)
+    gone = "" if program else f"{installer.NAME}, which the plugin starts, is not there."
+    well = f"the plugin {one.plugin} brings hooks, the MCP server and skills"
+    started = one._replace(place=one.place._replace(words=(program or "",)))
+    return one.report("config", gone, well), started, TRIED if program else ()
+
+
+def check_hooks(one: Connection) -> DoctorFinding:
+    by_server = ["prompt"] if one.place.warm else []
+    times: dict[str, float] = {}
+    for event, told in PROBES.items():
+        if event in by_server:
+            continue
+        before = count_failures(one.host, event)
+        words = installer.hook_words(one.host, one.place, event)
+        asked = json.dumps({"cwd": "", "hook_event_name": event, **told}).encode()
+        ran = run_command(words, asked, HOOK_SECONDS, one.place.environment)
+        after = count_failures(one.host, event)
+        if fault := find_fault(ran) or (after[1] if after[0] > before[0] else ""):
+            return one.report("hooks", f"{event}: {fault}")
+        times[event] = ran.seconds
+    warm = "; prompt by the MCP server" if by_server else ""
+    slowest = max(times.values()) * 1000
+    return one.report("hooks", "", f"{', '.join(times)} run, the slowest in {slowest:.0f} ms{warm}")
+
+
+def count_failures(host: str, event: str) -> tuple[int, str]:
+    """How often a hook failed without a word to its host, and how."""
+    rows = (row for row in state.read_failures() if (row.host, row.event) == (host, event))
+    return next(((row.count, f"it failed inside: {row.message}") for row in rows), (0, ""))
+
+
+def find_fault(ran: CommandResult) -> str:
+    """What is wrong with how a hook ended."""
+    if ran.trouble or ran.code:
+        return ran.trouble or f"it ended with {ran.code}: {ran.complaint}"
+    try:
+        answer = json.loads(ran.output) if ran.output.strip() else {}
+    except ValueError:
+        answer = None
+    return "" if isinstance(answer, dict) else "its answer is no JSON object"
+
+
+def ask_server(place: InstallPlace) -> tuple[str, str, str]:
+    """What is wrong with the MCP server, or how it answers, and how to mend it."""
+    words = (*place.words, "mcp")
+    asked = b"".join(json.dumps({"jsonrpc": "2.0", **line}).encode() + b"\n" for line in ASKED)
+    ran = run_command(words, asked, SERVER_SECONDS, place.environment)
+    tools: Any = []
+    with suppress(ValueError, LookupError, TypeError):  # what is no JSON is no protocol
+        answers = {line.get("id"): line for line in map(json.loads, ran.output.splitlines())}
+        tools = answers[2]["result"]["tools"]
+    if tools:
+        return "", f"answers with {len(tools)} tools in {ran.seconds:.1f} s", ""
+    # Entries can be written anew as often as one likes: without the library no server starts.
+    fix = "" if util.find_spec("mcp") else "pip install 'bethink[mcp]'"
+    trouble = ran.trouble or ran.complaint or "it ended without an answer, or has no tools"
+    return f"{' '.join(words)}: {trouble}", "", fix
+
+
+def check_capture(host: str) -> DoctorFinding:
+    at = spool.read_captures().get(host)
+    waiting = [entry for entry in spool.list_waiting() if entry.host == host]
+    # The turn of a prompt may still go on.
+    late = [
+        one for one in waiting if one.event != "prompt" and time.time() - one.noted_at > PATIENCE
+    ]
+    last = "nothing was captured yet"
+    if at is not None:
+        last = f"last capture {render_span(max(0.0, time.time() - at))} ago"
+    elif host == "codex":
+        last += "; Codex runs hooks only after you trust them: type /hooks there"
+    said = f"{last}; waiting: {many(len(waiting), 'transcript')}"
+    return DoctorFinding(f"{host} capture", not late, said, "bethink backfill --all")
+
+
+def check_failures(host: str) -> Iterator[DoctorFinding]:
+    for row in state.read_failures():
+        if row.host == host:
+            ago = time.time() - row.last
+            last = f"last {render_span(ago)} ago: {row.message}"
+            said = f"{row.event} failed {many(row.count, 'time')}, {last}"
+            fix = "bethink doctor --fix, when the rest is well, forgets them"
+            yield DoctorFinding(f"{host} failures", ago > RECENT, said, fix)
+
+
+def check_pauses() -> Iterator[DoctorFinding]:
+    """Pauses that hold now: nothing is wrong with them, and they explain a silence."""
+    now = time.time()
+    for one in state.read_pauses():
+        if one.holds(now):
+            where = "everywhere" if one.scope == state.EVERYWHERE else f"in {one.name or one.scope}"
+            until = "until `bethink resume`"
+            if one.until is not None:
+                until = f"for another {render_span(one.until - now)}"
+            yield DoctorFinding("pause", True, f"memory is paused {where} {until}")
+
+
+def render_span(seconds: float) -> str:
+    for size, word in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {word}s"
+    return many(round(seconds), "second")
+
+
+class CommandResult(NamedTuple):
+    """What came of a command."""
+
+    output: bytes = b""
+    complaint: str = ""  # its last line on stderr
+    code: int | None = None
+    seconds: float = 0.0
+    trouble: str = ""  # why it could not be heard to the end
+
+
+def run_command(
+    words: Sequence[str], told: bytes, seconds: float, environment: Mapping[str, str]
+) -> CommandResult:
+    """Runs a command that is told something, and ends it with all that it started."""
+    started, pipe, trouble = time.monotonic(), subprocess.PIPE, ""
+    try:
+        process = subprocess.Popen(
+            words,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            env=dict(environment),
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        return CommandResult(trouble=f"it cannot be started: {error}")
+    try:
+        output, said = process.communicate(told, seconds)
+    except subprocess.TimeoutExpired:
+        trouble = f"it did not end or answer within {seconds:g} seconds"
+        kill(process)
+        output, said = process.communicate()
+    finally:
+        kill(process)
+    rows = said.decode("utf-8", "replace").strip().splitlines()
+    complaint, took = rows[-1][:300] if rows else "", time.monotonic() - started
+    return CommandResult(output, complaint, process.returncode, took, trouble)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()

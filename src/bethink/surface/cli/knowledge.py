@@ -15,8 +15,7 @@ from bethink.errors import NotFound, Overtaken, UsageError
 from bethink.features import conversations, initialise, knowledge
 from bethink.features.initialise import FileStep, PartReport
 from bethink.hooks import state
-from bethink.hosts import AGENTS
-from bethink.hosts.install import is_here, record_file
+from bethink.hosts.install import AGENTS, is_here, record_file
 from bethink.surface.cli import connect, console
 from bethink.surface.cli.console import Bar, Result, command, directory, open_memory
 from bethink.surface.operations import sync_record
@@ -333,7 +332,7 @@ def offer_install(args: Namespace) -> None:
     if record_file().exists():
         return
     place = connect.find_place(args)
-    found = {host: name for host, name in AGENTS.items() if is_here(host, place)}
+    found = {host: one.title for host, one in AGENTS.items() if is_here(host, place)}
     if not found or args.format != "text" or args.quiet or not console.has_terminal():
         console.hint(
             args, "`bethink install` connects your agents, so that they remember by themselves."

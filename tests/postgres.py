@@ -24,7 +24,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from bethink.store.pg.connection import Who, translate_errors
+from bethink.store.pgserver import Who, translate_errors
 from bethink.store.postgres import PostgresStore
 
 NOBODY = 65534

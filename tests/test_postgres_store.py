@@ -26,7 +26,8 @@ from stores import (
 )
 
 from bethink.errors import InvalidInput, StoreBusy, StoreError, StoreTooNew
-from bethink.store.pg import connection as schema
+from bethink.store import pgsearch
+from bethink.store import pgserver as schema
 from bethink.store.postgres import PostgresStore
 from bethink.types import Entity, Entry, Relation
 
@@ -132,12 +133,14 @@ def test_an_interrupted_migration_has_not_happened(fresh, monkeypatch):
     told(fresh)
     assert not has_schema(fresh)
     monkeypatch.setattr(
-        schema, "migrations", lambda: [*real, "CREATE TABLE bethink.half (a int); SELECT 1 / 0;"]
+        schema,
+        "migrations",
+        lambda: [*real[:2], "CREATE TABLE bethink.half (a int); SELECT 1 / 0;"],
     )
     told(fresh)
     assert postgres.run(
         fresh, "SELECT max(number), to_regclass('bethink.half') FROM bethink.migrations"
-    ) == [(len(real), None)]
+    ) == [(2, None)]  # as 0.10 left it
     monkeypatch.undo()
     store = opened(fresh)
     put(store, memory := make("all is well"))
@@ -257,8 +260,6 @@ def test_a_vector_of_another_size_is_refused_and_nothing_is_half_done(tenant):
 def test_a_large_scope_is_searched_by_the_vector_index_and_nothing_hidden_takes_a_place(
     tenant, monkeypatch
 ):
-    from bethink.store.pg import search
-
     rng = np.random.default_rng(7)
     matrix = rng.normal(size=(600, 384)).astype(np.float32)
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
@@ -270,7 +271,7 @@ def test_a_large_scope_is_searched_by_the_vector_index_and_nothing_hidden_takes_
     )
     put(tenant.act_as(postgres.new_tenant(), ""), make("another tenant"))
     keys = tenant.keys([memory.id for memory in memories])
-    monkeypatch.setattr(search, "EXACT", 0)
+    monkeypatch.setattr(pgsearch, "EXACT", 0)
     found = 0
     for at in range(1, 41):
         question = matrix[at] + rng.normal(size=384).astype(np.float32) * 0.02
@@ -354,19 +355,10 @@ def trail():
     store.close()
 
 
-@pytest.mark.parametrize(
-    ("damage", "said"),
-    cases("postgres-store-whoever-changes-the-audit"),
-)
-def test_whoever_changes_the_audit_trail_behind_the_applications_back_is_given_away(
-    trail, damage, said
-):
-    url = trail.database.url
-    with pytest.raises(psycopg.errors.RaiseException, match="cannot be changed"):
-        postgres.run(url, damage)  # not even a superuser in passing
-    postgres.run(url, "SET session_replication_role = replica", damage)
-    (problem,) = trail.check(deep=True)
-    assert problem.part == "audit trail" and said in problem.message
+def test_a_line_of_the_audit_trail_cannot_be_changed(trail):
+    for damage in ("UPDATE bethink.audit SET actor = 'x'", "DELETE FROM bethink.audit"):
+        with pytest.raises(psycopg.errors.RaiseException, match="cannot be changed"):
+            postgres.run(trail.database.url, damage)  # not even by a superuser in passing
 
 
 def test_the_audit_trail_says_who_did_what_and_is_kept_by_the_database(trail):

@@ -25,7 +25,7 @@ from stores import (
 )
 
 from bethink.errors import InvalidInput, NotFound, StoreError
-from bethink.store.pg.connection import Who
+from bethink.store.pgserver import Who
 from bethink.store.postgres import PostgresStore
 from bethink.store.transfer import Bundle
 from bethink.types import PERSONAL, Entity, Relation, Words

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 310_305,
-    "lines": 45_771,
-    "files": 152,
+    "tokens": 309_835,
+    "lines": 45_671,
+    "files": 150,
     "import cycles": 0,
-    "function-level imports of our own": 47,
+    "function-level imports of our own": 46,
     "functions of complexity over 15": 5,
     "class names used twice": 0,
-    "test lines": 37_353,
+    "test lines": 37_341,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 35, "search": 31, "hook": 27, "backfill": 46}

@@ -12,13 +12,16 @@ import json
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
+from psycopg.errors import UniqueViolation
 
 from bethink.errors import InvalidInput, StoreError
+from bethink.store import pgsearch as search
 from bethink.store import rows
 from bethink.store.base import (
     Problem,
@@ -30,8 +33,7 @@ from bethink.store.base import (
     report_damaged_vectors,
 )
 from bethink.store.connection import claim_backup
-from bethink.store.pg import search, team
-from bethink.store.pg.connection import Database, Who, outcome_unknown, prepare, translate_errors
+from bethink.store.pgserver import Database, Who, outcome_unknown, prepare, translate_errors
 from bethink.store.places import MEMORIES, OFTEN, Index, Texts, Window, Worded
 from bethink.store.rows import Stored
 from bethink.store.rules import Writer
@@ -228,6 +230,21 @@ class PostgresWriter(Writer):
         """Whether a write of this name went in, which found the audit trail at this number. (The try itself holds the tenant, so one that
         is still on its way in is waited for; and its commit waits for a standby, so what is seen here is there as well.)"""
         return bool(self.one("SELECT 1 FROM audit WHERE number > ? AND mark = ?", (after, name)))
+
+
+class AuditLine(NamedTuple):
+    """One write: when by the server's clock, on whose behalf, by which agent, and what it did to which ids."""
+
+    number: int
+    at: datetime
+    person: str
+    actor: str
+    changes: dict[str, Any]
+
+
+# The columns of a team's tokens. What a token means, the server knows; here it is a row of a tenant, looked up by hash.
+TOKEN = "id name hash scope projects personal person created expires used revoked".split()
+Row = dict[str, Any]
 
 
 def tenant_gone() -> StoreError:
@@ -475,18 +492,9 @@ class PostgresStore(Store):
         )
         return int(self._run(f"SELECT {parts}")[0][0])
 
-    def audit(self, limit: int) -> builtins.list[team.AuditLine]:
-        """The newest lines of the audit trail, newest first."""
-        return team.audit_lines(self._run, limit)
-
-    def check_audit(self) -> Problems:
-        """Goes along the whole audit trail."""
-        return team.check_audit(self._run, self.who.tenant)
-
     def check(self, deep: bool = False) -> Problems:
-        problems = [*self._check_walls(), *self._check_indexes()]
-        more = (self._check_rows, self._check_vectors, self.check_audit) if deep else ()
-        return problems + [problem for look in more for problem in look()]
+        problems = self._check_walls() + self._check_indexes()
+        return problems + self._check_rows() + self._check_vectors() if deep else problems
 
     def _check_walls(self) -> Problems:
         """What keeps tenants apart must stand: row-level security on every table, and a role that cannot pass it."""
@@ -536,6 +544,58 @@ class PostgresStore(Store):
     def _check_vectors(self) -> Problems:
         damaged = f"SELECT count(*) FROM vectors v JOIN models d ON d.id = v.model WHERE {UNSOUND}"
         return report_damaged_vectors(self._run(damaged)[0][0])
+
+    # Beside memories
+
+    def audit(self, limit: int) -> builtins.list[AuditLine]:
+        """Who changed what: the newest lines of the audit trail, newest first."""
+        found = self._run(
+            "SELECT number, at, person, actor, changes FROM audit ORDER BY number DESC LIMIT ?",
+            (limit,),
+        )
+        return [AuditLine._make((*row[:4], json.loads(row[4]))) for row in found]
+
+    def find_token(self, hash: str) -> Row | None:
+        """The token of this hash, of whichever tenant, with the tenant's name."""
+        found = self.database.read(Who(), "SELECT * FROM token(%s)", (hash,))
+        return dict(zip(("tenant", *TOKEN), found[0], strict=True)) if found else None
+
+    def list_tokens(self) -> builtins.list[Row]:
+        """The tokens of this tenant, oldest first."""
+        found = self._run(f"SELECT {', '.join(TOKEN)} FROM tokens ORDER BY created, id")
+        return [{"tenant": self.name, **dict(zip(TOKEN, row, strict=True))} for row in found]
+
+    def add_token(self, row: Row) -> None:
+        values = [row.get(name, "") for name in TOKEN]
+        try:
+            self._change_token(
+                f"INSERT INTO tokens ({', '.join(TOKEN)}) VALUES ({rows.marks(TOKEN)})"
+                " ON CONFLICT (tenant, id) DO NOTHING",
+                values,
+            )
+        except StoreError as error:
+            if isinstance(error.__cause__, UniqueViolation):
+                name = row["name"]
+                raise InvalidInput(
+                    f"There is a token named '{name}' already.",
+                    f"Name it otherwise, or `bethink token revoke {name}`.",
+                ) from error
+            raise
+
+    def revoke_token(self, id: str, at: int) -> None:
+        self._change_token(
+            "UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ?", (at, id)
+        )
+
+    def _change_token(self, sql: str, values: Sequence[Any]) -> None:
+        """One statement that does no harm when it is done twice: a server that fails over is waited for."""
+
+        def once() -> None:
+            with self.database.transaction(self.who) as connection:
+                connection.execute(translate(sql), values)
+
+        with translate_errors(self.path):
+            self.database.retry(once)
 
     def backup(self, path: str) -> int:
         """Everything that this person sees of the tenant in one file: a SQLite database that opens anywhere."""

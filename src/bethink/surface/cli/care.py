@@ -265,8 +265,8 @@ def list_models(current: str) -> Result:
     opens="read",
 )
 def audit(args: Namespace, memory: Bethink) -> Result:
-    """Show who changed what in a team's PostgreSQL database, newest first. The database writes and seals the lines itself; each
-    seal covers the line before it, and `bethink doctor --deep` verifies that none was changed or taken out.
+    """Show who changed what in a team's PostgreSQL database, newest first. The database numbers and dates the
+    lines itself, and the role that serves can neither change nor remove one.
 
     Examples:
       bethink audit

@@ -363,22 +363,20 @@ class SharedTokens(Tokens):
     """Tokens in a team's database, for any number of servers."""
 
     def __init__(self, store: PostgresStore) -> None:
-        from bethink.store.pg import team
-
-        self._store, self._rows = store, team
+        self._store = store
         self.file = data_directory() / "tokens.json"
 
     def known(self) -> list[Caller]:
         """Those of the store's own tenant."""
-        return list(map(_read_row, self._rows.list_tokens(self._store)))
+        return list(map(_read_row, self._store.list_tokens()))
 
     def find(self, hash: str) -> Caller | None:
-        row = self._rows.find_token(self._store, hash)  # of whichever tenant
+        row = self._store.find_token(hash)  # of whichever tenant
         return _read_row(row) if row and hmac.compare_digest(row["hash"], hash) else None
 
     def _put(self, token: Caller) -> Caller:
         if token.revoked:
-            self._rows.revoke_token(self._store, token.id, stamp(token.revoked))
+            self._store.revoke_token(token.id, stamp(token.revoked))
             return token
         if token.personal and not token.person:
             raise InvalidInput(
@@ -387,7 +385,7 @@ class SharedTokens(Tokens):
             )
         times = {name: stamp(at) if (at := getattr(token, name)) else None for name in TIMES}
         granted = None if token.projects is None else json.dumps(token.projects)
-        self._rows.add_token(self._store, {**token._asdict(), **times, "projects": granted})
+        self._store.add_token({**token._asdict(), **times, "projects": granted})
         return token._replace(tenant=self._store.name)
 
     def close(self) -> None:

@@ -138,13 +138,9 @@ class Database:
         self.closed = True
         self.drop()
 
-    def _session_settings(self, who: Who) -> tuple[str, str, str, str]:
-        return (
-            str(who.tenant or ""),
-            who.person,
-            self.path,
-            str(round(self.timeout * 1000)),
-        )
+    def _settings(self, who: Who) -> tuple[str, str, str, str]:
+        patience = str(round(self.timeout * 1000))
+        return str(who.tenant or ""), who.person, self.path, patience
 
     def read(self, who: Who, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """The rows of one statement, in one round trip: what a pipeline holds is one transaction."""
@@ -152,7 +148,7 @@ class Database:
         def once() -> list[Any]:
             with self.connection() as connection:
                 with connection.pipeline():
-                    connection.execute(SETUP, self._session_settings(who))
+                    connection.execute(SETUP, self._settings(who))
                     cursor = connection.execute(sql.encode(), values)
                 return cursor.fetchall()
 
@@ -165,7 +161,7 @@ class Database:
         with self.connection() as connection:
             with connection.pipeline():
                 connection.execute("BEGIN")
-                connection.execute(SETUP, self._session_settings(who))
+                connection.execute(SETUP, self._settings(who))
             try:
                 yield connection
                 _commit(connection)
@@ -282,7 +278,7 @@ def outcome_unknown(name: str) -> OutcomeUnknown:
 # Opening for the first time in a process
 
 OLDEST_SERVER, OLDEST_VECTOR = 160_000, (0, 8)
-MIGRATIONS = Path(__file__).parent.parent / "migrations" / "postgres"
+MIGRATIONS = Path(__file__).parent / "migrations" / "postgres"
 LOCK = 0x5265636F6C  # "Recol": who migrates holds it to the end of the transaction
 
 

@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 309_835,
-    "lines": 45_671,
+    "tokens": 309_664,
+    "lines": 45_637,
     "files": 150,
     "import cycles": 0,
     "function-level imports of our own": 46,

@@ -8,8 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,14 +82,10 @@ HANDOFF_EXAMPLE = 'bethink handoff save --summary "The cache is moved, the tests
 
 def given_values(args: Namespace) -> dict[str, Any]:
     """The values of a statement that the options give, those that were not given left out."""
-    given = {
-        name: getattr(args, name)
-        for name in ("kind", "importance", "confidence", "summary", "embedding_text")
-    }
-    given |= {
+    names = "kind importance confidence summary embedding_text expires"
+    given = pick(args, names) | {
         "tags": split_lists(args.tag),
         "entities": split_lists(args.entity),
-        "expires": args.expires,
         "metadata": parse_metadata(args.metadata),
     }
     return {name: value for name, value in given.items() if value not in (None, (), {})}
@@ -158,25 +153,45 @@ def add(args: Namespace, memory: Bethink) -> Result:
             "This text was purged, so it is not taken in again.",
             "Add --force to remember it all the same.",
         )
+    return describe_outcome(args, memory, outcome)
+
+
+def describe_outcome(args: Namespace, memory: Bethink, outcome: Outcome) -> Result:
+    """What became of a statement, and what its teller should know."""
+    ids = [outcome.id, *outcome_ids(outcome)]
+    names = memory.store.abbreviate(ids)
+    found = {one.id: one for one in memory.store.get(ids)}
+    about = {id: one_line(one.summary or one.content, 80) for id, one in found.items()}
     if args.format == "text" and not args.for_agent and has_terminal():
-        outcome = decide_proposals(memory, outcome)
-    lines, hints = describe_outcome(args, memory, outcome)
-    hints = [*memory.hints, *hints]
+        labels = {id: f"{names[id]}: {text}" for id, text in about.items()}
+        outcome = decide_proposals(memory, outcome, labels)
+    id, hints = names[outcome.id], list(memory.hints)
+    if outcome.status == "added":
+        line = f"added {memory_label(found[outcome.id], names)}"
+        hints += [] if args.personal or args.team else hints_about_place(memory)
+    elif outcome.status == "near_duplicate":
+        line = f"much like {id} ({outcome.similarity or 0:.2f}): {about[outcome.id]}"
+        change = f"update {id} --content …" if args.for_agent else f"edit {id}"
+        known = f"`bethink {change}` changes the known one; --no-dedup keeps both."
+        hints.append(f"Nothing was added. {known}")
+    else:
+        line = f"{outcome.status.replace('_', ' ')} of {id}: {about[outcome.id]}"
+    if outcome.redactions:
+        hidden = many(outcome.redactions, "private or secret part")
+        hints.append(f"{hidden} taken out before storing.")
+    lines = [line, *outcome_lines(outcome, names, "  ", about=about)]
     return Result(outcome.plain(), lines, hints=hints)
 
 
-def decide_proposals(memory: Bethink, outcome: Outcome) -> Outcome:
+def decide_proposals(memory: Bethink, outcome: Outcome, labels: Mapping[str, str]) -> Outcome:
     """Lets whoever told a statement say at once what it means for known ones."""
-    known = {one.id: one for one in memory.store.get([one.id for one in outcome.proposals])}
-    short = memory.store.abbreviate(list(known))
     left, done = [], {"supersedes": list(outcome.supersedes), "answers": list(outcome.settles)}
     for proposal in outcome.proposals:
-        old = known[proposal.id]
-        about = f"{short[old.id]}: {one_line(old.summary or old.content, 80)}"
         type = DECIDED.get(proposal.relation)
-        if type and says_yes(f"this may {PROPOSALS[proposal.relation][0]} {about}"):
-            memory.link(outcome.id, old.id, type)
-            done[type].append(old.id)
+        question = f"this may {PROPOSALS[proposal.relation][0]} {labels[proposal.id]}"
+        if type and says_yes(question):
+            memory.link(outcome.id, proposal.id, type)
+            done[type].append(proposal.id)
         else:
             left.append(proposal)
     return outcome._replace(
@@ -184,33 +199,6 @@ def decide_proposals(memory: Bethink, outcome: Outcome) -> Outcome:
         settles=tuple(done["answers"]),
         proposals=tuple(left),
     )
-
-
-def describe_outcome(
-    args: Namespace, memory: Bethink, outcome: Outcome
-) -> tuple[list[str], list[str]]:
-    """What became of a statement, and what its teller should know."""
-    ids = [outcome.id, *outcome_ids(outcome)]
-    short = memory.store.abbreviate(ids)
-    found = {one.id: one for one in memory.store.get(ids)}
-    about = {id: one_line(one.summary or one.content, 80) for id, one in found.items()}
-    id, hints = short[outcome.id], []
-    if outcome.status == "added":
-        lines = [f"added {memory_label(found[outcome.id], short)}"]
-        if not args.personal and not args.team:
-            hints += hints_about_place(memory)
-    elif outcome.status == "near_duplicate":
-        lines = [f"much like {id} ({outcome.similarity or 0:.2f}): {about[outcome.id]}"]
-        change = f"`bethink update {id} --content …`" if args.for_agent else f"`bethink edit {id}`"
-        hints.append(f"Nothing was added. {change} changes the known one; --no-dedup keeps both.")
-    else:
-        lines = [f"{outcome.status.replace('_', ' ')} of {id}: {about[outcome.id]}"]
-    lines += outcome_lines(outcome, short, "  ", about=about)
-    if outcome.redactions:
-        hints.append(
-            f"{many(outcome.redactions, 'private or secret part')} taken out before storing."
-        )
-    return lines, hints
 
 
 def hints_about_place(memory: Bethink) -> list[str]:
@@ -280,11 +268,13 @@ def vote(args: Namespace, memory: Bethink) -> Result:
 
 
 def describe_change(memory: Bethink, what: str, changed: Memory) -> Result:
-    short = memory.store.abbreviate([changed.id])
-    rules, again = promotion.find_rules(changed), f"`bethink promote {short[changed.id]}`"
-    hint = f"It is a rule in {rules}: {again} writes there what it says now."
-    label = memory_label(changed, short)
-    return Result(changed, [f"{what} {label}"], hints=[hint] if rules and what == "updated" else ())
+    """One memory that was changed."""
+    names = memory.store.abbreviate([changed.id])
+    hints = []
+    if what == "updated" and (rules := promotion.find_rules(changed)):
+        again = f"`bethink promote {names[changed.id]}` writes there what it says now."
+        hints = [f"It is a rule in {rules}: {again}"]
+    return Result(changed, [f"{what} {memory_label(changed, names)}"], hints=hints)
 
 
 @command(
@@ -310,12 +300,12 @@ def link(args: Namespace, memory: Bethink) -> Result:
             "A link needs two ids and, between them, perhaps a type.",
             "bethink link 01a1dd89 supersedes 01a0c3f1",
         )
-    source, target = args.ends[0], args.ends[-1]
-    type = args.ends[1].replace("-", "_") if len(args.ends) == 3 else "relates_to"
+    source, *between, target = args.ends
+    type = between[0].replace("-", "_") if between else "relates_to"
     relation = (memory.unlink if args.remove else memory.link)(source, target, type)
-    short = memory.store.abbreviate([relation.source, relation.target])
+    names = memory.store.abbreviate([relation.source, relation.target])
     status = "removed" if args.remove else "linked"
-    line = f"{status} {short[relation.source]} {relation.type} {short[relation.target]}"
+    line = f"{status} {names[relation.source]} {relation.type} {names[relation.target]}"
     waits = "The user's own word is replaced when the user confirms it, in the inbox or by this command."
     hints = [waits] if relation.type != type else []
     return Result({**pick(relation, "source type target"), "status": status}, [line], hints=hints)
@@ -340,37 +330,36 @@ def forget(args: Namespace, memory: Bethink) -> Result:
       bethink forget 01a1dd89 --purge --yes
     """
     found = memory.get(*args.id, count=False)
+    asked = state.is_forgetting_asked(memory.project.root)
     if args.purge:
-        return purge(args, memory, found)
+        return purge(args, memory, found, asked)
     ids = [one.id for one in found]
-    short = memory.store.abbreviate(ids)
-    labels = [memory_label(one, short) for one in found]
-    done = memory.forget(*ids, asked=state.is_forgetting_asked(memory.project.root))
-    reach = name_reach(args)
-    hidden = [
+    replaced = [
         relation.target
         for relation in memory.store.relations(ids)
         if relation.type == "supersedes" and relation.source in ids
     ]
+    names, reach = memory.store.abbreviate([*ids, *replaced]), name_reach(args)
+    labels = {one.id: memory_label(one, names) for one in found}
+    done = memory.forget(*ids, asked=asked)
     status = {id: "proposed" if id in done.proposed else "forgotten" for id in ids}
-    waits = "The user's own word waits in the inbox until the user says so there or runs `bethink forget`."
+    hints = [f"Undo with `bethink restore {names[ids[0]]}{reach}`."]
+    if done.proposed:
+        hints.append(
+            "The user's own word waits in the inbox until the user says so there or runs `bethink forget`."
+        )
+    for one in found:
+        if rules := promotion.find_rules(one):
+            take_out = f"`bethink demote {names[one.id]}` takes it out."
+            hints.append(f"Agents still read it in {rules}: {take_out}")
+    for id in replaced:
+        back = f"`bethink restore {names[id]}{reach}` brings it back."
+        hints.append(f"What it had replaced stays hidden too: {back}")
     return Result(
         [{"id": id, "status": status[id]} for id in ids],
-        [f"{status[id]} {label}" for id, label in zip(ids, labels, strict=True)],
+        [f"{status[id]} {labels[id]}" for id in ids],
         warnings=done.hints,
-        hints=[
-            *([waits] if done.proposed else []),
-            f"Undo with `bethink restore {short[ids[0]]}{reach}`.",
-            *(
-                f"Agents still read it in {rules}: `bethink demote {short[one.id]}` takes it out."
-                for one in found
-                if (rules := promotion.find_rules(one))
-            ),
-            *(
-                f"What it had replaced stays hidden too: `bethink restore {id}{reach}` brings it back."
-                for id in memory.store.abbreviate(hidden).values()
-            ),
-        ],
+        hints=hints,
     )
 
 
@@ -380,21 +369,20 @@ def name_reach(args: Namespace) -> str:
     return container + (" --all-projects" if args.all_projects else "")
 
 
-def purge(args: Namespace, memory: Bethink, found: Sequence[Memory]) -> Result:
+def purge(args: Namespace, memory: Bethink, found: Sequence[Memory], asked: bool) -> Result:
     left = memory.find_traces(found)
     every = [*found, *left.same]
-    short = memory.store.abbreviate([one.id for one in (*every, *left.rest)])
-    labels = [memory_label(one, short) for one in every]
+    names = memory.store.abbreviate([one.id for one in (*every, *left.rest)])
+    labels = [memory_label(one, names) for one in every]
     if not args.yes:
         console.talk("\n".join(labels))
     confirm(args, f"Purging {many(len(every), 'memory')} cannot be undone.")
-    asked = state.is_forgetting_asked(memory.project.root)
-    theirs = [] if asked else [one for one in every if memory.trust < one.trust]
-    if theirs:
-        raise InvalidInput(
-            f"{labels[every.index(theirs[0])]} is the user's own word, which an agent cannot purge.",
-            "The user purges it, in a terminal or after asking the agent to forget it.",
-        )
+    for one, label in zip(every, labels, strict=True):
+        if one.trust > memory.trust and not asked:
+            raise InvalidInput(
+                f"{label} is the user's own word, which an agent cannot purge.",
+                "The user purges it, in a terminal or after asking the agent to forget it.",
+            )
     done = promotion.purge(memory, found, asked)
     turn, idea = "The turn it was taken from still says it", "What was taken from it still says so"
     return Result(
@@ -402,7 +390,7 @@ def purge(args: Namespace, memory: Bethink, found: Sequence[Memory]) -> Result:
         [f"purged {label}" for label in labels],
         warnings=done.hints,
         hints=[
-            f"{turn if one.position < IDEAS else idea}: `bethink forget {short[one.id]} --purge{name_reach(args)}`."
+            f"{turn if one.position < IDEAS else idea}: `bethink forget {names[one.id]} --purge{name_reach(args)}`."
             for one in left.rest
         ],
     )
@@ -457,17 +445,15 @@ def handoff(args: Namespace) -> Result:
         wanted = given_handoff(args)
         with open_memory(args, make=True) as memory:
             return save_handoff(memory, wanted)
-    given = ("summary", "file", "metadata", *HANDOFF_LISTS)
-    if any(getattr(args, option) for option in given):
+    if args.given.keys() & {"summary", "file", "metadata", *HANDOFF_LISTS}:
         raise UsageError("`handoff show` takes only --branch.", HANDOFF_EXAMPLE)
     with open_memory(args) as memory:
         return show_handoff(args, memory)
 
 
 def given_handoff(args: Namespace) -> Handoff:
-    if args.summary and not args.file:
-        told = handoffs.Handoff("")
-    else:
+    told = handoffs.Handoff("")
+    if args.file or not args.summary:
         told = handoffs.parse_handoff(read_text(None, args.file, HANDOFF_EXAMPLE))
     lists: dict[str, Any] = {
         field: (*getattr(told, field), *getattr(args, option))
@@ -486,13 +472,9 @@ def save_handoff(memory: Bethink, wanted: Handoff) -> Result:
     stored = handoffs.read_handoff(saved.memory)
     status = "saved" if saved.new else "unchanged"
     record = {"id": saved.memory.id, "status": status, "supersedes": saved.supersedes}
-    branch = f", branch {stored.branch}" if stored.branch else ""
-    place = f"{status} {short_id(memory, saved.memory.id)} for {stored.project}{branch}"
-    return Result(
-        record | pick(stored, "project branch"),
-        [f"{place}: {one_line(stored.summary, 80)}"],
-        hints=memory.hints,
-    )
+    record |= pick(stored, "project branch")
+    label = memory_label(saved.memory, memory.store.abbreviate([saved.memory.id]))
+    return Result(record, [f"{status} {label}"], hints=memory.hints)
 
 
 def show_handoff(args: Namespace, memory: Bethink) -> Result:
@@ -508,8 +490,7 @@ def show_handoff(args: Namespace, memory: Bethink) -> Result:
         "stale": found.is_stale(now),
         "content": found.memory.content,
     }
-    items = [] if args.format != "text" else render.show_handoff(memory, found)
-    return Result(value, hints=found.notes(now), items=items)
+    return Result(value, hints=found.notes(now), items=render.show_handoff(memory, found))
 
 
 # In the user's editor
@@ -532,18 +513,20 @@ def edit(args: Namespace, memory: Bethink) -> Result:
             "`edit` opens an editor, which an agent cannot use.",
             f"bethink update {short} --content TEXT",
         )
-    with keep_draft(f"{was.content}\n", f"{short}.md") as draft:
-        run_editor(str(draft))
+    editor = find_editor()
+    draft = Path(tempfile.mkdtemp(prefix="bethink-edit-")) / f"{short}.md"  # for its owner alone
+    draft.write_text(f"{was.content}\n", "utf-8")
+    try:
+        run_editor(*editor, str(draft))
         text = decode_text(draft.read_bytes(), draft.name).replace("\r\n", "\n").rstrip()
-        if text.strip() == was.content.strip():
-            return describe_change(memory, "unchanged", was)
-        if not text:
-            raise BethinkError(
-                "The text is empty, so nothing was changed.",
-                f"`bethink forget {short}` forgets it.",
-            )
-        changed = memory.update(was.id, was=was, content=text)
-    return describe_change(memory, "updated", changed)
+        changed = was
+        if text.strip() not in ("", was.content.strip()):
+            changed = memory.update(was.id, was=was, content=text)
+    except BaseException:
+        console.talk(f"Your text is kept in {draft}.")
+        raise
+    shutil.rmtree(draft.parent)
+    return describe_change(memory, "unchanged" if changed is was else "updated", changed)
 
 
 @command("open", ID, opens="read")
@@ -568,8 +551,9 @@ def open_source(args: Namespace, memory: Bethink) -> Result:
 
             browse(url)
         else:
-            is_code = Path(find_editor()[0]).stem in TAKES_PLACE
-            run_editor(*(("-g", place) if is_code else (f"+{line or 1}", str(file))))
+            editor = find_editor()
+            is_code = Path(editor[0]).stem in TAKES_PLACE
+            run_editor(*editor, *(("-g", place) if is_code else (f"+{line or 1}", str(file))))
     return Result(value, [plain(place)])
 
 
@@ -591,20 +575,6 @@ def find_source(memory: Bethink, one: Memory) -> tuple[Path | None, str | None]:
 TAKES_PLACE = ("code", "code-insiders", "codium", "cursor", "windsurf")
 
 
-def run_editor(*words: str) -> None:
-    """Opens a file in the user's editor, and waits for its end."""
-    editor = find_editor()
-    try:
-        code = subprocess.run([*editor, *words], check=False).returncode
-    except OSError as error:
-        raise NotFound(
-            f"The editor {editor[0]} cannot be started: {error.strerror}.",
-            "Name yours: export EDITOR=nano",
-        ) from None
-    if code:
-        raise BethinkError(f"The editor {editor[0]} ended with {code}. Nothing was changed.")
-
-
 def find_editor() -> list[str]:
     """The command of the user's editor."""
     named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
@@ -619,18 +589,14 @@ def find_editor() -> list[str]:
     return words
 
 
-@contextmanager
-def keep_draft(text: str, name: str) -> Iterator[Path]:
-    """A file of that text for an editor, which only its owner can read. It goes when all went well; where that fails, a changed
-    one stays, and it is said where."""
-    draft = Path(tempfile.mkdtemp(prefix="bethink-edit-")) / name
-    draft.write_text(text, "utf-8")
+def run_editor(*words: str) -> None:
+    """Opens a file in the user's editor, and waits for its end."""
     try:
-        yield draft
-    except BaseException:
-        if draft.read_bytes().strip() not in (b"", text.encode().strip()):
-            console.talk(f"Your text is kept in {draft}.")
-            raise
-        shutil.rmtree(draft.parent)
-        raise
-    shutil.rmtree(draft.parent)
+        code = subprocess.run(words, check=False).returncode
+    except OSError as error:
+        raise NotFound(
+            f"The editor {words[0]} cannot be started: {error.strerror}.",
+            "Name yours: export EDITOR=nano",
+        ) from None
+    if code:
+        raise BethinkError(f"The editor {words[0]} ended with {code}. Nothing was changed.")

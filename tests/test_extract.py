@@ -74,17 +74,12 @@ def test_a_long_sentence_is_cut_at_a_word():
     assert summarize(text) == " ".join(f"word{number}" for number in range(20)) + "…"
 
 
-def test_text_without_spaces_is_cut_by_the_character():
-    assert (
-        len(
-            summarize(
-                "数据库连接在高负载下会超时因此我们增加了连接池的大小并且把超时改为三十秒同时记录了所有慢查询以便以后分析"
-            )
-        )
-        <= 40
-    )
-    assert len(summarize("数据库很慢。" * 30)) <= 40
-    assert len(summarize("a" * 100_000)) <= 240
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [("数据库连接在高负载下会超时" * 9, 40), ("数据库很慢。" * 30, 45), ("a" * 100_000, 240)],
+)
+def test_text_without_spaces_is_cut_by_the_character(text, most):
+    assert len(summarize(text)) <= most
 
 
 def test_keywords_are_the_telling_words():

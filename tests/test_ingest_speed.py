@@ -62,18 +62,12 @@ def test_extracting_costs_little_more_than_reading(text):
     assert times_splitting(lambda: (extract(Passage(text)), keywords(text)), text) < EXTRACT
 
 
-CUES = lexicon.cues()
-EVERY = [
-    (cue, literals, pattern)
-    for named in CUES.values()
-    for cue in named
-    for literals, pattern in cue.phrases
-]
+CUES = [cue for own in lexicon.cues().values() for cue in own if cue.literals]
 
 
 @settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_every_match_of_a_phrase_holds_one_of_its_literals(data):
-    _, literals, pattern = data.draw(st.sampled_from(EVERY))
-    text = data.draw(st.from_regex(re.compile(pattern, re.ASCII), fullmatch=True))
-    assert not literals or any(literal in text for literal in literals)
+    cue = data.draw(st.sampled_from(CUES))
+    text = data.draw(st.from_regex(re.compile(cue.pattern, re.ASCII), fullmatch=True))
+    assert any(literal in text for literal in cue.literals)

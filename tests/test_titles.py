@@ -345,7 +345,6 @@ ASKED_FOR = "add retry logic to the payment worker?"
             "",
             "nothing",
         ),
-        ("Ok.", (Fact("edit", "src/worker.py"),), "edited worker.py", "nothing"),
     ],
 )
 def test_a_digest_tells_what_was_asked_done_and_left(answer, work, done, left):

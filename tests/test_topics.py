@@ -277,21 +277,10 @@ def test_very_little_is_one_topic(turns, expected):
 
 def test_vectors_that_are_missing_empty_or_of_another_model_are_passed_over():
     turns = talk(STORY)
-    plain, _ = segment(turns)
-    strange = [
-        None,
-        np.zeros(8, np.float32),
-        np.full(8, np.nan, np.float32),
-        np.ones(3, np.float32),
-    ]
-    odd, state = segment(turns, [strange[at % len(strange)] for at in range(len(turns))])
-    assert begins(odd) == begins(plain)
-    more, _ = segment(
-        talk(PAYMENTS),
-        [np.ones(16, np.float32)] * 8,
-        state,
-    )
-    assert more
+    few = [None, np.zeros(8, np.float32), None, None]
+    odd, state = segment(turns, [few[at % 4] for at in range(len(turns))])
+    assert begins(odd) == begins(segment(turns)[0])
+    assert segment(talk(PAYMENTS), [np.ones(16, np.float32)] * 8, state)[0]
 
 
 def test_what_another_version_kept_is_not_taken_up():
@@ -319,13 +308,6 @@ def test_the_state_holds_no_word_that_was_said():
             for word in ("importer", "spreadsheet", "encoding", "zebra", "secret")
             if word in kept
         ]
-
-
-def noise(rng, count):
-    return (
-        "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(2, 9)))
-        for _ in range(count)
-    )
 
 
 LONG = talk([*STORY, *PAYMENTS[1:], *IMPORT, *THEME, *PAYMENTS, *THEME[1:], *IMPORT])

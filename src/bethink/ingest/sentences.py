@@ -18,6 +18,7 @@ from typing import NamedTuple
 from bethink.ingest.lexicon import compile_pattern, fold_case, phrases, word_set
 
 LONGEST = 400  # characters of a statement
+WIDE = 3  # what a character of a script without spaces counts for: it is most of a token
 LONGEST_LINE = 4_000  # nobody writes a longer one by hand
 MOST = 500  # statements of one turn
 READ = 100_000  # characters of a turn that are read; the rest is kept without being analysed
@@ -381,3 +382,17 @@ def cut_statement(text: str) -> str:
     clause = max(short.rfind(mark) for mark in ("; ", " — ", " – ", ". "))
     end = clause if clause > LONGEST // 2 else max(short.rfind(" "), LONGEST // 2)
     return short[:end].rstrip(" ,;:.-–—(") + "…"
+
+
+def measure_width(text: str, wide: int = WIDE) -> int:
+    """How wide a text is, a character of a script without spaces counting for several others."""
+    return len(text) + (wide - 1) * sum(character > "\u2e7f" for character in text)
+
+
+def cut_text(text: str, width: int, words: int = 0, wide: int = WIDE) -> str:
+    """A text that is as wide as that and has so many words, or as much of it, up to a word and with "…"."""
+    short = " ".join(text.split()[:words]) if words else text
+    if measure_width(short, wide) > width:
+        # As if all of it were as wide as its average.
+        short = short[: width * len(short) // measure_width(short, wide) - 1].rsplit(" ", 1)[0]
+    return text if len(short) >= len(" ".join(text.split())) else short.rstrip(" ,;:.-–—(…") + "…"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple
 
 from bethink.hosts.base import Fact
@@ -30,7 +30,7 @@ from bethink.ingest.lexicon import (
     word_set,
 )
 from bethink.ingest.pasted import find_pasted
-from bethink.ingest.sentences import prose, statements
+from bethink.ingest.sentences import cut_text, measure_width, prose, statements
 from bethink.ingest.wording import tells_of_work
 from bethink.store.words import space_out
 from bethink.types import NOTHING
@@ -40,7 +40,6 @@ Turns = Sequence[tuple[str, str]]
 # What fits into a line of a list, and what a search result shows of a topic: set by hand.
 NAME_WORDS, TITLE_WORDS = 10, 12
 NAME_WIDTH = 72
-WIDE = 3  # what a character of a script without spaces counts for: it is most of a token
 CLAUSE = 12  # characters of a clause that can stand for the whole request
 
 TURN_CHARACTERS = 2000
@@ -56,8 +55,7 @@ SUMMARY_SHARES = {"Focus": 160, "Done": 100, "Decisions": 130, "Conclusions": 90
 NEWEST = ("Decisions", "Conclusions", "Open")  # lines that tell what came about last
 DIGEST_SHARES = {"asked": 90, "done": 75, "left": 40}
 COMMITTED = 125  # of commits that are told where there are several
-COMMITS, CHECKS, EDITS, LATER = 4, 4, 4, 2  # that are remembered from page to page
-ALIKE = 30  # characters by which two requests are the same
+COMMITS, CHECKS, LATER = 4, 4, 2  # that are remembered from page to page
 RECAP = 1000  # characters; what a host writes at greater length is no recap
 NOTHING_LEFT = "nothing"
 
@@ -69,14 +67,16 @@ _POLITE = (
     r"|yes|yeah|yep|no|sure|sorry|please|hey|hi|hello|actually|by the way|btw|looks good"
     r"|(?:quick |one more |another |next |new )?(?:question|task|topic|thing))(?![\w'-])[\s,.!:;…–—-]{1,6})"
     r"|(?:(?:can|could|would|will) (?:you|we)(?: (?:please|maybe|also|just))?|i(?:'d| would) (?:like|love)(?: you)? to|i (?:want|need)(?: you)? to"
-    r"|we (?:want|need|have) to|let'?s|help me(?: to)?|go ahead and)(?![\w'-])\s?)"
+    r"|we (?:want|need|have) to|let'?s|help me(?: to)?|go ahead and)(?![\w'-])\s?)[ ,:;–—]{0,6}"
 )
 # What takes up a choice or an offer that stands elsewhere.
 _CHOOSES = r"\W{0,4}(?:go ahead\b|#?\d{1,2}(?:\W{0,4}$| (?:but|seems?|is|and|please|then|first|sounds|looks|for)\b))"
 # Where a request goes on to reasons, conditions and details that a title can do without.
 _CLAUSE = r"[,;:–—?!](?=\s)|\s(?=\()|\s[-–—](?=\s)|\.(?=\s)|[，；。！？]|\s(?=(?:so that|because|since|which|while|but|and then|if (?:you|we|i|it)|as well as|in order to|so we)\s)"
-_LAST = frozenset(
-    "a an the of to in on at for with and or but as by from into that this is are not no we i you it its my our your via per about when".split()
+# What a title that is cut cannot end with.
+_DANGLING = (
+    r"[,;:]?(?: (?:an?|the|of|to|in|on|at|for|with|and|or|but|as|by|from|into|that|this|is|are|not|no|we|i|you|it|its|my|our|your|via|per|about"
+    r"|when)\b){1,6}$"
 )
 _OUTPUT = r"[❯$%>] |(?:error|warn(?:ing)?|info|debug|fatal|panic|usage)\b[:(]|[^\s=]+=\S+ [^\s=]+=|[^\n]*\s\\$"
 # Words of a project's daily life that would fit any request.
@@ -94,6 +94,9 @@ _WISHES = (
     r"|restore|review|rewrite|run|set|simplify|split|switch|test|try|turn|undo|update|upgrade|use|wire|write)\b"
 )
 _UNDER_WAY = r"^(?:goal|next)\b|\b(?:now|next|then) (?:i|let)\b|\bnow \w+ing\b|\bneed to \w+|^(?:i'm |i am )?\w{3,}ing\b|\blet me\b|\bi'll\b"
+# What asks an agent to carry out a plan, which has a heading of its own.
+_PLANNED = r"\s*implement the following plan:?\s*"
+_CALLED = r"#{1,3} (?:plan: ?)?(.+)"
 # What it says remains: behind a label, as an offer, or in a sentence of its own.
 _NEXT = r"(?:^|[;,.] )(?:next(?: (?:actions?|steps?|up))?(?::|,| is| are)(?: to)?|(?:to-?do|remaining|still open):) (.{4,})"
 _OFFER = (
@@ -146,65 +149,52 @@ def only_asks(text: str) -> bool:
 
 def _requests(turns: Turns, most: int) -> list[str]:
     """What the user asked for: of each turn the first sentence that says something. If none does, the first sentence of all."""
-    told: list[str] = []
-    first = ""
-    for role, text in turns:
-        if role != "user" or len(told) == most:
-            continue
-        sentences = _find_plan(text) or _sentences(_find_own(text))[:SENTENCES]
-        first = first or next(iter(sentences), "")
-        told += [one for one in sentences if is_telling(one)][:1]
-    return told or [first] * bool(first)
+    asked = [text for role, text in turns if role == "user"]
+    telling = (next(filter(is_telling, _read_request(text)), "") for text in asked)
+    first = islice(chain.from_iterable(map(_read_request, asked)), 1)
+    return list(islice(filter(None, telling), most)) or list(first)
 
 
-def _find_own(text: str) -> str:
-    """The user's own words, without what they pasted."""
+def _read_request(text: str) -> list[str]:
+    """The first sentences of a turn in the user's own words; of a plan that an agent is told to carry out what that is called."""
+    plan = compile_pattern(_PLANNED + _CALLED, re.IGNORECASE).match(text)
+    if plan:
+        return [plan[1].strip("# ")]
     text = text[: 2 * TURN_CHARACTERS]
-    return "\n".join(text.split("\n")[: find_pasted(text)])
-
-
-def _find_plan(text: str) -> list[str]:
-    """What a plan is called that an agent is told to carry out."""
-    start = compile_pattern(r"\s*implement the following plan:?\s*(?:#{1,3} )?(?:plan: ?)?", 2)
-    found = start.match(text[:TURN_CHARACTERS])
-    return [text[found.end() :].partition("\n")[0].strip("# ")] if found else []
+    return _sentences("\n".join(text.split("\n")[: find_pasted(text)]))
 
 
 def _headings(turns: Turns) -> list[str]:
-    """What answers call themselves in their first line: a plan, a report."""
-    return [
-        one.partition("\n")[0].strip("# ").removeprefix("Plan: ")
-        for role, text in turns
-        if role != "user" and (one := text.lstrip()).startswith("# ")
-    ][:1]
+    """What the first answer that has one calls itself in its first line: a plan, a report."""
+    pattern = compile_pattern(rf"\s*{_CALLED}", re.IGNORECASE)
+    found = (pattern.match(text) for role, text in turns if role != "user")
+    return [one[1].strip("# ") for one in found if one][:1]
 
 
 def _answers(turns: Turns) -> list[str]:
     """The first sentences of the answers, those that only say what comes next aside."""
-    told = (one for role, text in turns if role != "user" for one in _sentences(text)[:SENTENCES])
+    told = chain.from_iterable(_sentences(text) for role, text in turns if role != "user")
     telling = (one for one in told if not compile_pattern(FILLER).match(fold_case(one)))
     return list(islice(telling, REQUESTS))
 
 
 def _sentences(text: str) -> list[str]:
-    """Prose without what a program wrote: that goes on up to an empty line."""
+    """The first sentences of prose, without what a program wrote: that goes on up to an empty line."""
     blocks = text[:TURN_CHARACTERS].split("\n\n")
-    return prose(
-        "\n\n".join(one for one in blocks if not compile_pattern(_OUTPUT).match(fold_case(one)))
-    )
+    output = compile_pattern(_OUTPUT)
+    return prose("\n\n".join(one for one in blocks if not output.match(fold_case(one))))[:SENTENCES]
 
 
 def _names_something(text: str) -> bool:
     """Whether a text has a name of a file or a symbol, a word of its own, or two that fit a few requests."""
     generic = set()
     for token in space_out(text).split():
-        word = token.lstrip("\"'“”‘’([{<*_`").rstrip("\"'“”‘’)]}>*_`.,:;!?…")
+        word = token.strip("\"'“”‘’([{<>}])*_`.,:;!?…")
         plain = fold_case(word)
         if is_path(word) or is_file(word) or is_identifier(word):
             return True
-        if {plain, plain.removesuffix("s")} & _VAGUE or plain in plain_words():
-            continue
-        if len(word) > (2 if word.isascii() else 1) and any(map(str.isalpha, word)):
+        vague = {plain, plain.removesuffix("s")} & _VAGUE or plain in plain_words()
+        if not vague and len(word) > 1 + word.isascii() and any(map(str.isalpha, word)):
             generic.add(plain)
             if plain not in word_set("generic") or len(generic) > 1:
                 return True
@@ -214,19 +204,16 @@ def _names_something(text: str) -> bool:
 def _bare(sentence: str) -> str:
     """A request without its greeting and politeness, and without the folders of long paths."""
     text = sentence.lstrip(" \"'“”‘’,:;!?¿¡–—*_")
-    for _ in range(8):
-        found = compile_pattern(_POLITE).match(fold_case(text))
-        if not found or found.end() >= len(text):
-            break
-        text = text[found.end() :].lstrip(" ,:;–—")
-    return _shorten_paths(compile_pattern(r"(?<!\w)`|`(?!\w)").sub("", text))
+    polite = compile_pattern(rf"(?:{_POLITE}){{0,8}}(?=.)").match(fold_case(text))
+    rest = text[polite.end() :] if polite else text
+    return _shorten_paths(compile_pattern(r"(?<!\w)`|`(?!\w)").sub("", rest))
 
 
 def _shorten_paths(text: str) -> str:
     """A text with the last part alone of long paths, and the last three of addresses: `repository/pull/53`."""
 
     def shorten(path: re.Match[str]) -> str:
-        parts = compile_pattern(r"[/\\]+").split(path[0].rstrip("/"))
+        parts = path[0].replace("\\", "/").rstrip("/").split("/")
         return "/".join(parts[-3:] if path[1] else parts[-1:])
 
     long = r"(?<![^\s`])(https?://)?[\w.@~:+-]*(?:[/\\][\w.@+-]+){3,}/?"
@@ -236,36 +223,24 @@ def _shorten_paths(text: str) -> str:
 def _shorten(text: str, words: int) -> str:
     """The whole text, or as much of it as ends with a clause, or so many words and "…"; with a capital, on one line."""
     text = " ".join(text.split()).strip(" \"'“”,:;!?–—*_").rstrip(".-(")
-    if len(text.split()) > words or _measure(text) > NAME_WIDTH:
-        ends = [end.start() for end in compile_pattern(_CLAUSE).finditer(text[: words * 40])]
-        clauses = [text[:end] for end in ends if end > CLAUSE and _measure(text[:end]) < NAME_WIDTH]
-        whole = [one for one in clauses if len(one.split()) <= words and _names_something(one)]
-        pieces = _cut(" ".join(text.split()[:words]), NAME_WIDTH - 1).split()
-        while len(pieces) > 3 and fold_case(pieces[-1]) in _LAST:
-            pieces.pop()
-        cut = " ".join(pieces).rstrip(" .,:;!?-–—…") + "…"
-        text = whole[-1].rstrip(" ,;:") if whole else cut
-    first = text.partition(" ")[0].rstrip(",:…")
-    plain = first.islower() and first.replace("'", "").replace("’", "").isalpha()
-    return text[0].upper() + text[1:] if plain and len(text[0].upper()) == 1 else text
+
+    def fits(part: str) -> bool:
+        return len(part.split()) <= words and measure_width(part) <= NAME_WIDTH
+
+    if not fits(text):
+        ends = compile_pattern(_CLAUSE).finditer(text[: words * 40])
+        clauses = [text[: end.start()] for end in ends if end.start() > CLAUSE]
+        whole = [one for one in clauses if fits(one) and _names_something(one)]
+        cut = cut_text(text, NAME_WIDTH - 1, words)
+        short = compile_pattern(_DANGLING, re.IGNORECASE).sub("", cut.rstrip("…")) + "…"
+        text = whole[-1].rstrip(" ,;:") if whole else short
+    first = text.partition(" ")[0].rstrip(",:…").replace("'", "").replace("’", "")
+    capital = text[:1].upper()
+    plain = first.isalpha() and first.islower() and len(capital) == 1
+    return capital + text[1:] if plain else text
 
 
 # Lines that share a width
-
-
-def _measure(text: str) -> int:
-    return len(text) + (WIDE - 1) * sum(character > "\u2e7f" for character in text)
-
-
-def _cut(text: str, width: int) -> str:
-    """As much of a text as has that width, if all of it is as wide as its average."""
-    if _measure(text) <= width:
-        return text
-    if width <= 20:
-        return ""
-    return (
-        text[: width * len(text) // _measure(text) - 1].rsplit(" ", 1)[0].rstrip(" ,;:.-–—(…") + "…"
-    )
 
 
 def _join(items: Iterable[str]) -> str:
@@ -274,22 +249,23 @@ def _join(items: Iterable[str]) -> str:
 
 def _choose(items: Sequence[str], width: int, newest: bool = False) -> str:
     """As many whole items as fit, the first ones or the newest, in their order; of the first of them as much as fits."""
+    order = -1 if newest else 1
     chosen: list[str] = []
-    for item in reversed(items) if newest else items:
-        item = _join([_cut(item, min(ITEM, width) if not chosen else ITEM)])
-        if item and _measure(_join((*chosen, item))) <= width:
+    for item in items[::order]:
+        item = _join([cut_text(item, min(ITEM, width))])
+        if item and measure_width(_join((*chosen, item))) <= width:
             chosen.append(item)
-    return _join(chosen[::-1] if newest else chosen)
+    return _join(chosen[::order])
 
 
 def _share_out(wanted: Mapping[str, Sequence[str]], shares: Mapping[str, int]) -> dict[str, str]:
-    """A line for each label that has items: within its share, and what the others leave free."""
-    widths = {label: min(shares[label], _measure(_join(wanted[label]))) for label in wanted}
+    """A line for each label: within its share, and what the others leave free."""
+    widths = {label: min(shares[label], measure_width(_join(wanted[label]))) for label in wanted}
     free = sum(shares.values()) - sum(widths.values())
     lines = {}
     for label, items in wanted.items():
         lines[label] = _choose(items, widths[label] + free, label in NEWEST)
-        free += widths[label] - _measure(lines[label])
+        free += widths[label] - measure_width(lines[label])
     return lines
 
 
@@ -315,7 +291,7 @@ def summarise(
     """
     ideas = list(ideas)[-IDEAS:]
     wanted = {
-        "Focus": (_requests(turns, 2 * REQUESTS) or _answers(turns))[:REQUESTS],
+        "Focus": (_requests(turns, REQUESTS) or _answers(turns)),
         "Done": done or find_report(turns).done[:1],
         "Decisions": [text for kind, text, _ in ideas if kind in DECIDED],
         "Conclusions": [text for kind, text, _ in ideas if kind in CONCLUDED],
@@ -328,34 +304,30 @@ def summarise(
 # The digest of a session
 
 
+class Report(NamedTuple):
+    """What an answer says was done, and what remains."""
+
+    done: Sequence[str] = ()
+    left: Sequence[str] = ()
+
+
 class Course(NamedTuple):
     """What is known of a session so far: enough to tell its digest, and to go on from at the next page."""
 
     asked: Sequence[str] = ()  # the first request that says something, and the last ones after it
     commits: Sequence[str] = ()
     pull: str = ""  # the number of the last pull request
-    edits: Sequence[str] = ()  # names of files
     checks: Mapping[str, bool] = NOTHING  # command → whether it passed the last time
     report: Sequence[str] = ()
     left: Sequence[str] = ()
     recap: bool = False  # whether the report is of the host, which speaks for all of the session
 
 
-class Report(NamedTuple):
-    """What an answer says was done, and what remains."""
-
-    done: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
-
-
 def find_report(turns: Turns) -> Report:
     """The report of the last answer that is one, an answer being what comes last before the user speaks again."""
-    for (role, text), (following, _) in zip(
-        turns[::-1], [("user", ""), *turns[::-1]], strict=False
-    ):
-        if role != "user" and following == "user" and (found := read_report(text)).done:
-            return found
-    return Report()
+    pairs = [*pairwise([*turns, ("user", "")])][::-1]
+    answers = (text for (role, text), (after, _) in pairs if role != "user" and after == "user")
+    return next((one for one in map(read_report, answers) if one.done), Report())
 
 
 def read_report(text: str) -> Report:
@@ -370,7 +342,7 @@ def read_report(text: str) -> Report:
         elif tells_of_work(plain) and _is_statement(sentence):
             done.append(sentence.removeprefix("Done: ").removeprefix("Done — "))
     listed = [one.core for one in statements(text) if one.label == "todo"]
-    return Report(tuple(done[:2]), tuple((listed or left)[:2]))
+    return Report(done[:2], (listed or left)[:2])
 
 
 def tells_what_remains(sentence: str) -> bool:
@@ -383,9 +355,8 @@ def tells_what_remains(sentence: str) -> bool:
 def _is_statement(sentence: str) -> bool:
     """Whether a sentence of an answer tells something by itself: no question, no announcement, no label with a value."""
     plain = fold_case(sentence)
-    out = compile_pattern(rf"{_UNDER_WAY}|^{FILLER}|^\w{{2,16}}: ").search(plain)
-    telling = len(plain.split()) > 2 and _names_something(sentence)
-    return telling and not plain.endswith("?") and (not out or plain.startswith("done: "))
+    out = compile_pattern(rf"(?!done: )(?:{_UNDER_WAY}|^{FILLER}|^\w{{2,16}}: )|\?$").search(plain)
+    return not out and len(plain.split()) > 2 and _names_something(sentence)
 
 
 def follow(
@@ -401,14 +372,13 @@ def follow(
     nobody has taken up yet.
     """
     course = Course(**{name: known[name] for name in Course._fields if name in known})
-    done = {what: [name for kind, name in work if kind == what] for what, _ in work}
     outcomes = {name: what == "passed" for what, name in work if what in ("passed", "failed")}
-    edits = [path.rpartition("/")[2] for path in done.get("edit", ())]
+    commits = [name for what, name in work if what == "commit"]
+    pulls = [name for what, name in work if what == "pull request"]
     course = course._replace(
         asked=_find_asked(course.asked, turns),
-        commits=[*course.commits, *done.get("commit", ())][-COMMITS:],
-        pull=[course.pull, *done.get("pull request", ())][-1],
-        edits=list(dict.fromkeys([*course.edits, *edits]))[-EDITS:],
+        commits=[*course.commits, *commits][-COMMITS:],
+        pull=[course.pull, *pulls][-1],
         checks=dict([*{**course.checks, **outcomes}.items()][-CHECKS:]),
     )
     if recap:
@@ -418,13 +388,9 @@ def follow(
         turns = turns[:-1]  # an "ok" leaves what was left before it
     if not turns:
         return course
-    report = find_report(turns)
+    told = find_report(turns).done or course.report
     answers = [one for one in _answers(turns[-1:]) if _is_statement(one)][:1]
-    return course._replace(
-        report=report.done or tuple(course.report) or answers,
-        left=_find_left(turns, report, plan),
-        recap=False,
-    )
+    return course._replace(report=told or answers, left=_find_left(turns, plan), recap=False)
 
 
 def _find_asked(before: Sequence[str], turns: Turns) -> list[str]:
@@ -433,36 +399,33 @@ def _find_asked(before: Sequence[str], turns: Turns) -> list[str]:
     told = _requests(turns, len(turns))
     if not any(map(is_telling, before)):
         first = next(iter(told), "")
-        meant = first if is_telling(first) or len(first.split()) > 1 else name(turns)
+        meant = first if is_telling(first) or " " in first else name(turns)
         before, told = [meant] if meant else list(before), told[1:]
     wishes = compile_pattern(_WISHES)
     later = [one for one in told if is_telling(one) and wishes.match(fold_case(one))]
     return [*before[:1], *[*before[1:], *later][-LATER:]]
 
 
-def _find_left(turns: Turns, report: Report, plan: bool) -> Sequence[str]:
-    """What remains behind the last turn: what nobody answered, what was planned, what was under way, or what the report says."""
+def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
+    """What remains behind the last turn: what nobody answered, what was planned, what the report says, or what was under way."""
     role, text = turns[-1]
     if role == "user":
         return _requests(turns[-1:], 1)
     if plan:
         return _headings(turns[-1:])
     last = read_report(text)
-    if last.left or last.done:
-        return last.left or report.left
     pattern = compile_pattern(_UNDER_WAY)
     under_way = [one for one in _sentences(text) if pattern.search(fold_case(one))]
-    telling = list(filter(_names_something, under_way))
-    return telling[:1] or (_requests(turns, len(turns))[-1:] if under_way else [])
+    if last.left or last.done or not under_way:
+        return last.left
+    return [*filter(_names_something, under_way)][:1] or _requests(turns, len(turns))[-1:]
 
 
 def compose_digest(course: Course) -> dict[str, str]:
     """What a session was asked, did and left, within 60 tokens."""
     failing = [f"{check} fails" for check, passed in course.checks.items() if not passed]
-    # Who says the same again at greater length means the same.
-    asked = {fold_case(one)[:ALIKE]: one for one in map(_bare, course.asked)}
     wanted = {
-        "asked": _unlike(asked.values()),
+        "asked": _unlike(map(_bare, course.asked)),
         "done": list(map(_shorten_paths, _tell_done(course))),
         "left": list(map(_shorten_paths, course.left or failing[-1:])) or [NOTHING_LEFT],
     }
@@ -470,10 +433,9 @@ def compose_digest(course: Course) -> dict[str, str]:
 
 
 def _tell_done(course: Course) -> list[str]:
-    """The recap of the host; else the newest commits, as many as fit; else what the report says, or which files were edited."""
+    """The recap of the host; else the newest commits, as many as fit; else what the report says."""
     commits = "" if course.recap else _choose(course.commits, COMMITTED, newest=True)
-    edited = [f"edited {', '.join(course.edits)}"] if course.edits else []
-    told = [commits] if commits else list(course.report) or edited
+    told = [commits] if commits else list(course.report)
     if course.pull and not any(course.pull in one for one in told):
         told = [f"PR {course.pull}: {_join(told[:1])}".rstrip(": "), *told[1:]]
     return told

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,15 +48,14 @@ TOPIC, SUB_TOPIC = 0.0, -0.6
 
 PAUSE_SECONDS, LONG_PAUSE_SECONDS = 30 * 60, 4 * 3600
 LEAST = 2  # exchanges of a topic, unless the next one is announced
-SUB_AFTER, SUB_LEAST = (
-    4,
-    3,
-)  # exchanges of a topic before its first sub-topic, and of a sub-topic before the next
+# Exchanges of a topic before its first sub-topic, and of a sub-topic before the next.
+SUB_AFTER, SUB_LEAST = 4, 3
 
-# How near neighbouring exchanges are by words (the root of their cosine), until a conversation has its own numbers.
-USUAL = (20, 0.38, 0.14)  # weight, mean, deviation
+# How near neighbouring exchanges are by words (the root of their cosine), as if so many had been seen before: count, mean, sum of squared
+# distances from it. Of meaning nobody knows it before, because its scale is the model's.
+USUAL, UNKNOWN = (20, 0.38, 0.392), (0, 0.0, 0.0)
 LITTLE = 15  # words: what so few say about nearness counts half
-FEW = 3  # exchanges before nearness by meaning can be judged: its scale is the model's
+FEW, MANY = 3, 6  # exchanges before what is usual can be judged, and before that is sure
 ASKED_CHARACTERS, ANSWERED_CHARACTERS = 2000, 1200  # of a turn that are read
 BAG, COMMON = 120, 400  # words that are kept
 FILES = 40
@@ -83,10 +82,10 @@ class OpenTopic(NamedTuple):
     # Words of the last exchange, hashed: nothing that was said outlives its memory here.
     bag: Mapping[str, int] = {}
     common: Mapping[str, int] = {}  # in how many exchanges a word was, for those that come up most
-    # Of neighbouring exchanges, by words and by meaning: count, mean, sum of squared distances from it.
-    nearness: Sequence[float] = (0, 0.0, 0.0)
-    likeness: Sequence[float] = (0, 0.0, 0.0)
-    vector: str = ""  # of the last exchange
+    # How near neighbouring exchanges were, by words and by meaning.
+    by_words: Sequence[float] = USUAL
+    by_meaning: Sequence[float] = UNKNOWN
+    direction: Sequence[float] = ()  # the vector of the last exchange
     at: float = 0.0  # the latest time so far, in seconds
     cwd: str | None = None
     branch: str | None = None
@@ -114,42 +113,36 @@ def segment(
 ) -> tuple[list[Topic], OpenTopic]:
     """The topics of a page, each followed by its sub-topics, and what the next page has to be given.
 
-    `vectors` holds one per turn, of any length; a turn without one is judged by its words alone.
+    `vectors` holds one per turn; a turn without one is judged by its words alone.
     """
     state = before or OpenTopic()
     boundaries: list[tuple[int, int]] = []  # turn, depth
     starts = [at for at, turn in enumerate(turns) if turn.role == "user" or at == 0]
     for first, end in pairwise([*starts, len(turns)]):
-        heard = _read_exchange(turns[first:end], vectors[first:end] if vectors is not None else ())
-        if turns[first].role != "user" and state.exchanges:
-            state = _extend_exchange(state, heard)
-            continue
-        evidence = _evidence(state, heard)
-        depth = _depth(state, evidence)
-        if depth is not None:
-            boundaries.append((first, depth))
-        state = _begin_exchange(state, heard, evidence, depth)
-    return _tree(boundaries, len(turns), before), state
+        heard = _read_exchange(turns[first:end], (vectors or [None] * end)[first:end])
+        if turns[first].role == "user" or not state.exchanges:
+            depth, state = _begin_exchange(state, heard)
+            boundaries += [(first, depth)] if depth is not None else []
+        state = _extend_exchange(state, heard)
+    return _arrange(boundaries, len(turns), before), state
 
 
-def _tree(
+def _arrange(
     boundaries: Sequence[tuple[int, int]], count: int, before: OpenTopic | None
 ) -> list[Topic]:
     """Topics from where they begin. The first of a page go on with what was open, unless a boundary stands right before them."""
-    topics: list[Topic] = []
-    if count and before is not None and before.exchanges:
-        opening = boundaries[0][1] if boundaries and boundaries[0][0] == 0 else None
-        if opening != 0:
-            topics.append(Topic(0, count - 1, 0, None, True))
-        if opening is None and before.sub is not None:
-            topics.append(Topic(0, count - 1, 1, 0, True))
-    latest = {topic.depth: at for at, topic in enumerate(topics)}
-    for turn, depth in boundaries:
-        for deeper in range(depth, 2):
-            if (ended := latest.pop(deeper, None)) is not None:
-                topics[ended] = topics[ended]._replace(last=turn - 1)
-        latest[depth] = len(topics)
-        topics.append(Topic(turn, count - 1, depth, latest[0] if depth else None, False))
+    opening = boundaries[0][1] if boundaries and boundaries[0][0] == 0 else 2
+    still_open = (
+        0 if not count or not before or not before.exchanges else 1 + (before.sub is not None)
+    )
+    starts = [(0, depth, True) for depth in range(min(opening, still_open))]
+    starts += [(turn, depth, False) for turn, depth in boundaries]
+    topics = []
+    outer = None
+    for at, (first, depth, continues) in enumerate(starts):
+        end = next((turn for turn, other, _ in starts[at + 1 :] if other <= depth), count)
+        outer = outer if depth else at
+        topics.append(Topic(first, end - 1, depth, outer if depth else None, continues))
     return topics
 
 
@@ -165,15 +158,17 @@ class Exchange(NamedTuple):
 
 
 def _read_exchange(turns: Sequence[TopicTurn], vectors: Sequence[Vector | None]) -> Exchange:
-    bag: Counter[str] = Counter()
-    for turn in turns:
-        read = ASKED_CHARACTERS if turn.role == "user" else ANSWERED_CHARACTERS
-        bag.update(words(turn.text[:read]))
     asking = int(turns[0].role == "user")
+    read = [turn.text[:ANSWERED_CHARACTERS] for turn in turns[asking:]]
+    read += [turn.text[:ASKED_CHARACTERS] for turn in turns[:asking]]
     files = dict.fromkeys(file for turn in turns[asking:] for file in turn.files)
-    said = [_unit(_sum(part)) for part in (vectors[:asking], vectors[asking:])]
-    earlier = turns[0].files if asking else ()
-    return Exchange(turns, _heaviest(bag, BAG), _sum(said), tuple(files), earlier)
+    return Exchange(
+        turns,
+        _heaviest(Counter(word for text in read for word in words(text)), BAG),
+        _blend([*vectors[:asking], _blend(vectors[asking:])]),
+        tuple(files),
+        turns[0].files if asking else (),
+    )
 
 
 def words(text: str) -> list[str]:
@@ -189,59 +184,60 @@ def words(text: str) -> list[str]:
 
 def _heaviest(bag: Mapping[str, int], limit: int) -> dict[str, int]:
     """The words that came up most; of equal ones the later."""
-    return dict(sorted(bag.items(), key=itemgetter(1))[-limit:] if len(bag) > limit else bag)
+    return dict(sorted(bag.items(), key=itemgetter(1))[-limit:])
 
 
-class Evidence(NamedTuple):
-    score: float
-    announced: bool = True  # the user said that something else comes now, or came back after hours
-    barred: bool = False  # the user's words cannot begin a topic
-    nearness: float | None = None
-    likeness: float | None = None
+def _blend(vectors: Iterable[Vector | None]) -> Vector | None:
+    """The common direction of vectors, each counting as much as the others; None where there is none."""
+    import numpy as np
+
+    found = [vector / (np.linalg.norm(vector) or 1.0) for vector in vectors if vector is not None]
+    return np.mean(found, axis=0) if found else None
 
 
-def _evidence(state: OpenTopic, heard: Exchange) -> Evidence:
-    if not state.exchanges:
-        return Evidence(math.inf)
-    turn = heard.turns[0]
-    cue = _cue(turn.text)
-    nearness = math.sqrt(_overlap(heard.bag, state.bag, state.common, state.exchanges + 1))
-    likeness = _cosine(heard.vector, _decode_vector(state.vector))
-    said = len(heard.bag) / (len(heard.bag) + LITTLE)
-    score = BIAS + cue.weight + WORDS * said * _deviation(state.nearness, nearness, USUAL)
-    if likeness is not None:
-        score += MEANING * _deviation(state.likeness, likeness)
-    pause = _pause(state, turn)
-    score += pause + _places(state, heard)
-    announced = cue.announced or pause >= LONG_PAUSE
-    return Evidence(score, announced, cue.barred, nearness, likeness)
+# Evidence
 
 
-def _depth(state: OpenTopic, evidence: Evidence) -> int | None:
-    """What begins with an exchange: a topic (0), a sub-topic (1) or nothing."""
-    if evidence.barred:
-        return None
-    if evidence.score >= TOPIC and (evidence.announced or state.topic >= LEAST):
-        return 0
-    long_enough = state.topic >= SUB_AFTER if state.sub is None else state.sub >= SUB_LEAST
-    return 1 if evidence.score >= SUB_TOPIC and long_enough else None
-
-
-def _begin_exchange(
-    state: OpenTopic, heard: Exchange, evidence: Evidence, depth: int | None
-) -> OpenTopic:
+def _begin_exchange(state: OpenTopic, heard: Exchange) -> tuple[int | None, OpenTopic]:
+    """What begins with an exchange, a topic (0), a sub-topic (1) or nothing, and the state in which its words are still to be heard."""
+    overlap = math.sqrt(_overlap(heard.bag, state.bag, state.common, state.exchanges + 1))
+    likeness = _likeness(state, heard.vector)
+    depth = _choose_depth(state, heard, overlap, likeness) if state.exchanges else 0
     same = depth != 0
-    state = state._replace(
+    going_on = state.sub + 1 if same and state.sub is not None else None
+    first = not state.exchanges
+    return depth, state._replace(
         exchanges=state.exchanges + 1,
         topic=state.topic + 1 if same else 1,
-        sub=1 if depth == 1 else state.sub + 1 if same and state.sub is not None else None,
+        sub=1 if depth == 1 else going_on,
         bag={},
-        nearness=_learn(state.nearness, evidence.nearness),
-        likeness=_learn(state.likeness, evidence.likeness),
-        vector="",
+        by_words=_learn(state.by_words, None if first else overlap),
+        by_meaning=_learn(state.by_meaning, likeness),
+        direction=(),
         files=[*state.files, *heard.earlier_files] if same else (),
     )
-    return _extend_exchange(state, heard)
+
+
+def _choose_depth(
+    state: OpenTopic, heard: Exchange, overlap: float, likeness: float | None
+) -> int | None:
+    """What the evidence speaks for. Announced, or after hours, a topic begins however short the last one was."""
+    turn = heard.turns[0]
+    cue, announced, barred = _read_cue(turn.text)
+    # Measured from the latest time so far, so that a clock that jumped back makes no pause when it comes forward again.
+    seconds = turn.at.timestamp() - state.at if turn.at and state.at else 0.0
+    said = len(heard.bag) / (len(heard.bag) + LITTLE)
+    score = BIAS + cue + _weigh_places(state, heard)
+    score += WORDS * said * _deviation(state.by_words, overlap)
+    score += MEANING * _deviation(state.by_meaning, likeness)
+    score += PAUSE * (seconds > PAUSE_SECONDS) + LONG_PAUSE * (seconds > LONG_PAUSE_SECONDS)
+    if barred:
+        return None
+    at_once = announced or seconds > LONG_PAUSE_SECONDS
+    if score >= TOPIC and (at_once or state.topic >= LEAST):
+        return 0
+    long_enough = state.topic >= SUB_AFTER if state.sub is None else state.sub >= SUB_LEAST
+    return 1 if score >= SUB_TOPIC and long_enough else None
 
 
 def _extend_exchange(state: OpenTopic, heard: Exchange) -> OpenTopic:
@@ -249,19 +245,20 @@ def _extend_exchange(state: OpenTopic, heard: Exchange) -> OpenTopic:
     bag, common = Counter(state.bag), Counter(state.common)
     common.update(word for word in heard.bag if word not in bag)
     bag.update(heard.bag)
-    last = heard.turns[-1]
+    last, vector = heard.turns[-1], heard.vector
+    if vector is not None and len(vector) == len(state.direction):
+        vector = _blend([vector, vector * 0 + state.direction])
+    # Rounded always, so that it does not matter where a page ends.
+    direction = state.direction if vector is None else vector.round(4).tolist()
     return state._replace(
         bag=_heaviest(bag, BAG),
         common=_heaviest(common, COMMON),
-        vector=_encode_vector(_sum((_decode_vector(state.vector), heard.vector))),
-        at=max([state.at, *(_seconds(turn.at) for turn in heard.turns)]),
+        direction=direction,
+        at=max([state.at, *(turn.at.timestamp() for turn in heard.turns if turn.at)]),
         cwd=last.cwd or state.cwd,
         branch=last.branch or state.branch,
         files=[*state.files, *heard.files][-FILES:],
     )
-
-
-# Nearness
 
 
 def _overlap(
@@ -279,85 +276,33 @@ def _overlap(
     return min(shared / math.sqrt(sizes[0] * sizes[1]), 1.0) if all(sizes) else 0.0
 
 
-def _deviation(
-    spread: Sequence[float], value: float, usual: tuple[int, float, float] | None = None
-) -> float:
+def _likeness(state: OpenTopic, vector: Vector | None) -> float | None:
+    """The cosine with the exchange before; None where either has no vector, or those are of different models."""
+    if vector is None or len(vector) != len(state.direction):
+        return None
+    lengths = (vector @ vector) * sum(value * value for value in state.direction)
+    return float(vector @ state.direction / math.sqrt(lengths or 1.0))
+
+
+def _deviation(seen: Sequence[float], value: float | None) -> float:
     """How far a value is from what was seen, in standard deviations; less sure while little was seen."""
-    count, mean, squares = spread
-    if usual is not None:
-        weight, expected, deviation = usual
-        middle = (count * mean + weight * expected) / (count + weight)
-        squares += count * (mean - middle) ** 2 + weight * (deviation**2 + (expected - middle) ** 2)
-        return (value - middle) / math.sqrt(squares / (count + weight) + 1e-9)
-    if count < FEW:
+    count, mean, squares = seen
+    if value is None or count < FEW:
         return 0.0
     far = (value - mean) / math.sqrt(squares / count + 1e-5)
-    return max(min(far, 4.0), -4.0) * count / (count + FEW)
+    return max(min(far, 4.0), -4.0) * min(1.0, count / MANY)
 
 
-def _learn(spread: Sequence[float], value: float | None) -> Sequence[float]:
+def _learn(seen: Sequence[float], value: float | None) -> Sequence[float]:
     if value is None:
-        return spread
-    count, mean, squares = spread
+        return seen
+    count, mean, squares = seen
     distance = value - mean
     mean += distance / (count + 1)
     return (count + 1, mean, squares + distance * (value - mean))
 
 
-def _sum(vectors: Iterable[Vector | None]) -> Vector | None:
-    total: Vector | None = None
-    for vector in vectors:
-        if vector is not None and (total is None or total.shape == vector.shape):
-            total = vector if total is None else total + vector
-    return total
-
-
-def _unit(vector: Vector | None) -> Vector | None:
-    length = 0.0 if vector is None else float((vector * vector).sum()) ** 0.5
-    return vector / length if vector is not None and 0 < length < math.inf else None
-
-
-def _cosine(one: Vector | None, other: Vector | None) -> float | None:
-    one, other = _unit(one), _unit(other)
-    if one is None or other is None or one.shape != other.shape:
-        return None
-    return float((one * other).sum())
-
-
-def _encode_vector(vector: Vector | None) -> str:
-    """A vector as a string for the state, in 16 bits a dimension; always, so that it does not matter where a page ends."""
-    from base64 import b64encode
-
-    own = _unit(vector)
-    return "" if own is None else b64encode(own.astype("<f2").tobytes()).decode()
-
-
-def _decode_vector(text: str) -> Vector | None:
-    if not text:
-        return None
-    from base64 import b64decode
-
-    import numpy as np
-
-    return np.frombuffer(b64decode(text), dtype="<f2").astype(np.float32)
-
-
-# Time and place
-
-
-def _seconds(at: datetime | None) -> float:
-    if at is None:
-        return 0.0
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
-
-
-def _pause(state: OpenTopic, turn: TopicTurn) -> float:
-    """Measured from the latest time so far, so that a clock that jumped back makes no pause when it comes forward again."""
-    seconds = _seconds(turn.at) - state.at if turn.at and state.at else 0.0
-    return PAUSE * (seconds > PAUSE_SECONDS) + LONG_PAUSE * (seconds > LONG_PAUSE_SECONDS)
-
-
-def _places(state: OpenTopic, heard: Exchange) -> float:
+def _weigh_places(state: OpenTopic, heard: Exchange) -> float:
     turn = heard.turns[0]
     places = ((turn.cwd, state.cwd), (turn.branch, state.branch))
     moved = MOVED * any(new and old and new != old for new, old in places)
@@ -366,12 +311,10 @@ def _places(state: OpenTopic, heard: Exchange) -> float:
         return moved
     if known & now:
         return moved + SAME_FILES
-    apart = {_folder(file) for file in known}.isdisjoint(_folder(file) for file in now)
-    return moved + OTHER_FOLDERS * apart
-
-
-def _folder(file: str) -> str:
-    return file.replace("\\", "/").rpartition("/")[0]
+    before, here = (
+        {file.replace("\\", "/").rpartition("/")[0] for file in files} for files in (known, now)
+    )
+    return moved + OTHER_FOLDERS * before.isdisjoint(here)
 
 
 # What the user says about it: in English, and the basics of German, French and Spanish.
@@ -424,25 +367,18 @@ _CHORES = frozenset(
 )
 
 
-class TurnCue(NamedTuple):
-    weight: float
-    announced: bool
-    barred: bool
-
-
-def _cue(text: str) -> TurnCue:
-    """What the beginning of a user's turn says about going on with the topic. A short answer never begins another one."""
+def _read_cue(text: str) -> tuple[float, bool, bool]:
+    """What the beginning of a user's turn speaks for, whether it announces a topic, and whether it cannot begin one: a short answer
+    never does."""
     head = fold_case(text[:400]).strip()
-    announced = bool(compile_pattern(_CLAUSE + _ANNOUNCED, 0).search(head[:160]))
+    if compile_pattern(_CLAUSE + _ANNOUNCED, 0).search(head[:160]):
+        return ANNOUNCED, True, False
     lead = compile_pattern(_LEAD, 0).match(head)
     rest = head[lead.end() :] if lead else head
     return_to = compile_pattern(_CLAUSE + _RETURNING, 0)
     returning = bool(return_to.match(head) or return_to.search(rest[:80]))
     told = compile_pattern(r"\w[\w'-]*").findall(space_out(rest))
     chore = len(text) < 160 and all(word in _CHORES or word in STOP_WORDS for word in told)
-    barred = not announced and not returning and (len(told) <= 3 or chore)
-    if announced:
-        return TurnCue(ANNOUNCED, announced, barred)
     opening = OPENING * bool(returning or compile_pattern(_OPENING, 0).match(rest))
     going_on = GOING_ON * bool(compile_pattern(_GOING_ON, 0).match(rest))
-    return TurnCue(opening + going_on, announced, barred)
+    return opening + going_on, False, not returning and (len(told) <= 3 or chore)

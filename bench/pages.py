@@ -28,7 +28,7 @@ from texts import Teller
 
 from bethink.api import Bethink
 from bethink.config import data_directory
-from bethink.surface.web.session import Sessions, load_key
+from bethink.surface.web import Sessions, load_key
 from bethink.text import new_id
 from bethink.types import Batch, Change, Entry, Filter, Memory, Relation, Session, Source, Span
 
@@ -200,7 +200,7 @@ def pages(focus: str) -> dict[str, str]:
 def measure(address: str, home: Path, focus: str, rounds: int) -> dict[str, list[float]]:
     host = address.removeprefix("http://")
     session = Sessions(load_key(home)).begin()
-    cookie = f"bethink-{host.rpartition(':')[2]}={session.cookie}"
+    cookie = f"{session.cookie_name}={session.cookie}"
     connection = http.client.HTTPConnection(host, timeout=60)
 
     def ask(path: str) -> tuple[float, int]:

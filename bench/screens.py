@@ -126,7 +126,7 @@ def take(folder: Path, into: Path, names: list[str]) -> None:
     from http_server import running
     from playwright.sync_api import sync_playwright
 
-    from bethink.surface.web.session import Sessions, load_key
+    from bethink.surface.web import Sessions, load_key
 
     home = folder / "home"
     home.mkdir(mode=0o700)
@@ -144,8 +144,7 @@ def take(folder: Path, into: Path, names: list[str]) -> None:
                     base_url=server.address, color_scheme=scheme, viewport=window
                 )
                 session = Sessions(load_key(home)).begin()
-                port = server.address.rpartition(":")[2]
-                cookie: Any = {"name": f"bethink-{port}", "value": session.cookie}
+                cookie: Any = {"name": session.cookie_name, "value": session.cookie}
                 context.add_cookies([{**cookie, "domain": "127.0.0.1", "path": session.room}])
                 page = context.new_page()
                 page.goto(f"{session.room}/health")  # which counts meanwhile

@@ -17,7 +17,7 @@ from http_server import Running, running
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from story import Story, tell
 
-from bethink.surface.web.session import Sessions, WebSession, load_key
+from bethink.surface.web import Sessions, WebSession, load_key
 
 CHROMIUM = (
     os.environ.get("CHROMIUM")
@@ -110,9 +110,9 @@ def window(browser: Browser, world: World | str, **options: Any) -> Iterator[Win
     context.on("page", _press_once_loaded)
     if isinstance(world, World):
         session = world.session()
-        name = f"bethink-{address.rpartition(':')[2]}"
+        cookie = {"name": session.cookie_name, "value": session.cookie}
         where = {"domain": "127.0.0.1", "path": session.room}
-        context.add_cookies([{"name": name, "value": session.cookie, **where}])  # type: ignore[list-item]
+        context.add_cookies([{**cookie, **where}])  # type: ignore[list-item]
         context.on("page", lambda page: _stay_in(page, session.room))
     context.set_default_timeout(PATIENCE)
     wrong: list[str] = []

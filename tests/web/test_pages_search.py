@@ -8,7 +8,7 @@ from conftest import window
 from looking import focused
 from playwright.sync_api import expect
 
-from bethink.surface.web.pages import _count_strong
+from bethink.surface.web.pages import count_strong
 
 FIRST_PAGE = 150_000  # bytes, all of it
 
@@ -93,7 +93,7 @@ def test_what_hardly_fits_is_shown_on_demand(page):
     cases("pages-search-the-tail-begins-where-scores", {}),
 )
 def test_the_tail_begins_where_scores_fall_off(scores, number):
-    assert _count_strong(scores) == number
+    assert count_strong(scores) == number
 
 
 def test_code_is_shown_as_code_with_its_matches_marked(page, world):

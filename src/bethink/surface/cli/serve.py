@@ -29,7 +29,7 @@ from bethink.surface.http import security
 from bethink.surface.http.security import Caller, Grant, Tokens
 from bethink.surface.mcp import Wire, serve_stdio
 from bethink.surface.render import FORMATS, json_text, pick
-from bethink.surface.web.session import Sessions, load_key
+from bethink.surface.web import Sessions, load_key
 from bethink.text.when import LOCAL, expiry
 
 if TYPE_CHECKING:

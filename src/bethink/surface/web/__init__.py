@@ -1,5 +1,145 @@
 """The web page: memory for people who would rather look than read. Only a surface; what it shows and does are operations of the API.
+`site` lets people in and finds the page, `pages` has a function for each, `render` makes text into markup that can hold none of
+its own; there is a template per page.
 
-`site` lets people in and finds the page; `session` knows who they are; `visit` is what a page gets and gives; `render` makes text
-into markup that can hold none of its own. Each page is one module with a tuple `PAGES`, listed in `site`, and one template.
+Here is who looks: the ticket that `bethink ui` hands over, the cookie that it becomes, the mark that every form carries. All three
+are signed with one key, in a file that its owner alone can read, beside the database that it guards. So nothing has to be kept for
+a browser, and a page stays signed in when the server is started again. A ticket works once and for a short while; a cookie is out of
+reach of scripts and of other sites; a mark belongs to one session. Nothing here knows HTTP.
 """
+
+from __future__ import annotations
+
+import secrets
+import time
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bethink.errors import ConfigError
+from bethink.text import textfile
+
+if TYPE_CHECKING:
+    from itsdangerous import URLSafeTimedSerializer
+
+FILE = "web.key"
+KEY_BYTES = 32
+TICKET_SECONDS = 120
+COOKIE_SECONDS = 7 * 86400
+RENEW_SECONDS = 86400  # a cookie that is older is replaced by a new one
+VISIT_SECONDS = 1800  # without a look, after which the next one is another visit; set by hand
+LONGEST = 500  # characters of anything that is offered
+
+
+class WebSession(NamedTuple):
+    """Somebody who is signed in. `name` stays when the cookie is renewed."""
+
+    cookie: str
+    name: str
+    token: str  # the hash of the one that somebody signed in with; empty for the owner, who came with a ticket
+    since: float
+
+    @property
+    def room(self) -> str:
+        """What the paths of this session's pages begin with.
+
+        A browser sends a cookie to every port of a host, so whoever serves on another port would see it, and could use it
+        here or plant one of their own. A cookie that has a path goes only where the path is asked for, and this one nobody
+        can guess. So a cookie opens nothing outside of its own room."""
+        return f"/~{self.name}"
+
+    @property
+    def cookie_name(self) -> str:
+        """Nobody can guess it either, so no other server can plant a cookie in its place."""
+        return f"bethink-{self.name}"
+
+
+class Sessions:
+    """Makes and reads what is signed with one key. Remembers the tickets that were used."""
+
+    def __init__(self, key: bytes, began: float | None = None) -> None:
+        self._key = key
+        self._began = time.time() if began is None else began  # when the server started
+        self._used: dict[str, float] = {}
+
+    def _signer(self, use: str) -> URLSafeTimedSerializer:
+        from itsdangerous import URLSafeTimedSerializer  # not for commands that open no page
+
+        return URLSafeTimedSerializer(self._key, salt=use, signer_kwargs={"digest_method": sha256})
+
+    def new_ticket(self) -> str:
+        return str(self._signer("ticket").dumps(secrets.token_urlsafe(16)))
+
+    def enter(self, ticket: str) -> WebSession | None:
+        """A session for whoever brings a ticket. One that was used, or is of before the start, opens nothing."""
+        found = self._read("ticket", ticket, TICKET_SECONDS)
+        if found is None or found[1] < int(self._began) or ticket in self._used:
+            return None
+        until = time.time() - TICKET_SECONDS
+        self._used = {known: made for known, made in self._used.items() if made >= until}
+        self._used[ticket] = found[1]
+        return self.begin()
+
+    def begin(self, name: str = "", token: str = "") -> WebSession:
+        name = name or secrets.token_urlsafe(16)
+        cookie = str(self._signer("cookie").dumps([name, token]))
+        return WebSession(cookie, name, token, time.time())
+
+    def renew(self, session: WebSession) -> WebSession | None:
+        """The session for another while, if it is time for that."""
+        due = time.time() - session.since > RENEW_SECONDS
+        return self.begin(session.name, session.token) if due else None
+
+    def find(self, cookie: str) -> WebSession | None:
+        """The session that a cookie is of, if it is one of ours and still holds."""
+        found = self._read("cookie", cookie, COOKIE_SECONDS)
+        if found is None:
+            return None
+        (name, token), since = found
+        return WebSession(cookie, name, token, since)
+
+    def mark(self, session: WebSession) -> str:
+        """What a form has to carry, so that no other site can have made it."""
+        return str(self._signer("mark").dumps(session.name))
+
+    def is_genuine(self, session: WebSession, mark: str) -> bool:
+        found = self._read("mark", mark, COOKIE_SECONDS)
+        return found is not None and found[0] == session.name
+
+    def _read(self, use: str, offered: str, seconds: int) -> tuple[Any, float] | None:
+        """What was signed by us for this use, and when; None where it was not, or is older than that."""
+        from itsdangerous import BadData
+
+        sent = offered[:LONGEST].encode("utf-8", "replace")
+        try:
+            value, at = self._signer(use).loads(sent, max_age=seconds, return_timestamp=True)
+        except BadData:
+            return None
+        return value, at.timestamp()
+
+
+def note_visit(kept: str, now: float, looks: bool) -> tuple[str, float | None]:
+    """What a browser keeps of its visits, after one more look; and when it looked before this visit. A script is no look."""
+    times = [int(part) for part in kept[:40].split("-") if part.isdecimal() and int(part) <= now]
+    if looks or not times:
+        same = times and now - times[-1] < VISIT_SECONDS
+        times = [*(times[:-1] if same else times), int(now)]
+    times = times[-2:]
+    return "-".join(map(str, times)), times[0] if len(times) > 1 else None
+
+
+def load_key(folder: Path) -> bytes:
+    """The key of this folder, made when it is first needed."""
+    file = folder / FILE
+    if textfile.read(file) is None:  # read again: another process may be quicker
+        textfile.write(file, secrets.token_hex(KEY_BYTES) + "\n", None, mode=0o600)
+    anew = f"Remove it; a new one is made: rm {file}"
+    if textfile.may_others(file, 0o077):
+        raise ConfigError(f"Others can read or write {file}, so nothing is signed with it.", anew)
+    try:
+        key = bytes.fromhex((textfile.read(file) or "").strip())
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise ConfigError(f"{file} holds no key.", anew)
+    return key

@@ -1,34 +1,167 @@
 """The pages: home, search, timeline and conversations, the graph, the inbox, health and projects; one memory with what can be done
-with it; and a form for a new one. Everything that is done there can be undone from the page that follows."""
+with it; and a form for a new one. Everything that is done there can be undone from the page that follows.
+
+A page is a function of a visit, which runs in a thread. It asks for what it shows through `Visit.ask`, by the operation of the API
+that gives it: the same checks, the same limits, the same objects as over REST. What is only a matter of looks is in its template.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from math import ceil, log1p
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote, urlencode
 
-from bethink.errors import Overtaken, UsageError
-from bethink.features.browse import ABOUT, MENTIONS, MOST, WEEKS
+from starlette.datastructures import QueryParams
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+
+from bethink.errors import NotFound, Overtaken, UsageError
+from bethink.features.browse import MENTIONS, MOST, WEEKS
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
 from bethink.recall.query import parse
 from bethink.recall.shape import find_sought
-from bethink.surface.http import operations
-from bethink.surface.web.render import as_words, diff, spell_unseen
-from bethink.surface.web.visit import (
-    EVERY,
-    PERSONAL,
-    Go,
-    PageAnswer,
-    Sent,
-    Shown,
-    Visit,
-    explain,
-    page,
-    place,
-)
-from bethink.types import RELATIONS
+from bethink.surface.arguments import Argument, parse_value
+from bethink.surface.http import api, operations
+from bethink.surface.http.api import Operation, Run, Tools
+from bethink.surface.http.security import Caller
+from bethink.surface.operations import EVERYTHING
+from bethink.surface.web.render import diff, place, render_page, spell_unseen
+from bethink.types import NOTHING
+
+EVERY, PERSONAL = "all", "personal"  # in the place of a project: more than one, and none
+WIDER = {EVERY: "all_projects", PERSONAL: "personal"}  # and what operations call that
+
+
+class Visit(NamedTuple):
+    """Somebody who is signed in looks at a page, or sends a form."""
+
+    caller: Caller
+    tools: Tools
+    room: str  # what every address of this visitor begins with
+    mark: str  # what every form of this visitor carries
+    method: str
+    address: str  # the path, without the room and without what was asked
+    query: QueryParams
+    path: Mapping[str, str] = NOTHING  # the parts of the address that the page names
+    last_visit: datetime | None = None  # when this browser looked at the first page before
+    form: Mapping[str, str] = NOTHING  # of a POST; a field that is repeated as a comma list
+
+    def parameter(self, name: str) -> str:
+        """A parameter of the address; nothing where it was not given."""
+        return self.query.get(name, "").strip()
+
+    def number(self, name: str) -> int:
+        """A number of the address; 0 where it was not given or is none."""
+        text = self.query.get(name, "")
+        return int(text) if text.isdecimal() and len(text) < 10 else 0
+
+    @property
+    def where(self) -> dict[str, str]:
+        """The project that the visit is about, for addresses: nothing for the visitor's own."""
+        return {name: value for name in ("project", "container") if (value := self.query.get(name))}
+
+    @property
+    def own(self) -> str:
+        """The project that is meant where none is named: the server's, or the first that a member may see."""
+        home = self.tools.projects.home.scope
+        granted = [grant.scope for grant in self.caller.projects or ()]
+        return home if self.caller.sees(home) or not granted else granted[0]
+
+    def ask(self, run: Run, /, **given: Any) -> Any:
+        """What an operation of the API answers about the project of this visit: `visit.ask(operations.search, query="deploy")`.
+        Texts are read as they are typed: a list as its parts between commas, a number as one."""
+        operation = _operations()[run]
+        body = operation.body or ()
+        query = {argument.name: argument for argument in operation.query}
+        takes = {**query, **{argument.name: argument for argument in body}}
+        path = {"id": given.pop("id")} if "{id}" in operation.path else {}
+        asked: dict[str, Any] = self.where
+        if wider := WIDER.get(asked.get("project", "")):
+            del asked["project"]
+            asked |= {wider: True} if wider in query else {}
+        if self.own != self.tools.projects.home.scope:
+            asked.setdefault("project", self.own)
+        asked |= {name: _read_value(value, takes[name]) for name, value in given.items()}
+        sent = {
+            argument.name: asked.pop(argument.name) for argument in body if argument.name in asked
+        }
+        return api.perform(operation, self.caller, self.tools, path, asked, sent)
+
+    def at(self, address: str, scope: str | None = None, /, **more: str | int | None) -> str:
+        """An address of these pages, for the same project or that of a scope."""
+        where = self.where if scope is None else place(scope)
+        asked = urlencode({name: value for name, value in {**where, **more}.items() if value})
+        return f"{self.room}{quote(address)}" + (f"?{asked}" if asked else "")
+
+    def again(self, **more: str | int | None) -> str:
+        """The address of this page with something else asked."""
+        return self.at(self.address, **{**self.query, "part": None, **more})
+
+    def show(self, template: str, status: int = 200, /, **values: Any) -> Response:
+        """The page that a template makes of values."""
+        listed = self.ask(operations.list_projects)["items"]
+        every = self.query.get("project") == EVERY
+        names = {one["scope"]: one["name"] for one in listed if every}
+        frame = {"visit": self, "projects": listed, "scope_names": names}
+        page = render_page(template, {**frame, **values})
+        return Response(page, status, media_type="text/html; charset=utf-8")
+
+    def go(self, address: str, /, **more: str | int | None) -> Response:
+        """To another page, after a change: a reload then repeats nothing."""
+        return RedirectResponse(self.at(address, **more), 303)
+
+
+@cache
+def _operations() -> dict[Run, Operation]:
+    """Operations by their function."""
+    return {operation.run: operation for operation in api.OPERATIONS}
+
+
+def _read_value(value: Any, argument: Argument) -> Any:
+    if not isinstance(value, str):
+        return value
+    return _split(value) if argument.many in ("+", "*") else parse_value(value, argument)
+
+
+def _split(text: str) -> list[str]:
+    return [part for one in text.split(",") if (part := one.strip())]
+
+
+class SitePage(NamedTuple):
+    """One page, or one thing that a form does."""
+
+    method: str
+    path: str
+    run: Callable[[Visit], Response]
+
+    def match(self, address: str) -> dict[str, str] | None:
+        """The parts of an address that the path names, if it is one of this page."""
+        found = re.fullmatch(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", self.path), address)
+        return found.groupdict() if found else None
+
+
+PAGES: list[SitePage] = []
+AnyPage = TypeVar("AnyPage", bound=Callable[..., Response])
+
+
+def page(method: str, path: str) -> Callable[[AnyPage], AnyPage]:
+    """Makes a function a page."""
+
+    def register(run: AnyPage) -> AnyPage:
+        PAGES.append(SitePage(method, path, run))
+        return run
+
+    return register
+
+
+def explain(error: UsageError) -> str:
+    """What is wrong with what somebody typed, in a sentence."""
+    return f"{error.message} {error.hint or ''}".strip()
+
 
 # Home: what happened since somebody was last here, and what waits for them.
 
@@ -37,66 +170,62 @@ LEVELS = 4  # of colour in the calendar
 
 
 @page("GET", "/")
-def show_home(visit: Visit) -> PageAnswer:
-    chosen, last = visit.parameter("since"), visit.last_visit
-    since = chosen or (last.isoformat() if last else FIRST)
-    found = visit.ask(operations.show_recent, since=since, **visit.every)
-    counts = visit.ask(operations.count_inbox)["queues"]
+def show_home(visit: Visit) -> Response:
+    last = visit.last_visit.isoformat() if visit.last_visit else FIRST
+    found = visit.ask(operations.show_recent, since=visit.parameter("since") or last)
     empty = not found["days"] and not visit.ask(operations.list_memories, limit=1)["total"]
-    values = {
+    return visit.show(
+        "home.html",
         **found,
-        "empty": empty,
-        "chosen": chosen,
-        "last_visit": last,
-        "waiting": {name: counts[name] for name in QUEUES},
-        "calendar": _draw_calendar(found["days"], visit.tools.projects.base.clock()),
-    }
-    return Shown("home.html", values)
+        empty=empty,
+        waiting=visit.ask(operations.count_inbox)["queues"],
+        calendar=_draw_calendar(found["days"], visit.tools.projects.base.clock()),
+    )
 
 
 def _draw_calendar(days: Mapping[str, int], now: datetime) -> list[dict[str, Any]]:
     """A cell for each day. Days differ by orders of magnitude, so colour goes by the logarithm."""
     today, most = now.date(), log1p(max(days.values(), default=0)) or 1.0
     monday = today - timedelta(days=today.weekday(), weeks=WEEKS - 1)
-    cells = []
-    for number in range((today - monday).days + 1):
-        day = (monday + timedelta(days=number)).isoformat()
-        count = days.get(day, 0)
-        level = ceil(log1p(count) / most * LEVELS)
-        cells.append({"level": level, "day": day, "memories": count})
-    return cells
+    dates = [monday + timedelta(days=number) for number in range((today - monday).days + 1)]
+    counts = {date.isoformat(): days.get(date.isoformat(), 0) for date in dates}
+    return [
+        {"level": ceil(log1p(count) / most * LEVELS), "day": day, "memories": count}
+        for day, count in counts.items()
+    ]
 
 
 # A new memory: a dialog on every page, and a page of its own where no script runs.
 
 
 @page("GET", "/add")
-def show_form(visit: Visit) -> PageAnswer:
-    return Shown("add.html", {"given": {}, "wrong": ""})
+def show_form(visit: Visit, wrong: str = "") -> Response:
+    return visit.show("add.html", 422 if wrong else 200, given=visit.form, wrong=wrong)
 
 
 @page("POST", "/add")
-def add(visit: Visit) -> PageAnswer:
-    given = {name: _unix(visit.form.get(name, "")) for name in ("content", "kind", "tags")}
-    filled = {name: value for name, value in given.items() if value}
-    told = {"memories": [{"content": "", **_body(filled)}]}
+def add(visit: Visit) -> Response:
+    told = {"content": _clean(visit.form.get("content", ""))}
+    told |= {"kind": kind} if (kind := visit.form.get("kind")) else {}
+    memories = [{**told, "tags": _split(visit.form.get("tags", ""))}]
+    personal = bool(visit.form.get("personal"))
     try:
-        answer = visit.ask(operations.add, personal=bool(visit.form.get("personal")), **told)
+        answer = visit.ask(operations.add, memories=memories, personal=personal)
     except UsageError as error:
-        return Shown("add.html", {"given": given, "wrong": explain(error)}, 422)
+        return show_form(visit, explain(error))
     outcome = answer["outcomes"][0]
     if outcome["status"] == "purged":
-        return Shown("add.html", {"given": given, "wrong": WAS_PURGED}, 422)
+        return show_form(visit, "This very text was purged before, so it is not taken in again.")
     done = "added" if outcome["status"] == "added" else "known"
-    return Go(visit.at(f"/memory/{outcome.get('duplicate_of') or outcome['id']}", done=done))
+    return visit.go(f"/memory/{outcome.get('duplicate_of') or outcome['id']}", done=done)
 
 
 @page("GET", "/live")
-def send_state(visit: Visit) -> PageAnswer:
+def send_state(visit: Visit) -> Response:
     """Something that changes whenever a memory comes or goes, of what the visitor looks at alone."""
-    found = visit.ask(operations.list_memories, limit=1, **visit.wide)
+    found = visit.ask(operations.list_memories, limit=1)
     newest = found["items"][0]["id"] if found["items"] else ""
-    return Sent(f"{found['total']} {newest}".encode(), "text/plain")
+    return Response(f"{found['total']} {newest}", media_type="text/plain")
 
 
 # Search: results while one types, filters, marked words, and why each was found. Without a question, what is newest.
@@ -104,61 +233,41 @@ def send_state(visit: Visit) -> PageAnswer:
 HITS = 20  # on a page
 SURE = 3  # hits that are shown however weak they are
 WEAK = 0.45  # of the best score: what is below is shown on demand; set by hand
-SEVERAL = ("kind", "entity", "source", "host", "tag")  # filters of which there may be several
-SINGLE = ("since", "until", "session")
-FILTERS = (*SEVERAL, *SINGLE, "hidden")
-HIDDEN = ("include_deleted", "include_superseded", "include_quarantined", "include_expired")
-NOTHING_FOUND: dict[str, Any] = {"items": [], "next": None, "total": 0, "weaker": 0, "hints": []}
+FILTERS = ("kind", "entity", "source", "host", "tag", "since", "until", "session")
 
 
 @page("GET", "/search")
-def show_search(visit: Visit) -> PageAnswer:
+def show_search(visit: Visit) -> Response:
     question = visit.parameter("q")
-    chosen = {name: visit.query.get(name, "") for name in FILTERS}
-    values: dict[str, Any] = {
-        **NOTHING_FOUND,
-        "question": question,
-        "chosen": chosen,
-        "narrowed": any(chosen.values()),
-        "wrong": None,
-        "sought": None,
-    }
-    status = 200
+    values: dict[str, Any] = {"question": question, "sought": None, "wrong": "", "weaker": 0}
+    values["narrowed"] = any(visit.query.get(name) for name in (*FILTERS, "hidden"))
     try:
         values |= _search(visit, question)
         if question:
             values["sought"] = find_sought(parse(question, visit.tools.projects.base.clock()))
     except UsageError as error:
-        status, values["wrong"] = 422, explain(error)
+        values["wrong"] = explain(error)
     part = visit.query.get("part") == "results"
-    return Shown("results.html" if part else "search.html", values, status)
+    template = "results.html" if part else "search.html"
+    return visit.show(template, 422 if values["wrong"] else 200, **values)
 
 
 def _search(visit: Visit, question: str) -> dict[str, Any]:
+    """What is found; of a question first what fits, and how many weaker matches there are."""
     offset = visit.number("offset")
-    wanted: dict[str, Any] = {"limit": HITS, "offset": offset, **visit.wide}
-    wanted |= {name: one for name in SINGLE if (one := visit.query.get(name))}
-    lists = {name: [one for one in visit.query.getlist(name) if one] for name in SEVERAL}
-    wanted |= {name: several for name, several in lists.items() if several}
-    if visit.query.get("hidden"):
-        wanted |= dict.fromkeys(HIDDEN, True)
-    asked = {name: value for name in ("q", *FILTERS, "rest") if (value := visit.query.get(name))}
+    wanted: dict[str, Any] = {name: one for name in FILTERS if (one := visit.query.get(name))}
+    wanted |= {"limit": HITS, "offset": offset}
+    wanted |= EVERYTHING if visit.query.get("hidden") else {}
     if not question:
-        found = visit.ask(operations.list_memories, **wanted)
-    else:
-        found = visit.ask(operations.search, query=question, explain=True, **wanted)
-        strong = _count_strong([hit["score"] for hit in found["items"]])
-        if strong < len(found["items"]) and not (visit.query.get("rest") or offset):
-            weaker = {
-                "weaker": found["total"] - strong,
-                "next": visit.at("/search", **asked, rest="1"),
-            }
-            return {**found, "items": found["items"][:strong], **weaker}
-    following = visit.at("/search", **asked, offset=found["next"]) if found["next"] else None
-    return {**found, "next": following}
+        return {"hints": [], **visit.ask(operations.list_memories, **wanted)}
+    found: dict[str, Any] = visit.ask(operations.search, query=question, explain=True, **wanted)
+    strong = count_strong([hit["score"] for hit in found["items"]])
+    if strong == len(found["items"]) or visit.query.get("rest") or offset:
+        return found
+    return {**found, "items": found["items"][:strong], "weaker": found["total"] - strong}
 
 
-def _count_strong(scores: Sequence[float]) -> int:
+def count_strong(scores: Sequence[float]) -> int:
     """How many hits stand before the tail: up to the last one whose score is a good part of the best."""
     least = max(scores, default=0.0) * WEAK
     last = max((at for at, score in enumerate(scores, 1) if score >= least), default=0)
@@ -172,35 +281,20 @@ TURNS = 50
 
 
 @page("GET", "/timeline")
-def show_timeline(visit: Visit) -> PageAnswer:
-    host, offset = visit.query.get("host", ""), visit.number("offset")
-    asked = {"limit": SESSIONS, "host": host or None, "offset": offset}
-    found = visit.ask(operations.show_timeline, **asked, **visit.every)
-    following = visit.at("/timeline", host=host, offset=found["next"]) if found["next"] else ""
-    values = {
-        "days": found["days"],
-        "following": following,
-        "host": host,
-        "begun": bool(offset),
-    }
-    return Shown("timeline.html", values)
+def show_timeline(visit: Visit) -> Response:
+    host = visit.parameter("host")
+    asked = {"limit": SESSIONS, "host": host or None, "offset": visit.number("offset")}
+    return visit.show("timeline.html", host=host, **visit.ask(operations.show_timeline, **asked))
 
 
 @page("GET", "/session/{id}")
-def show_session(visit: Visit) -> PageAnswer:
-    id, topic = visit.path["id"], visit.query.get("topic") or None
-    found = visit.ask(operations.get_session, id=id)
-    page = {"limit": TURNS, "offset": visit.number("offset")}
-    said = visit.ask(operations.list_turns, id=id, topic=topic, **page)
-    following = visit.at(f"/session/{found['id']}", topic=topic, offset=said["next"])
-    values = {
-        "session": found,
-        "turns": said["items"],
-        "total": said["total"],
-        "following": following if said["next"] else "",
-        "topic": next((one for one in found["topics"] if one["id"] == topic), None),
-    }
-    return Shown("session.html", values)
+def show_session(visit: Visit) -> Response:
+    id, topic = visit.path["id"], visit.query.get("topic")
+    session = visit.ask(operations.get_session, id=id)
+    asked = {"limit": TURNS, "offset": visit.number("offset"), "topic": topic}
+    said = visit.ask(operations.list_turns, id=id, **asked)
+    chosen = next((one for one in session["topics"] if one["id"] == topic), None)
+    return visit.show("session.html", session=session, topic=chosen, **said)
 
 
 # The graph around a focus: drawn by a script, and listed for everybody else. `/graph/data` is what the script asks for.
@@ -211,208 +305,111 @@ EXPANDED = 30  # nodes that opening one of them brings
 
 
 @page("GET", "/graph")
-def show_graph(visit: Visit) -> PageAnswer:
-    size, asked = _graph_size(visit), _graph_focus(visit)
-    found = visit.ask(operations.show_graph, limit=size, depth=SIZES[size], **asked)
-    listed = _list_nodes(found)
-    in_focus = (one for one in listed if one["id"] in found["focus"])
-    values = {
-        "memories": [one for one in listed if not one["id"].startswith(ABOUT)],
-        "things": [one for one in listed if one["id"].startswith(ABOUT)],
-        "focus": found["focus"],
-        "focused": next(in_focus, None) if asked.get("focus") else None,
-        "left_out": found["left_out"],
-        "query": asked.get("query", ""),
-        "size": size,
-        "sizes": SIZES,
-        "source": visit.at("/graph/data", **asked, size=str(size)),
-        "given": asked.get("focus", ""),
-        "edges": found["edges"],
-    }
-    return Shown("graph.html", values)
+def show_graph(visit: Visit) -> Response:
+    asked = _read_graph(visit)
+    found = visit.ask(operations.show_graph, **asked)
+    nodes = _list_nodes(found)
+    return visit.show("graph.html", **{**found, "nodes": nodes}, asked=asked, sizes=SIZES)
 
 
 @page("GET", "/graph/data")
-def send_graph(visit: Visit) -> PageAnswer:
+def send_graph(visit: Visit) -> Response:
     """The same as JSON; with `open` the surroundings of one node, more than the `known` ones of them."""
-    opened, size = visit.query.get("open"), _graph_size(visit)
-    asked: dict[str, Any] = {**_graph_focus(visit), "limit": size, "depth": SIZES[size]}
-    if opened:
+    asked = _read_graph(visit)
+    if opened := visit.query.get("open"):
         room = min(EXPANDED + visit.number("known"), MOST)
         asked = {"focus": opened, "limit": room, "depth": 1}
     found = visit.ask(operations.show_graph, **asked)
     for node in found["nodes"]:
         node["label"] = spell_unseen(" ".join(node["label"].split()))
     content = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
-    return Sent(content, "application/json")
+    return Response(content, media_type="application/json")
 
 
-def _graph_focus(visit: Visit) -> dict[str, str]:
-    return {name: value for name in ("focus", "query") if (value := visit.parameter(name))}
-
-
-def _graph_size(visit: Visit) -> int:
-    return next((size for size in SIZES if str(size) == visit.query.get("size")), USUAL)
+def _read_graph(visit: Visit) -> dict[str, Any]:
+    """What a graph is asked to begin with, and how large it may be."""
+    size = next((size for size in SIZES if str(size) == visit.query.get("size")), USUAL)
+    begin = {name: value for name in ("focus", "query") if (value := visit.parameter(name))}
+    return {**begin, "limit": size, "depth": SIZES[size]}
 
 
 def _list_nodes(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Each node with what it is connected to, those with most connections first."""
-    labels = {node["id"]: node["label"] for node in found["nodes"]}
-    ties: dict[str, list[dict[str, str]]] = {id: [] for id in labels}
+    """Each node with what it is connected to; the focus, then those with most connections first."""
+    nodes = {node["id"]: {**node, "ties": []} for node in found["nodes"]}
     for edge in found["edges"]:
-        source, target, type = edge["source"], edge["target"], edge["type"]
+        source, target, type = nodes[edge["source"]], nodes[edge["target"]], edge["type"]
         there, back = ("about", "in") if type == MENTIONS else (type, f"← {type}")
-        ties[source].append({"type": there, "id": target, "label": labels[target]})
-        ties[target].append({"type": back, "id": source, "label": labels[source]})
-    nodes = [{**node, "ties": ties[node["id"]]} for node in found["nodes"]]
-    return sorted(nodes, key=lambda node: (node["id"] not in found["focus"], -len(node["ties"])))
+        source["ties"].append({"type": there, "id": target["id"], "label": target["label"]})
+        target["ties"].append({"type": back, "id": source["id"], "label": source["label"]})
+    focus = found["focus"]
+    return sorted(nodes.values(), key=lambda node: (node["id"] not in focus, -len(node["ties"])))
 
 
 # The inbox: what somebody should decide, one key for each decision, and the way back after it.
 
 DECISIONS, LINES = 10, 50  # pairs on a page, and single memories
-TOGETHER = {"duplicates": ("first", "apart")}  # what can be done with several pairs at once
+# What can be done with several items at once, in the queues where it is not everything.
+TOGETHER = {"duplicates": ("first", "apart"), "contradictions": ()}
 
 
 @page("GET", "/inbox")
-def show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> PageAnswer:
-    queue, begin = visit.query.get("queue", ""), visit.number("start")
-    queue = queue if queue in QUEUES else QUEUES[0]
-    limit = DECISIONS if queue in PAIRS else LINES
-    found = visit.ask(operations.show_inbox, queue=queue, limit=limit, start=begin)
-    counts = visit.ask(operations.count_inbox)["queues"]
-    acts: list[dict[str, str]] = []
-    for item in found["items"]:
-        acts = [
-            {"name": name, "label": ACTS[name].label, "key": ACTS[name].key}
-            for name in item["acts"]
-        ]
-        if queue in PAIRS:
-            # What differs is what has to be decided about; two texts that share next to nothing are shown as they are.
-            first, second = (one["content"] for one in item["memories"])
-            pieces = diff(first, second)
-            item["pieces"] = pieces if any(piece.change == "kept" for piece in pieces) else []
-    following = visit.at("/inbox", queue=queue, start=found["next"])
-    several = TOGETHER.get(queue, () if queue in PAIRS else tuple(ACTS))
-    values = {
-        "queue": queue,
-        "waiting": {name: counts[name] for name in QUEUES},
-        "acts": acts if visit.caller.may_write else [],
-        "bulk": [act for act in acts if act["name"] in several],
-        "items": found["items"],
-        "looked": found["looked"],
-        "start": begin,
-        "pairs": queue in PAIRS,
-        "done": _describe_decision(visit),
-        "following": following if found["next"] is not None else "",
-        "wrong": wrong,
-        "narrow": visit.query.get("project") in (EVERY, PERSONAL),
-        "here": visit.at("/inbox", queue=queue, start=begin),
-    }
-    return Shown("inbox.html", values, status)
-
-
-def _describe_decision(visit: Visit) -> dict[str, Any] | None:
-    """What was just decided, in words, and how to take it back."""
-    name, undo = visit.query.get("done", ""), visit.query.get("undo", "")
-    if name not in ACTS:
-        return None
-    ids = visit.query.get("ids", "")
-    items = (ids.count(",") + 1) // ACTS[name].of
-    text = ACTS[name].done if items < 2 else f"{items} items: {ACTS[name].done}"
-    back = undo if undo in ACTS and not name.startswith("undo-") else ""
-    return {"text": text, "undo": back, "ids": ids}
+def show_inbox(visit: Visit, wrong: str = "") -> Response:
+    asked = visit.parameter("queue")
+    queue = asked if asked in QUEUES else QUEUES[0]
+    limit, start = DECISIONS if queue in PAIRS else LINES, visit.number("start")
+    return visit.show(
+        "inbox.html",
+        422 if wrong else 200,
+        **visit.ask(operations.show_inbox, queue=queue, limit=limit, start=start),
+        start=start,
+        waiting=visit.ask(operations.count_inbox)["queues"],
+        acts=ACTS,
+        together=TOGETHER.get(queue, ACTS),
+        wrong=wrong,
+    )
 
 
 @page("POST", "/inbox")
-def decide(visit: Visit) -> PageAnswer:
-    name = visit.form.get("act", "")
-    ids = [id for id in visit.form.get("ids", "").split(",") if id]
+def decide(visit: Visit) -> Response:
+    act = visit.form.get("act", "")
     try:
-        done = visit.ask(operations.decide, act=name, ids=ids)
+        done = visit.ask(operations.decide, act=act, ids=visit.form.get("ids", ""))
     except UsageError as error:
-        return show_inbox(visit, explain(error), 422)
-    place = {"queue": visit.query.get("queue"), "start": visit.query.get("start")}
-    way_back = {"undo": done["undo"], "ids": ",".join(done["ids"])}
-    return Go(visit.at("/inbox", **place, done=name, **way_back))
+        return show_inbox(visit, explain(error))
+    here = {name: visit.query.get(name) for name in ("queue", "start")}
+    return visit.go("/inbox", **here, done=act, undo=done["undo"], ids=",".join(done["ids"]))
 
 
 # Health: what the agents brought in, what waits, size and growth, cost, speed, and what `bethink doctor` says.
 
 
 @page("GET", "/health")
-def show_health(visit: Visit) -> PageAnswer:
-    found = visit.ask(operations.show_condition)
-    known, doctor = found["condition"], found["doctor"]
-    problems = [one for one in doctor["findings"] if not one["ok"]] if doctor else []
-    # How fast it grows, from the last four weeks, and what that makes in a year.
-    weekly = sum(week["memories"] for week in known["growth"][-4:]) / 4 if known else 0.0
-    yearly = weekly * 52 * known["bytes_per_memory"] if known else 0.0
-    values = {**found, "problems": problems, "weekly": round(weekly), "yearly_bytes": yearly}
-    return Shown("health.html", values)
+def show_health(visit: Visit) -> Response:
+    return visit.show("health.html", **visit.ask(operations.show_condition))
 
 
 @page("POST", "/health")
-def check_again(visit: Visit) -> PageAnswer:
+def check_again(visit: Visit) -> Response:
     visit.ask(operations.check_again)
-    return Go(visit.at("/health"))
+    return visit.go("/health")
 
 
 # Projects: what each scope and container holds, who else can see it, and a copy of it to take away.
 
-CONTAINER = "container:"
-
 
 @page("GET", "/projects")
-def show_projects(visit: Visit) -> PageAnswer:
+def show_projects(visit: Visit) -> Response:
     listed = visit.ask(operations.list_scopes)["items"]
     readers = visit.ask(operations.list_readers)["items"] if visit.caller.owner else []
-    known: dict[str, dict[str, Any]] = {}
-    # Projects before what is inside them.
-    for one in sorted(listed, key=lambda one: one["scope"].startswith(CONTAINER)):
-        identity, _, name = one["scope"].partition(":")[2].partition("/")
-        if one["scope"].startswith(CONTAINER):
-            project = known.setdefault(identity, _unknown_project(identity))
-            project["containers"].append({**_describe_scope(one, []), "name": name})
-        elif one["scope"] != PERSONAL:
-            known[identity] = _describe_scope(one, readers)
-    personal = [_describe_scope(one, readers) for one in listed if one["scope"] == PERSONAL]
-    values = {
-        "found": list(known.values()),
-        "personal": next(iter(personal), None),
-        "readers": readers,
-        "owner": visit.caller.owner,
-    }
-    return Shown("projects.html", values)
-
-
-def _describe_scope(one: dict[str, Any], readers: list[dict[str, Any]]) -> dict[str, Any]:
-    scope = one["scope"]
-    where = {"project": PERSONAL} if scope == PERSONAL else place(scope)
-    reading = [reader for reader in readers if _reads(reader, scope)]
-    return {**one, "containers": [], "where": where, "readers": reading}
-
-
-def _unknown_project(identity: str) -> dict[str, Any]:
-    """A project of which only a container is known."""
-    nothing = {"path": None, "default": False, "memories": 0, "last": None}
-    return _describe_scope({"scope": f"project:{identity}", "name": identity[:8], **nothing}, [])
-
-
-def _reads(reader: dict[str, Any], scope: str) -> bool:
-    if scope == PERSONAL:
-        return bool(reader["personal"])
-    return reader["projects"] is None or scope in reader["projects"]
+    return visit.show("projects.html", listed=listed, readers=readers)
 
 
 @page("GET", "/projects/export")
-def export(visit: Visit) -> PageAnswer:
+def export(visit: Visit) -> Response:
     """Everything of a project as lines of JSON, forgotten and replaced memories included, however much that is."""
-    chosen = visit.query.get("project", "")
-    lines = visit.ask(operations.export, **visit.wide)
-    name = chosen if chosen in (PERSONAL, EVERY) else visit.query.get("container") or "project"
-    letters = [one if one.isascii() and (one.isalnum() or one in "-_") else "-" for one in name]
-    return Sent(lines.values, "application/x-ndjson", f"bethink-{''.join(letters)[:60]}.jsonl")
+    lines = api.stream(visit.ask(operations.export).values, visit.tools.projects.run)
+    headers = {"Content-Disposition": 'attachment; filename="bethink.jsonl"'}
+    return StreamingResponse(lines, 200, headers, api.JSON_LINES)
 
 
 # One memory: what it says, where it came from and what stands around it there, how it changed, what it is related to.
@@ -420,55 +417,35 @@ def export(visit: Visit) -> PageAnswer:
 BESIDE = 2  # turns or passages before and after
 VERSIONS = 50  # of its history that are shown
 FIELDS = ("content", "summary", "kind", "importance", "tags", "entities", "expires")
-WAS_PURGED = "This very text was purged before, so it is not taken in again."
-UNTOLD = ("row_hash", "content_hash", "updated_at", "keywords")
+UNTOLD = ("row_hash", "content_hash", "updated_at", "keywords", "content")
 MEANWHILE = "It was changed meanwhile, by somebody else or in another window. Above is what it says now; below is what you typed."
 
 
 @page("GET", "/memory/{id}")
 def show_memory(
     visit: Visit, given: Mapping[str, str] | None = None, wrong: str = "", status: int = 200
-) -> PageAnswer:
+) -> Response:
     """The page; with what was given to a form that could not be followed, so that nothing typed is lost."""
     id = visit.path["id"]
     memory = visit.ask(operations.get, id=id, count=False)
     events = visit.ask(operations.history, id=id)["items"]
-    versions = [_version(event, last=event is events[-1]) for event in events[-VERSIONS:]]
-    values = {
-        "memory": memory,
-        "versions": versions[::-1],
-        "earlier": len(events) - len(versions),
-        "relations": RELATIONS,
-        "wrong": wrong,
-        "around": visit.ask(operations.around, id=id, turns=BESIDE)["items"],
-        "form": {**_form(memory), **(given or {})},
-        "belongs": _scope_name(visit, memory["scope"]),
-        "done": _describe_action(visit, memory, len(events)),
-        "editing": given is not None,
-        "base": visit.at(f"/memory/{memory['id']}"),
-        "here": lambda action: visit.at(f"/memory/{memory['id']}/{action}"),
-    }
-    return Shown("memory.html", values, status)
+    return visit.show(
+        "memory.html",
+        status,
+        memory=memory,
+        events=events,
+        versions=[_describe_version(event) for event in events[: -VERSIONS - 1 : -1]],
+        around=visit.ask(operations.around, id=id, turns=BESIDE)["items"],
+        form={**_fill_form(memory), **(given or {})},
+        editing=given is not None,
+        wrong=wrong,
+    )
 
 
-def _scope_name(visit: Visit, scope: str) -> str:
-    """What people call a scope."""
-    kind, _, rest = scope.partition(":")
-    if kind not in ("project", "container"):
-        return scope
-    project, _, container = rest.partition("/")
-    listed = visit.ask(operations.list_projects)["items"]
-    names = {one["scope"]: one["name"] for one in listed}
-    name = names.get(f"project:{project}") or scope
-    return f"{name}, container {container}" if container else name
-
-
-def _form(memory: Mapping[str, Any]) -> dict[str, str]:
+def _fill_form(memory: Mapping[str, Any]) -> dict[str, str]:
     """What the form for changes holds."""
     return {
-        "content": memory["content"],
-        "summary": memory["summary"],
-        "kind": memory["kind"],
+        **{name: memory[name] for name in ("content", "summary", "kind")},
         "importance": f"{memory['importance']:g}",
         "tags": ", ".join(memory["tags"]),
         "entities": ", ".join(f"{one['type']}:{one['name']}" for one in memory["entities"]),
@@ -476,138 +453,68 @@ def _form(memory: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _version(event: Mapping[str, Any], last: bool) -> dict[str, Any]:
-    """One line of a memory's history, for people: the pieces of its text, where that changed, and other fields before and after."""
-    before, after, number = event["before"], event["after"], event["version"]
-    old, new = before.get("content"), after.get("content")
-    pieces = diff(old, new) if isinstance(old, str) and isinstance(new, str) else []
+def _describe_version(event: Mapping[str, Any]) -> dict[str, Any]:
+    """One line of a memory's history: the pieces of its text, where that changed, and other fields before and after."""
+    before, after = event["before"], event["after"]
+    rewritten = "content" in before and "content" in after
     # A summary follows its text, so it is told only where it changed alone.
-    untold = (*UNTOLD, "content", *(("summary",) if pieces else ()))
+    untold = (*UNTOLD, "summary") if rewritten else UNTOLD
     changed = [
-        (name, _in_words(before.get(name)), _in_words(value))
+        (name, before.get(name), value)
         for name, value in after.items()
-        if name not in untold and number > 1 and before.get(name) != value
+        if name not in untold and event["version"] > 1 and before.get(name) != value
     ]
-    return {**event, "number": number, "pieces": pieces, "fields": changed, "restorable": not last}
-
-
-def _in_words(value: Any) -> str:
-    if value is None or value == []:
-        return "nothing"
-    if isinstance(value, float):
-        return f"{value:g}"
-    texts = isinstance(value, list) and all(isinstance(one, str) for one in value)
-    return as_words(value) if texts else str(value)
-
-
-def _describe_action(
-    visit: Visit, memory: Mapping[str, Any], versions: int
-) -> dict[str, Any] | None:
-    """What was just done, and how to undo it."""
-    what = visit.parameter("done")
-    relation = {"target": visit.parameter("target"), "type": visit.parameter("type")}
-    again = ("link", {**relation, "direction": "in"}) if relation["target"] else ("forget", {})
-    undo: dict[str, tuple[str, dict[str, Any]]] = {
-        "added": ("forget", {}),
-        "known": ("", {}),
-        "saved": ("restore", {"version": versions - 1}),
-        "forgotten": ("restore", {}),
-        "restored": again,
-        "voted": ("vote", {"value": "1" if visit.parameter("value").startswith("-") else "-1"}),
-        "linked": ("unlink", relation),
-        "unlinked": ("link", relation),
-    }
-    if what not in undo:
-        return None
-    possible = (what != "saved" or versions > 1) and (what != "forgotten" or memory["deleted_at"])
-    action, fields = undo[what]
-    return {"what": what, "action": action if possible else "", "fields": fields}
+    pieces = diff(before["content"], after["content"]) if rewritten else []
+    return {**event, "pieces": pieces, "fields": changed}
 
 
 @page("POST", "/memory/{id}/edit")
-def edit(visit: Visit) -> PageAnswer:
+def edit(visit: Visit) -> Response:
     """Changes what differs from what is there, if nobody else changed it meanwhile."""
     id = visit.path["id"]
-    given = {name: _unix(visit.form[name]) for name in FIELDS if name in visit.form}
+    given = {name: _clean(visit.form[name]) for name in FIELDS if name in visit.form}
     try:
-        known = _form(visit.ask(operations.get, id=id, count=False))
-        changed = {name: value for name, value in given.items() if value != _unix(known[name])}
+        known = _fill_form(visit.ask(operations.get, id=id, count=False))
+        changed: dict[str, Any] = {
+            name: value for name, value in given.items() if value != _clean(known[name])
+        }
         if changed:
+            changed |= {"expires": changed["expires"] or None} if "expires" in changed else {}
             seen = visit.form.get("updated_at")
-            visit.ask(operations.update, id=id, updated_at=seen, **_body(changed))
+            visit.ask(operations.update, id=id, updated_at=seen, **changed)
     except Overtaken:
         return show_memory(visit, given, MEANWHILE, 409)
-    except (UsageError, ValueError) as error:
+    except UsageError as error:
         return show_memory(visit, given, explain(error), 422)
-    return _back(visit, "saved" if changed else "")
+    return visit.go(f"/memory/{id}", done="saved" if changed else "")
 
 
-def _unix(text: str) -> str:
+def _clean(text: str) -> str:
     return text.replace("\r\n", "\n").strip()
 
 
-def _body(changed: Mapping[str, str]) -> dict[str, Any]:
-    """The fields of a form as the API takes them."""
-    body: dict[str, Any] = dict(changed)
-    for name in ("tags", "entities"):
-        if name in body:
-            body[name] = [part for one in body[name].split(",") if (part := one.strip())]
-    if "importance" in body:
-        body["importance"] = float(body["importance"])
-    if "expires" in body:
-        body["expires"] = body["expires"] or None
-    return body
+# What else a form does with a memory, and the fields that it takes.
+ACTIONS: dict[str, tuple[Run, tuple[str, ...]]] = {
+    "forget": (operations.forget, ()),
+    "restore": (operations.restore, ("version",)),
+    "vote": (operations.vote, ("value",)),
+    "link": (operations.link, ("target", "type")),
+    "unlink": (operations.unlink, ("target", "type")),
+}
 
 
-@page("POST", "/memory/{id}/forget")
-def forget(visit: Visit) -> PageAnswer:
-    visit.ask(operations.forget, id=visit.path["id"])
-    return _back(visit, "forgotten")
-
-
-@page("POST", "/memory/{id}/restore")
-def restore(visit: Visit) -> PageAnswer:
-    id, version = visit.path["id"], visit.form.get("version", "")
-    before = visit.ask(operations.get, id=id, count=False)
-    number = int(version) if version.isdecimal() else None
-    visit.ask(operations.restore, id=id, version=number)
-    if version:
-        return _back(visit, "saved")
-    # What was replaced is undone by replacing it again, and not by forgetting it.
-    replaced = before["superseded_by"] if not before["deleted_at"] else None
-    relation = {"target": replaced, "type": "supersedes"} if replaced else {}
-    return _back(visit, "restored", **relation)
-
-
-@page("POST", "/memory/{id}/vote")
-def vote(visit: Visit) -> PageAnswer:
-    value = -1 if visit.form.get("value", "1").startswith("-") else 1
-    visit.ask(operations.vote, id=visit.path["id"], value=value)
-    return _back(visit, "voted", value=str(value))
-
-
-@page("POST", "/memory/{id}/link")
-def link(visit: Visit) -> PageAnswer:
-    return _relate(visit, "linked")
-
-
-@page("POST", "/memory/{id}/unlink")
-def unlink(visit: Visit) -> PageAnswer:
-    return _relate(visit, "unlinked")
-
-
-def _relate(visit: Visit, what: str) -> PageAnswer:
-    """`direction` in says that the other memory is the one that the relation starts from."""
-    id, other = visit.path["id"], visit.form.get("target", "").strip()
-    source, target = (other, id) if visit.form.get("direction") == "in" else (id, other)
-    relation = {"target": target, "type": visit.form.get("type", "relates_to")}
+@page("POST", "/memory/{id}/{action}")
+def change(visit: Visit) -> Response:
+    """Does something with a memory. `of` names the memory that a relation starts from, where that is another one."""
+    id, action = visit.path["id"], visit.path["action"]
+    if action not in ACTIONS:
+        raise NotFound(f"There is nothing called '{action[:40]}' to do.")
+    run, names = ACTIONS[action]
+    fields = {name: value for name in names if (value := _clean(visit.form.get(name, "")))}
+    source = visit.form.get("of", id)
     try:
-        run = operations.link if what == "linked" else operations.unlink
-        visit.ask(run, id=source, **relation)
-    except (UsageError, ValueError) as error:
+        answer = visit.ask(run, id=source, **fields)
+    except UsageError as error:
         return show_memory(visit, None, explain(error), 422)
-    return _back(visit, what if source == id else "", **relation)
-
-
-def _back(visit: Visit, done: str, **more: str) -> Go:
-    return Go(visit.at(f"/memory/{visit.path['id']}", done=done, **more))
+    done = "saved" if "version" in fields else answer.get("status", action)
+    return visit.go(f"/memory/{id}", done=done, of=source if source != id else "", **fields)

@@ -8,61 +8,53 @@ texts is shown as pieces that were kept, taken out or put in.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
-from jinja2.runtime import Context
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from bethink import __version__
 from bethink.hosts import HOSTS
 from bethink.recall.shape import Sought, choose_excerpt, find_places
 from bethink.surface.render import size
-from bethink.surface.web.visit import EVERY, place
-from bethink.types import KINDS
+from bethink.types import KINDS, RELATIONS
 
 TEMPLATES = Path(__file__).parent / "templates"
 LONGEST_ORIGIN = 60
 LINES, LINES_ROOM = 8, 400  # of code in a list, and the characters that choose them
-NAVIGATION = (
-    ("/", "Home"),
-    ("/search", "Search"),
-    ("/timeline", "Timeline"),
-    ("/graph", "Graph"),
-    ("/inbox", "Inbox"),
-    ("/health", "Health"),
-)
+PAGE_NAMES = {
+    "/": "Home",
+    "/search": "Search",
+    "/timeline": "Timeline",
+    "/graph": "Graph",
+    "/inbox": "Inbox",
+    "/health": "Health",
+}
 # Characters that nobody sees or that turn the order of others. Joiners and variation selectors stay: Persian, Hindi and emoji
 # are written with them. Tab and line feed stay.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
 )
-_STEPS = (
-    (60, "second", 1),
-    (3600, "minute", 60),
-    (86400, "hour", 3600),
-    (30 * 86400, "day", 86400),
-    (365 * 86400, "month", 30 * 86400),
-)
+_UNITS = ((30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
 
 
 def render_page(template: str, values: Mapping[str, Any]) -> bytes:
     """The page that a template makes of values."""
-    empty: dict[str, Any] = {
+    visit = values.get("visit")
+    shared: dict[str, Any] = {
+        "now": datetime.now(UTC),
         "visit": None,
-        "room": "",
-        "mark": "",
+        "room": visit.room if visit else "",
         "projects": (),
         "scope_names": {},
     }
-    shared = {"now": datetime.now(UTC), **empty}
     text = _environment().get_template(template).render({**shared, **values})
     return text.encode("utf-8", "replace")
 
@@ -83,22 +75,21 @@ def _environment() -> Environment:
         "excerpt": cut_excerpt,
         "formatted": format_text,
         "lines": cut_lines,
-        "project_address": project_address,
         "moment": moment,
-        "address": address,
         "citation": citation,
         "origin": origin,
-        "short": short,
-        "number": number,
+        "number": "{:,.0f}".format,
         "size": size,
         "worded": as_words,
-        "session_address": session_address,
         "spelled": spell_unseen,
+        "diff": diff,
+        "place": place,
     }
     environment.globals |= {
-        "navigation": NAVIGATION,
+        "page_names": PAGE_NAMES,
         "version": __version__,
         "kinds": KINDS,
+        "relations": RELATIONS,
         "hosts": HOSTS,
     }
     return environment
@@ -106,17 +97,12 @@ def _environment() -> Environment:
 
 def show_unseen(text: object) -> Markup:
     """A text as it is, with what is unseen in it made visible."""
-    return Markup("").join(_visible(str(text)))
+    escaped = str(escape(str(text).replace("\r\n", "\n")))
+    return Markup(_UNSEEN.sub(_mark_unseen, escaped))
 
 
-def _visible(text: str) -> list[Markup]:
-    text = text.replace("\r\n", "\n")
-    parts, at = [], 0
-    for found in _UNSEEN.finditer(text):
-        parts.append(escape(text[at : found.start()]))
-        parts.append(Markup('<span class="unseen">U+{:04X}</span>').format(ord(found.group())))
-        at = found.end()
-    return [*parts, escape(text[at:])]
+def _mark_unseen(found: re.Match[str]) -> str:
+    return f'<span class="unseen">U+{ord(found[0]):04X}</span>'
 
 
 def highlight(text: str, sought: Sought | None) -> Markup:
@@ -171,51 +157,33 @@ def moment(value: str | datetime | None, now: datetime) -> Markup:
     at = datetime.fromisoformat(value) if isinstance(value, str) else value
     exact = f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        at.isoformat(), exact, _distance((now - at).total_seconds(), at)
+        at.isoformat(), exact, _describe_distance((now - at).total_seconds(), at)
     )
 
 
-def _distance(seconds: float, at: datetime) -> str:
-    if abs(seconds) < 45:
-        return "now"
+def _describe_distance(seconds: float, at: datetime) -> str:
     if abs(seconds) >= 365 * 86400:
         return f"{at:%Y-%m-%d}"
-    unit, length = next((name, length) for bound, name, length in _STEPS if abs(seconds) < bound)
-    count = max(1, round(abs(seconds) / length))
-    told = f"{count} {unit}{'s' * (count != 1)}"
-    return f"{told} ago" if seconds > 0 else f"in {told}"
-
-
-@pass_context
-def address(context: Context, memory: Mapping[str, Any], **more: str) -> str:
-    """Where a memory's page is. Anything with an id and a scope will do."""
-    return _address(f"{context['room']}/memory/{memory['id']}", memory, more)
-
-
-@pass_context
-def project_address(context: Context, project: Mapping[str, Any]) -> str:
-    """The page that is shown, of another project; from a page of one memory or conversation the first page."""
-    visit, scope = context["visit"], str(project["scope"])
-    page = visit.address if visit.address in dict(NAVIGATION) else "/"
-    asked = {"project": scope} if scope == EVERY else {} if scope == visit.own else place(scope)
-    return f"{visit.room}{page}?{urlencode(asked)}" if asked else f"{visit.room}{page}"
-
-
-@pass_context
-def session_address(context: Context, session: Mapping[str, Any], **more: str) -> str:
-    """Where the page of a conversation is."""
-    id = quote(str(session["id"]), safe="")
-    return _address(f"{context['room']}/session/{id}", session, more)
-
-
-def _address(path: str, of: Mapping[str, Any], more: Mapping[str, str]) -> str:
-    asked = urlencode({**place(str(of.get("scope", ""))), **more})
-    return f"{path}?{asked}" if asked else path
+    for length, unit in _UNITS:
+        if abs(seconds) >= length:
+            count = round(abs(seconds) / length)
+            told = f"{count} {unit}{'s' * (count != 1)}"
+            return f"{told} ago" if seconds > 0 else f"in {told}"
+    return "now"
 
 
 def spell_unseen(text: str) -> str:
     """A text for places that hold no markup, with what is unseen in it written out."""
     return _UNSEEN.sub(lambda found: f"[U+{ord(found.group()):04X}]", text)
+
+
+def place(scope: str) -> dict[str, str]:
+    """How an address names a scope; what is personal is seen from everywhere."""
+    kind, _, rest = scope.partition(":")
+    if kind == "container":
+        project, _, name = rest.partition("/")
+        return {"project": f"project:{project}", "container": name}
+    return {"project": scope} if kind == "project" else {}
 
 
 def citation(memory: Mapping[str, Any]) -> str:
@@ -238,17 +206,11 @@ def origin(memory: Mapping[str, Any]) -> str:
     return cited if len(cited) <= LONGEST_ORIGIN else f"…{cited[-LONGEST_ORIGIN:]}"
 
 
-def short(id: str) -> str:
-    return id[:13]
-
-
-def number(value: float) -> str:
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
-
-
-def as_words(names: Sequence[str] | str) -> str:
-    """A name of ours as people write it: builds_on → builds on."""
-    return names.replace("_", " ") if isinstance(names, str) else ", ".join(names)
+def as_words(value: Any) -> str:
+    """A value of a memory as people write it."""
+    if isinstance(value, list):
+        value = ", ".join(map(str, value)) or None
+    return "nothing" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 # What changed
@@ -263,40 +225,25 @@ class Piece(NamedTuple):
 
 
 def diff(before: str, after: str) -> list[Piece]:
-    """Word by word where that is affordable, else line by line, else the one text and then the other."""
-    for cut in (_WORDS.findall, lambda text: text.splitlines(keepends=True)):
-        old, new = cut(before[: MOST_PIECES * 50]), cut(after[: MOST_PIECES * 50])
-        if (
-            len(old) <= MOST_PIECES
-            and len(new) <= MOST_PIECES
-            and len(before) + len(after) < MOST_PIECES * 100
-        ):
-            return _compare(old, new)
-    return [Piece("gone", before), Piece("new", after)]
-
-
-def _compare(old: list[str], new: list[str]) -> list[Piece]:
-    """What both begin and end with is set aside first: what is left is mostly short, and words that stand everywhere in it would
-    otherwise be compared with each other, all with all."""
-    begins = _common(old, new)
-    ends = _common(old[begins:][::-1], new[begins:][::-1])
-    before, after = old[begins : len(old) - ends], new[begins : len(new) - ends]
-    pieces = [Piece("kept", "".join(old[:begins]))]
-    for change, start, end, begin, stop in SequenceMatcher(None, before, after).get_opcodes():
-        if change == "equal":
-            pieces.append(Piece("kept", "".join(before[start:end])))
-        else:
-            pieces += [
-                Piece("gone", "".join(before[start:end])),
-                Piece("new", "".join(after[begin:stop])),
-            ]
-    pieces.append(Piece("kept", "".join(old[len(old) - ends :])))
+    """Word by word. What both begin and end with is set aside first; what is then left is mostly short, and where it is not, it is
+    told as the one text and then the other."""
+    old, new = _WORDS.findall(before), _WORDS.findall(after)
+    begin = _find_common_start(old, new)
+    old, new = old[len(begin) :], new[len(begin) :]
+    end = _find_common_start(old[::-1], new[::-1])[::-1]
+    old, new = old[: len(old) - len(end)], new[: len(new) - len(end)]
+    changes: Iterable[tuple[str, int, int, int, int]] = [("replace", 0, len(old), 0, len(new))]
+    if max(len(old), len(new)) <= MOST_PIECES:
+        changes = SequenceMatcher(None, old, new).get_opcodes()
+    pieces = [Piece("kept", "".join(begin))]
+    for change, start, stop, first, last in changes:
+        kept = change == "equal"
+        pieces.append(Piece("kept" if kept else "gone", "".join(old[start:stop])))
+        pieces.append(Piece("new", "" if kept else "".join(new[first:last])))
+    pieces.append(Piece("kept", "".join(end)))
     return [piece for piece in pieces if piece.text]
 
 
-def _common(one: list[str], other: list[str]) -> int:
-    """How many pieces two lists begin with together."""
-    return next(
-        (at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right),
-        min(len(one), len(other)),
-    )
+def _find_common_start(one: list[str], other: list[str]) -> list[str]:
+    pairs = zip(one, other, strict=False)
+    return [left for left, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]

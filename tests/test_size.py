@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 304_772,
-    "lines": 45_028,
-    "files": 148,
+    "tokens": 304_236,
+    "lines": 44_896,
+    "files": 147,
     "import cycles": 0,
-    "function-level imports of our own": 46,
-    "functions of complexity over 15": 5,
+    "function-level imports of our own": 45,
+    "functions of complexity over 15": 6,
     "class names used twice": 0,
-    "test lines": 37_308,
+    "test lines": 37_307,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 35, "search": 31, "hook": 27, "backfill": 46}

@@ -98,7 +98,7 @@ def test_a_set_is_loaded_asked_and_judged_scope_by_scope(offline, tmp_path):
         assert row["behind_low"] <= row["behind"] <= row["behind_high"]
         assert row["documents_per_second"] > 0
     assert told[0] == ("tiny set: reading", 3, 5)
-    assert told[-1] == ("tiny set: rrf, asked own", 4, 4)
+    assert told[-1] == ("tiny set: convex, asked own", 4, 4)
     assert not (offline / "memory.db").exists()
 
 

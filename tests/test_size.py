@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 304_236,
-    "lines": 44_896,
-    "files": 147,
+    "tokens": 303_498,
+    "lines": 44_750,
+    "files": 145,
     "import cycles": 0,
-    "function-level imports of our own": 45,
+    "function-level imports of our own": 43,
     "functions of complexity over 15": 6,
     "class names used twice": 0,
-    "test lines": 37_307,
+    "test lines": 37_303,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 35, "search": 31, "hook": 27, "backfill": 46}

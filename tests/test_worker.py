@@ -12,7 +12,7 @@ from capturing import MORE, SAID, Desk
 from transcripts import written
 
 from bethink import Bethink
-from bethink.embed import fetch
+from bethink.embed import models
 from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import EmbeddingError, InvalidInput
 from bethink.features import conversations
@@ -260,7 +260,7 @@ def test_without_a_model_it_works_by_words_and_fetches_nothing(
         raise EmbeddingError("The endpoint is down.")
 
     monkeypatch.setattr(HashingEmbedder, "documents", fails)
-    monkeypatch.setattr(fetch, "pull", lambda *_, **__: pytest.fail("a worker fetches nothing"))
+    monkeypatch.setattr(models, "pull", lambda *_, **__: pytest.fail("a worker fetches nothing"))
     if model == "not installed":
         monkeypatch.setenv("BETHINK_EMBEDDING", "snowflake-arctic-embed-s")
         monkeypatch.delenv("BETHINK_OFFLINE")

@@ -13,7 +13,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from time import sleep
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
@@ -29,16 +29,13 @@ HEADERS = {
 }
 
 
-@dataclass
 class PostError(Exception):
-    """Why there is no answer."""
+    """Why there is no answer. The kind is key, missing, busy, refused, unreachable or garbage."""
 
-    kind: str  # key, missing, busy, refused, unreachable, garbage
-    message: str
-    said: str = ""  # the server's own words
-    wait: float | None = None  # the seconds that it asked for
-    status: int = 0  # that it answered with
-    hint: str = ""  # what an `Endpoint` advises
+    def __init__(self, kind: str, message: str, wait: float = 0.0) -> None:
+        super().__init__(message)
+        self.kind, self.message = kind, message
+        self.wait = wait  # the seconds that the server asked for
 
 
 class Key(NamedTuple):
@@ -63,7 +60,7 @@ HINTS = {
 
 class Endpoint:
     """A model behind an address, as the settings that begin with `setting` name it, and its key from the environment. `owner` is the
-    host that answers nobody without one."""
+    host that answers nobody without one; `fail` makes the error of a message, a hint and the kind of what went wrong."""
 
     def __init__(
         self,
@@ -73,44 +70,38 @@ class Endpoint:
         variables: Sequence[str],
         owner: str,
         timeout: float,
-        sleep: Callable[[float], None] = time.sleep,
+        fail: Callable[[str, str, str], Exception],
     ) -> None:
-        self._setting, self._variables, self._sleep = setting, " or ".join(variables), sleep
-        self.timeout = timeout
+        self._setting, self._variables, self._fail = setting, " or ".join(variables), fail
+        self._timeout = timeout
         try:
-            self.where = address(url, path)
+            self.where, self.key = address(url, path), key(variables)
         except ValueError as error:
-            message = f"The setting `{setting}_url` cannot be used: {error}."
+            message = f"The setting `{setting}_url` or its key cannot be used: {error}."
             hint = f"Use one such as https://host/v1; a key goes into {self._variables}."
-            raise PostError("missing", message, hint=hint) from None
-        try:
-            self.key = key(variables)
-        except ValueError as error:
-            raise PostError("key", f"{error}.", hint=f"Set {self._variables} anew.") from None
+            raise fail(message, hint, "missing") from None
         self.owned = self.where.hostname == owner
+        self.shown = _show(self.where)
 
     @property
-    def shown(self) -> str:
-        return _show(self.where)
+    def bearer(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key.value}"} if self.key else {}
 
     def ask(self, body: Any, headers: Mapping[str, str], largest: int = LARGEST_ANSWER) -> Any:
         """The answer. Tries again where the server is busy and asks for a pause that is not long."""
-        for attempt in range(TRIES):
+        named = f"Check the environment variable {self.key.variable}." if self.key else ""
+        hints = {"key": named or f"Set {self._variables}."} | HINTS
+        for left in reversed(range(TRIES)):
             try:
                 if self.owned and self.key is None:
                     message = f"The endpoint {self.shown} needs a key, and none is set."
                     raise PostError("key", message)
-                return send(self.where, body, headers, self.key, self.timeout, largest)
+                return send(self.where, body, headers, self.key, self._timeout, largest)
             except PostError as error:
-                wait = error.wait or 0.0
-                if error.kind != "busy" or attempt == TRIES - 1 or not 0 < wait <= LONGEST_WAIT:
-                    hint = (
-                        f"Check the environment variable {self.key.variable}." if self.key else ""
-                    )
-                    hint = HINTS.get(error.kind, hint or f"Set {self._variables}.")
-                    error.hint = hint.replace("{}", self._setting)
-                    raise
-            self._sleep(wait)
+                if error.kind != "busy" or not left or not 0 < error.wait <= LONGEST_WAIT:
+                    hint = hints[error.kind].replace("{}", self._setting)
+                    raise self._fail(error.message, hint, error.kind) from None
+                sleep(error.wait)
         raise AssertionError("the last attempt raises or returns")
 
 
@@ -205,8 +196,10 @@ def send(
         message = f"The endpoint {shown} cannot be reached: {error or type(error).__name__}."
         raise PostError("unreachable", message) from None
     if response.status_code >= 300:
-        wait = _read_wait(response.headers.get("Retry-After", ""))
-        raise _refusal(response.status_code, _complaint(bytes(answer), secret), wait, shown, secret)
+        wait = response.headers.get("Retry-After", "")
+        seconds = float(wait) if re.fullmatch(r"\d{1,9}", wait) else 0.0  # no date
+        said = _read_complaint(bytes(answer), secret)
+        raise _explain_refusal(response.status_code, said, seconds, shown, secret)
     try:
         if len(answer) > largest:
             raise ValueError(f"it has more than {largest >> 20} MB")
@@ -216,26 +209,24 @@ def send(
         raise PostError("garbage", message) from None
 
 
-def _refusal(
-    status: int, said: str, wait: float | None, shown: str, secret: Key | None
+def _explain_refusal(
+    status: int, said: str, wait: float, shown: str, secret: Key | None
 ) -> PostError:
     detail = f": {said}" if said else ""
+    kind, what = "refused", f"refused the request ({status}){detail}"
     if status in (401, 403):
-        kind, what = "key", f"refused the key ({status})"
-        what = what if secret else "asks for a key, and none is set"
+        kind = "key"
+        what = f"refused the key ({status})" if secret else "asks for a key, and none is set"
     elif status == 404:
         kind, what = "missing", f"was not found, or has no such model{detail}"
     elif status in (408, 409, 425, 429) or status >= 500:
-        asks = f", and asks to wait {wait:g} seconds" if wait else ""
-        kind, what = "busy", f"is busy or failed ({status}){detail}{asks}"
+        kind, what = "busy", f"is busy or failed ({status}){detail}"
     elif status < 400:
-        kind, what = "refused", "redirects elsewhere, which is not followed"
-    else:
-        kind, what = "refused", f"refused the request ({status}){detail}"
-    return PostError(kind, f"The endpoint {shown} {what}.", said, wait, status)
+        what = "redirects elsewhere, which is not followed"
+    return PostError(kind, f"The endpoint {shown} {what}.", wait)
 
 
-def _complaint(answer: bytes, secret: Key | None) -> str:
+def _read_complaint(answer: bytes, secret: Key | None) -> str:
     """What the server says of its refusal, in one line. Some servers quote the key."""
     text = answer[:LARGEST_COMPLAINT].decode("utf-8", "replace")
     try:
@@ -247,8 +238,3 @@ def _complaint(answer: bytes, secret: Key | None) -> str:
     if secret:
         text = text.replace(secret.value, "…")
     return " ".join(text.split())[:300].rstrip(".")
-
-
-def _read_wait(header: str) -> float | None:
-    """The seconds of a Retry-After header; a date, which hardly anybody sends, counts as none."""
-    return float(header) if re.fullmatch(r"\s*\d{1,9}(\.\d{1,9})?\s*", header) else None

@@ -41,9 +41,7 @@ def open_embedder(
     if directory is None:
         if not allow_pull:
             raise models.missing_model(kind)
-        from bethink.embed.fetch import pull
-
-        directory = pull(kind, progress)
+        directory = models.pull(kind, progress)
     from bethink.embed.local import LocalEmbedder
 
     return LocalEmbedder(models.find(kind), directory, config.threads)

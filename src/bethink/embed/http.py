@@ -5,10 +5,9 @@ The key is read from the environment, sent to the configured address only (redir
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink import post
 from bethink.embed.base import clean, pieces
@@ -29,15 +28,12 @@ BASELINE = (
 )
 
 
-def open_endpoint(
-    url: str, timeout: float = 60.0, sleep: Callable[[float], None] = time.sleep
-) -> post.Endpoint:
-    try:
-        return post.Endpoint(
-            "embedding", url, "/embeddings", KEY_VARIABLES, "api.openai.com", timeout, sleep
-        )
-    except post.PostError as error:
-        raise EmbeddingError(error.message, error.hint) from None
+def open_endpoint(url: str, timeout: float = 60.0) -> post.Endpoint:
+    def fail(message: str, hint: str, kind: str) -> EmbeddingError:
+        return EmbeddingError(message, hint)
+
+    owner = "api.openai.com"
+    return post.Endpoint("embedding", url, "/embeddings", KEY_VARIABLES, owner, timeout, fail)
 
 
 def identity(url: str, model: str) -> str:
@@ -47,19 +43,13 @@ def identity(url: str, model: str) -> str:
 
 
 class HttpEmbedder:
-    def __init__(
-        self,
-        url: str,
-        model: str,
-        timeout: float = 60.0,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, url: str, model: str, timeout: float = 60.0) -> None:
         self.model = identity(url, model)
         self.baseline = self.unrelated = BASELINE
         self._name = model
-        self._endpoint = open_endpoint(url, timeout, sleep)
+        self._endpoint = open_endpoint(url, timeout)
         self._width = 0  # until the first answer
-        self._remembered = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
+        self.query = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
 
     @cached_property
     def dimensions(self) -> int:
@@ -81,9 +71,6 @@ class HttpEmbedder:
             progress(len(texts))
         return [np.stack(rows) for rows in found]
 
-    def query(self, text: str) -> Matrix:
-        return self._remembered(text)
-
     def _query(self, text: str) -> Matrix:
         vector: Matrix = self._vectors([next(_windows(text))])[0]
         vector.flags.writeable = False  # It is handed out again to whoever asks the same.
@@ -93,7 +80,8 @@ class HttpEmbedder:
         """One unit vector per window."""
         import numpy as np
 
-        answer = self._ask({"model": self._name, "input": windows})
+        asked = {"model": self._name, "input": windows}
+        answer = self._endpoint.ask(asked, self._endpoint.bearer, LARGEST_ANSWER)
         try:
             rows = sorted(answer["data"], key=lambda row: row["index"])
             vectors = np.array([row["embedding"] for row in rows], dtype=np.float64)
@@ -116,14 +104,6 @@ class HttpEmbedder:
             f"The endpoint {self._endpoint.shown} answered with {what}.",
             f"Is '{self._name}' an embedding model?",
         )
-
-    def _ask(self, body: dict[str, Any]) -> Any:
-        key = self._endpoint.key
-        headers = {"Authorization": f"Bearer {key.value}"} if key else {}
-        try:
-            return self._endpoint.ask(body, headers, LARGEST_ANSWER)
-        except post.PostError as error:
-            raise EmbeddingError(error.message, error.hint) from None
 
 
 def _windows(text: str) -> Iterator[str]:

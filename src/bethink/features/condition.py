@@ -15,8 +15,7 @@ from bethink.api import Bethink
 from bethink.config import mask_password
 from bethink.features import language
 from bethink.hooks import spool, state
-from bethink.llm import open_budget
-from bethink.llm.guard import DAYS_REPORTED
+from bethink.llm import DAYS_REPORTED, open_budget
 
 WEEKS = 12
 MOST_SESSIONS = 5000

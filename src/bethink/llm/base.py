@@ -1,7 +1,7 @@
 """What a language model is to the rest: a task in, a checked value out, or a ModelError.
 
-Two protocols. `Model` is what callers have: it redacts, counts and checks (`guard`). A `Provider` only sends, once; it takes
-`Clean` text, which nothing but the guard makes. No transaction may be open while a model is asked: answers take seconds.
+Two protocols. `Model` is what callers have: it redacts, counts and checks (`Guarded`). A `Provider` only sends, once; it takes
+`Clean` text, which nothing but that makes. No transaction may be open while a model is asked: answers take seconds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bethink.errors import BethinkError
 from bethink.text import refuse_constant, replace_broken
 
 Clean = NewType("Clean", str)
-"""Text that has been redacted and fenced. Only `guard` may make it."""
+"""Text that has been redacted and fenced. Only `Guarded` may make it."""
 
 # Why a question brought nothing, in the words that `stats` shows.
 REASONS = {

@@ -1,5 +1,5 @@
 """The models that can be asked: Anthropic's Messages API, OpenAI's chat completions and whatever speaks like it, and the user's
-own `claude` program. A provider only sends, once; `guard` redacts, counts and checks. Each holds the model to the form of its answer.
+own `claude` program. A provider only sends, once; `Guarded` redacts, counts and checks. Each holds the model to the form of its answer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Mapping
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
@@ -39,13 +38,7 @@ class HttpProvider:
 
     KIND = URL = PATH = VARIABLE = OWNER = MODEL = ""
 
-    def __init__(
-        self,
-        url: str,
-        model: str,
-        timeout: float = 60.0,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, url: str, model: str, timeout: float = 60.0) -> None:
         self._model = model or self.MODEL
         if not self._model:
             raise ConfigError(
@@ -53,19 +46,16 @@ class HttpProvider:
                 "Name the model to ask: `bethink config llm_model NAME`.",
             )
         self.name = f"{self.KIND} {self._model}"
-        try:
-            self._endpoint = post.Endpoint(
-                "llm", url or self.URL, self.PATH, [self.VARIABLE], self.OWNER, timeout, sleep
-            )
-        except post.PostError as error:
-            raise ModelError(error.message, error.hint, error.kind) from None
+
+        def fail(message: str, hint: str, kind: str) -> ModelError:
+            return ModelError(message, hint, kind, None if kind in PERHAPS_PAID else Usage())
+
+        self._endpoint = post.Endpoint(
+            "llm", url or self.URL, self.PATH, [self.VARIABLE], self.OWNER, timeout, fail
+        )
 
     def send(self, ask: ModelRequest) -> RawAnswer:
-        try:
-            answer = self._endpoint.ask(self._make_body(ask), self._make_headers())
-        except post.PostError as error:
-            usage = None if error.kind in PERHAPS_PAID else Usage()
-            raise ModelError(error.message, error.hint, error.kind, usage) from None
+        answer = self._endpoint.ask(self._make_body(ask), self._make_headers())
         try:
             text, usage, stopped = self._read(answer)
         except (KeyError, IndexError, TypeError, AttributeError):
@@ -119,8 +109,7 @@ class OpenAiModel(HttpProvider):
     VARIABLE, OWNER = "OPENAI_API_KEY", "api.openai.com"
 
     def _make_headers(self) -> dict[str, str]:
-        key = self._endpoint.key
-        return {"Authorization": f"Bearer {key.value}"} if key else {}
+        return self._endpoint.bearer
 
     def _make_body(self, ask: ModelRequest) -> dict[str, Any]:
         own = self._endpoint.owned

@@ -238,10 +238,8 @@ def model(args: Namespace) -> Result:
             f"The embedding '{name}' has no model files.",
             "Name a model: bethink model pull snowflake-arctic-embed-s",
         )
-    from bethink.embed.fetch import pull  # late: it brings the network along
-
     with Bar(args, f"fetching {name}", count=size) as bar:
-        folder = pull(name, bar)
+        folder = models.pull(name, bar)
     value = {"name": models.find(name).name, "status": "installed", "path": str(folder)}
     return Result(value)
 

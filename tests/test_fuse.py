@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from test_score import candidate
 
-from bethink.recall.fuse import (
+from bethink.recall.score import (
     FADE,
     LATER,
     MEANING,

@@ -6,7 +6,7 @@ from memories import texts
 
 from bethink.embed.hashing import HashingEmbedder
 from bethink.judge import TrainedJudge
-from bethink.recall.rerank import PAIRS, is_question
+from bethink.recall.score import READ_HITS, is_question
 from bethink.surface.mcp.schemas import read_call
 from bethink.surface.mcp.tools import search_memories
 from bethink.types import Passage, Source
@@ -106,10 +106,10 @@ def test_the_kind_that_is_asked_for_stays_first(memory):
 
 def test_only_the_first_few_are_read_and_of_each_the_part_that_fits(memory, judge):
     far = "word " * 300 + ". The barn owl goes hunting with the others. " + "word " * 300
-    owls = [Passage(f"{number} {far}", "fact") for number in range(PAIRS + 3)]
+    owls = [Passage(f"{number} {far}", "fact") for number in range(READ_HITS + 3)]
     memory.add_many(owls, dedup=False)
     memory.search(QUESTION, rerank=True)
-    assert len(judge.asked) == PAIRS
+    assert len(judge.asked) == READ_HITS
     assert all(len(text) <= 300 and "owl" in text for _, text in judge.asked)
 
 

@@ -19,12 +19,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 303_498,
-    "lines": 44_750,
-    "files": 145,
+    "tokens": 303_364,
+    "lines": 44_728,
+    "files": 142,
     "import cycles": 0,
     "function-level imports of our own": 43,
-    "functions of complexity over 15": 6,
+    "functions of complexity over 15": 3,
     "class names used twice": 0,
     "test lines": 37_303,
 }

@@ -151,13 +151,11 @@ class Config(NamedTuple):
     busy_timeout: float = 30.0
     # No settings, because nobody should have to choose; a caller may replace them.
     judge: bool = True  # whether the packaged model reads conversations and judges statements
-    max_tokens: int = (
-        1000  # of an answer in the index-and-details form, where a call names no number
-    )
+    # of an answer in the index-and-details form, where a call names no number
+    max_tokens: int = 1000
     dedup_threshold: float = 0.9  # cosine from which two memories say the same
-    keep_context_days: int = (
-        365  # after which `consolidate` retires turns that nothing was taken from
-    )
+    # after which `consolidate` retires turns that nothing was taken from
+    keep_context_days: int = 365
     threads: int = 0  # for the local models; 0 uses every core
     max_characters: int = 200_000  # of one memory
     prompt_bar: float = 0.5  # how sure a hook must be that a memory fits a prompt (bench/hooks.py)

@@ -15,28 +15,11 @@ from typing import Any, NamedTuple
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
-KINDS = (
-    "decision",
-    "conclusion",
-    "question",
-    "problem",
-    "solution",
-    "todo",
-    "context",
-    "fact",
-    "preference",
-    "entity",
-    "relationship",
-    "architecture",
-    "component",
-    "domain",
-    "pattern",
-    "gotcha",
-    "discovery",
-    "document",
-    "code",
-    "handoff",
-    "general",
+KINDS = tuple(
+    """
+    decision conclusion question problem solution todo context fact preference entity relationship architecture component domain
+    pattern gotcha discovery document code handoff general
+    """.split()
 )
 # Kinds that state one thing: they are compared with each other. The others are passages of a source and repeat themselves.
 STATEMENTS = tuple(kind for kind in KINDS if kind not in ("context", "document", "code", "handoff"))
@@ -231,9 +214,8 @@ class Entry(NamedTuple):
     memory: Memory
     vectors: Sequence[Any] = ()
     unique: bool = True  # told memories are stored once per scope; passages of a source may repeat
-    turn: bytes | None = (
-        None  # hash of a message's identity: what was taken in once is not taken in again
-    )
+    # hash of a message's identity: what was taken in once is not taken in again
+    turn: bytes | None = None
 
 
 class Batch(NamedTuple):
@@ -242,23 +224,19 @@ class Batch(NamedTuple):
     at: datetime
     actor: str = "user"
     scopes: Mapping[str, tuple[str, str]] = NOTHING  # scope → its name and path, for people to read
-    expect: tuple[
-        tuple[str, str, int], ...
-    ] = ()  # (scope, uri, position): refused if somebody read on meanwhile
+    # (scope, uri, position): refused if somebody read on meanwhile
+    expect: tuple[tuple[str, str, int], ...] = ()
     sources: tuple[tuple[str, Source], ...] = ()  # (scope, source) as now read
     sessions: tuple[Session, ...] = ()
     spans: tuple[tuple[Span, Sequence[Any]], ...] = ()  # topics with the vectors of their summaries
-    move: tuple[
-        tuple[str, str, str], ...
-    ] = ()  # (scope, old uri, new uri): a source that is found elsewhere now
-    retire: tuple[
-        tuple[str, str], ...
-    ] = ()  # (scope, uri) of sources whose memories, other than `keep`, are retired
+    # (scope, old uri, new uri): a source that is found elsewhere now
+    move: tuple[tuple[str, str, str], ...] = ()
+    # (scope, uri) of sources whose memories, other than `keep`, are retired
+    retire: tuple[tuple[str, str], ...] = ()
     vanish: tuple[tuple[str, str], ...] = ()  # (scope, uri) of sources that are no more
     keep: tuple[str, ...] = ()
-    place: tuple[
-        tuple[str, tuple[int, int] | None, int], ...
-    ] = ()  # (id, lines, position) of kept memories that stand elsewhere now
+    # (id, lines, position) of kept memories that stand elsewhere now
+    place: tuple[tuple[str, tuple[int, int] | None, int], ...] = ()
     add: tuple[Entry, ...] = ()
     change: tuple[Change, ...] = ()
     relate: tuple[Relation, ...] = ()
@@ -268,17 +246,14 @@ class Batch(NamedTuple):
     model: str | None = None
     vectors: Mapping[str, Sequence[Any]] = NOTHING  # id → new vectors, for changed text
     span_vectors: Mapping[str, Sequence[Any]] = NOTHING  # the same of topics
-    made_of: Mapping[str, str] = (
-        NOTHING  # id → the text behind its new vectors: what says something else by now does not get them
-    )
+    # id → the text behind its new vectors: what says something else by now does not get them
+    made_of: Mapping[str, str] = NOTHING
     cache: Mapping[str, Sequence[Any]] = NOTHING  # text hash → vectors made while preparing
     allow_purged: bool = False
-    unchanged: tuple[
-        tuple[str, datetime], ...
-    ] = ()  # (id, when it was last changed): refused if somebody changed it meanwhile
-    once: str = (
-        ""  # a second write under the same key changes nothing and gets the receipt of the first
-    )
+    # (id, when it was last changed): refused if somebody changed it meanwhile
+    unchanged: tuple[tuple[str, datetime], ...] = ()
+    # a second write under the same key changes nothing and gets the receipt of the first
+    once: str = ""
 
 
 class Proposal(NamedTuple):
@@ -369,16 +344,14 @@ class Filter(NamedTuple):
     until: datetime | None = None
     as_of: datetime | None = None
     answered: bool | None = None
-    now: datetime | None = (
-        None  # what expiry and validity are measured against; None is the present
-    )
+    # what expiry and validity are measured against; None is the present
+    now: datetime | None = None
     include_expired: bool = False
     include_deleted: bool = False
     include_superseded: bool = False
     include_quarantined: bool = False
-    follow: bool = (
-        False  # lets superseded memories through, so that they can lead to what replaced them
-    )
+    # lets superseded memories through, so that they can lead to what replaced them
+    follow: bool = False
     hosts: tuple[str, ...] = ()  # agents in whose conversations it was said
     max_trust: int | None = None  # only what is believed no further
     used: bool = False  # only what was voted for or against, or used
@@ -387,16 +360,12 @@ class Filter(NamedTuple):
     @property
     def narrow(self) -> bool:
         """Whether it asks for more than the scope and the usual visibility, so that few memories may pass."""
-        usual = Filter(
-            self.scopes,
-            now=self.now,
-            include_expired=self.include_expired,
-            include_deleted=self.include_deleted,
-            include_superseded=self.include_superseded,
-            include_quarantined=self.include_quarantined,
-            follow=self.follow,
+        usual = ("scopes", "now", "follow")
+        return any(
+            value != self._field_defaults.get(name)
+            for name, value in self._asdict().items()
+            if name not in usual and not name.startswith("include_")
         )
-        return self != usual
 
 
 class Term(NamedTuple):
@@ -414,18 +383,16 @@ class Query(NamedTuple):
     raw: str
     text: str
     terms: tuple[Term, ...] = ()
-    expression: Any = (
-        None  # ("and" | "or" | "not", left, right) over Terms when operators were used, else None
-    )
+    # ("and" | "or" | "not", left, right) over Terms when operators were used, else None
+    expression: Any = None
     kinds: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
     answered: bool | None = None
     identifiers: tuple[str, ...] = ()
-    kinds_only: bool = (
-        False  # `kind:x` was written: other kinds are not wanted, where a cue phrase only prefers
-    )
+    # `kind:x` was written: other kinds are not wanted, where a cue phrase only prefers
+    kinds_only: bool = False
     kinds_meant: bool = False  # nothing but the kind was asked for, as in "what did we decide?"
     recap: bool = False  # nothing but a time was asked about, as in "what did we do last week?"
     about_code: bool = False  # "where is", "which function": code may come before notes
@@ -464,9 +431,8 @@ class Candidate(NamedTuple):
     span: str | None  # the topic of a conversation that it belongs to
     length: int
     frequencies: tuple[int, ...]  # how often each word of the question stands in it
-    pairs: tuple[
-        bool, ...
-    ]  # whether each two neighbouring words of the question stand side by side in it
+    # whether each two neighbouring words of the question stand side by side in it
+    pairs: tuple[bool, ...]
 
 
 class Ranking(NamedTuple):

@@ -37,9 +37,8 @@ from bethink.hooks.spool import SpoolEntry
 ATTEMPTS = 3  # times that an entry is begun without getting any further
 SECONDS = 600.0  # after which a worker ends; the next one goes on
 GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
-PAGE_SECONDS = (
-    120.0  # of processor time for one page; by hand, far beyond what an ordinary one takes
-)
+# of processor time for one page; by hand, far beyond what an ordinary one takes
+PAGE_SECONDS = 120.0
 
 
 class SlowText(BethinkError):

@@ -2,24 +2,34 @@
 
 import random
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.embed.base import Embedder, submit_ahead
-from bethink.recall.candidates import NOTHING_THEN, gather, list_period
-from bethink.recall.expand import expand, put_newer_first
-from bethink.recall.fuse import Pool, Signals, fuse, join_pools
+from bethink.recall.candidates import (
+    NOTHING_THEN,
+    expand,
+    gather,
+    list_period,
+    put_newer_first,
+)
 from bethink.recall.query import KNOWN, NamedEvent, apply_event_time, find_event, parse
-from bethink.recall.rerank import Ranked, is_question, rerank
 from bethink.recall.score import (
     PROFILES,
+    Pool,
     Profile,
+    Ranked,
+    Signals,
+    fuse,
+    is_question,
+    join_pools,
     profile_parts,
     put_first,
     put_statements_first,
     rank,
+    rerank,
     score,
 )
 from bethink.recall.shape import find_sought, title_code
@@ -40,9 +50,8 @@ IN_TIME = 1.25
 # said: measured 30 days later, when the clock is silent (bench/LOG.md, 2026-11-16).
 ASKED, SAID = 0.8, 0.88
 USUAL = 1  # how a memory stands of which the question says nothing
-SPARE = (
-    20  # memories that are loaded beyond those asked for, in place of turns that are the same words
-)
+# memories that are loaded beyond those asked for, in place of turns that are the same words
+SPARE = 20
 # How far the nearest hit must stand out of what the model gives to strangers, and what it counts that it holds the question's words:
 # .3 % of the answered questions of six sets fall below, and 74 % of those that belong to another set (bench/LOG.md, 2026-11-15).
 FITS, HELD = 0.235, 0.21
@@ -57,8 +66,6 @@ POINTING = frozenset(
     two way well""".split()
 )
 WORDS_BEFORE = 40
-# What may change the text that is embedded: a guess, checked against the analysis.
-PLAIN, SYNTAX = 400, '"“”:()*@-^'
 
 
 class Ask(NamedTuple):
@@ -92,39 +99,41 @@ def recall(
 ) -> Answer:
     """The answer to a question. With a judge the first hits are read a second time."""
     question = complete_question(question, ask.context)
-    reader = _prepare_reader(question, judge)
+    reader = judge if is_question(question) else None
+    if reader:  # its model is read from disk while memories are looked for
+        submit_ahead(_workers(), reader.prepare)
     asked = embedder if ask.mode != "keyword" else None
-    query, filter, vector = _understand(question, ask, store, embedder, now)
+    query = parse(question, now)
+    vector = _start_embedding(query.text, asked, store, ask.hypothesis)
+    when = _find_event_time(question, query, ask, store, embedder, now)
+    query, filter = apply_event_time(query, ask.filter, question, now, when)
     if query.recap and not ask.looking_up:
         return _recap(query, ask, store)
     pool, filter, held = _gather(query, ask, filter, store, vector, embedder)
     baseline = embedder.baseline if embedder else 0.0
     signals = fuse(pool, now.timestamp(), ask.fusion, ask.gate, baseline)
-    ranked = _rank(pool.candidates, signals, query, ask, held, now, rng)
-    ranked, read = _read_again(ranked, query, held, store, reader)
+    standing = {one.key: _standing(one, query, held) for one in pool.candidates}
+    ranked = _rank(pool.candidates, signals, query, ask, standing, now, rng)
+    read: Mapping[int, dict[str, float]] = {}
+    if reader:
+        ranked, read = rerank(ranked, query, lambda one: standing[one.key], store.load, reader)
+
+    def explain(one: Candidate) -> dict[str, float]:
+        why = _explain(one, signals[one.key], query, standing, ask.weights, now)
+        return why | read.get(one.key, {})
+
     # From the first on, so that a turn which repeats one of an earlier page is not told again.
-    chosen = ranked[: ask.offset + ask.limit + SPARE]
-    memories = store.load([candidate.key for _, candidate in chosen])
-    sought = find_sought(query)
-    found = _drop_repeated_turns(
-        Hit(
-            title_code(memories[one.key], sought),
-            value,
-            _explain(one, signals[one.key], query, held, ask.weights, now) | read.get(one.key, {}),
-        )
-        for value, one in chosen
-        if one.key in memories
-    )
+    hits = _load_hits(ranked[: ask.offset + ask.limit + SPARE], query, store, explain)
     total, hints = len(ranked), ask.hints
-    if not query.strict and not query.kinds and _is_strange(found[: ask.limit], asked):
+    if not (query.strict or query.kinds) and _is_strange(hits[: ask.limit], asked):
         hints = (STRANGE, *hints)
         if _may_sift(ask):
-            found = _take_few(found, asked)
-            total = len(found)
-    hits: Sequence[Hit] = found[ask.offset : ask.offset + ask.limit]
+            hits = _take_few(hits, asked)
+            total = len(hits)
+    hits = hits[ask.offset : ask.offset + ask.limit]
     if ask.related:
         hits = expand(hits, store, filter.scopes, filter.include_deleted)
-        hits = put_newer_first(hits, ask.limit) if not (held or filter.as_of) else hits
+        hits = hits if held or filter.as_of else put_newer_first(hits, ask.limit)
     return Answer(query, tuple(hits), total, ask.mode, ask.profile, hints)
 
 
@@ -135,12 +144,17 @@ def _recap(query: Query, ask: Ask, store: Store) -> Answer:
     return Answer(query, tuple(found), total, ask.mode, ask.profile, hints)
 
 
-def _drop_repeated_turns(hits: Iterable[Hit]) -> list[Hit]:
-    """Of turns that are the very same words, the best."""
+def _load_hits(
+    chosen: Ranked, query: Query, store: Store, explain: Callable[[Candidate], dict[str, float]]
+) -> list[Hit]:
+    """The memories behind candidates; of turns that are the very same words, the best."""
+    memories = store.load([one.key for _, one in chosen])
+    sought = find_sought(query)
     kept: dict[str, Hit] = {}
-    for hit in hits:
-        one = hit.memory
-        kept.setdefault(one.content_hash if one.kind == "context" else one.id, hit)
+    for value, one in chosen:
+        if memory := memories.get(one.key):
+            said = memory.content_hash if memory.kind == "context" else memory.id
+            kept.setdefault(said, Hit(title_code(memory, sought), value, explain(one)))
     return list(kept.values())
 
 
@@ -156,34 +170,6 @@ def complete_question(question: str, context: str) -> str:
     return " ".join([*as_words(context).split()[-WORDS_BEFORE:], question])
 
 
-def _understand(
-    question: str, ask: Ask, store: Store, embedder: Embedder | None, now: datetime
-) -> tuple[Query, Filter, Callable[[], Any]]:
-    """The analysed question, the filter that its time demands, and its vector, which may still be on its way."""
-    asked = embedder if ask.mode != "keyword" else None
-    # A plain question is embedded as it stands, so the model can start before the question has been analysed.
-    short = len(question) < PLAIN and not any(mark in question for mark in SYNTAX)
-    plain = " ".join(question.split()) if short else ""
-    vector = _start_embedding(plain, asked, store)
-    query = parse(question, now)
-    when = _find_event_time(question, query, ask, store, embedder, now)
-    query, filter = apply_event_time(query, ask.filter, question, now, when)
-    if query.text != plain:
-        vector = _start_embedding(query.text, asked, store)
-    if ask.hypothesis and asked:
-        vector = _blend_hypothesis(vector, ask.hypothesis, asked)
-    return query, filter, vector
-
-
-def _prepare_reader(question: str, judge: "Judge | None") -> "Judge | None":
-    """Who reads the first hits again, if this is a question for a second reading. The model is read from disk while memories are
-    looked for."""
-    if judge is None or not is_question(question):
-        return None
-    submit_ahead(_workers(), judge.prepare)
-    return judge
-
-
 def _find_event_time(
     question: str, query: Query, ask: Ask, store: Store, embedder: Embedder | None, now: datetime
 ) -> tuple[NamedEvent, datetime] | None:
@@ -196,17 +182,16 @@ def _find_event_time(
     return (asked, hits[0].memory.valid_from or hits[0].memory.created_at) if hits else None
 
 
-def _start_embedding(text: str, embedder: Embedder | None, store: Store) -> Callable[[], Any]:
-    """Starts embedding a question in another thread; the result is waited for when it is needed."""
+def _start_embedding(
+    text: str, embedder: Embedder | None, store: Store, hypothesis: str
+) -> Callable[[], Any]:
+    """Starts embedding a question in another thread; the result is waited for when it is needed. With a hypothesis of the answer it is
+    half way between the two."""
     if embedder is None or not text.strip():
         return lambda: None
-    return submit_ahead(_workers(), lambda: store.embed_question(text, embedder)).result
-
-
-def _blend_hypothesis(
-    vector: Callable[[], Any], hypothesis: str, embedder: Embedder
-) -> Callable[[], Any]:
-    """Half way between the question and what an answer might say."""
+    vector = submit_ahead(_workers(), lambda: store.embed_question(text, embedder)).result
+    if not hypothesis:
+        return vector
     import numpy as np
 
     supposed = embedder.documents([hypothesis])[0].mean(axis=0)
@@ -297,7 +282,7 @@ def _rank(
     signals: Mapping[int, Signals],
     query: Query,
     ask: Ask,
-    held: frozenset[int],
+    standing: Mapping[int, int],
     now: datetime,
     rng: random.Random,
 ) -> Ranked:
@@ -307,17 +292,8 @@ def _rank(
     ]
     scored = score(candidates, relevance, ask.weights, now, rng)
     scored = put_statements_first(candidates, scored)
-    scored = put_first(scored, [_standing(one, query, held) for one in candidates])
+    scored = put_first(scored, [standing[one.key] for one in candidates])
     return rank(candidates, scored, ask.threshold)
-
-
-def _read_again(
-    ranked: Ranked, query: Query, held: frozenset[int], store: Store, reader: "Judge | None"
-) -> tuple[Ranked, Mapping[int, dict[str, float]]]:
-    """What was found in the order of a second reading, where somebody reads, and what the reader found."""
-    if reader is None:
-        return ranked, {}
-    return rerank(ranked, query, lambda one: _standing(one, query, held), store.load, reader)
 
 
 # Telling
@@ -354,7 +330,7 @@ def _explain(
     candidate: Candidate,
     signals: Signals,
     query: Query,
-    held: frozenset[int],
+    standing: Mapping[int, int],
     profile: Profile,
     now: datetime,
 ) -> dict[str, float]:
@@ -371,6 +347,6 @@ def _explain(
     }
     if (preferred := _preference(candidate, query)) != 1.0:
         why["preferred"] = preferred
-    if (standing := _standing(candidate, query, held)) != USUAL:
-        why["standing"] = standing
+    if standing[candidate.key] != USUAL:
+        why["standing"] = standing[candidate.key]
     return why

@@ -21,9 +21,8 @@ from bethink.types import KIND_ALIASES, KINDS, Filter, Query, Term
 SYNTAX_LIMIT = 2_000  # characters that are analysed; a longer question is pasted text, whose start says what it is about
 TEXT_LIMIT = 8_000  # characters that are embedded
 TERM_LIMIT = 64
-SHORTEST_EXCLUSION = (
-    3  # `-v` and `-rf` are flags of a pasted command far more often than unwanted words
-)
+# `-v` and `-rf` are flags of a pasted command far more often than unwanted words
+SHORTEST_EXCLUSION = 3
 
 # From the loosest on; words that stand side by side bind tightest, as in SQLite's full-text language.
 OPERATORS = ("OR", "AND", "NOT")
@@ -152,6 +151,24 @@ class Token(NamedTuple):
     literal: bool = False  # quoted, or syntax: its words are no cue for times and kinds
 
 
+class QueryPart(NamedTuple):
+    """What stands between two spaces or in quotes, and the field name before it."""
+
+    text: str
+    field: str = ""
+    quoted: bool = False
+    prefix: bool = False
+
+    @property
+    def is_syntax(self) -> bool:
+        return self.quoted or self.prefix or bool(self.field)
+
+    def make_terms(self, words: Iterable[Word]) -> tuple[Term, ...]:
+        column = self.field if self.field != "entity" else ""
+        texts = dict.fromkeys(word.text for word in words)
+        return tuple(Term(text, self.quoted, self.prefix, column or None) for text in texts)
+
+
 Node = Term | tuple[str, Any, Any]
 
 
@@ -160,14 +177,10 @@ def parse(raw: str, now: datetime) -> Query:
     whole = raw[:TEXT_LIMIT]
     if not whole.isprintable():
         whole = re.sub(_UNPRINTABLE, " ", whole)
-    head = whole
-    if len(whole) > SYNTAX_LIMIT:
-        between = re.match(rf"(?s).{{1,{SYNTAX_LIMIT}}}(?=\s)", whole)  # words
-        head = between[0] if between else whole[:SYNTAX_LIMIT]
+    head = _cut_between_words(whole)
     tokens, terms, expression = _choose_terms(_scan(head), head)
     kinds = _distinct(kind for token in tokens for kind in token.kinds)
-    bare = not terms
-    terms = terms or [Term(kind) for kind in kinds]
+    bare, terms = not terms, terms or [Term(kind) for kind in kinds]
     prose = _prose(head, tokens)
     cued_kinds, answered = _find_cues(prose)
     since, until, dated = find_period(prose, now)
@@ -190,6 +203,14 @@ def parse(raw: str, now: datetime) -> Query:
     )
 
 
+def _cut_between_words(whole: str) -> str:
+    """The part that is analysed: no word is cut in two."""
+    if len(whole) <= SYNTAX_LIMIT:
+        return whole
+    between = re.match(rf"(?s).{{1,{SYNTAX_LIMIT}}}(?=\s)", whole)
+    return between[0] if between else whole[:SYNTAX_LIMIT]
+
+
 def _choose_terms(tokens: list[Token], head: str) -> tuple[list[Token], list[Term], Node | None]:
     """The tokens that are wanted, their terms, and the expression that operators and exclusions make of them."""
     wanted = [token for token in tokens if not token.excluded]
@@ -198,22 +219,25 @@ def _choose_terms(tokens: list[Token], head: str) -> tuple[list[Token], list[Ter
         tokens = wanted = [token._replace(excluded=False) for token in tokens]
     expression = _parse_expression(tokens)
     if expression is not None:
-        found, unwanted = _leaves(expression)
-        named = [
-            token
-            for token in wanted
-            if token.type == "operand" and not (token.terms and set(token.terms) <= set(unwanted))
-        ]
-        return named, _unique(found)[:TERM_LIMIT], expression
-    terms = [term for token in wanted for term in token.terms]
-    terms = terms or [term for token in wanted for term in token.stops]
+        found, unwanted = map(set, _leaves(expression))
+        operands = [token for token in wanted if token.type == "operand"]
+        named = [one for one in operands if not one.terms or not unwanted.issuperset(one.terms)]
+        terms = _unique(term for one in named for term in one.terms if term in found)
+        return named, terms, expression
     excluded = [_chain("and", token.terms) for token in tokens if token.excluded][:TERM_LIMIT]
-    if not head.isascii() and not excluded:
-        terms = [part for term in terms for part in _split_unspaced(term)]
-    terms = _unique(terms)[:TERM_LIMIT]
+    terms = _gather_terms(wanted, split=not head.isascii() and not excluded)
     if terms and excluded:
         expression = _chain("not", [_chain("or", terms), *excluded])
     return wanted, terms, expression
+
+
+def _gather_terms(tokens: Sequence[Token], split: bool) -> list[Term]:
+    """The terms of tokens that no operator joins; their stop words if they have no other."""
+    terms = [term for token in tokens for term in token.terms]
+    terms = terms or [term for token in tokens for term in token.stops]
+    if split:
+        terms = [part for term in terms for part in _split_unspaced(term)]
+    return _unique(terms)[:TERM_LIMIT]
 
 
 def _split_unspaced(term: Term) -> list[Term]:
@@ -233,9 +257,9 @@ def _scan(head: str) -> list[Token]:
     tokens: list[Token] = []
     for match in re.finditer(_SCAN, head):
         text = match.group()
-        said = (
-            text == "NOT" and tokens and tokens[-1].type == "operand" and tokens[-1].stops
-        )  # "does NOT support" excludes nothing
+        before = tokens[-1] if tokens else None
+        # "does NOT support" excludes nothing
+        said = text == "NOT" and before and before.type == "operand" and before.stops
         if match["paren"]:
             tokens.append(Token("open" if text == "(" else "close", *match.span(), text))
         elif text in OPERATORS and not said:
@@ -247,47 +271,52 @@ def _scan(head: str) -> list[Token]:
 
 def _read_operand(match: re.Match[str], head: str, shouting: bool) -> Token:
     """The operand at a place: a phrase, a chunk between spaces, or either of them behind a field name."""
-    field = (match["field"] or "").strip("{}: \t").lower()
-    quoted = match["chunk"] is None
-    text = match["chunk"] or " ".join((match["phrase"] or match["curly"] or "").split())
-    prefix = None if quoted else re.fullmatch(r"(\w[\w./-]*\w)\*[,;.!?]*", text)
-    if field == "kind" and (kinds := _read_kinds(text)):
+    part = _read_part(match)
+    if part.field == "kind":
+        kinds = _read_kinds(part.text)
         return Token("operand", *match.span(), "", kinds=kinds, literal=True)
-    surface = text = prefix[1] if prefix else text
-    if quoted or prefix:
-        words = [Word(text, quoted and " " not in text and _is_identifier(text))]
-    else:
-        words = _split_words(text)
-    if field == "kind":  # not one of the kinds: then it is no syntax
-        field, surface, words = "", match.group(), [Word("kind"), *words]
-    if head.startswith("(", match.end()):  # a decorator with arguments mentions nobody
-        words = [word._replace(mention=False) for word in words]
-    words = [word for word in words if any(character.isalnum() for character in word.text)]
-    syntax = bool(quoted or prefix or field)
-    stops = [word for word in words if not syntax and _is_stop(word, shouting)]
-    excluded = bool(match["minus"]) and not stops and _may_exclude(head, match, words)
-    if len(words) == 1 and words[0].mention:
-        surface = surface.removeprefix("@")
-    dash = "-" if match["minus"] and not excluded else ""
-    column = field if field != "entity" else ""
-
-    def make_terms(chosen: Iterable[Word]) -> tuple[Term, ...]:
-        texts = dict.fromkeys(word.text for word in chosen)
-        return tuple(Term(one, quoted, prefix is not None, column or None) for one in texts)
-
+    # A decorator with arguments mentions nobody.
+    words = _find_words(part, mentions=not head.startswith("(", match.end()))
+    stops = [] if part.is_syntax else [word for word in words if _is_stop(word, shouting)]
+    mentioned = [word.text for word in words if word.mention]
     identifiers = tuple(word.text for word in words if word.identifier)
-    named = text.strip(".,;:!?") if field == "entity" else ""
+    excluded = bool(match["minus"]) and not stops and _may_exclude(head, match, words)
+    dash = "-" if match["minus"] and not excluded else ""
+    plain = part.text.removeprefix("@") if mentioned else part.text.lstrip("^")
     return Token(
         "operand",
         *match.span(),
-        surface=dash + surface.lstrip("^"),
-        terms=make_terms(word for word in words if word not in stops),
-        stops=make_terms(stops),
+        surface=dash + plain,
+        terms=part.make_terms(word for word in words if word not in stops),
+        stops=part.make_terms(stops),
         identifiers=identifiers,
-        entity=named or next((word.text for word in words if word.mention), ""),
+        entity=part.text.strip(".,;:!?") if part.field == "entity" else "".join(mentioned[:1]),
         excluded=excluded,
-        literal=bool(quoted or field or excluded or identifiers),
+        literal=bool(part.quoted or part.field or excluded or identifiers),
     )
+
+
+def _read_part(match: re.Match[str]) -> QueryPart:
+    """What the scan found, without quotes, braces and the star of a prefix."""
+    field, text = (match["field"] or "").strip("{}: \t").lower(), match["chunk"]
+    if text is None:
+        quote = match["phrase"] or match["curly"] or ""
+        return QueryPart(" ".join(quote.split()), field, quoted=True)
+    if field == "kind" and not _read_kinds(text):
+        return QueryPart(
+            match.group().removeprefix("-")
+        )  # not one of the kinds: then it is no syntax
+    prefix = re.fullmatch(r"(\w[\w./-]*\w)\*[,;.!?]*", text)
+    return QueryPart(prefix[1] if prefix else text, field, prefix=prefix is not None)
+
+
+def _find_words(part: QueryPart, mentions: bool) -> list[Word]:
+    """The words of a part that hold a letter or a digit; a phrase and a prefix are one word each."""
+    words = [Word(part.text, part.quoted and " " not in part.text and _is_identifier(part.text))]
+    if not part.quoted and not part.prefix:
+        words = _split_words(part.text)
+    words = [word._replace(mention=word.mention and mentions) for word in words]
+    return [word for word in words if any(map(str.isalnum, word.text))]
 
 
 def _read_kinds(value: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from memories import use_tool
 
 from bethink import Bethink
 from bethink.errors import NotFound
-from bethink.surface.mcp import resources
+from bethink.surface.mcp import tools
 
 TOLD = "Globex pays 40 million"
 KEY = "0123456789abcdef0123456789abcdef"  # behind `key-` the form of a vendor's key
@@ -155,10 +155,10 @@ def test_what_asks_to_be_left_out_is_told_and_listed_by_nobody(cli):  # noqa: F8
         ),
     ]
     with Bethink(directory=cli.project) as memory:
-        names = [one["name"] for one in resources.list_page(memory, None)[0]]
+        names = [one["name"] for one in tools.list_resources(memory)]
         assert names == ["bread.md"]
         told += [
-            resources.read(memory, "memory://bread.md")[1],
+            tools.read_resource(memory, "memory://bread.md")[1],
             use_tool(memory, "search_memories", limit=50, max_tokens=20_000),
             use_tool(memory, "search_memories", query=question),
             use_tool(memory, "memory_overview"),
@@ -166,6 +166,6 @@ def test_what_asks_to_be_left_out_is_told_and_listed_by_nobody(cli):  # noqa: F8
         assert "baked at night" in told[-4]
         for name in ("marsupials.md", "gotchas.md", "docs/adr/0002-quokka.md", "part.md"):
             with pytest.raises(NotFound, match="no resource"):
-                resources.read(memory, f"memory://{name}")
+                tools.read_resource(memory, f"memory://{name}")
     for one in told:
         assert "never the board" not in one and "marsupials" not in one and "Quokka" not in one

@@ -22,6 +22,7 @@ from bethink.hosts.base import extract_speech
 from bethink.recall.shape import tokens
 from bethink.surface import OPERATIONS
 from bethink.surface.mcp.schemas import MOST_IDS, MOST_STORED, PROMPTS, TOOLS
+from bethink.surface.mcp.server import TEXT_ONLY
 from bethink.text.fence import NOTICE
 from bethink.types import Passage, Source
 
@@ -29,9 +30,7 @@ DAY = timedelta(days=1)
 FENCED = re.compile(r"<bethink-memory ([0-9a-f]{8})>\n(.*)\n</bethink-memory \1>", re.DOTALL)
 
 
-@pytest.fixture(
-    scope="module", params=[*((era, "sqlite") for era in ERAS), (ERAS[0], "postgres")], ids="-".join
-)
+@pytest.fixture(scope="module", params=[(ERAS[0], "sqlite"), (ERAS[1], "postgres")], ids="-".join)
 def place(request, tmp_path_factory):
     """A project with knowledge and a home, for one era and one kind of database."""
     era, kind = request.param
@@ -206,10 +205,10 @@ def test_a_search_says_in_numbers_what_it_left_out(talk):
     assert len(seen) == 32
 
 
-@pytest.mark.parametrize("name", ["claude-code", "codex-mcp-client", "github-copilot"])
-def test_agents_that_would_show_numbers_in_place_of_the_text_get_the_text(tmp_path, name):
+def test_agents_that_would_show_numbers_in_place_of_the_text_get_the_text(tmp_path):
+    assert all(map(TEXT_ONLY.search, ("claude-code", "codex-mcp-client", "github-copilot")))
     (tmp_path / "shop").mkdir()
-    client = Implementation(name=name, version="1")
+    client = Implementation(name="claude-code", version="1")
     with talking(ERAS[0], tmp_path / "shop", tmp_path / "home", client_info=client) as talk:
         result = talk("call_tool", "search_memories", {})
     assert result.structured_content is None and result.content[0].text == "No memories match."

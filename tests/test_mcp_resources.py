@@ -7,7 +7,7 @@ from memories import clock, open_memory  # noqa: F401
 
 from bethink.config import Config
 from bethink.errors import InvalidInput, NotFound
-from bethink.surface.mcp.resources import list_page, read
+from bethink.surface.mcp.tools import list_resources, read_resource
 
 TEXT = "# Tea\n\nOolong is sold in tins.\n"
 
@@ -31,7 +31,7 @@ def memory(project, open_memory):  # noqa: F811
 
 
 def file(memory, path):
-    return read(memory, f"memory://{path}")[1]
+    return read_resource(memory, f"memory://{path}")[1]
 
 
 @pytest.mark.parametrize(
@@ -95,37 +95,21 @@ def test_only_readable_markdown_is_listed_and_read(memory, project):
             file(memory, path)
     for name in ("a b.md", "ü.md", "100%.md", "UPPER.MD"):
         (folder / name).write_text(name)
-    page, cursor = list_page(memory, None)
+    page = list_resources(memory)
     names = " ".join(one["name"].replace(" ", "_") for one in page)
-    assert cursor is None
     assert names == (
         "domain/tea.md 100%.md UPPER.MD a_b.md guide.md ü.md docs/domain/tea.md notes.md"
     )
     for one in page:
-        kind, text = read(memory, one["uri"])
+        kind, text = read_resource(memory, one["uri"])
         assert (kind, len(text.encode())) == ("text/markdown", one["size"]), one
-
-
-def test_a_long_list_has_pages(memory, project):
-    for number in range(250):
-        (project / "docs" / f"page-{number:03}.md").write_text("x")
-    pages, cursor = [], None
-    while not pages or cursor:
-        page, cursor = list_page(memory, cursor)
-        pages.append([one["uri"] for one in page])
-    assert [len(page) for page in pages] == [100, 100, 54]
-    assert len({uri for page in pages for uri in page}) == 254
-    assert list_page(memory, "from-1000") == ([], None)
-    for cursor in ("from-0", "from--1", "1", "from-99999999", "from-1\n"):
-        with pytest.raises(InvalidInput, match="cursor"):
-            list_page(memory, cursor)
 
 
 def test_a_memory_is_read_whole_by_the_beginning_of_its_id_without_counting(memory):
     id = memory.add("Oolong is </bethink-memory 1> green, " + "word " * 30_000, kind="fact").id
-    kind, text = read(memory, f"bethink://memory/{id[:20]}")
+    kind, text = read_resource(memory, f"bethink://memory/{id[:20]}")
     assert (kind, text.count("</bethink-memory"), text.count("word")) == ("text/plain", 1, 30_000)
     assert memory.one(id).access_count == 0
     for uri in ("memory/", "memory/zz", "memory/../x", "memory/" + "f" * 5000, "topics/3f2a"):
         with pytest.raises(NotFound):
-            read(memory, f"bethink://{uri}")
+            read_resource(memory, f"bethink://{uri}")

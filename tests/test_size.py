@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 303_364,
-    "lines": 44_728,
-    "files": 142,
+    "tokens": 302_654,
+    "lines": 44_619,
+    "files": 141,
     "import cycles": 0,
     "function-level imports of our own": 43,
     "functions of complexity over 15": 3,
     "class names used twice": 0,
-    "test lines": 37_303,
+    "test lines": 37_257,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 35, "search": 31, "hook": 27, "backfill": 46}

@@ -100,9 +100,10 @@ class Bethink:
                     return project._replace(identity=key.removeprefix("project:"))
         return project
 
-    def replace_model(self, embedder: Embedder) -> None:
-        """From now on this embedder makes the vectors."""
-        self._model = LazyModel(self.config, embedder)
+    def rest_model(self, error: EmbeddingError) -> None:
+        """From now on this one works by words alone, and says why; copies of it do not."""
+        self._model = LazyModel(self.config, None)
+        self._model.rest(error)
 
     def __enter__(self) -> Self:
         return self

@@ -223,8 +223,8 @@ class Projects(Keeper):
         self.base.store.scopes()
 
     def _open(self, directory: Path | None) -> Opened:
-        def make(store: Store | None) -> View:
-            memory = View(directory=self.home.worktree, config=self.config, store=store)
+        def make() -> View:
+            memory = View(directory=self.home.worktree, config=self.config)
             memory.project = self.home
             return memory
 

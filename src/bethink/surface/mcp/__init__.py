@@ -1,8 +1,8 @@
 """The Model Context Protocol server: the same memory for agents. `server` speaks the protocol through the official SDK, which is
 the package `mcp`; this one is always named in full, `bethink.surface.mcp`.
 
-`schemas` says what the tools and prompts accept, `tools` does what they say, `resources` is what its name tells, `keeper` owns the
-memories that calls work on.
+`schemas` says what the tools and prompts accept, `tools` does what they say and reads resources, `keeper` owns the memories that calls
+work on.
 
 Here is the beginning on stdin and stdout. A host lists the tools before its first turn and some do not wait for them, while the SDK
 takes most of a second to load. So the handshake and the lists are answered from the tables of `schemas` alone, the rest is loaded beside
@@ -138,38 +138,22 @@ class Greeting:
         return True
 
     def _find_result(self, method: Any, params: dict[str, Any]) -> dict[str, Any] | None:
-        if not self._has_begun and method == "initialize" and _is_handshake(params):
+        if not self._has_begun:
+            version = params.get("protocolVersion")
+            if method != "initialize" or version not in HANDSHAKES:
+                return None
             self._has_begun = True
-            version = params["protocolVersion"]
             return {**WELCOME, "protocolVersion": version, "serverInfo": schemas.SERVER}
-        if not self._has_begun or params:
+        if params:
             return None
         return {} if method == "ping" else schemas.list_offers(method)
 
 
 def _parse(line: str | None) -> dict[str, Any]:
-    """A request or notification in its plainest form; nothing for every other line."""
+    """A request or notification as clients send it; nothing for every other line."""
     with suppress(ValueError, RecursionError):
         message = json.loads((line or "")[:LONGEST])
-        if isinstance(message, dict) and set(message) <= {"jsonrpc", "id", "method", "params"}:
-            id, params = message.get("id", 0), message.get("params", {})
-            is_plain = type(id) is int and 0 <= id < 2**53
-            is_plain = is_plain or (isinstance(id, str) and id.isascii() and id.isprintable())
-            if is_plain and message.get("jsonrpc") == "2.0" and isinstance(params, dict):
-                return message
+        if isinstance(message, dict) and message.get("jsonrpc") == "2.0":
+            has_id = isinstance(message.get("id", 0), int | str)
+            return message if has_id and isinstance(message.get("params", {}), dict) else {}
     return {}
-
-
-def _is_handshake(params: dict[str, Any]) -> bool:
-    """Whether a client says in the plainest form who it is and what it can."""
-    if set(params) != {"protocolVersion", "capabilities", "clientInfo"}:
-        return False
-    version, info, abilities = (
-        params["protocolVersion"],
-        params["clientInfo"],
-        params["capabilities"],
-    )
-    if version not in HANDSHAKES or not isinstance(info, dict) or not isinstance(abilities, dict):
-        return False
-    named = {"name", "version"} <= set(info) and all(isinstance(one, str) for one in info.values())
-    return named and all(isinstance(one, dict) for one in abilities.values())

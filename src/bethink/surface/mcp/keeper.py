@@ -12,27 +12,24 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future as Job
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bethink import project as projects
-from bethink.embed.base import Progress
-from bethink.errors import BethinkError, EmbeddingError
+from bethink.errors import EmbeddingError
 from bethink.hooks import event, run
 from bethink.hooks.state import is_paused
 from bethink.types import TRUST
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
-    from bethink.store.base import Store
 
 THREADS = 4
 PATIENCE = 10.0  # seconds that a call waits for the embedding model
 PROMPT, PROMPT_HOST = "prompt", "claude"  # what the prompt hook is, and whose unless it says so
-AGAIN = 60.0  # seconds after which a model that failed is tried again
 
 Result = TypeVar("Result")
 log = logging.getLogger("bethink")
@@ -41,22 +38,6 @@ log = logging.getLogger("bethink")
 class Opened(NamedTuple):
     memory: Bethink
     ready: threading.Event  # set when its embedding model is open, or is known not to open
-    since: float
-
-
-class Unready:
-    """Stands for the embedding model while it is being fetched: `Bethink` then does without it, and says why."""
-
-    model, dimensions, baseline, unrelated = "unready", 0, 0.0, 0.0
-
-    def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[Any]:
-        return [self.query(text) for text in texts]
-
-    def query(self, text: str) -> Any:
-        raise EmbeddingError(
-            "the embedding model is still being fetched.",
-            "wait a little; `bethink reindex` catches up.",
-        )
 
 
 class Keeper:
@@ -97,7 +78,9 @@ class Keeper:
         """A memory for one call: with the same store and model, or without the model where it does not come in time."""
         memory = copy.copy(opened.memory)
         if meaning and not opened.ready.wait(PATIENCE):
-            memory.replace_model(Unready())
+            message = "the embedding model is still being fetched."
+            hint = "wait a little; `bethink reindex` catches up."
+            memory.rest_model(EmbeddingError(message, hint))
         return memory
 
     def has_model(self, directory: Path | None) -> bool:
@@ -116,39 +99,28 @@ class Keeper:
             opened = self._open(self.directory)
             if opened.ready.wait(PATIENCE) and opened.memory.embedder is not None:
                 opened.memory.search("warm", limit=1, related=False)
-        except BethinkError as error:
-            log.info(
-                "Not ready ahead of time: %s", error
-            )  # the call that meets the same trouble tells its client
-        except Exception:
-            log.exception("Getting ready ahead of time failed.")
+        except Exception as error:  # noqa: BLE001 - the call that meets the same trouble tells its client
+            log.info("Not ready ahead of time: %s", error)
 
     def _open(self, directory: Path | None) -> Opened:
         from bethink.api import Bethink
 
         return self._keep(
             projects.find(directory).worktree,
-            lambda store: Bethink(
-                self._database, directory=directory, container=self._container, store=store
-            ),
+            lambda: Bethink(self._database, directory=directory, container=self._container),
         )
 
-    def _keep(self, key: Hashable, make: Callable[[Store | None], Bethink]) -> Opened:
-        """What is open under a key: made once, and anew on the same store if its model failed a while ago. An endpoint that was
-        down may be up by now."""
+    def _keep(self, key: Hashable, make: Callable[[], Bethink]) -> Opened:
+        """What is open under a key, made when it is first needed."""
         with self._lock:
-            opened = self._opened.get(key)
-            if opened and not (opened.memory.hints and time.monotonic() - opened.since > AGAIN):
-                return opened
-            memory = make(opened.memory.store if opened else None)
-            for warning in memory.config.warnings if opened is None else ():
-                log.warning(warning)
-            _ = memory.recent, memory.judge  # one cache of vectors and one judge for all copies
-            opened = self._opened[key] = Opened(memory, threading.Event(), time.monotonic())
-            threading.Thread(
-                target=open_model, args=(memory, opened.ready), name="bethink-model", daemon=True
-            ).start()
-            return opened
+            if key not in self._opened:
+                memory, ready = make(), threading.Event()
+                for warning in memory.config.warnings:
+                    log.warning(warning)
+                _ = memory.recent, memory.judge  # one cache of vectors and one judge for all copies
+                self._opened[key] = Opened(memory, ready)
+                threading.Thread(target=open_model, args=(memory, ready), daemon=True).start()
+            return self._opened[key]
 
     def close(self, patience: float) -> bool:
         """Closes the databases after what still runs, if that ends in time. Returns whether it did."""

@@ -68,10 +68,6 @@ class Tool(NamedTuple):
     hints: Mapping[str, bool]
     meta: Mapping[str, Any] | None = None
 
-    @property
-    def schema(self) -> dict[str, Any]:
-        return object_schema(self.arguments)
-
 
 def _tool(description: str, arguments: str, hints: Mapping[str, bool], **meta: str | bool) -> Tool:
     return Tool(
@@ -191,30 +187,25 @@ HOOK = "bethink_prompt"
 MEANING = frozenset(("search_memories", "store_memories", "update_memory", "store_handoff"))
 
 
-# What a server offers besides tools: the templates of its resources, and prompts that a person picks in their agent. Each prompt
-# is written by the function of `tools` that is called `write_` and its name.
+# What a server offers besides tools: the templates of its resources, and prompts that a person picks in their agent.
 
 FILE, MEMORY = "memory://", "bethink://memory/"
 
 
-class Template(NamedTuple):
-    """Resources of one kind."""
-
-    uriTemplate: str
-    name: str
-    description: str
-    mimeType: str = "text/plain"
-
-
-TEMPLATES = (
-    Template(
-        FILE + "{path}",
-        "knowledge-file",
-        "A Markdown file of the project's knowledge folders",
-        "text/markdown",
-    ),
-    Template(MEMORY + "{id}", "memory", "One memory in full, by id or its beginning"),
-)
+TEMPLATES = [
+    {
+        "uriTemplate": FILE + "{path}",
+        "name": "knowledge-file",
+        "description": "A Markdown file of the project's knowledge folders",
+        "mimeType": "text/markdown",
+    },
+    {
+        "uriTemplate": MEMORY + "{id}",
+        "name": "memory",
+        "description": "One memory in full, by id or its beginning",
+        "mimeType": "text/plain",
+    },
+]
 
 
 class Prompt(NamedTuple):
@@ -223,19 +214,14 @@ class Prompt(NamedTuple):
 
 
 PROMPTS = {
-    name: Prompt(about, parse_arguments(arguments))
-    for name, about, arguments in (
-        (
-            "query",
-            "How to search the project's memory well",
-            "topic text 1..2000   what you want to know about",
-        ),
-        (
-            "remember",
-            "Answer a question from memory, with sources",
-            "question text 1..2000   what you want to know",
-        ),
-    )
+    "query": Prompt(
+        "How to search the project's memory well",
+        parse_arguments("topic text 1..2000   what you want to know about"),
+    ),
+    "remember": Prompt(
+        "Answer a question from memory, with sources",
+        parse_arguments("question text 1..2000   what you want to know"),
+    ),
 }
 
 
@@ -252,7 +238,7 @@ def list_offers(method: Any) -> dict[str, Any] | None:
     if method == "prompts/list":
         return {"prompts": [_describe_prompt(name, prompt) for name, prompt in PROMPTS.items()]}
     if method == "resources/templates/list":
-        return {"resourceTemplates": [template._asdict() for template in TEMPLATES]}
+        return {"resourceTemplates": TEMPLATES}
     return None
 
 
@@ -260,7 +246,7 @@ def _describe_tool(name: str, tool: Tool) -> dict[str, Any]:
     return {
         "name": name,
         "description": tool.description,
-        "inputSchema": tool.schema,
+        "inputSchema": object_schema(tool.arguments),
         "annotations": dict(tool.hints),
         **({"_meta": dict(tool.meta)} if tool.meta else {}),
     }

@@ -3,13 +3,12 @@ the stateless one of 2026-07-28 and those that begin with `initialize`.
 
 An answer is text. A search also tells its numbers as structured content, with the text in it, but not to the agents that would
 show the model both or nothing else. The list of tools and the handshake need neither the store nor a model; everything that does
-runs in the keeper's threads, and is imported there.
+runs in the keeper's threads.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
 import logging
 import os
@@ -34,8 +33,8 @@ from pydantic import ValidationError
 
 from bethink.errors import BethinkError, NotFound
 from bethink.hosts import copilot
-from bethink.surface.mcp import ENDS, Wire, schemas
-from bethink.surface.mcp.keeper import Keeper
+from bethink.surface.mcp import ENDS, Wire, schemas, tools
+from bethink.surface.mcp.keeper import Keeper, answer_prompt_hook
 from bethink.surface.mcp.schemas import PROMPTS
 from bethink.text import replace_broken, suggest
 
@@ -91,12 +90,16 @@ class Handlers:
         self._keeper, self._places = keeper, places
 
     async def _work(
-        self, context: Context, function: str, *arguments: Any, meaning: bool = False
+        self,
+        context: Context,
+        function: Callable[..., Any],
+        *arguments: Any,
+        meaning: bool = False,
     ) -> Any:
-        """Runs a function of a memory in a thread, by the name of its module here and its own."""
+        """Runs a function of a memory in a thread."""
         directory, actor = await self._places.directory(context), client_name(context)
         return await self._keeper.run(
-            lambda: _load(function)(self._keeper.memory(directory, actor, meaning), *arguments)
+            lambda: function(self._keeper.memory(directory, actor, meaning), *arguments)
         )
 
     async def list_tools(self, context: Context, params: Any) -> types.ListToolsResult:
@@ -108,13 +111,13 @@ class Handlers:
     ) -> types.CallToolResult:
         name = params.name
         if name == schemas.HOOK and self._keeper.hooked:
-            hook, given = _load("keeper.answer_prompt_hook"), params.arguments or {}
-            return tool_result(await self._keeper.run(hook, self._keeper, given))
+            given = params.arguments or {}
+            return tool_result(await self._keeper.run(answer_prompt_hook, self._keeper, given))
         _check_known("tool", name, schemas.TOOLS)
         try:
             asked = schemas.read_call(name, params.arguments)
             meaning = name in schemas.MEANING
-            reply = await self._work(context, "tools.call", name, asked, meaning=meaning)
+            reply = await self._work(context, tools.call, name, asked, meaning=meaning)
             told = not TEXT_ONLY.search(client_name(context))
             return tool_result(reply.text, numbers=reply.numbers if told else None)
         except BethinkError as error:
@@ -128,18 +131,18 @@ class Handlers:
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        cursor = params.cursor if params else None
-        found, cursor = await translate(self._work(context, "resources.list_page", cursor))
-        return types.ListResourcesResult(
-            resources=[types.Resource(**one) for one in found], next_cursor=cursor
-        )
+        if params and params.cursor:
+            raise MCPError(types.INVALID_PARAMS, "This list has one page, and no cursor.")
+        found = await translate(self._work(context, tools.list_resources))
+        return types.ListResourcesResult(resources=[types.Resource(**one) for one in found])
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
         missing = types.INVALID_PARAMS if modern else NOT_FOUND_BEFORE_2026
-        kind, text = await translate(self._work(context, "resources.read", params.uri), missing)
+        work = self._work(context, tools.read_resource, params.uri)
+        kind, text = await translate(work, missing)
         contents = types.TextResourceContents(
             uri=params.uri, mime_type=kind, text=replace_broken(text)
         )
@@ -153,7 +156,7 @@ class Handlers:
 
         async def write() -> Any:
             asked = schemas.read_call(name, params.arguments)
-            return await self._work(context, f"tools.write_{name}", asked, meaning=True)
+            return await self._work(context, tools.PROMPTS[name], asked, meaning=True)
 
         text = await translate(write())
         content = types.TextContent(type="text", text=replace_broken(text))
@@ -192,9 +195,8 @@ class ClientPlaces:
 
 def _codex_workspaces(meta: Any) -> list[Path]:
     """The directories that Codex names with every call."""
-    turn = (meta or {}).get("x-codex-turn-metadata")
-    found = turn.get("workspaces") if isinstance(turn, dict) else None
-    return [Path(name) for name in found] if isinstance(found, dict) else []
+    turn = (meta or {}).get("x-codex-turn-metadata") or {}
+    return [Path(name) for name in turn.get("workspaces") or ()]
 
 
 async def _roots(context: Context) -> list[Path]:
@@ -210,13 +212,9 @@ async def _roots(context: Context) -> list[Path]:
 
 def choose_root(roots: Sequence[Path], here: Path) -> Path | None:
     """The root to work in; None where the current directory will do."""
-    for root in roots:
-        try:
-            if here.resolve().is_relative_to(root.resolve()):
-                return None
-        except (OSError, RuntimeError, ValueError):
-            continue
-    return next((root for root in roots if "\0" not in str(root) and root.is_dir()), None)
+    if any(here.resolve().is_relative_to(root.resolve()) for root in roots):
+        return None
+    return next((root for root in roots if root.is_dir()), None)
 
 
 def client_name(context: Context) -> str:
@@ -224,14 +222,6 @@ def client_name(context: Context) -> str:
     params = context.session.client_params
     name = re.sub(r"[^\w.-]+", "-", params.client_info.name if params else "").strip("-.")[:40]
     return f"agent:{name or 'unknown'}"
-
-
-def _load(function: str) -> Callable[..., Any]:
-    module, _, name = function.partition(".")
-    found: Callable[..., Any] = getattr(
-        importlib.import_module(f"bethink.surface.mcp.{module}"), name
-    )
-    return found
 
 
 def _check_known(what: str, name: str, known: Iterable[str]) -> None:
@@ -270,9 +260,6 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 # A client that closes stdin waits about two seconds before it kills.
 GRACE = 1.5
 LOOK_AROUND = 1.0  # seconds between two looks at whether the parent is still there
-
-# The strings, brackets and other pieces of a line of JSON. Nothing here looks at a character twice.
-_PIECES = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\],:]|[^\s{}\[\],:"]++')
 
 
 def serve(
@@ -362,32 +349,14 @@ async def _follow_parent(keeper: Keeper, parent: int) -> None:
 
 
 def _refuse_line(line: str, wrong: ValidationError) -> str:
-    """The answer to a line that is no message; to one that is no JSON under the id that it has, so that its sender does not wait for
-    another."""
-    id, error = None, types.ErrorData(code=types.INVALID_REQUEST, message="No JSON-RPC message.")
-    for problem in wrong.errors(include_input=False, include_url=False):
-        if problem["type"] == "json_invalid":
-            message = f"This line cannot be read: {problem['msg'][:200]}."
-            id, error = _id_in(line), types.ErrorData(code=types.PARSE_ERROR, message=message)
-    answer = types.JSONRPCError(jsonrpc="2.0", id=id, error=error)
-    return answer.model_dump_json(by_alias=True, exclude_unset=True) + "\n"
-
-
-def _id_in(line: str) -> int | str | None:
-    """The id of a message, found without reading the rest of it, which may be no JSON."""
-    depth, before = 0, ("", "")
-    for found in _PIECES.finditer(line):
-        piece = found[0]
-        if piece in "{[":
-            depth += 1
-        elif piece in "}]":
-            depth -= 1
-        elif depth == 1 and before == ('"id"', ":"):
-            plain = re.fullmatch(r'-?[0-9]{1,18}|"[ -~]*"', piece)
-            with suppress(ValueError):
-                return json.loads(piece) if plain else None
-        before = (before[1], piece)
-    return None
+    """The answer to a line that is no message. One that only Python can read, such as one with half a character, is answered under
+    its id, so that its sender does not wait for another."""
+    id, error = None, {"code": types.INVALID_REQUEST, "message": "No JSON-RPC message."}
+    if wrong.errors()[-1]["type"] == "json_invalid":
+        error = {"code": types.PARSE_ERROR, "message": "This line cannot be read as JSON."}
+        with suppress(ValueError, RecursionError, AttributeError):
+            id = json.loads(line).get("id")
+    return json.dumps({"jsonrpc": "2.0", "id": id, "error": error}) + "\n"
 
 
 def _prepare_log() -> None:

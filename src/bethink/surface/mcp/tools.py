@@ -1,6 +1,8 @@
 """What the tools do: checked arguments in, readable text out. Each calls `Bethink` or a capability above it and tells the result.
+Then what a person picks in their agent (prompts), and what a client can read by name (resources): the project's knowledge files as
+they are, and memories.
 
-Bethink text comes back between the marks of `fence`. Nothing here speaks the protocol; `server` does.
+Text of memories comes back between the marks of `fence`. Nothing here speaks the protocol; `server` does.
 """
 
 from __future__ import annotations
@@ -9,14 +11,21 @@ import logging
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote, unquote
 
 from bethink.errors import BethinkError, InvalidInput, NotFound
 from bethink.features import conversations, handoffs, knowledge
 from bethink.hooks import state
+from bethink.ingest.files import Found, read_text, walk
+from bethink.ingest.markdown import parse
 from bethink.ingest.redact import redact
+from bethink.ingest.sync import Skipped
 from bethink.recall.shape import digest_lines, tokens
 from bethink.surface.mcp import schemas
+from bethink.surface.mcp.schemas import FILE, MEMORY
 from bethink.surface.operations import make_filter, make_passage, sync_record, update
 from bethink.surface.render import (
     FRAME,
@@ -104,13 +113,14 @@ def find_spread(memory: Bethink, query: str, limit: int, offset: int = 0, **how:
 
 
 def analyze_project(memory: Bethink, what: str) -> str:
-    """Lets the project's files or its commits tell what they know, as `bethink analyze` does."""
+    """Lets the project's files, or its commits, tell what they know, as `bethink analyze` does."""
     if not memory.reads_files:
         raise InvalidInput(
             "Files are read only on the project's own machine.",
             "Run `bethink analyze` there.",
         )
-    synced = (knowledge.analyze if what == "files" else knowledge.analyze_history)(memory)
+    analyze = knowledge.analyze if what == "files" else knowledge.analyze_history
+    synced = analyze(memory)
     numbers = sync_record(synced)["memories"]
     counts = ", ".join(f"{number:,} {name}" for name, number in numbers.items())
     said = (
@@ -183,24 +193,24 @@ def _describe_outcome(
 
 
 def get_memories(memory: Bethink, asked: Any) -> str:
-    ids, missing = _resolve(memory, asked.ids)
+    found, missing = _resolve(memory, asked.ids)
+    ids = list(found.values())
     memory.touch(ids)
     items = show_memories(memory, memory.store.get(ids), asked.max_tokens)
     return quote_items(items, missing, asked.max_tokens)
 
 
-def _resolve(memory: Bethink, prefixes: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Full ids, and a sentence about each that could not be found. None at all is an error."""
-    ids: dict[str, None] = {}
-    missing = []
+def _resolve(memory: Bethink, prefixes: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Beginnings of ids → full ids, and a sentence about each that could not be found. None at all is an error."""
+    ids, missing = {}, []
     for prefix in prefixes:
         try:
-            ids[memory.resolve(prefix[:100])] = None
+            ids[prefix] = memory.resolve(prefix[:100])
         except BethinkError as error:
             missing.append(error.message)
     if not ids:
         raise NotFound(" ".join(missing[:5]), "search_memories shows ids.")
-    return list(ids), missing
+    return ids, missing
 
 
 def update_memory(memory: Bethink, asked: Any) -> str:
@@ -216,9 +226,9 @@ def update_memory(memory: Bethink, asked: Any) -> str:
 
 
 def forget_memories(memory: Bethink, asked: Any) -> str:
-    ids, missing = _resolve(memory, asked.ids)
-    known = {one.id: one for one in memory.store.get(ids)}
-    short = memory.store.abbreviate(ids)
+    found, missing = _resolve(memory, asked.ids)
+    ids = list(found.values())
+    known, short = {one.id: one for one in memory.store.get(ids)}, memory.store.abbreviate(ids)
     done = memory.forget(*ids, asked=state.is_forgetting_asked(memory.project.root))
     waits = "is the user's own word; it waits in the inbox until the user runs: bethink forget {}"
     lines = [
@@ -231,16 +241,12 @@ def forget_memories(memory: Bethink, asked: Any) -> str:
 
 
 def rate_memories(memory: Bethink, asked: Any) -> str:
-    lines, missing = [], []
+    found, missing = _resolve(memory, [rating["id"] for rating in asked.ratings])
+    lines = []
     for rating in asked.ratings:
-        try:
-            one = memory.vote(rating["id"], rating["value"])
-            id = short_id(memory, one.id)
-            lines.append(f"[{id}] {rating['value']:+g}, now {one.usefulness:+g}")
-        except NotFound as error:
-            missing.append(error.message)
-    if not lines:
-        raise NotFound(" ".join(missing[:5]), "search_memories shows ids.")
+        if id := found.get(rating["id"]):
+            now, value = memory.vote(id, rating["value"]).usefulness, rating["value"]
+            lines.append(f"[{short_id(memory, id)}] {value:+g}, now {now:+g}")
     return "\n".join([*lines, *missing])
 
 
@@ -337,3 +343,68 @@ What memory holds about it follows. Group the answer by topic, name dates and wh
 replaced by what. If it does not answer the question, search again with search_memories in other words; if that finds nothing either, say so.
 
 {quote_items(shown.items, shown.notes, REMEMBERED)}"""
+
+
+PROMPTS: dict[str, Callable[..., str]] = {"query": write_query, "remember": write_remember}
+
+
+# Resources. A name comes from outside, and is never made a path: it has to be that of a Markdown file which was found below a
+# knowledge folder, links followed.
+
+FILES = 1000  # of a knowledge folder that are listed
+LARGEST = 2_000_000  # bytes of a file
+UNCUT = 1_000_000  # tokens: a resource is not cut
+
+
+def list_resources(memory: Bethink) -> list[dict[str, Any]]:
+    return [
+        {
+            "uri": FILE + quote(name),
+            "name": name,
+            "description": "knowledge file",
+            "mime_type": "text/markdown",
+            "size": file.stat().st_size,
+        }
+        for name, file in _find_files(memory).items()
+        if _read_offered(file, name)
+    ]
+
+
+def read_resource(memory: Bethink, uri: str) -> tuple[str, str]:
+    """The type and the text of a resource."""
+    if uri.startswith(MEMORY):
+        one = memory.one(unquote(uri[len(MEMORY) :]))
+        return "text/plain", quote_items(show_memories(memory, [one], UNCUT))
+    name = unquote(uri[len(FILE) :]) if uri.startswith(FILE) else ""
+    file = _find_files(memory).get(name)
+    text = _read_offered(file, name) if file else None
+    if text is None:
+        raise NotFound(
+            f"There is no resource {quote(uri[:200], safe=':/%')}.",
+            "resources/list names the knowledge files.",
+        )
+    return "text/markdown", text
+
+
+def _find_files(memory: Bethink) -> dict[str, Path]:
+    """Name → file, in order. A name counts from its knowledge folder; where another folder has it too, from the project's root."""
+    files: dict[str, Path] = {}
+    for folder in knowledge.folders(memory):
+        top = folder.resolve()
+        base = top if top.is_dir() else top.parent
+        for found in islice(walk(folder, memory.project.worktree, knowledge.MARKDOWN), FILES):
+            if isinstance(found, Skipped) or not (real := found.path.resolve()).is_relative_to(top):
+                continue
+            name = real.relative_to(base).as_posix()
+            is_hidden = any(part.startswith(".") for part in name.split("/"))
+            if not is_hidden and real.suffix.lower() in knowledge.MARKDOWN:
+                files.setdefault(name if name not in files else found.uri, real)
+    return files
+
+
+def _read_offered(file: Path, name: str) -> str | None:
+    """The text of a file, unless it cannot be read or asks to be left out."""
+    found = read_text(Found(file, name), LARGEST)
+    if isinstance(found, Skipped) or not parse(found[0]).directives.get("index", True):
+        return None
+    return found[0]

@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 302_654,
-    "lines": 44_619,
+    "tokens": 301_961,
+    "lines": 44_465,
     "files": 141,
     "import cycles": 0,
     "function-level imports of our own": 43,

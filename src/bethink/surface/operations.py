@@ -9,14 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bethink import ingest
-from bethink.config import PROFILES
 from bethink.errors import BethinkError
 from bethink.recall.shape import iso
 from bethink.store.places import EMBEDDING_TEXT
 from bethink.surface.render import pick
 from bethink.text import as_entity, check_kind, split_lists
 from bethink.text.when import STATEMENT_TIMES, moment, read_times
-from bethink.types import MODES, PERSONAL, Memory, Passage, path_of
+from bethink.types import PERSONAL, Memory, Passage, path_of
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -33,38 +32,9 @@ TIMES = ("since", "until", "as_of")
 MOMENTS = ("valid_from", "valid_to", "last_accessed")  # times that history keeps, besides `…_at`
 ORDERS = "created|oldest|importance|used|useful|updated"
 
-FILTERS = """
-which memories:
---kind KIND*          only of this kind; may be repeated or a comma list
---entity NAME*        only about one of these; may be repeated or a comma list
---tag TAG*            only with this tag; may be repeated or a comma list
---source SOURCE*      only from this source; may be repeated
---session ID          only from this conversation; the beginning of its id is enough
---host HOST*          only said in conversations with this agent: claude, codex …
---since TIME          made at or after: 7d, yesterday, 2026-03-01, 1.3.2026 (03/04/2026 is 3 April)
---until TIME          made before
---as-of TIME          what was valid at that time
---min-importance N number 0..10     of this importance (0 to 10) or more
---include-expired     expired ones too
---include-deleted     forgotten ones too
---include-superseded  replaced ones too
---include-quarantined     quarantined ones too
-| --all-projects      of every project, not only this one and personal ones
-| --personal          only personal ones
-"""
-RANKING = f"""
-how to look:
---mode MODE {"|".join(MODES)}     hybrid: by meaning and words; vector: by meaning; keyword: by words
---intent, --profile NAME              weigh recency and use too: {", ".join(PROFILES)}, one of the setting `profiles`, or weights: "relevance=0.6 recency=0.4"
---threshold SCORE number 0..1         only scores (0 to 1) from here on
---seed N whole 0..4294967296          make the chance in an intent repeatable
---context TEXT                        what was said before, for a question that only points there: "and the other one?"
---hyde                                look near what the language model supposes the answer to be, too
-"""
-
 
 def make_filter(memory: Bethink, asked: Any, **more: Any) -> Filter:
-    """The filter that those of `FILTERS` describe which a surface takes. `more` overrides them."""
+    """The filter that the options of a search describe, as far as a surface has them. `more` overrides them."""
     now, given = memory.clock(), vars(asked)
     scopes: Sequence[str] = (PERSONAL,) if given.get("personal") else ()
     if given.get("all_projects"):
@@ -87,7 +57,7 @@ def make_filter(memory: Bethink, asked: Any, **more: Any) -> Filter:
 
 
 def search(memory: Bethink, question: str, asked: Any, wanted: Filter, **how: Any) -> Answer:
-    """The answer to a question that is asked as `RANKING` says."""
+    """The answer to a question that is asked with the options of a search."""
     find: Callable[..., Answer] = memory.search
     if asked.hyde:
         from bethink.features import language

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bethink.surface import OPERATIONS
 
-# Groups of commands: the name of each, the file here that holds it, what it is for.
+# Groups of commands: the name of each, the file here that holds it and how it opens memory, what it is for.
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {}
 COMMANDS: dict[str, tuple[str, str]] = {}
 for _name, (_group, _file, _, _, _about) in OPERATIONS.items():

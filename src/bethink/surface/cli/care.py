@@ -15,13 +15,11 @@ from bethink.surface.cli.console import (
     Bar,
     Listing,
     Result,
-    command,
     confirm,
     find_folder,
     settings,
 )
 from bethink.surface.render import (
-    FORMATS,
     item_lines,
     many,
     memory_label,
@@ -53,16 +51,12 @@ STEP_WORDS = {
 }
 
 
-@command(
-    "reindex",
-    """
-    --full            make every vector and the full-text index anew
-    """,
-    opens="read",
-)
 def reindex(args: Namespace, memory: Bethink) -> Result:
     """Give every memory a vector of the current embedding model, as after a change of model. May be stopped at any moment;
     the next run goes on where it was.
+
+    Takes:
+      --full            make every vector and the full-text index anew
 
     Examples:
       bethink reindex
@@ -75,15 +69,11 @@ def reindex(args: Namespace, memory: Bethink) -> Result:
     return Result({"embedded": done, "model": model})
 
 
-@command(
-    "backup",
-    """
-    FILE              a new file
-    """,
-    opens="read",
-)
 def backup(args: Namespace, memory: Bethink) -> Result:
     """Copy the whole database into one file while others go on using it. To restore, put the copy in the database's place.
+
+    Takes:
+      FILE              a new file
 
     Examples:
       bethink backup ~/backups/memory-2026-11-15.db
@@ -93,16 +83,12 @@ def backup(args: Namespace, memory: Bethink) -> Result:
     return Result({"path": args.file, "bytes": written})
 
 
-@command(
-    "reset",
-    """
-    --scope SCOPE this|personal|all = this     this (the project, the default), personal, or all
-    --yes, -y         do not ask
-    """,
-    opens="read",
-)
 def reset(args: Namespace, memory: Bethink) -> Result:
     """Forget everything in a scope beyond recovery. Asks first.
+
+    Takes:
+      --scope SCOPE this|personal|all = this     this (the project, the default), personal, or all
+      --yes, -y         do not ask
 
     Examples:
       bethink backup before-reset.db && bethink reset
@@ -125,14 +111,11 @@ def reset(args: Namespace, memory: Bethink) -> Result:
     return Result({"removed": removed, "scope": args.scope})
 
 
-PAIRS = """
---limit, -n N whole 1.. = 20     how many pairs at most (20)
-"""
-
-
-@command("duplicates", PAIRS, opens="read")
 def duplicates(args: Namespace, memory: Bethink) -> Result:
     """List memories that say the same, or nearly so, for you or your agent to decide: the one to keep first.
+
+    Takes:
+      <pairs>
 
     Examples:
       bethink duplicates
@@ -142,9 +125,11 @@ def duplicates(args: Namespace, memory: Bethink) -> Result:
     return compare(args, memory, tending.find_duplicates, "No memories say the same.")
 
 
-@command("contradictions", PAIRS, opens="read")
 def contradictions(args: Namespace, memory: Bethink) -> Result:
     """List memories that disagree, the newer one first. `bethink forget` or `bethink add --supersedes` settles one.
+
+    Takes:
+      <pairs>
 
     Examples:
       bethink contradictions
@@ -169,18 +154,14 @@ def compare(
     return Result(value, notes=() if found else [none], items=items)
 
 
-@command(
-    "consolidate",
-    """
-    --dry-run         only show what would be done
-    --yes, -y         do not ask
-    """,
-    opens="read",
-)
 def consolidate(args: Namespace, memory: Bethink) -> Result:
     """Tidy up: merge what says the same, mark contradictions and answered questions, retire what expired and old turns that
     nothing was taken from for a year. Shows what it would do and asks. Every step is in the history of its
     memory, and `bethink restore ID` undoes it.
+
+    Takes:
+      --dry-run         only show what would be done
+      --yes, -y         do not ask
 
     Examples:
       bethink consolidate --dry-run
@@ -214,16 +195,13 @@ def list_steps(memory: Bethink, steps: Sequence[Step]) -> list[Quote | str]:
     return items
 
 
-@command(
-    "model",
-    """
-    action list|pull = list     default: list
-    [NAME]            a model; by default the one that is set
-    """,
-    formats=FORMATS,
-)
 def model(args: Namespace) -> Result:
     """List the embedding models known by name, or fetch one (once, for all projects). `bethink doctor --deep` verifies its files.
+
+    Takes:
+      action list|pull = list     default: list
+      [NAME]            a model; by default the one that is set
+      <listed>
 
     Examples:
       bethink model list
@@ -255,16 +233,12 @@ def list_models(current: str) -> Result:
     return Result(rows, listing=Listing((), "models", "model"))
 
 
-@command(
-    "audit",
-    """
-    --limit, -n N whole 1.. = 20       how many lines at most (20)
-    """,
-    opens="read",
-)
 def audit(args: Namespace, memory: Bethink) -> Result:
     """Show who changed what in a team's PostgreSQL database, newest first. The database numbers and dates the
     lines itself, and the role that serves can neither change nor remove one.
+
+    Takes:
+      --limit, -n N whole 1.. = 20       how many lines at most (20)
 
     Examples:
       bethink audit
@@ -279,23 +253,20 @@ def audit(args: Namespace, memory: Bethink) -> Result:
     return Result([line._asdict() for line in store.audit(args.limit)])
 
 
-@command(
-    "bench",
-    """
-    DIRECTORY+        a set: a folder with corpus.jsonl and queries.jsonl
-    --mode MODE*      hybrid, vector, keyword, or a control: newest, bm25, convex; or reranked: hybrid with the first hits read again; may be repeated or a comma list (default: all but that)
-    --asked WHEN*     when the questions are asked: each at its `own` time, or a `day`, a `week`, a `month` of 30 days after the newest memory; may be repeated or a comma list (default: own)
-    --sample N whole 1..  only so many questions of each set
-    --as READING turns|conversations = turns  documents of a session as they stand, or read as a conversation, with topics and ideas
-    """,
-    formats=FORMATS,
-)
 def bench(args: Namespace) -> Result:
     """Measure recall on labelled sets: load each through the ordinary write path into a throw-away database, ask its
     questions, and print the measures and times, with the range in which nDCG@10 lies for 95 of 100 samples of the questions.
 
     The controls understand less than we do: `newest` reads no word; `bm25` and `convex` (.6 meaning) are the plain recipes
     over the same memories, with the same addition for what is recent.
+
+    Takes:
+      DIRECTORY+        a set: a folder with corpus.jsonl and queries.jsonl
+      --mode MODE*      hybrid, vector, keyword, or a control: newest, bm25, convex; or reranked: hybrid with the first hits read again; may be repeated or a comma list (default: all but that)
+      --asked WHEN*     when the questions are asked: each at its `own` time, or a `day`, a `week`, a `month` of 30 days after the newest memory; may be repeated or a comma list (default: own)
+      --sample N whole 1..  only so many questions of each set
+      --as READING turns|conversations = turns  documents of a session as they stand, or read as a conversation, with topics and ideas
+      <listed>
 
     Examples:
       bethink bench ../shared/bench/scifact
@@ -329,21 +300,17 @@ def _chosen(what: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
 # Rules
 
 
-@command(
-    "promote",
-    """
-    [ID]              an id or any unique beginning of one
-    --to TARGET claude|agents     .claude/rules/bethink.md, or AGENTS.md
-    --force           even if the text was imported
-    | --suggest       list memories that proved useful, and why; writes nothing
-    --limit N whole 1.. = 10     with --suggest: how many (10)
-    """,
-    opens="read",
-)
 def promote(args: Namespace, memory: Bethink) -> Result:
     """Write a memory into the rules that agents read at every start, as one line of a marked block: in
     .claude/rules/bethink.md if the project has a .claude folder or no AGENTS.md, else in AGENTS.md. A CLAUDE.md is never
     made. Nothing outside the block changes. Imported text is refused. Promoting a memory again writes what it says now.
+
+    Takes:
+      [ID]              an id or any unique beginning of one
+      --to TARGET claude|agents     .claude/rules/bethink.md, or AGENTS.md
+      --force           even if the text was imported
+      | --suggest       list memories that proved useful, and why; writes nothing
+      --limit N whole 1.. = 10     with --suggest: how many (10)
 
     Examples:
       bethink promote --suggest
@@ -377,16 +344,12 @@ def suggest_rules(memory: Bethink, limit: int) -> Result:
     return Result(value, lines, hints=[hint], stored=True)
 
 
-@command(
-    "demote",
-    """
-    ID                an id or any unique beginning of one
-    """,
-    opens="read",
-)
 def demote(args: Namespace, memory: Bethink) -> Result:
     """Take a memory out of the rules again. The memory itself stays. With the last rule the block goes, and a file that
     holds nothing else goes too. Works for rules of others, whose memory is not in your database.
+
+    Takes:
+      ID                an id or any unique beginning of one
 
     Examples:
       bethink demote 01a1dd89

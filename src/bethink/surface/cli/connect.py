@@ -35,9 +35,9 @@ from bethink.hosts.install import AGENTS, FileOutcome, InstallPlace
 from bethink.ingest.redact import redact
 from bethink.store.connection import OLDEST_SQLITE
 from bethink.surface.cli import console
-from bethink.surface.cli.console import Bar, Listing, Result, command, open_memory, project
+from bethink.surface.cli.console import Bar, Listing, Result, open_memory, project
 from bethink.surface.cli.settings import edit_file
-from bethink.surface.render import FORMATS, many, plain, style
+from bethink.surface.render import many, plain, style
 from bethink.text import textfile
 
 if TYPE_CHECKING:
@@ -59,31 +59,21 @@ NO_LIBRARY = (
     "The MCP server would not start: it needs the library mcp, which is not installed.",
     "pip install 'bethink[mcp]' and repeat it; --no-mcp connects hooks and skills alone.",
 )
-HOST_OPTIONS = (
-    "\n".join(f"--{host}  {about.title}" for host, about in AGENTS.items())
-    + """
-    --all              all of these
-    --dry-run          show what would change; change nothing
-    """
-)
 
 
-@command(
-    "install",
-    f"""
-    {HOST_OPTIONS}
-    --no-mcp       do not register the MCP server
-    --no-hooks     do not add hooks
-    --no-skills    do not add skills
-    --allow-reads  let Claude Code use what only reads memory without asking each time
-    --warm         let the running MCP server answer Claude Code's prompt hook
-    --force        also replace an MCP server named bethink that something else put there
-    """,
-)
 def install(args: Namespace) -> Result:
     """Connect agents to this memory: register the MCP server, add hooks that brief them and note what was said, add skills.
     Without a name, those that are found here. Their files keep comments, order and everybody else's entries; each is backed up
     first, and every changed line is shown. Safe to repeat: what is there is brought up to date.
+
+    Takes:
+      <hosts>
+      --no-mcp       do not register the MCP server
+      --no-hooks     do not add hooks
+      --no-skills    do not add skills
+      --allow-reads  let Claude Code use what only reads memory without asking each time
+      --warm         let the running MCP server answer Claude Code's prompt hook
+      --force        also replace an MCP server named bethink that something else put there
 
     Examples:
       bethink install
@@ -109,16 +99,13 @@ def install(args: Namespace) -> Result:
     )
 
 
-@command(
-    "uninstall",
-    f"""
-    {HOST_OPTIONS}
-    --force        also remove entries of Bethink that `install` did not make
-    """,
-)
 def uninstall(args: Namespace) -> Result:
     """Disconnect agents. A file that nobody changed since gets its old bytes back; from others only what `install` added is
     taken out. What it made and is empty then is removed. Without a name, all agents.
+
+    Takes:
+      <hosts>
+      --force        also remove entries of Bethink that `install` did not make
 
     Examples:
       bethink uninstall
@@ -294,18 +281,15 @@ MENDS = {
 }
 
 
-@command(
-    "doctor",
-    """
-    --deep    read every page, every memory and the model's files
-    --fix     mend permissions, the index, missing vectors and agents' entries
-    """,
-    formats=FORMATS,
-)
 def doctor(args: Namespace) -> Result:
     """Check versions, settings, database, indexes, permissions and embedding model; and for every connected agent
     that its entries are there, its hooks run, the MCP server answers, and when something was captured last. Ends with 0 only
     when all is well; each problem says how to mend it.
+
+    Takes:
+      --deep    read every page, every memory and the model's files
+      --fix     mend permissions, the index, missing vectors and agents' entries
+      <listed>
 
     Examples:
       bethink doctor

@@ -5,6 +5,7 @@ as it is, but for a terminal."""
 import errno
 import importlib
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +21,14 @@ from bethink.config import Config
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.project import Project
 from bethink.recall.shape import to_json
-from bethink.surface.arguments import Argument, make_asked, parse_arguments, read_typed
+from bethink.surface.arguments import (
+    FILTERS,
+    RANKING,
+    Argument,
+    make_asked,
+    parse_arguments,
+    read_typed,
+)
 from bethink.surface.cli import COMMANDS
 from bethink.surface.render import (
     describe_value,
@@ -58,12 +66,64 @@ options of every command:
 --database PATH      the database to use
 --project DIR        act as if started in that directory
 --container NAME     a named container inside the project
---format FORMAT {choices}     how to show the result: {formats}
+--format FORMAT text|json     how to show the result: text, json
 --json               the same as --format json
 --for-agent          quote stored text with its origin, and count as an agent; agents get it by themselves
 --quiet              no hints, warnings or progress
 --version, -V        print the version
 """
+# What several commands take, as `<name>` in their docstrings.
+BLOCKS = {
+    "id": """
+ID                  an id or any unique beginning of one
+--all-projects      of any project, not only this one and personal ones
+""",
+    "ids": """
+ID+                 an id or any unique beginning of one
+--all-projects      of any project, not only this one and personal ones
+""",
+    "pairs": "--limit, -n N whole 1.. = 20     how many pairs at most (20)",
+    "talks": """
+[SESSION]           the beginning of a session's id; without it the latest sessions
+--limit N whole 1.. = 10     how many sessions (10)
+--all-projects      of every project, not only this one
+""",
+    "values": """
+--file FILE         take the text from a file
+--kind KIND         decision, fact, preference, question, todo, gotcha …
+--importance N number      0 to 10
+--confidence N number      0 to 1
+--tag TAG*          may be repeated or a comma list
+--entity NAME*      what it is about: Redis, person:Ada; may be repeated or a comma list
+--expires TIME      30d, or a date
+--summary TEXT      one line; made by rules if not given
+--metadata KEY=VALUE*      or a JSON object; may be repeated
+--embedding-text TEXT      what is embedded in place of the text: how people will ask for it
+""",
+    "ranking": f"""
+{RANKING}
+| --rerank                            let the judge read the first hits again: slower, and better for questions (recall does)
+| --no-rerank                         do not
+--limit, -n N whole 1..               how many at most
+--offset N whole 0.. = 0              leave out the first N
+--max-tokens N whole 1..              token budget of the index-and-details form
+""",
+    "filters": FILTERS,
+    "hosts": """
+--claude            Claude Code
+--codex             Codex
+--copilot           Copilot CLI
+--gemini            Gemini CLI
+--opencode          opencode
+--cursor            Cursor
+--all               all of these
+--dry-run           show what would change; change nothing
+""",
+    "listed": """
+options of every command:
+--format FORMAT text|json|csv|md|xml     how to show the result: text, json, csv, md, xml
+""",
+}
 
 
 # What other tools call a command; by its letters another one would be nearest.
@@ -84,34 +144,24 @@ MEANT = {
 
 
 class Command(NamedTuple):
-    """A command: what it does (its docstring is its help), what it accepts, how its output can be shown, and whether it needs
-    the memory: to "read" one that is there, or to "make" one if need be."""
+    """A command: its function, whose docstring says what it does, what it takes and how it is used; and whether it needs the memory:
+    to "read" one that is there, or to "make" one if need be."""
 
     name: str
     run: Callable[..., Any]
-    takes: str
-    formats: tuple[str, ...] = ("text", "json")
-    opens: str = ""
+    opens: str
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """What it does, what it takes, examples."""
+        about, _, examples = (self.run.__doc__ or "").partition("Examples:\n")
+        about, _, takes = about.partition("Takes:\n")
+        return about, takes, examples
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        shared = SHARED.format(choices="|".join(self.formats), formats=", ".join(self.formats))
-        return parse_arguments(f"--help, -h     show this help and exit\n{self.takes}\n{shared}")
-
-
-REGISTERED: dict[str, Command] = {}
-
-
-def command(
-    name: str, takes: str = "", opens: str = "", formats: tuple[str, ...] = ("text", "json")
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Makes a function the body of a command."""
-
-    def register(run: Callable[..., Any]) -> Callable[..., Any]:
-        REGISTERED[name] = Command(name, run, takes, formats, opens)
-        return run
-
-    return register
+        takes = re.sub(r"<(\w+)>", lambda found: BLOCKS[found[1]], self.parts[1])
+        return parse_arguments(f"--help, -h     show this help and exit\n{takes}\n{SHARED}")
 
 
 def load(name: str | None, first: str = "") -> Command:
@@ -120,8 +170,10 @@ def load(name: str | None, first: str = "") -> Command:
         wrong = f"'{name}' is not a command." if name else f"{first!r} needs a command."
         close = f"Did you mean '{MEANT[name]}'?" if name in MEANT else suggest(name or "", COMMANDS)
         raise UsageError(wrong, close or "`bethink --help` lists the commands.")
-    importlib.import_module(f"bethink.surface.cli.{COMMANDS[name][0]}")
-    return REGISTERED[name]
+    file, _, opens = COMMANDS[name][0].partition(" ")
+    module = importlib.import_module(f"bethink.surface.cli.{file}")
+    # Python has words of its own: `import_`, `list_`.
+    return Command(name, getattr(module, name, None) or getattr(module, f"{name}_"), opens)
 
 
 def parse(command: Command, words: Sequence[str]) -> Namespace:
@@ -153,7 +205,7 @@ def mend(value: Any) -> Any:
 
 
 def render_help(command: Command) -> str:
-    about, _, examples = (command.run.__doc__ or "").partition("Examples:\n")
+    about, _, examples = command.parts
     arguments = command.arguments
     placed = [one for one in arguments if not one.is_option]
     usage = " ".join([f"usage: bethink {command.name} [options]", *map(_placeholder, placed)])

@@ -9,10 +9,8 @@ from bethink.errors import StoreError, UsageError
 from bethink.features.reasons import find_reason
 from bethink.recall.shape import digest_lines, plain, plain_hit
 from bethink.surface import operations, render
-from bethink.surface.cli.console import Listing, Result, command, read_text
-from bethink.surface.operations import FILTERS, ORDERS, RANKING
+from bethink.surface.cli.console import Listing, Result, read_text
 from bethink.surface.render import (
-    FORMATS,
     cell,
     date,
     date_and_time,
@@ -38,33 +36,20 @@ OTHER = (
 AROUND = 3  # turns or passages on either side of a memory
 AGENT_TOKENS = 4000  # of each memory that an agent gets in full, as by MCP for two
 
-RANKED = f"""
-{RANKING}
-| --rerank                            let the judge read the first hits again: slower, and better for questions (recall does)
-| --no-rerank                         do not
---limit, -n N whole 1..               how many at most
---offset N whole 0.. = 0              leave out the first N
---max-tokens N whole 1..              token budget of the index-and-details form
-{FILTERS}
-"""
-
 
 # A question
 
 
-@command(
-    "search",
-    f"""
-    QUERY+            a question, words, "a phrase", prefix*, AND OR NOT, tags:word; - reads stdin
-    --explain         show each signal's part in a score
-    --dual            an index of all matches, then details within --max-tokens
-    {RANKED}
-    """,
-    opens="read",
-    formats=FORMATS,
-)
 def search(args: Namespace, memory: Bethink) -> Result:
     """Find memories of this project and personal ones, best first. Never changes anything.
+
+    Takes:
+      QUERY+            a question, words, "a phrase", prefix*, AND OR NOT, tags:word; - reads stdin
+      --explain         show each signal's part in a score
+      --dual            an index of all matches, then details within --max-tokens
+      <ranking>
+      <filters>
+      <listed>
 
     Examples:
       bethink search "how do we deploy?"
@@ -79,17 +64,14 @@ def search(args: Namespace, memory: Bethink) -> Result:
     return ask(args, memory, query, dual, args.rerank, args.explain)
 
 
-@command(
-    "recall",
-    f"""
-    QUESTION+         in words; - reads stdin
-    {RANKED}
-    """,
-    opens="read",
-)
 def recall(args: Namespace, memory: Bethink) -> Result:
     """Answer a question from memory, for reading: the best matches in full with where they come from, how sure they are
     and what they replaced; then an index of the others; then totals. All within a token budget.
+
+    Takes:
+      QUESTION+         in words; - reads stdin
+      <ranking>
+      <filters>
 
     Examples:
       bethink recall "why did we leave MySQL?"
@@ -134,15 +116,11 @@ def ask(
     return result._replace(items=shown.items, notes=shown.notes)
 
 
-@command(
-    "why",
-    """
-    SUBJECT+          what the decision is about
-    """,
-    opens="read",
-)
 def why(args: Namespace, memory: Bethink) -> Result:
     """Tell why something is as it is: the decision, its reason, what it replaced, and where it was said.
+
+    Takes:
+      SUBJECT+          what the decision is about
 
     Examples:
       bethink why pnpm
@@ -168,17 +146,13 @@ def why(args: Namespace, memory: Bethink) -> Result:
 # By id and by time
 
 
-@command(
-    "today",
-    """
-    [WHEN]            another time: yesterday, "last week", "since monday" (default: today)
-    --limit, -n N whole 1.. = 50     how many at most (50)
-    """,
-    opens="read",
-    formats=FORMATS,
-)
 def today(args: Namespace, memory: Bethink) -> Result:
     """List what was said, decided and done today or at another time, the newest first, with dates.
+
+    Takes:
+      [WHEN]            another time: yesterday, "last week", "since monday" (default: today)
+      --limit, -n N whole 1.. = 50     how many at most (50)
+      <listed>
 
     Examples:
       bethink today
@@ -206,18 +180,13 @@ def memories_result(
     return Result(found, notes=notes, hints=hints, listing=Listing(render.FIELDS), items=items)
 
 
-@command(
-    "get",
-    """
-    ID+               an id or any unique beginning of one
-    --all-projects    of any project, not only this one and personal ones
-    --source          with what stands around it where it came from
-    """,
-    opens="read",
-    formats=FORMATS,
-)
 def get(args: Namespace, memory: Bethink) -> Result:
     """Show memories in full, with where they come from and what they are related to. Counts as a use of each.
+
+    Takes:
+      <ids>
+      --source          with what stands around it where it came from
+      <listed>
 
     Examples:
       bethink get 01a1dd89
@@ -243,20 +212,16 @@ def get(args: Namespace, memory: Bethink) -> Result:
     return Result(records or found, warnings=warnings, listing=Listing(render.FIELDS), items=items)
 
 
-@command(
-    "list",
-    f"""
-    --order ORDER {ORDERS} = created     what comes first: created, oldest, importance, used, useful, updated
-    --limit, -n N whole 1.. = 20     how many at most (default: 20)
-    --offset N whole 0.. = 0         leave out the first N
-    --all                            no limit
-    {FILTERS}
-    """,
-    opens="read",
-    formats=FORMATS,
-)
-def list_memories(args: Namespace, memory: Bethink) -> Result:
+def list_(args: Namespace, memory: Bethink) -> Result:
     """List memories, the newest first.
+
+    Takes:
+      --order ORDER created|oldest|importance|used|useful|updated = created     what comes first: created, oldest, importance, used, useful, updated
+      --limit, -n N whole 1.. = 20     how many at most (default: 20)
+      --offset N whole 0.. = 0         leave out the first N
+      --all                            no limit
+      <filters>
+      <listed>
 
     Examples:
       bethink list
@@ -273,17 +238,12 @@ def list_memories(args: Namespace, memory: Bethink) -> Result:
     return memories_result(args, memory, found, "No memories.", hints)
 
 
-@command(
-    "history",
-    """
-    ID                an id or any unique beginning of one
-    --all-projects    of any project, not only this one and personal ones
-    """,
-    opens="read",
-    formats=FORMATS,
-)
 def history(args: Namespace, memory: Bethink) -> Result:
     """Show every version of a memory: when, by whom, what changed. The numbers are those of `restore --to`.
+
+    Takes:
+      <id>
+      <listed>
 
     Examples:
       bethink history 01a1dd89
@@ -309,17 +269,11 @@ def history(args: Namespace, memory: Bethink) -> Result:
 # Conversations
 
 
-@command(
-    "sessions",
-    """
-    [SESSION]         the beginning of a session's id; without it the latest sessions
-    --limit N whole 1.. = 10     how many sessions (10)
-    --all-projects    of every project, not only this one
-    """,
-    opens="read",
-)
 def sessions(args: Namespace, memory: Bethink) -> Result:
     """Show what conversations asked, did and left: the sessions of this project or of all, newest first.
+
+    Takes:
+      <talks>
 
     Examples:
       bethink sessions
@@ -329,18 +283,12 @@ def sessions(args: Namespace, memory: Bethink) -> Result:
     return talks_result(args, memory, topics=False)
 
 
-@command(
-    "topics",
-    """
-    [SESSION]         the beginning of a session's id; without it the latest sessions
-    --tree            sub-topics and summaries too
-    --limit N whole 1.. = 10     how many sessions (10)
-    --all-projects    of every project, not only this one
-    """,
-    opens="read",
-)
 def topics(args: Namespace, memory: Bethink) -> Result:
     """Show what conversations were about: the sessions of this project or of all with their topics, or one session in full.
+
+    Takes:
+      <talks>
+      --tree            sub-topics and summaries too
 
     Examples:
       bethink topics
@@ -392,16 +340,12 @@ def topic_lines(spans: Sequence[Span], full: bool) -> list[str]:
 # Numbers
 
 
-@command(
-    "stats",
-    """
-    | --all-projects  every project in the database (the default)
-    | --this-project  only this project and personal memories
-    """,
-    opens="read",
-)
 def stats(args: Namespace, memory: Bethink) -> Result:
     """Count what is stored: memories by kind and by project, vectors, entities, bytes.
+
+    Takes:
+      | --all-projects  every project in the database (the default)
+      | --this-project  only this project and personal memories
 
     Examples:
       bethink stats

@@ -17,7 +17,7 @@ from bethink.features.knowledge import FileStep, PartReport
 from bethink.hooks import state
 from bethink.hosts.install import AGENTS, is_here, record_file
 from bethink.surface.cli import connect, console
-from bethink.surface.cli.console import Bar, Result, command, directory, open_memory
+from bethink.surface.cli.console import Bar, Result, directory, open_memory
 from bethink.surface.operations import sync_record
 from bethink.surface.render import brief, columns, many, one_line, pick
 from bethink.text.when import moment
@@ -50,36 +50,31 @@ def synced_result(synced: Synced) -> Result:
     return Result(sync_record(synced), warnings=synced.hints)
 
 
-@command(
-    "index",
-    """
-    PATH*             these only; the setting `knowledge` names the usual ones
-    """,
-)
-def index(args: Namespace) -> Result:
+def index(args: Namespace, memory: Bethink) -> Result:
     """Bring the Markdown files of the knowledge folders in step with memory: new ones are read, unchanged ones skipped,
     changed ones replace their own memories, moved ones keep them, vanished ones retire them. The setting `knowledge` names
     the folders (.claude/knowledge by default). Files that git ignores are left out.
+
+    Takes:
+      PATH*             these only; the setting `knowledge` names the usual ones
 
     Examples:
       bethink index
       bethink config knowledge .claude/knowledge,docs && bethink index
       bethink index docs/guides
     """
-    with open_memory(args, make=True) as memory:
-        paths = [existing_path(path) for path in args.path] or None
-        if paths is None and not knowledge.folders(memory):
-            folders = ", ".join(memory.config.knowledge)
-            raise NotFound(
-                f"None of the knowledge folders of {memory.project.name} exists: {folders}.",
-                "`bethink init` makes one; `bethink config knowledge docs` names another.",
-            )
-        sync = partial(knowledge.index, memory, paths)
-        return synced_result(sync_with_bar(args, "indexing", sync))
+    paths = [existing_path(path) for path in args.path] or None
+    if paths is None and not knowledge.folders(memory):
+        folders = ", ".join(memory.config.knowledge)
+        raise NotFound(
+            f"None of the knowledge folders of {memory.project.name} exists: {folders}.",
+            "`bethink init` makes one; `bethink config knowledge docs` names another.",
+        )
+    sync = partial(knowledge.index, memory, paths)
+    return synced_result(sync_with_bar(args, "indexing", sync))
 
 
-@command("map", opens="make")
-def map_code(args: Namespace, memory: Bethink) -> Result:
+def map_(args: Namespace, memory: Bethink) -> Result:
     """Map the project's source code: files, symbols, signatures and what their comments say, each with its lines, so that a
     search for a name, a path or "where is the retry logic" finds the place. Only changed files are read again. With --json
     the map is printed for `bethink import --repo-map` and other tools, and nothing is stored.
@@ -94,19 +89,15 @@ def map_code(args: Namespace, memory: Bethink) -> Result:
     return synced_result(sync_with_bar(args, "mapping", partial(knowledge.map_code, memory)))
 
 
-@command(
-    "analyze",
-    """
-    --git             look at the commits instead of the files
-    --commits N whole 1.. = 2000     with --git: how many commits to look at (2000)
-    --since DATE      with --git: only commits after that date
-    """,
-    opens="make",
-)
 def analyze(args: Namespace, memory: Bethink) -> Result:
     """Look at the project and remember what helps to work on it: its purpose, how it is built and tested, its parts, HTTP
     routes, dependencies and decision records. With --git the commits that explain a decision, a revert or a pitfall. Each
     finding cites its line or commit; run again, it replaces what changed.
+
+    Takes:
+      --git             look at the commits instead of the files
+      --commits N whole 1.. = 2000     with --git: how many commits to look at (2000)
+      --since DATE      with --git: only commits after that date
 
     Examples:
       bethink analyze
@@ -122,20 +113,17 @@ def analyze(args: Namespace, memory: Bethink) -> Result:
     return synced_result(sync_with_bar(args, "reading commits", read))
 
 
-@command(
-    "backfill",
-    """
-    [PATH]            a transcript, or a folder of them (default: this project's newest conversation)
-    --all             everything that the agents on this machine keep
-    --host HOST       claude, codex, copilot, gemini, opencode, cursor or plain
-    --since TIME      only transcripts that changed since then: 30d, or a date
-    --no-embed        by words only for now; `bethink reindex` embeds later
-    """,
-)
-def backfill(args: Namespace) -> Result:
+def backfill(args: Namespace, memory: Bethink) -> Result:
     """Read transcripts of earlier conversations into memory, or without a path this project's newest one: turns as evidence, topics, and the decisions, problems,
     solutions and questions in them, each with the line it was said at. Every conversation goes to the project it was held in.
     May be stopped at any moment; the next run goes on where it was, and reading twice changes nothing.
+
+    Takes:
+      [PATH]            a transcript, or a folder of them (default: this project's newest conversation)
+      --all             everything that the agents on this machine keep
+      --host HOST       claude, codex, copilot, gemini, opencode, cursor or plain
+      --since TIME      only transcripts that changed since then: 30d, or a date
+      --no-embed        by words only for now; `bethink reindex` embeds later
 
     Examples:
       bethink backfill
@@ -146,31 +134,28 @@ def backfill(args: Namespace) -> Result:
     """
     if args.path and args.all:
         raise UsageError("Give a path or --all, not both.", "bethink backfill --all")
-    with open_memory(args, make=True) as memory:
-        since = moment(args.since, memory.clock()) if args.since else None
-        path = Path(args.path).expanduser() if args.path else None
-        if path or args.all:
-            found = conversations.find(path, args.host, since)
-        else:
-            found = [conversations.find_newest(memory, args.host, since)]
-            path = found[0][1]
-            more = (
-                "this project's newest conversation; `bethink backfill --all` reads all there are"
-            )
-            console.note(args, f"reading {path}, {more}")
-        warn_of_pause(args)
-        done, embed = conversations.Indexed(), not args.no_embed
-        with Bar(args, "reading transcripts", "files") as bar:
-            for number, (reader, file) in enumerate(found):
-                bar(number, len(found), f"reading {one_line(file.name, 40)}")
-                if path != file:
-                    done = done.plus(conversations.backfill(memory, [(reader, file)], embed=embed))
-                    continue
-                # Of the one file that was asked for, what is wrong with it is an error.
-                with suppress(Overtaken):  # somebody else reads it
-                    for part in conversations.read_on(memory, file, reader, embed=embed):
-                        done = done.plus(part)
-        return backfill_result(done, [file for _, file in found])._replace(hints=memory.hints)
+    since = moment(args.since, memory.clock()) if args.since else None
+    path = Path(args.path).expanduser() if args.path else None
+    if path or args.all:
+        found = conversations.find(path, args.host, since)
+    else:
+        found = [conversations.find_newest(memory, args.host, since)]
+        path = found[0][1]
+        more = "this project's newest conversation; `bethink backfill --all` reads all there are"
+        console.note(args, f"reading {path}, {more}")
+    warn_of_pause(args)
+    done, embed = conversations.Indexed(), not args.no_embed
+    with Bar(args, "reading transcripts", "files") as bar:
+        for number, (reader, file) in enumerate(found):
+            bar(number, len(found), f"reading {one_line(file.name, 40)}")
+            if path != file:
+                done = done.plus(conversations.backfill(memory, [(reader, file)], embed=embed))
+                continue
+            # Of the one file that was asked for, what is wrong with it is an error.
+            with suppress(Overtaken):  # somebody else reads it
+                for part in conversations.read_on(memory, file, reader, embed=embed):
+                    done = done.plus(part)
+    return backfill_result(done, [file for _, file in found])._replace(hints=memory.hints)
 
 
 def warn_of_pause(args: Namespace) -> None:
@@ -206,21 +191,18 @@ TELL = '"what you know about this project"'
 DONE_WORDS = {"make": "made", "extend": "extended", "keep": "kept", "fail": "failed"}
 
 
-@command(
-    "init",
-    """
-    [DIRECTORY]       a directory of the project (default: the current one)
-    --local           give the project a database of its own, in .bethink/
-    --skip-analyze    do not look for commands, routes, decisions
-    --skip-index      do not read the knowledge folders and the documentation
-    --skip-map        do not map the source code
-    --force           take over a database that is here already
-    """,
-)
 def init(args: Namespace) -> int:
     """Set a project up in one step: a folder for its knowledge with templates, a settings file, a line in .gitignore; then
     analyze it, index its knowledge and map its code, so that all of it can be searched. Safe to repeat: what is there is
     kept, what did not change is not read again. Stopped by Ctrl-C it keeps what is done, and the next run goes on.
+
+    Takes:
+      [DIRECTORY]       a directory of the project (default: the current one)
+      --local           give the project a database of its own, in .bethink/
+      --skip-analyze    do not look for commands, routes, decisions
+      --skip-index      do not read the knowledge folders and the documentation
+      --skip-map        do not map the source code
+      --force           take over a database that is here already
 
     Examples:
       bethink init

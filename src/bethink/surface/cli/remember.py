@@ -20,7 +20,6 @@ from bethink.surface import operations, render
 from bethink.surface.cli import console
 from bethink.surface.cli.console import (
     Result,
-    command,
     confirm,
     decode_text,
     has_terminal,
@@ -50,23 +49,6 @@ if TYPE_CHECKING:
     from bethink.features.handoffs import Handoff
     from bethink.types import Memory, Outcome
 
-ID = """
-ID                  an id or any unique beginning of one
---all-projects      of any project, not only this one and personal ones
-"""
-IDS = ID.replace("ID  ", "ID+ ")
-VALUES = """
---file FILE         take the text from a file
---kind KIND         decision, fact, preference, question, todo, gotcha …
---importance N number      0 to 10
---confidence N number      0 to 1
---tag TAG*          may be repeated or a comma list
---entity NAME*      what it is about: Redis, person:Ada; may be repeated or a comma list
---expires TIME      30d, or a date
---summary TEXT      one line; made by rules if not given
---metadata KEY=VALUE*      or a JSON object; may be repeated
---embedding-text TEXT      what is embedded in place of the text: how people will ask for it
-"""
 # Option of `handoff` → field. Each may be repeated.
 HANDOFF_LISTS = {
     "done": "completed",
@@ -112,24 +94,20 @@ def parse_metadata(parts: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-@command(
-    "add",
-    f"""
-    TEXT*             the statement; - or nothing reads stdin
-    {VALUES}
-    --personal        follows you into every project
-    --team            for everybody who shares the database, in every project (PostgreSQL)
-    --supersedes ID*  the memory that this one replaces; may be repeated
-    --source NAME     where it comes from
-    --no-dedup        keep it even if something much like it is known
-    --force           even if this text was purged before
-    """,
-    opens="make",
-)
 def add(args: Namespace, memory: Bethink) -> Result:
     """Remember one statement. Kind, summary and entities are found by rules where they are not given. What stands in
     <private>…</private> and what looks like a secret is taken out before anything is stored. Says so when the same, or
     nearly the same, is already known.
+
+    Takes:
+      TEXT*             the statement; - or nothing reads stdin
+      <values>
+      --personal        follows you into every project
+      --team            for everybody who shares the database, in every project (PostgreSQL)
+      --supersedes ID*  the memory that this one replaces; may be repeated
+      --source NAME     where it comes from
+      --no-dedup        keep it even if something much like it is known
+      --force           even if this text was purged before
 
     Examples:
       bethink add "We deploy from main, never from a branch" --kind decision --tag deploy
@@ -213,21 +191,17 @@ def hints_about_place(memory: Bethink) -> list[str]:
     ]
 
 
-@command(
-    "update",
-    f"""
-    {ID}
-    --content TEXT    the new text; - reads stdin
-    {VALUES}
-    | --answered      a question that has its answer
-    | --open          a question that is open again
-    --no-expiry       let it stay for good
-    --here            a personal one: let it hold in this project alone
-    """,
-    opens="read",
-)
 def update(args: Namespace, memory: Bethink) -> Result:
     """Change a memory. Only what is given changes; the old version stays in its history.
+
+    Takes:
+      <id>
+      --content TEXT    the new text; - reads stdin
+      <values>
+      | --answered      a question that has its answer
+      | --open          a question that is open again
+      --no-expiry       let it stay for good
+      --here            a personal one: let it hold in this project alone
 
     Examples:
       bethink update 01a1dd89 --importance 9 --tag release,process
@@ -247,16 +221,12 @@ def update(args: Namespace, memory: Bethink) -> Result:
     return describe_change(memory, "updated", operations.update(memory, args.id, given))
 
 
-@command(
-    "vote",
-    f"""
-    {ID}
-    VALUE number = 1  from -100 to 100 (default: 1)
-    """,
-    opens="read",
-)
 def vote(args: Namespace, memory: Bethink) -> Result:
     """Say that a memory was useful, or was not: intents such as `frequent` weigh votes. Counts as a use of it.
+
+    Takes:
+      <id>
+      VALUE number = 1  from -100 to 100 (default: 1)
 
     Examples:
       bethink vote 01a1dd89
@@ -277,17 +247,13 @@ def describe_change(memory: Bethink, what: str, changed: Memory) -> Result:
     return Result(changed, [f"{what} {memory_label(changed, names)}"], hints=hints)
 
 
-@command(
-    "link",
-    """
-    ENDS+             SOURCE [TYPE] TARGET: two ids, and between them perhaps how they are related (default: relates_to)
-    --remove          take the relation away
-    """,
-    opens="read",
-)
 def link(args: Namespace, memory: Bethink) -> Result:
     """Relate two memories by supersedes, builds_on, contradicts, answers or relates_to. `supersedes` takes the target out of
     searches, `answers` marks a question as answered.
+
+    Takes:
+      ENDS+             SOURCE [TYPE] TARGET: two ids, and between them perhaps how they are related (default: relates_to)
+      --remove          take the relation away
 
     Examples:
       bethink link 01a1dd89 supersedes 01a0c3f1
@@ -311,18 +277,14 @@ def link(args: Namespace, memory: Bethink) -> Result:
     return Result({**pick(relation, "source type target"), "status": status}, [line], hints=hints)
 
 
-@command(
-    "forget",
-    f"""
-    {IDS}
-    --purge           remove every trace, for good; the text is not taken in again
-    --yes, -y         do not ask before purging
-    """,
-    opens="read",
-)
 def forget(args: Namespace, memory: Bethink) -> Result:
     """Hide memories from every search; `restore` brings them back. With --purge they are gone from every table, cache and
     free page, and with them what their conversation holds in the very same words; the same text is refused afterwards.
+
+    Takes:
+      <ids>
+      --purge           remove every trace, for good; the text is not taken in again
+      --yes, -y         do not ask before purging
 
     Examples:
       bethink forget 01a1dd89
@@ -396,16 +358,12 @@ def purge(args: Namespace, memory: Bethink, found: Sequence[Memory], asked: bool
     )
 
 
-@command(
-    "restore",
-    f"""
-    {ID}
-    --to N whole 1..  the version to go back to, as numbered by `bethink history ID`
-    """,
-    opens="read",
-)
 def restore(args: Namespace, memory: Bethink) -> Result:
     """Bring back a memory that was forgotten or replaced, or an earlier version of one.
+
+    Takes:
+      <id>
+      --to N whole 1..  the version to go back to, as numbered by `bethink history ID`
 
     Examples:
       bethink restore 01a1dd89
@@ -415,25 +373,22 @@ def restore(args: Namespace, memory: Bethink) -> Result:
     return describe_change(memory, "restored", memory.restore(args.id, args.to))
 
 
-@command(
-    "handoff",
-    """
-    action save|show = show   default: show
-    --branch NAME     of this branch; by default the one that is checked out
-    save:
-    --summary TEXT    where things stand
-    --done TEXT*      something that is done
-    --blocked TEXT*   something half done or stuck
-    --decision TEXT*  something that was decided, with the reason
-    --next TEXT*      what to do next
-    --memory ID*      id of a memory that was used
-    --metadata KEY=VALUE*      or a JSON object; may be repeated
-    --file FILE       read it from a file; without this and --summary from stdin
-    """,
-)
 def handoff(args: Namespace) -> Result:
     """Leave word for whoever works here next, or read what was left: of this branch, or else the newest of any. A new handoff
     replaces the last one of its branch, which stays in its history. It may be given by options, or as Markdown or JSON.
+
+    Takes:
+      action save|show = show   default: show
+      --branch NAME     of this branch; by default the one that is checked out
+      save:
+      --summary TEXT    where things stand
+      --done TEXT*      something that is done
+      --blocked TEXT*   something half done or stuck
+      --decision TEXT*  something that was decided, with the reason
+      --next TEXT*      what to do next
+      --memory ID*      id of a memory that was used
+      --metadata KEY=VALUE*      or a JSON object; may be repeated
+      --file FILE       read it from a file; without this and --summary from stdin
 
     Examples:
       bethink handoff
@@ -496,10 +451,12 @@ def show_handoff(args: Namespace, memory: Bethink) -> Result:
 # In the user's editor
 
 
-@command("edit", ID, opens="read")
 def edit(args: Namespace, memory: Bethink) -> Result:
     """Change the text of a memory in your editor: $VISUAL, or else $EDITOR. The old version stays in its history. Left as it
     is or emptied, nothing changes. A text that is not taken is kept in a file, which is named.
+
+    Takes:
+      <id>
 
     Examples:
       bethink edit 01a1dd89
@@ -529,10 +486,12 @@ def edit(args: Namespace, memory: Bethink) -> Result:
     return describe_change(memory, "unchanged" if changed is was else "updated", changed)
 
 
-@command("open", ID, opens="read")
-def open_source(args: Namespace, memory: Bethink) -> Result:
+def open_(args: Namespace, memory: Bethink) -> Result:
     """Open what a memory was taken from, at its line: a file or transcript in your editor ($VISUAL, or else $EDITOR), a page in
     your browser. Where there is no terminal, and with --json, its place is printed instead, as PATH:LINE.
+
+    Takes:
+      <id>
 
     Examples:
       bethink open 01a1dd89

@@ -19,7 +19,6 @@ from bethink.surface.cli import console
 from bethink.surface.cli.console import (
     Listing,
     Result,
-    command,
     directory,
     find_folder,
     project,
@@ -28,7 +27,7 @@ from bethink.surface.cli.console import (
 from bethink.surface.http import security
 from bethink.surface.http.security import Caller, Grant, Tokens
 from bethink.surface.mcp import Wire, serve_stdio
-from bethink.surface.render import FORMATS, json_text, pick
+from bethink.surface.render import json_text, pick
 from bethink.surface.web import Sessions, load_key
 from bethink.text.when import LOCAL, expiry
 
@@ -47,7 +46,6 @@ MAKING = ("name", "also", "all_projects", "personal", "expires", "team", "person
 Announce = Callable[["Namespace", str, str, str], None]
 
 
-@command("mcp")
 def mcp(args: Namespace) -> None:
     """Speak the Model Context Protocol on stdin and stdout, for agents that start it themselves. The project is --project, else
     what the client says, else the current directory. Ends with its client. BETHINK_LOG=debug tells more on stderr.
@@ -88,21 +86,18 @@ def load_server() -> Any:
     return server
 
 
-@command(
-    "serve",
-    f"""
-    --host ADDRESS = {HOST}          the address to listen on (default: {HOST}, this machine only)
-    --port N whole 0..65535 = {PORT}     default: {PORT}; 0 takes any that is free
-    --tls-cert FILE     certificate (PEM) for https
-    --tls-key FILE      its private key (PEM)
-    --allow-host NAME*  another name it is called by; may be repeated
-    --insecure-bind     another address than this machine's own without TLS
-    """,
-)
 def serve(args: Namespace) -> None:
     """Serve memory over HTTP until stopped: the web page, which your token opens, MCP at /mcp, REST under /api/v1 with a page
     that describes it at /api/v1/docs, /healthz and /readyz. By default for this machine only, with a token made at start for you, and those of
     `bethink token create` for others. The project is --project, else the current directory. Logs go to stderr.
+
+    Takes:
+      --host ADDRESS = 127.0.0.1          the address to listen on (default: 127.0.0.1, this machine only)
+      --port N whole 0..65535 = 7377     default: 7377; 0 takes any that is free
+      --tls-cert FILE     certificate (PEM) for https
+      --tls-key FILE      its private key (PEM)
+      --allow-host NAME*  another name it is called by; may be repeated
+      --insecure-bind     another address than this machine's own without TLS
 
     Examples:
       bethink serve
@@ -193,16 +188,13 @@ def announce_server(args: Namespace, address: str, name: str, session: str) -> N
 # The web page
 
 
-@command(
-    "ui",
-    f"""
-    --no-open           only print the address, for a browser that you open yourself
-    --port N whole 0..65535     default: {PORT}, or any free one
-    """,
-)
 def ui(args: Namespace) -> None:
     """Open the web page: search as you type, memories with their sources and history, timeline, graph, inbox, health. It is
     served until Ctrl-C. The address signs one browser in, once, within two minutes.
+
+    Takes:
+      --no-open           only print the address, for a browser that you open yourself
+      --port N whole 0..65535     default: 7377, or any free one
 
     Examples:
       bethink ui
@@ -234,27 +226,24 @@ def announce_page(args: Namespace, url: str, name: str, session: str) -> None:
 # Tokens
 
 
-@command(
-    "token",
-    """
-    action create|list|revoke = list     default: list
-    [TOKEN]             of revoke: its name or id
-    create:
-    --name NAME         what it is for: laptop, ci
-    --scope SCOPE read|write = read      read (the default) or write
-    --also DIR*         for the project of this folder too; may be repeated
-    --all-projects      for every project, not only the one of --project or this folder
-    --team PROJECT*     for a project that a team shares, by its name there, instead
-    --person NAME       whose it is, in a team's database: personal memories are theirs
-    --personal          for personal memories too
-    --expires TIME      90d, or a date; otherwise it holds until it is revoked
-    """,
-    formats=FORMATS,
-)
 def token(args: Namespace) -> Result:
     """Make, list and revoke the tokens by which programs may call `bethink serve`. A token is for the project it is made in, for
     reading only and without personal memories, unless the options say more. It is shown once; only its hash is kept. A
     revoked token is refused from the next request on.
+
+    Takes:
+      action create|list|revoke = list     default: list
+      [TOKEN]             of revoke: its name or id
+      create:
+      --name NAME         what it is for: laptop, ci
+      --scope SCOPE read|write = read      read (the default) or write
+      --also DIR*         for the project of this folder too; may be repeated
+      --all-projects      for every project, not only the one of --project or this folder
+      --team PROJECT*     for a project that a team shares, by its name there, instead
+      --person NAME       whose it is, in a team's database: personal memories are theirs
+      --personal          for personal memories too
+      --expires TIME      90d, or a date; otherwise it holds until it is revoked
+      <listed>
 
     Examples:
       bethink token create --name laptop

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from bethink import config as configuration
 from bethink.embed.models import find as find_model
 from bethink.errors import BethinkError, ConfigError, NotFound, UsageError
-from bethink.hooks.event import AUTO, EVENTS, HOSTS
 from bethink.hooks.run import WORK, read_message
 from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import EVERYWHERE, Pause, pause_memory, read_pauses, resume_memory
@@ -26,7 +25,6 @@ from bethink.surface.cli import COMMANDS, console
 from bethink.surface.cli.console import (
     Listing,
     Result,
-    command,
     load,
     open_memory,
     out,
@@ -34,7 +32,7 @@ from bethink.surface.cli.console import (
     settings,
 )
 from bethink.surface.cli.main import find_command, run
-from bethink.surface.render import FORMATS, cell, style
+from bethink.surface.render import cell, style
 from bethink.text import textfile
 from bethink.text.when import LOCAL, expiry
 from bethink.types import KINDS
@@ -43,20 +41,17 @@ if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
 
 
-@command(
-    "config",
-    """
-    [KEY]             the setting to show, or with VALUE to change
-    [VALUE]
-    --project-file    change the project's file instead of yours
-    --unset KEY       take a setting out of the file, so that its default counts
-    --path            print where the file is
-    """,
-    formats=FORMATS,
-)
 def config(args: Namespace) -> Result:
     """Show every setting, its value and where that came from; show one; or change one in your settings file. Later layers
     win: defaults, your file, the project's file, the environment (BETHINK_LIMIT=5), the command line.
+
+    Takes:
+      [KEY]             the setting to show, or with VALUE to change
+      [VALUE]
+      --project-file    change the project's file instead of yours
+      --unset KEY       take a setting out of the file, so that its default counts
+      --path            print where the file is
+      <listed>
 
     Examples:
       bethink config
@@ -182,16 +177,13 @@ def as_typed(value: Any) -> str:
 # Pauses
 
 
-@command(
-    "pause",
-    """
-    --everywhere    in every project, not only in this one
-    --for TIME      resume by itself after that: 30min, 2h, 1d
-    """,
-)
 def pause(args: Namespace) -> Result:
     """Pause memory in this project, or everywhere: agents are told nothing, and what is said until it is resumed is never
     learned, neither from their hooks nor by a later `bethink backfill`. Searching and adding by hand go on working.
+
+    Takes:
+      --everywhere    in every project, not only in this one
+      --for TIME      resume by itself after that: 30min, 2h, 1d
 
     Examples:
       bethink pause
@@ -209,9 +201,11 @@ def pause(args: Namespace) -> Result:
     )
 
 
-@command("resume", "--everywhere    end every pause, of all projects")
 def resume(args: Namespace) -> Result:
     """Resume memory after `bethink pause`. What was said meanwhile stays out of memory.
+
+    Takes:
+      --everywhere    end every pause, of all projects
 
     Examples:
       bethink resume
@@ -241,18 +235,15 @@ def plain_pause(one: Pause) -> dict[str, Any]:
 # Hooks. A host's own call goes to `hooks.run.run_alone`, past the parser; this is for people and their tests.
 
 
-@command(
-    "hook",
-    f"""
-    EVENT                   {", ".join(EVENTS)}; or `{WORK}`, to read what waits in the spool
-    --host HOST = {AUTO}    {", ".join(HOSTS)}; by default told by what it says
-    --lock LOCK             of the worker, which inherits it
-    """,
-)
 def hook(args: Namespace) -> int:
     """Do what an agent's hook asks for: give a briefing when a session starts, add what fits a prompt, note a transcript that grew.
     `bethink install` puts this into the agents' settings. Reads the host's message from stdin, prints what its model is to know,
     or nothing, and ends with 0 whatever happens; `bethink doctor` shows what went wrong. BETHINK_HOOKS=off does nothing.
+
+    Takes:
+      EVENT                   session-start, prompt, stop, subagent-stop, pre-compact, post-compact, session-end; or `work`, to read what waits in the spool
+      --host HOST = auto    claude, codex, copilot, gemini, cursor, opencode; by default told by what it says
+      --lock LOCK             of the worker, which inherits it
 
     Examples:
       echo '{"cwd": "/home/me/shop", "source": "startup"}' | bethink hook session-start --host claude
@@ -295,15 +286,12 @@ complete -c bethink -a '(bethink completion words (commandline -cp | string coll
 }
 
 
-@command(
-    "completion",
-    """
-    shell bash|zsh|fish|powershell|words
-    [LINE]            of words: what was typed; lists what may stand at its end
-    """,
-)
 def completion(args: Namespace) -> Result | int:
     """Print completions of commands, options and values for a shell.
+
+    Takes:
+      shell bash|zsh|fish|powershell|words
+      [LINE]            of words: what was typed; lists what may stand at its end
 
     Examples:
       source <(bethink completion bash)
@@ -381,7 +369,6 @@ stats
 _LINE = re.compile(r"(?:(meaning|words): )?(?:(\w+) = )?(.*)")
 
 
-@command("demo")
 def demo(args: Namespace) -> Result:
     """Show the product on a throw-away database: add, duplicates, search three ways, an intent, a replaced decision,
     redaction, explain. Nothing of yours is touched.

@@ -27,7 +27,6 @@ from bethink.surface.cli.console import (
     Bar,
     Result,
     check_database,
-    command,
     open_memory,
     project,
     settings,
@@ -38,9 +37,9 @@ from bethink.surface.cli.knowledge import (
     synced_result,
 )
 from bethink.surface.cli.settings import edit_file
-from bethink.surface.operations import EVERYTHING, FILTERS, make_filter
+from bethink.surface.operations import EVERYTHING, make_filter
 from bethink.surface.remote import Client, ServerPeer, read_token
-from bethink.surface.render import FORMATS, flatten_record, format_records, many
+from bethink.surface.render import flatten_record, format_records, many
 from bethink.text import textfile
 from bethink.types import PERSONAL, STATEMENTS
 
@@ -63,22 +62,19 @@ _SETTINGS = (
 SYNCED = ("pushed", "pulled", "merged", "removed_here", "removed_there", "links")
 
 
-@command(
-    "export",
-    f"""
-    [DIRECTORY]          with --format vault: where the notes go
-    --jsonl              one JSON object per line
-    --output, -o FILE    write to a file, readable by you alone; an old one is replaced when all is written
-    {FILTERS}
-    """,
-    opens="read",
-    formats=(*FORMATS, "vault"),
-)
 def export(args: Namespace, memory: Bethink) -> None:
     """Write memories out, the oldest first: everything of this project and personal ones, forgotten, expired and replaced
     ones included, unless the options choose. JSON unless --format says otherwise. Streams, so any number will do. A vault is a
     folder of Markdown that Obsidian opens: a note for each statement, none for what is forgotten, for passages of documents
     and for turns of conversations unless the options ask for them. `bethink import` reads it back, with what was edited there.
+
+    Takes:
+      [DIRECTORY]          with --format vault: where the notes go
+      --jsonl              one JSON object per line
+      --output, -o FILE    write to a file, readable by you alone; an old one is replaced when all is written
+      <filters>
+      options of every command:
+      --format FORMAT text|json|csv|md|xml|vault     how to show the result: text, json, csv, md, xml, vault
 
     Examples:
       bethink export --output memories.json
@@ -152,20 +148,6 @@ def destination(path: str | None) -> Iterator[TextIO]:
         ) from error
 
 
-@command(
-    "import",
-    """
-    [FILE]               an export of Bethink, another program's database, a folder of notes, JSON, CSV
-    --trusted            of FILE: believe each memory as far as it says, since the file is yours
-    --personal           of FILE: what is personal too
-    --all-scopes         of FILE: other projects and what is personal too, each under its own
-    --text-column NAME   of JSON and CSV: where the text is (default: text, content, memory, body or note)
-    --dry-run            say what would be taken in, and change nothing
-    --undo               take back what imports of FILE added
-    --markdown PATH      a Markdown file, or a folder of them (.md .markdown .mdx)
-    --repo-map FILE      a repo map as JSON
-    """,
-)
 def import_(args: Namespace) -> Result:
     """Take in what lies elsewhere, and say what was taken and what was left. FILE may be an export or a database of Bethink; a vault;
     the database of memo, Memory Graph, Memory MCP, claude-mem or mcp-memory-service; tables of LanceDB; the notes of
@@ -174,6 +156,17 @@ def import_(args: Namespace) -> Result:
     known by id or text stays as it is, and what they say of it is only proposed. Other Markdown and a repo map are synced:
     files that changed replace their own memories, files that vanished retire theirs, and nothing else is touched. Imported
     text is trusted less than what you say, unless you say that the file is yours with --trusted.
+
+    Takes:
+      [FILE]               an export of Bethink, another program's database, a folder of notes, JSON, CSV
+      --trusted            of FILE: believe each memory as far as it says, since the file is yours
+      --personal           of FILE: what is personal too
+      --all-scopes         of FILE: other projects and what is personal too, each under its own
+      --text-column NAME   of JSON and CSV: where the text is (default: text, content, memory, body or note)
+      --dry-run            say what would be taken in, and change nothing
+      --undo               take back what imports of FILE added
+      --markdown PATH      a Markdown file, or a folder of them (.md .markdown .mdx)
+      --repo-map FILE      a repo map as JSON
 
     Examples:
       bethink import old-memory.db --trusted --all-scopes
@@ -278,17 +271,14 @@ def import_file(args: Namespace, path: Path) -> Result:
     return Result({**done._asdict(), "dry_run": args.dry_run}, hints=hints)
 
 
-@command(
-    "migrate",
-    """
-    --to DATABASE        a path, or postgresql://USER@HOST/NAME; empty, or begun before
-    """,
-)
 def migrate(args: Namespace) -> Result:
     """Bring everything into another database: ids, history, relations, vectors, sources, conversations, and what was purged. From
     the database of the settings or of --database, into the one of --to. May be stopped at any moment; the same command goes on
     from there. At the end both are compared by number and digest. The source is not changed; which database is used afterwards
     is for `bethink config database` to say.
+
+    Takes:
+      --to DATABASE        a path, or postgresql://USER@HOST/NAME; empty, or begun before
 
     Examples:
       bethink migrate --to postgresql://memory@db.example/memory
@@ -329,20 +319,16 @@ def migrate(args: Namespace) -> Result:
     return Result(value, hints=[f"bethink config database {goal}"])
 
 
-@command(
-    "sync",
-    """
-    --with TEAM          the team's server or database; by default the setting `team`
-    --as NAME            what the team calls this project (default: the name of its folder)
-    --personal           your personal memories too, for a team of your own machines
-    --accept-removals    even if most of what both sides had was purged on one of them
-    """,
-    opens="make",
-)
 def sync(args: Namespace, memory: Bethink) -> Result:
     """Exchange this project's memories with a team: what was told here goes there, and the other way round. Changes of both sides are
     merged field by field, the later word stands, and what was overruled stays in the history. What was forgotten or purged on
     one side goes on the other. Conversations and documents stay where they are. A sync may be stopped at any moment; the next one goes on.
+
+    Takes:
+      --with TEAM          the team's server or database; by default the setting `team`
+      --as NAME            what the team calls this project (default: the name of its folder)
+      --personal           your personal memories too, for a team of your own machines
+      --accept-removals    even if most of what both sides had was purged on one of them
 
     Examples:
       bethink sync --with https://memory.example --as shop

@@ -17,7 +17,7 @@ from bethink.features.sync import StorePeer, check_bundle
 from bethink.recall.shape import iso, plain, plain_hit, plain_relations
 from bethink.store.rows import EPOCH, stamp
 from bethink.store.transfer import Bundle, bundle_to_json
-from bethink.surface import operations, render
+from bethink.surface import arguments, operations, render
 from bethink.surface.http.api import PAGE, Lines, operation, read_page
 from bethink.surface.http.projects import NOWHERE, View
 from bethink.surface.http.security import Refusal, refuse_personal
@@ -26,10 +26,10 @@ from bethink.surface.render import pick
 from bethink.text.when import moment
 from bethink.types import PERSONAL, RELATIONS, Answer, Memory, Relation, Session, Words
 
-FILTERS = f"{operations.FILTERS}\n--answered = null     of questions"
+FILTERS = f"{arguments.FILTERS}\n--answered = null     of questions"
 RANKED = f"""
 query text ..10000       a question, words, "a phrase", prefix*, AND OR NOT
-{operations.RANKING}
+{arguments.RANKING}
 --rerank = null          whether the judge reads the first hits again: slower, and better for questions; else only `/recall` does
 {FILTERS}
 """

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from os.path import commonprefix
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
 from bethink.store import rows, transfer
@@ -37,9 +37,6 @@ from bethink.types import (
     Words,
     turn_of,
 )
-
-if TYPE_CHECKING:
-    from bethink.embed.base import Embedder
 
 # The first 13 characters of an id are its millisecond: shorter ones stop being unique with the next memory.
 SHORTEST = 13
@@ -121,8 +118,12 @@ class Store:
         self._scope_ids: dict[str, int] = {}
         self._model_ids: dict[str, int] = {}
 
-    def _run(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _run(self, sql: str, *values: Any) -> list[Any]:
+        """The rows of a statement; `?` and `= ANY(?)` as in `rows`."""
         raise NotImplementedError
+
+    def _column(self, sql: str, *values: Any) -> list[Any]:
+        return [row[0] for row in self._run(sql, *values)]
 
     def _last_key(self) -> int:
         """The highest key that a memory may have."""
@@ -132,16 +133,20 @@ class Store:
         """The numbers of these scopes. A scope never changes its number, so they are asked for once."""
         unknown = [key for key in dict.fromkeys(keys) if key not in self._scope_ids]
         if unknown:
-            found = self._run("SELECT key, id FROM scopes WHERE key = ANY(?)", (unknown,))
+            found = self._run("SELECT key, id FROM scopes WHERE key = ANY(?)", unknown)
             self._scope_ids.update(found)
         return [self._scope_ids[key] for key in dict.fromkeys(keys) if key in self._scope_ids]
 
     def _where(self, filter: Filter, by_key: bool = False) -> tuple[str, list[Any]]:
         return rows.where(filter, self._scopes(filter.scopes), by_key)
 
-    def _memories(self, condition: str, values: Sequence[Any]) -> list[Memory]:
+    def _memories(self, condition: str, *values: Any) -> list[Memory]:
         sql = f"SELECT {self.columns} FROM {rows.JOINS} WHERE {condition}"
-        return [rows.memory(row) for row in self._run(sql, values)]
+        return [rows.memory(row) for row in self._run(sql, *values)]
+
+    def _read(self, kind: Any, sql: str, *values: Any) -> list[Any]:
+        """Values of a kind, from rows that hold their fields in their order."""
+        return [rows.read(kind, row) for row in self._run(sql, *values)]
 
     # One memory at a time
 
@@ -153,7 +158,8 @@ class Store:
             id
             for (id,) in self._run(
                 f"SELECT id FROM memories WHERE id >= ? AND id < ? AND {seen} ORDER BY id LIMIT 4",
-                (text, text + "g"),
+                text,
+                text + "g",
             )
         ]
         if not found:
@@ -173,21 +179,22 @@ class Store:
         """The memories of these ids that exist, in the order asked for."""
         if not ids:
             return []
-        found = {memory.id: memory for memory in self._memories("m.id = ANY(?)", (list(ids),))}
+        found = {memory.id: memory for memory in self._memories("m.id = ANY(?)", ids)}
         return [found[id] for id in ids if id in found]
 
     def history(self, id: str) -> list[Event]:
         sql = f"{rows.EVENT} JOIN memories m ON m.key = h.memory WHERE m.id = ? ORDER BY h.number"
-        return [rows.read(Event, row) for row in self._run(sql, (id,))]
+        return self._read(Event, sql, id)
 
     def relations(self, ids: Sequence[str]) -> list[Relation]:
         if not ids:
             return []
-        found = self._run(
+        return self._read(
+            Relation,
             f"{rows.RELATION} WHERE source = ANY(?) UNION {rows.RELATION} WHERE target = ANY(?) ORDER BY 4, 1, 2",
-            (list(ids), list(ids)),
+            ids,
+            ids,
         )
-        return [rows.read(Relation, row) for row in found]
 
     def abbreviate(self, ids: Sequence[str]) -> dict[str, str]:
         """The shortest prefix of each id that no other memory shares, never so short that the next memory spoils it."""
@@ -195,7 +202,7 @@ class Store:
             "SELECT m.id, (SELECT max(id) FROM memories WHERE id < m.id),"
             " (SELECT min(id) FROM memories WHERE id > m.id) FROM memories m WHERE m.id = ANY(?)"
         )
-        near = {id: beside for id, *beside in self._run(sql, (list(ids),))}
+        near = {id: beside for id, *beside in self._run(sql, ids)}
         return {id: _shorten(id, near.get(id, ())) for id in ids}
 
     # Many memories
@@ -206,13 +213,13 @@ class Store:
         # By what some memories name, not through the whole scope in order.
         sql, values = self._where(filter, by_key=bool(filter.entities))
         return self._memories(
-            f"{sql} ORDER BY {rows.ORDERS[order]} LIMIT ? OFFSET ?", (*values, limit, offset)
+            f"{sql} ORDER BY {rows.ORDERS[order]} LIMIT ? OFFSET ?", *values, limit, offset
         )
 
     def count(self, filter: Filter) -> int:
         sql, values = self._where(filter)
         if filter.narrow:
-            return int(self._run(f"SELECT count(*) FROM memories m WHERE {sql}", values)[0][0])
+            return int(self._run(f"SELECT count(*) FROM memories m WHERE {sql}", *values)[0][0])
         # Everything but the few that are hidden: both numbers are there without reading every memory.
         scopes = self._scopes(filter.scopes)
         total = self._run(
@@ -220,7 +227,7 @@ class Store:
         )[0][0]
         hidden = self._run(
             f"SELECT count(*) FROM memories m WHERE {rows.within('m.scope', scopes)} AND ({rows.HIDDEN}) AND NOT ({sql})",
-            values,
+            *values,
         )[0][0]
         return int(total) - int(hidden)
 
@@ -230,7 +237,7 @@ class Store:
         found = self._run(
             f"SELECT m.created_at / {DAY}, count(*) FROM memories m"
             f" WHERE {seen} AND m.created_at >= ? GROUP BY 1",
-            (rows.stamp(since),),
+            rows.stamp(since),
         )
         return {rows.instant(day * DAY).date(): count for day, count in found}
 
@@ -257,7 +264,7 @@ class Store:
         while first <= last:
             end = first if first < careful else last
             try:
-                found = self._run(sql, (*values, first, end))
+                found = self._run(sql, *values, first, end)
             except StoreCorrupt:
                 if lost is None:
                     raise
@@ -280,20 +287,19 @@ class Store:
         return find_purged(self._run, hashes)
 
     def source(self, scope: str, uri: str) -> Source | None:
-        found = self._run(f"{rows.SOURCE} WHERE s.key = ? AND o.uri = ?", (scope, uri))
-        return rows.read(Source, found[0]) if found else None
+        found = self._read(Source, f"{rows.SOURCE} WHERE s.key = ? AND o.uri = ?", scope, uri)
+        return found[0] if found else None
 
     def find_source(self, uri: str) -> tuple[str, Source] | None:
         """A source by its uri, and the scope that keeps how far it was read: conversations of several projects may share a file."""
         sql = f"{rows.SOURCE} WHERE o.uri = ? ORDER BY o.position DESC, o.id LIMIT 1"
-        found = self._run(sql, (uri,))
+        found = self._run(sql, uri)
         return (found[0][5], rows.read(Source, found[0])) if found else None
 
     def sources(self, scope: str, collection: str | None = None) -> builtins.list[Source]:
         """The sources of a scope in the order they were first read, or those of one collection (`metadata["collection"]`)."""
-        found = self._run(f"{rows.SOURCE} WHERE s.key = ? ORDER BY o.id", (scope,))
-        each = (rows.read(Source, row) for row in found)
-        return [one for one in each if collection in (None, one.metadata.get("collection"))]
+        found = self._read(Source, f"{rows.SOURCE} WHERE s.key = ? ORDER BY o.id", scope)
+        return [one for one in found if collection in (None, one.metadata.get("collection"))]
 
     def list_passages(self, scope: str, uri: str) -> builtins.list[Held]:
         """The passages of one source in their order, forgotten and retired ones included; not what was told under its name."""
@@ -301,14 +307,15 @@ class Store:
         found = self._run(
             f"SELECT {self.columns}, {last} FROM {rows.JOINS}"
             f" WHERE s.key = ? AND o.uri = ? AND NOT {rows.TOLD} ORDER BY m.position, m.key",
-            (scope, uri),
+            scope,
+            uri,
         )
         return [Held(rows.memory(row), row[-1] or "") for row in found]
 
     def around(self, id: str, before: int, after: int) -> builtins.list[Memory]:
         """The memories that stand beside this one in its source, in order, itself included; around an idea the turns it came from."""
         found = self._run(
-            f"SELECT m.source, m.position, {rows.TYPE} FROM {rows.JOINS} WHERE m.id = ?", (id,)
+            f"SELECT m.source, m.position, {rows.TYPE} FROM {rows.JOINS} WHERE m.id = ?", id
         )
         if not found or found[0][2] == "note":  # what was told has no place: thousands may share it
             return [one for one in self.get([id]) if one.deleted_at is None]
@@ -317,7 +324,9 @@ class Store:
         return self._memories(
             "m.source = ? AND m.position BETWEEN ? AND ? AND m.deleted_at IS NULL"
             f" AND NOT {rows.TOLD} ORDER BY m.position, m.key LIMIT 200",
-            (source, place - before, place + after),
+            source,
+            place - before,
+            place + after,
         )
 
     # Conversations
@@ -331,24 +340,24 @@ class Store:
             if prefix is None
             else (" AND n.id >= ? AND n.id < ?", "n.id", (prefix, prefix + "\U0010ffff"))
         )
-        found = self._run(
+        return self._read(
+            Session,
             f"{rows.SESSION} WHERE {rows.within('n.scope', self._scopes(scopes))}{named}"
             f" ORDER BY {order} LIMIT ? OFFSET ?",
-            (*values, limit, offset),
+            *values,
+            limit,
+            offset,
         )
-        return [rows.read(Session, row) for row in found]
 
     def spans(self, session: str, scopes: Sequence[str]) -> builtins.list[Span]:
         """The topics of a session in the order of the conversation, parents before their children."""
         seen = rows.within("p.scope", self._scopes(scopes))
         sql = f"{rows.SPAN} WHERE p.session = ? AND {seen} ORDER BY p.line_start, p.depth, p.key"
-        return [rows.read(Span, row) for row in self._run(sql, (session,))]
+        return self._read(Span, sql, session)
 
     def spans_by_id(self, ids: Sequence[str], scopes: Sequence[str]) -> dict[str, Span]:
         seen = rows.within("p.scope", self._scopes(scopes))
-        found = (
-            self._run(f"{rows.SPAN} WHERE p.id = ANY(?) AND {seen}", (list(ids),)) if ids else []
-        )
+        found = self._run(f"{rows.SPAN} WHERE p.id = ANY(?) AND {seen}", ids) if ids else []
         return {row[0]: rows.read(Span, row) for row in found}
 
     def find_known_turns(self, scope: str, identities: Sequence[bytes]) -> set[bytes]:
@@ -361,7 +370,9 @@ class Store:
         found = self._run(
             f"SELECT m.key FROM memories m WHERE m.span = ANY(?) AND m.kind <> 'context' AND {sql}"
             " ORDER BY m.importance DESC, m.key LIMIT ?",
-            (list(ids), *values, limit),
+            ids,
+            *values,
+            limit,
         )
         return [row[0] for row in found]
 
@@ -373,7 +384,9 @@ class Store:
             "SELECT m.key, count(*) AS n FROM entities e JOIN memory_entities me ON me.entity = e.id"
             f" JOIN memories m ON m.key = me.memory WHERE e.folded = ANY(?) AND {sql}"
             " GROUP BY m.key, m.created_at ORDER BY n DESC, m.created_at DESC LIMIT ?",
-            ([name.casefold() for name in names], *values, limit),
+            [name.casefold() for name in names],
+            *values,
+            limit,
         )
         return Ranking("entity", tuple((key, float(count)) for key, count in found))
 
@@ -409,7 +422,8 @@ class Store:
             " CAST(m.created_at AS float8) / 1000, CAST(coalesce(m.last_accessed, m.created_at) AS float8) / 1000,"
             " m.trust, m.source, m.position, m.superseded_by, m.span, m.length, m.lexemes"
             f" FROM memories m WHERE m.key = ANY(?) AND {sql}",
-            (list(keys), *values),
+            keys,
+            *values,
         )
         place = {key: at for at, key in enumerate(keys)}
         found.sort(key=lambda row: place[row[0]])
@@ -431,15 +445,15 @@ class Store:
         return self._run(
             "SELECT m.key, r.source FROM memories m JOIN relations r ON r.target = m.id"
             " WHERE m.key = ANY(?) AND r.type = 'answers' ORDER BY m.key, r.source",
-            (list(keys),),
+            keys,
         )
 
     def keys(self, ids: Sequence[str]) -> dict[str, int]:
-        return dict(self._run("SELECT id, key FROM memories WHERE id = ANY(?)", (list(ids),)))
+        return dict(self._run("SELECT id, key FROM memories WHERE id = ANY(?)", ids))
 
     def load(self, keys: Sequence[int]) -> dict[int, Memory]:
         sql = f"SELECT {self.columns} FROM {rows.JOINS} WHERE m.key = ANY(?)"
-        found = self._run(sql, (list(keys),)) if keys else []
+        found = self._run(sql, keys) if keys else []
         return {row[0]: rows.memory(row) for row in found}
 
     # Vectors
@@ -450,7 +464,7 @@ class Store:
             "SELECT d.name FROM models d WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.model = d.id)"
             " ORDER BY d.id"
         )
-        return [name for (name,) in self._run(sql)]
+        return self._column(sql)
 
     def _model_id(self, name: str) -> int:
         """The number of a model; one that no model has where it is not known. None ever changes."""
@@ -465,7 +479,8 @@ class Store:
         found = self._run(
             "SELECT c.hash, c.data, d.dimensions FROM embedding_cache c JOIN models d ON d.id = c.model"
             " WHERE d.name = ? AND c.hash = ANY(?)",
-            (model, list(hashes)),
+            model,
+            hashes,
         )
         return {
             bytes(hash): [decode(data[at : at + size]) for at in range(0, len(data), size)]
@@ -477,7 +492,8 @@ class Store:
         """Memories that should have a vector of this model and have none, oldest first."""
         return self._memories(
             f"{rows.BARE_OF} AND NOT ({rows.UNWANTED}) ORDER BY m.key LIMIT ?",
-            (self._model_id(model), limit),
+            self._model_id(model),
+            limit,
         )
 
     def count_unembedded(self, model: str) -> int:
@@ -486,18 +502,18 @@ class Store:
             f"SELECT (SELECT count(*) FROM memories m WHERE {rows.BARE_OF})"
             f" - (SELECT count(*) FROM memories m WHERE {rows.UNWANTED} AND {rows.BARE_OF})"
         )
-        return int(self._run(sql, (id, id))[0][0])
+        return int(self._run(sql, id, id)[0][0])
 
     def list_unembedded_spans(self, model: str, limit: int) -> builtins.list[Span]:
         """Topics that should have a vector of this model and have none. Those whose words were purged need none."""
         missing = "NOT EXISTS (SELECT 1 FROM span_vectors v WHERE v.span = p.key AND v.model = ?)"
         sql = f"{rows.SPAN} WHERE (p.name <> '' OR p.summary <> '') AND {missing} ORDER BY p.key LIMIT ?"
-        return [rows.read(Span, row) for row in self._run(sql, (self._model_id(model), limit))]
+        return self._read(Span, sql, self._model_id(model), limit)
 
     # Care
 
     def scopes(self) -> builtins.list[str]:
-        return [key for (key,) in self._run("SELECT key FROM scopes ORDER BY key")]
+        return self._column("SELECT key FROM scopes ORDER BY key")
 
     def overview(self, scopes: Sequence[str] | None = None) -> Overview:
         """Numbers about the database. They are counted in indexes; only rows of hidden memories, which are few, are read."""
@@ -596,7 +612,7 @@ class Store:
         while True:
             behind = f" AND ({keys}) > ({rows.marks(last)})" if last else ""
             sql = f"{select} WHERE {where}{behind} ORDER BY {keys} LIMIT {size}"
-            found = self._run(sql, last)
+            found = self._run(sql, *last)
             if not found:
                 return
             last = found[-1][:width]
@@ -627,7 +643,7 @@ class Store:
     def records(self, ids: Sequence[str], vectors: bool = True) -> builtins.list[Record]:
         """Those of these memories that exist, whole and in no order."""
         sql = f"SELECT {self.columns}, m.dedup FROM {rows.JOINS} WHERE m.id = ANY(?)"
-        found = self._run(sql, (list(ids),)) if ids else []
+        found = self._run(sql, ids) if ids else []
         return self._build_records([(row[0], row) for row in found], vectors)
 
     def _build_records(
@@ -637,7 +653,7 @@ class Store:
         kept = self._stored_vectors(MEMORIES, keys) if vectors and keys else {}
         events: defaultdict[int, builtins.list[Event]] = defaultdict(builtins.list)
         asked = f"{rows.EVENT} WHERE h.memory = ANY(?) ORDER BY h.memory, h.number"
-        for row in self._run(asked, (keys,)) if keys else ():
+        for row in self._run(asked, keys) if keys else ():
             events[row[-1]].append(rows.read(Event, row))
         return [
             Record(rows.memory(row), row[-1] is not None, tuple(events[key]), kept.get(key, ()))
@@ -668,7 +684,7 @@ class Store:
 
     def read_note(self, name: str) -> str | None:
         """A note that came with a bundle."""
-        found = self._run("SELECT value FROM meta WHERE key = ?", (NOTE + name,))
+        found = self._run("SELECT value FROM meta WHERE key = ?", NOTE + name)
         return str(found[0][0]) if found else None
 
     # Care
@@ -698,10 +714,6 @@ class Store:
 
     def keyword_spans(self, query: Query, scopes: Sequence[str], limit: int) -> Scores:
         raise NotImplementedError
-
-    def embed_question(self, text: str, embedder: "Embedder") -> Any:
-        """The vector of a question; from where it is kept, if the same was asked before."""
-        return embedder.query(text)
 
     def nearest(
         self, vector: Any, model: str, filter: Filter, limit: int, least: float | None = None

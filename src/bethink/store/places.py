@@ -58,7 +58,7 @@ def find_purged(run: Run, hashes: Iterable[str]) -> set[str]:
     """Those of these content hashes whose text was purged."""
     salt = run("SELECT value FROM meta WHERE key = 'salt'")
     stones = {tombstone(hash, salt[0][0]): hash for hash in hashes} if salt else {}
-    found = run("SELECT hash FROM tombstones WHERE hash = ANY(?)", (list(stones),))
+    found = run("SELECT hash FROM tombstones WHERE hash = ANY(?)", stones)
     return {stones[bytes(hash)] for (hash,) in found}
 
 
@@ -67,7 +67,7 @@ def find_living(
 ) -> dict[tuple[int, str], str]:
     """(scope, content hash) → id of the memory that says it already."""
     sql = f"SELECT scope, dedup, id FROM memories WHERE {rows.within('scope', scopes)} AND dedup = ANY(?) AND deleted_at IS NULL"
-    return {(scope, hash): id for scope, hash, id in run(sql, (list(hashes),))}
+    return {(scope, hash): id for scope, hash, id in run(sql, hashes)}
 
 
 def find_turns(
@@ -75,7 +75,7 @@ def find_turns(
 ) -> set[tuple[int, bytes]]:
     """The messages (scope, hash of its identity) that were taken in before."""
     sql = f"SELECT scope, identity FROM turns WHERE {rows.within('scope', scopes)} AND identity = ANY(?)"
-    return {(scope, bytes(turn)) for scope, turn in run(sql, (list(identities),))}
+    return {(scope, bytes(turn)) for scope, turn in run(sql, identities)}
 
 
 def vector_text(section: str | None, content: str, metadata: str | Mapping[str, Any]) -> str:
@@ -147,21 +147,24 @@ class Places:
         self.model_ids: dict[str, tuple[int, int]] = {}
         self.refused: set[bytes] = set()  # cache keys of purged texts: their vectors are not kept
 
-    def one(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        found = self.run(sql, values)
+    def one(self, sql: str, *values: Any) -> Any:
+        found = self.run(sql, *values)
         return found[0] if found else None
+
+    def column(self, sql: str, *values: Any) -> list[Any]:
+        return [row[0] for row in self.run(sql, *values)]
 
     def update(self, table: str, values: Mapping[str, Any], key: str, id: Any) -> None:
         """Gives the columns of one row other values."""
         names = ", ".join(f"{name} = ?" for name in values)
-        self.run(f"UPDATE {table} SET {names} WHERE {key} = ?", (*values.values(), id))
+        self.run(f"UPDATE {table} SET {names} WHERE {key} = ?", *values.values(), id)
 
     # What a memory belongs to
 
     def scope(self, key: str) -> int:
         if key not in self.scope_ids:
             name, path = (*self.batch.scopes.get(key, ()), "", "")[:2]
-            known = self.one("SELECT id, name, path FROM scopes WHERE key = ?", (key,))
+            known = self.one("SELECT id, name, path FROM scopes WHERE key = ?", key)
             if known is None:
                 self.scope_ids[key] = self.new_scope(key, name, path)
             else:
@@ -175,7 +178,8 @@ class Places:
         """The number of a source, and how far it was read."""
         found: tuple[int, int] | None = self.one(
             "SELECT o.id, o.position FROM sources o JOIN scopes s ON s.id = o.scope WHERE s.key = ? AND o.uri = ?",
-            (scope, uri),
+            scope,
+            uri,
         )
         return found
 
@@ -183,7 +187,7 @@ class Places:
         """The numbers of sources (scope, uri, type), which are made where there are none."""
         types = {(scope, uri): type for scope, uri, type in wanted}
         sql = "SELECT scope, uri, id FROM sources WHERE uri = ANY(?)"
-        found = self.run(sql, (sorted({uri for _, uri in types}),))
+        found = self.run(sql, sorted({uri for _, uri in types}))
         known = {(scope, uri): id for scope, uri, id in found}
         fresh = [
             self._source_row(scope, Source(uri, type), self.at)
@@ -203,17 +207,17 @@ class Places:
 
     def model(self, name: str, dimensions: int) -> int:
         if name not in self.model_ids:
-            known = self.one("SELECT id, dimensions FROM models WHERE name = ?", (name,))
+            known = self.one("SELECT id, dimensions FROM models WHERE name = ?", name)
             if known is None:
                 known = (self.number("models"), dimensions)
                 self.put("models", [{"id": known[0], "name": name, "dimensions": dimensions}])
             elif known[1] != dimensions and not self.one(
-                "SELECT 1 FROM vectors WHERE model = ? LIMIT 1", (known[0],)
+                "SELECT 1 FROM vectors WHERE model = ? LIMIT 1", known[0]
             ):
                 # A model that no memory has a vector of may come back under its name with another size.
                 for table in ("span_vectors", "embedding_cache"):
-                    self.run(f"DELETE FROM {table} WHERE model = ?", (known[0],))
-                self.run("UPDATE models SET dimensions = ? WHERE id = ?", (dimensions, known[0]))
+                    self.run(f"DELETE FROM {table} WHERE model = ?", known[0])
+                self.run("UPDATE models SET dimensions = ? WHERE id = ?", dimensions, known[0])
                 known = (known[0], dimensions)
             self.model_ids[name] = known
         id, size = self.model_ids[name]
@@ -276,7 +280,7 @@ class Places:
     def unindex(self, keys: Sequence[int]) -> None:
         """Takes memories out of the word index and out of the counts. Before their texts, tags or source change: an index may have
         to be told what their words were."""
-        found = self.run("SELECT scope, lexemes FROM memories WHERE key = ANY(?)", (list(keys),))
+        found = self.run("SELECT scope, lexemes FROM memories WHERE key = ANY(?)", keys)
         self.drop_words(MEMORIES, keys)
         for scope, packed in found:
             self._count(scope, packed, -1)
@@ -295,7 +299,7 @@ class Places:
         if not wanted:
             return
         sql = f"SELECT {self.entity_scope}, folded, type, id FROM entities WHERE folded = ANY(?)"
-        found = self.run(sql, (sorted({folded for *_, (_, folded, _) in wanted}),))
+        found = self.run(sql, sorted({folded for *_, (_, folded, _) in wanted}))
         known = {(scope, folded, type): id for scope, folded, type, id in found}
         fresh = []
         for _, _, entity, place in wanted:
@@ -339,7 +343,7 @@ class Places:
     def drop_vectors(self, which: Index, keys: Sequence[int], model: int | None = None) -> None:
         """Takes the vectors of memories or topics out: all, or those of a model."""
         some = "" if model is None else f" AND model = {model}"
-        self.run(f"DELETE FROM {which.table} WHERE {which.owner} = ANY(?){some}", (list(keys),))
+        self.run(f"DELETE FROM {which.table} WHERE {which.owner} = ANY(?){some}", keys)
 
     def put_events(self, events: Sequence[tuple[int, int, Event]]) -> None:
         """(memory, scope, event) into history."""
@@ -357,7 +361,7 @@ class Places:
         scopes: dict[str, int] = {}
         if ends:
             sql = "SELECT id, scope FROM memories WHERE id = ANY(?)"
-            scopes = {id: self.shelf(scope) for id, scope in self.run(sql, (sorted(ends),))}
+            scopes = {id: self.shelf(scope) for id, scope in self.run(sql, sorted(ends))}
         self.put(
             "relations",
             [
@@ -375,12 +379,12 @@ class Places:
         """What the word index holds of memories or topics, from their rows as they are now."""
         if which is TOPICS:
             sql = "SELECT key, scope, name, summary FROM spans WHERE key = ANY(?)"
-            named = self.run(sql, (list(keys),))
+            named = self.run(sql, keys)
             return [Texts(key, scope, tuple(columns)) for key, scope, *columns in named]
         found = self.run(
             f"SELECT m.key, m.scope, m.content, m.summary, m.section, m.tags, o.uri, {rows.TYPE}"
             " FROM memories m JOIN sources o ON o.id = m.source WHERE m.key = ANY(?)",
-            (list(keys),),
+            keys,
         )
         return [
             Texts(key, scope, (*columns, section or "", index_tags(json.loads(tags), uri, type)))
@@ -393,7 +397,7 @@ class Places:
         if not latest:
             return
         sql = "SELECT id, key, name, summary FROM spans WHERE id = ANY(?)"
-        known = {id: row for id, *row in self.run(sql, (list(latest),))}
+        known = {id: row for id, *row in self.run(sql, latest)}
         self.drop_words(TOPICS, [key for key, _, _ in known.values()])
         keys = {id: known[id][0] if id in known else self.number("spans") for id in latest}
         given = [
@@ -421,8 +425,8 @@ class Places:
         keys = list(keys)
         self.unindex(keys)
         self.drop_vectors(MEMORIES, keys)
-        self.run("DELETE FROM memory_entities WHERE memory = ANY(?)", (keys,))
-        self.run("DELETE FROM memories WHERE key = ANY(?)", (keys,))
+        self.run("DELETE FROM memory_entities WHERE memory = ANY(?)", keys)
+        self.run("DELETE FROM memories WHERE key = ANY(?)", keys)
         self.drop_history(keys)
 
     # What is known already
@@ -432,7 +436,7 @@ class Places:
         return str(self.one("SELECT value FROM meta WHERE key = 'salt'")[0])
 
     def note_fact(self, key: str, value: str) -> None:
-        self.run("DELETE FROM meta WHERE key = ?", (key,))
+        self.run("DELETE FROM meta WHERE key = ?", key)
         self.put("meta", [{"scope": self.own_shelf(), "key": key, "value": value}])
 
     # Derived numbers
@@ -465,7 +469,7 @@ class Places:
         scopes = rows.within("scope", {scope for scope, _ in fewer})
         self.run(
             f"DELETE FROM lexeme_counts WHERE {scopes} AND hash = ANY(?) AND memories <= 0",
-            ([hash for _, hash in fewer],),
+            [hash for _, hash in fewer],
         )
         self.counts.clear()
 
@@ -475,12 +479,12 @@ class Places:
         self.run("DELETE FROM lexeme_counts")
         done, last = 0, 0
         while page := self.run(
-            "SELECT key FROM memories WHERE key > ? ORDER BY key LIMIT 500", (last,)
+            "SELECT key FROM memories WHERE key > ? ORDER BY key LIMIT 500", last
         ):
             keys = [key for (key,) in page]
             last, done = keys[-1], done + len(keys)
             self.index(keys)
-        self.index_topics([key for (key,) in self.run("SELECT key FROM spans")])
+        self.index_topics(self.column("SELECT key FROM spans"))
         self.run(
             "UPDATE scopes SET memories = (SELECT count(*) FROM memories WHERE scope = scopes.id),"
             " words = (SELECT coalesce(sum(length), 0) FROM memories WHERE scope = scopes.id)"
@@ -490,7 +494,7 @@ class Places:
 
     # What each database does in its own words
 
-    def run(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+    def run(self, sql: str, *values: Any) -> list[Any]:
         """The rows of a statement; `?` and `= ANY(?)` as in `rows`."""
         raise NotImplementedError
 

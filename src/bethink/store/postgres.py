@@ -11,7 +11,7 @@ import builtins
 import json
 import secrets
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -69,6 +69,14 @@ def translate(sql: str) -> bytes:
     return sql.replace("?", "%s").encode()
 
 
+def adapt(values: Sequence[Any]) -> list[Any]:
+    """Parameters as psycopg takes them: a collection becomes an array."""
+    return [
+        list(one) if isinstance(one, Collection) and not isinstance(one, str | bytes) else one
+        for one in values
+    ]
+
+
 @cache
 def _insert(table: str, names: tuple[str, ...], key: str) -> bytes:
     """Many rows in one statement. (COPY would be faster, but knows no row-level security.)"""
@@ -99,8 +107,8 @@ class PostgresWriter(Writer):
         self.last, self.sealed = int(row[0]), int(row[1])
         self.given = self.last
 
-    def run(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        cursor = self.connection.execute(translate(sql), values)
+    def run(self, sql: str, *values: Any) -> list[Any]:
+        cursor = self.connection.execute(translate(sql), adapt(values))
         # Only what gives rows is waited for: the rest goes out with it, and comes to light there if it fails.
         return cursor.fetchall() if sql.startswith(("SELECT", "WITH")) else []
 
@@ -152,7 +160,7 @@ class PostgresWriter(Writer):
         self.put(which.words, given)
 
     def drop_words(self, which: Index, keys: Sequence[int]) -> None:
-        self.run(f"DELETE FROM {which.words} WHERE key = ANY(?)", (list(keys),))
+        self.run(f"DELETE FROM {which.words} WHERE key = ANY(?)", keys)
 
     def add_counts(self, changes: Sequence[tuple[int, int, int]]) -> None:
         if changes:
@@ -160,7 +168,7 @@ class PostgresWriter(Writer):
                 "INSERT INTO lexeme_counts(scope, hash, memories)"
                 " SELECT * FROM unnest(?::bigint[], ?::bigint[], ?::bigint[])"
                 " ON CONFLICT (tenant, scope, hash) DO UPDATE SET memories = lexeme_counts.memories + excluded.memories",
-                [list(column) for column in zip(*changes, strict=True)],
+                *zip(*changes, strict=True),
             )
 
     # Vectors
@@ -206,10 +214,10 @@ class PostgresWriter(Writer):
 
     def drop_history(self, keys: Sequence[int] | None) -> None:
         given = None if keys is None else list(keys)
-        self.run("SELECT drop_history(?::bigint[])", (given,))
+        self.run("SELECT drop_history(?::bigint[])", given)
 
     def expunge(self, hashes: Sequence[bytes]) -> None:
-        self.run("SELECT expunge(?::bytea[])", (list(hashes),))
+        self.run("SELECT expunge(?::bytea[])", hashes)
 
     # The end
 
@@ -219,17 +227,19 @@ class PostgresWriter(Writer):
     def seal(self, name: str) -> None:
         """The numbers given out, and one line in the audit trail under the name of this write."""
         if self.last != self.given:
-            self.run("UPDATE tenants SET last = ?", (self.last,))
+            self.run("UPDATE tenants SET last = ?", self.last)
         if self.done:
             self.run(
                 "INSERT INTO audit(number, at, person, actor, mark, changes, hash) VALUES (0, now(), '', ?, ?, ?, '')",
-                (self.actor, name, json.dumps(self.done, ensure_ascii=True)),
+                self.actor,
+                name,
+                json.dumps(self.done, ensure_ascii=True),
             )
 
     def has_landed(self, name: str, after: int) -> bool:
         """Whether a write of this name went in, which found the audit trail at this number. (The try itself holds the tenant, so one that
         is still on its way in is waited for; and its commit waits for a standby, so what is seen here is there as well.)"""
-        return bool(self.one("SELECT 1 FROM audit WHERE number > ? AND mark = ?", (after, name)))
+        return bool(self.one("SELECT 1 FROM audit WHERE number > ? AND mark = ?", after, name))
 
 
 class AuditLine(NamedTuple):
@@ -309,12 +319,14 @@ class PostgresStore(Store):
         if not self._shared:
             self.database.close()
 
-    def _run(self, sql: str, values: Any = ()) -> list[Any]:
+    def _run(self, sql: str, *values: Any) -> list[Any]:
         writer: PostgresWriter | None = getattr(self._open, "writer", None)
         if writer is not None:
-            return writer.run(sql, values)
-        text = sql if isinstance(values, Mapping) else sql.replace("?", "%s")
-        found = self.database.read(self.who, text, values)
+            return writer.run(sql, *values)
+        return self._ask(sql.replace("?", "%s"), adapt(values))
+
+    def _ask(self, sql: str, values: Any) -> list[Any]:
+        found = self.database.read(self.who, sql, values)
         if not found and not self.database.read(self.who, "SELECT 1 FROM tenants"):
             raise tenant_gone()
         return found
@@ -385,7 +397,7 @@ class PostgresStore(Store):
         first, *rest = where[0].split("?")
         filter = first + "".join(f"%(f{at})s{part}" for at, part in enumerate(rest))
         named = {f"f{at}": value for at, value in enumerate(where[1])}
-        return self._run(statement.replace("{filter}", filter), {**named, **given})
+        return self._ask(statement.replace("{filter}", filter), {**named, **given})
 
     def _find_by_words(
         self, query: Query, scopes: Sequence[int], where: tuple[str, Sequence[Any]], limit: int
@@ -408,7 +420,7 @@ class PostgresStore(Store):
 
     def keyword_spans(self, query: Query, scopes: Sequence[str], limit: int) -> Scores:
         asked = self._question(keep_topic_terms(query), self._scopes(scopes))
-        return self._run(search.TOPICS, {**asked, "limit": limit}) if asked["query"] else []
+        return self._ask(search.TOPICS, {**asked, "limit": limit}) if asked["query"] else []
 
     def nearest(
         self, vector: Any, model: str, filter: Filter, limit: int, least: float | None = None
@@ -442,7 +454,9 @@ class PostgresStore(Store):
             "SELECT p.id, max(-(v.data <#> ?::vector)) AS cosine FROM span_vectors v JOIN spans p ON p.key = v.span"
             f" WHERE v.model = ? AND {rows.within('v.scope', self._scopes(scopes))}"
             " GROUP BY p.id, p.key ORDER BY cosine DESC, p.key LIMIT ?",
-            (search.vector_text(vector), self._model_id(model), limit),
+            search.vector_text(vector),
+            self._model_id(model),
+            limit,
         )
 
     def cosines(
@@ -455,7 +469,11 @@ class PostgresStore(Store):
             f" WHERE model = ? AND {inside} UNION ALL"
             f" SELECT memory, max(-(data <#> ?::vector)) FROM vectors WHERE memory = ANY(?) AND model = ? AND {inside}"
             " GROUP BY memory",
-            (text, known, text, list(keys), known),
+            text,
+            known,
+            text,
+            keys,
+            known,
         )
         mean = next((value for key, value in found if key is None), None)
         return {key: cosine for key, cosine in found if key is not None}, float(mean or 0.0)
@@ -470,7 +488,7 @@ class PostgresStore(Store):
             f"SELECT v.{which.owner}, d.name, d.dimensions, v.scale, vector_send(v.data) FROM {which.table} v"
             f" JOIN models d ON d.id = v.model WHERE v.{which.owner} = ANY(?) ORDER BY v.{which.owner}, v.part, v.model"
         )
-        for key, model, dimensions, scale, data in self._run(sql, (list(keys),)):
+        for key, model, dimensions, scale, data in self._run(sql, keys):
             size = np.float32(scale)
             floats = np.frombuffer(data, ">f4", offset=4).astype(np.float32)
             window = (
@@ -551,7 +569,7 @@ class PostgresStore(Store):
         """Who changed what: the newest lines of the audit trail, newest first."""
         found = self._run(
             "SELECT number, at, person, actor, changes FROM audit ORDER BY number DESC LIMIT ?",
-            (limit,),
+            limit,
         )
         return [AuditLine._make((*row[:4], json.loads(row[4]))) for row in found]
 

@@ -65,7 +65,7 @@ class Writer(Places):
         once = self.batch.once
         if not once:
             return self._apply()
-        if known := self.one("SELECT value FROM meta WHERE key = ?", (ONCE + once,)):
+        if known := self.one("SELECT value FROM meta WHERE key = ?", ONCE + once):
             return receipt_from_json(json.loads(known[0])["receipt"])
         receipt = self._apply()
         self.note_fact(ONCE + once, json.dumps({"at": self.at, "receipt": receipt}))
@@ -75,11 +75,9 @@ class Writer(Places):
 
     def _drop_old_facts(self) -> None:
         for first, last in ((ONCE, ONCE_END), (ANSWERS, ANSWERS_END)):
-            found = self.run(
-                "SELECT key, value FROM meta WHERE key >= ? AND key < ?", (first, last)
-            )
+            found = self.run("SELECT key, value FROM meta WHERE key >= ? AND key < ?", first, last)
             old = [key for key, value in found if json.loads(value)["at"] < self.at - ONCE_KEPT]
-            self.run("DELETE FROM meta WHERE key = ANY(?)", (old,))
+            self.run("DELETE FROM meta WHERE key = ANY(?)", old)
 
     def _apply(self) -> Receipt:
         batch = self.batch
@@ -100,7 +98,9 @@ class Writer(Places):
         for id, times in Counter(batch.access).items():
             self.run(
                 "UPDATE memories SET access_count = access_count + ?, last_accessed = ? WHERE id = ?",
-                (times, self.at, id),
+                times,
+                self.at,
+                id,
             )
         self.revector()
         purged = sum(self.purge(id) for id in batch.purge)
@@ -118,7 +118,7 @@ class Writer(Places):
                     "Nothing is lost; run it again.",
                 )
         for id, was in self.batch.unchanged:
-            row = self.one("SELECT updated_at FROM memories WHERE id = ?", (id,))
+            row = self.one("SELECT updated_at FROM memories WHERE id = ?", id)
             if row is None or row[0] != rows.stamp(was):
                 raise Overtaken(
                     f"The memory {id} was changed by another process.",
@@ -214,14 +214,14 @@ class Writer(Places):
             if not given:
                 continue
             found = self.run(
-                f"SELECT id, key, scope, {texts} FROM {table} WHERE id = ANY(?)", (list(given),)
+                f"SELECT id, key, scope, {texts} FROM {table} WHERE id = ANY(?)", given
             )
             same = [
                 (key, scope, self.encode(given[id]))
                 for id, key, scope, *parts in found
                 if batch.made_of.get(id) in (None, text_of(*parts))
             ]
-            row = self.one("SELECT id FROM models WHERE name = ?", (batch.model,))
+            row = self.one("SELECT id FROM models WHERE name = ?", batch.model)
             if row:
                 self.drop_vectors(which, [key for key, _, _ in same], row[0])
             self.put_vectors(which, same)
@@ -235,7 +235,9 @@ class Writer(Places):
         for one in relations:
             self.run(
                 "DELETE FROM relations WHERE source = ? AND target = ? AND type = ?",
-                (one.source, one.target, one.type),
+                one.source,
+                one.target,
+                one.type,
             )
         if relations:
             self.audit("unrelate", *([one.source, one.type, one.target] for one in relations))
@@ -254,7 +256,7 @@ class Writer(Places):
     # Changing
 
     def stored_row(self, id: str) -> dict[str, Any] | None:
-        row = self.one(f"SELECT {', '.join(rows.ROW)} FROM memories WHERE id = ?", (id,))
+        row = self.one(f"SELECT {', '.join(rows.ROW)} FROM memories WHERE id = ?", id)
         return dict(zip(rows.ROW, row, strict=True)) if row else None
 
     def change(self, change: Change) -> None:
@@ -312,7 +314,9 @@ class Writer(Places):
         if row["dedup"] is not None and row["deleted_at"] is None:
             twin = self.one(
                 "SELECT id FROM memories WHERE scope = ? AND dedup = ? AND deleted_at IS NULL AND key <> ?",
-                (row["scope"], row["dedup"], row["key"]),
+                row["scope"],
+                row["dedup"],
+                row["key"],
             )
             if twin:
                 raise InvalidInput(
@@ -345,10 +349,10 @@ class Writer(Places):
     ) -> tuple[list[list[str]], list[list[str]]]:
         """Gives a memory other entities; returns the old and the new ones, for its history."""
         sql = "SELECT e.name, e.type FROM memory_entities me JOIN entities e ON e.id = me.entity WHERE me.memory = ?"
-        before = sorted(list(row) for row in self.run(sql, (key,)))
-        self.run("DELETE FROM memory_entities WHERE memory = ?", (key,))
+        before = sorted(list(row) for row in self.run(sql, key))
+        self.run("DELETE FROM memory_entities WHERE memory = ?", key)
         self.entities([(key, scope, entities)])
-        return before, sorted(list(row) for row in self.run(sql, (key,)))
+        return before, sorted(list(row) for row in self.run(sql, key))
 
     def leads_to(self, id: str, old: str) -> bool:
         """Whether a memory is another one, or was replaced by it, if only in the end."""
@@ -357,15 +361,13 @@ class Writer(Places):
             if id == old:
                 return True
             seen.add(id)
-            row = self.one("SELECT superseded_by FROM memories WHERE id = ?", (id,))
+            row = self.one("SELECT superseded_by FROM memories WHERE id = ?", id)
             id = (row[0] if row else None) or ""
         return False
 
     def states(self, key: int) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         """What was before and after each change of a memory, oldest first."""
-        found = self.run(
-            "SELECT before, after FROM history WHERE memory = ? ORDER BY number", (key,)
-        )
+        found = self.run("SELECT before, after FROM history WHERE memory = ? ORDER BY number", key)
         return [(json.loads(before or "{}"), json.loads(after or "{}")) for before, after in found]
 
     def place(self, id: str, lines: tuple[int, int] | None, position: int) -> None:
@@ -383,13 +385,13 @@ class Writer(Places):
         if source is None:
             return
         id = source[0]
-        keys = [key for (key,) in self.run("SELECT key FROM memories WHERE source = ?", (id,))]
+        keys = self.column("SELECT key FROM memories WHERE source = ?", id)
         self.unindex(keys)
         if there is None:
-            self.run("UPDATE sources SET uri = ? WHERE id = ?", (new, id))
+            self.run("UPDATE sources SET uri = ? WHERE id = ?", new, id)
         else:
-            self.run("UPDATE memories SET source = ? WHERE source = ?", (there[0], id))
-            self.run("DELETE FROM sources WHERE id = ?", (id,))
+            self.run("UPDATE memories SET source = ? WHERE source = ?", there[0], id)
+            self.run("DELETE FROM sources WHERE id = ?", id)
         self.index(keys)
         self.audit("move", [old, new])
 
@@ -397,7 +399,7 @@ class Writer(Places):
 
     def put_session(self, session: Session) -> None:
         """A new session, or a known one that went on."""
-        found = self.one(f"{rows.SESSION} WHERE n.id = ?", (session.id,))
+        found = self.one(f"{rows.SESSION} WHERE n.id = ?", session.id)
         known: Session = rows.read(Session, found) if found else session
         starts = filter(None, (known.started_at, session.started_at))
         ends = filter(None, (known.ended_at, session.ended_at))
@@ -417,26 +419,25 @@ class Writer(Places):
         """After a purge: names and summaries of topics were made from what was said, so those around the purged memory go too, and so
         does what its transcript keeps of the last exchange to go on from."""
         while span:
-            row = self.one("SELECT key, parent, name, summary FROM spans WHERE id = ?", (span,))
+            row = self.one("SELECT key, parent, name, summary FROM spans WHERE id = ?", span)
             if row is None:
                 break
             key, span = row[:2]
             self.expunge([cache_key(topic_text(*row[2:]))])
             self.drop_words(TOPICS, [key])
             self.drop_vectors(TOPICS, [key])
-            self.run(
-                "UPDATE spans SET name = '', summary = '', metadata = '{}' WHERE key = ?", (key,)
-            )
+            self.run("UPDATE spans SET name = '', summary = '', metadata = '{}' WHERE key = ?", key)
             self.index_topics([key])
         if session:
-            self.run("UPDATE sessions SET title = '', metadata = '{}' WHERE id = ?", (session,))
+            self.run("UPDATE sessions SET title = '', metadata = '{}' WHERE id = ?", session)
             same = "SELECT id, metadata FROM sources WHERE uri = (SELECT uri FROM sources WHERE id = ?)"
-            for id, metadata in self.run(same, (source,)):
+            for id, metadata in self.run(same, source):
                 kept = json.loads(metadata)
                 (kept.get("sessions", {}).get(session) or {}).pop("open", None)
                 self.run(
                     "UPDATE sources SET metadata = ? WHERE id = ?",
-                    (rows.to_column("metadata", kept), id),
+                    rows.to_column("metadata", kept),
+                    id,
                 )
 
     # Leaving
@@ -453,7 +454,7 @@ class Writer(Places):
             " OR EXISTS (SELECT 1 FROM relations r WHERE r.target = m.id)"
             f" OR EXISTS (SELECT 1 FROM history h WHERE h.memory = m.key AND h.action NOT IN {rows.READING})"
             f" FROM memories m WHERE m.source = ? AND m.deleted_at IS NULL AND NOT {rows.TOLD} ORDER BY m.key",
-            source[:1],
+            *source[:1],
         )
         keep = set(self.batch.keep)
         old = [row for row in passages if row[1] not in keep]
@@ -472,8 +473,8 @@ class Writer(Places):
         known = self.find_source(scope, uri)
         if known:
             sql = "UPDATE sources SET hash = NULL, position = 0, metadata = '{}' WHERE id = ?"
-            self.run(sql, known[:1])
-            self.run(DROP_UNNAMED, known[:1])
+            self.run(sql, *known[:1])
+            self.run(DROP_UNNAMED, *known[:1])
             self.audit("vanish", uri)
         return retired
 
@@ -491,9 +492,9 @@ class Writer(Places):
         embedded = {vector_text(*parts) for parts in product(sections, texts, metadata)}
         self.expunge([cache_key(text) for text in embedded])
         sql = "SELECT entity FROM memory_entities WHERE memory = ?"
-        named = [entity for (entity,) in self.run(sql, (key,))]
+        named = self.column(sql, key)
         self.remove([key])
-        self.run(DROP_UNNAMED, (row["source"],))
+        self.run(DROP_UNNAMED, row["source"])
         self.release([id])
         self.drop_entities(named)
         salt = self.salt()
@@ -516,7 +517,7 @@ class Writer(Places):
         self.run(
             f"DELETE FROM entities WHERE {some}"
             " AND NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity = entities.id)",
-            () if named is None else (list(named),),
+            *(() if named is None else (list(named),)),
         )
 
     def release(self, gone: Sequence[str]) -> None:
@@ -526,19 +527,19 @@ class Writer(Places):
         answered = (
             "SELECT DISTINCT target FROM relations WHERE type = 'answers' AND source = ANY(?)"
         )
-        asked = [target for (target,) in self.run(answered, (ids,))]
-        self.run("DELETE FROM relations WHERE source = ANY(?)", (ids,))
-        self.run("DELETE FROM relations WHERE target = ANY(?)", (ids,))
+        asked = self.column(answered, ids)
+        self.run("DELETE FROM relations WHERE source = ANY(?)", ids)
+        self.run("DELETE FROM relations WHERE target = ANY(?)", ids)
         still = "SELECT 1 FROM relations r WHERE r.target = m.id AND r.type = 'answers'"
         unanswered = f"SELECT m.id FROM memories m WHERE m.id = ANY(?) AND m.answered = 1 AND NOT EXISTS ({still}) ORDER BY m.key"
-        for (id,) in self.run(unanswered, (asked,)):
+        for id in self.column(unanswered, asked):
             self.change(Change(id, "reopen", {"answered": False}))
         replaced = "SELECT id FROM memories WHERE superseded_by = ANY(?) ORDER BY key"
-        for (id,) in self.run(replaced, (ids,)):
+        for id in self.column(replaced, ids):
             before = self.run(
                 "SELECT r.source, coalesce(m.valid_from, m.created_at) FROM relations r JOIN memories m ON m.id = r.source"
                 " WHERE r.target = ? AND r.type = 'supersedes' ORDER BY r.created_at DESC, m.key DESC",
-                (id,),
+                id,
             )
             by = next((row for row in before if not self.leads_to(row[0], id)), None)
             if by is None:
@@ -553,7 +554,7 @@ class Writer(Places):
         found = self.run(f"SELECT key, id FROM memories WHERE {inside}")
         self.remove([key for key, _ in found])
         self.release([id for _, id in found])
-        topics = [key for (key,) in self.run(f"SELECT key FROM spans WHERE {inside}")]
+        topics = self.column(f"SELECT key FROM spans WHERE {inside}")
         self.drop_words(TOPICS, topics)
         self.drop_vectors(TOPICS, topics)
         for table in ("spans", "sessions", "turns", "sources"):

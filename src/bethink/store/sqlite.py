@@ -37,7 +37,6 @@ from bethink.store.words import (
 from bethink.types import Batch, Filter, Query, Ranking, Receipt
 
 if TYPE_CHECKING:
-    from bethink.embed.base import Embedder
     from bethink.store.vectors import VectorIndex
 
 PATIENCE = 2.0  # seconds that a purge waits for others to end their reads; set by hand
@@ -50,6 +49,7 @@ UNREADABLE = (apsw.CorruptError, apsw.SQLError, apsw.NoMemError, UnicodeDecodeEr
 UNSCOPED = frozenset(
     "history entities memory_entities relations tombstones embedding_cache meta".split()
 )
+SCALARS = (str, int, float, bytes)
 FTS = {
     MEMORIES: "memories_fts(rowid, content, summary, section, tags, scope) VALUES (?, ?, ?, ?, ?, ?)",
     TOPICS: "spans_fts(rowid, name, summary, scope) VALUES (?, ?, ?, ?)",
@@ -62,16 +62,17 @@ def translate(sql: str) -> str:
 
 
 def bindings(values: Sequence[Any]) -> Sequence[Any]:
-    """Parameters as apsw takes them: a list becomes a table."""
-    return [_table(value) if isinstance(value, list) else value for value in values]
+    """Parameters as apsw takes them: a collection becomes a table."""
+    return [
+        value if isinstance(value, SCALARS) or value is None else _table(tuple(value))
+        for value in values
+    ]
 
 
-def _table(values: Sequence[Any]) -> Any:
+def _table(values: tuple[Any, ...]) -> Any:
     if not values:
         return apsw.carray(array.array("q", [-1]))  # no table is empty, and no row has this number
-    if isinstance(values[0], int):
-        return apsw.carray(array.array("q", values))
-    return apsw.carray(tuple(values))
+    return apsw.carray(array.array("q", values) if isinstance(values[0], int) else values)
 
 
 def forget_words(statement: str) -> str:
@@ -90,7 +91,7 @@ class SqliteWriter(Writer):
         self.connection = connection
         self.numbers: dict[str, int] = {}
 
-    def run(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+    def run(self, sql: str, *values: Any) -> list[Any]:
         return list(self.connection.execute(translate(sql), bindings(values)))
 
     def put(self, table: str, given: Sequence[Mapping[str, Any]], key: str = "") -> None:
@@ -107,7 +108,7 @@ class SqliteWriter(Writer):
             self.numbers[table] = self.one(
                 f"SELECT max(coalesce((SELECT max({column}) FROM {table}), 0),"
                 " coalesce((SELECT seq FROM sqlite_sequence WHERE name = ?), 0))",
-                (table,),
+                table,
             )[0]
         self.numbers[table] += 1
         return self.numbers[table]
@@ -164,17 +165,17 @@ class SqliteWriter(Writer):
         if self.one("SELECT 1 FROM models LIMIT 1"):
             for which in (MEMORIES, TOPICS):
                 unsound = database.unsound_vectors(self.connection, which.table)
-                self.run(f"DELETE FROM {which.table} WHERE id = ANY(?)", (unsound,))
+                self.run(f"DELETE FROM {which.table} WHERE id = ANY(?)", unsound)
 
     def drop_history(self, keys: Sequence[int] | None) -> None:
         if keys is None:
             self.run("DELETE FROM history WHERE memory NOT IN (SELECT key FROM memories)")
         else:
-            self.run("DELETE FROM history WHERE memory = ANY(?)", (list(keys),))
+            self.run("DELETE FROM history WHERE memory = ANY(?)", keys)
 
     def expunge(self, hashes: Sequence[bytes]) -> None:
-        self.run("DELETE FROM embedding_cache WHERE hash = ANY(?)", (list(hashes),))
-        self.run("DELETE FROM meta WHERE key >= ? AND key < ?", (ANSWERS, ANSWERS_END))
+        self.run("DELETE FROM embedding_cache WHERE hash = ANY(?)", hashes)
+        self.run("DELETE FROM meta WHERE key >= ? AND key < ?", ANSWERS, ANSWERS_END)
 
     def note_purge(self) -> None:
         self.note_fact(database.SCRUB, "")
@@ -235,7 +236,7 @@ class SqliteStore(Store):
             connection.close()
         self._local = threading.local()
 
-    def _run(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _run(self, sql: str, *values: Any) -> list[Any]:
         with translate_errors(self.path):
             return list(self.connection.execute(translate(sql), bindings(values)))
 
@@ -282,7 +283,9 @@ class SqliteStore(Store):
         found = self._run(
             "SELECT f.rowid, -f.rank FROM memories_fts f CROSS JOIN memories m ON m.key = f.rowid"
             f" WHERE f.memories_fts MATCH ? AND f.rank MATCH '{RANK}' AND {sql} ORDER BY f.rank LIMIT ?",
-            (asked, *values, limit),
+            asked,
+            *values,
+            limit,
         )
         return Ranking("keyword", tuple(found))
 
@@ -306,7 +309,7 @@ class SqliteStore(Store):
             for term, value in group:
                 for (key,) in self._run(
                     "SELECT rowid FROM memories_fts WHERE memories_fts MATCH ?",
-                    (restrict(term, within),),
+                    restrict(term, within),
                 ):
                     weight[key] = weight.get(key, 0.0) + value
             if len(weight) >= limit:
@@ -326,7 +329,7 @@ class SqliteStore(Store):
     ) -> set[int]:
         """Those of the found memories that the filter shows: forgotten ones and those of other scopes may stand among them."""
         asked = f"SELECT m.key FROM memories m WHERE m.key = ANY(?) AND {sql}"
-        return {key for (key,) in self._run(asked, ([key for key, _ in found], *values))}
+        return {key for (key,) in self._run(asked, [key for key, _ in found], *values)}
 
     def _hides(self, scopes: Sequence[int]) -> bool:
         """Whether any memory of these scopes is forgotten, replaced, bound to a time or quarantined."""
@@ -340,7 +343,8 @@ class SqliteStore(Store):
         return self._run(
             "SELECT p.id, -f.rank FROM spans_fts f CROSS JOIN spans p ON p.key = f.rowid"
             " WHERE f.spans_fts MATCH ? AND f.rank MATCH 'bm25(3.0, 1.0, 0.0)' ORDER BY f.rank LIMIT ?",
-            (asked, limit),
+            asked,
+            limit,
         )
 
     # Vectors
@@ -351,13 +355,6 @@ class SqliteStore(Store):
 
             self._held[which] = VectorIndex(self._run, *which[:2], codes_folder(self.path))
         return self._held[which]
-
-    def embed_question(self, text: str, embedder: Embedder) -> Any:
-        if embedder.model.startswith("hashing"):  # quicker made than read
-            return embedder.query(text)
-        from bethink.store.vectors import ask_once
-
-        return ask_once(codes_folder(self.path), text, embedder)
 
     def nearest(
         self, vector: Any, model: str, filter: Filter, limit: int, least: float | None = None
@@ -374,14 +371,14 @@ class SqliteStore(Store):
         if len(seen) >= enough or len(found) < looked:
             return Ranking("vector", tuple(row for row in found if row[0] in seen)[:limit])
         sql, values = rows.where(filter, scopes)
-        allowed = [key for (key,) in self._run(f"SELECT m.key FROM memories m WHERE {sql}", values)]
+        allowed = self._column(f"SELECT m.key FROM memories m WHERE {sql}", *values)
         found = held.search(vector, model, scopes, limit, allowed, least)
         return Ranking("vector", found)
 
     def nearest_spans(self, vector: Any, model: str, scopes: Sequence[str], limit: int) -> Scores:
         found = self._vectors(TOPICS).search(vector, model, self._scopes(scopes), limit)
         sql = "SELECT key, id FROM spans WHERE key = ANY(?)"
-        ids = dict(self._run(sql, ([key for key, _ in found],)))
+        ids = dict(self._run(sql, [key for key, _ in found]))
         return [(ids[key], cosine) for key, cosine in found if key in ids]
 
     def cosines(
@@ -395,7 +392,7 @@ class SqliteStore(Store):
             f"SELECT v.{which.owner}, d.name, d.dimensions, v.data FROM {which.table} v"
             f" JOIN models d ON d.id = v.model WHERE v.{which.owner} = ANY(?) ORDER BY v.id"
         )
-        for key, *window in self._run(sql, (list(keys),)):
+        for key, *window in self._run(sql, keys):
             found[key] = (*found.get(key, ()), tuple(window))
         return found
 

@@ -266,20 +266,20 @@ def take(
         writer.run(
             "UPDATE scopes SET name = CASE name WHEN '' THEN ? ELSE name END,"
             " path = CASE path WHEN '' THEN ? ELSE path END WHERE id = ?",
-            (name, path, writer.scope(key)),
+            name,
+            path,
+            writer.scope(key),
         )
     for scope, source, read in bundle.sources:
         writer.read_source(writer.scope(scope), source, stamp(read))
     for session in bundle.sessions:
-        writer.run("DELETE FROM sessions WHERE id = ?", (session.id,))
+        writer.run("DELETE FROM sessions WHERE id = ?", session.id)
         writer.put_session(session)
     writer.put_spans(bundle.spans)
     _take_salt(writer, bundle)
     if bundle.gone:
         ids = list(bundle.gone)
-        writer.remove(
-            [key for (key,) in writer.run("SELECT key FROM memories WHERE id = ANY(?)", (ids,))]
-        )
+        writer.remove(writer.column("SELECT key FROM memories WHERE id = ANY(?)", ids))
         writer.release(ids)
         writer.audit("remove", *ids)
     left = _take_records(writer, bundle.records, known, expect)
@@ -305,7 +305,7 @@ def _take_salt(writer: "Writer", bundle: Bundle) -> None:
             "This database remembers purged memories of its own in another way.",
             "Migrate into an empty database.",
         )
-    writer.run("UPDATE meta SET value = ? WHERE key = 'salt'", (bundle.salt,))
+    writer.run("UPDATE meta SET value = ? WHERE key = 'salt'", bundle.salt)
 
 
 def _take_records(
@@ -318,7 +318,7 @@ def _take_records(
     places = {one.memory.id: writer.scope(one.memory.scope) for one in records}
     chosen = _choose_records(writer, records, places, known, expect)
     ids = [one.memory.id for one in chosen]
-    keys = dict(writer.run("SELECT id, key FROM memories WHERE id = ANY(?)", (ids,)))
+    keys = dict(writer.run("SELECT id, key FROM memories WHERE id = ANY(?)", ids))
     writer.remove(list(keys.values()))
     for id in ids:
         keys.setdefault(id, writer.number("memories"))

@@ -15,18 +15,14 @@ from __future__ import annotations
 import io
 import os
 import threading
-import zlib
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from bethink.embed.base import Embedder
 
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
@@ -37,7 +33,6 @@ EXACT = 4096
 # again whenever this share of it has changed.
 FILED, CHANGED = 10_000, 0.05
 SAMPLE = 16  # vectors of a file that are compared with the database
-QUESTIONS = 256  # whose vectors are kept in files
 ROUGH = 192  # vectors rescored for who looks for near duplicates: their codes stand far in front
 CHUNK = (
     1024  # vectors whose numbers are worked on at a time: as many as stay in a processor's cache
@@ -177,25 +172,33 @@ class Partition:
     # The file
 
     def save(self, path: Path, removed: int) -> None:
-        """Writes the codes for their owner alone, whole or not at all."""
+        """Writes the codes for their owner alone, whole or not at all; not where that cannot be: a full disk, a folder of root's."""
+        self.filed, self.changed = len(self.ids), 0
         body = io.BytesIO()
         facts = np.array([self.dimensions, self.last, removed, self.centred])
         np.savez(body, facts, self.ids, self.owners, self.codes, self.total, self.centre)
-        write_whole(path, body.getvalue())
-        self.filed, self.changed = len(self.ids), 0
+        fresh = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
+        flags = os.O_CREAT | os.O_WRONLY | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+        with suppress(OSError):
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            try:
+                with os.fdopen(os.open(fresh, flags, 0o600), "wb") as stream:
+                    stream.write(body.getvalue())
+                fresh.replace(path)
+            finally:
+                fresh.unlink(missing_ok=True)
 
     def load(self, path: Path) -> int | None:
         """Takes ids, owners and codes from a file and gives the newest removal that it knows; None if it is no such file."""
-        data = read_whole(path)
-        if data is None:
+        try:
+            kept = np.load(io.BytesIO(path.read_bytes()))
+            facts, *arrays = (kept[f"arr_{number}"] for number in range(6))  # each has its own sum
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None
-        kept = np.load(io.BytesIO(data))
-        dimensions, last, removed, centred = kept["arr_0"].tolist()
+        dimensions, last, removed, centred = facts.tolist()
         if dimensions != self.dimensions:
             return None
-        self.ids, self.owners, self.codes, self.total, self.centre = (
-            kept[f"arr_{number}"] for number in range(1, 6)
-        )
+        self.ids, self.owners, self.codes, self.total, self.centre = arrays
         self.data = np.full(len(self.ids), b"", object)
         self.last, self.centred, self.filed = last, centred, len(self.ids)
         return int(removed)
@@ -316,7 +319,7 @@ class VectorIndex:
 
     def _current(self, model: str, scopes: Sequence[int]) -> list[Partition]:
         newest, removed, oldest = self._run(self._newest)[0]
-        found = self._run("SELECT id, dimensions FROM models WHERE name = ?", (model,))
+        found = self._run("SELECT id, dimensions FROM models WHERE name = ?", model)
         if not found:
             return []
         number, dimensions = found[0]
@@ -334,19 +337,19 @@ class VectorIndex:
                 if key not in self._parts or self._parts[key].dimensions != dimensions:
                     self._parts[key] = self._open(key, dimensions)
                 part = self._parts[key]
-                part.add(self._run(self._page, (*key, part.last)))
+                part.add(self._run(self._page, *key, part.last))
                 self._file(key, part)
                 self._fresh.add(key)
         return [self._parts[number, scope] for scope in scopes]
 
     def _read_removals(self, after: int, until: int) -> list[int]:
-        return [id for (id,) in self._run(self._removals, (after, until))]
+        return [id for (id,) in self._run(self._removals, after, until)]
 
     def _open(self, key: tuple[int, int], dimensions: int) -> Partition:
         """The vectors of a scope as its file has them, caught up; an empty partition where there is no file that can be believed."""
 
         def read(ids: list[int]) -> list[tuple[int, int, bytes]]:
-            return self._run(self._some, (ids,))
+            return self._run(self._some, ids)
 
         part = Partition(dimensions, read)
         known = part.load(self._path(key))
@@ -355,8 +358,8 @@ class VectorIndex:
         newest, removed, oldest = self._run(self._newest)[0]
         if known <= removed and oldest <= known + 1:
             part.remove(self._read_removals(known, removed))
-            part.add(self._run(self._page, (*key, part.last)))
-            agrees = part.agrees(self._run(self._count, key)[0][0])
+            part.add(self._run(self._page, *key, part.last))
+            agrees = part.agrees(self._run(self._count, *key)[0][0])
             if agrees or self._run(self._newest)[0][:2] != (newest, removed):
                 return part
         return Partition(dimensions, read)
@@ -389,46 +392,3 @@ def _find_best(
         if len(best) >= limit or len(owners) < rows:
             return best
         rows *= 4
-
-
-# Files beside the database
-
-
-def ask_once(folder: Path, text: str, embedder: Embedder) -> Any:
-    """The vector of a question; from its file, if any process asked the same before: then the model need not be loaded. The files hold
-    no text, may be lost or damaged at any time, and a purge takes them away."""
-    asked = f"{embedder.model}\0{text}".encode("utf-8", "replace")
-    path = folder / f"question-{blake2b(asked, digest_size=16).hexdigest()}"
-    if (data := read_whole(path)) is not None:
-        return np.frombuffer(data, np.float32)
-    vector = embedder.query(text)
-    write_whole(path, np.asarray(vector, np.float32).tobytes())
-    with suppress(OSError):
-        kept = sorted(folder.glob("question-*"), key=lambda file: file.stat().st_mtime_ns)
-        for old in kept[:-QUESTIONS]:
-            old.unlink()
-    return vector
-
-
-def read_whole(path: Path) -> bytes | None:
-    """What `write_whole` wrote; None where that is not there any more."""
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return None
-    whole = len(data) > 4 and zlib.crc32(data[:-4]).to_bytes(4, "little") == data[-4:]
-    return data[:-4] if whole else None
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file for its owner alone, whole or not at all; not where it cannot be: a full disk, a folder that only root may write."""
-    fresh = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
-    flags = os.O_CREAT | os.O_WRONLY | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    try:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        with os.fdopen(os.open(fresh, flags, 0o600), "wb") as stream:
-            stream.write(data + zlib.crc32(data).to_bytes(4, "little"))
-        fresh.replace(path)
-    except OSError:
-        with suppress(OSError):
-            fresh.unlink()

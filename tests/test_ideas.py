@@ -52,6 +52,22 @@ def test_transitions_and_thoughts_leave_nothing(reader, said):
     assert kinds(reader, ("user", said), REPLY) == []
 
 
+def test_two_sentences_of_a_paragraph_are_two_ideas_where_they_are_of_two_kinds(reader):
+    said = "Ok, we keep the sessions in Redis for 12 hours. Never log session ids, they are credentials."
+    asked = ("assistant", "I suggest Redis for the sessions, they expire by themselves there.")
+    first, then = said.split(". ", 1)
+    # What the assistant proposed is decided in the user's words.
+    assert kinds(reader, asked, ("user", said), REPLY) == [
+        ("decision", f"{first}."),
+        ("preference", then),
+    ]
+
+
+def test_what_is_asked_for_later_is_to_do(reader):
+    turns = [("user", "Please write the lifetime down in the docs later."), REPLY]
+    assert kinds(reader, *turns) == [("todo", turns[0][1])]
+
+
 def test_talk_of_the_moment_leaves_nothing(reader):
     turns = [
         ("user", "hi, can you fix the failing test?"),

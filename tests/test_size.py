@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 301_219,
-    "lines": 44_455,
-    "files": 141,
+    "tokens": 302_021,
+    "lines": 44_622,
+    "files": 142,
     "import cycles": 0,
-    "function-level imports of our own": 42,
-    "functions of complexity over 15": 3,
+    "function-level imports of our own": 43,
+    "functions of complexity over 15": 2,
     "class names used twice": 0,
-    "test lines": 37_209,
+    "test lines": 37_226,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 35, "search": 31, "hook": 27, "backfill": 46}

@@ -36,6 +36,7 @@ CLEAR = 0.75  # chance from which what an assistant says is firm
 PER_TURN, TODOS = 3, 12  # ideas of one turn; items of what is to do
 STILL_OPEN = 0.5  # chance from which a request that nobody took up is something to do
 CUED = 3.0  # of the lexicon's cues: "watch out" is a gotcha, "always" and "I prefer" a preference
+BEGINNING = 40  # characters of a sentence in which a cue says what all of it is; set by hand
 MOST_WORDS = 0.6  # share of the shorter text's words from which two texts may say the same
 SHORT_REPLY = 30  # characters of a turn without a statement that is a reply: "yes, do that"
 # Words of what stands around a statement that the judge sees, as in its training.
@@ -59,6 +60,9 @@ _PASSING = (
 )
 _OPTIONS = r"\b(?:options?|approach(?:es)?|ways|alternatives?|directions|choices|possibilities|variants?|scenarios?)\b"
 _BACKLOG = r"\b(?:pending|to-?dos?|backlog|outstanding|deferred|future|later|you(?:'ll| will)? (?:still )?(?:need|have) to)\b"
+_PROPOSES = r"\b(?:i(?:'d| would)? (?:suggest|recommend|propose|go (?:with|for))|my (?:recommendation|suggestion|take|preference)|recommended:)"
+# What is asked for at another time is not done with the answer.
+_LATER = r"\b(?:later|eventually|some day|at some point|next (?:week|month|sprint|time)|tomorrow|in a follow-?up)\b"
 
 # How somebody wants others to work with them, in any project: they ask it of whoever works, about the work itself. Who says "we" speaks of
 # a project.
@@ -118,10 +122,11 @@ def read_ideas(turns: Sequence[tuple[str, str]], judge: Judge, first: int = 0) -
     placed = list(place_statements(turns, first))
     readings = judge.read([(each.context, each.statement.text) for each in placed])
     found = []
-    for each, reading in zip(placed, readings, strict=True):
+    following = [*placed[1:], None][: len(placed)]
+    for each, after, reading in zip(placed, following, readings, strict=True):
         kind, chance = _name_kind(each, reading)
         alone = kind == "preference" and holds_anywhere(each.statement.text)
-        if kind in ("question", "todo") or alone:
+        if kind in ("question", "todo") or alone or _begins_another(kind, each, after):
             each = each._replace(text=each.statement.text)
         if kind != "none":
             found.append((chance, kind, each))
@@ -134,8 +139,16 @@ def read_ideas(turns: Sequence[tuple[str, str]], judge: Judge, first: int = 0) -
             round(chance, 2),
             entities(each.text),
         )
-        for chance, kind, each in _keep_different(found)
+        for chance, kind, each in _keep_different(_drop_taken_up(found))
     ]
+
+
+def _begins_another(kind: str, each: PlacedStatement, after: PlacedStatement | None) -> bool:
+    """Whether the sentence after a user's plainly begins another idea, of another kind: "Never log session ids" does."""
+    if after is None or after.turn != each.turn or after.speaker != "user":
+        return False
+    cued = _find_cued(after.statement.core[:BEGINNING])
+    return bool(cued) and max(cued, key=cued.__getitem__) != kind
 
 
 def holds_anywhere(text: str) -> bool:
@@ -236,10 +249,15 @@ def _name_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, f
     vague = asks(each.statement.text) or (user and is_tentative(core))
     if chance < KEPT[each.speaker] or vague:
         return "none", 0.0
-    cues = cue_scores(core) if user else {}
-    clear = {kind: cues[kind] for kind in LASTING if cues.get(kind, 0.0) >= CUED}
+    clear = _find_cued(core) if user else {}
     kind = max(LASTING, key=lambda kind: (clear.get(kind, 0.0), reading.kinds[kind]))
     return kind, chance**0.5
+
+
+def _find_cued(core: str) -> dict[str, float]:
+    """The kinds that a statement's own words speak for plainly."""
+    cues = cue_scores(core)
+    return {kind: cues[kind] for kind in LASTING if cues.get(kind, 0.0) >= CUED}
 
 
 def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | None:
@@ -255,13 +273,30 @@ def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | Non
     likeliest = max(reading.kinds, key=reading.kinds.__getitem__)
     if likeliest not in ("question", "todo"):
         return None
-    stays = likeliest == "question" or reading.open >= STILL_OPEN
+    later = compile_pattern(_LATER).search(fold_case(statement.core))
+    stays = likeliest == "question" or later or reading.open >= STILL_OPEN
     return likeliest if user and stays and not each.replied else "none"
 
 
 # What repeats
 
 Found = tuple[float, str, PlacedStatement]  # chance, kind, statement
+
+
+def _drop_taken_up(found: Sequence[Found]) -> list[Found]:
+    """Without what an assistant proposed and the user decided in words of their own, which say it better."""
+    decided = {
+        each.turn: content_words(each.text)
+        for _, kind, each in found
+        if kind == "decision" and each.speaker == "user"
+    }
+    return [
+        (chance, kind, each)
+        for chance, kind, each in found
+        if each.speaker == "user"
+        or not compile_pattern(_PROPOSES).search(fold_case(each.text))
+        or not content_words(each.text) & decided.get(each.turn + 1, frozenset())
+    ]
 
 
 def _keep_different(found: Sequence[Found]) -> list[Found]:

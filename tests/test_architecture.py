@@ -31,7 +31,7 @@ LEVELS = [
     ["features", "surface.arguments", "surface.operations", "surface.render"],
     [
         "bench",
-        "features.condition",
+        "features.browse",
         "surface.mcp",
         "surface.http",
         "surface.web",

@@ -1,7 +1,8 @@
-"""What the pages look at: what happened since somebody was last here; conversations by the day they were held on, with their topics as
-bands and what was said turn by turn; and what stands around something, as a graph.
+"""What the pages look at: what happened since somebody was last here; conversations with their topics and what was said turn by
+turn; what stands around something, as a graph; and how memory is doing: what each agent's conversations brought in, what waits to
+be read or embedded, how large the database is and how it grows, what a language model cost.
 
-Only looks. A band's share tells how much of the conversation a topic was, by the lines of its transcript. A graph grows from a focus
+Only looks. A topic's share tells how much of its conversation it was, by the lines of the transcript. A graph grows from a focus
 outwards, nearest first, until it has as many nodes as were asked for. The focus is a memory, a named thing, or whatever a question
 finds; without one it is what was told last.
 """
@@ -10,38 +11,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime, timedelta
-from itertools import groupby
-from typing import NamedTuple
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
 
 from bethink.api import Bethink
+from bethink.config import mask_password
 from bethink.errors import NotFound
+from bethink.features import language
+from bethink.hooks import spool, state
 from bethink.ingest.reconcile import OPEN
+from bethink.llm import DAYS_REPORTED, open_budget
 from bethink.types import KINDS, NOTHING, STATEMENTS, Memory, Session, Span
 
-PAGE = 200  # sessions that are read at once when only some of them are wanted
+MOST_SESSIONS = 5000  # that are looked through for those of a host
 MOST_TURNS = 5000  # of one conversation that are looked through for a topic
 MOST_IDEAS = 1000
 IDEAS = tuple(kind for kind in KINDS if kind != "context")
-
-
-class Band(NamedTuple):
-    """A topic as a part of its conversation."""
-
-    span: Span
-    share: float  # of the lines of all topics, 0–1
-
-
-class Conversation(NamedTuple):
-    """One conversation of a day."""
-
-    session: Session
-    bands: tuple[Band, ...]
-
-
-class Day(NamedTuple):
-    date: date | None  # None: nobody knows when
-    sessions: tuple[Conversation, ...]
 
 
 class TurnWithIdeas(NamedTuple):
@@ -52,70 +37,44 @@ class TurnWithIdeas(NamedTuple):
 
 
 def list_sessions(
-    memory: Bethink,
-    scopes: Sequence[str],
-    host: str | None = None,
-    limit: int = 20,
-    offset: int = 0,
+    memory: Bethink, scopes: Sequence[str], host: str | None, limit: int, offset: int
 ) -> list[Session]:
     """Conversations, newest first; those of one host, if it is named."""
     if not host:
         return memory.store.sessions(scopes, limit, offset)
-    found: list[Session] = []
-    start = 0
-    while len(found) < offset + limit and (page := memory.store.sessions(scopes, PAGE, start)):
-        found += [one for one in page if one.host == host]
-        start += len(page)
-    return found[offset : offset + limit]
+    every = memory.store.sessions(scopes, MOST_SESSIONS)
+    return [one for one in every if one.host == host][offset : offset + limit]
 
 
-def group_by_day(memory: Bethink, held: Sequence[Session]) -> list[Day]:
-    """Conversations, newest first, put together by day (UTC), each with its topics."""
-    found = []
-    for day, together in groupby(held, lambda one: one.started_at and one.started_at.date()):
-        spans = ((one, memory.store.spans(one.id, (one.scope,))) for one in together)
-        found.append(Day(day, tuple(Conversation(one, measure_topics(of)) for one, of in spans)))
-    return found
-
-
-def measure_topics(spans: Sequence[Span]) -> tuple[Band, ...]:
-    """The topics of a conversation in order; sub-topics are part of theirs."""
-    top = [span for span in spans if span.depth == 0]
-    lengths = [max(1, span.lines[1] - span.lines[0] + 1) for span in top]
-    return tuple(
-        Band(span, length / sum(lengths)) for span, length in zip(top, lengths, strict=True)
-    )
+def measure_topics(memory: Bethink, of: Session) -> list[tuple[Span, float]]:
+    """The topics of a conversation in order, and the share of it (0–1) that each was; sub-topics are part of theirs."""
+    spans = [span for span in memory.store.spans(of.id, (of.scope,)) if span.depth == 0]
+    lengths = [max(1, span.lines[1] - span.lines[0] + 1) for span in spans]
+    return [(span, length / sum(lengths)) for span, length in zip(spans, lengths, strict=True)]
 
 
 def list_turns(
-    memory: Bethink, of: Session, topic: str | None = None, limit: int = 50, offset: int = 0
+    memory: Bethink, of: Session, topic: str | None, limit: int, offset: int
 ) -> tuple[list[TurnWithIdeas], int]:
     """What was said in a conversation, or in one of its topics with its sub-topics, in order; and how many turns that are."""
-    wanted = memory.filter(scopes=(of.scope,), session=of.id, kinds=("context",), transcribed=True)
+    here: dict[str, Any] = {"scopes": (of.scope,), "session": of.id}
+    wanted = memory.filter(**here, kinds=("context",), transcribed=True)
     if topic is None:
         found = memory.store.list(wanted, limit, offset, "position")
-        return _add_ideas(memory, of, found), memory.store.count(wanted)
-    inside = {topic}
-    for span in memory.store.spans(of.id, (of.scope,)):  # parents come before their children
-        if span.parent in inside:
-            inside.add(span.id)
-    every = memory.store.list(wanted, MOST_TURNS, 0, "position")
-    found = [one for one in every if one.span in inside]
-    return _add_ideas(memory, of, found[offset : offset + limit]), len(found)
-
-
-def _add_ideas(memory: Bethink, of: Session, found: Sequence[Memory]) -> list[TurnWithIdeas]:
-    wanted = memory.filter(
-        scopes=(of.scope,),
-        session=of.id,
-        kinds=IDEAS,
-        include_superseded=True,
-        include_expired=True,
-    )
+        total = memory.store.count(wanted)
+    else:
+        inside = {topic}
+        for span in memory.store.spans(of.id, (of.scope,)):  # parents come before their children
+            inside |= {span.id} if span.parent in inside else set()
+        every = memory.store.list(wanted, MOST_TURNS, 0, "position")
+        found = [one for one in every if one.span in inside]
+        found, total = found[offset : offset + limit], len(found)
+    taken = memory.filter(**here, kinds=IDEAS, include_superseded=True, include_expired=True)
     ideas: dict[object, list[Memory]] = {}
-    for one in memory.store.list(wanted, MOST_IDEAS, 0, "position"):
+    for one in memory.store.list(taken, MOST_IDEAS, 0, "position"):
         ideas.setdefault(one.metadata.get("turn", one.id), []).append(one)
-    return [TurnWithIdeas(one, tuple(ideas.get(one.metadata.get("turn"), ()))) for one in found]
+    turns = ((one, ideas.get(one.metadata.get("turn"), ())) for one in found)
+    return [TurnWithIdeas(one, tuple(of_turn)) for one, of_turn in turns], total
 
 
 # What happened
@@ -203,10 +162,8 @@ class Graph(NamedTuple):
     focus: tuple[str, ...]
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
-    more: bool = False  # whether something was left out
-    left_out: Mapping[str, int] = (
-        NOTHING  # thing → memories about it; under "" what else had no room
-    )
+    more: bool = False  # whether there is, or had no room, something else
+    left_out: Mapping[str, int] = NOTHING  # thing → memories about it that are not there
 
 
 def draw_graph(
@@ -247,32 +204,31 @@ class _GraphBuilder:
         self._memories: dict[str, Memory] = {}
         self._nodes: dict[str, GraphNode] = {}
         self._totals: dict[str, int] = {}  # thing → memories about it
-        self._refused: set[str] = set()  # nodes for which there was no room
 
-    def _add(self, node: GraphNode) -> bool:
+    def _is_full(self) -> bool:
+        return len(self._nodes) >= self._limit
+
+    def _add(self, id: str, *values: Any) -> bool:
         """Whether a node is in the graph, now or from before."""
-        if node.id not in self._nodes and len(self._nodes) >= self._limit:
-            self._refused.add(node.id)
-            return False
-        self._nodes.setdefault(node.id, node)
-        return True
+        if not self._is_full():
+            self._nodes.setdefault(id, GraphNode(id, *values))
+        return id in self._nodes
 
     def add_memories(self, found: Iterable[Memory], distance: int) -> None:
         for one in found:
-            if self._add(GraphNode(one.id, one.summary, one.kind, one.scope, distance)):
-                self._memories.setdefault(one.id, one)
+            if self._add(one.id, one.summary, one.kind, one.scope, distance):
+                self._memories[one.id] = one
 
     def begin_with_thing(self, name: str) -> str:
         """Puts a named thing into the focus, however it is written. Returns the id of its node."""
-        known = self._list_about(name, 1)
+        known, id = self._list_about(name, 1), ABOUT + name.casefold()
         if not known:
             raise NotFound(
                 f"Nothing is known about '{name[:80]}'.",
                 "Search for it, and take a name from what is found.",
             )
-        id = ABOUT + name.casefold()
         entity = next(one for one in known[0].entities if ABOUT + one.name.casefold() == id)
-        self._add(GraphNode(id, entity.name, entity.type))
+        self._add(id, entity.name, entity.type)
         return id
 
     def _list_about(self, name: str, limit: int) -> list[Memory]:
@@ -291,12 +247,8 @@ class _GraphBuilder:
         self.add_memories(seen, distance)
         share = max(LEAST_SHARE, self._limit // 2)
         for node in fresh:
-            if node.id.startswith(ABOUT) and len(self._nodes) < self._limit:
+            if node.id.startswith(ABOUT) and not self._is_full():
                 self.add_memories(self._list_about(node.label, share), distance)
-        self._add_things(memories, distance)
-
-    def _add_things(self, memories: Sequence[Memory], distance: int) -> None:
-        """The things that memories are about."""
         every = (entity for one in self._memories.values() for entity in one.entities)
         shared = Counter(entity.name.casefold() for entity in every)
         for one in memories:
@@ -304,7 +256,7 @@ class _GraphBuilder:
             for entity in sorted(one.entities, key=lambda e: -shared[e.name.casefold()])[:THINGS]:
                 name = entity.name.casefold()
                 if shared[name] > 1 or len(memories) == 1:
-                    self._add(GraphNode(ABOUT + name, entity.name, entity.type, "", distance))
+                    self._add(ABOUT + name, entity.name, entity.type, "", distance)
 
     def finish(self, focus: tuple[str, ...]) -> Graph:
         relations = self._memory.store.relations(list(self._memories))
@@ -321,6 +273,88 @@ class _GraphBuilder:
             for name, total in self._totals.items()
             if (left := total - here[ABOUT + name.casefold()]) > 0
         }
-        if self._refused:
-            left_out[""] = len(self._refused)
-        return Graph(focus, tuple(self._nodes.values()), tuple(edges), bool(left_out), left_out)
+        more = bool(left_out) or self._is_full()
+        return Graph(focus, tuple(self._nodes.values()), tuple(edges), more, left_out)
+
+
+# How memory is doing. It takes a moment to count: where it is served, the server counts in the background and shows what was counted
+# last (`surface/http/app.py`).
+
+GROWTH_WEEKS = 12
+
+
+class Capture(NamedTuple):
+    """What an agent's conversations brought in."""
+
+    host: str
+    sessions: int
+    last: datetime | None  # when something was last said in one that is known
+    captured: datetime | None  # when a hook last brought something in
+    waiting: int  # transcripts that wait to be read
+    failures: int
+
+
+class Week(NamedTuple):
+    begin: datetime
+    memories: int
+
+
+class Condition(NamedTuple):
+    at: datetime
+    memories: int
+    forgotten: int
+    captures: tuple[Capture, ...]
+    unembedded: int
+    vectors: Mapping[str, int]  # model → vectors
+    database: str
+    bytes: int
+    bytes_per_memory: int
+    growth: tuple[Week, ...]  # oldest first; the last is the week that ends now
+    language_model: Mapping[str, Any]
+
+
+def examine(memory: Bethink) -> Condition:
+    """Counts everything of the database. Takes a moment where there is much."""
+    overview = memory.stats()
+    budget, today = open_budget(memory.config), memory.clock().date()
+    days = [today - timedelta(days=back) for back in range(DAYS_REPORTED - 1, -1, -1)]
+    daily = {day.isoformat(): budget.spent(day) for day in days}
+    return Condition(
+        at=memory.clock(),
+        memories=overview.memories,
+        forgotten=overview.deleted,
+        captures=_count_captures(memory),
+        unembedded=overview.unembedded,
+        vectors=overview.vectors,
+        database=str(getattr(memory.store, "path", mask_password(memory.config.database))),
+        bytes=overview.database_bytes,
+        bytes_per_memory=overview.database_bytes // max(1, overview.memories + overview.deleted),
+        growth=_count_growth(memory),
+        language_model={**language.report_usage(memory), "daily": daily},
+    )
+
+
+def _count_captures(memory: Bethink) -> tuple[Capture, ...]:
+    """One line for every agent that anything is known of."""
+    sessions = memory.store.sessions(memory.every_scope(), MOST_SESSIONS)
+    captured = {host: datetime.fromtimestamp(at, UTC) for host, at in spool.read_captures().items()}
+    waiting = Counter(entry.host for entry in spool.list_waiting())
+    failed = Counter[str]()
+    for failure in state.read_failures():
+        failed[failure.host] += failure.count
+    found = []
+    for host in sorted({*(one.host for one in sessions), *captured, *waiting, *failed} - {""}):
+        held = [one for one in sessions if one.host == host]
+        last = max((at for one in held if (at := one.ended_at or one.started_at)), default=None)
+        counts = waiting[host], failed[host]
+        found.append(Capture(host, len(held), last, captured.get(host), *counts))
+    return tuple(found)
+
+
+def _count_growth(memory: Bethink) -> tuple[Week, ...]:
+    """How many memories each of the last weeks brought."""
+    begin, week = memory.clock() - timedelta(weeks=GROWTH_WEEKS), timedelta(weeks=1)
+    weeks = Counter[int]()
+    for day, count in memory.store.count_days(memory.every_scope(), begin).items():
+        weeks[min((day - begin.date()) // week, GROWTH_WEEKS - 1)] += count
+    return tuple(Week(begin + number * week, weeks[number]) for number in range(GROWTH_WEEKS))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from bethink.api import Bethink
@@ -27,6 +28,8 @@ SECONDS = 0.06  # for looking at pairs: a few searches' worth
 MOST_COUNTED = 99
 AT_ONCE = 8  # statements that are read, and if need be embedded, together
 NEAREST = 24  # that a statement is compared with: turns and passages stand among them
+# What of a memory holds on when it is bound to one project.
+BOUND = "content kind summary importance confidence tags entities created_at lines".split()
 KEPT = "looked_at"  # in the metadata of a memory: the queues that it was taken out of as it is
 
 
@@ -58,11 +61,9 @@ class Act(NamedTuple):
     label: str  # on a button
     key: str  # that does it
     done: str  # what is said afterwards
-    undone: str  # what is said when it was taken back
     run: Callable[..., object]
-    back: Callable[..., object]
-    of: int = 1  # memories that it is about
-    undo: str = ""  # the name of the act that takes it back
+    of: int  # memories that it is about
+    undo: str  # the name of the act that takes it back
 
 
 class Done(NamedTuple):
@@ -126,16 +127,14 @@ def _filter_queue(memory: Bethink, queue: str) -> Filter:
 
 def _why(queue: str, one: Memory) -> str:
     if queue == "questions":
-        return "not answered yet" if one.kind == "question" else "not solved yet"
+        return "not settled yet"
     if queue == "preferences":
         return f"told in every project since you said it in a conversation: {citation(one)}"
     if TO_FORGET in one.tags:
         return "an agent would forget it"
-    return (
-        "quarantined: no search shows it"
-        if one.trust == TRUST["quarantined"]
-        else f"on nobody's word: read from {one.source}"
-    )
+    if one.trust == TRUST["quarantined"]:
+        return "quarantined: no search shows it"
+    return f"on nobody's word: read from {one.source}"
 
 
 # Pairs
@@ -158,15 +157,17 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
             if len(found) >= limit or time.thread_time() > until:
                 done = True
                 break
-    items = [Item(queue, _order(queue, pair), pair.reason) for pair in found.values()]
+    items = [Item(queue, pair[:2], pair.reason) for pair in found.values()]
+    if (
+        queue == "duplicates"
+    ):  # of two that say the same the newer first: the older one is what went out of date
+        items = [item._replace(memories=_newest_first(item.memories)) for item in items]
     more = done and bool(memory.list(filter=seen, limit=1, offset=start))
     return Queue(tuple(items), start, start if more else None)
 
 
-def _order(queue: str, pair: Pair) -> tuple[Memory, Memory]:
-    """Of two that say the same the newer first: the older one is what went out of date."""
-    newer = queue == "duplicates" and pair.other.created_at > pair.keep.created_at
-    return (pair.other, pair.keep) if newer else (pair.keep, pair.other)
+def _newest_first(found: Sequence[Memory]) -> tuple[Memory, ...]:
+    return tuple(sorted(found, key=lambda one: one.created_at, reverse=True))
 
 
 def _is_open_dispute(memory: Bethink, pair: Pair) -> bool:
@@ -204,18 +205,8 @@ def bind(memory: Bethink, id: str) -> Memory:
             f"The memory {one.id} is not personal; it belongs to a project.",
             "`bethink list --personal` shows what holds in every project.",
         )
-    passage = Passage(
-        one.content,
-        kind=one.kind,
-        summary=one.summary,
-        importance=one.importance,
-        confidence=one.confidence,
-        tags=one.tags,
-        entities=one.entities,
-        created_at=one.created_at,
-        lines=one.lines,
-        supersedes=(one.id,),
-    )
+    same = {name: getattr(one, name) for name in BOUND}
+    passage = Passage(**same, supersedes=(one.id,))
     return memory.one(memory.add_many([passage], source=one.source, dedup=False).outcomes[0].id)
 
 
@@ -276,105 +267,58 @@ def _relate(type: str) -> tuple[Run, Run]:
     )
 
 
-def _keep(queue: str, label: str, done: str) -> Act:
-    return Act(
-        (queue,),
-        label,
-        "l",
-        done,
-        "It is asked about again.",
-        lambda memory, id: _mark(memory, id, queue, True),
-        lambda memory, id: _mark(memory, id, queue, False),
-    )
-
-
-_APART = ("They are compared again.", *_relate("relates_to"), 2)
-_DECISIONS = {
-    "first": Act(
-        PAIRS,
-        "Keep the first",
-        "1",
-        "The first stays, the second is replaced by it.",
-        "Both are there again.",
-        *_relate("supersedes"),
-        2,
-    ),
-    "second": Act(
-        PAIRS,
-        "Keep the second",
-        "2",
-        "The second stays, the first is replaced by it.",
-        "Both are there again.",
+# What can be decided: its name, the queues it is for, what stands on its button, its key, what is said when it was done, and when it was
+# taken back.
+_TABLE = """
+first  contradictions duplicates  Keep the first  1  The first stays, the second is replaced by it.  Both are there again.
+second  contradictions duplicates  Keep the second  2  The second stays, the first is replaced by it.  Both are there again.
+apart  duplicates  Keep both  b  Both stay, and are not compared again.  They are compared again.
+both  contradictions  Both hold  b  Both hold, and are not compared again.  They are compared again.
+trust  doubtful  Believe it  t  It counts as your word from now on.  It is believed no more than before.
+keep-doubtful  doubtful  Leave it  l  It stays as it is.  It is asked about again.
+answered  questions  Settled  a  It counts as settled.  It is open again.
+keep-questions  questions  Still open  l  It stays open and is not asked again here.  It is asked about again.
+bind  preferences  Only in this project  h  It holds in this project alone.  It holds in every project again.
+keep-preferences  preferences  Everywhere  l  It holds in every project.  It is asked about again.
+promote  promotions  Make it a rule  p  It is a rule now that agents read at every start.  It is no rule any more.
+keep-promotions  promotions  Not a rule  l  It stays a memory.  It is asked about again.
+forget  doubtful questions preferences promotions  Forget  f  Forgotten: no search finds it any more.  Brought back.
+"""
+# What does each, and what takes it back.
+_replace, _keep_both = _relate("supersedes"), _relate("relates_to")
+_RUNS: dict[str, tuple[Run, Run]] = {
+    "first": _replace,
+    "second": (
         lambda memory, one, other: memory.link(other, one, "supersedes"),
         lambda memory, one, other: memory.unlink(other, one, "supersedes"),
-        2,
     ),
-    "apart": Act(
-        ("duplicates",), "Keep both", "b", "Both stay, and are not compared again.", *_APART
-    ),
-    "both": Act(
-        ("contradictions",), "Both hold", "b", "Both hold, and are not compared again.", *_APART
-    )._replace(run=_both),
-    "trust": Act(
-        ("doubtful",),
-        "Believe it",
-        "t",
-        "It counts as your word from now on.",
-        "It is believed no more than before.",
-        _trust,
-        _distrust,
-    ),
-    "keep-doubtful": _keep("doubtful", "Leave it", "It stays as it is."),
-    "answered": Act(
-        ("questions",),
-        "Settled",
-        "a",
-        "It counts as settled.",
-        "It is open again.",
+    "apart": _keep_both,
+    "both": (_both, _keep_both[1]),
+    "trust": (_trust, _distrust),
+    "answered": (
         lambda memory, id: memory.update(id, answered=True),
         lambda memory, id: memory.update(id, answered=False),
     ),
-    "keep-questions": _keep(
-        "questions", "Still open", "It stays open and is not asked again here."
-    ),
-    "bind": Act(
-        ("preferences",),
-        "Only in this project",
-        "h",
-        "It holds in this project alone.",
-        "It holds in every project again.",
-        bind,
-        unbind,
-    ),
-    "keep-preferences": _keep("preferences", "Everywhere", "It holds in every project."),
-    "promote": Act(
-        ("promotions",),
-        "Make it a rule",
-        "p",
-        "It is a rule now that agents read at every start.",
-        "It is no rule any more.",
-        promotion.promote,
-        promotion.demote,
-    ),
-    "keep-promotions": _keep("promotions", "Not a rule", "It stays a memory."),
-    "forget": Act(
-        ("doubtful", "questions", "preferences", "promotions"),
-        "Forget",
-        "f",
-        "Forgotten: no search finds it any more.",
-        "Brought back.",
-        Bethink.forget,
-        Bethink.restore,
-    ),
+    "bind": (bind, unbind),
+    "promote": (promotion.promote, promotion.demote),
+    "forget": (Bethink.forget, Bethink.restore),
 }
-_UNDONE = {
-    f"undo-{name}": Act((), "", "", act.undone, act.done, act.back, act.run, act.of, name)
-    for name, act in _DECISIONS.items()
-}
-_MARKED = _UNDONE["undo-both"]._replace(done="They contradict each other again.", run=_not_both)
-# Each decision, and under its name with "undo-" the one that takes it back.
-ACTS: Mapping[str, Act] = {
-    **{name: act._replace(undo=f"undo-{name}") for name, act in _DECISIONS.items()},
-    **_UNDONE,
-    "undo-both-marked": _MARKED,
-}
+
+
+def _make_acts() -> dict[str, Act]:
+    """Each decision, and under its name with "undo-" the one that takes it back."""
+    acts = {}
+    for line in _TABLE.strip().splitlines():
+        name, queues, label, key, done, undone = line.split("  ")
+        _, _, kept = name.partition("keep-")
+        marks = (partial(_mark, queue=kept, keep=True), partial(_mark, queue=kept, keep=False))
+        run, back = marks if kept else _RUNS[name]
+        of, undo = 2 if queues.split()[0] in PAIRS else 1, f"undo-{name}"
+        acts[name] = Act(tuple(queues.split()), label, key, done, run, of, undo)
+        acts[undo] = Act((), "", "", undone, back, of, name)
+    again = "They contradict each other again."
+    acts["undo-both-marked"] = acts["undo-both"]._replace(done=again, run=_not_both)
+    return acts
+
+
+ACTS: Mapping[str, Act] = _make_acts()

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import groupby
 from typing import Any
 from zlib import crc32
 
 from bethink.errors import InvalidInput, Overtaken, StoreError
-from bethink.features import browse, condition, conversations, inbox, promotion
+from bethink.features import browse, conversations, inbox, promotion
 from bethink.features.sync import StorePeer, check_bundle
 from bethink.recall.shape import iso, plain, plain_hit, plain_relations
 from bethink.store.rows import EPOCH, stamp
@@ -318,10 +319,10 @@ def show_timeline(memory: View, asked: Any) -> dict[str, Any]:
         return browse.list_sessions(memory, scopes, asked.host, number, offset)
 
     shown, following = read_page(asked, fetch)
-    days = []
-    for day in browse.group_by_day(memory, shown):
-        date = day.date.isoformat() if day.date else None
-        days.append({"date": date, "sessions": [_conversation(one) for one in day.sessions]})
+    days = [
+        {"date": day, "sessions": [_conversation(memory, one) for one in together]}
+        for day, together in groupby(shown, _day_of)
+    ]
     return {"days": days, "next": following}
 
 
@@ -357,12 +358,16 @@ def list_turns(memory: View, asked: Any) -> dict[str, Any]:
     return {"items": items, "next": at if found and at < total else None, "total": total}
 
 
-def _conversation(one: browse.Conversation) -> dict[str, Any]:
+def _day_of(one: Session) -> str | None:
+    return one.started_at.date().isoformat() if one.started_at else None
+
+
+def _conversation(memory: View, one: Session) -> dict[str, Any]:
     topics = [
-        {**pick(band.span, "id name summary lines"), "share": round(band.share, 4)}
-        for band in one.bands
+        {**pick(span, "id name summary lines"), "share": round(share, 4)}
+        for span, share in browse.measure_topics(memory, one)
     ]
-    return {**operations.session_record(one.session), "topics": topics}
+    return {**operations.session_record(one), "topics": topics}
 
 
 # Around something
@@ -465,7 +470,7 @@ def show_condition(memory: View, asked: Any) -> dict[str, Any]:
         message = "The condition of the whole database is for tokens of every project."
         raise Refusal(403, message, "`bethink token create --all-projects`")
     projects, check, searches = memory.tools.projects, memory.tools.checkup, memory.tools.searches
-    counted = check.look("counted", lambda: condition.examine(projects.base), COUNTED_FOR)
+    counted = check.look("counted", lambda: browse.examine(projects.base), COUNTED_FOR)
     home, database = projects.home, projects.database
     checked = check.look("doctor", lambda: check.run_doctor(home, database), CHECKED_FOR)
     quantiles = {f"p{share}": searches.quantile(share / 100) for share in (50, 95)}

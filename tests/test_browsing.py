@@ -455,7 +455,7 @@ def test_the_condition_is_counted_and_doctor_is_asked_in_the_background(place):
     assert len(known["growth"]) == 12 and known["growth"][-1]["memories"] > 0
     assert known["language_model"]["today"] == 0
     checks = {finding["check"]: finding["ok"] for finding in found["doctor"]["findings"]}
-    assert checks["full-text index"] and checks["sqlite"]
+    assert checks["memory"] and checks["sqlite"]
 
 
 def test_searches_show_up_in_the_recall_times(place):

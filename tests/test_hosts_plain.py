@@ -67,20 +67,18 @@ def test_names_in_code_and_weaker_styles_are_text(tmp_path, name, asks, answers,
     assert said(path) == [("user", "What does it print?"), ("assistant", f"Names:\n{code}")]
 
 
-def test_a_chat_that_grows_gives_what_is_new(tmp_path):
+def test_a_chat_that_changed_is_read_again_under_the_same_identities(tmp_path):
     path = tmp_path / "chat.md"
     path.write_text(MARKDOWN["names"])
-    _, transcript = read(path)
+    before, transcript = read(path)
+    assert read(path, stored(transcript.position))[0] == []
     path.write_text(MARKDOWN["names"] + "\nHuman: And the host?\n")
     turns, transcript = read(path, stored(transcript.position))
-    assert [(turn.line, turn.text) for turn in turns] == [(5, "And the host?")]
+    assert turns[:2] == before and [turn.line for turn in turns] == [1, 3, 5]
     assert read(path, stored(transcript.position))[0] == []
-    pages = list(type(transcript)(path).pages(limit_turns=2))
+    pages = list(hosts.read(path).pages(limit_turns=2))
     assert [len(page.turns) for page in pages] == [2, 1]
-    assert len(read(path, stored(pages[0].position))[0]) == 1
-    path.write_text(MARKDOWN["names"].replace("port", "door"))
-    turns, transcript = read(path, stored(transcript.position))
-    assert (len(turns), transcript.restarted) == (2, True)
+    assert len(read(path, stored(pages[0].position))[0]) == 3, "until the last page is written"
 
 
 @pytest.mark.parametrize(

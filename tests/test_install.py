@@ -498,7 +498,7 @@ def test_a_damaged_record_is_told_and_force_finds_the_entries(cli, home: Path) -
 def test_a_server_that_the_user_registered_is_kept_and_survives(cli, home: Path) -> None:
     text = '{"mcpServers": {"bethink": {"type": "stdio", "command": "uvx", "args": ["bethink", "mcp"], "env": {}}}}'
     path = laid(home, ".claude.json", text)
-    assert "it starts Bethink too" in cli.ok("install", "--claude")
+    assert "from somebody else, and was kept" in cli.ok("install", "--claude")
     cli.ok("uninstall")
     assert path.read_text() == text
     cli.ok("install", "--claude", "--force")

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 301_497,
-    "lines": 44_491,
+    "tokens": 300_410,
+    "lines": 44_293,
     "files": 141,
     "import cycles": 0,
     "function-level imports of our own": 43,
     "functions of complexity over 15": 3,
     "class names used twice": 0,
-    "test lines": 37_226,
+    "test lines": 37_203,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 35, "search": 31, "hook": 27, "backfill": 46}

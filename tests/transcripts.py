@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,12 @@ def table(path: Path) -> list[tuple[int, str, str]]:
 def read(
     path: Path, position: Position = START, host: str | None = None
 ) -> tuple[list[Turn], Transcript]:
+    """The turns of a file, and its reader with what it skipped in all pages."""
     transcript = hosts.read(path, position, host)
-    return list(transcript.turns()), transcript
+    pages = list(transcript.pages())
+    transcript.skipped = sum((Counter(page.skipped) for page in pages), transcript.skipped)
+    transcript.lines = sum(page.lines for page in pages)
+    return [turn for page in pages for turn in page.turns], transcript
 
 
 def written(path: Path, *lines: Any, end: str = "\n") -> Path:

@@ -8,21 +8,38 @@ install  edit                                      connecting agents: their file
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.hosts.base import START, Position, text_of
-from bethink.hosts.transcript import BOUND, DATABASE, read_head, read_object
+from bethink.hosts.transcript import DATABASE, read_head, read_object
 from bethink.text import suggest_one_of
+from bethink.types import NOTHING
 
 if TYPE_CHECKING:
     from bethink.hosts.transcript import Transcript
 
 HOSTS = ("claude", "codex", "copilot", "gemini", "opencode", "cursor", "plain")
+# What most hosts call their events, and what ours are called.
+USUAL_EVENTS = {
+    "SessionStart": "session-start",
+    "UserPromptSubmit": "prompt",
+    "Stop": "stop",
+    "SubagentStop": "subagent-stop",
+    "PreCompact": "pre-compact",
+    "PostCompact": "post-compact",
+    "SessionEnd": "session-end",
+}
+PEEK = 64 << 10  # bytes of a file that are looked at to tell whose it is
+TRIED = 40  # lines of it
+BLANK = b"\xef\xbb\xbf \t\r\n"
 
 
 class HostFolder(NamedTuple):
@@ -37,31 +54,43 @@ class HostFolder(NamedTuple):
         return (Path(moved).expanduser() if moved else home / self.default) / self.inside
 
 
-FOLDERS = {
-    "claude": HostFolder(".claude", "CLAUDE_CONFIG_DIR"),
-    "codex": HostFolder(".codex", "CODEX_HOME"),
-    "copilot": HostFolder(".copilot", "COPILOT_HOME"),
-    "gemini": HostFolder("", "GEMINI_CLI_HOME", ".gemini"),
-    "opencode": HostFolder(".local/share", "XDG_DATA_HOME", "opencode"),
-    "cursor": HostFolder(".cursor"),
-}
-# Transcripts in these folders. Those of Codex that were not used for a while are compressed.
-PATTERNS = {
-    "claude": ["projects/*/**/*.jsonl"],
-    "codex": ["*sessions/**/rollout-*.jsonl", "*sessions/**/rollout-*.jsonl.zst"],
-    "copilot": ["session-state/*/events.jsonl", "session-state/*.jsonl"],
-    "gemini": ["tmp/*/chats/**/*.jsonl"],
-    "opencode": ["opencode*.db"],
-    "cursor": ["projects/*/agent-transcripts/**/*.jsonl"],
-}
-PEEK = 64 << 10  # bytes of a file that are looked at to tell whose it is
-TRIED = 40  # lines of it
-BLANK = b"\xef\xbb\xbf \t\r\n"
+class Agent(NamedTuple):
+    """What is known of an agent, as `agents.toml` says it. Files are below its folder."""
+
+    title: str
+    program: str
+    folder: HostFolder
+    transcripts: Sequence[str]  # patterns
+    servers: Sequence[str]  # files of MCP servers: the first that is there, else the last
+    hooks: str  # the file of hooks, or of a plugin that calls us
+    hook: Mapping[str, Any] = NOTHING  # how it calls us at an event
+    last: Mapping[str, Any] = NOTHING  # what differs at the end of a session
+    warm: Mapping[str, Any] = NOTHING  # how it asks the MCP server at a prompt
+    grouped: bool = True  # whether a hook stands in a group of hooks
+    events: Mapping[str, str] = USUAL_EVENTS  # its name of each event → ours; none with a plugin
+    server: Mapping[str, Any] = MappingProxyType({"command": "$program", "args": "$args"})
+    server_path: Sequence[str] = ("mcpServers", "bethink")
+    server_folder: HostFolder | None = None  # where it is another one
+    transcript_folder: HostFolder | None = None  # where it is another one
+    skills: HostFolder = HostFolder(".agents/skills")  # where several agents look for them
+    start: str = ""  # of a new file of hooks, without which it reads none
+    strict: Sequence[str] = ()  # files in which it reads no comments and no trailing commas
+    reads: Sequence[str] = ()  # rules by which it does not ask before what only reads
+    plugins: str = ""  # the file in which plugins are switched on
+    note: str = ""  # what the user should know after an installation
 
 
-def read(
-    path: Path, position: Position = START, host: str | None = None, bound: int = BOUND
-) -> Transcript:
+@cache
+def load_agents() -> dict[str, Agent]:
+    """By the name of the host."""
+    rows = tomllib.loads((Path(__file__).parent / "agents.toml").read_text("utf-8"))
+    for row in rows.values():
+        folders = {key for key in row if key.endswith("folder")} | {"skills"} & row.keys()
+        row.update({key: HostFolder(*row[key]) for key in folders})
+    return {host: Agent(**row) for host, row in rows.items()}
+
+
+def read(path: Path, position: Position = START, host: str | None = None) -> Transcript:
     """A transcript, ready to give its pages. Without a host, the file tells whose it is."""
     name = host or detect(path)
     if not name:
@@ -69,7 +98,7 @@ def read(
             f"{path} is no transcript of a known host.",
             f"Say whose it is: --host {'|'.join(HOSTS)}; or take a document in by `bethink import`.",
         )
-    transcript: Transcript = load_reader(name).read(path, position, bound)
+    transcript: Transcript = load_reader(name).read(path, position)
     return transcript
 
 
@@ -115,10 +144,11 @@ def recognise(entry: Mapping[str, Any]) -> str:
 def locate(host: str, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
     """A host's transcripts where it keeps them, newest first."""
     check_host(host)
-    if host not in FOLDERS:
+    about = load_agents().get(host)
+    if about is None:
         return
-    folder = FOLDERS[host].find(environment, home)
-    paths = {path for pattern in PATTERNS[host] for path in folder.glob(pattern)}
+    folder = (about.transcript_folder or about.folder).find(environment, home)
+    paths = {path for pattern in about.transcripts for path in folder.glob(pattern)}
     if host == "opencode" and (named := environment.get("OPENCODE_DB")):
         paths.add(folder / named)
     found: dict[Path, float] = {}

@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from bethink.text import STOP_WORDS
@@ -29,25 +29,7 @@ from bethink.text.fence import TAG
 from bethink.types import NOTHING
 
 # Why a line gives no turn.
-Reason = Literal[
-    "broken line",
-    "half-written last line",
-    "too long",
-    "empty",
-    "tool call",
-    "tool result",
-    "thinking",
-    "machine-made prompt",
-    "local command",
-    "context added by the host",
-    "progress",
-    "bookkeeping",
-    "error or interruption",
-    "injected by Bethink",
-    "memory off",
-    "repeated",
-    "unknown type",
-]
+Reason = str
 OFF: Reason = "memory off"
 
 # Of a state: names of places, files and tools. The rest are ids, hashes and numbers.

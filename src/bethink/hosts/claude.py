@@ -41,7 +41,6 @@ from bethink.hosts.transcript import (
     LineTranscript,
     open_transcript,
     read_lines,
-    read_object,
 )
 from bethink.skills import NAMES as OWN_COMMANDS
 from bethink.text.fence import TAG
@@ -71,10 +70,6 @@ class ClaudeTranscript(LineTranscript):
     def begin(self, state: Mapping[str, Any]) -> None:
         super().begin(state)
         self.parents: set[str] = set()
-        if self.path.name.startswith("agent-"):  # what a sub-agent was started for stands beside it
-            about = self.path.with_suffix(".meta.json")
-            told = (read_object(about.read_bytes()) if about.is_file() else None) or {}
-            self.set_title(told.get("description"), "")
 
     def take(self, entry: dict[str, Any]) -> Turn | Reason:
         type, session = text_of(entry, "type"), name_of(entry, "sessionId")
@@ -182,19 +177,19 @@ class ClaudeTranscript(LineTranscript):
             parent = folder / f"{session}.jsonl"
             if "/" not in session and parent != self.path and parent.is_file():
                 # Only the times count here: what the session's file says last may be later than what stands in this one.
-                for whose, at, mode in find_switches(parent, self.bound):
+                for whose, at, mode in find_switches(parent):
                     self.switch_memory(mode == "off", as_time(at), whose)
                 self.off = [one for one in self.off if one != self.rename(session)]
                 return
 
 
-def find_switches(path: Path, bound: int) -> list[Any]:
+def find_switches(path: Path) -> list[Any]:
     """When memory was switched in a session. Few are read for it: those in which the words occur."""
     with open_transcript(path) as file:
-        lines = (line.data or b"" for line in read_lines(file, bound=bound))
+        lines = (line.data or b"" for line in read_lines(file))
         if not any(b"memory-mode" in line or b"rivate>" in line for line in lines):
             return []
-    parent = ClaudeTranscript(path, bound=bound)
+    parent = ClaudeTranscript(path)
     deque(parent.pages(), maxlen=0)
     return parent.stamps
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts import FOLDERS
+from bethink.hosts import load_agents
 from bethink.hosts.base import (
     Reason,
     Turn,
@@ -49,7 +49,7 @@ def find_directory(environment: Mapping[str, str], home: Path) -> str:
 
     try:
         about = (
-            FOLDERS["copilot"].find(environment, home)
+            load_agents()["copilot"].folder.find(environment, home)
             / "session-state"
             / session
             / "workspace.yaml"

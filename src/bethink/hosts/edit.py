@@ -21,7 +21,6 @@ from bethink.errors import InvalidInput
 from bethink.text import refuse_constant
 from bethink.text.textfile import line_end
 
-SERVER = "bethink"  # the name under which the MCP server is registered
 PROMPT_TOOL = "bethink_prompt"  # the MCP tool that answers a prompt hook
 MOST_STEPS = 1000  # changes of one text; an installation makes about thirty
 
@@ -109,19 +108,15 @@ def put_entries(
     force: bool = False,
     original: str | None = None,
 ) -> EditResult:
-    """The text with these entries; those that are there are brought up to date. `original` is what the file held before an installation,
-    if there was one: a server of ours that is not in it is no server that the user registered."""
-    kept = []
-    before = None if original is None else parse(original, toml)
+    """The text with these entries. What of them is there is brought up to date. With `force`, a server that somebody else registered
+    under our name is replaced; `original`, what the file held before we came, tells which is no server of somebody else's."""
+    document, before = parse(text, toml), None if original is None else parse(original, toml)
+    reasons = []
     for entry in wanted:
-        document = parse(text, toml)
         added = before is not None and value_at(before, entry.path) is None
         ours = added and is_our_server(value_at(document, entry.path))
-        if reason := put_entry(document, entry, host, force or ours):
-            kept.append(reason)
-        else:
-            text = _rewrite(text, document, entry, toml)
-    return EditResult(text, tuple(kept))
+        reasons.append(_put_entry(document, entry, host, force or ours))
+    return EditResult(_rewrite(text, document, wanted, toml), tuple(filter(None, reasons)))
 
 
 def take_entries(
@@ -129,24 +124,21 @@ def take_entries(
 ) -> str:
     """The text without these entries, and without what was made for them and is empty now. `original` is what the file held before
     any of them: what was there already stays, what was replaced comes back."""
-    before = parse(original, toml)
-    for entry in entries if text.strip() else ():
-        document = parse(text, toml)
-        _take_entry(document, entry, host, before)
-        text = _rewrite(text, document, entry, toml)
-    return text
+    document, before = parse(text, toml), parse(original, toml)
+    for entry in entries:
+        if _take_entry(document, entry, host, value_at(before, entry.path)):
+            _remove_empty(document, entry.path, before)
+    return _rewrite(text, document, entries, toml)
 
 
-def put_entry(document: Any, entry: HostEntry, host: str, force: bool = False) -> str:
+def _put_entry(document: Any, entry: HostEntry, host: str, force: bool) -> str:
     """Puts an entry into what a file says, or gives the reason why it was left alone."""
     if entry.kind == "member":
         holder, name = _make_holder(document, entry.path[:-1], dict), entry.path[-1]
         there = holder.get(name)
-        same = is_our_server(there)
-        fresh = there | entry.value if same else entry.value
+        fresh = there | entry.value if is_our_server(there) else entry.value
         if name in holder and there != fresh and not force:
-            whose = "it starts Bethink too" if same else "it belongs to something else"
-            return f"{'.'.join(entry.path)} is there already and was kept: {whose}."
+            return f"{'.'.join(entry.path)} is there already, from somebody else, and was kept."
         holder[name] = fresh
         return ""
     listed = _make_holder(document, entry.path, list)
@@ -158,11 +150,10 @@ def put_entry(document: Any, entry: HostEntry, host: str, force: bool = False) -
     if there is None:
         listed.append(entry.value)
         return ""
-    ours = handlers_of(entry.value)[0]
-    for key in {*there} & {*RUN} - {*ours}:
-        del there[key]
     # The user's own fields stay.
-    there |= {key: value for key, value in ours.items() if key in RUN or key not in there}
+    fields = {key: value for key, value in there.items() if key not in RUN}
+    there.clear()
+    there |= handlers_of(entry.value)[0] | fields
     return ""
 
 
@@ -173,44 +164,40 @@ def _make_holder(document: Any, path: tuple[str, ...], kind: type) -> Any:
         if length:
             here = here.setdefault(path[length - 1], wanted())
         if not isinstance(here, wanted):
-            found, needed = type(here).__name__, "an object" if wanted is dict else "a list"
+            where, needed = ".".join(path[:length]) or "The file", wanted.__name__
             raise InvalidInput(
-                f"{'.'.join(path[:length]) or 'The file'} is of type {found}, where {needed} is needed.",
+                f"{where} is of type {type(here).__name__}, where a {needed} is needed.",
                 "Mend it by hand, then try again.",
             )
     return here
 
 
-def _take_entry(document: Any, entry: HostEntry, host: str, original: Any) -> None:
-    """Takes one entry out of what a file says, and what is empty then and was not there before."""
-    there, before = value_at(document, entry.path), value_at(original, entry.path)
-    path = entry.path
-    if entry.kind == "member":
-        path = entry.path[:-1]
-        # Beside one that was there before, only what we would write is ours.
-        if is_our_server(there) and (before is None or entry.value.items() <= there.items()):
-            holder = value_at(document, path)
-            holder[entry.path[-1]] = before
-            if before is None:
-                del holder[entry.path[-1]]
-    elif entry.kind == "item":
-        if isinstance(there, list) and entry.value in there and entry.value not in (before or ()):
-            there.remove(entry.value)
-    elif isinstance(there, list):
-        rest = [_without_hook(one, host) for one in there]
-        there[:] = [one for one in rest if one is not None]
-    while path and value_at(document, path) in ({}, []) and value_at(original, path) is None:
-        del value_at(document, path[:-1])[path[-1]]
-        path = path[:-1]
-
-
-def is_there(document: Any, entry: HostEntry, host: str) -> bool:
-    """Whether something of ours stands in the place of an entry, as `install` writes it or not."""
+def _take_entry(document: Any, entry: HostEntry, host: str, before: Any) -> bool:
+    """Takes one entry out of what a file says, and says whether it was there. What was there before comes back."""
     there = value_at(document, entry.path)
     if entry.kind == "member":
-        return is_our_server(there)
-    handlers = (one for element in there or () for one in handlers_of(element))
-    return any(is_hook_of(one, host) for one in handlers)
+        # Beside one that was there before, only what we would write is ours.
+        ours = is_our_server(there) and (before is None or entry.value.items() <= there.items())
+        if ours:
+            holder, name = value_at(document, entry.path[:-1]), entry.path[-1]
+            holder[name] = before
+            if before is None:
+                del holder[name]
+        return ours
+    listed = there if isinstance(there, list) else []
+    rest = [one for one in listed if one != entry.value or one in (before or ())]
+    if entry.kind == "hook":
+        rest = [one for one in (_without_hook(one, host) for one in listed) if one is not None]
+    taken = rest != listed
+    listed[:] = rest
+    return taken
+
+
+def _remove_empty(document: Any, path: Path, before: Any) -> None:
+    """Removes what stands at a path and above it, as far as it is empty and was not there before."""
+    while path and value_at(document, path) in (None, {}, []) and value_at(before, path) is None:
+        value_at(document, path[:-1]).pop(path[-1], None)
+        path = path[:-1]
 
 
 def _without_hook(element: Any, host: str) -> Any:
@@ -222,8 +209,12 @@ def _without_hook(element: Any, host: str) -> Any:
     return {**element, "hooks": rest}
 
 
-def _rewrite(text: str, document: Any, entry: HostEntry, toml: bool) -> str:
-    return rewrite_toml(text, entry.path, document) if toml else rewrite_json(text, document)
+def _rewrite(text: str, document: Any, entries: Collection[HostEntry], toml: bool) -> str:
+    if not toml:
+        return rewrite_json(text, document)
+    for entry in entries:
+        text = rewrite_toml(text, entry.path, document)
+    return text
 
 
 # Reading
@@ -313,7 +304,7 @@ def _skip(text: str, at: int) -> int:
 
 def rewrite_json(text: str, value: Any) -> str:
     """The text, changed in as few places as make it say this."""
-    if is_empty(text):
+    if is_empty(text) and value:
         end = line_end(text)
         text += ("" if not text.strip() or text.endswith("\n") else end) + "{}" + end
     for _ in range(MOST_STEPS):

@@ -44,7 +44,7 @@ class GeminiTranscript(LineTranscript):
             self.locate(find_project(self.path))
 
     def state(self) -> dict[str, Any]:
-        # The next reading must know them, too: a message is written again when its tools are done.
+        # A message that is written again when its tools are done must not take them for itself.
         return super().state() | {"recent": list(self.seen)[-RECENT:]}
 
     def take(self, entry: dict[str, Any]) -> Turn | Reason | list[Turn | Reason]:

@@ -1,6 +1,6 @@
 """Connecting agents: which files each of them reads, what belongs into these, and how it is put there and taken out again.
 
-`AGENTS` says where an agent keeps what; `make_server` and `make_hook` say in its words how Bethink is started. Agents are often started
+`agents.toml` says where an agent keeps what, and in which words it starts Bethink. Agents are often started
 where PATH is not the shell's, so they get an absolute path. A link such as `~/.local/bin/bethink` is kept as it is: it survives an
 upgrade, and what it points to may not.
 
@@ -29,10 +29,8 @@ from typing import Any, NamedTuple
 from bethink import skills
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
-from bethink.hosts import FOLDERS, HostFolder
+from bethink.hosts import HostFolder, load_agents
 from bethink.hosts.edit import (
-    PROMPT_TOOL,
-    SERVER,
     HostEntry,
     is_empty,
     parse,
@@ -43,32 +41,8 @@ from bethink.text import textfile
 
 NAME = "bethink"
 PARTS = ("mcp", "hooks", "skills")
-SECONDS = 10  # that a host waits for a hook. The hook has a shorter limit of its own
-LAST_SECONDS = 3  # the most that Codex gives a hook at the end of a session
-MILLISECONDS = 20_000  # in which opencode expects the server to list its tools
-VERSIONED = '{\n  "version": 1\n}\n'  # without it some hosts read no hooks
 # Where programs live that are gone after a while: those of `uvx` and `pipx run`.
 PASSING = ("/uv/archive-v", "/uv/builds-v", "/uv/environments-v", "/pipx/.cache/")
-# What most hosts call their events, and what ours are called.
-USUAL_EVENTS = {
-    "SessionStart": "session-start",
-    "UserPromptSubmit": "prompt",
-    "Stop": "stop",
-    "SubagentStop": "subagent-stop",
-    "PreCompact": "pre-compact",
-    "PostCompact": "post-compact",
-    "SessionEnd": "session-end",
-}
-# What a briefing advises to use, and what only reads: rules by which Claude Code does not ask before.
-READS = (
-    *(
-        f"mcp__{SERVER}__{tool}"
-        for tool in ("search_memories", "get_memories", "get_handoff", "memory_overview")
-    ),
-    "Bash(bethink recall *)",
-)
-# What the MCP tool is told about a prompt.
-INPUT = {name: f"${{{name}}}" for name in ("prompt", "session_id", "cwd", "source")}
 # By which opencode's plugin starts Bethink, unless it is disarmed already.
 PLUGIN_COMMAND = re.compile(r"^const COMMAND = (?!\[\]).*$", re.MULTILINE)
 
@@ -76,103 +50,8 @@ PLUGIN_COMMAND = re.compile(r"^const COMMAND = (?!\[\]).*$", re.MULTILINE)
 # What each agent needs
 
 
-class Agent(NamedTuple):
-    """Where an agent keeps what. Files are below its folder."""
-
-    title: str
-    program: str
-    folder: HostFolder
-    servers: Sequence[str]  # files of MCP servers: the first that is there, else the last
-    hooks: str  # the file of hooks, or of a plugin that calls us
-    events: Mapping[str, str] = USUAL_EVENTS  # its name of each event → ours; none with a plugin
-    server_path: tuple[str, str] = ("mcpServers", SERVER)
-    server_folder: HostFolder | None = None  # where it is another one
-    skills: HostFolder = HostFolder(".agents/skills")  # where several agents look for them
-    start: str = ""  # of a new file of hooks
-    strict: Sequence[str] = ()  # files in which it reads no comments and no trailing commas
-    plugins: str = ""  # the file in which plugins are switched on
-    note: str = ""  # what the user should know after an installation
-
-
-AGENTS = {
-    "claude": Agent(
-        "Claude Code",
-        "claude",
-        FOLDERS["claude"],
-        [".claude.json"],
-        "settings.json",
-        server_folder=HostFolder("", "CLAUDE_CONFIG_DIR"),
-        skills=HostFolder(".claude", "CLAUDE_CONFIG_DIR", "skills"),
-        strict=[".claude.json", "settings.json"],
-        plugins="settings.json",
-        note="Claude Code sessions that run already are not connected; new ones are.",
-    ),
-    "codex": Agent(
-        "Codex",
-        "codex",
-        FOLDERS["codex"],
-        ["config.toml"],
-        "hooks.json",
-        server_path=("mcp_servers", SERVER),
-        strict=["hooks.json"],
-        plugins="config.toml",
-        note="Codex runs hooks only after you trust them: start it once and say yes when it asks, or type /hooks there.",
-    ),
-    "opencode": Agent(
-        "opencode",
-        "opencode",
-        HostFolder(".config", "XDG_CONFIG_HOME", "opencode"),
-        ["opencode.jsonc", "opencode.json"],
-        "plugins/bethink.js",
-        events={},
-        server_path=("mcp", SERVER),
-        note="opencode reads its configuration and plugins when it starts.",
-    ),
-    # Event names as Claude Code writes them make Copilot send what Claude Code sends.
-    "copilot": Agent(
-        "Copilot CLI",
-        "copilot",
-        FOLDERS["copilot"],
-        ["mcp-config.json"],
-        "hooks/bethink.json",
-        events={name: event for name, event in USUAL_EVENTS.items() if name != "PostCompact"},
-        start=VERSIONED,
-        strict=["bethink.json"],
-        plugins="settings.json",
-    ),
-    "gemini": Agent(
-        "Gemini CLI",
-        "gemini",
-        FOLDERS["gemini"],
-        ["settings.json"],
-        "settings.json",
-        events={
-            "SessionStart": "session-start",
-            "BeforeAgent": "prompt",
-            "AfterAgent": "stop",
-            "PreCompress": "pre-compact",
-            "SessionEnd": "session-end",
-        },
-    ),
-    "cursor": Agent(
-        "Cursor",
-        "cursor-agent",
-        FOLDERS["cursor"],
-        ["mcp.json"],
-        "hooks.json",
-        events={
-            "sessionStart": "session-start",
-            "beforeSubmitPrompt": "prompt",
-            "stop": "stop",
-            "subagentStop": "subagent-stop",
-            "preCompact": "pre-compact",
-            "sessionEnd": "session-end",
-        },
-        skills=HostFolder(".cursor/skills"),
-        start=VERSIONED,
-        note="Cursor reads its hooks and servers when it starts.",
-    ),
-}
+AGENTS = load_agents()
+READS = AGENTS["claude"].reads
 
 
 class InstallPlace(NamedTuple):
@@ -200,40 +79,31 @@ class HostFile(NamedTuple):
     text: str | None = None
 
 
-def make_server(host: str, place: InstallPlace) -> dict[str, Any]:
-    """How an agent starts the MCP server."""
-    command = [*place.words, "mcp"]
-    if host == "opencode":
-        return {"type": "local", "command": command, "enabled": True, "timeout": MILLISECONDS}
-    server = {"command": command[0], "args": command[1:]}
-    if host == "copilot":
-        return {"type": "local", **server, "tools": ["*"]}
-    return {"type": "stdio", **server} if host == "claude" else server
+def fill(template: Mapping[str, Any], words: Sequence[str], name: str = "") -> dict[str, Any]:
+    """How an agent starts a command, in its own words."""
+    windows = os.name == "nt"
+    line = subprocess.list2cmdline(words) if windows else shlex.join(words)
+    if windows and "bash" in template:
+        template = {"powershell" if key == "bash" else key: template[key] for key in template}
+        line = "& " + " ".join("'" + word.replace("'", "''") + "'" for word in words)
+    values = {
+        "$program": words[0],
+        "$args": list(words[1:]),
+        "$words": list(words),
+        "$line": line,
+        "$name": name,
+    }
+    return {key: values.get(str(value), value) for key, value in template.items()}
 
 
 def make_hook(host: str, place: InstallPlace, event: str) -> dict[str, Any]:
-    """How an agent calls a hook: an item of its list for the event. With `warm`, Claude Code asks the MCP server that runs anyway,
-    and never both: they run at the same time, so neither would know what the other gave."""
-    words = hook_words(host, place, event)
-    windows = os.name == "nt"
-    line = subprocess.list2cmdline(words) if windows else shlex.join(words)
-    if host == "claude":
-        run = {"type": "command", "command": words[0], "args": words[1:], "timeout": SECONDS}
-        if event == "prompt" and place.warm:
-            run = {"type": "mcp_tool", "server": SERVER, "tool": PROMPT_TOOL, "input": INPUT}
-            run["timeout"] = SECONDS
-        return {"hooks": [run]}
-    if host == "codex":
-        seconds = LAST_SECONDS if event == "session-end" else SECONDS
-        return {"hooks": [{"type": "command", "command": line, "timeout": seconds}]}
-    if host == "gemini":
-        named = {"type": "command", "name": f"bethink-{event}", "command": line}
-        return {"hooks": [named | {"timeout": SECONDS * 1000}]}
-    if host == "cursor":
-        return {"command": line, "timeout": SECONDS}
-    quoted = "& " + " ".join("'" + word.replace("'", "''") + "'" for word in words)
-    run = {"powershell": quoted} if windows else {"bash": line}
-    return {"type": "command", **run, "timeoutSec": SECONDS}
+    """An item of an agent's list for an event. With `warm`, Claude Code asks the MCP server that runs anyway, and never both: they run
+    at the same time, so neither would know what the other gave."""
+    about = AGENTS[host]
+    template = about.warm if event == "prompt" and place.warm and about.warm else about.hook
+    hook = fill(template, hook_words(host, place, event), f"bethink-{event}")
+    hook |= about.last if event == "session-end" else {}
+    return {"hooks": [hook]} if about.grouped else hook
 
 
 def hook_words(host: str, place: InstallPlace, event: str) -> list[str]:
@@ -242,13 +112,13 @@ def hook_words(host: str, place: InstallPlace, event: str) -> list[str]:
 
 def list_entries(host: str, place: InstallPlace) -> list[HostEntry]:
     """What belongs into an agent's files."""
-    events = AGENTS[host].events.items()
-    rules = READS if host == "claude" and place.allow_reads else ()
-    return [
-        HostEntry("member", AGENTS[host].server_path, make_server(host, place)),
-        *(HostEntry("hook", ("hooks", name), make_hook(host, place, one)) for name, one in events),
-        *(HostEntry("item", ("permissions", "allow"), rule) for rule in rules),
-    ]
+    about = AGENTS[host]
+    server = fill(about.server, [*place.words, "mcp"])
+    entries = [HostEntry("member", tuple(about.server_path), server)]
+    for name, event in about.events.items():
+        entries.append(HostEntry("hook", ("hooks", name), make_hook(host, place, event)))
+    rules = about.reads if place.allow_reads else ()
+    return [*entries, *(HostEntry("item", ("permissions", "allow"), rule) for rule in rules)]
 
 
 def list_files(host: str, place: InstallPlace, parts: Sequence[str] = PARTS) -> list[HostFile]:
@@ -293,7 +163,8 @@ def allows_reads(host: str, place: InstallPlace) -> bool:
     """Whether a host was told not to ask before a tool that only reads."""
     rules = read_settings(place.hooks_file(host)).get("permissions")
     allowed = rules.get("allow") if isinstance(rules, dict) else ()
-    return host == "claude" and set(READS) <= {*map(str, allowed or ())}
+    reads = AGENTS[host].reads
+    return bool(reads) and {*reads} <= {*map(str, allowed or ())}
 
 
 def find_plugin(host: str, place: InstallPlace) -> str:
@@ -627,12 +498,9 @@ def _write_file(file: PlannedFile) -> None:
 
 
 def render_difference(path: Path, before: str | None, after: str | None) -> str:
-    old, new = ((text or "").splitlines(keepends=True) for text in (before, after))
+    old, new = ((text or "").splitlines() for text in (before, after))
     was, now = (str(path) if text is not None else "/dev/null" for text in (before, after))
-    lines = difflib.unified_diff(old, new, was, now, n=2)
-    return "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
-    )
+    return "\n".join(difflib.unified_diff(old, new, was, now, n=2, lineterm=""))
 
 
 def why_ignored(host: str, path: Path, text: str) -> list[str]:
@@ -653,7 +521,7 @@ def _explain(error: BethinkError) -> str:
 
 def _is_blank(text: str) -> bool:
     """Whether a file says nothing: no text, or an object without comments and with no members but what it began with."""
-    return "".join(text.replace("\ufeff", "").split()) in ("", "{}", "".join(VERSIONED.split()))
+    return "".join(text.replace("\ufeff", "").split()) in ("", "{}", '{"version":1}')
 
 
 # Doing it

@@ -32,6 +32,7 @@ from bethink.hosts.base import (
     time_of,
 )
 from bethink.hosts.transcript import (
+    BOUND,
     PAGE_BYTES,
     PAGE_TURNS,
     Transcript,
@@ -97,7 +98,7 @@ class OpencodeTranscript(Transcript):
     def pages(
         self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
     ) -> Iterator[TranscriptPage]:
-        known, self.restarted = self.position, False
+        known = self.position
         last_row = {"row": known.offset, "id": known.tail}
         if known.offset and not self.rows("p.rowid = :row AND p.id = :id", last_row, 1):
             self.restart()
@@ -110,12 +111,10 @@ class OpencodeTranscript(Transcript):
             if not rows and not again:
                 return
             results = [self.take_row(row) for row in [*again, *rows]]
-            self.skipped.update(result for result in results if isinstance(result, str))
-            turns = [result for result in results if isinstance(result, Turn)]
             if rows:
                 last = Position(self.host, rows[-1][0], rows[-1][0], rows[-1][1])
             again = []
-            yield self.end_page(turns, last._replace(state=self.state()))
+            yield self.end_page(results, last._replace(state=self.state()))
 
     def take_row(self, values: tuple[Any, ...]) -> Turn | Reason:
         row, id, part, message, session, parent, directory, title = values
@@ -143,7 +142,7 @@ class OpencodeTranscript(Transcript):
             try:
                 connection.set_busy_timeout(BUSY)
                 size = 0
-                bound = values | {"bound": self.bound}
+                bound = values | {"bound": BOUND}
                 for row in connection.execute(f"{PARTS} WHERE {where}", bound):
                     found.append(row)
                     size += len(row[2] or "")

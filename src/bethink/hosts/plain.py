@@ -10,7 +10,6 @@ speech. Names of speakers in other languages than English are not known here.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,14 +29,12 @@ from bethink.hosts.base import (
     time_of,
 )
 from bethink.hosts.transcript import (
-    BOUND,
     PAGE_BYTES,
     PAGE_TURNS,
     LineTranscript,
     Transcript,
     read_head,
 )
-from bethink.types import NOTHING
 
 ROLES = {
     name: role
@@ -66,9 +63,9 @@ STYLES = tuple(
 )
 
 
-def read(path: Path, position: Position = START, bound: int = BOUND) -> Transcript:
+def read(path: Path, position: Position = START) -> Transcript:
     is_text = path.suffix.lower() in TEXT_SUFFIXES
-    return (ChatText if is_text else ChatLines)(path, position, bound)
+    return (ChatText if is_text else ChatLines)(path, position)
 
 
 def is_message(entry: Mapping[str, Any]) -> bool:
@@ -110,33 +107,24 @@ class ChatLines(Chat, LineTranscript):
 
 
 class ChatText(Chat):
-    """Markdown or text in which the speakers are named, read whole each time it changed. What was given before is not given again, as
-    long as the turns before it are the same."""
+    """Markdown or text in which the speakers are named, read whole each time it changed: what was given before comes again under the
+    same identities."""
 
     def pages(
         self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
     ) -> Iterator[TranscriptPage]:
         data = read_head(self.path, WHOLE + 1)
-        identity, known = digest(data), self.position
-        if identity == known.identity:
+        identity = digest(data)
+        if identity == self.position.identity:
             return
-        if len(data) > WHOLE:
-            self.skipped["too long"] += 1
-            return
-        self.begin(NOTHING)
-        self.paged = (Counter(self.skipped), self.lines)
-        results = list(self.take_all(data))
-        self.lines += len(results)
-        self.skipped.update(result for result in results if isinstance(result, str))
-        turns = [result for result in results if isinstance(result, Turn)]
-        given = known.line if known.tail == _digest_ids(turns[: known.line]) else 0
-        self.restarted = known.line > given
-        for end in [*range(given + limit_turns, len(turns), limit_turns), len(turns)]:
+        self.restart()
+        results = list(self.take_all(data)) if len(data) <= WHOLE else ["too long"]
+        for start in range(0, len(results), limit_turns):
+            page, end = results[start : start + limit_turns], start + limit_turns
+            self.lines += len(page)
             # Until the last page is written, the file counts as changed.
-            here = (identity, len(data)) if end == len(turns) else ("", 0)
-            page, given = turns[given:end], end
-            tail = _digest_ids(turns[:end])
-            yield self.end_page(page, Position(*here, end, tail, self.state()))
+            known = identity if end >= len(results) else ""
+            yield self.end_page(page, Position(known, end, state=self.state()))
 
     def take_all(self, data: bytes) -> Iterator[Turn | Reason]:
         """All turns, and for each message without one the reason."""
@@ -154,10 +142,6 @@ class ChatText(Chat):
             yield UNSPOKEN.get(role) or self.make_turn(id, role, text, None)
         if not found:
             yield "unknown type"
-
-
-def _digest_ids(turns: list[Turn]) -> str:
-    return make_id(*(turn.id for turn in turns))
 
 
 def find_speakers(text_lines: list[str]) -> list[tuple[int, str, str]]:

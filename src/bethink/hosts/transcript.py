@@ -20,7 +20,7 @@ import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from datetime import datetime
@@ -77,8 +77,8 @@ FIRST, LAST = 4096, 1024
 class FileLine(NamedTuple):
     number: int
     end: int  # the offset behind it, line break included
-    data: bytes | None  # without the line break; None when it is longer than the bound
-    ended: bool = True  # whether its line break is there
+    data: bytes | None  # None when it is longer than the bound
+    ended: bool  # whether its line break is there
 
 
 def open_transcript(path: Path) -> IO[bytes]:
@@ -118,42 +118,31 @@ def read_head(path: Path, size: int = FIRST) -> bytes:
         return file.read(size)
 
 
-def read_lines(file: IO[bytes], number: int = 0, bound: int = BOUND) -> Iterator[FileLine]:
+def read_lines(file: IO[bytes], number: int = 0) -> Iterator[FileLine]:
     """The lines from where a file stands, which is behind line `number`."""
-    while data := file.readline(bound + 1):
+    while data := file.readline(BOUND + 1):
         number += 1
-        ended = data.endswith(b"\n")
-        if whole := ended or len(data) <= bound:
-            data = data.removesuffix(b"\n")
-        else:
-            data = b""
-            while not ended and (piece := file.readline(PIECE)):
-                ended = piece.endswith(b"\n")
+        whole, last = len(data) <= BOUND, data
+        while not whole and last and not last.endswith(b"\n"):
+            last = file.readline(PIECE)
+        ended = last.endswith(b"\n")
         yield FileLine(number, file.tell(), data if whole else None, ended)
 
 
-def identify(file: IO[bytes]) -> str:
-    return digest(_piece(file, 0, FIRST).partition(b"\n")[0].rstrip(b"\r"))
-
-
-def digest_tail(file: IO[bytes], offset: int) -> str:
-    start = max(0, offset - LAST)
-    return digest(_piece(file, start, offset - start))
-
-
-def _piece(file: IO[bytes], start: int, size: int) -> bytes:
-    """Some bytes of a file, which stays where it stands."""
-    here = file.tell()
+def take_marks(file: IO[bytes], offset: int) -> tuple[str, str]:
+    """By what a file is known that was read up to an offset: its first line, and the last bytes before that."""
+    here, start = file.tell(), max(0, offset - LAST)
+    file.seek(0)
+    first = file.read(FIRST).partition(b"\n")[0].rstrip(b"\r")
     file.seek(start)
-    found = file.read(size)
+    last = file.read(offset - start)
     file.seek(here)
-    return found
+    return digest(first), digest(last)
 
 
-def fits(file: IO[bytes], known: Position) -> bool:
-    """Whether reading can go on at a position."""
-    same = file.seek(0, 2) >= known.offset and identify(file) == known.identity
-    return same and digest_tail(file, known.offset) == known.tail
+def drop_oldest(kept: dict[str, Any], most: int) -> None:
+    while len(kept) > most:
+        del kept[next(iter(kept))]
 
 
 def read_object(data: Any) -> dict[str, Any] | None:
@@ -163,7 +152,7 @@ def read_object(data: Any) -> dict[str, Any] | None:
     if not isinstance(text, str):
         return None
     try:
-        value = json.loads(text.strip("\ufeff\0 \t\r"), strict=False)
+        value = json.loads(text.strip("\ufeff\0 \t\r\n"), strict=False)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
@@ -204,12 +193,10 @@ class Transcript:
     told: list[str]  # lines that memory told the agent, as `hash_words` gives them
     calls: dict[str, list[Any]]  # without an outcome: the thread of each, then what it should do
 
-    def __init__(self, path: Path, position: Position = START, bound: int = BOUND) -> None:
-        self.path, self.position, self.bound = path, position, bound
-        self.skipped: Counter[str] = Counter()  # by reason, in all pages
-        self.lines = 0
-        self.paged = (Counter(self.skipped), 0)  # these two at the end of the last page
-        self.restarted = False  # whether the file is another than before, and read from its start
+    def __init__(self, path: Path, position: Position = START) -> None:
+        self.path, self.position = path, position
+        self.skipped: Counter[str] = Counter()  # by reason, since the last page
+        self.lines = 0  # since the last page
         self.number = 0  # of the line or message that is being read
         self.agent: str | None = None  # the sub-agent that it belongs to
         self.begin(position.state)
@@ -220,11 +207,14 @@ class Transcript:
         """What is new, in pieces of about so many bytes of the file or so many turns."""
         raise NotImplementedError
 
-    def end_page(self, turns: Iterable[Turn], position: Position) -> TranscriptPage:
+    def end_page(self, results: Iterable[Turn | Reason], position: Position) -> TranscriptPage:
         """What was read since the last page, up to a position."""
-        skipped, lines = self.skipped - self.paged[0], self.lines - self.paged[1]
-        self.paged, self.position = (Counter(self.skipped), self.lines), position
-        return TranscriptPage(tuple(turns), position, skipped, lines)
+        found = list(results)
+        self.skipped.update(one for one in found if isinstance(one, str))
+        turns = tuple(one for one in found if isinstance(one, Turn))
+        page = TranscriptPage(turns, position, self.skipped, self.lines)
+        self.position, self.skipped, self.lines = position, Counter(), 0
+        return page
 
     def turns(self) -> Iterator[Turn]:
         for page in self.pages():
@@ -247,7 +237,7 @@ class Transcript:
 
     def restart(self) -> None:
         """Nothing of the position holds any more."""
-        self.restarted, self.position = True, START
+        self.position = START
         self.begin(NOTHING)
 
     def locate(self, cwd: Any = None, branch: Any = None, session: Any = None) -> None:
@@ -282,15 +272,14 @@ class Transcript:
         expected, id = expect_work(name, arguments), as_name(call)
         if expected and id:
             self.calls[id] = [self.channel, *map(list, expected)]
-            while len(self.calls) > _CALLS:
-                del self.calls[next(iter(self.calls))]
+            drop_oldest(self.calls, _CALLS)
 
     def add_result(self, call: Any, output: str, failed: bool = False) -> None:
         """Keeps what a tool call did for the next turn of its thread."""
         self.hear_memory(output)
         thread, *expected = self.calls.pop(as_name(call) or "", [""])
         if expected:
-            self.add_used((), (), confirm_work(expected, output, failed), thread)
+            self.add_used(work=confirm_work(expected, output, failed), thread=thread)
 
     def hear_memory(self, text: str) -> None:
         """Takes note of what Bethink told the agent, line by line: what the agent says in the same words is not learned again."""
@@ -302,8 +291,8 @@ class Transcript:
 
     def add_used(
         self,
-        tools: Iterable[str],
-        files: Iterable[str],
+        tools: Iterable[str] = (),
+        files: Iterable[str] = (),
         work: Iterable[Fact] = (),
         thread: str | None = None,
     ) -> None:
@@ -312,14 +301,13 @@ class Transcript:
         thread = self.channel if thread is None else thread
         known, touched, *done = self.used.pop(thread, [[], []])
         # The outcome that came last counts.
-        latest = reversed(dict.fromkeys(reversed([*map(tuple, done), *map(tuple, work)])))
+        latest = reversed(dict.fromkeys(reversed([*map(tuple, done), *work])))
         self.used[thread] = [
             list(dict.fromkeys([*known, *tools]))[:_TOOLS],
             list(dict.fromkeys([*touched, *files]))[:_FILES],
             *list(map(list, latest))[-_WORK:],
         ]
-        while len(self.used) > _THREADS:
-            del self.used[next(iter(self.used))]
+        drop_oldest(self.used, _THREADS)
 
     def make_turn(
         self,
@@ -381,8 +369,7 @@ class Transcript:
         """Whether this reading meets a message for the first time."""
         known = id in self.seen
         self.seen[id] = None
-        if len(self.seen) > _SEEN:
-            del self.seen[next(iter(self.seen))]
+        drop_oldest(self.seen, _SEEN)
         return not known
 
     def obey_user(self, text: str, at: datetime | None, session: str) -> tuple[str, bool]:
@@ -433,44 +420,41 @@ class LineTranscript(Transcript):
     def pages(
         self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
     ) -> Iterator[TranscriptPage]:
-        self.restarted = False
         with open_transcript(self.path) as file:
-            if self.position.offset and not fits(file, self.position):
+            identity, offset, number, tail, _ = self.position
+            restarted = offset > 0 and take_marks(file, offset) != (identity, tail)
+            if restarted:
                 self.restart()
-            start, number = self.position.offset, self.position.line
-            # A last line that was whole without its line break was consumed. The break, when it comes, is not one line more.
-            joined = start > 0 and _piece(file, start - 1, 1) not in (b"\n", b"")
-            file.seek(start)
-            offset, turns, self.paged = start, list[Turn](), (Counter(self.skipped), self.lines)
-            for line in read_lines(file, number - joined, self.bound):
-                if joined and line.data is not None and not line.data.strip():
-                    joined, offset = False, line.end
-                    continue
-                joined = False
-                entry = read_object(line.data)
+                offset = number = 0
+            file.seek(max(0, offset - 1))
+            if offset and file.read(1) != b"\n":
+                file.readline()  # the break of a last line that was taken without it
+            start, results, turns = offset, list[Turn | Reason](), 0
+            for line in read_lines(file, number):
+                entry = None if line.data is None else read_object(line.data)
                 if not line.ended and entry is None:
                     self.skipped["half-written last line"] += 1
                     break
                 self.lines += 1
-                turns += self.take_line(line, entry)
+                self.number = line.number
+                taken = self.take_line(line, entry)
+                results += taken
+                turns += sum(isinstance(one, Turn) for one in taken)
                 offset, number = line.end, line.number
-                if offset - start >= limit_bytes or len(turns) >= limit_turns:
-                    yield self.end_page(turns, self.at(file, offset, number))
-                    turns, start = [], offset
-            if offset != self.position.offset or self.restarted:
-                yield self.end_page(turns, self.at(file, offset, number))
+                if offset - start >= limit_bytes or turns >= limit_turns:
+                    yield self.end_page(results, self.at(file, offset, number))
+                    start, results, turns = offset, [], 0
+            if offset != start or restarted:
+                yield self.end_page(results, self.at(file, offset, number))
 
     def at(self, file: IO[bytes], offset: int, number: int) -> Position:
-        return Position(identify(file), offset, number, digest_tail(file, offset), self.state())
+        identity, tail = take_marks(file, offset)
+        return Position(identity, offset, number, tail, self.state())
 
-    def take_line(self, line: FileLine, entry: dict[str, Any] | None) -> list[Turn]:
-        """The turns of a line. A line that gives none is counted under one reason."""
-        self.number = line.number
-        result: Any = "too long" if line.data is None else "broken line"
-        if entry is not None:
-            result = self.take(entry)
+    def take_line(self, line: FileLine, entry: dict[str, Any] | None) -> Sequence[Turn | Reason]:
+        """The turns of a line, or one reason why it gives none."""
+        if entry is None:
+            return ["too long" if line.data is None else "broken line"]
+        result = self.take(entry)
         results = result if isinstance(result, list) else [result]
-        turns = [one for one in results if isinstance(one, Turn)]
-        if not turns:
-            self.skipped[results[0] if results else "empty"] += 1
-        return turns
+        return [one for one in results if isinstance(one, Turn)] or results[:1]

@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 from types import SimpleNamespace as Namespace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,7 +30,7 @@ from bethink.embed import fingerprint, models
 from bethink.errors import BethinkError, EmbeddingError, NotFound, UsageError
 from bethink.hooks import spool, state
 from bethink.hosts import install as installer
-from bethink.hosts.edit import PROMPT_TOOL, is_there
+from bethink.hosts.edit import PROMPT_TOOL, take_entries
 from bethink.hosts.install import AGENTS, FileOutcome, InstallPlace
 from bethink.ingest.redact import redact
 from bethink.store.connection import OLDEST_SQLITE
@@ -132,8 +132,8 @@ def ask_or_tell(
     args: Namespace, notes: list[str], question: str, command: str, default: bool = False
 ) -> bool:
     """Whether somebody at a terminal says yes; where nobody can be asked, the note says which command does it."""
-    quiet = args.format != "text" or args.quiet or args.dry_run
-    if not quiet and console.has_terminal():
+    asked = args.format == "text" and not args.quiet and not args.dry_run
+    if asked and console.has_terminal():
         return console.says_yes(question, default)
     notes.append(f"{question} `{command}` does it.")
     return False
@@ -208,18 +208,10 @@ def outcome_result(
 ) -> Result:
     if args.dry_run and outcomes:
         following = "Nothing was changed. Without --dry-run it is done."
-    records = [
-        {
-            "host": one.host,
-            "part": one.part,
-            "path": str(one.path),
-            "status": one.status,
-            "reasons": list(one.reasons),
-            "backup": one.backup,
-            "diff": printable_diff(one.diff) if one.part != "skills" else "",
-        }
-        for one in outcomes
-    ]
+    records = []
+    for one in outcomes:
+        diff = printable_diff(one.diff) if one.part != "skills" else ""
+        records.append({**one._asdict(), "path": str(one.path), "diff": diff})
     return Result(
         {"files": records, "notes": notes, "dry_run": args.dry_run},
         render_outcomes(outcomes, PLANNED if args.dry_run else {}),
@@ -257,23 +249,6 @@ def printable_diff(diff: str) -> str:
 
 # How all of it is doing
 
-PACKAGES = ("apsw", "numpy", "onnxruntime")
-# What memory is checked for: in both databases, in a file alone, on a PostgreSQL server alone; and what only `--deep` looks at.
-PARTS = {
-    "memory": "every text is what was written",
-    "full-text index": "agrees with the memories",
-    "word counts": "agree with the memories",
-    "vectors": "each belongs to a memory",
-}
-FILE_PARTS = {
-    "database": "every page can be read",
-    "permissions": "only you can read the files",
-}
-SERVER_PARTS = {
-    "tenants": "kept apart by the database",
-    "clock": "agrees with the server's",
-}
-DEEP = ("memory",)
 FIX = "bethink doctor --fix"
 MENDS = {
     **dict.fromkeys(("rebuild", "permissions", "reindex"), FIX),
@@ -371,12 +346,10 @@ def path_of(memory: Bethink) -> Path | None:
 def check_versions() -> Iterator[DoctorFinding]:
     found = ".".join(map(str, sys.version_info[:3]))
     yield DoctorFinding("python", True, f"Python {found}, Bethink {__version__}")
-    for package in PACKAGES:
-        yield DoctorFinding(package, True, metadata.version(package))
     sound = apsw.SQLITE_VERSION_NUMBER >= OLDEST_SQLITE
     risk = "" if sound else " can corrupt a shared database"
     said = f"SQLite {apsw.sqlite_lib_version()}{risk}"
-    yield DoctorFinding("sqlite", sound, said, "" if sound else "pip install -U apsw")
+    yield DoctorFinding("sqlite", sound, said, "pip install -U apsw")
 
 
 def check_store(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
@@ -384,11 +357,9 @@ def check_store(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
     for problem in problems:
         fix = MENDS.get(problem.repair, problem.repair)
         yield DoctorFinding(problem.part, False, problem.message, fix)
-    parts = (SERVER_PARTS if path_of(memory) is None else FILE_PARTS) | PARTS
-    broken = {problem.part for problem in problems}
-    for part, words in parts.items():
-        if part not in broken and (deep or part not in DEEP):
-            yield DoctorFinding(part, True, words)
+    if not problems:
+        checked = "every text is what was written; " if deep else ""
+        yield DoctorFinding("memory", True, f"{checked}pages, indexes and permissions are well")
 
 
 def find_folders(database: Path | None) -> dict[str, Path]:
@@ -541,12 +512,12 @@ def find_connections(place: InstallPlace) -> Iterator[Connection]:
 def has_entries(host: str, place: InstallPlace, part: str) -> bool:
     """Whether something in an agent's files starts Bethink, as `install` would write it or not."""
     for target in installer.list_files(host, place, [part]):
-        settings, plugin = installer.read_settings(target.path), ""
-        with suppress(BethinkError):
-            plugin = (textfile.read(target.path) or "") if target.text is not None else ""
-        calls = installer.PLUGIN_COMMAND.search(plugin)
-        if calls or any(is_there(settings, entry, host) for entry in target.entries):
-            return True
+        with suppress(BethinkError):  # what cannot be read starts nothing
+            text, toml = textfile.read(target.path) or "", installer.is_toml(target.path)
+            if target.text is None and take_entries(text, target.entries, host, "", toml) != text:
+                return True
+            if target.text is not None and installer.PLUGIN_COMMAND.search(text):
+                return True
     return False
 
 
@@ -685,8 +656,6 @@ def check_capture(host: str) -> DoctorFinding:
     last = "nothing was captured yet"
     if at is not None:
         last = f"last capture {render_span(max(0.0, time.time() - at))} ago"
-    elif host == "codex":
-        last += "; Codex runs hooks only after you trust them: type /hooks there"
     said = f"{last}; waiting: {many(len(waiting), 'transcript')}"
     return DoctorFinding(f"{host} capture", not late, said, "bethink backfill --all")
 

@@ -15,7 +15,7 @@ import pytest
 from bethink import config
 from bethink import project as projects
 from bethink.api import Bethink
-from bethink.features import initialise
+from bethink.features import knowledge
 
 pytest_plugins = ["cli_runner"]
 
@@ -130,11 +130,11 @@ def test_each_part_can_be_skipped(repository, part):
 
 
 def test_a_missing_extra_is_told_and_fails_nothing(repository, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(knowledge, "find_spec", lambda name: None)
     report = repository.json("init")
     assert parts(report)["map"] == "skipped"
     assert report["parts"][-1]["hint"] == "pip install 'bethink[code]'"
-    assert "tree-sitter is not installed, hint pip install" in repository.ok("init")
+    assert "tree-sitter, which is not installed." in repository.ok("init")
 
 
 # What is made
@@ -146,7 +146,7 @@ def test_folders_templates_settings_and_ignore_file_are_made(cli):
     made = {path: path.read_text() for path in (cli.project / KNOWLEDGE).rglob("*.md")}
     names = ["README.md", "gotchas.md", *(f"{folder}/README.md" for folder in FOLDERS)]
     assert made.keys() == {cli.project / KNOWLEDGE / name for name in names}
-    assert all(text.startswith(initialise.FRONT) for text in made.values())
+    assert all(text.startswith(knowledge.FRONT) for text in made.values())
     assert (cli.project / ".gitignore").read_text().splitlines()[-1] == "/.bethink/memory.db*"
     (cli.project / ".bethink/memory.db").touch()
     shown = git(cli.project, "status", "--porcelain", "-uall")
@@ -186,7 +186,7 @@ def test_the_ignore_file_is_extended_once_and_only_if_needed(cli, before, after)
     path.write_bytes(before)
     for _ in range(2):
         cli.ok("init", *FILES_ONLY)
-        held = path.read_bytes().replace(initialise.IGNORE[0].encode(), b"#")
+        held = path.read_bytes().replace(knowledge.IGNORE[0].encode(), b"#")
         assert held == (before if after is None else after)
 
 
@@ -398,14 +398,14 @@ def test_a_path_that_no_list_can_hold_is_refused(cli, name, tmp_path):
 
 def test_ctrl_c_leaves_a_usable_state_and_the_next_run_goes_on(repository, monkeypatch):
     part = "index"
-    real = initialise.PARTS[part]
+    real = knowledge.PARTS[part]
 
     def stop(done, sources):
         if done == sources:  # the first group is written
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setitem(initialise.PARTS, part, lambda memory, progress: real(memory, progress=stop))
+        patch.setitem(knowledge.PARTS, part, lambda memory, progress: real(memory, progress=stop))
         shown = repository("--json", "init")
     assert shown.code == 130
     assert shown.err.endswith("stopped; `bethink init` goes on from here\n")

@@ -21,7 +21,6 @@ from bethink.ingest.code import (
     is_test,
     map_files,
     passages,
-    read_entries,
     read_map,
     skeleton,
     to_json,
@@ -55,7 +54,7 @@ def told(project):
 
 
 def fixtures() -> list[MapEntry]:
-    return [entry for entry in map_files(walk(CODE, CODE)) if isinstance(entry, MapEntry)]
+    return map_files(walk(CODE, CODE))
 
 
 def shown(name: str) -> list:
@@ -221,7 +220,7 @@ def test_every_symbol_is_in_a_passage_with_its_line(name):
 def test_the_json_has_the_four_keys_and_survives_a_round_trip():
     made = fixtures()
     raw = json.dumps(to_json(made)).encode()
-    back = read_entries(raw, "map.json")
+    back = read_map(raw, Path("map.json")).passages()
     assert [(each.section, each.lines) for each in back] == [
         (one.path, (1, one.lines)) for one in made
     ]
@@ -246,14 +245,14 @@ def test_the_content_of_an_entry_is_a_readable_skeleton():
 
 def test_only_the_path_is_required_and_the_last_of_a_path_counts():
     raw = b'\xef\xbb\xbf[{"path": "a"}, {"path": "a", "language": null, "symbols": null, "content": "new", "lines": true}]'
-    (entry,) = read_entries(raw, "m.json")
+    (entry,) = read_map(raw, Path("m.json")).passages()
     assert (entry.content, entry.lines) == ("a [unknown]\nnew", None)
 
 
 @pytest.mark.parametrize(("raw", "message"), cases("repomap-a-bad-map-is-refused", {}))
 def test_a_bad_map_is_refused_whole_with_a_reason_and_a_hint(raw, message):
     with pytest.raises(InvalidInput) as caught:
-        read_entries(raw, "m.json")
+        read_map(raw, Path("m.json"))
     assert message in caught.value.message and caught.value.hint
 
 

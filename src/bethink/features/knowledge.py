@@ -1,37 +1,50 @@
-"""A project's own knowledge as memory: its documents, its code, what analysis finds, and why its history went as it did.
+"""A project's own knowledge as memory: its documents, its code, what analysis finds, and why its history went as it did; and setting a
+project up for it in one step.
 
-Each function here walks the project, hands what a reader finds to `Bethink.sync` and returns what became of it. Nothing here
-decides what a passage is: that is for the readers in `ingest/`. Files are only ever read.
+The first functions walk the project, hand what a reader finds to `Bethink.sync` and return what became of it. Nothing here
+decides what a passage is: that is for the readers in `ingest/`. For `init`, `plan` looks and says which files would be made, `apply`
+makes one of them, `take` reads one part of the project. Each may be repeated: what is there is kept, and nothing else is written.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
+from bethink import config as configuration
 from bethink.api import Bethink
-from bethink.config import Config
-from bethink.errors import BethinkError, InvalidInput, NotFound
+from bethink.config import SETTINGS, Config, mask_password
+from bethink.errors import BethinkError, InvalidInput, NotFound, StoreError, UsageError
 from bethink.ingest import markdown
 from bethink.ingest.files import Found, place, walk
 from bethink.ingest.redact import redact_name
 from bethink.ingest.sync import Document, Skipped, Synced
+from bethink.project import Project, find
+from bethink.store.sqlite import SqliteStore
+from bethink.text import textfile
 from bethink.types import Memory, path_of
 
 MARKDOWN = (".md", ".markdown", ".mdx")
 DOCUMENTS = (*MARKDOWN, ".rst", ".adoc", ".ipynb")
 # Tokens of a passage of an imported document, and how many of them the next one repeats; as memo, where this comes from, has it.
 IMPORT_TOKENS, IMPORT_OVERLAP = 400, 80
-CODE = "code"  # the collection of the code map
-INDEX = "index"  # of the knowledge folders
-ANALYSIS = "analysis"
-HISTORY = "git"
+# The collections: the code map, the knowledge folders, what analysis found, commits.
+CODE, INDEX, ANALYSIS, HISTORY = "code", "index", "analysis", "git"
+NO_PARSER = (
+    "The code map needs tree-sitter, which is not installed.",
+    "pip install 'bethink[code]'",
+)
 
 Progress = Callable[[float, int], None]  # sources done, of how many
+
+
+# What is there
 
 
 def folders(memory: Bethink) -> list[Path]:
@@ -60,6 +73,21 @@ def find_documents(root: Path, config: Config, starts: Sequence[Path]) -> Iterat
                 yield found
 
 
+def count_documents(project: Project, config: Config) -> dict[str, int]:
+    """The folders that are read as knowledge, and how many documents each holds."""
+    root = project.worktree
+    try:
+        starts = find_folders(root, config)
+    except InvalidInput:  # reading them will say why
+        return {}
+    found = {
+        start.relative_to(root).as_posix(): find_documents(root, config, [start])
+        for start in starts
+    }
+    counts = {name: sum(isinstance(one, Found) for one in each) for name, each in found.items()}
+    return {name: number for name, number in counts.items() if number}
+
+
 def is_record(root: Path, config: Config, uri: str) -> bool:
     """Whether a document is a decision record of the documentation, which `analyze` tells as a whole."""
     return markdown.find_kind(uri) == "decision" and uri.startswith(
@@ -78,57 +106,59 @@ def _inside(root: Path, name: str) -> Path:
     return root / name
 
 
+def _walk_project(memory: Bethink) -> list[Found | Skipped]:
+    """All files: scripts have no suffix."""
+    return list(walk(memory.project.worktree, memory.project.worktree))
+
+
+# Bringing it in step
+
+
 def index(
     memory: Bethink, paths: Sequence[Path] | None = None, *, progress: Progress | None = None
 ) -> Synced:
     """Brings the knowledge folders, or the given ones beside them, in step with memory."""
-    size, overlap = memory.config.chunk_size, memory.config.chunk_overlap
     root, config = memory.project.worktree, memory.config
     starts = find_folders(root, config) if paths is None else paths
-    found = list(
-        find_documents(root, config, starts)
-        if paths is None
-        else _find_files(memory, starts, DOCUMENTS)
-    )
+    if paths is None:
+        found = list(find_documents(root, config, starts))
+    else:
+        found = [one for start in starts for one in walk(start, root, DOCUMENTS)]
+    places = [PurePosixPath(place(start, root)) for start in starts]
+
+    def looked(uri: str) -> bool:
+        """Whether the walk would have come upon a source; it leaves out what is hidden. What lies elsewhere was not looked at: it
+        has vanished only where its file is gone, and only a whole run asks for that."""
+        path = PurePosixPath(uri)
+        below = [path.relative_to(at).parts for at in places if path.is_relative_to(at)]
+        within = any(not any(part.startswith(".") for part in parts) for parts in below)
+        if paths is not None:
+            return within
+        return (within and not is_record(root, config, uri)) or not _exists(memory, uri)
+
     warnings: list[str] = []
+    size, overlap = config.chunk_size, config.chunk_overlap
     documents = markdown.documents(found, "headers", size, overlap, _collect(warnings))
-    within = _within(memory, starts)
-    # What lies elsewhere was not looked at: it has vanished only where its file is gone, and only a whole run asks for that.
-    whole = lambda uri: (  # noqa: E731
-        (within(uri) and not is_record(root, config, uri)) or not _exists(memory, uri)
-    )
-    looked = whole if paths is None else within
-    count = _count_of(len(found), progress)
-    return _sync(memory, documents, INDEX, "markdown", count, looked, warnings)
-
-
-def _count_of(total: int, progress: Progress | None) -> Callable[[float], None] | None:
-    """What tells how many sources are done of so many. A reader may find one or two more, such as scripts without a suffix."""
-    return (lambda done: progress(min(done, total), total)) if progress else None
-
-
-def _check_parser() -> None:
-    """Said once and before anything is read, and not of every file."""
-    if find_spec("tree_sitter") is None:
-        raise BethinkError(
-            "The code map needs tree-sitter, which is not installed.", "pip install 'bethink[code]'"
-        )
+    synced = _sync(memory, documents, INDEX, "markdown", len(found), progress, looked=looked)
+    return synced._replace(hints=(*synced.hints, *warnings))
 
 
 def import_markdown(
     memory: Bethink, path: Path, *, progress: Progress | None = None, dry_run: bool = False
 ) -> Synced:
     """Takes in one Markdown file or a tree of them, by windows of lines. Run again, it replaces what changed."""
-    found = list(_find_files(memory, [path], MARKDOWN))
+    found = list(walk(path, memory.project.worktree, MARKDOWN))
     warnings: list[str] = []
     documents = markdown.documents(
         found, "lines", IMPORT_TOKENS, IMPORT_OVERLAP, _collect(warnings)
     )
-    collection = f"import:{path.resolve().as_posix()}"
-    count = _count_of(len(found), progress)
-    return _sync(
-        memory, documents, collection, "markdown", count, warnings=warnings, dry_run=dry_run
-    )
+    name = f"import:{path.resolve().as_posix()}"
+    synced = _sync(memory, documents, name, "markdown", len(found), progress, dry_run=dry_run)
+    return synced._replace(hints=(*synced.hints, *warnings))
+
+
+def _collect(warnings: list[str]) -> Callable[[str, str], None]:
+    return lambda uri, sentence: warnings.append(f"{uri}: {sentence}")
 
 
 def remove_import(memory: Bethink, path: Path, *, dry_run: bool = False) -> Synced:
@@ -136,14 +166,10 @@ def remove_import(memory: Bethink, path: Path, *, dry_run: bool = False) -> Sync
     place = path.resolve().as_posix()
     for collection in (f"import:{place}", f"repo-map:{place}"):
         if memory.store.sources(memory.scope, redact_name(collection)):
-            return _sync(memory, [], collection, "markdown", None, dry_run=dry_run)
+            return _sync(memory, [], collection, "markdown", dry_run=dry_run)
     raise NotFound(
         f"Nothing was imported from {path}.", "Name the file or folder as it was imported."
     )
-
-
-def _collect(warnings: list[str]) -> Callable[[str, str], None]:
-    return lambda uri, sentence: warnings.append(f"{uri}: {sentence}")
 
 
 def import_repo_map(
@@ -161,8 +187,7 @@ def import_repo_map(
             "`bethink map --json > repo-map.json` makes one.",
         ) from error
     document = code.read_map(raw, file)
-    count = _count_of(1, progress)
-    return _sync(memory, [document], document.uri, "repomap", count, dry_run=dry_run)
+    return _sync(memory, [document], document.uri, "repomap", 1, progress, dry_run=dry_run)
 
 
 def map_code(memory: Bethink, *, progress: Progress | None = None) -> Synced:
@@ -170,9 +195,9 @@ def map_code(memory: Bethink, *, progress: Progress | None = None) -> Synced:
     from bethink.ingest import code
 
     _check_parser()
-    found = list(_sources(memory))
-    count = _count_of(code.count_sources(found), progress)
-    return _sync(memory, code.documents(found), CODE, "repomap", count)
+    found = _walk_project(memory)
+    total = code.count_sources(found)
+    return _sync(memory, code.documents(found), CODE, "repomap", total, progress)
 
 
 def repo_map(memory: Bethink) -> list[dict[str, Any]]:
@@ -180,26 +205,24 @@ def repo_map(memory: Bethink) -> list[dict[str, Any]]:
     from bethink.ingest import code
 
     _check_parser()
-    return code.to_json(
-        entry for entry in code.map_files(_sources(memory)) if not isinstance(entry, Skipped)
-    )
+    return code.to_json(code.map_files(_walk_project(memory)))
 
 
-def _sources(memory: Bethink) -> Iterator[Found | Skipped]:
-    return _find_files(memory, [memory.project.worktree], None)  # scripts have no suffix
+def _check_parser() -> None:
+    """Said once and before anything is read, and not of every file."""
+    if find_spec("tree_sitter") is None:
+        raise BethinkError(*NO_PARSER)
 
 
 def analyze(memory: Bethink, *, progress: Progress | None = None) -> Synced:
     """Looks at the project's files and keeps what it finds: purpose, commands, routes, decisions, dependencies. A decision
     record that says it was superseded hands over to the one that replaced it."""
     from bethink.ingest import analyze as analysis
-    from bethink.ingest.analyze import pages
 
-    documents = list(analysis.documents(memory.project.worktree, _sources(memory)))
-    count = _count_of(len(documents), progress)
-    synced = _sync(memory, documents, ANALYSIS, "analysis", count)
+    documents = list(analysis.documents(memory.project.worktree, _walk_project(memory)))
+    synced = _sync(memory, documents, ANALYSIS, "analysis", len(documents), progress)
     records = memory.export(memory.filter(tags=("adr",), include_superseded=True))
-    _supersede(memory, pages.superseded_pairs(list(records)))
+    _supersede(memory, analysis.superseded_pairs(list(records)))
     return synced
 
 
@@ -216,8 +239,8 @@ def analyze_history(
     known = [source.uri for source in memory.store.sources(memory.scope, HISTORY)]
     hashes = [uri.removeprefix("git:") for uri in known]
     documents = list(git.documents(memory.project.worktree, limit, since, hashes))
-    count = _count_of(len(documents), progress)
-    synced = _sync(memory, documents, HISTORY, "git", count, lambda _: False)
+    total = len(documents)
+    synced = _sync(memory, documents, HISTORY, "git", total, progress, looked=lambda _: False)
     if uris := (*known, *synced.added):
         commits = memory.export(memory.filter(sources=uris, include_superseded=True))
         _supersede(memory, git.reverted_pairs(list(commits)))
@@ -231,26 +254,6 @@ def _supersede(memory: Bethink, found: Sequence[tuple[Memory, Memory]]) -> None:
             memory.link(new.id, old.id, "supersedes")
 
 
-def _find_files(
-    memory: Bethink, starts: Sequence[Path], suffixes: tuple[str, ...] | None
-) -> Iterator[Found | Skipped]:
-    for start in starts:
-        yield from walk(start, memory.project.worktree, suffixes)
-
-
-def _within(memory: Bethink, starts: Sequence[Path]) -> Callable[[str], bool]:
-    """Whether a walk through these folders and files would come upon a source. It leaves out what is hidden below them."""
-    places = [PurePosixPath(place(start, memory.project.worktree)) for start in starts]
-
-    def within(uri: str) -> bool:
-        below = [
-            path.relative_to(at) for at in places if (path := PurePosixPath(uri)).is_relative_to(at)
-        ]
-        return any(not any(part.startswith(".") for part in path.parts) for path in below)
-
-    return within
-
-
 def _exists(memory: Bethink, uri: str) -> bool:
     return (memory.project.worktree / path_of(uri)).exists()
 
@@ -260,25 +263,286 @@ def _sync(
     documents: Iterable[Document | Skipped],
     collection: str,
     type: str,
-    progress: Callable[[float], None] | None,
-    looked: Callable[[str], bool] = lambda _: True,
-    warnings: Sequence[str] = (),
-    dry_run: bool = False,
+    total: int = 0,
+    progress: Progress | None = None,
+    **how: Any,
 ) -> Synced:
-    """Brings a collection in step. `warnings` are what the reader says of its documents meanwhile."""
-    synced = memory.sync(
+    """Brings a collection in step. A reader may find one or two sources more than the total, such as scripts without a suffix."""
+    return memory.sync(
         documents,
         collection=redact_name(collection),  # an import is named by its folder or file
         type=type,
-        looked=looked,
         alive=lambda uri: _exists(memory, uri),
-        progress=progress,
-        dry_run=dry_run,
+        progress=progress and (lambda done: progress(min(done, total), total)),
+        **how,
     )
-    return synced._replace(hints=(*synced.hints, *warnings))
 
 
 def claude_slug(root: Path) -> str:
     """The name under which Claude Code keeps a directory: everything but letters and digits is a dash, counted as UTF-16 does."""
     plain = unicodedata.normalize("NFC", str(root.resolve()))
     return re.sub(r"[^a-zA-Z0-9]", lambda found: "-" * (1 + (found[0] > "\uffff")), plain)
+
+
+# Setting a project up
+
+# The parts of a project that are taken in, in this order: the most telling first, should somebody stop it.
+PARTS: dict[str, Callable[..., Synced]] = {"analyze": analyze, "index": index, "map": map_code}
+
+# What keeps a template from being taken for knowledge.
+FRONT = "---\nindex: false  # a template: take this line out when you have filled it, then run `bethink index`\n---\n"
+OVERVIEW = (
+    FRONT
+    + """# Knowledge of this project
+
+Markdown files in this folder are remembered by Bethink and found by `bethink search`. After a change run
+`bethink index`; files that did not change are skipped. Each section becomes a memory, so one section should say one thing.
+
+| where | what belongs there |
+| --- | --- |
+| `gotchas.md` | what goes wrong, and how it is avoided |
+| `architecture/` | how the system is built, and why |
+| `components/` | what each part does and how it is used |
+| `domain/` | the words and the rules of the business |
+| `patterns/` | how things are done here |
+
+A file may begin with settings of its own between two lines of `---`; all may be left out:
+
+```yaml
+---
+title: How orders are paid
+kind: domain          # without it the folder decides, as in the table
+tags: [orders, money]
+importance: 8         # 0 to 10
+index: false          # keeps the file out, as this one
+---
+```
+
+The same words may stand in a comment before the first header: `<!-- vector-index: false -->` keeps the file out,
+`<!-- bethink: kind=gotcha, importance=8 -->` sets several.
+"""
+)
+GOTCHAS = (
+    FRONT
+    + """# Gotchas
+
+## A short name of the trap
+
+What happens, why, and what to do instead.
+"""
+)
+FOLDERS = {
+    "architecture": "How the system is built: its parts, how they talk, what was decided and why. One file for each subject.",
+    "components": "What each part does, where it is, how it is used and tested. One file for each part.",
+    "domain": "The words and rules of the business, as the people who own them say it. One file for each subject.",
+    "patterns": "How things are done here: errors, tests, names, database access. One file for each pattern, with an example.",
+}
+# Settings of a machine or a person are not a project's.
+MACHINE = ("busy_timeout", "embedding", "llm", "model")
+IGNORED = (".bethink/memory.db", ".bethink/memory.db-wal", ".bethink/memory.db-shm")
+IGNORE = (
+    "# Bethink: memories are private, .bethink/config.toml may be shared",
+    "/.bethink/memory.db*",
+)
+
+
+class FileStep(NamedTuple):
+    """One file that a project needs, and what is done about it."""
+
+    path: Path
+    action: str  # make, extend, keep, fail
+    text: str = ""
+    was: str | None = None  # what the file held when it was looked at
+    reason: str = ""
+
+
+class PartReport(NamedTuple):
+    """What became of one part of the project."""
+
+    part: str
+    status: str  # done, skipped, failed, stopped
+    synced: Synced | None = None
+    reason: str = ""
+    hint: str = ""
+
+
+def project_at(directory: Path) -> Project:
+    """The project to set up, or why there is none."""
+    try:
+        next(directory.iterdir(), None)
+    except OSError as error:
+        raise NotFound(
+            f"The directory {directory} cannot be read: {error.strerror or error}.",
+            "Give the directory of a project.",
+        ) from error
+    project = find(directory)
+    if project.root in (Path.home(), Path(project.root.anchor)) and not is_in_git(project):
+        raise InvalidInput(
+            f"{project.root} holds everything of yours; it is not a project.",
+            "Give one: `bethink init ~/code/shop`.",
+        )
+    return project
+
+
+def is_in_git(project: Project) -> bool:
+    return (project.worktree / ".git").exists()
+
+
+def plan(project: Project, config: Config, *, local: bool = False) -> list[FileStep]:
+    """What setting up would make, change and keep. Looks only."""
+    templates = _templates(project, config)
+    steps = [_plan_file(project.worktree, path, text) for path, text in templates.items()]
+    settings = configuration.project_file(project.root)
+    steps.append(_plan_file(project.root, settings, settings_template()))
+    ignore = project.root / ".gitignore"
+    if is_in_git(project) or local or ignore.exists():
+        steps.append(_plan_file(project.root, ignore))
+    return steps
+
+
+def _plan_file(root: Path, path: Path, template: str | None = None) -> FileStep:
+    """What is to be done about a file: one with a template is made if it is not there; .gitignore is extended if need be."""
+    try:
+        path = textfile.inside(root, path)
+        was = textfile.read(path)
+    except BethinkError as error:
+        return FileStep(path, "fail", reason=error.message)
+    if was is not None and (template is not None or ignores(was)):
+        return FileStep(path, "keep", was=was)
+    end = textfile.line_end(was or "")
+    text = template or _end_line(was or "", end) + end.join(IGNORE) + end
+    return FileStep(path, "make" if was is None else "extend", text, was)
+
+
+def _templates(project: Project, config: Config) -> dict[Path, str]:
+    """The files of the first knowledge folder. One that the settings name and that is there is the user's own affair."""
+    name = next(iter(config.knowledge), "")
+    folder = project.worktree / name
+    if not name or Path(name).suffix or ("knowledge" in config.origins and folder.exists()):
+        return {}
+    files = {folder / "README.md": OVERVIEW, folder / "gotchas.md": GOTCHAS}
+    return files | {
+        folder / part / "README.md": f"{FRONT}# {part.title()}\n\n{about}\n"
+        for part, about in FOLDERS.items()
+    }
+
+
+def settings_template() -> str:
+    """A settings file in which everything is commented out, with what each setting is for and its default."""
+    lines = [
+        "# Settings of this project, for everyone who works on it. Yours are in your own file: `bethink config --path`."
+    ]
+    for key, setting in SETTINGS.items():
+        if key not in configuration.PERSONAL and not key.startswith(MACHINE):
+            choices = f" One of {', '.join(setting.choices)}." if setting.choices else ""
+            lines += [
+                "",
+                f"# {setting.help}{choices}",
+                f"# {key} = {json.dumps(Config._field_defaults[key])}",
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def _end_line(text: str, end: str = "\n") -> str:
+    return text if not text or text.endswith("\n") else text + end
+
+
+def ignores(text: str) -> bool:
+    """Whether a .gitignore keeps the project's own database out, by whatever pattern."""
+    from pathspec import GitIgnoreSpec
+
+    try:
+        spec = GitIgnoreSpec.from_lines(text.splitlines())
+    except ValueError:  # a pattern that is none
+        return IGNORE[-1] in text.splitlines()
+    return all(spec.match_file(name) for name in IGNORED)
+
+
+def apply(step: FileStep) -> FileStep:
+    """Does one step. What goes wrong becomes a step that failed, with the reason; the file is then as it was."""
+    if step.action not in ("make", "extend"):
+        return step
+    try:
+        if textfile.write(step.path, step.text, step.was):
+            return step
+        reason = "something else changed it at the same moment"
+    except BethinkError as error:
+        reason = error.message
+    return step._replace(action="fail", reason=reason)
+
+
+def check_local(project: Project, config: Config, *, force: bool = False) -> None:
+    """Refuses, before anything is made, what `--local` cannot mean."""
+    root = str(project.root)
+    if config.database:
+        raise UsageError(
+            f"The database {mask_password(config.database)} is set ({config.origins.get('database', 'command line')}) and would win over the project's own.",
+            "Take that setting away: `bethink config --unset database`.",
+        )
+    if root.encode("utf-8", "ignore").decode().splitlines() != [root]:
+        raise InvalidInput(
+            f"The path {root!r} cannot be kept in a list of projects.", "Rename the folder."
+        )
+    real = textfile.inside(project.root, project.local_database)
+    if real.exists() and not configuration.trusts(project.root) and not force:
+        raise UsageError(
+            f"{project.local_database} is already here, and it was not you who made it: its memories would be somebody else's words.",
+            "Look into it with `bethink list --database .bethink/memory.db`; --force makes it yours, removing it starts anew.",
+        )
+    if not real.parent.is_dir() and real.parent.exists():
+        raise InvalidInput(f"{real.parent} is a file, not a directory.", "Move it away.")
+
+
+def make_local(project: Project, config: Config) -> list[FileStep]:
+    """Gives the project a database of its own and notes that it is the user's. A new one is noted first: without the note
+    it would look like one that came with the repository. One that is here must first prove to be a database."""
+    path = project.local_database
+    folder = _make_private(path.parent, "Check permissions.")
+    with suppress(PermissionError):  # somebody else's folder; the database itself is still private
+        folder.chmod(0o700)
+    existed = path.exists()
+    if existed:
+        SqliteStore(path, config.busy_timeout).close()
+    note = _trust(project.root)
+    if not existed:
+        SqliteStore(path, config.busy_timeout).close()
+    return [note, FileStep(path, "keep" if existed else "make")]
+
+
+def _trust(root: Path) -> FileStep:
+    """Notes that the database in a project is the user's own."""
+    path = configuration.data_directory() / "local-projects"
+    with textfile.alone(_make_private(path.parent, "Set BETHINK_HOME to a folder of yours.")):
+        while True:
+            was = textfile.read(path)
+            if configuration.trusts(root):
+                return FileStep(path, "keep", was=was)
+            text = f"{_end_line(was or '')}{root}\n"
+            if textfile.write(path, text, was, 0o600):
+                return FileStep(path, "extend" if was else "make", text, was)
+
+
+def _make_private(folder: Path, hint: str) -> Path:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be made: {error.strerror or error}.", hint) from error
+    return folder
+
+
+def has_foreign_database(project: Project) -> bool:
+    """Whether a database lies in the project that the user never made theirs."""
+    return project.local_database.exists() and not configuration.trusts(project.root)
+
+
+def take(memory: Bethink, part: str, progress: Progress | None = None) -> PartReport:
+    """Brings one part of the project in step with memory. A part that cannot be read is told and the others go on; trouble
+    with the database ends it all."""
+    if part == "map" and find_spec("tree_sitter") is None:
+        return PartReport(part, "skipped", None, *NO_PARSER)
+    try:
+        return PartReport(part, "done", PARTS[part](memory, progress=progress))
+    except StoreError:
+        raise
+    except BethinkError as error:
+        return PartReport(part, "failed", None, error.message, error.hint or "")

@@ -17,6 +17,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -88,30 +89,30 @@ class Slice(NamedTuple):
     """A part of a file that stays together: its text and the symbols it shows."""
 
     text: str
-    symbols: tuple[Symbol, ...]
+    symbols: Sequence[Symbol]
     lines: tuple[int, int]
 
 
 def passages(entry: MapEntry, text: str = "") -> list[Passage]:
     """The passages of a file; with its text, functions without documentation are told by their bodies."""
     source = text.split("\n") if text else []
-    slices = [slice for unit in _units(entry.symbols) for slice in _slices(unit, source)]
-    groups = _group_slices(slices)
+    groups: list[list[Slice]] = []  # small neighbours share a passage
+    size = 0
+    for slice in (slice for unit in _units(entry.symbols) for slice in _slices(unit, source)):
+        size += len(slice.text)
+        if not groups or size > SMALL:
+            groups.append([])
+            size = len(slice.text)
+        groups[-1].append(slice)
     if not groups:
         told = _words_in_body(source) or " ".join(text[:SPOKEN].split()) if entry.lines >= 5 else ""
         return [_file_passage(entry, told)] if entry.doc or told else []
     if len(groups) == 1 and len(entry.doc) + len(_text(groups[0])) <= SMALL:
         return [_file_passage(entry, _text(groups[0]), groups[0])]
-    names = dict.fromkeys(
-        qualified_name(entry, symbol)
-        for symbol in entry.symbols
-        if symbol.kind not in ("field", "property")
-    )
-    listed = _cut(", ".join(names), NAMES)
-    return [
-        _file_passage(entry, f"Defines {listed}" if listed else ""),
-        *(_passage(entry, group) for group in groups),
-    ]
+    listed = [one for one in entry.symbols if one.kind not in ("field", "property")]
+    names = dict.fromkeys(qualified_name(entry, symbol) for symbol in listed)
+    told = f"Defines {_cut(', '.join(names), NAMES)}" if names else ""
+    return [_file_passage(entry, told), *(_passage(entry, group) for group in groups)]
 
 
 def named_symbols(entry: MapEntry) -> list[str]:
@@ -138,9 +139,8 @@ def qualified_name(entry: MapEntry, symbol: Symbol) -> str:
 
 def is_test(path: str) -> bool:
     """Whether a path is that of a test. Of one outside the project only the end counts: who knows where it hangs."""
-    return (
-        _TEST.search("/".join(path.split("/")[-3:]) if path.startswith("/") else path) is not None
-    )
+    end = "/".join(path.split("/")[-3:]) if path.startswith("/") else path
+    return _TEST.search(end) is not None
 
 
 def _units(symbols: Sequence[Symbol]) -> list[list[Symbol]]:
@@ -148,18 +148,15 @@ def _units(symbols: Sequence[Symbol]) -> list[list[Symbol]]:
     as standing at the top."""
     units: list[list[Symbol]] = []
     for symbol in symbols:
-        if units and _belongs_to(units[-1][0], symbol):
+        head = units[-1][0] if units else symbol
+        beside = symbol.kind == "method" == head.kind and symbol.parent == head.parent
+        inside = head.lines[0] <= symbol.lines[0] and symbol.lines[1] <= head.lines[1]
+        member = inside and head.kind not in OPEN and symbol.depth > head.depth
+        if units and (beside or member):
             units[-1].append(symbol)
         elif symbol.kind not in OPEN or symbol.doc:
             units.append([symbol])
     return units
-
-
-def _belongs_to(head: Symbol, symbol: Symbol) -> bool:
-    if symbol.kind == "method" == head.kind and symbol.parent == head.parent:
-        return True
-    inside = head.lines[0] <= symbol.lines[0] and symbol.lines[1] <= head.lines[1]
-    return inside and head.kind not in OPEN and symbol.depth > head.depth
 
 
 def _slices(unit: Sequence[Symbol], source: Sequence[str]) -> list[Slice]:
@@ -175,12 +172,10 @@ def _slices(unit: Sequence[Symbol], source: Sequence[str]) -> list[Slice]:
         pieces[-1][0].append(text)
         pieces[-1][1].extend(run)
         size += len(text)
-    ends = [
-        max((one.lines[1] for one in shown if one is not head), default=0) for _, shown in pieces
-    ]
-    ends[-1] = max(ends[-1], head.lines[1])
+    ends = [[one.lines[1] for one in shown if one is not head] for _, shown in pieces]
+    ends[-1].append(head.lines[1])
     return [
-        Slice("\n".join(lines), tuple(shown), (shown[0].lines[0], end or head.lines[1]))
+        Slice("\n".join(lines), shown, (shown[0].lines[0], max(end, default=head.lines[1])))
         for (lines, shown), end in zip(pieces, ends, strict=True)
     ]
 
@@ -189,8 +184,8 @@ def _runs(unit: Sequence[Symbol]) -> list[list[Symbol]]:
     """Each symbol for itself, but fields that follow each other together."""
     runs: list[list[Symbol]] = []
     for symbol in unit:
-        before = runs[-1][-1] if runs and {runs[-1][-1].kind, symbol.kind} <= _VALUES else None
-        if before and before.parent == symbol.parent:
+        before = runs[-1][-1] if runs else symbol
+        if runs and {before.kind, symbol.kind} <= _VALUES and before.parent == symbol.parent:
             runs[-1].append(symbol)
         else:
             runs.append([symbol])
@@ -206,25 +201,21 @@ def _run_text(run: Sequence[Symbol], depth: int, source: Sequence[str]) -> str:
             for each in run
         )
         return f"{indent}{first.lines[0]}: {_cut('; '.join(told), FIELDS)}"
+    doc = first.doc
+    if not doc and first.kind in CALLABLE:
+        doc = _words_in_body(source[first.lines[0] - 1 : first.lines[1]])
     text = f"{indent}{first.lines[0]}: {first.signature}"
-    told_by = first.doc or (
-        _words_in_body(source[first.lines[0] - 1 : first.lines[1]])
-        if first.kind in CALLABLE
-        else ""
-    )
-    return f"{text}\n{indent}  {told_by}" if told_by else text
+    return f"{text}\n{indent}  {doc}" if doc else text
 
 
 def _words_in_body(lines: Sequence[str]) -> str:
     """What code says of itself without meaning to: its comments and its messages."""
     body = "\n".join(lines)[:READ]
-    comments = (found[1] or found[2] for found in _COMMENT.finditer(body))
-    messages = (found[1] or found[2] or found[3] for found in _MESSAGE.finditer(body))
-    said = [
-        " ".join(each.replace("*", " ").split())
-        for each in (*comments, *(each for each in messages if each.count(" ") > 1))
-    ]
-    return _cut(" ".join(dict.fromkeys(said)), SPOKEN)
+    comments = ["".join(found) for found in _COMMENT.findall(body)]
+    messages = ["".join(found) for found in _MESSAGE.findall(body)]
+    said = [*comments, *(each for each in messages if each.count(" ") > 1)]
+    plain = (" ".join(each.replace("*", " ").split()) for each in said)
+    return _cut(" ".join(dict.fromkeys(plain)), SPOKEN)
 
 
 def _in_words(names: Iterable[str]) -> str:
@@ -233,90 +224,80 @@ def _in_words(names: Iterable[str]) -> str:
     return f"In words: {_cut(', '.join(words), SPOKEN)}" if words else ""
 
 
-def _group_slices(slices: Iterable[Slice]) -> list[list[Slice]]:
-    """Small neighbours share a passage."""
-    groups: list[list[Slice]] = []
-    size = 0
-    for slice in slices:
-        size += len(slice.text)
-        if not groups or size > SMALL:
-            groups.append([])
-            size = len(slice.text)
-        groups[-1].append(slice)
-    return groups
-
-
 def _text(group: Sequence[Slice]) -> str:
     return "\n".join(slice.text for slice in group)
 
 
 def _passage(entry: MapEntry, group: Sequence[Slice]) -> Passage:
+    """The passage of some definitions; constants stand behind."""
     symbols = [symbol for slice in group for symbol in slice.symbols]
-    first, last = group[0].lines[0], max(slice.lines[1] for slice in group)
-    heads = sorted(
-        (slice.symbols[0] for slice in group), key=lambda symbol: symbol.kind in _VALUES
-    )  # constants stand behind
+    lines = group[0].lines[0], max(slice.lines[1] for slice in group)
+    heads = sorted((slice.symbols[0] for slice in group), key=lambda one: one.kind in _VALUES)
     names = [qualified_name(entry, symbol) for symbol in heads]
-    lines = (f"{entry.path}:{first}", _text(group), _in_words(symbol.name for symbol in heads))
-    return Passage(
-        content="\n".join(filter(None, lines)),
-        kind="code",
-        summary=_summary(entry, heads),
+    first = heads[0]
+    call = "(…)" if first.kind in CALLABLE else ""
+    more = f" and {len(heads) - 1} more" if len(heads) > 1 else ""
+    told = f": {find_sentence(first.doc)}" if first.doc else ""
+    return _make_passage(
+        entry,
+        (f"{entry.path}:{lines[0]}", _text(group), _in_words(symbol.name for symbol in heads)),
+        summary=f"{first.kind} {names[0]}{call}{more} in {entry.path}{told}",
         section=", ".join(names[:4]),
-        lines=(first, last),
-        entities=_entities(entry, symbols),
-        metadata=_metadata(entry, [symbol.name for symbol in symbols]),
-        embed=not is_test(entry.path),
-    )
-
-
-def _metadata(entry: MapEntry, names: Sequence[str]) -> dict[str, Any]:
-    return {"path": entry.path, "language": entry.language, "symbols": list(names[:100])}
+        lines=lines,
+        symbols=symbols,
+        names=[symbol.name for symbol in symbols],
+    )._replace(embed=not is_test(entry.path))
 
 
 def _file_passage(entry: MapEntry, rest: str, group: Sequence[Slice] = ()) -> Passage:
     stem = PurePosixPath(entry.path).name.partition(".")[0]
-    main = [slice.symbols[0].name for slice in group]
-    lines = [
-        f"{entry.path} [{entry.language}] {entry.lines:,} lines",
-        entry.doc,
-        rest,
-        _in_words([stem, *main]),
-    ]
+    in_words = _in_words([stem, *(slice.symbols[0].name for slice in group)])
     names = named_symbols(entry)
-    return Passage(
-        content="\n".join(filter(None, lines)),
-        kind="code",
-        summary=_cut_words(f"{entry.path}: {find_sentence(entry.doc) or ', '.join(names[:8])}"),
+    return _make_passage(
+        entry,
+        (f"{entry.path} [{entry.language}] {entry.lines:,} lines", entry.doc, rest, in_words),
+        summary=f"{entry.path}: {find_sentence(entry.doc) or ', '.join(names[:8])}",
         section=entry.path,
         lines=(1, max(1, entry.lines)),
-        entities=_entities(entry, [symbol for slice in group for symbol in slice.symbols]),
+        symbols=[symbol for slice in group for symbol in slice.symbols],
+        names=names,
+    )
+
+
+def _make_passage(
+    entry: MapEntry,
+    content: Iterable[str],
+    *,
+    summary: str,
+    section: str,
+    lines: tuple[int, int],
+    symbols: Sequence[Symbol],
+    names: Sequence[str],
+) -> Passage:
+    """A passage that names its file and its main symbols: types and functions before constants, and no fields."""
+    main = [one for one in symbols if one.kind not in _VALUES or one.kind == "constant"]
+    main.sort(key=lambda symbol: symbol.kind == "constant")
+    known = dict.fromkeys(qualified_name(entry, symbol) for symbol in main)
+    words = summary.split()
+    short = words if len(words) <= SUMMARY else [*words[: SUMMARY - 1], "…"]
+    return Passage(
+        content="\n".join(filter(None, content)),
+        kind="code",
+        summary=" ".join(short),
+        section=section,
+        lines=lines,
+        entities=_entities(entry.path, known),
         metadata=_metadata(entry, names),
     )
 
 
-def _entities(entry: MapEntry, symbols: Sequence[Symbol]) -> tuple[Entity, ...]:
-    """The file and its main symbols: types and functions before constants, and no fields."""
-    main = [one for one in symbols if one.kind not in _VALUES or one.kind == "constant"]
-    main.sort(key=lambda symbol: symbol.kind == "constant")
-    names = dict.fromkeys(qualified_name(entry, symbol) for symbol in main)
-    return (
-        Entity(entry.path, "file"),
-        *(Entity(name, "symbol") for name in list(names)[:ENTITIES]),
-    )
+def _entities(path: str, names: Iterable[str]) -> tuple[Entity, ...]:
+    named = (Entity(name, "symbol") for name in islice(filter(None, names), ENTITIES))
+    return (Entity(path, "file"), *named)
 
 
-def _summary(entry: MapEntry, heads: Sequence[Symbol]) -> str:
-    first = heads[0]
-    name = qualified_name(entry, first) + ("(…)" if first.kind in CALLABLE else "")
-    more = f" and {len(heads) - 1} more" if len(heads) > 1 else ""
-    told = f": {find_sentence(first.doc)}" if first.doc else ""
-    return _cut_words(f"{first.kind} {name}{more} in {entry.path}{told}")
-
-
-def _cut_words(text: str) -> str:
-    words = text.split()
-    return " ".join(words if len(words) <= SUMMARY else [*words[: SUMMARY - 1], "…"])
+def _metadata(entry: MapEntry, names: Sequence[str]) -> dict[str, Any]:
+    return {"path": entry.path, "language": entry.language, "symbols": list(names[:100])}
 
 
 def _cut(text: str, longest: int) -> str:
@@ -339,7 +320,7 @@ def documents(found: Iterable[Found | Skipped]) -> Iterator[Document | Skipped]:
     """One document per source file. Files that are no source code are passed over."""
     for code in _read_sources(found):
         if isinstance(code, Skipped):
-            yield code
+            yield code._replace(uri=f"code:{code.uri}")
         else:
             yield Document(
                 f"code:{code.path}",
@@ -354,10 +335,8 @@ def count_sources(found: Iterable[Found | Skipped]) -> int:
     return sum(isinstance(each, Found) and language_of(each.uri) is not None for each in found)
 
 
-def map_files(found: Iterable[Found | Skipped]) -> Iterator[MapEntry | Skipped]:
-    """One entry per source file: what `to_json` writes."""
-    for code in _read_sources(found):
-        yield code if isinstance(code, Skipped) else _map_file(code)[0]
+def map_files(found: Iterable[Found | Skipped]) -> list[MapEntry]:
+    return [_map_file(code)[0] for code in _read_sources(found) if isinstance(code, Code)]
 
 
 def _map_file(code: Code) -> tuple[MapEntry, str]:
@@ -372,10 +351,11 @@ def _read_sources(found: Iterable[Found | Skipped]) -> Iterator[Code | Skipped]:
     for each in found:
         read = each if isinstance(each, Skipped) else _read_source(each)
         if read is not None:
-            yield read._replace(uri=f"code:{read.uri}") if isinstance(read, Skipped) else read
+            yield read
 
 
 def _read_source(found: Found) -> Code | Skipped | None:
+    """The text of a source file that somebody wrote; nothing of a file that is no source code."""
     named = language_of(found.uri)
     if named is None and Path(found.uri).suffix:
         return None
@@ -386,19 +366,19 @@ def _read_source(found: Found) -> Code | Skipped | None:
         return read if named else None
     text, hash = read
     language = language_of(found.uri, text)
-    if language and (reason := _reason_to_skip(text)):
-        return Skipped(found.uri, reason)
-    return Code(found.uri, language, text, hash) if language else None
-
-
-def _reason_to_skip(text: str) -> str | None:
-    """Why a text is not worth mapping, if it is not."""
+    if language is None:
+        return None
     if marker := _GENERATED.search(text[:2_000]):
-        return f"generated file (line {text.count(chr(10), 0, marker.start()) + 1} says so)"
+        line = text.count("\n", 0, marker.start()) + 1
+        return Skipped(found.uri, f"generated file (line {line} says so)")
     average = len(text) // (text.count("\n") + 1)
     if len(text) > 2_000 and average > MINIFIED:
-        return f"minified or data (lines of {average:,} characters on average)"
-    return None
+        why = f"minified or data (lines of {average:,} characters on average)"
+        return Skipped(found.uri, why)
+    return Code(found.uri, language, text, hash)
+
+
+# The repo map
 
 
 def to_json(found: Iterable[MapEntry]) -> list[dict[str, Any]]:
@@ -415,62 +395,48 @@ def to_json(found: Iterable[MapEntry]) -> list[dict[str, Any]]:
     ]
 
 
-def read_entries(raw: bytes, name: str) -> list[Passage]:
-    """The entries of a repo map, all or none. Of entries with the same path the last one counts, as a later reading does."""
+def read_map(raw: bytes, file: Path) -> Document:
+    """A JSON file as one document: one passage per entry, all of them replaced by the next import of the same file. Of entries with
+    the same path the last one counts, as a later reading does."""
     if len(raw) > LARGEST_MAP:
         raise InvalidInput(
-            f"The repo map '{name}' is {len(raw) / 1e6:,.1f} MB; at most {LARGEST_MAP / 1e6:g} MB are read.",
+            f"The repo map '{file}' is {len(raw) / 1e6:,.1f} MB; at most {LARGEST_MAP / 1e6:g} MB are read.",
             "Map the parts of the project one by one.",
         )
     try:
         listed = json.loads(raw.decode("utf-8-sig"), parse_constant=refuse_constant)
     except (RecursionError, ValueError) as error:  # also bytes that are no UTF-8
         why = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise InvalidInput(f"The repo map '{name}' is not valid JSON: {why}.", _HINT) from None
+        raise InvalidInput(f"The repo map '{file}' is not valid JSON: {why}.", _HINT) from None
     if not isinstance(listed, list):
-        raise InvalidInput(f"The repo map '{name}' is not an array.", _HINT)
-    found = [_read_entry(item, number, name) for number, item in enumerate(listed, start=1)]
-    return list({each.section: each for each in found}.values())
+        raise InvalidInput(f"The repo map '{file}' is not an array.", _HINT)
+    found = [_read_entry(item, number, file) for number, item in enumerate(listed, start=1)]
+    entries = list({each.section: each for each in found}.values())
+    uri, hash = f"repo-map:{os.path.realpath(file)}", sha256(raw).hexdigest()
+    return Document(uri, f"{hash}:m{VERSION}", lambda: entries, {"entries": len(entries)})
 
 
-def _read_entry(item: Any, number: int, name: str) -> Passage:
+def _read_entry(item: Any, number: int, file: Path) -> Passage:
     entry = item if isinstance(item, dict) else {}
     symbols = entry.get("symbols") or []
-    given: list[Any] = [
-        entry.get("path"),
-        entry.get("language") or "unknown",
-        entry.get("content") or "",
-    ]
+    given: list[Any] = [entry.get("path"), entry.get("language") or "unknown"]
+    given.append(entry.get("content") or "")
     given += symbols if isinstance(symbols, list) else [None]
     if not all(isinstance(one, str) for one in given) or not given[0].strip():
         raise InvalidInput(
-            f"Entry {number} of the repo map '{name}' is not an object with a `path`, or its `language`, `symbols` or `content` is wrong.",
+            f"Entry {number} of the repo map '{file}' is not an object with a `path`, or its `language`, `symbols` or `content` is wrong.",
             _HINT,
         )
     # No database takes NUL, and halves of surrogate pairs, which JSON can spell.
     path, language, content, *names = (replace_broken(one.replace("\0", "")) for one in given)
-    head = f"{path.strip()} [{language}] {' '.join(names)}".rstrip()
-    lines = entry.get("lines")
-    known = MapEntry(path.strip(), language)
+    path, lines = path.strip(), entry.get("lines")
+    head = f"{path} [{language}] {' '.join(names)}".rstrip()
+    known = list(dict.fromkeys(names))
     return Passage(
         _cut(f"{head}\n{content}".rstrip(), LONGEST),
         kind="code",
-        section=known.path,
+        section=path,
         lines=(1, lines) if type(lines) is int and lines > 0 else None,
-        entities=(
-            Entity(known.path, "file"),
-            *(Entity(one, "symbol") for one in list(dict.fromkeys(names))[:ENTITIES] if one),
-        ),
-        metadata={**_metadata(known, list(dict.fromkeys(names))), "import_type": "repo-map"},
-    )
-
-
-def read_map(raw: bytes, file: Path) -> Document:
-    """A JSON file as one document: one passage per entry, all of them replaced by the next import of the same file."""
-    entries = read_entries(raw, str(file))
-    return Document(
-        f"repo-map:{os.path.realpath(file)}",
-        f"{sha256(raw).hexdigest()}:m{VERSION}",
-        lambda: entries,
-        {"entries": len(entries)},
+        entities=_entities(path, known),
+        metadata={**_metadata(MapEntry(path, language), known), "import_type": "repo-map"},
     )

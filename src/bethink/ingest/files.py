@@ -18,6 +18,7 @@ import re
 import stat
 import warnings
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -46,8 +47,6 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 HEAD = 1024  # characters in which a NUL says that a file is no text
 # Bytes that no text in an old one-byte encoding has: controls other than tab, line feed, form feed, return and escape.
 CONTROLS = bytes({*range(32), 127} - {9, 10, 12, 13, 27})
-# What each byte-order mark announces.
-MARKS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
 class Found(NamedTuple):
@@ -57,19 +56,11 @@ class Found(NamedTuple):
     uri: str
 
 
-class Pattern(NamedTuple):
-    """One line of a .gitignore."""
-
-    regex: re.Pattern[str]
-    ignore: bool
-    folders: bool  # `*/` and `**/`: every folder, and nothing but folders
-
-
 class Rules(NamedTuple):
-    """The lines of one .gitignore, last one first, and how many characters of a path lead to its folder."""
+    """The lines of one .gitignore, last one first, each with whether it ignores; and how many characters of a path lead to its folder."""
 
     prefix: int
-    patterns: tuple[Pattern, ...]
+    patterns: list[tuple[re.Pattern[str], bool]]
 
 
 def walk(
@@ -139,9 +130,7 @@ def _is_inside(path: str, *folders: str) -> bool:
 def _uri(path: str, root: str) -> str:
     if _is_inside(path, root):
         path = path[len(root) :].lstrip(os.sep) or "."
-    if os.sep != "/":
-        path = path.replace(os.sep, "/")
-    return one_line(path)
+    return one_line(path.replace(os.sep, "/"))
 
 
 def one_line(name: str) -> str:
@@ -172,13 +161,12 @@ def _find_files(top: str, root: str, endings: tuple[str, ...] | None) -> Iterato
         if folder != top and _is_made_by_a_tool(folder, names):
             continue
         if ".gitignore" in names:
-            rules = (_read_rules(folder, ".gitignore"), *rules)
+            rules = (_read_rules(Path(folder, ".gitignore"), folder), *rules)
         below = []
         for entry in entries:
             is_folder = _is_folder(entry)
-            if not _is_wanted(entry, is_folder, endings) or _is_ignored(
-                entry.path, rules, is_folder
-            ):
+            wanted = _is_wanted(entry.name, is_folder, endings)
+            if not wanted or _is_ignored(entry.path, rules, is_folder):
                 continue
             if entry.is_symlink():
                 real = os.path.realpath(entry.path)
@@ -192,11 +180,12 @@ def _find_files(top: str, root: str, endings: tuple[str, ...] | None) -> Iterato
         waiting.extend(reversed(below))
 
 
-def _is_wanted(entry: os.DirEntry[str], is_folder: bool, endings: tuple[str, ...] | None) -> bool:
-    name = entry.name
+def _is_wanted(name: str, is_folder: bool, endings: tuple[str, ...] | None) -> bool:
+    if name.startswith("."):
+        return False
     if is_folder:
-        return name[0] != "." and name not in FOREIGN and not name.endswith(FOREIGN_ENDINGS)
-    return name[0] != "." and (endings is None or name.lower().endswith(endings))
+        return name not in FOREIGN and not name.endswith(FOREIGN_ENDINGS)
+    return endings is None or name.lower().endswith(endings)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -207,11 +196,9 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_made_by_a_tool(path: str, names: set[str]) -> bool:
-    return not MARKERS.isdisjoint(names) or (".git" in names and _is_linked_worktree(path))
-
-
-def _is_linked_worktree(path: str) -> bool:
-    """Whether a folder is another checkout of a repository. Its files would be found once per checkout."""
+    """Whether a folder carries a marker, or is another checkout of a repository, whose files would be found once per checkout."""
+    if not MARKERS.isdisjoint(names) or ".git" not in names:
+        return not MARKERS.isdisjoint(names)
     try:
         data = _read_bytes(Path(path, ".git"), 4096)
     except (OSError, ValueError):
@@ -223,76 +210,58 @@ def _read_rules_above(path: str, root: str) -> tuple[Rules, ...]:
     """The rules that the folders above a start hold for it. Rules that ignore the start itself give way: it was asked for."""
     if not _is_inside(path, root):
         return ()
-    excluded = str(project.find(Path(root)).root / ".git" / "info")
-    lines = _read_rules(excluded, "exclude", root)
-    rules: tuple[Rules, ...] = (lines,) if lines.patterns else ()
-    if path == root:
-        return rules
+    excluded = project.find(Path(root)).root / ".git" / "info" / "exclude"
+    rules: tuple[Rules, ...] = (_read_rules(excluded, root),)
     above = root
-    for name in os.path.relpath(path, root).split(os.sep):
-        if (lines := _read_rules(above, ".gitignore")).patterns:
-            rules = (lines, *rules)
+    for name in os.path.relpath(path, root).split(os.sep) if path != root else ():
+        rules = (_read_rules(Path(above, ".gitignore"), above), *rules)
         above = os.path.join(above, name)
         if _is_ignored(above, rules, True):
             rules = ()
     return rules
 
 
-def _read_rules(folder: str, name: str, holds_for: str | None = None) -> Rules:
+def _read_rules(file: Path, folder: str) -> Rules:
     """The rules in a file. A line that git would not understand, or that costs too much to match, is passed over."""
     from pathspec.patterns.gitignore.base import GitIgnorePatternError
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-    prefix = len(holds_for or folder) + 1
     try:
-        data = _read_bytes(Path(folder, name), LONGEST_IGNORE)
+        data = _read_bytes(file, LONGEST_IGNORE)
     except (OSError, ValueError):
-        return Rules(prefix, ())
-    if isinstance(data, str):
-        return Rules(prefix, ())
-    patterns: list[Pattern] = []
-    lines = data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape").split("\n")
+        data = ""
+    text = data.decode("utf-8", "surrogateescape") if isinstance(data, bytes) else ""
+    patterns: list[tuple[re.Pattern[str], bool]] = []
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", FutureWarning
-        )  # about brackets in brackets, which are somebody else's to write
-        for line in lines[:MOST_PATTERNS]:
-            line = line.removesuffix("\r")
-            if line.count("**") > MOST_WILDCARDS or any(
-                len(re.findall(r"\*+", part)) > MOST_WILDCARDS for part in line.split("/")
-            ):
+        # About brackets in brackets, which are somebody else's to write.
+        warnings.simplefilter("ignore", FutureWarning)
+        for line in text.removeprefix("\ufeff").split("\n")[:MOST_PATTERNS]:
+            wild = max(len(re.findall(r"\*+", part)) for part in line.split("/"))
+            if max(wild, line.count("**")) > MOST_WILDCARDS:
                 continue
-            if line.endswith("/**/"):
-                line = (
-                    line[:-4] + "/*/"
-                )  # the folders below, not the folder itself, for which pathspec takes it
-            try:
-                regex, ignore = GitIgnoreSpecPattern.pattern_to_regex(line)
-                if regex is not None and ignore is not None:
-                    patterns.append(
-                        Pattern(re.compile(regex, re.DOTALL), ignore, regex == EVERY_FOLDER)
-                    )
-            except (GitIgnorePatternError, re.error):
-                continue
-    return Rules(prefix, tuple(reversed(patterns)))
+            # pathspec takes `folder/**/` for the folder itself, and not for those below it.
+            line = re.sub(r"/\*\*/$", "/*/", line.removesuffix("\r"))
+            with suppress(GitIgnorePatternError, re.error):
+                regex, ignores = GitIgnoreSpecPattern.pattern_to_regex(line)
+                if regex is not None and ignores is not None:
+                    patterns.append((re.compile(regex, re.DOTALL), ignores))
+    return Rules(len(folder) + 1, patterns[::-1])
 
 
 def _is_ignored(path: str, rules: tuple[Rules, ...], is_folder: bool) -> bool:
     """Whether git would ignore a path whose parent it does not: the last line that speaks of it decides, the deepest file first."""
     for prefix, patterns in rules:
-        relative = path[prefix:] if os.sep == "/" else path[prefix:].replace(os.sep, "/")
-        if is_folder:
-            relative += "/"
-        for regex, ignore, folders in patterns:
-            if (match := regex.search(relative)) and _is_about(match, is_folder, folders):
-                return ignore
+        relative = path[prefix:].replace(os.sep, "/") + "/" * is_folder
+        for regex, ignores in patterns:
+            if (match := regex.search(relative)) and _is_about(match, is_folder):
+                return ignores
     return False
 
 
-def _is_about(match: re.Match[str], is_folder: bool, folders: bool) -> bool:
+def _is_about(match: re.Match[str], is_folder: bool) -> bool:
     """Whether a match speaks of the path itself. pathspec also matches what lies below: a group marks the slash after a match,
     and `folder/**` ends with one. What lies below an ignored folder is never asked for, and below others it does not count."""
-    if folders:
+    if match.re.pattern == EVERY_FOLDER:
         return is_folder
     if match.lastgroup:
         return is_folder and match.end() == len(match.string)
@@ -318,11 +287,12 @@ def _find_obstacle(status: os.stat_result, longest: int) -> str | None:
 
 
 def _decode(data: bytes) -> str | Skipped:
-    encoding = next((name for mark, name in MARKS if data.startswith(mark)), "utf-8")
+    marked = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    encoding = "utf-16" if marked else "utf-8"
     try:
         text = data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        if encoding != "utf-8" or len(data.translate(None, CONTROLS)) < len(data):
+        if marked or len(data.translate(None, CONTROLS)) < len(data):
             return Skipped("", f"not text: no {encoding.upper()} (byte {error.start:,})")
         text = data.decode("cp1252", "replace")
     nul = text.find("\0", 0, HEAD)

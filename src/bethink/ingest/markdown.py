@@ -623,7 +623,7 @@ def _find_cut(body: str, known: PageOutline, start: int, end: int, size: int) ->
     near = max((at for at, grade in places.items() if grade > WHOLE), default=start)
     if known.grades[line := bisect_right(known.starts, near)] == WHOLE:
         return _block_end(body, known, line, end)
-    return _last_word(body, near, limit) if near < limit else near
+    return _last_word(body, start, limit)
 
 
 def _block_end(body: str, known: PageOutline, line: int, end: int) -> int:

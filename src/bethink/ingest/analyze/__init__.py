@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from bethink.ingest.analyze import build, pages, routes
+from bethink.ingest.analyze.pages import superseded_pairs as superseded_pairs
 from bethink.ingest.analyze.tree import Finding, Tree
 from bethink.ingest.files import Found
 from bethink.ingest.sync import Document, Skipped

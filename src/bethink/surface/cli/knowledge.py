@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from bethink import config
 from bethink.errors import NotFound, Overtaken, UsageError
-from bethink.features import conversations, initialise, knowledge
-from bethink.features.initialise import FileStep, PartReport
+from bethink.features import conversations, knowledge
+from bethink.features.knowledge import FileStep, PartReport
 from bethink.hooks import state
 from bethink.hosts.install import AGENTS, is_here, record_file
 from bethink.surface.cli import connect, console
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from bethink.api import Bethink
     from bethink.config import Config
     from bethink.features.conversations import Indexed
-    from bethink.features.initialise import Ready
     from bethink.ingest.sync import Synced
     from bethink.project import Project
 
@@ -214,20 +213,21 @@ def init(args: Namespace) -> int:
     if args.directory and args.project:
         raise UsageError("Give DIRECTORY or --project, not both.", "bethink init ~/code/shop")
     start = Path(args.directory).expanduser() if args.directory else directory(args) or Path.cwd()
-    project = initialise.project_at(start)
+    project = knowledge.project_at(start)
     args.project = str(start)
     settings = config.load(project.root, {"database": args.database})
     steps: list[FileStep] = []
     if args.local:
-        initialise.check_local(project, settings, force=args.force)
-        steps += initialise.make_local(project, settings)
+        knowledge.check_local(project, settings, force=args.force)
+        steps += knowledge.make_local(project, settings)
     # The database is opened first: without it, nothing is worth making.
     with open_memory(args, make=True) as memory:
         taken = take_parts(args, memory, project, settings, steps)
-        ready = initialise.examine(memory)
+        number = memory.store.count(memory.filter(scopes=(memory.scope,)))
+        hints = memory.hints
         database = str(getattr(memory.store, "path", memory.config.database))
     notes = find_notes(project, start.resolve(), database)
-    console.present(args, report_init(project, database, steps, taken, ready, notes))
+    console.present(args, report_init(project, database, steps, taken, number, hints, notes))
     if any(one.status == "stopped" for one in taken):
         console.talk("stopped; `bethink init` goes on from here")
         return 130
@@ -241,10 +241,11 @@ def report_init(
     database: str,
     steps: Sequence[FileStep],
     taken: Sequence[PartReport],
-    ready: Ready,
+    number: int,
+    hints: tuple[str, ...],
     notes: list[str],
 ) -> Result:
-    following = f"search {ASK}" if ready.memories else f"add {TELL}"
+    following = f"search {ASK}" if number else f"add {TELL}"
     files = [
         leave_out_empty(path=str(one.path), status=DONE_WORDS[one.action], reason=one.reason)
         for one in steps
@@ -262,12 +263,12 @@ def report_init(
         "files": files,
         "parts": parts,
         "notes": notes,
-        "memories": ready.memories,
-        "hints": list(ready.hints),
+        "memories": number,
+        "hints": list(hints),
         "next": [f"bethink {following}", "bethink doctor"],
         "stopped": any(one.status == "stopped" for one in taken),
     }
-    return Result(value, init_lines(project, value), warnings=ready.hints, hints=notes)
+    return Result(value, init_lines(project, value), warnings=hints, hints=notes)
 
 
 def init_lines(project: Project, value: Mapping[str, Any]) -> list[str]:
@@ -295,15 +296,15 @@ def take_parts(
     taken: list[PartReport] = []
     part = ""
     try:
-        steps.extend(map(initialise.apply, initialise.plan(project, settings, local=args.local)))
+        steps.extend(map(knowledge.apply, knowledge.plan(project, settings, local=args.local)))
         list_documentation(args, project, settings)
-        for part in initialise.PARTS:
+        for part in knowledge.PARTS:
             if getattr(args, f"skip_{part}"):
                 taken.append(PartReport(part, "skipped", reason=f"--skip-{part}"))
                 continue
             with Bar(args, LABELS[part], "files") as bar:
                 bar(0)
-                taken.append(initialise.take(memory, part, bar))
+                taken.append(knowledge.take(memory, part, bar))
     except KeyboardInterrupt:
         taken.append(PartReport(part, "stopped", reason="stopped; what was read is kept"))
     return taken
@@ -329,7 +330,7 @@ def list_documentation(args: Namespace, project: Project, settings: Config) -> N
     """Says which folders are read beside those that the setting names, before they are."""
     shown = [
         f"{name} ({many(number, 'document')})"
-        for name, number in initialise.count_documents(project, settings).items()
+        for name, number in knowledge.count_documents(project, settings).items()
         if name not in settings.knowledge
     ]
     if shown and not args.skip_index:
@@ -345,11 +346,11 @@ def find_notes(project: Project, start: Path, database: str) -> list[str]:
         notes.append(f"{start} is a part of it; the whole project is set up.")
     if project.worktree != project.root:
         notes.append(f"Knowledge and code are those of the worktree {project.worktree}.")
-    if database != str(project.local_database) and initialise.has_foreign_database(project):
+    if database != str(project.local_database) and knowledge.has_foreign_database(project):
         notes.append(
             f"{project.local_database} is not used: it may have come with the project. `bethink init --local` says more."
         )
-    if not initialise.is_in_git(project):
+    if not knowledge.is_in_git(project):
         notes.append(
             f"{project.name} is not in git; its .bethink folder is what marks it as a project."
         )

@@ -24,7 +24,7 @@ from bethink.errors import StoreBusy, StoreError
 from bethink.store.sqlite import SqliteStore
 from bethink.types import Batch, Change, Entry
 
-CRASHES = int(os.environ.get("BETHINK_TEST_CRASHES", "25"))
+CRASHES = int(os.environ.get("BETHINK_TEST_CRASHES", "14"))
 NOBODY = 65534
 
 
@@ -144,8 +144,9 @@ def public():
     shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("leftovers", [False, True], ids=["closed", "in use"])
-@pytest.mark.parametrize("folder_mode", [0o755, 0o777], ids=["read-only folder", "open folder"])
+@pytest.mark.parametrize(
+    ("leftovers", "folder_mode"), [(False, 0o755), (True, 0o777)], ids=["closed", "in use"]
+)
 def test_a_database_that_may_not_be_written_is_never_changed_and_never_a_traceback(
     public, folder_mode, leftovers
 ):

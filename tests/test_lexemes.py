@@ -30,26 +30,17 @@ def paired(found):
     return set(pairwise(lexemes._drop_stops(found)))
 
 
-@pytest.mark.parametrize(
-    ("identifier", "expected"),
-    cases("lexemes-identifiers-fall-into-parts"),
-)
+@pytest.mark.parametrize(("identifier", "expected"), cases("lexemes-identifiers-fall-into-parts"))
 def test_identifiers_fall_into_parts(identifier, expected):
     assert parts(identifier) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    cases("lexemes-a-text-is-prepared"),
-)
+@pytest.mark.parametrize(("text", "expected"), cases("lexemes-a-text-is-prepared"))
 def test_a_text_is_prepared_for_the_index(text, expected):
     assert prepare(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    cases("lexemes-a-text-becomes-lexemes", globals()),
-)
+@pytest.mark.parametrize(("text", "expected"), cases("lexemes-a-text-becomes-lexemes", globals()))
 def test_a_text_becomes_lexemes(text, expected):
     assert tokenize(text) == expected
 

@@ -71,18 +71,10 @@ def as_there(source, store):
     return tallies(source, migration.map_scopes(source, store))
 
 
-def test_both_databases_hold_the_same_afterwards(source, store):
-    moved = migration.migrate(Busy(source), store, "here")
-    assert moved.parts == as_there(source, store) == tallies(store)
-    assert moved.parts["records"].number == 9
-    total = sum(tally.number for tally in moved.parts.values())
-    assert total - moved.taken in (0, 1)  # what is personal may have its scope from the start
-    assert store.check(deep=True) == []
-
-
 def test_there_and_back_is_where_it_began(source, store, tmp_path):
     back = SqliteStore(tmp_path / "back.db", timeout=5)
-    there = migration.migrate(source, store, "here")
+    there = migration.migrate(Busy(source), store, "here")
+    assert there.parts["records"].number == 9
     again = migration.migrate(store, back, "there")
     assert there.parts == as_there(source, store)
     assert again.parts == tallies(source) == tallies(back)
@@ -106,8 +98,7 @@ def test_it_goes_on_where_it_was_cut_off_wherever_that_was(source, tmp_path):
     assert pages > 10
 
 
-@pytest.mark.parametrize("part", ["scopes", "records", "tombstones"])
-def test_what_is_written_to_the_source_meanwhile_comes_too(source, store, part):
+def test_what_is_written_to_the_source_meanwhile_comes_too(source, store):
     known = source.known
 
     def happen():
@@ -118,7 +109,7 @@ def test_what_is_written_to_the_source_meanwhile_comes_too(source, store, part):
         write(source, retire=((HERE, "docs/a.md"),))
         write(source, purge=(known["hidden"].id,))
 
-    moved = migration.migrate(Busy(source, part, happen), store, "here")
+    moved = migration.migrate(Busy(source, "records", happen), store, "here")
     assert moved.parts == as_there(source, store) == tallies(store)
     assert store.check(deep=True) == []
 
@@ -149,9 +140,7 @@ def test_a_database_with_memories_of_its_own_is_left_alone(source, store):
         migration.migrate(source, store, "here")
     assert "sync" in error.value.hint
     assert store.count(everything()) == 1
-
-
-def test_a_migration_from_elsewhere_is_not_gone_on_with(source, store):
+    store.reset()
     migration.migrate(source, store, "here")
     with pytest.raises(InvalidInput, match="brought from here"):
         migration.migrate(source, store, "elsewhere")

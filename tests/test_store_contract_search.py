@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from case_tables import cases
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from stores import (
     EMBEDDER,
     HERE,
@@ -38,14 +36,13 @@ from bethink.types import Change, Entity, Entry, Query, Term, Words
 # Words
 
 
-@pytest.mark.parametrize(
-    ("text", "question"),
-    cases("store-contract-search-words-are-found-however"),
-)
-def test_words_are_found_however_they_are_written(store, text, question):
-    memory = make(text)
-    put(store, memory, make("nothing of the kind whatsoever"))
-    assert by_words(store, question)[0] == memory.id
+def test_words_are_found_however_they_are_written(store):
+    asked = cases("store-contract-search-words-are-found-however")
+    told = [(make(text, scope=f"project:{at}"), how) for at, (text, how) in enumerate(asked)]
+    put(store, *(make("nothing of the kind", scope=memory.scope) for memory, _ in told))
+    put(store, *(memory for memory, _ in told))
+    for memory, question in told:
+        assert by_words(store, question, seen(memory.scope))[0] == memory.id, question
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +62,7 @@ def greek(lasting) -> tuple[Store, dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
-    cases("store-contract-search-each-form-of-a", globals()),
+    ("query", "found"), cases("store-contract-search-each-form-of-a", globals())
 )
 def test_each_form_of_a_query(greek, query, found):
     store, names = greek
@@ -172,42 +168,7 @@ def test_no_query_is_an_error_and_none_leaves_its_scope(fortress, text):
             assert {memory.scope for memory in fortress.load(keys).values()} <= set(filter.scopes)
 
 
-SIGNS = '" * ( ) AND OR NOT NEAR( : ^ - content: owl zq1 + { } ,'.split()
-
-
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
-@given(st.lists(st.one_of(st.text(max_size=12), st.sampled_from(SIGNS)), max_size=8))
-def test_no_string_of_words_and_signs_is_an_error(fortress, pieces):
-    text = " ".join(pieces)
-    for query in (
-        parse(text, NOW),
-        term(text),
-        term(text, phrase=True, prefix=True),
-        Query(text, text, tuple(map(Term, pieces))),
-    ):
-        fortress.keyword(query, seen(), 10)
-        fortress.statistics(query_words(query), (HERE,))
-
-
 # Vectors
-
-
-def test_a_text_is_nearest_to_itself(store):
-    texts = [
-        "redis holds the sessions",
-        "we deploy on fridays",
-        "the owl hunts at night",
-        "parse the url of a request",
-    ]
-    memories = [make(text) for text in texts]
-    put(store, *memories)
-    for memory in memories:
-        ranking = store.nearest(vector(memory.content), MODEL, seen(), 3)
-        (first, cosine), *rest = ranking.items
-        assert store.load([first])[first].id == memory.id
-        assert cosine == pytest.approx(1.0, abs=0.02)
-        assert len(ranking.items) == 3
-        assert all(cosine >= other for _, other in rest)
 
 
 def test_a_text_of_several_windows_counts_once_with_its_best(store):
@@ -254,19 +215,6 @@ def test_vectors_follow_their_memories_at_once_and_for_every_reader(backend, sto
     for reader in (second, store):
         assert memory.id not in by_meaning(reader, new, everything())
         assert len(reader.nearest(vector(new), MODEL, everything(), 10).items) == 1
-
-
-def test_made_vectors_are_kept_by_text_and_model(backend, store):
-    one, two = EMBEDDER.documents(["a text", "words " * 1000])
-    keys = [bytes(range(16)), bytes(range(16, 32))]
-    write(store, model=MODEL, cache={keys[0].hex(): one, keys[1].hex(): two})
-    for reader in (store, backend.open()):
-        found = reader.read_cache([*keys, bytes(16)], MODEL)
-        assert set(found) == set(keys)
-        for key, matrix in zip(keys, (one, two), strict=True):
-            np.testing.assert_allclose(np.stack(found[key]), matrix, atol=0.005)
-    assert store.read_cache(keys, "another-model") == {}
-    assert store.read_cache([], MODEL) == {}
 
 
 def test_what_has_no_vector_of_a_model_is_listed_oldest_first(store):

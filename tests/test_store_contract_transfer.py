@@ -23,14 +23,7 @@ from travel import fill, tallies
 from bethink.errors import InvalidInput, Overtaken, StoreError
 from bethink.store.rows import Record
 from bethink.store.sqlite import SqliteStore
-from bethink.store.transfer import (
-    PARTS,
-    Bundle,
-    bundle_from_json,
-    bundle_to_json,
-    digest,
-    version,
-)
+from bethink.store.transfer import PARTS, Bundle, bundle_from_json, bundle_to_json, digest, version
 from bethink.types import Batch, Change, Entity, Event
 
 
@@ -137,14 +130,6 @@ def test_a_text_that_the_scope_holds_already_is_not_taken_twice(store):
     )
 
 
-def test_a_purged_text_is_taken_only_where_that_is_allowed(store):
-    first = make("Tea at four")
-    put(store, first)
-    write(store, purge=(first.id,))
-    assert store.take(Bundle(records=(record(first),))) == (first.id,)
-    assert store.take(Bundle(records=(record(first),)), allow_purged=True) == ()
-
-
 def test_a_text_that_was_purged_is_not_taken_in_a_history_either(store):
     first, second = make("Tea at four"), make("Coffee at ten")
     put(store, first, second)
@@ -186,14 +171,6 @@ def test_a_note_goes_in_with_its_bundle_or_not_at_all(store):
         store.take(Bundle(records=(record(make("Coffee")), wrong)), note=("place", "nowhere"))
     assert store.read_note("place") == "there"
     assert store.count(everything()) == 0
-
-
-def test_an_id_that_another_scope_holds_is_not_taken_over(full, store):
-    pour(full, store)
-    before = tallies(store)
-    record = Record(full.known["told"]._replace(scope=OTHER), True)
-    assert store.take(Bundle(records=(record,))) == (record.memory.id,)
-    assert tallies(store) == before
 
 
 def test_what_is_purged_or_reset_is_quoted_by_no_answer_that_was_kept(store):

@@ -26,7 +26,7 @@ from stores import (
     write,
 )
 
-from bethink.errors import BethinkError, InvalidInput, NotFound
+from bethink.errors import BethinkError, InvalidInput
 from bethink.types import Change, Entity, Entry, Relation, Source
 
 # Duplicates and tombstones
@@ -46,11 +46,6 @@ def test_the_same_text_is_stored_once_per_scope(store):
     assert receipt.added == 0
     assert store.count(everything()) == 1
     assert len(store.history(first.id)) == 1
-
-
-def test_passages_of_a_source_may_repeat(store):
-    receipt = put(store, make("License: MIT"), make("License: MIT"), unique=False)
-    assert [outcome.status for outcome in receipt.outcomes] == ["added", "added"]
 
 
 def test_duplicates_are_looked_up_by_hash_among_the_living_of_a_scope(store):
@@ -151,24 +146,15 @@ def test_a_change_sets_the_fields_and_keeps_before_and_after(store):
     assert store.check(deep=True) == []
 
 
-@pytest.mark.parametrize(
-    "fields",
-    cases("store-contract-writing-each-field-that-can", globals()),
-    ids=str,
-)
-def test_each_field_that_can_change(store, fields):
-    memory = make("a text")
-    put(store, memory)
-    change(store, memory.id, **fields)
-    (now,) = store.get([memory.id])
-    assert {name: getattr(now, name) for name in fields} == fields
-    assert [event.action for event in store.history(memory.id)] == ["add", "update"]
+def test_each_field_that_can_change(store):
+    for number, fields in enumerate(cases("store-contract-writing-each-field-that-can", globals())):
+        memory = make(f"a text {number}")
+        put(store, memory)
+        change(store, memory.id, **fields)
+        (now,) = store.get([memory.id])
+        assert {name: getattr(now, name) for name in fields} == fields
+        assert [event.action for event in store.history(memory.id)] == ["add", "update"]
     assert store.check(deep=True) == []
-
-
-def test_a_change_of_what_is_not_there_is_an_error(store):
-    with pytest.raises(NotFound):
-        change(store, make("unknown").id, importance=1.0)
 
 
 def test_a_vote_is_kept_in_history_but_is_no_edit(store):

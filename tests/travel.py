@@ -19,17 +19,7 @@ from stores import (
 from bethink.store.base import Store
 from bethink.store.places import turn_identity
 from bethink.store.transfer import PARTS, Tally, digest, rename_scope
-from bethink.types import (
-    PERSONAL,
-    Change,
-    Entity,
-    Entry,
-    Memory,
-    Relation,
-    Session,
-    Source,
-    Span,
-)
+from bethink.types import PERSONAL, Change, Entity, Entry, Memory, Relation, Session, Source, Span
 
 TURN = turn_identity("claude", "first")
 
@@ -119,10 +109,7 @@ def fill(store: Store) -> dict[str, Memory]:
     change(store, hidden.id, "forget", deleted_at=day(22))
     write(
         store,
-        relate=(
-            Relation(new.id, old.id, "supersedes"),
-            Relation(told.id, turn.id, "relates_to"),
-        ),
+        relate=(Relation(new.id, old.id, "supersedes"), Relation(told.id, turn.id, "relates_to")),
         change=(Change(old.id, "supersede", {"superseded_by": new.id, "valid_to": day(8)}),),
     )
     write(store, purge=(gone.id,))

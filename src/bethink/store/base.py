@@ -593,11 +593,7 @@ class Store:
     # Between stores
 
     def export(
-        self,
-        part: str,
-        scopes: Sequence[str] | None = None,
-        vectors: bool = True,
-        size: int = PAGE,
+        self, part: str, scopes: Sequence[str] | None = None, vectors: bool = True, size: int = PAGE
     ) -> Iterator[Bundle]:
         """Everything of a part (`transfer.PARTS`), so many items in a bundle."""
         keys, select, scope = rows.EXPORTS[part]

@@ -12,17 +12,7 @@ from typing import Any, NamedTuple
 
 from bethink.errors import StoreCorrupt
 from bethink.text import blake2b
-from bethink.types import (
-    READINGS,
-    TRUST,
-    Entity,
-    Event,
-    Filter,
-    Memory,
-    Relation,
-    Session,
-    Source,
-)
+from bethink.types import READINGS, TRUST, Entity, Event, Filter, Memory, Relation, Session, Source
 
 # What somebody told, whatever source it names: as against a passage that a reader found there, or an idea of a conversation.
 TOLD = "(m.dedup IS NOT NULL AND m.session IS NULL)"

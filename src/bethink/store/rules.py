@@ -31,17 +31,7 @@ from bethink.store.places import (
 )
 from bethink.store.rows import Record
 from bethink.store.transfer import receipt_from_json
-from bethink.types import (
-    NOTHING,
-    Change,
-    Entity,
-    Entry,
-    Event,
-    Outcome,
-    Receipt,
-    Relation,
-    Session,
-)
+from bethink.types import NOTHING, Change, Entity, Entry, Event, Outcome, Receipt, Relation, Session
 
 # Keys among the facts about the database (`meta`): receipts of writes that may come again, and answers kept for such requests.
 ONCE, ONCE_END, ONCE_KEPT = "once:", "once;", 90 * 24 * 3600 * 1000  # milliseconds

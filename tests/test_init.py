@@ -95,7 +95,7 @@ def test_the_report_is_for_people_and_names_the_next_step(repository):
     assert any(line.startswith("ready ") and "can be searched" in line for line in lines)
     (search,) = [line for line in lines if "bethink search " in line]
     assert repository.json("search", search.split('"')[1]), search
-    assert lines[-1].split() == ["next", "bethink", "doctor"]
+    assert lines[-1].startswith("next ") and lines[-1].endswith(" bethink doctor")
 
 
 def test_a_second_run_changes_no_file_and_reads_nothing_again(repository):
@@ -115,7 +115,7 @@ def test_a_second_run_changes_no_file_and_reads_nothing_again(repository):
 
 def test_a_template_is_knowledge_once_it_is_filled(cli):
     assert cli.json("init")["memories"] == 0
-    assert "nothing to search yet" in cli.ok("init")
+    assert "0 memories can be searched" in cli.ok("init")
     path = cli.project / KNOWLEDGE / "gotchas.md"
     lines = [line for line in path.read_text().splitlines() if not line.startswith("index: false")]
     path.write_text("\n".join(lines).replace("A short name of the trap", "Cron runs in UTC"))

@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 299_867,
-    "lines": 44_137,
+    "tokens": 299_607,
+    "lines": 44_111,
     "files": 140,
     "import cycles": 0,
     "function-level imports of our own": 42,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from bethink.hosts.install import AGENTS, is_here, record_file
 from bethink.surface.cli import connect, console
 from bethink.surface.cli.console import Bar, Result, directory, open_memory
 from bethink.surface.operations import sync_record
-from bethink.surface.render import brief, columns, many, one_line, pick
+from bethink.surface.render import brief, describe_value, many, one_line, pick
 from bethink.text.when import moment
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from bethink.api import Bethink
     from bethink.config import Config
-    from bethink.features.conversations import Indexed
     from bethink.ingest.sync import Synced
     from bethink.project import Project
 
@@ -39,11 +37,13 @@ def existing_path(path: str) -> Path:
     return found
 
 
-def sync_with_bar(args: Namespace, label: str, sync: Callable[..., Synced]) -> Synced:
-    """Runs a sync that tells how far it is."""
+def run_sync(
+    args: Namespace, label: str, sync: Callable[..., Synced], *given: Any, **how: Any
+) -> Result:
+    """Brings sources in step, tells how far it is, and then what changed."""
     with Bar(args, label, "files") as bar:
         bar(0)
-        return sync(progress=bar)
+        return synced_result(sync(*given, progress=bar, **how))
 
 
 def synced_result(synced: Synced) -> Result:
@@ -70,8 +70,7 @@ def index(args: Namespace, memory: Bethink) -> Result:
             f"None of the knowledge folders of {memory.project.name} exists: {folders}.",
             "`bethink init` makes one; `bethink config knowledge docs` names another.",
         )
-    sync = partial(knowledge.index, memory, paths)
-    return synced_result(sync_with_bar(args, "indexing", sync))
+    return run_sync(args, "indexing", knowledge.index, memory, paths)
 
 
 def map_(args: Namespace, memory: Bethink) -> Result:
@@ -86,7 +85,7 @@ def map_(args: Namespace, memory: Bethink) -> Result:
     """
     if args.format == "json":
         return Result(knowledge.repo_map(memory))
-    return synced_result(sync_with_bar(args, "mapping", partial(knowledge.map_code, memory)))
+    return run_sync(args, "mapping", knowledge.map_code, memory)
 
 
 def analyze(args: Namespace, memory: Bethink) -> Result:
@@ -108,9 +107,9 @@ def analyze(args: Namespace, memory: Bethink) -> Result:
     if args.since and not args.git:
         raise UsageError("--since goes with --git.", "bethink analyze --git --since 2025-01-01")
     if not args.git:
-        return synced_result(sync_with_bar(args, "analyzing", partial(knowledge.analyze, memory)))
-    read = partial(knowledge.analyze_history, memory, limit=args.commits, since=args.since)
-    return synced_result(sync_with_bar(args, "reading commits", read))
+        return run_sync(args, "analyzing", knowledge.analyze, memory)
+    which = {"limit": args.commits, "since": args.since}
+    return run_sync(args, "reading commits", knowledge.analyze_history, memory, **which)
 
 
 def backfill(args: Namespace, memory: Bethink) -> Result:
@@ -143,7 +142,13 @@ def backfill(args: Namespace, memory: Bethink) -> Result:
         path = found[0][1]
         more = "this project's newest conversation; `bethink backfill --all` reads all there are"
         console.note(args, f"reading {path}, {more}")
-    warn_of_pause(args)
+    paused = [one.name or "everywhere" for one in state.read_pauses() if one.holds(time.time())]
+    if paused:
+        console.warn(
+            args,
+            f"Memory is paused ({', '.join(paused)}): what was said meanwhile is passed over, but what a transcript gives"
+            " no time for is read. `bethink resume` ends the pause.",
+        )
     done, embed = conversations.Indexed(), not args.no_embed
     with Bar(args, "reading transcripts", "files") as bar:
         for number, (reader, file) in enumerate(found):
@@ -155,23 +160,9 @@ def backfill(args: Namespace, memory: Bethink) -> Result:
             with suppress(Overtaken):  # somebody else reads it
                 for part in conversations.read_on(memory, file, reader, embed=embed):
                     done = done.plus(part)
-    return backfill_result(done, [file for _, file in found])._replace(hints=memory.hints)
-
-
-def warn_of_pause(args: Namespace) -> None:
-    current = [one.name or "everywhere" for one in state.read_pauses() if one.holds(time.time())]
-    if current:
-        console.warn(
-            args,
-            f"Memory is paused ({', '.join(current)}): what was said meanwhile is passed over, but what a transcript gives"
-            " no time for is read. `bethink resume` ends the pause.",
-        )
-
-
-def backfill_result(done: Indexed, files: Sequence[Path]) -> Result:
     value = {
-        "transcripts": len(files),
-        "file": str(files[0]) if len(files) == 1 else None,
+        "transcripts": len(found),
+        "file": str(found[0][1]) if len(found) == 1 else None,
         "new": done.transcripts,
         **pick(done, "unchanged lines turns repeated ideas"),
         "known_ideas": done.known,
@@ -180,7 +171,7 @@ def backfill_result(done: Indexed, files: Sequence[Path]) -> Result:
         "skipped": dict(sorted(done.skipped.items(), key=lambda row: -row[1])),
         "failed": [{"file": file, "reason": reason} for file, reason in done.failed],
     }
-    return Result(value)
+    return Result(value, hints=memory.hints)
 
 
 # Setting a project up in one step
@@ -224,69 +215,58 @@ def init(args: Namespace) -> int:
     with open_memory(args, make=True) as memory:
         taken = take_parts(args, memory, project, settings, steps)
         number = memory.store.count(memory.filter(scopes=(memory.scope,)))
-        hints = memory.hints
         database = str(getattr(memory.store, "path", memory.config.database))
+    stopped = any(one.status == "stopped" for one in taken)
     notes = find_notes(project, start.resolve(), database)
-    console.present(args, report_init(project, database, steps, taken, number, hints, notes))
-    if any(one.status == "stopped" for one in taken):
-        console.talk("stopped; `bethink init` goes on from here")
-        return 130
-    offer_install(args)
-    failed = [one for one in (*steps, *taken) if "fail" in one[1]]
-    return 1 if failed else 0
-
-
-def report_init(
-    project: Project,
-    database: str,
-    steps: Sequence[FileStep],
-    taken: Sequence[PartReport],
-    number: int,
-    hints: tuple[str, ...],
-    notes: list[str],
-) -> Result:
-    following = f"search {ASK}" if number else f"add {TELL}"
-    files = [
-        leave_out_empty(path=str(one.path), status=DONE_WORDS[one.action], reason=one.reason)
-        for one in steps
-    ]
-    parts = [
-        leave_out_empty(part=one.part, status=one.status, reason=one.reason, hint=one.hint)
-        | (sync_record(one.synced) if one.synced else {})
-        for one in taken
-        if one.part
-    ]
     value = {
         "project": {name: str(getattr(project, name)) for name in ("name", "root", "worktree")},
         "database": database,
         "local": database == str(project.local_database),
-        "files": files,
-        "parts": parts,
+        "files": [
+            leave_out_empty(path=str(one.path), status=DONE_WORDS[one.action], reason=one.reason)
+            for one in steps
+        ],
+        "parts": [
+            leave_out_empty(**pick(one, "part status reason hint"))
+            | (sync_record(one.synced) if one.synced else {})
+            for one in taken
+            if one.part
+        ],
         "notes": notes,
         "memories": number,
-        "hints": list(hints),
-        "next": [f"bethink {following}", "bethink doctor"],
-        "stopped": any(one.status == "stopped" for one in taken),
+        "hints": list(memory.hints),
+        "next": [f"bethink {f'search {ASK}' if number else f'add {TELL}'}", "bethink doctor"],
+        "stopped": stopped,
     }
-    return Result(value, init_lines(project, value), warnings=hints, hints=notes)
+    lines = describe_value(brief_init(value))
+    console.present(args, Result(value, lines, warnings=memory.hints, hints=notes))
+    if stopped:
+        console.talk("stopped; `bethink init` goes on from here")
+        return 130
+    offer_install(args)
+    return int(any("fail" in one[1] for one in (*steps, *taken)))
 
 
-def init_lines(project: Project, value: Mapping[str, Any]) -> list[str]:
-    rows = [("project", f"{one_line(project.name)}  {one_line(str(project.root))}")]
-    rows.append(("database", one_line(value["database"])))
-    for status in DONE_WORDS.values():
-        named = [one for one in value["files"] if one["status"] == status]
-        paths = [os.path.relpath(one["path"], project.worktree) for one in named]
-        reasons = [one["reason"] for one in named if one.get("reason")]
-        told = many(len(named), "file") if status == "kept" else ", ".join(paths)
-        rows += [(status, one_line("; ".join([told, *reasons])))] if named else []
+def leave_out_empty(**fields: str | None) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value}
+
+
+def brief_init(value: Mapping[str, Any]) -> dict[str, Any]:
+    """What was done, for reading: files by what became of them, a line for each part."""
+    project = value["project"]
+    told: dict[str, Any] = {"project": f"{project['name']} {project['root']}"}
+    told["database"] = value["database"]
+    for one in value["files"]:
+        place = os.path.relpath(one["path"], project["worktree"])
+        why = f" ({one['reason']})" if "reason" in one else ""
+        told.setdefault(one["status"], []).append(place + why)
     for part in value["parts"]:
         more = {name: found for name, found in part.items() if name not in ("part", "status")}
-        rows.append((part["part"], f"{part['status']}  {brief(more)}"))
-    number = many(value["memories"], "memory")
-    ready = f"{number} can be searched" if value["memories"] else "nothing to search yet"
-    rows += [("ready", ready), *(("next", one) for one in value["next"])]
-    return columns(rows)
+        told[part["part"]] = f"{part['status']} {brief(more)}"
+    if "kept" in told:
+        told["kept"] = many(len(told["kept"]), "file")
+    ready = f"{many(value['memories'], 'memory')} can be searched"
+    return {**told, "ready": ready, "next": value["next"]}
 
 
 def take_parts(
@@ -355,7 +335,3 @@ def find_notes(project: Project, start: Path, database: str) -> list[str]:
             f"{project.name} is not in git; its .bethink folder is what marks it as a project."
         )
     return notes
-
-
-def leave_out_empty(**fields: str | None) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value}

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -33,7 +32,7 @@ from bethink.surface.cli.console import (
 )
 from bethink.surface.cli.knowledge import (
     existing_path,
-    sync_with_bar,
+    run_sync,
     synced_result,
 )
 from bethink.surface.cli.settings import edit_file
@@ -195,8 +194,7 @@ def import_(args: Namespace) -> Result:
         )
     take = knowledge.import_repo_map if args.repo_map else knowledge.import_markdown
     with open_memory(args, make=not args.dry_run) as memory:
-        sync = partial(take, memory, path, dry_run=args.dry_run)
-        return synced_result(sync_with_bar(args, "importing", sync))
+        return run_sync(args, "importing", take, memory, path, dry_run=args.dry_run)
 
 
 def is_plain_markdown(path: Path) -> bool:

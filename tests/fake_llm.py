@@ -88,6 +88,8 @@ class Exchange(BaseHTTPRequestHandler):
     do_GET = do_POST
 
     def malformed(self):
+        if self.path.endswith("/embeddings"):
+            return None
         if self.anthropic:
             if self.headers["anthropic-version"] != "2023-06-01":
                 return "anthropic-version: header is required"

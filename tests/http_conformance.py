@@ -10,12 +10,9 @@ subscriptions) has no fixture.
 
 from __future__ import annotations
 
-import base64
 import os
-import struct
 import sys
 import tempfile
-import zlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -28,26 +25,11 @@ from mcp.server.lowlevel import Server
 from bethink.surface.http import app, security
 from bethink.surface.http.projects import Projects
 
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-
 # The smallest picture and the smallest sound there are: one red pixel, no samples.
-PIXEL = base64.b64encode(
-    b"\x89PNG\r\n\x1a\n"
-    + _chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0))
-    + _chunk(b"IDAT", zlib.compress(b"\x00\xff\x00\x00"))
-    + _chunk(b"IEND", b"")
-).decode()
-SOUND = base64.b64encode(
-    b"RIFF"
-    + struct.pack("<I", 36)
-    + b"WAVEfmt "
-    + struct.pack("<IHHIIHH", 16, 1, 1, 8000, 8000, 1, 8)
-    + b"data"
-    + struct.pack("<I", 0)
-).decode()
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
+)
+SOUND = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 
 
 def text(said: str) -> types.TextContent:
@@ -64,44 +46,27 @@ def resource(uri: str, said: str, kind: str = "text/plain") -> types.EmbeddedRes
     )
 
 
-TOOLS: dict[str, Callable[[], list[Any]]] = {
-    "test_simple_text": lambda: [text("This is a simple text response for testing.")],
-    "test_image_content": lambda: [picture()],
-    "test_audio_content": lambda: [
-        types.AudioContent(type="audio", data=SOUND, mime_type="audio/wav")
-    ],
-    "test_embedded_resource": lambda: [
-        resource("test://embedded-resource", "This is an embedded resource content.")
-    ],
-    "test_multiple_content_types": lambda: [
-        text("Multiple content types test:"),
-        picture(),
-        resource(
-            "test://mixed-content-resource", '{"test":"data","value":123}', "application/json"
-        ),
-    ],
-    "test_error_handling": lambda: [text("This tool intentionally returns an error for testing")],
-    "test_tool_with_progress": lambda: [text("Done in three steps.")],
+EMBEDDED = resource("test://embedded-resource", "This is an embedded resource content.")
+MIXED = resource("test://mixed-content-resource", '{"test":"data","value":123}', "application/json")
+TOOLS: dict[str, list[Any]] = {
+    "test_simple_text": [text("This is a simple text response for testing.")],
+    "test_image_content": [picture()],
+    "test_audio_content": [types.AudioContent(type="audio", data=SOUND, mime_type="audio/wav")],
+    "test_embedded_resource": [EMBEDDED],
+    "test_multiple_content_types": [text("Multiple content types test:"), picture(), MIXED],
+    "test_error_handling": [text("This tool intentionally returns an error for testing")],
+    "test_tool_with_progress": [text("Done in three steps.")],
 }
-PROMPTS: dict[str, tuple[tuple[str, ...], Callable[[dict[str, str]], list[Any]]]] = {
-    "test_simple_prompt": ((), lambda given: [text("This is a simple prompt for testing.")]),
-    "test_prompt_with_arguments": (
-        ("arg1", "arg2"),
-        lambda given: [
-            text(f"Prompt with arguments: arg1='{given['arg1']}', arg2='{given['arg2']}'")
-        ],
-    ),
-    "test_prompt_with_embedded_resource": (
-        ("resourceUri",),
-        lambda given: [
-            resource(given["resourceUri"], "Embedded resource content for testing."),
-            text("Please process the embedded resource above."),
-        ],
-    ),
-    "test_prompt_with_image": (
-        (),
-        lambda given: [picture(), text("Please analyze the image above.")],
-    ),
+PROMPTS: dict[str, Callable[[dict[str, str]], list[Any]]] = {
+    "test_simple_prompt": lambda given: [text("This is a simple prompt for testing.")],
+    "test_prompt_with_arguments": lambda given: [
+        text(f"Prompt with arguments: arg1='{given['arg1']}', arg2='{given['arg2']}'")
+    ],
+    "test_prompt_with_embedded_resource": lambda given: [
+        resource(given["resourceUri"], "Embedded resource content for testing."),
+        text("Please process the embedded resource above."),
+    ],
+    "test_prompt_with_image": lambda given: [picture(), text("Please analyze the image above.")],
 }
 STATIC = "This is the content of the static text resource."
 
@@ -126,7 +91,7 @@ def with_fixtures(server: Server[Any]) -> Server[Any]:
                 await context.session.report_progress(done, 100)
                 await anyio.sleep(0.05)
         failed = params.name == "test_error_handling"
-        return types.CallToolResult(content=TOOLS[params.name](), is_error=failed)
+        return types.CallToolResult(content=TOOLS[params.name], is_error=failed)
 
     async def read_resource(own: Handler, context: Any, params: Any) -> Any:
         uri = str(params.uri)
@@ -146,7 +111,7 @@ def with_fixtures(server: Server[Any]) -> Server[Any]:
     async def get_prompt(own: Handler, context: Any, params: Any) -> Any:
         if params.name not in PROMPTS:
             return await own(context, params)
-        contents = PROMPTS[params.name][1](params.arguments or {})
+        contents = PROMPTS[params.name](params.arguments or {})
         messages = [types.PromptMessage(role="user", content=content) for content in contents]
         return types.GetPromptResult(messages=messages)
 

@@ -78,7 +78,12 @@ class Running:
 
 @contextmanager
 def running(
-    home: Path, directory: Path, *, allow: tuple[str, ...] = (), port: int = 0
+    home: Path,
+    directory: Path,
+    *,
+    allow: tuple[str, ...] = (),
+    port: int = 0,
+    tls: tuple[str, str] | tuple[()] = (),
 ) -> Iterator[Running]:
     """Serves a directory until the block ends, and sees that nothing is left running."""
     session = security.new_secret()
@@ -87,12 +92,12 @@ def running(
     admission = security.make_admission("127.0.0.1", allow, security.FileTokens(file), session)
     bound = app.listen("127.0.0.1", port)
     started = threading.Event()
-    server = app.Server(app.configure(app.build(owned, admission)), started.set)
+    server = app.Server(app.configure(app.build(owned, admission), *tls), started.set)
     thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
     port = bound.getsockname()[1]
     thread.start()
     assert started.wait(20)
-    here = Running(f"http://127.0.0.1:{port}", owned, file, session)
+    here = Running(f"http{'s' if tls else ''}://127.0.0.1:{port}", owned, file, session)
     try:
         yield here
     finally:

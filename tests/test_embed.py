@@ -1,5 +1,6 @@
 """Text into vectors: cutting, hashing, and the real local model."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -98,16 +99,14 @@ def test_cleaning_keeps_good_text_and_mends_the_rest():
     assert clean("a\x00b\ud83dc\ud83d\ude80") == "a b�c🚀"
 
 
-def test_hashing_is_the_same_in_every_process():
-    code = "from bethink.embed.hashing import HashingEmbedder as H; print(H().query('Der schnelle Fuchs 42').tobytes().hex())"
-    seen = {run_python(code, PYTHONHASHSEED=seed) for seed in ("1", "2")}
-    assert seen == {HashingEmbedder().query("Der schnelle Fuchs 42").tobytes().hex() + "\n"}
-
-
-@pytest.mark.parametrize(("one", "other"), cases("embed-hashing-brings-near-identical"))
-def test_hashing_brings_near_identical_sentences_together(one, other):
-    embedder = HashingEmbedder()
-    assert float(embedder.query(one) @ embedder.query(other)) > 0.9
+def test_hashing_is_the_same_on_every_machine_and_brings_alike_sentences_together():
+    query = HashingEmbedder().query
+    assert (
+        hashlib.sha256(query("Der schnelle Fuchs 42").tobytes()).hexdigest()[:16]
+        == "afb1495b0698ef54"
+    )
+    for one, other in cases("embed-hashing-brings-near-identical"):
+        assert float(query(one) @ query(other)) > 0.9
 
 
 @pytest.mark.parametrize("dimensions", [64, 256])
@@ -122,11 +121,6 @@ def test_hashing_gives_unit_vectors_for_any_text(dimensions):
     assert seen == list(range(1, len(ODD_TEXTS) + 2))
 
 
-def test_the_local_model_has_an_identity_that_tells_the_window(local):
-    assert local.model == "snowflake-arctic-embed-s@f93ff225/w128"
-    assert local.dimensions == 384
-
-
 def test_a_text_gives_the_same_bits_alone_and_among_others(local, model_or_pull):
     texts = ["We chose SQLite.", long_text(3000), "A short one", *UNRELATED]
     together = local.documents(texts)
@@ -136,23 +130,16 @@ def test_a_text_gives_the_same_bits_alone_and_among_others(local, model_or_pull)
         assert np.array_equal(other, matrix)
 
 
-def test_vectors_are_unit_float32_and_progress_counts_texts(local):
+def test_vectors_are_unit_float32_for_any_text_and_progress_counts_texts(local):
     seen = []
-    texts = ["one", long_text(4000), "three"]
+    texts = ["one", long_text(4000), *ODD_TEXTS.values()]
     matrices = local.documents(texts, seen.append)
-    assert seen == [1, 2, 3]
-    assert [matrix.shape[0] for matrix in matrices][::2] == [1, 1] and matrices[1].shape[0] > 1
-    for matrix in [*matrices, local.query("a question")[None]]:
-        assert matrix.dtype == np.float32 and matrix.shape[1] == 384
+    assert seen == list(range(1, len(texts) + 1))
+    assert matrices[0].shape[0] == 1 and matrices[1].shape[0] > 1
+    for matrix in [*matrices, *(local.query(text)[None] for text in texts)]:
+        assert matrix.dtype == np.float32 and matrix.shape[1] == local.dimensions == 384
         assert np.allclose(np.linalg.norm(matrix, axis=1), 1, atol=1e-5)
     assert local.documents([]) == []
-
-
-@pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS.keys())
-def test_no_text_breaks_the_local_model(local, text):
-    matrix = local.documents([text])[0]
-    assert matrix.shape[0] >= 1 and np.isfinite(matrix).all()
-    assert np.isfinite(local.query(text)).all()
 
 
 def test_windows_cover_every_token_of_a_long_text(local):
@@ -261,15 +248,6 @@ def test_a_model_that_is_not_installed_is_an_error_with_the_command_to_type(home
     for ask in (open_embedder, fingerprint):
         with pytest.raises(EmbeddingError, match="no embedding model called 'gte-smal'"):
             ask(Config(embedding="gte-smal"))
-
-
-def test_a_fingerprint_imports_nothing_heavy(home):
-    code = (
-        "import sys; from bethink.config import Config; from bethink.embed import fingerprint\n"
-        "for kind in ('none', 'hashing', 'http', 'snowflake-arctic-embed-s'): fingerprint(Config(embedding=kind))\n"
-        "print([name for name in ('numpy', 'onnxruntime', 'tokenizers', 'huggingface_hub', 'urllib.request') if name in sys.modules])"
-    )
-    assert run_python(code) == "[]\n"
 
 
 def test_the_runtime_of_the_model_leaves_nothing_behind(tmp_path, model_or_pull, monkeypatch):

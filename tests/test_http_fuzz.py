@@ -50,7 +50,7 @@ def requests(operation):
 )
 def test_no_request_is_a_server_error(served, operation):
     @settings(
-        max_examples=25,
+        max_examples=12,
         deadline=None,
         derandomize=True,
         database=None,

@@ -23,7 +23,6 @@ from stores import child_environment
 from bethink.surface.http import security
 
 __all__ = ["cli"]
-SOME = 1.5  # seconds that many clients keep the server busy
 
 
 @pytest.fixture
@@ -126,17 +125,12 @@ def test_a_server_that_would_be_unsafe_or_impossible_does_not_start(cli, words, 
     assert said in result.err and result.code == code
 
 
-def keys(tmp_path):
-    return "--tls-cert", str(tmp_path / "cert.pem"), "--tls-key", str(tmp_path / "key.pem")
-
-
 def test_tokens_alone_are_not_enough_to_be_reached_from_elsewhere(cli):
     cli.ok("token", "create", "--name", "laptop")
     assert "without TLS" in cli.fails("serve", "--host", "0.0.0.0", code=2)
 
 
-def test_a_port_that_is_taken_is_said_to_be_so(cli, tmp_path):
-    (cli.home).mkdir(exist_ok=True)
+def test_a_port_that_is_taken_is_said_to_be_so(cli):
     with running(cli.home, cli.project) as here:
         port = here.address.rpartition(":")[2]
         assert "Address already in use" in cli.fails("serve", "--port", port, code=1)
@@ -173,66 +167,49 @@ def started(cli, *words):
     return begun(cli, "-m", "bethink", "serve", "--port", "0", "--json", *words)
 
 
-def owner_of(cli, url, timeout=30):
-    """Whoever started a server, as its note for them says."""
-    note = json.loads((cli.home / "servers" / f"{url.rpartition(':')[2]}.json").read_text())
-    headers = {"Authorization": f"Bearer {note['token']}"}
+def note_of(cli, url):
+    """Where whoever started a server finds their token."""
+    return cli.home / "servers" / f"{url.rpartition(':')[2]}.json"
+
+
+def client_of(url, secret, timeout=30):
+    headers = {"Authorization": f"Bearer {secret}"}
     return httpx2.Client(base_url=url, headers=headers, trust_env=False, timeout=timeout)
 
 
-def end(process, number=signal.SIGTERM):
-    """What a server said on stderr that was told to end."""
-    process.send_signal(number)
-    assert process.wait(20) == 0
-    said = process.stderr.read()
-    assert "Traceback" not in said
-    return said
-
-
-def test_it_starts_serves_its_owner_and_ends_with_nothing_left_behind(cli):
-    secret = cli.ok("token", "create", "--name", "laptop", "--scope", "write").strip()
+def test_it_serves_its_owner_and_ends_after_what_runs_with_nothing_left_behind(cli):
+    secret = cli.ok("token", "create", "--name", "laptop").strip()
+    texts = [f"Statement {n} of a long batch with {n * 7} apples" for n in range(500)]
+    told = {"memories": [{"content": text} for text in texts], "dedup": False}
+    answers = []
     with started(cli) as (process, url):
-        kept = cli.home / "servers" / f"{url.rpartition(':')[2]}.json"
+        kept = note_of(cli, url)
         note = json.loads(kept.read_text())
         assert (note["url"], note["pid"]) == (url, process.pid)
         assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-        with httpx2.Client(base_url=url, trust_env=False) as client:
-            assert client.get("/readyz").json() == {"status": "ready"}
-            assert client.get(f"{V1}/memories").status_code == 401
-            owner = {"Authorization": f"Bearer {note['token']}"}
-            told = {"memories": [{"content": "We deploy from main"}]}
-            assert client.post(f"{V1}/memories", json=told, headers=owner).status_code == 201
-            reader = {"Authorization": f"Bearer {secret}"}
-            found = client.get(f"{V1}/search", params={"query": "deploy"}, headers=reader)
-            assert body(found)["items"][0]["source"] == "note:user"
-        said = end(process)
-        assert "Bethink serves shop at http://127.0.0.1:" in said
-        assert note["token"] not in said  # stderr is no terminal here
-        assert secret not in said
-        assert "deploy" not in said
-        assert "GET /api/v1/search 200" in said
-        assert not kept.exists()
-        assert sorted(path.name for path in cli.home.iterdir()) == ["memory.db", "tokens.json"]
-    assert cli.json("search", "deploy")[0]["content"] == "We deploy from main"
-
-
-def test_what_runs_is_finished_before_it_ends(cli):
-    with started(cli) as (process, url), owner_of(cli, url) as client:
-        texts = [f"Statement {n} of a long batch with {n * 7} apples" for n in range(800)]
-        told = {"memories": [{"content": text} for text in texts], "dedup": False}
-        answers = []
-        sending = threading.Thread(
-            target=lambda: answers.append(client.post(f"{V1}/memories", json=told).status_code)
-        )
-        with owner_of(cli, url) as other:
+        with client_of(url, note["token"]) as owner, client_of(url, secret) as reader:
+            assert owner.get("/readyz").json() == {"status": "ready"}
+            first = {"memories": [{"content": "We deploy from main"}]}
+            assert owner.post(f"{V1}/memories", json=first).status_code == 201
+            found = body(reader.get(f"{V1}/search", params={"query": "deploy"}))
+            assert found["items"][0]["source"] == "note:user"
+            sending = threading.Thread(
+                target=lambda: answers.append(owner.post(f"{V1}/memories", json=told).status_code)
+            )
             sending.start()
-            while not body(other.get(f"{V1}/memories"))["total"] and not answers:
+            while body(reader.get(f"{V1}/memories"))["total"] == 1 and not answers:
                 pass
-        process.send_signal(signal.SIGTERM)
-        sending.join(30)
+            process.send_signal(signal.SIGTERM)
+            sending.join(30)
         assert answers == [201]
         assert process.wait(20) == 0
-    assert len(cli.json("list", "--all")) == 800
+        said = process.stderr.read()
+        assert "Bethink serves shop at http://127.0.0.1:" in said and "Traceback" not in said
+        # stderr is no terminal here
+        assert not any(one in said for one in (note["token"], secret, "deploy"))
+        assert "GET /api/v1/search 200" in said
+        assert sorted(path.name for path in cli.home.iterdir()) == ["memory.db", "tokens.json"]
+    assert len(cli.json("list", "--all")) == 501
 
 
 def test_a_call_that_never_ends_does_not_keep_the_server_from_ending(cli):
@@ -241,14 +218,13 @@ import sys, time
 from bethink.surface.cli.main import main
 from bethink.surface.http import app
 from bethink.api import Bethink
-app.LAST = 0.2
+app.LAST, app.GRACE = 0.2, 1
 Bethink.history = lambda self, id: time.sleep(600)
-
-app.GRACE = 1
 sys.exit(main(["serve", "--port", "0", "--json"]))
 """
     with begun(cli, "-c", stuck) as (process, url):
-        with pytest.raises(httpx2.ReadTimeout), owner_of(cli, url, 0.5) as client:
+        token = json.loads(note_of(cli, url).read_text())["token"]
+        with pytest.raises(httpx2.ReadTimeout), client_of(url, token, 0.5) as client:
             client.get(f"{V1}/memories/x/history")
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
@@ -259,14 +235,7 @@ sys.exit(main(["serve", "--port", "0", "--json"]))
 def test_tls_is_spoken_where_a_certificate_is_given(cli, tmp_path):
     make = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 1 -subj /CN=localhost"
     subprocess.run(make.split(), cwd=tmp_path, capture_output=True, check=True)
-    secret = cli.ok("token", "create", "--name", "laptop").strip()
-    with (
-        started(cli, "--host", "0.0.0.0", *keys(tmp_path)) as (_, url),
-        httpx2.Client(verify=False, trust_env=False) as client,
-    ):
-        assert url.startswith("https://0.0.0.0:")
-        there = url.replace("0.0.0.0", "127.0.0.1") + f"{V1}/memories"
-        owner = {"Authorization": f"Bearer {secret}"}
-        assert client.get(there, headers=owner).status_code == 200
-        assert client.get(there).status_code == 401
-        assert not (cli.home / "servers").exists()  # nobody gets a token without asking for one
+    tls = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    with running(cli.home, cli.project, tls=tls) as here:
+        assert here.owner.get(f"{V1}/memories").status_code == 200
+        assert here.client(None).get(f"{V1}/memories").status_code == 401

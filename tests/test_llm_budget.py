@@ -36,16 +36,6 @@ def test_a_hold_counts_until_it_is_noted(budget):
     assert report.failures == {"timeout": 1, "empty": 1}
 
 
-def test_the_ceiling_is_never_passed_by_what_is_held(budget):
-    budget.allow("ideas", 600)
-    told = r"ceiling of 1,000 tokens is reached: 600 are spent or held, and this question may take 401\."
-    with pytest.raises(ModelError, match=told) as caught:
-        budget.allow("ideas", 401)
-    assert "`bethink config llm_daily_tokens 200000`" in caught.value.hint
-    assert budget.spent() == 600
-    budget.allow("ideas", 400)
-
-
 def test_a_call_that_ends_after_midnight_counts_on_the_day_it_began(tmp_path):
     days = [DAY]
     budget = Budget(tmp_path, 1000, lambda: days[-1])
@@ -113,10 +103,8 @@ print(made)
 """
 
 
-@pytest.mark.parametrize(("ceiling", "calls"), [(1_000_000, 180), (900, 90)])
-def test_processes_that_count_at_once_lose_nothing_and_stay_below_the_ceiling(
-    tmp_path, ceiling, calls
-):
+def test_processes_that_count_at_once_lose_nothing_and_stay_below_the_ceiling(tmp_path):
+    ceiling, calls = 900, 90
     command = [sys.executable, "-c", WORKER, tmp_path, str(ceiling)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     workers = [subprocess.Popen([*command, f"worker {at}"], **pipes) for at in range(3)]

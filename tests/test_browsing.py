@@ -14,7 +14,6 @@ from bethink import Bethink
 from bethink.features import inbox, tending
 from bethink.features.inbox import ACTS, QUEUES
 from bethink.judge import Judgement
-from bethink.surface.http.app import SearchTimes
 from bethink.text import new_id
 from bethink.types import (
     TRUST,
@@ -456,20 +455,6 @@ def test_the_condition_is_counted_and_doctor_is_asked_in_the_background(place):
     assert known["language_model"]["today"] == 0
     checks = {finding["check"]: finding["ok"] for finding in found["doctor"]["findings"]}
     assert checks["memory"] and checks["sqlite"]
-
-
-def test_searches_show_up_in_the_recall_times(place):
-    place.add("Something to find")
-    before = place("GET /condition")["recall"]["searches"]
-    for _ in range(3):
-        place("GET /search", query="something")
-    after = place("GET /condition")["recall"]
-    assert after["searches"] >= before + 3 and after["p95"] >= after["p50"] > 0
-    times = SearchTimes()
-    assert times.quantile(0.5) is None
-    for seconds in [0.2, *[0.003] * 9]:
-        times.add(seconds)
-    assert (times.quantile(0.5), times.quantile(0.95)) == (3.0, 200.0)
 
 
 def test_scopes_are_counted_and_only_those_of_the_token_are_named(served, place):

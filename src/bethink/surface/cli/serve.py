@@ -20,7 +20,6 @@ from bethink.surface.cli.console import (
     Listing,
     Result,
     directory,
-    find_folder,
     project,
     settings,
 )
@@ -41,7 +40,7 @@ TOKENS = Listing(
     "name id scope projects personal person state created expires".split(), "tokens", "token"
 )
 # Of `token create` alone.
-MAKING = ("name", "also", "all_projects", "personal", "expires", "team", "person")
+MAKING = ("name", "all_projects", "personal", "expires", "team", "person")
 
 Announce = Callable[["Namespace", str, str, str], None]
 
@@ -237,7 +236,6 @@ def token(args: Namespace) -> Result:
       create:
       --name NAME         what it is for: laptop, ci
       --scope SCOPE read|write = read      read (the default) or write
-      --also DIR*         for the project of this folder too; may be repeated
       --all-projects      for every project, not only the one of --project or this folder
       --team PROJECT*     for a project that a team shares, by its name there, instead
       --person NAME       whose it is, in a team's database: personal memories are theirs
@@ -247,7 +245,7 @@ def token(args: Namespace) -> Result:
 
     Examples:
       bethink token create --name laptop
-      bethink token create --name ci --scope write --expires 90d --also ../website
+      bethink token create --name ci --scope write --expires 90d
       bethink token create --name anna --person anna --scope write --team shop --personal
       bethink token revoke laptop
     """
@@ -257,13 +255,14 @@ def token(args: Namespace) -> Result:
         raise UsageError(
             f"These options belong to `token create`, not to `token {args.action}`.", EXAMPLE
         )
-    if args.action == "list":
-        return list_tokens(args)
-    if not args.token:
-        raise UsageError("Which token is not said.", "bethink token revoke NAME")
     with open_register(args) as known:
-        ended = known.revoke(args.token, _now())
-    return Result(token_record(ended), listing=TOKENS)
+        if args.action == "list":
+            found = known.known()
+            hints = [] if found else [f"There are no tokens. {EXAMPLE}"]
+            return Result(list(map(token_record, found)), hints=hints, listing=TOKENS)
+        if not args.token:
+            raise UsageError("Which token is not said.", "bethink token revoke NAME")
+        return Result(token_record(known.revoke(args.token, _now())), listing=TOKENS)
 
 
 @contextmanager
@@ -301,28 +300,18 @@ def create_token(args: Namespace) -> Result:
 
 
 def granted_projects(args: Namespace) -> list[Grant]:
-    """The projects that a token is made for: the one it is made in, and those that are named."""
-    shared = [Grant(team_scope(name), "", name.strip()) for name in args.team]
-    found = [] if shared else [project(args)]
-    found += [projects.find(find_folder(name)) for name in args.also]
+    """The projects that a token is made for: the one it is made in, or those of a team that are named."""
     if args.container:
         raise InvalidInput("A token is for whole projects.", "Leave --container out.")
-    if settings(args).shared:
-        found = [projects.of_team(one) for one in found]
-    own = [Grant(one.scope, str(one.root), one.name) for one in found]
-    return list(dict.fromkeys([*shared, *own]))
+    if args.team:
+        return [Grant(team_scope(name), "", name.strip()) for name in args.team]
+    own = projects.of_team(project(args)) if settings(args).shared else project(args)
+    return [Grant(own.scope, str(own.root), own.name)]
 
 
 def token_record(token: Caller) -> dict[str, Any]:
-    projects = token.projects and [
+    granted = token.projects and [
         {"scope": one.scope, "name": one.name, "path": one.root} for one in token.projects
     ]
-    changed = {"projects": projects, "state": token.state(_now()), "person": token.person or None}
+    changed = {"projects": granted, "state": token.state(_now()), "person": token.person or None}
     return pick(token, " ".join(TOKENS.fields)) | changed
-
-
-def list_tokens(args: Namespace) -> Result:
-    with open_register(args) as known:
-        found = known.known()
-    hints = [] if found else [f"There are no tokens. {EXAMPLE}"]
-    return Result(list(map(token_record, found)), hints=hints, listing=TOKENS)

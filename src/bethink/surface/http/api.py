@@ -39,7 +39,7 @@ from bethink.surface.arguments import (
     parse_value,
     value_schema,
 )
-from bethink.surface.http.projects import ACCESS, Access, Projects, View, only_counts
+from bethink.surface.http.projects import ACCESS, Access, Json, Projects, View, only_counts
 from bethink.surface.http.security import (
     TITLES,
     Caller,
@@ -52,7 +52,7 @@ from bethink.text import replace_broken
 from bethink.types import KINDS, NOTHING, RELATIONS, TRUST, Batch, Receipt
 
 if TYPE_CHECKING:
-    from bethink.surface.http.app import Checkup, SearchTimes
+    from bethink.surface.http.app import Checkup
 
 BASE = "/api/v1"
 LONGEST_ID = 200
@@ -75,7 +75,6 @@ class Tools(NamedTuple):
     """What operations share besides the memory."""
 
     projects: Projects
-    searches: SearchTimes
     checkup: Checkup
     tokens: Tokens
 
@@ -262,10 +261,10 @@ def _read_json(raw: bytes) -> Any:
         ) from error
 
 
-def _read_query(request: Request, arguments: Sequence[Argument]) -> dict[str, Any]:
+def _read_query(request: Request, arguments: Sequence[Argument]) -> Json:
     """The parameters of the address. One that may be repeated is a list; any other that is repeated is wrong."""
     known = {argument.name: argument for argument in arguments}
-    given: dict[str, Any] = {}
+    given: Json = {}
     for name in request.query_params:
         values: list[Any] = request.query_params.getlist(name)
         if argument := known.get(name):
@@ -384,7 +383,7 @@ ONCE = {
 ABOUT = (
     "Long-term memory for coding agents and the people who work with them. Agents use MCP at /mcp."
 )
-PLAIN_TYPES: dict[str, dict[str, Any]] = {
+PLAIN_TYPES: dict[str, Json] = {
     "str": {"type": "string"},
     "int": {"type": "integer"},
     "num": {"type": "number"},
@@ -397,9 +396,9 @@ PLAIN_TYPES: dict[str, dict[str, Any]] = {
 
 
 @cache
-def describe() -> dict[str, Any]:
+def describe() -> Json:
     """The API as OpenAPI has it."""
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, Json] = {}
     for operation in OPERATIONS:
         paths.setdefault(BASE + operation.path, {})[operation.method.lower()] = _describe(operation)
     token = {"type": "http", "scheme": "bearer", "description": "`bethink token create` makes one."}
@@ -412,9 +411,9 @@ def describe() -> dict[str, Any]:
     }
 
 
-def _answer_shapes() -> dict[str, Any]:
+def _answer_shapes() -> Json:
     """The shapes of answers.yaml as JSON Schema."""
-    shapes: dict[str, Any] = {}
+    shapes: Json = {}
     for head, fields in yaml.safe_load(SHAPES.read_text("utf-8")).items():
         name, _, parent = head.rstrip(")").partition("(")
         inherited = shapes[parent] if parent else {"properties": {}, "required": []}
@@ -429,7 +428,7 @@ def _answer_shapes() -> dict[str, Any]:
     return shapes
 
 
-def _type_of(text: str) -> dict[str, Any]:
+def _type_of(text: str) -> Json:
     written, _, about = text.partition(" — ")
     if about:
         return {**_type_of(written), "description": about}
@@ -444,7 +443,7 @@ def _type_of(text: str) -> dict[str, Any]:
     return PLAIN_TYPES.get(written, {"$ref": f"#/components/schemas/{written}"})
 
 
-def _describe(operation: Operation) -> dict[str, Any]:
+def _describe(operation: Operation) -> Json:
     about = " ".join((operation.run.__doc__ or "").split())
     need = "writing" if operation.writes else "reading"
     names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
@@ -461,7 +460,7 @@ def _describe(operation: Operation) -> dict[str, Any]:
         for one in operation.query
     ]
     media, shape = (JSON, operation.answer) if operation.answer else (JSON_LINES, "str")
-    found: dict[str, Any] = {
+    found: Json = {
         "operationId": operation.run.__name__,
         "summary": about.partition(". ")[0].rstrip("."),
         "description": f"{about} Needs a token for {need}.",
@@ -478,5 +477,5 @@ def _describe(operation: Operation) -> dict[str, Any]:
     return found
 
 
-def _content(about: str, media: str, schema: dict[str, Any]) -> dict[str, Any]:
+def _content(about: str, media: str, schema: Json) -> Json:
     return {"description": about, "content": {media: {"schema": schema}}}

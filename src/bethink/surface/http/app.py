@@ -18,7 +18,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -58,7 +57,6 @@ __all__ = ["build", "operations"]  # those are registered by being imported
 
 GRACE = 10.0  # seconds for requests that run to be answered
 LAST = 2.0  # seconds after that for calls whose client is gone
-SEARCHES = ("/search", "/api/v1/search", "/api/v1/recall")  # routes that are a search and no more
 PUBLIC = ("/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/docs")
 # Where MCP clients look for a sign-in after a 401: there is none, and a 401 there would send them round in circles.
 SIGN_IN = "/.well-known/"
@@ -77,7 +75,7 @@ log = logging.getLogger("bethink")
 def build(projects: Projects, admission: Admission) -> ASGIApp:
     """The whole application."""
     mcp = Agents(projects)
-    tools = Tools(projects, SearchTimes(), Checkup(), admission.tokens)
+    tools = Tools(projects, Checkup(), admission.tokens)
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
@@ -113,7 +111,7 @@ def build(projects: Projects, admission: Admission) -> ASGIApp:
         *api.routes(tools),
     ]
     inner = Router(routes, redirect_slashes=False, lifespan=lifespan)
-    return Gate(inner, admission, Site(tools, admission), tools.searches)
+    return Gate(inner, admission, Site(tools, admission))
 
 
 class Gate:
@@ -121,10 +119,8 @@ class Gate:
     answer the headers that all carry, answers even where something unforeseen failed, and writes one line into the log. What was
     asked and with which token stays out of the log."""
 
-    def __init__(
-        self, app: ASGIApp, admission: Admission, pages: Site, searches: SearchTimes
-    ) -> None:
-        self.app, self.admission, self.pages, self.searches = app, admission, pages, searches
+    def __init__(self, app: ASGIApp, admission: Admission, pages: Site) -> None:
+        self.app, self.admission, self.pages = app, admission, pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -150,7 +146,7 @@ class Gate:
                 raise
             await respond(_name_unrouted(error, scope))(scope, receive, send_headers)
         finally:
-            self._note(scope, status, time.perf_counter() - started)
+            _log_request(scope, status, time.perf_counter() - started)
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, path = Headers(scope=scope), scope["path"]
@@ -168,13 +164,12 @@ class Gate:
         scope["app"] = self.app  # by which a route knows that it may raise
         await self.app(scope, receive, send)
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", "other")  # a pattern, never what was sent
-        if route in SEARCHES:
-            self.searches.add(seconds)
-        who = scope["bethink.caller"].name if "bethink.caller" in scope else "-"
-        method = scope["method"] if scope["method"].isalpha() else "other"
-        log.info("%s %s %s %.1fms %s", method[:10], route, status, seconds * 1000, who)
+
+def _log_request(scope: Scope, status: int, seconds: float) -> None:
+    route = getattr(scope.get("route"), "path", "other")  # a pattern, never what was sent
+    who = scope["bethink.caller"].name if "bethink.caller" in scope else "-"
+    method = scope["method"] if scope["method"].isalpha() else "other"
+    log.info("%s %s %s %.1fms %s", method[:10], route, status, seconds * 1000, who)
 
 
 def _name_unrouted(error: Exception, scope: Scope) -> Exception:
@@ -211,27 +206,9 @@ class Agents:
 
 # What is told about the server itself
 
-TIMED = 1000  # searches, the last ones, whose times are told
 PATIENCE = 0.05  # seconds that the first to look waits: enough for a small database
 DOCTOR_WITHIN = 120.0  # set by hand
 SILENT = {"check": "doctor", "ok": False, "message": "did not answer", "fix": "bethink doctor"}
-
-
-class SearchTimes:
-    """How long searches took since the server started."""
-
-    def __init__(self) -> None:
-        self.number = 0
-        self._seconds: deque[float] = deque(maxlen=TIMED)
-
-    def add(self, seconds: float) -> None:
-        self.number += 1
-        self._seconds.append(seconds)
-
-    def quantile(self, share: float) -> float | None:
-        """The milliseconds within which this share of the last searches was answered."""
-        ordered = sorted(self._seconds)
-        return round(ordered[int(len(ordered) * share)] * 1000, 1) if ordered else None
 
 
 class Checked(NamedTuple):

@@ -20,12 +20,12 @@ from bethink.store.rows import EPOCH, stamp
 from bethink.store.transfer import Bundle, bundle_to_json
 from bethink.surface import arguments, operations, render
 from bethink.surface.http.api import PAGE, Lines, operation, read_page
-from bethink.surface.http.projects import NOWHERE, View
+from bethink.surface.http.projects import NOWHERE, Json, View
 from bethink.surface.http.security import Refusal, refuse_personal
 from bethink.surface.operations import EVERYTHING, ORDERS, make_filter
 from bethink.surface.render import pick
 from bethink.text.when import moment
-from bethink.types import PERSONAL, RELATIONS, Answer, Memory, Relation, Session, Words
+from bethink.types import PERSONAL, RELATIONS, Memory, Relation, Session, Words
 
 FILTERS = f"{arguments.FILTERS}\n--answered = null     of questions"
 RANKED = f"""
@@ -73,13 +73,13 @@ target text 1..100       an id or any unique beginning of one
 
 
 @operation("search", "Found", SEARCH, meaning=True)
-def search(memory: View, asked: Any) -> dict[str, Any]:
+def search(memory: View, asked: Any) -> Json:
     """The memories that best answer a question, best first. Changes nothing."""
-    where = {"limit": asked.limit or min(memory.config.limit, 100), "offset": asked.offset}
-    seed = asked.seed
+    limit, seed = asked.limit or min(memory.config.limit, 100), asked.seed
     if seed is None:  # the same for all pages of a question, and another one after a while
         seed = crc32(f"{memory.clock():%Y%m%d%H} {asked.query}".encode("utf-8", "replace"))
-    answer = _search(memory, asked, **where, seed=seed, rerank=bool(asked.rerank))
+    how = {"limit": limit, "offset": asked.offset, "seed": seed, "rerank": bool(asked.rerank)}
+    answer = operations.search(memory, asked.query, asked, make_filter(memory, asked), **how)
     at = asked.offset + len(answer.hits)
     return {
         "items": [plain_hit(hit, asked.explain) for hit in answer.hits],
@@ -89,18 +89,13 @@ def search(memory: View, asked: Any) -> dict[str, Any]:
 
 
 @operation("recall", "Recalled", RECALL, meaning=True)
-def recall(memory: View, asked: Any) -> dict[str, Any]:
+def recall(memory: View, asked: Any) -> Json:
     """An answer from memory for reading: an index of the matches, then the best of them in full within a token budget."""
     budget = asked.max_tokens or memory.config.max_tokens
     limit = asked.limit or operations.count_lines(budget)
-    rerank = asked.rerank is not False
-    answer = _search(memory, asked, limit=limit, seed=asked.seed, rerank=rerank)
+    how = {"limit": limit, "seed": asked.seed, "rerank": asked.rerank is not False}
+    answer = operations.search(memory, asked.query, asked, make_filter(memory, asked), **how)
     return operations.recall_record(render.arrange_answer(memory, answer, budget))
-
-
-def _search(memory: View, asked: Any, **how: Any) -> Answer:
-    wanted = make_filter(memory, asked)
-    return operations.search(memory, asked.query, asked, wanted, **how)
 
 
 @operation(
@@ -108,7 +103,7 @@ def _search(memory: View, asked: Any, **how: Any) -> Answer:
     "Page",
     f"{FILTERS}\n--order ORDER {ORDERS} = created{PAGE} = 50",
 )
-def list_memories(memory: View, asked: Any) -> dict[str, Any]:
+def list_memories(memory: View, asked: Any) -> Json:
     """Memories in an order, a page at a time."""
     wanted = make_filter(memory, asked)
 
@@ -124,7 +119,7 @@ def list_memories(memory: View, asked: Any) -> dict[str, Any]:
     "OneMemory",
     "--count = yes     whether this counts as a use",
 )
-def get(memory: View, asked: Any) -> dict[str, Any]:
+def get(memory: View, asked: Any) -> Json:
     """One memory with what it is related to. Counts as a use of it, unless `count` is false."""
     id = memory.resolve(asked.id)
     if asked.count:
@@ -136,13 +131,13 @@ def get(memory: View, asked: Any) -> dict[str, Any]:
 
 
 @operation("history", "History")
-def history(memory: View, asked: Any) -> dict[str, Any]:
+def history(memory: View, asked: Any) -> Json:
     """Every version of a memory, oldest first. The numbers are those that `restore` takes."""
     return {"items": operations.version_records(memory.history(asked.id))}
 
 
 @operation("around", "Memories", "--turns N whole 0..50 = 3")
-def around(memory: View, asked: Any) -> dict[str, Any]:
+def around(memory: View, asked: Any) -> Json:
     """What stands around a memory where it came from: the turns of a conversation, or the passages of a document."""
     return {"items": conversations.surroundings(memory, asked.id, asked.turns)}
 
@@ -159,12 +154,12 @@ def export(memory: View, asked: Any) -> Lines:
 
 
 @operation("projects", "Projects")
-def list_projects(memory: View, asked: Any) -> dict[str, Any]:
+def list_projects(memory: View, asked: Any) -> Json:
     """The projects and containers that the token is for."""
     return {"items": _visible(memory), "personal": memory.caller.personal}
 
 
-def _visible(memory: View) -> list[dict[str, Any]]:
+def _visible(memory: View) -> list[Json]:
     return [
         {"scope": scope, "name": name, "path": path, "default": scope == memory.scope}
         for scope, name, path in memory.tools.projects.list_visible(memory.caller)
@@ -188,7 +183,7 @@ def _visible(memory: View) -> list[dict[str, Any]]:
     status=201,
     meaning=True,
 )
-def add(memory: View, asked: Any) -> dict[str, Any]:
+def add(memory: View, asked: Any) -> Json:
     """Remembers statements in one transaction. What is private or looks like a secret is taken out first. Says which were known
     already. Where one replaces a memory, none of them is compared with what is known by meaning."""
     passages = [
@@ -235,7 +230,7 @@ def update(memory: View, asked: Any) -> Memory:
     "Gone",
     "--purge     remove every trace, for good; the text is not taken in again",
 )
-def forget(memory: View, asked: Any) -> dict[str, Any]:
+def forget(memory: View, asked: Any) -> Json:
     """Hides a memory from every search; `restore` brings it back. With `purge` it is gone for good, and with it what its conversation
     holds in the very same words."""
     id = memory.resolve(asked.id)
@@ -270,26 +265,23 @@ def vote(memory: View, asked: Any) -> Memory:
 
 
 @operation("link", "Link", LINK, status=201)
-def link(memory: View, asked: Any) -> dict[str, Any]:
+def link(memory: View, asked: Any) -> Json:
     """Relates a memory to another. `supersedes` ends the other's validity; `answers` marks a question as answered."""
     return _describe_link(memory.link(asked.id, asked.target, asked.type), "linked")
 
 
 @operation("unlink", "Link", LINK)
-def unlink(memory: View, asked: Any) -> dict[str, Any]:
+def unlink(memory: View, asked: Any) -> Json:
     """Takes a relation back, and what it had changed."""
     return _describe_link(memory.unlink(asked.id, asked.target, asked.type), "removed")
 
 
-def _describe_link(relation: Relation, status: str) -> dict[str, Any]:
+def _describe_link(relation: Relation, status: str) -> Json:
     return {**pick(relation, "source type target"), "status": status}
 
 
 PROMOTING = ("promote", "undo-promote")
-COUNTED_FOR, CHECKED_FOR = (
-    30.0,
-    600.0,
-)  # seconds for which numbers and findings will do; set by hand
+COUNTED_FOR, CHECKED_FOR = 30.0, 600.0  # seconds for which each will do; set by hand
 MOST_RECORDS, MOST_REMOVED = 200, 1000  # of one request of a sync
 
 
@@ -297,7 +289,7 @@ MOST_RECORDS, MOST_REMOVED = 200, 1000  # of one request of a sync
 
 
 @operation("topics", "OneSession")
-def get_session(memory: View, asked: Any) -> dict[str, Any]:
+def get_session(memory: View, asked: Any) -> Json:
     """One conversation and what it was about: topics in order, sub-topics after their topics."""
     session = memory.find_session(asked.id)
     return operations.session_record(session, conversations.topics(memory, session))
@@ -311,7 +303,7 @@ def get_session(memory: View, asked: Any) -> dict[str, Any]:
     --all-projects              of every project that the token is for
     """,
 )
-def show_timeline(memory: View, asked: Any) -> dict[str, Any]:
+def show_timeline(memory: View, asked: Any) -> Json:
     """Conversations by the day they began on, newest first, with their topics and how much of each they were."""
     scopes = memory.every_scope() if asked.all_projects else memory.scopes
 
@@ -334,7 +326,7 @@ def show_timeline(memory: View, asked: Any) -> dict[str, Any]:
     --all-projects        of every project that the token is for
     """,
 )
-def show_recent(memory: View, asked: Any) -> dict[str, Any]:
+def show_recent(memory: View, asked: Any) -> Json:
     """What happened since a time: conversations, what replaced what, what was told; what is open; and how much each day brought."""
     scopes = memory.every_scope() if asked.all_projects else memory.scopes
     found = browse.catch_up(memory, scopes, moment(asked.since, memory.clock()))
@@ -349,7 +341,7 @@ def show_recent(memory: View, asked: Any) -> dict[str, Any]:
     --topic ID text ..100     only one topic, with its sub-topics
     """,
 )
-def list_turns(memory: View, asked: Any) -> dict[str, Any]:
+def list_turns(memory: View, asked: Any) -> Json:
     """What was said in a conversation, in order, with the ideas that were taken from each turn."""
     session = memory.find_session(asked.id)
     found, total = browse.list_turns(memory, session, asked.topic, asked.limit, asked.offset)
@@ -362,7 +354,7 @@ def _day_of(one: Session) -> str | None:
     return one.started_at.date().isoformat() if one.started_at else None
 
 
-def _conversation(memory: View, one: Session) -> dict[str, Any]:
+def _conversation(memory: View, one: Session) -> Json:
     topics = [
         {**pick(span, "id name summary lines"), "share": round(share, 4)}
         for span, share in browse.measure_topics(memory, one)
@@ -390,7 +382,7 @@ def show_graph(memory: View, asked: Any) -> browse.Graph:
 
 
 @operation("scopes", "Scopes")
-def list_scopes(memory: View, asked: Any) -> dict[str, Any]:
+def list_scopes(memory: View, asked: Any) -> Json:
     """The projects and containers that the token is for, and what is personal: how many memories each holds, forgotten ones included,
     and when the last was told. Costs next to nothing, however much there is."""
     store, items = memory.tools.projects.store_of(memory.caller), _visible(memory)
@@ -417,7 +409,7 @@ def list_scopes(memory: View, asked: Any) -> dict[str, Any]:
     """,
     meaning=True,
 )
-def show_inbox(memory: View, asked: Any) -> dict[str, Any]:
+def show_inbox(memory: View, asked: Any) -> Json:
     """What is to be decided: duplicates, contradictions, what is hardly believed, open questions, what could be a rule."""
     found = inbox.list_queue(memory, asked.queue, asked.limit, asked.start)
     acts = [name for name, act in inbox.ACTS.items() if asked.queue in act.queues]
@@ -430,7 +422,7 @@ def show_inbox(memory: View, asked: Any) -> dict[str, Any]:
 
 
 @operation("inbox-counts", "InboxCounts", meaning=True)
-def count_inbox(memory: View, asked: Any) -> dict[str, Any]:
+def count_inbox(memory: View, asked: Any) -> Json:
     """How many items wait in each queue of the inbox: of pairs as many as a moment finds."""
     return {"queues": inbox.count_queues(memory)}
 
@@ -462,35 +454,28 @@ def _may_promote(memory: View) -> bool:
 
 
 @operation("condition", "Condition")
-def show_condition(memory: View, asked: Any) -> dict[str, Any]:
-    """Capture by host, what waits, size and growth, the cost of a language model, how long searches take, what doctor says. What
-    takes long is counted in the background; the last answer is given meanwhile. For tokens of every project."""
+def show_condition(memory: View, asked: Any) -> Json:
+    """Capture by host, what waits, size and growth, the cost of a language model, what doctor says. What takes long is counted in the background; the last answer is given meanwhile. For tokens of every project."""
     if memory.caller.projects is not None or memory.caller.tenant:
         # One tenant must not learn how many others there are.
         message = "The condition of the whole database is for tokens of every project."
         raise Refusal(403, message, "`bethink token create --all-projects`")
-    projects, check, searches = memory.tools.projects, memory.tools.checkup, memory.tools.searches
+    projects, check = memory.tools.projects, memory.tools.checkup
     counted = check.look("counted", lambda: browse.examine(projects.base), COUNTED_FOR)
     home, database = projects.home, projects.database
     checked = check.look("doctor", lambda: check.run_doctor(home, database), CHECKED_FOR)
-    quantiles = {f"p{share}": searches.quantile(share / 100) for share in (50, 95)}
-    return {
-        "condition": counted,
-        "doctor": checked,
-        "running": check.running,
-        "recall": {"searches": searches.number, **quantiles},
-    }
+    return {"condition": counted, "doctor": checked, "running": check.running}
 
 
 @operation("check", "Condition")
-def check_again(memory: View, asked: Any) -> dict[str, Any]:
+def check_again(memory: View, asked: Any) -> Json:
     """Counts and checks anew, and says at once what was known before."""
     memory.tools.checkup.renew()
     return show_condition(memory, asked)
 
 
 @operation("token", "Shared")
-def list_readers(memory: View, asked: Any) -> dict[str, Any]:
+def list_readers(memory: View, asked: Any) -> Json:
     """Who else can read or change memories here: the tokens that work, and what they are for. For the owner."""
     if not memory.caller.owner:
         hint = "`bethink token list` on that machine."
@@ -532,7 +517,7 @@ def _peer(memory: View, asked: Any) -> StorePeer:
 
 
 @operation("sync-outline", "Outlined", WANTED, writes=False, where=WHICH)
-def outline(memory: View, asked: Any) -> dict[str, Any]:
+def outline(memory: View, asked: Any) -> Json:
     """What a project holds, as far as it takes to compare it with another database."""
     found = _peer(memory, asked).outline()
     lines = [[id, line.version.hex(), *line[1:]] for id, line in found.lines.items()]
@@ -544,13 +529,13 @@ def outline(memory: View, asked: Any) -> dict[str, Any]:
 
 
 @operation("sync-records", "Bundled", IDS, writes=False, where=WHICH)
-def give_records(memory: View, asked: Any) -> dict[str, Any]:
+def give_records(memory: View, asked: Any) -> Json:
     """Memories whole, with their history and vectors."""
     return {"bundle": bundle_to_json(Bundle(records=tuple(_peer(memory, asked).fetch(asked.ids))))}
 
 
 @operation("sync-take", "Left", GIVEN, where=WHICH)
-def take_records(memory: View, asked: Any) -> dict[str, Any]:
+def take_records(memory: View, asked: Any) -> Json:
     """Puts memories of another database down as they are, where they are expected."""
     database = _peer(memory, asked)
     longest = memory.config.max_characters
@@ -569,7 +554,7 @@ def _find_inside(memory: View, scope: str, ids: set[str]) -> set[str]:
 
 
 @operation("sync-remove", "Removed", REMOVAL, where=WHICH)
-def remove_records(memory: View, asked: Any) -> dict[str, Any]:
+def remove_records(memory: View, asked: Any) -> Json:
     """Purges memories, and ends relations, as another database did."""
     database = _peer(memory, asked)
     for link in asked.unlink:
@@ -592,6 +577,6 @@ def _version(text: Any) -> bytes | None:
 
 
 @operation("sync-purged", "Purged", HASHES, where=WHICH)
-def list_purged(memory: View, asked: Any) -> dict[str, Any]:
+def list_purged(memory: View, asked: Any) -> Json:
     """Which of these texts, by their hashes, were purged here."""
     return {"purged": sorted(_peer(memory, asked).find_purged(asked.hashes))}

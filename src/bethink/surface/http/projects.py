@@ -39,6 +39,7 @@ UNKNOWN = "agent:unknown"
 NOWHERE = Path("/dev/null")  # the folder of a project whose own is not known: nothing can lie in it
 
 Result = TypeVar("Result")
+Json = dict[str, Any]
 
 
 class Access(NamedTuple):

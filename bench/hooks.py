@@ -28,7 +28,7 @@ from texts import Teller
 
 from bethink.api import Bethink
 from bethink.config import Config
-from bethink.hooks import event, prompt, spool
+from bethink.hooks import prompt, spool, state
 from bethink.recall.shape import tokens
 from bethink.types import Passage, Source
 
@@ -297,7 +297,7 @@ def load(memory: Bethink, folder: Path) -> None:
 
 
 def given(memory: Bethink, text: str, meaning: bool) -> prompt.Context:
-    return prompt.recall_for_prompt(event.Hook("prompt", "claude", prompt=text), memory, meaning)
+    return prompt.recall_for_prompt(state.Hook("prompt", "claude", prompt=text), memory, meaning)
 
 
 def judged(memory: Bethink, question: dict, meaning: bool) -> tuple[bool, int]:

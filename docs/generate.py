@@ -32,7 +32,7 @@ sys.path.insert(0, str(ROOT / "src"))
 from bethink import __version__, errors, types  # noqa: E402
 from bethink import api as memories  # noqa: E402
 from bethink.config import PERSONAL, SETTINGS, Config  # noqa: E402
-from bethink.recall import candidates, fuse  # noqa: E402
+from bethink.recall import candidates, score  # noqa: E402
 from bethink.recall.score import PROFILES  # noqa: E402
 from bethink.store import base  # noqa: E402
 from bethink.store.connection import MIGRATIONS  # noqa: E402
@@ -844,25 +844,25 @@ def intents() -> str:
 
 
 def formula() -> str:
-    best, background = "b1", f"b{fuse.BACKGROUND_RANK}"
+    best, background = "b1", f"b{score.BACKGROUND_RANK}"
     return fenced(
         f"""
-x          = {fuse.MEANING:g} · meaning + {1 - fuse.MEANING:g} · words + {fuse.PAIRS:g} · pairs + named + topic + neighbours + recent
+x          = {score.MEANING:g} · meaning + {1 - score.MEANING:g} · words + {score.PAIRS:g} · pairs + named + topic + neighbours + recent
 relevance  = 1 / (1 + e^(−3.5 · (x − 0.5)))
 
-meaning    = {fuse.STRETCH:g} · (cosine − m) / (1 − m)
-m          = (mean cosine of the scope · n + the model's usual mean · {fuse.PRIOR}) / (n + {fuse.PRIOR})
+meaning    = {score.STRETCH:g} · (cosine − m) / (1 − m)
+m          = (mean cosine of the scope · n + the model's usual mean · {score.PRIOR}) / (n + {score.PRIOR})
 
-words      = max(0, bm25 − {fuse.BACKGROUND:g} · {background}) / {best} · (1 − w + w · coverage)
-w          = {fuse.COVERAGE:g} where the average memory has {fuse.LONG:g} words or more, {fuse.COVERAGE_SHORT:g} where it has {fuse.SHORT:g} or fewer
-{best}, {background}    = the best bm25 among the candidates, and the one at place {fuse.BACKGROUND_RANK}
+words      = max(0, bm25 − {score.BACKGROUND:g} · {background}) / {best} · (1 − w + w · coverage)
+w          = {score.COVERAGE:g} where the average memory has {score.LONG:g} words or more, {score.COVERAGE_SHORT:g} where it has {score.SHORT:g} or fewer
+{best}, {background}    = the best bm25 among the candidates, and the one at place {score.BACKGROUND_RANK}
 coverage   = share of the question's word weight that the memory holds
 
 pairs      = share of the question's neighbouring words that stand side by side in the memory, by weight
 named      = {candidates.NAMED:g} for each entity that the question names and the memory is about, at most two
-topic      = {fuse.TOPIC:g} · how well the topic of its conversation fits
-neighbours = {fuse.NEIGHBOUR:g} · (the best neighbour's x − the median x); two places away counts half
-recent     = {fuse.RECENT:g} · e^(−age / {fuse.FADE / 86400:g} days) + {fuse.TODAY:g} · e^(−age / {fuse.DAY_FADE / 3600:g} hours)
+topic      = {score.TOPIC:g} · how well the topic of its conversation fits
+neighbours = {score.NEIGHBOUR:g} · (the best neighbour's x − the median x); two places away counts half
+recent     = {score.RECENT:g} · e^(−age / {score.FADE / 86400:g} days) + {score.TODAY:g} · e^(−age / {score.DAY_FADE / 3600:g} hours)
 """.strip()
     )
 

@@ -12,7 +12,7 @@ from test_conversations import transcript
 
 from bethink.api import Bethink
 from bethink.hooks import spool, worker
-from bethink.hooks.event import Hook
+from bethink.hooks.state import Hook
 
 SAID = [
     ("user", "Which queue should the mailer use?"),

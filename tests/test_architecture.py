@@ -25,7 +25,7 @@ LEVELS = [
         "hosts.edit",
     ],
     ["store", "embed", "llm", "hosts", "judge"],
-    ["ingest", "recall", "hooks.event", "hooks.state"],
+    ["ingest", "recall", "hooks.state"],
     ["api"],
     ["features.language"],
     ["features", "surface.arguments", "surface.operations", "surface.render"],

@@ -17,7 +17,7 @@ from bethink.errors import InvalidInput, Overtaken
 from bethink.features import conversations, inbox
 from bethink.hooks import state
 from bethink.hooks.briefing import render_briefing
-from bethink.hooks.event import Hook
+from bethink.hooks.state import Hook
 from bethink.ingest.traces import traces
 from bethink.types import PERSONAL
 

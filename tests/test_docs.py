@@ -33,7 +33,7 @@ from bethink import __version__, config, types
 from bethink.embed import base
 from bethink.embed.models import KNOWN
 from bethink.ingest import extract
-from bethink.recall import candidates, fuse, pipeline, query, score
+from bethink.recall import candidates, pipeline, query, score
 from bethink.surface.cli import COMMANDS, console
 from bethink.surface.cli.main import main
 
@@ -233,7 +233,7 @@ def test_every_setting_and_every_variable_is_documented() -> None:
     ("guide", "names"),
     [
         ("writing.md", (*types.KINDS, *types.RELATIONS, *types.ENTITY_TYPES)),
-        ("searching.md", (*types.MODES, *config.PROFILES)),
+        ("searching.md", (*types.MODES, *score.PROFILES)),
         ("embeddings.md", ("http", "hashing", "none", "BETHINK_OFFLINE", "BETHINK_MODEL_DIR")),
     ],
 )
@@ -253,8 +253,8 @@ def test_pages_written_by_hand_have_the_numbers_of_the_code() -> None:
     """The formula itself is generated; these numbers stand in sentences."""
     text = (ROOT / "docs" / "concepts" / "recall.md").read_text("utf-8")
     numbers = (
-        f"(k₁ = {fuse.K1:g}, b = {fuse.B:g})",
-        f"k = {fuse.RRF_K}",
+        f"(k₁ = {score.K1:g}, b = {score.B:g})",
+        f"k = {score.RRF_K}",
         f"Up to {candidates.BY_WORDS} memories by words and {candidates.BY_MEANING} by meaning",
         f"less up to {score.DOUBT:.0%}".replace("%", " %"),
         f"(1 − {score.DOUBT:g} · (1 − confidence))",
@@ -263,7 +263,7 @@ def test_pages_written_by_hand_have_the_numbers_of_the_code() -> None:
     )
     assert [number for number in numbers if number not in text] == []
     assert pipeline.IN_TIME == 1.25, "docs/concepts/recall.md says: a quarter"
-    assert (round(fuse.squash(0), 2), fuse.squash(0.5)) == (0.15, 0.5), (
+    assert (round(score.squash(0), 2), score.squash(0.5)) == (0.15, 0.5), (
         "docs/concepts/recall.md says so"
     )
     assert extract.IMPORTANCE == {"decision": 7, "gotcha": 7, "preference": 6, "context": 3}, (

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from hooking import Shop
 
 from bethink.errors import InvalidInput
-from bethink.hooks import event, spool, state
-from bethink.hooks.event import EVENTS, HOSTS, Hook, render_answer
+from bethink.hooks import spool, state
 from bethink.hooks.run import KEEP, run
+from bethink.hooks.state import EVENTS, HOSTS, Hook, render_answer
 from bethink.text.fence import NOTICE
 
 
@@ -70,7 +71,7 @@ WRONG_TYPES = {"session_id": 7, "cwd": ["/p"], "transcript_path": {"a": 1}, "too
     ],
 )
 def test_every_hosts_message_becomes_the_same_hook(expected: Hook, told: dict) -> None:
-    assert event.read(expected.event, expected.host, json.dumps(told).encode()) == expected
+    assert state.read(expected.event, expected.host, json.dumps(told).encode()) == expected
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_every_hosts_message_becomes_the_same_hook(expected: Hook, told: dict) -
 )
 def test_what_is_no_object_is_refused_in_a_sentence(data: bytes) -> None:
     with pytest.raises(InvalidInput, match=r"message .*\.$"):
-        event.read("stop", "claude", data)
+        state.read("stop", "claude", data)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_what_is_no_object_is_refused_in_a_sentence(data: bytes) -> None:
 def test_one_plugin_for_several_hosts_knows_who_is_calling(
     told: dict, environment: dict[str, str], host: str
 ) -> None:
-    assert event.find_host(told, environment) == host
+    assert state.find_host(told, environment) == host
 
 
 # Answering
@@ -224,19 +225,16 @@ def test_what_a_hook_cannot_do_is_counted_and_never_said(
 # What a session was given
 
 
-def test_old_sessions_are_cleaned_away_and_very_many_too(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import os
-
-    monkeypatch.setattr(state, "MOST_SESSIONS", 3)
-    hooks = [Hook("prompt", "claude", session=str(number)) for number in range(6)]
-    for number, hook in enumerate(hooks):
-        state.note_delivery(hook, [f"id-{number}"])
-        os.utime(state._deliveries_file(hook), (1, 1) if number == 5 else None)
+def test_old_sessions_are_cleaned_away(shop: Shop) -> None:
+    for session, times in (("old", (1, 1)), ("new", None)):
+        hook = Hook("prompt", "claude", session=session)
+        state.note_delivery(hook, [session])
+        os.utime(state._deliveries_file(hook), times)
     state.remove_old_deliveries()
-    assert len(list((state.folder() / "given").iterdir())) == 3
-    assert state.read_deliveries(hooks[5]) == state.Deliveries()
+    left = [
+        state.read_deliveries(Hook("prompt", "claude", session=one)).ids for one in ("old", "new")
+    ]
+    assert left == [(), ("new",)]
 
 
 def test_recalled_text_is_fenced_with_its_origin(shop: Shop) -> None:

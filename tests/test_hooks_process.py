@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from bethink import Bethink
-from bethink.hooks.event import HOSTS
+from bethink.hooks.state import HOSTS
 
 SOURCE = Path(__file__).parent.parent / "src"
 

@@ -12,7 +12,7 @@ import pytest
 from agent_files import HOSTS, home_of, laid, tree
 
 from bethink.hooks import spool
-from bethink.hooks.event import Hook
+from bethink.hooks.state import Hook
 from bethink.hosts import install
 from bethink.surface.cli import connect
 

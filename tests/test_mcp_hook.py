@@ -121,7 +121,7 @@ def test_a_prompt_is_never_sent_to_an_endpoint(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[str] = []
-    monkeypatch.setattr(HttpEmbedder, "query", lambda self, text: sent.append(text))
+    monkeypatch.setattr(HttpEmbedder, "_query", lambda self, text: sent.append(text))
     monkeypatch.setenv("BETHINK_EMBEDDING", "http")
     monkeypatch.setenv("BETHINK_EMBEDDING_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("BETHINK_EMBEDDING_MODEL", "any")

@@ -14,8 +14,8 @@ from cli_runner import cli  # noqa: F401
 from bethink.api import Bethink
 from bethink.errors import BethinkError
 from bethink.hooks import spool, state
-from bethink.hooks.event import Hook
 from bethink.hooks.run import run
+from bethink.hooks.state import Hook
 from bethink.project import find
 
 TEXTS = [text for _, text in SAID]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bethink import __version__
-from bethink.hooks.event import EVENTS
+from bethink.hooks.state import EVENTS
 from bethink.hosts import USUAL_EVENTS
 
 ROOT = Path(__file__).parent.parent

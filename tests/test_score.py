@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from bethink.config import PROFILES as CHOICES
-from bethink.config import read_weights
+from bethink.errors import InvalidInput
 from bethink.recall import score as scoring
 from bethink.recall.score import DOUBT, PROFILES, profile_parts
 from bethink.types import Candidate
@@ -60,7 +59,6 @@ def candidate(hours=0.0, **fields):
 
 
 def test_every_profile_that_may_be_chosen_has_weights_that_make_one():
-    assert set(PROFILES) == set(CHOICES)
     for name, profile in PROFILES.items():
         assert math.isclose(
             sum(
@@ -76,14 +74,13 @@ def test_every_profile_that_may_be_chosen_has_weights_that_make_one():
         ), name
 
 
-def test_weights_of_ones_own_make_one_and_fade_like_the_profile_of_that_name():
-    mine = scoring.make_profile("mine", read_weights("relevance=0.9 importance=0.6 jitter=0.1"))
+def test_weights_of_ones_own_make_one():
+    mine = scoring.find_profile("relevance=0.9 importance=0.6 jitter=0.1")
     assert (mine.relevance, mine.importance, mine.jitter) == pytest.approx((0.6, 0.4, 0.1))
-    assert mine.fading == "days"
-    assert scoring.make_profile("continuity", read_weights("recency=1")).fading == "hours"
-    for wrong in ("", "jitter=0.1", "relevance=2", "relevance", "size=1", "relevance=nan"):
-        with pytest.raises(ValueError, match="expected"):
-            read_weights(wrong)
+    assert scoring.find_profile("recency=1").fading == "days"
+    for wrong in ("jitter=0.1", "relevance=2", "relevance=", "size=1", "relevance=nan"):
+        with pytest.raises(InvalidInput, match="no weights"):
+            scoring.find_profile(wrong)
 
 
 @pytest.mark.parametrize("name", INTENTS)

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 299_117,
-    "lines": 44_062,
-    "files": 140,
+    "tokens": 298_132,
+    "lines": 43_896,
+    "files": 139,
     "import cycles": 0,
     "function-level imports of our own": 42,
     "functions of complexity over 15": 4,
     "class names used twice": 0,
-    "test lines": 36_714,
+    "test lines": 36_705,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 35, "search": 31, "hook": 27, "backfill": 46}

@@ -11,7 +11,7 @@ import yaml
 from transcripts import claude_line, written
 
 from bethink import skills
-from bethink.hooks.event import HOSTS
+from bethink.hooks.state import HOSTS
 
 pytest_plugins = ["cli_runner"]
 

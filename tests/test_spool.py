@@ -13,7 +13,7 @@ from capturing import SAID, Desk
 
 from bethink.errors import BethinkError
 from bethink.hooks import spool, state
-from bethink.hooks.event import Hook
+from bethink.hooks.state import Hook
 
 
 @pytest.fixture

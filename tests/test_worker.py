@@ -16,9 +16,9 @@ from bethink.embed import models
 from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import EmbeddingError, InvalidInput
 from bethink.features import conversations
-from bethink.hooks import event, spool, state, worker
-from bethink.hooks.event import Hook
+from bethink.hooks import spool, state, worker
 from bethink.hooks.prompt import is_own
+from bethink.hooks.state import Hook
 
 TEXTS = [text for _, text in SAID]
 MORE_TEXTS = [text for _, text in MORE]
@@ -152,13 +152,13 @@ def test_what_files_folders_and_sessions_are_named_leaves_no_secret(
     desk = Desk(folder, offline, f"key-of-{secret}"[7:])
     talk = desk.talk(secret, *SAID)
     told = {"session_id": secret, "transcript_path": str(talk), "cwd": str(desk.project)}
-    hook = event.from_fields("stop", "claude", told)
+    hook = state.from_fields("stop", "claude", told)
     spool.note(hook, desk.database)
     desk.work()
     assert desk.turns() == TEXTS
     with desk.memory() as memory:
         assert len(list(memory.store.sessions(memory.scopes, 9, 0))) == 1
-        prompt = event.from_fields("prompt", "claude", told | {"prompt": "RabbitMQ?"})
+        prompt = state.from_fields("prompt", "claude", told | {"prompt": "RabbitMQ?"})
         assert all(is_own(prompt, one) for one in memory.list(limit=9))
     written(tmp_path / "talk.jsonl", {"role": "unknown"})
     talk.unlink()

@@ -20,7 +20,7 @@ from bethink.hooks import spool, state
 SESSION = """
 import sys
 from bethink.hooks import spool
-from bethink.hooks.event import Hook
+from bethink.hooks.state import Hook
 database, transcript, directory = sys.argv[1:]
 spool.note(Hook("stop", "claude", session="s", transcript=transcript, directory=directory), database)
 spool.wake(database)

@@ -19,7 +19,7 @@ from bethink.embed import LazyModel, without_vectors
 from bethink.embed.base import Embedder
 from bethink.errors import Ambiguous, BethinkError, EmbeddingError, InvalidInput, NotFound
 from bethink.recall.pipeline import Ask, recall
-from bethink.recall.score import PROFILES, Profile, make_profile
+from bethink.recall.score import PROFILES, find_profile
 from bethink.store import open_store
 from bethink.store.base import Overview, Problem, Store
 from bethink.store.places import EMBEDDING_TEXT, embedded_text
@@ -640,8 +640,8 @@ class Bethink:
             )
         config = self.config
         mode = check_choice("mode", mode or config.mode, types.MODES)
-        profile = profile or configuration.PROFILES[0]
-        weights = self._find_weights(profile)
+        profile = profile or "relevance"
+        weights = find_profile(profile)
         by_relevance = weights == PROFILES["relevance"]
         embedder, hints = self._ready_embedder(mode)
         ask = Ask(
@@ -673,19 +673,6 @@ class Bethink:
                 raise
             ask = ask._replace(mode="keyword", hints=(without_vectors(error),))
             return recall(query, ask, self.store, None, self.clock(), random.Random(seed))
-
-    def _find_weights(self, profile: str) -> Profile:
-        """What a search weighs: a profile of the user's own or one of ours, by its name, or weights as they are given."""
-        if "=" in profile:
-            try:
-                return make_profile("", configuration.read_weights(profile))
-            except ValueError as error:
-                raise InvalidInput(f"{error}.", "relevance=0.6 recency=0.4") from None
-        own = configuration.read_profiles(self.config.profiles)
-        if profile in own:
-            return make_profile(profile, own[profile])
-        names = dict.fromkeys((*configuration.PROFILES, *own))
-        return PROFILES[check_choice("profile", profile, list(names))]
 
     def list(
         self,

@@ -16,8 +16,8 @@ from protocol import Adapter, describe_server, serve
 
 from bethink import Bethink, __version__
 from bethink.features import conversations, knowledge
-from bethink.hooks.event import from_fields
 from bethink.hooks.prompt import recall_for_prompt
+from bethink.hooks.state import from_fields
 from bethink.types import STATEMENTS, TRUST, Passage, Source
 
 OPEN = ("question", "todo")

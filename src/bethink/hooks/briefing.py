@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.features import handoffs
 from bethink.hooks import state
-from bethink.hooks.event import Hook
 from bethink.hooks.prompt import Context, is_always_told, is_own, quote
+from bethink.hooks.state import Hook
 from bethink.recall.shape import cut, digest_lines, tokens
 from bethink.text.fence import Quote, fence_items, new_marker
 from bethink.types import PERSONAL, TRUST, turn_of

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from bethink.embed import open_embedder
 from bethink.errors import EmbeddingError
 from bethink.hooks import state
-from bethink.hooks.event import PEOPLE, Hook
 from bethink.hooks.evidence import PromptWords, confidence, read_prompt, spell_out
+from bethink.hooks.state import PEOPLE, Hook
 from bethink.hosts.base import is_notice, remove_blocks
 from bethink.ingest.redact import PRIVATE, redact
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens

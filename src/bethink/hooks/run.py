@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from bethink import config as configuration
 from bethink import project as projects
 from bethink.errors import BethinkError
-from bethink.hooks import event as events
 from bethink.hooks import spool, state
-from bethink.hooks.event import AUTO, Hook
 from bethink.hooks.evidence import is_telling
+from bethink.hooks.state import AUTO, Hook
 from bethink.store import locate_database
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
     from bethink.api import Bethink
     from bethink.config import Config
-    from bethink.hooks.prompt import Context
     from bethink.project import Project
 
 WORK = "work"
@@ -118,7 +116,7 @@ def read_message() -> bytes:
     try:
         if sys.stdin is None or sys.stdin.isatty():
             return b""
-        return sys.stdin.buffer.read(events.LONGEST_INPUT + 1)
+        return sys.stdin.buffer.read(state.LONGEST_INPUT + 1)
     except (OSError, ValueError):
         return b""
 
@@ -144,7 +142,7 @@ def run(event: str, host: str, data: bytes, limit: Callable[[float], None] | Non
     if is_switched_off() or (host == "claude" and _is_borrowed()):
         return ""
     try:
-        hook = events.read(event, host, data)
+        hook = state.read(event, host, data)
         place = find_place(hook)
         if limit:
             limit(place.config.hook_seconds)
@@ -174,7 +172,6 @@ def count_failure(event: str, host: str, message: str) -> None:
 
 def find_place(hook: Hook) -> SessionPlace:
     """The project and the database that a session works with. Opens nothing."""
-
     project = find_project(hook)
     config = configuration.load(project.root)
     return SessionPlace(project, config, locate_database(config, project))
@@ -183,7 +180,6 @@ def find_place(hook: Hook) -> SessionPlace:
 def find_project(hook: Hook, began: str = "") -> Project:
     """The project that a session belongs to. Outside git, a folder inside the one that it began in is of the same project; where that
     was the host says, or `began`."""
-
     found = projects.find(Path(hook.directory) if hook.directory else None)
     if (found.worktree / ".git").exists() or (found.root / ".bethink").is_dir():
         return found
@@ -196,21 +192,22 @@ def find_project(hook: Hook, began: str = "") -> Project:
 
 def _note(hook: Hook, place: SessionPlace) -> str:
     """Notes that a transcript grew, and wakes the worker that reads it."""
-
     if hook.event == "subagent-stop" and not hook.agent and hook.host == "claude":
         return ""  # a call of the host's own, whose transcript is never written
     spool.note(hook, place.database, place.project)
     spool.wake(place.database)
     if hook.event != "pre-compact" or state.is_paused(hook.directory, place.project.scope):
         return ""
-    return events.render_answer(hook, KEEP)
+    return state.render_answer(hook, KEEP)
 
 
 def _tell(hook: Hook, place: SessionPlace, closing: bool) -> str:
-    """What to tell a session."""
-
-    if hook.event == "prompt":
-        _attempt(hook, lambda: _note_start(hook, place))
+    """What to tell a session. Whatever else is done for it is no reason to keep that back if it fails."""
+    try:
+        if hook.event == "prompt":
+            _note_start(hook, place)
+    except (OSError, BethinkError) as error:
+        count_failure(hook.event, hook.host, str(error))
     if state.is_paused(hook.directory, place.project.scope):
         return ""
     text = ""
@@ -223,36 +220,22 @@ def _tell(hook: Hook, place: SessionPlace, closing: bool) -> str:
         text = answer(hook, memory)
         if closing:  # a process of its own ends without: that might first put the writes of others into the database file
             memory.close()
-    if hook.event == "session-start":
-        _attempt(hook, lambda: _clean_up(place.database))
+    if hook.event == "session-start":  # what a session that was killed left behind is read
+        state.remove_old_deliveries()
+        try:
+            spool.wake(place.database)
+        except (OSError, BethinkError) as error:
+            count_failure(hook.event, hook.host, str(error))
     return text
-
-
-def _attempt(hook: Hook, action: Callable[[], None]) -> None:
-    """Does what is no reason to keep an answer back if it fails."""
-
-    try:
-        action()
-    except (OSError, BethinkError) as error:
-        count_failure(hook.event, hook.host, str(error))
 
 
 def _note_start(hook: Hook, place: SessionPlace) -> None:
     """Notes the transcript of a turn that begins now: if its agent is killed, the next hook of any session has it read. And
     whether the user asks to forget something."""
-
-    if hook.source not in events.PEOPLE:
-        return
-    state.note_forgetting(hook.prompt, place.project.root)
-    if hook.transcript:
-        spool.note(hook, place.database, place.project)
-
-
-def _clean_up(database: str) -> None:
-    """Has what a session that was killed left behind read."""
-
-    state.remove_old_deliveries()
-    spool.wake(database)
+    if hook.source in state.PEOPLE:
+        state.note_forgetting(hook.prompt, place.project.root)
+        if hook.transcript:
+            spool.note(hook, place.database, place.project)
 
 
 def _is_wanted(hook: Hook, config: Config) -> bool:
@@ -262,37 +245,22 @@ def _is_wanted(hook: Hook, config: Config) -> bool:
 
 
 def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
-    """What a host is told in answer to a hook, in its dialect, noted as given."""
-
-    context = _find_context(hook, memory, meaning)
-    if hook.event == "session-start" and hook.source in EMPTIED:
-        state.forget_deliveries(hook)
-    elif _has_briefing(hook, context.digest, memory.project.scope):
-        return ""
-    output = events.render_answer(hook, context.text)
-    if output:
-        state.note_delivery(hook, context.ids, context.digest, memory.project.scope)
-    return output
-
-
-def _has_briefing(hook: Hook, briefing: str, scope: str) -> bool:
-    """Whether a session has its briefing already: one that is resumed was given the same; and a fork begins with a copy of the session
-    that it came from, with the briefing of that one, unless no session of the project was ever given any. The host does not say
-    which session it was, and has not written the copy yet."""
-    if hook.source == "fork":
-        return state.is_briefed(scope)
-    return (
-        hook.source == "resume"
-        and bool(briefing)
-        and briefing == state.read_deliveries(hook).briefing
-    )
-
-
-def _find_context(hook: Hook, memory: Bethink, meaning: bool) -> Context:
+    """What a host is told in answer to a hook, in its dialect, noted as given. A fork begins with a copy of another session and its
+    briefing, and a session that is resumed is not given the same one again."""
     if hook.event == "session-start":
         from bethink.hooks.briefing import render_briefing
 
-        return render_briefing(hook, memory)
-    from bethink.hooks.prompt import recall_for_prompt
+        context = render_briefing(hook, memory)
+        known = bool(context.digest) and context.digest == state.read_deliveries(hook).briefing
+        if hook.source == "fork" or (hook.source == "resume" and known):
+            return ""
+        if hook.source in EMPTIED:
+            state.forget_deliveries(hook)
+    else:
+        from bethink.hooks.prompt import recall_for_prompt
 
-    return recall_for_prompt(hook, memory, meaning)
+        context = recall_for_prompt(hook, memory, meaning)
+    output = state.render_answer(hook, context.text)
+    if output:
+        state.note_delivery(hook, context.ids, context.digest)
+    return output

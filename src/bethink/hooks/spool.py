@@ -27,7 +27,7 @@ from bethink.hooks import state
 from bethink.ingest.redact import redact_value
 
 if TYPE_CHECKING:
-    from bethink.hooks.event import Hook
+    from bethink.hooks.state import Hook
     from bethink.project import Project
 
 NEW, TAKEN = ".json", ".taken"
@@ -140,13 +140,11 @@ def list_entries(database: str) -> list[Path]:
 
 def list_aside() -> list[Path]:
     """Entries that no worker could make anything of."""
-    with suppress(OSError):
-        return sorted((folder() / ASIDE).iterdir(), key=_age)
-    return []
+    return sorted(_list("", ASIDE), key=_age)
 
 
-def _list(prefix: str) -> list[Path]:
-    where = folder()
+def _list(prefix: str, inside: str = "") -> list[Path]:
+    where = folder() / inside
     with suppress(OSError):
         names = os.listdir(where)  # noqa: PTH208
         ours = (name for name in names if name.startswith(prefix) and name.endswith((NEW, TAKEN)))
@@ -236,6 +234,10 @@ def _lock_file(database: str) -> Path:
 
 
 def _acquire(database: str) -> int | None:
+    """The descriptor of a lock that nobody else holds. On a file system without locks two workers do no harm, they only do the same
+    work."""
+    import fcntl
+
     try:
         state.make_private(folder())
         held = os.open(_lock_file(database), os.O_RDWR | os.O_CREAT, 0o600)
@@ -243,27 +245,14 @@ def _acquire(database: str) -> int | None:
         raise BethinkError(
             f"{folder()} cannot be written: {error.strerror or error}.", "Check its permissions."
         ) from error
-    # On a file system without locks two workers do no harm, they only do the same work.
-    with suppress(OSError):
-        if not _try_lock(held):
-            os.close(held)
-            return None
-    return held
-
-
-def _try_lock(held: int) -> bool:
     try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(held, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    return True
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(held)
+        return None
+    except OSError:
+        pass
+    return held
 
 
 # Waking a worker
@@ -272,7 +261,7 @@ def _try_lock(held: int) -> bool:
 def wake(database: str) -> None:
     """Starts the worker of a database, unless there is nothing to do or one is at it. That one looks once more after it let go of
     its lock, so that nothing noted before this call is left lying."""
-    if not list_entries(database) or not sys.executable:
+    if not list_entries(database) or not sys.executable or not hasattr(os, "fork"):
         return
     held = _acquire(database)
     if held is None:
@@ -285,10 +274,7 @@ def wake(database: str) -> None:
     else:
         command += ["--database", full_name(database)]
     try:
-        if sys.platform == "win32":
-            _spawn(command, environment)
-        else:
-            _fork([*command, "--lock", str(LOCK)], environment, held)
+        _fork([*command, "--lock", str(LOCK)], environment, held)
     finally:
         os.close(held)
 
@@ -325,17 +311,8 @@ def _fork(command: list[str], environment: dict[str, str], held: int) -> None:
 
 def yield_to_others() -> None:
     """A low priority, from the first moment: the agent's next turn comes first."""
-    with suppress(OSError, AttributeError):
+    with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))
-
-
-def _spawn(command: list[str], environment: dict[str, str]) -> None:
-    import subprocess
-
-    names = ("DETACHED_PROCESS", "CREATE_NEW_PROCESS_GROUP", "BELOW_NORMAL_PRIORITY_CLASS")
-    flags = sum(getattr(subprocess, name, 0) for name in names)
-    no = subprocess.DEVNULL
-    subprocess.Popen(command, stdin=no, stdout=no, stderr=no, creationflags=flags, env=environment)
 
 
 def worker_environment() -> dict[str, str]:

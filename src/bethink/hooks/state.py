@@ -1,9 +1,12 @@
-"""Small files that hooks keep: what went wrong, for `doctor`; which memories a session was given already; what the user asked to
-forget; and when memory is paused.
+"""What a host told a hook, in one shape (`Hook`), how each host wants to be answered, and the small files that hooks keep: what went
+wrong, for `doctor`; which memories a session was given already; what the user asked to forget; and when memory is paused.
+
+Hosts name the same things differently; their names end here. Whatever comes on stdin is read as far as it can be: a missing or wrongly
+typed value is an empty one. Only what is no JSON object at all is an error. This module knows no store, and stands apart from `hosts/`,
+whose readers a hook has no time to load.
 
 A hook itself never complains, because its agent would have to. Each file is written whole and put in place at once; of two writes in
-the same moment one may be lost, which means that a failure goes uncounted or that something is told twice. Where nothing can be
-written, nothing is.
+the same moment one may be lost, which means that a failure goes uncounted or that something is told twice.
 
 While memory is paused, in a project or everywhere, hooks neither tell nor note anything. A transcript goes on meanwhile, so every
 pause is kept with its times, also after it ended: whoever reads a transcript, now or in a year, passes over what was said in
@@ -17,26 +20,166 @@ import os
 import re
 import time
 from _thread import get_ident
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink.config import data_directory
-from bethink.errors import BethinkError
-from bethink.hooks.event import EVENTS, HOSTS, Hook
-from bethink.ingest.redact import redact
+from bethink.errors import BethinkError, InvalidInput
+from bethink.ingest.redact import redact, redact_name
 from bethink.project import find as find_project
-from bethink.text import textfile
+from bethink.text import replace_broken, textfile
 
-LONGEST = 300  # characters of a message
+EVENTS = tuple(
+    "session-start prompt stop subagent-stop pre-compact post-compact session-end".split()
+)
+HOSTS = ("claude", "codex", "copilot", "gemini", "cursor", "opencode")
+AUTO = "auto"  # for one of them, to be told by what it says
+# Sources of a prompt behind which a person may stand; the others are timers and notices.
+PEOPLE = ("", "user", "sdk")
+LONGEST_INPUT = 8_000_000  # bytes; a tool's answer may come along
+LONGEST_TEXT = 200_000  # characters of a prompt
+LONGEST_NAME = 4096  # characters of a path or an identifier
+HARMLESS = 12  # characters of a session's id that is too short for a secret
+_USUAL_SESSION = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|ses_[0-9A-Za-z]{10,40}")
+
+# Field → the names under which hosts give it, the first that is there counts.
+SESSION = ("session_id", "sessionId", "sessionID", "conversation_id")
+TRANSCRIPT = ("transcript_path", "transcriptPath")
+DIRECTORY = ("cwd", "directory", "workspace_roots")
+PROMPT = ("prompt", "initial_prompt", "initialPrompt")
+AGENT = ("agent_type", "agentName", "subagent_type")
+LONGEST_MESSAGE = 300  # characters of a failure
 OTHER = "unknown"  # stands for hosts and events that do not exist, so that the rows stay few
 MOST_IDS = 1000  # of one session; the oldest go first
 OLD = 30 * 86400.0  # seconds after which a session is over
-MOST_SESSIONS = 500
 EVERYWHERE = "everywhere"  # the scope of a pause that holds in every project
-MOST_PAUSES = 1000  # that are kept; the oldest that are over go first
+
+
+class Hook(NamedTuple):
+    event: str  # one of EVENTS
+    host: str
+    session: str = ""
+    transcript: str = ""  # path, if the host gives one; a sub-agent's own where `agent` is set
+    directory: str = ""
+    prompt: str = ""
+    source: str = ""  # of a session or a prompt: startup, resume, user, schedule_wakeup …
+    agent: str = ""  # a sub-agent's type
+
+
+# Reading
+
+
+def read(event: str, host: str, data: bytes) -> Hook:
+    """The hook that these bytes describe. Raises InvalidInput where there is nothing to be made of them."""
+    for name, known in ((event, EVENTS), (host, (*HOSTS, AUTO))):
+        if name not in known:
+            raise InvalidInput(
+                f"No hook is known for '{name[:60]}'.", f"One of {', '.join(known)}."
+            )
+    try:
+        if len(data) > LONGEST_INPUT:
+            raise ValueError(f"it has {len(data):,} bytes, and {LONGEST_INPUT:,} are the most")
+        fields = json.loads(data.decode("utf-8-sig", "replace")) if data.strip() else {}
+        if not isinstance(fields, dict):
+            raise ValueError(f"it is of type {type(fields).__name__}")
+    except (ValueError, RecursionError) as error:
+        reason = f"The host's message is no JSON object: {error}."
+        raise InvalidInput(reason, "Hosts send an object on stdin.") from None
+    return from_fields(event, find_host(fields, os.environ) if host == AUTO else host, fields)
+
+
+def from_fields(event: str, host: str, fields: Mapping[str, Any]) -> Hook:
+    """The hook that a host's object describes."""
+    inside = event == "subagent-stop"
+    return Hook(
+        event,
+        host,
+        session=_session(fields),
+        transcript=_name(fields, ("agent_transcript_path", *TRANSCRIPT) if inside else TRANSCRIPT),
+        directory=_name(fields, DIRECTORY),
+        prompt=_first(fields, PROMPT)[:LONGEST_TEXT] if event == "prompt" else "",
+        source=_name(fields, ("source",)),
+        agent=_name(fields, AGENT) if inside else "",
+    )
+
+
+def find_host(fields: Mapping[str, Any], environment: Mapping[str, str]) -> str:
+    """The host that sent an object, where the command line does not say: one plugin serves several. Agents that others start inherit
+    their environment, so what a host says itself counts before that."""
+    transcript, name = _first(fields, TRANSCRIPT), fields.get("hook_event_name")
+    by_cursor = environment.get("CURSOR_VERSION") and "conversation_id" in fields
+    if "cursor_version" in fields or by_cursor:
+        return "cursor"
+    if "/.gemini/" in transcript or name in ("BeforeAgent", "AfterAgent", "PreCompress"):
+        return "gemini"
+    if "turn_id" in fields or "/rollout-" in transcript:
+        return "codex"
+    if environment.get("COPILOT_CLI") or environment.get("COPILOT_PLUGIN_ROOT"):
+        return "copilot"
+    by_codex = "model" in fields and "permission_mode" in fields
+    return "codex" if by_codex and not environment.get("CLAUDECODE") else "claude"
+
+
+def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    for name in names:
+        value = fields.get(name)
+        if isinstance(value, list) and value:  # Cursor's workspace_roots
+            value = value[0]
+        if isinstance(value, str) and value:
+            return value
+    return ""
+
+
+def _name(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    """A path or an identifier. One that no file system could hold is none."""
+    value = _first(fields, names)
+    return value if len(value) <= LONGEST_NAME and "\0" not in value else ""
+
+
+def _session(fields: Mapping[str, Any]) -> str:
+    """The id of a session, without what looks like a secret: it goes into files and into the store."""
+    name = _name(fields, SESSION)
+    if len(name) <= HARMLESS or _USUAL_SESSION.fullmatch(name):
+        return name
+    return redact_name(name)
+
+
+# Answering
+
+# Event → its name in hosts that repeat it in the answer.
+NAMES = {"session-start": "SessionStart", "prompt": "UserPromptSubmit"}
+
+
+def render_answer(hook: Hook, context: str) -> str:
+    """What the hook prints, '' for nothing: no context, or an event in which this host listens to none.
+
+    The forms exclude each other: Codex throws an answer with an unknown key away whole, Copilot reads only the outermost object,
+    Claude Code and Gemini CLI only the inner one. In other events than those of `NAMES` an answer would do something else than inform:
+    a Stop hook with context makes the agent go on.
+    """
+    compacting, context = hook.event == "pre-compact", replace_broken(context)
+    if compacting and hook.host == "claude":
+        return context  # which it adds to what its summarising call is told; opencode's plugin does the same
+    if not context or not (hook.event in NAMES or (compacting and hook.host == "opencode")):
+        return ""
+    answer: dict[str, Any] = {"context": context}
+    if hook.host in ("claude", "codex", "gemini"):
+        name = (
+            "BeforeAgent" if (hook.host, hook.event) == ("gemini", "prompt") else NAMES[hook.event]
+        )
+        answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}}
+    elif hook.host == "copilot":
+        answer = {"additionalContext": context}
+    elif hook.host == "cursor":
+        answer = {"continue": True} if hook.event == "prompt" else {}
+        answer["additional_context"] = context
+    return json.dumps(answer, ensure_ascii=True)  # a host may read a pipe in any encoding
+
+
+# The files
 
 
 def folder() -> Path:
@@ -104,7 +247,7 @@ def note_failure(host: str, event: str, message: str) -> None:
     now = time.time()
     rows = {(row.host, row.event): row for row in read_failures()}
     before = rows.get((host, event), Failure(host, event, 0, now, now, ""))
-    said = " ".join(redact(message).text.split())[:LONGEST]
+    said = " ".join(redact(message).text.split())[:LONGEST_MESSAGE]
     rows[(host, event)] = before._replace(count=before.count + 1, last=now, message=said)
     with suppress(BethinkError):
         write_json(failures_file(), [row._asdict() for row in rows.values()])
@@ -155,7 +298,6 @@ class Deliveries(NamedTuple):
     ids: tuple[str, ...] = ()
     briefing: str = ""  # digest of the last one
     emptied: bool = False  # whether its context was, so that it no longer knows what it said itself
-    briefed: str = ""  # the scope of the project that the briefing was about
 
 
 def read_deliveries(hook: Hook) -> Deliveries:
@@ -167,20 +309,11 @@ def read_deliveries(hook: Hook) -> Deliveries:
         return Deliveries()
 
 
-def is_briefed(scope: str) -> bool:
-    """Whether any session of a project was given a briefing."""
-    with suppress(OSError):
-        kept = map(read_json, (folder() / "given").iterdir())
-        return any(isinstance(one, dict) and one.get("briefed") == scope for one in kept)
-    return False
-
-
-def note_delivery(hook: Hook, ids: Iterable[str], briefing: str = "", scope: str = "") -> None:
+def note_delivery(hook: Hook, ids: Iterable[str], briefing: str = "") -> None:
     """Keeps what this session is given now beside what it was given before."""
     before = read_deliveries(hook)
     known = tuple(dict.fromkeys((*before.ids, *ids)))[-MOST_IDS:]
-    last = (briefing, scope) if briefing else (before.briefing, before.briefed)
-    _write_deliveries(hook, before._replace(ids=known, briefing=last[0], briefed=last[1]))
+    _write_deliveries(hook, before._replace(ids=known, briefing=briefing or before.briefing))
 
 
 def forget_deliveries(hook: Hook) -> None:
@@ -195,17 +328,11 @@ def _write_deliveries(hook: Hook, value: Deliveries) -> None:
 
 
 def remove_old_deliveries() -> None:
-    """Removes the files of sessions that are over, and of all but the newest of very many."""
-    aged = []
+    """Removes the files of sessions that are over."""
     with suppress(OSError):
         for path in (folder() / "given").iterdir():
-            with suppress(OSError):
-                aged.append((path.stat().st_mtime, path))
-    limit = time.time() - OLD
-    for at, (changed, path) in enumerate(sorted(aged, reverse=True)):
-        if at >= MOST_SESSIONS or changed < limit:
-            with suppress(OSError):
-                path.unlink()
+            if path.stat().st_mtime < time.time() - OLD:
+                path.unlink(missing_ok=True)
 
 
 def digest(text: str) -> str:
@@ -288,35 +415,23 @@ def pause_memory(scope: str, name: str = "", seconds: float | None = None) -> Pa
     """Pauses memory from now on, for some time or until it is resumed. In place of a pause of the same scope that holds already."""
     now = time.time()
     fresh = Pause(scope, now, None if seconds is None else now + seconds, name)
-    _change_pauses(lambda known: [*_end_pauses(known, {scope}, now), fresh])
+    _end_pauses(lambda one: one.scope == scope, [fresh])
     return fresh
 
 
 def resume_memory(scope: str) -> list[Pause]:
     """Ends the pause of a project, or with EVERYWHERE all pauses that hold. Returns those that it ended."""
-    now = time.time()
-    ended: list[Pause] = []
-
-    def change(known: list[Pause]) -> list[Pause]:
-        ended[:] = [one for one in known if one.holds(now) and scope in (EVERYWHERE, one.scope)]
-        return _end_pauses(known, {one.scope for one in ended}, now)
-
-    _change_pauses(change)
-    return ended
+    return _end_pauses(lambda one: scope in (EVERYWHERE, one.scope), [])
 
 
-def _end_pauses(known: Sequence[Pause], scopes: set[str], now: float) -> list[Pause]:
-    return [
-        one._replace(until=now) if one.scope in scopes and one.holds(now) else one for one in known
-    ]
-
-
-def _change_pauses(change: Callable[[list[Pause]], list[Pause]]) -> None:
+def _end_pauses(is_meant: Callable[[Pause], bool], fresh: list[Pause]) -> list[Pause]:
+    """Ends those that hold and are meant, which it returns, and adds fresh ones."""
     path, now = pauses_file(), time.time()
     with suppress(OSError):  # writing says it better
         make_private(path.parent)
     with textfile.alone(path.parent):
-        known = change(read_pauses())
-        over = [one for one in known if one.until is not None and one.until <= now]
-        dropped = set(over[: max(0, len(known) - MOST_PAUSES)])
-        write_json(path, [one._asdict() for one in known if one not in dropped])
+        known = read_pauses()
+        ended = [one for one in known if one.holds(now) and is_meant(one)]
+        kept = [one._replace(until=now) if one in ended else one for one in known]
+        write_json(path, [one._asdict() for one in (*kept, *fresh)])
+    return ended

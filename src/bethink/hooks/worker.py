@@ -14,12 +14,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bethink import config, hosts, project
 from bethink.api import Bethink
-from bethink.config import Config
 from bethink.embed import open_embedder
 from bethink.embed.base import Embedder
 from bethink.errors import (
@@ -136,7 +135,8 @@ class OpenMemory:
         own = config.load(project.find(where).root, {"database": self.database})
         own = own._replace(threads=own.threads or 1)  # nobody waits for this work
         if self._first is None:
-            self._embedder = _open_installed(own)
+            with suppress(EmbeddingError):  # a download is for people to start
+                self._embedder = open_embedder(own)
         if self._embedder is None:
             own = own._replace(embedding="none")  # or `Bethink` would fetch a model
         store = self._first.store if self._first else None
@@ -149,15 +149,6 @@ class OpenMemory:
     def close(self) -> None:
         if self._first is not None:
             self._first.close()
-
-
-def _open_installed(settings: Config) -> Embedder | None:
-    """The embedding model, if it is there: a download is for people to start."""
-
-    try:
-        return open_embedder(settings)
-    except EmbeddingError:
-        return None
 
 
 def _work(opened: OpenMemory, path: Path, until: float) -> bool:

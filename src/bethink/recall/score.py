@@ -39,9 +39,10 @@ from datetime import datetime
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
+from bethink.errors import InvalidInput
 from bethink.recall.shape import choose_excerpt, find_sought
 from bethink.store.base import Statistics
-from bethink.text import STOP_WORDS, is_english
+from bethink.text import STOP_WORDS, check_choice, is_english
 from bethink.types import (
     ASKED_IMPORTANCE,
     IDEAS,
@@ -314,7 +315,7 @@ def _rank_places(scores: Sequence[float | None]) -> dict[int, int]:
 
 
 class Profile(NamedTuple):
-    relevance: float
+    relevance: float = 0.0
     recency: float = 0.0
     utility: float = 0.0
     importance: float = 0.0
@@ -334,10 +335,21 @@ PROFILES: Mapping[str, Profile] = {
 }
 
 
-def make_profile(name: str, weights: Mapping[str, float]) -> Profile:
-    """A profile of the user's own; recency fades as in the one of that name, or in days."""
-    fading = PROFILES[name].fading if name in PROFILES else "days"
-    return Profile(**weights, fading=fading)
+def find_profile(text: str) -> Profile:
+    """A profile by its name, or of weights of one's own, such as `relevance=0.6 recency=0.4 jitter=0.05`, brought to a sum of 1."""
+    if "=" not in text:
+        return PROFILES[check_choice("profile", text, list(PROFILES))]
+    try:
+        weights = {name: float(value) for name, value in (one.split("=") for one in text.split())}
+        jitter = weights.pop("jitter", 0.0)
+        total = sum(weights.values())
+        if not total or not all(0 <= value <= 1 for value in (jitter, *weights.values())):
+            raise ValueError
+        shares = {name: value / total for name, value in weights.items()}
+        return Profile(**shares, jitter=jitter, fading="days")
+    except (TypeError, ValueError):
+        names = ", ".join(Profile._fields[:-1])
+        raise InvalidInput(f"'{text}' are no weights.", f"{names}, each =0..1") from None
 
 
 # How much a fully doubted memory loses against a firm one of the same relevance.

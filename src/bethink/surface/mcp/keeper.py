@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bethink import project as projects
 from bethink.errors import EmbeddingError
-from bethink.hooks import event, run
+from bethink.hooks import run, state
 from bethink.hooks.state import is_paused
 from bethink.types import TRUST
 
@@ -163,9 +163,9 @@ def answer_prompt_hook(keeper: Keeper, arguments: Mapping[str, Any]) -> str:
         if not (isinstance(value, str) and value.startswith("${"))
     }
     host = given.get("host")
-    host = host if isinstance(host, str) and host in event.HOSTS else PROMPT_HOST
+    host = host if isinstance(host, str) and host in state.HOSTS else PROMPT_HOST
     try:
-        return _answer_prompt(keeper, event.from_fields(PROMPT, host, given)) or nothing
+        return _answer_prompt(keeper, state.from_fields(PROMPT, host, given)) or nothing
     except Exception as error:  # noqa: BLE001 - the outermost boundary of a hook
         run.count_failure(PROMPT, host, f"{type(error).__name__}: {error}")
         return nothing

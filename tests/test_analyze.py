@@ -1,4 +1,4 @@
-"""What analysis says about projects: real trees in tmp_path, read by the same walk as in use. Routes and history have files of their own."""
+"""What analysis says about projects: real trees in tmp_path, read by the same walk as in use. The history has a file of its own."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from case_tables import cases
 from growth import KILLERS, grows_too_fast, killers_for, long_text
 from trees import analysed, load_projects, plant, told
 
-from bethink.ingest.analyze import documents, pages
-from bethink.ingest.analyze.tree import load_table
+from bethink.ingest.analyze import documents, pages, routes
+from bethink.ingest.analyze.tree import Tree, load_table
 from bethink.ingest.files import walk
 from bethink.ingest.sync import Document
 from bethink.types import KINDS, Memory
@@ -40,13 +40,9 @@ def test_a_project_is_told_in_a_few_dozen_findings_with_kind_tags_and_lines_that
     for path, passages in found.items():
         length = (shop / path).read_text().count("\n") + 1
         for passage in passages:
-            assert passage.kind in KINDS
-            assert passage.tags[0] == "analysis"
-            assert passage.section
-            assert passage.lines is not None
+            assert passage.kind in KINDS and passage.tags[0] == "analysis" and passage.section
             assert 1 <= passage.lines[0] <= passage.lines[1] <= length, (path, passage)
-            assert 0 < passage.confidence <= 1
-            assert 0 <= passage.importance <= 10
+            assert 0 < passage.confidence <= 1 and 0 <= passage.importance <= 10
             assert 20 <= len(passage.content) <= 2_000
             assert any(entity.name == path for entity in passage.entities)
 
@@ -60,21 +56,16 @@ def test_the_project_is_told_in_sentences(shop, tag, expected):
 
 
 def hashes(root: Path) -> dict[str, str]:
-    return {
-        one.uri: one.hash
-        for one in documents(root, walk(root, root, None))
-        if isinstance(one, Document)
-    }
+    found = documents(root, walk(root, root, None))
+    return {one.uri: one.hash for one in found if isinstance(one, Document)}
 
 
 def test_the_same_tree_has_the_same_hashes_and_a_change_concerns_its_own_file(tmp_path):
     plant(tmp_path, SHOP)
     before = hashes(tmp_path)
     assert hashes(tmp_path) == before
-    (tmp_path / "README.md").write_text(
-        (tmp_path / "README.md").read_text().replace("Russian", "Finnish")
-    )
-    (tmp_path / "web" / "notes.txt").write_text("nothing of interest")
+    changed = SHOP["README.md"].replace("Russian", "Finnish")
+    plant(tmp_path, {"README.md": changed, "web/notes.txt": "nothing of interest"})
     after = hashes(tmp_path)
     assert [uri for uri in after if after[uri] != before.get(uri)] == ["analysis:README.md"]
 
@@ -109,13 +100,10 @@ def test_a_huge_project_stays_few(tmp_path):
     }
     plant(tmp_path, many)
     found, _ = analysed(tmp_path)
-    counts: dict[str, int] = {}
-    for passages in found.values():
-        for passage in passages:
-            counts[passage.tags[1]] = counts.get(passage.tags[1], 0) + 1
-    assert counts.pop("adr") == pages.MOST_RECORDS
-    assert sum(counts.values()) <= 90, counts
-    assert max(len(passage.content) for passages in found.values() for passage in passages) <= 3_000
+    every = [passage for passages in found.values() for passage in passages]
+    records = [passage for passage in every if passage.tags[1] == "adr"]
+    assert len(records) == pages.MOST_RECORDS and len(every) - len(records) <= 90
+    assert max(len(passage.content) for passage in every) <= 3_000
 
 
 # Pages
@@ -170,19 +158,14 @@ FORMS = cases("analyze-records")
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    ("status", "name", "importance", "confidence"),
-    cases("analyze-every-form-of-record-1"),
-)
-def test_every_form_of_record_is_read_with_its_status(
-    tmp_path, form, status, name, importance, confidence
-):
+@pytest.mark.parametrize(("status", "name", "weight"), cases("analyze-every-form-of-record-1"))
+def test_every_form_of_record_is_read_with_its_status(tmp_path, form, status, name, weight):
     plant(tmp_path, {"docs/adr/0007-use-postgresql.md": form.format(status)})
     (passage,) = told(tmp_path, "adr")
     assert passage.kind == "decision"
     assert passage.content.startswith(f"ADR 7 ({name}, 2024-03-02): Use PostgreSQL for the ledger.")
     assert "PostgreSQL" in passage.content.split("\n", 1)[1]
-    assert (passage.importance, passage.confidence) == (importance, confidence)
+    assert (passage.importance, passage.confidence) == weight
     assert passage.created_at == datetime(2024, 3, 2, tzinfo=UTC)
     assert (passage.metadata["adr"], passage.metadata["status"]) == (7, name)
     assert ("does not hold" in passage.content) == (name in ("rejected", "deprecated"))
@@ -221,11 +204,8 @@ def test_what_does_not_replace_a_record_leaves_it_in_force(tmp_path, old, new):
     assert (before.metadata["status"], pairs) == ("accepted", [])
 
 
-def test_records_that_replace_each_other_replace_nothing(tmp_path):
-    assert read_pair(tmp_path, "Superseded by ADR 12", "Superseded by ADR 3")[2] == []
-
-
 def test_the_same_number_in_two_folders_is_two_records(tmp_path):
+    assert read_pair(tmp_path / "pair", "Superseded by ADR 12", "Superseded by ADR 3")[2] == []
     texts = [(3, "X", "Superseded by ADR 4", "x"), (4, "Y", "Accepted", "y")]
     old, new = (RECORD.format(*text) for text in texts)
     plant(tmp_path, {"a/adr/0003-x.md": old, "a/adr/0004-y.md": new, "b/adr/0004-z.md": new})
@@ -250,6 +230,68 @@ def test_odd_files_in_the_folder_of_records_are_passed_over(tmp_path):
     assert list(found) == ["docs/adr/0004.md", "docs/adr/0005-date.md"]
     assert skipped == {"docs/adr/0002-binary.md": "binary file (NUL at byte 0)"}
     assert found["docs/adr/0005-date.md"][0].created_at is None
+
+
+# Routes: of small projects as people write them, and what looks like a route and is none
+
+FRAMEWORKS = {project.name: project for project in load_projects("routes.txt")}
+FLASK = FRAMEWORKS["Flask"].files
+
+
+def find_routes(root: Path) -> list[routes.Route]:
+    return routes.find_routes(Tree(root, walk(root, root, None)))
+
+
+@pytest.mark.parametrize("project", FRAMEWORKS.values(), ids=FRAMEWORKS)
+def test_each_framework_gives_its_routes_with_method_path_handler_and_line(tmp_path, project):
+    plant(tmp_path, project.files)
+    routes_of = find_routes(tmp_path)
+    assert {route.framework for route in routes_of} == {project.name}
+    shown = {
+        f"{route.method or '-'} | {route.path} | {route.handler} | {route.file}:{route.line}"
+        for route in routes_of
+    }
+    assert shown == set(project.expected)
+
+
+@pytest.mark.parametrize("files", cases("analyze-routes-what-only-looks-like"))
+def test_what_only_looks_like_a_route_is_none(tmp_path, files):
+    assert find_routes(plant(tmp_path, files)) == []
+
+
+def test_a_handler_of_many_lines_still_belongs_to_its_route(tmp_path):
+    body = "\n".join(f"  const x{number} = compute({number});" for number in range(400))
+    head = "const app = express();\napp.post('/big', async (req, res) => {\n"
+    plant(tmp_path, {"app.js": f"{head}{body}\n}});\napp.get('/next', after);\n"})
+    routes_of = [(route.method, route.path) for route in find_routes(tmp_path)]
+    assert routes_of == [("POST", "/big"), ("GET", "/next")]
+
+
+def test_routers_that_include_each_other_end(tmp_path):
+    made = [f'{name} = APIRouter(prefix="/{name}")' for name in "ab"]
+    lines = ["from fastapi import APIRouter", *made, "a.include_router(b)", "b.include_router(a)"]
+    plant(tmp_path, {"a.py": "\n".join([*lines, '@a.get("/x")', "def x(): ..."])})
+    assert len(find_routes(tmp_path)) == 1
+
+
+def test_routes_are_told_in_one_sentence_with_their_places(tmp_path):
+    plant(tmp_path, {"app.py": FLASK["app.py"]})
+    (told_of,) = told(tmp_path, "api-route")
+    assert told_of.content == (
+        "The HTTP API in app.py (Flask) has GET / (home, line 7), GET, POST /login (login, line 10), "
+        "GET /admin/users/<int:id> (user, line 13), GET /health (health_check, line 16) and mounts /orders (orders, line 18)."
+    )
+    assert (told_of.kind, told_of.lines) == ("architecture", (7, 18))
+
+
+def test_a_large_interface_stays_few(tmp_path):
+    handler = "\n@router.get('/thing{0}')\ndef thing{0}(): ...\n"
+    head = "from fastapi import APIRouter\nrouter = APIRouter()\n"
+    text = head + "".join(map(handler.format, range(40)))
+    plant(tmp_path, {f"api/area{area}.py": text for area in range(20)})
+    passages = told(tmp_path, "api-route")
+    assert len(passages) == routes.MOST
+    assert max(len(passage.content) for passage in passages) < 2_000
 
 
 # Bad input
@@ -292,14 +334,8 @@ PREFIXED = dict(cases("analyze-prefixed"))
 
 @pytest.mark.parametrize("piece", REPEATED, ids=repr)
 def test_no_text_takes_long(tmp_path, piece):
-    size = 20_000
-    plant(
-        tmp_path,
-        {
-            name: prefix.encode() + (piece * (size // len(piece))).encode()
-            for name, prefix in PREFIXED.items()
-        },
-    )
+    long = (piece * (20_000 // len(piece))).encode()
+    plant(tmp_path, {name: prefix.encode() + long for name, prefix in PREFIXED.items()})
     begun = time.process_time()
     analysed(tmp_path)
     assert time.process_time() - begun < 30  # some .1 s; a pattern that is quadratic takes minutes
@@ -307,10 +343,10 @@ def test_no_text_takes_long(tmp_path, piece):
 
 def table_patterns() -> list[str]:
     """The patterns of the tables that are tried on whole texts."""
-    manifests, routes = load_table("manifests")["manifest"], load_table("routes")
+    manifests, interfaces = load_table("manifests")["manifest"], load_table("routes")
     commands, signs = load_table("commands"), load_table("structure")["sign"]
     rows = [*manifests, *commands["runner"], *commands["ci"], *signs]
-    rows += [*routes["language"].values(), *routes["by_place"]]
+    rows += [*interfaces["language"].values(), *interfaces["by_place"]]
     wanted = ("dependency", "words", "block", "hint", "exports")
     facts = [place for row in manifests for places in row.values() for place in places]
     found = [row[key] for row in rows for key in wanted if key in row]

@@ -13,7 +13,7 @@ from case_tables import cases
 from bethink.ingest import git
 from bethink.ingest.git import explain
 from bethink.ingest.sync import Document, Skipped
-from bethink.types import Memory
+from bethink.types import Entity, Memory
 
 START = datetime(2024, 3, 1, 12, tzinfo=UTC)
 
@@ -41,20 +41,13 @@ def test_commits_that_explain_are_told_from_those_that_do_not():
     assert right / len(KEEP) >= 0.8, f"missed: {missed}"
 
 
-@pytest.mark.parametrize(
-    ("kind", "message"), KINDS, ids=[message.split("\n")[0][:40] for _, message in KINDS]
-)
+@pytest.mark.parametrize(("kind", "message"), KINDS)
 def test_what_was_mended_is_a_trap_and_what_was_chosen_a_decision(kind, message):
     found = explain(message)
-    assert found is not None
-    assert found.kind == kind
+    assert found is not None and found.kind == kind
 
 
-@pytest.mark.parametrize(
-    "message",
-    cases("analyze-git-a-cue-in-what"),
-    ids=["indented", "fenced", "level", "quoted", "traceback", "trailers", "checklist", "comment"],
-)
+@pytest.mark.parametrize("message", cases("analyze-git-a-cue-in-what"))
 def test_a_cue_in_what_nobody_wrote_for_readers_counts_for_nothing(message):
     assert explain(message) is None
 
@@ -74,17 +67,12 @@ def test_some_subjects_promise_nothing_whatever_follows(subject):
     assert explain("Store orders in the queue first" + STRONG) is not None
 
 
-@pytest.mark.parametrize(
-    "author", ["dependabot[bot]", "renovate", "github-actions[bot]", "shop-bot"]
-)
-def test_machines_explain_nothing(author):
-    assert explain(KEEP[0], author) is None
+def test_machines_explain_nothing_and_any_message_has_an_answer():
+    for author in ("dependabot[bot]", "renovate", "github-actions[bot]", "shop-bot"):
+        assert explain(KEEP[0], author) is None
     assert explain(KEEP[0], "Ada") is not None
-
-
-@pytest.mark.parametrize("text", cases("analyze-git-any-message-has-an-answer", {}))
-def test_any_message_has_an_answer(text):
-    explain(text)
+    for text in cases("analyze-git-any-message-has-an-answer", {}):
+        explain(text)
 
 
 # Real repositories
@@ -153,20 +141,15 @@ def test_a_commit_becomes_a_memory_that_cites_it(repository):
     repository.commit("Add the shop")
     id = repository.commit(REASON, "src/money.py", "tests/test_money.py", "docs/ü.md")
     (document,), skipped = found(repository.root)
-    assert skipped == []
-    assert (document.uri, document.hash) == (f"git:{id}", id)
+    assert (document.uri, document.hash, skipped) == (f"git:{id}", id, [])
     (passage,) = document.passages()
     assert passage.kind == "decision"
     assert passage.content.startswith("Store money as integers.\nFloats lost")
     assert passage.section == f"{id[:10]} Store money as integers"
     assert passage.created_at == START + timedelta(days=2)
     assert passage.metadata == {"commit": id, "author": "Ada"}
-    assert [entity.name for entity in passage.entities] == [
-        "docs/ü.md",
-        "src/money.py",
-        "tests/test_money.py",
-    ]
-    assert {entity.type for entity in passage.entities} == {"file"}
+    names = ["docs/ü.md", "src/money.py", "tests/test_money.py"]
+    assert list(passage.entities) == [Entity(name, "file") for name in names]
     assert "example.org" not in repr(passage)
 
 
@@ -176,18 +159,12 @@ def test_a_revert_leads_to_what_it_takes_back(repository):
     documents, _ = found(repository.root)
     assert documents[0].uri == f"git:{first}"
     revert = documents[1].passages()[0]
-    assert revert.kind == "gotcha"
-    assert revert.metadata["reverts"] == first
-    memories = [
-        memory(str(number), document.passages()[0].metadata)
-        for number, document in enumerate(documents)
-    ]
+    assert (revert.kind, revert.metadata["reverts"]) == ("gotcha", first)
+    about = [document.passages()[0].metadata for document in documents]
+    common = ("project:x", "decision", "text", "text", START, START)
+    memories = [Memory(str(at), *common, metadata=one) for at, one in enumerate(about)]
     assert [(old.id, new.id) for old, new in git.reverted_pairs(memories)] == [("0", "1")]
     assert git.reverted_pairs(memories[1:]) == []
-
-
-def memory(id: str, metadata) -> Memory:
-    return Memory(id, "project:x", "decision", "text", "text", START, START, metadata=metadata)
 
 
 def test_the_most_telling_are_kept_and_known_ones_do_not_let_others_in(repository, monkeypatch):
@@ -229,18 +206,13 @@ def test_old_encodings_and_controls_do_no_harm(repository):
     raw = b"\n".join([*lines, text.encode("latin-1")])
     id = repository.run("hash-object", "-t", "commit", "-w", "--stdin", given=raw)
     repository.run("update-ref", "HEAD", id)
-    repository.commit(
-        b"Show \x1b[31mred\x1b[0m text\x07\n\nThe terminal beeped because the bell was kept, which led to complaints.\r\nMore \x9b here.\x02"
-    )
+    why = b"The terminal beeped because the bell was kept, which led to complaints."
+    repository.commit(b"Show \x1b[31mred\x1b[0m text\x07\n\n" + why + b"\r\nMore \x9b here.\x02")
     documents, skipped = found(repository.root)
-    assert skipped == []
     texts = [document.passages()[0].content for document in documents]
-    assert "Währung" in texts[0]
-    assert "Müller" in texts[0]
+    assert skipped == [] and "Währung" in texts[0] and "Müller" in texts[0]
     assert texts[1].startswith("Show red text.\n")
-    assert not any(
-        ord(character) < 32 and character != "\n" for text in texts for character in text
-    )
+    assert not any(ord(one) < 32 and one != "\n" for text in texts for one in text)
 
 
 def test_a_message_cannot_pretend_to_be_another_commit(repository):
@@ -262,9 +234,7 @@ def test_where_there_is_no_history_there_is_a_reason(tmp_path, repository, monke
     assert found(repository.root) == missing
 
 
-def test_a_variable_of_a_surrounding_git_command_leads_nowhere_else(
-    repository, tmp_path, monkeypatch
-):
+def test_a_surrounding_git_command_leads_nowhere_else(repository, tmp_path, monkeypatch):
     other = Repository(tmp_path / "other")
     other.commit(REASON.replace("money", "secrets"))
     id = repository.commit(REASON)

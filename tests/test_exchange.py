@@ -1,4 +1,4 @@
-"""Memories out into a file and in again: whole, any number of times, and without what may not come in."""
+"""Memories out into a file or a vault, and in again: whole, any number of times, and without what may not come in."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import apsw
 import pytest
+import yaml
 from case_tables import cases
-from cli_runner import cli  # noqa: F401
 
 from bethink import Bethink
 from bethink.config import Config
@@ -18,40 +18,25 @@ from bethink.errors import InvalidInput, StoreError
 from bethink.features import exchange
 from bethink.store.sqlite import SqliteStore
 
+pytest_plugins = ["cli_runner"]
+
 FIXTURES = Path(__file__).parent / "fixtures"
-
-
 BOTH = pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
 
 
 @pytest.fixture
 def store_kind(request, monkeypatch):
-    monkeypatch.setenv(
-        "BETHINK_USER", "ada"
-    )  # whose the personal memories of a team's database are
+    # Whose the personal memories of a team's database are.
+    monkeypatch.setenv("BETHINK_USER", "ada")
     return getattr(request, "param", "sqlite")
 
 
-def fill(cli):  # noqa: F811
-    first = cli.add(
-        "We deploy from main, never from a branch",
-        "--kind",
-        "decision",
-        "--metadata",
-        "ticket=OPS-7",
-    )
+def fill(cli):
+    told = "--kind decision --metadata ticket=OPS-7".split()
+    first = cli.add("We deploy from main, never from a branch", *told)
     second = cli.add("We deploy after two reviews", "--supersedes", first)
-    third = cli.add(
-        "Sessions are kept in Redis",
-        "--tag",
-        "cache",
-        "--entity",
-        "technology:Redis",
-        "--importance",
-        "8",
-        "--expires",
-        "30d",
-    )
+    told = "--tag cache --entity technology:Redis --importance 8 --expires 30d".split()
+    third = cli.add("Sessions are kept in Redis", *told)
     gone = cli.add("Nobody wants this")
     cli.ok("forget", gone)
     cli.ok("vote", third, "2")
@@ -63,11 +48,11 @@ def fill(cli):  # noqa: F811
     return first, second, third, gone
 
 
-def exported(cli, *options):  # noqa: F811
+def exported(cli, *options):
     return {one["id"]: one for one in json.loads(cli.ok("export", *options))}
 
 
-def emptied(cli):  # noqa: F811
+def emptied(cli):
     """The same database with nothing in it."""
     for scope in ("this", "personal"):
         cli.ok("reset", "--scope", scope, "--yes")
@@ -76,7 +61,7 @@ def emptied(cli):  # noqa: F811
 
 @BOTH
 @pytest.mark.parametrize("form", ["json", "jsonl", "gzip"])
-def test_an_export_comes_back_as_it_was(cli, tmp_path, form):  # noqa: F811
+def test_an_export_comes_back_as_it_was(cli, tmp_path, form):
     _, second, third, _ = fill(cli)
     file = tmp_path / "memories"
     cli.ok("export", "--output", str(file), *(() if form == "json" else ("--jsonl",)))
@@ -84,25 +69,12 @@ def test_an_export_comes_back_as_it_was(cli, tmp_path, form):  # noqa: F811
         file.write_bytes(gzip.compress(file.read_bytes()))
     before = exported(cli)
     emptied(cli)
-    assert (
-        cli.json("import", str(file), "--trusted", "--personal", "--dry-run")["added"] == 6
-        and exported(cli) == {}
-    )
-    done = cli.json("import", str(file), "--trusted", "--personal")
-    assert done == {
-        "added": 6,
-        "known": 0,
-        "merged": 0,
-        "edited": 0,
-        "purged": 0,
-        "left_out": 0,
-        "redactions": 0,
-        "relations": 2,
-        "format": "export",
-        "kinds": {"decision": 1, "general": 2, "fact": 1, "preference": 1, "document": 1},
-        "left": {},
-        "dry_run": False,
-    }
+    take = ("import", str(file), "--trusted", "--personal")
+    assert cli.json(*take, "--dry-run")["added"] == 6 and exported(cli) == {}
+    done = cli.json(*take)
+    kinds = {"decision": 1, "general": 2, "fact": 1, "preference": 1, "document": 1}
+    counts = {"added": 6, "relations": 2, "kinds": kinds, "format": "export"}
+    assert {name: value for name, value in done.items() if value} == counts
     assert exported(cli) == before
     for mode in ("keyword", "vector"):
         assert cli.json("search", "kept in Redis", "--mode", mode)[0]["id"] == third
@@ -113,7 +85,7 @@ def test_an_export_comes_back_as_it_was(cli, tmp_path, form):  # noqa: F811
 
 
 @BOTH
-def test_it_may_be_read_any_number_of_times_and_what_is_known_stays(cli, tmp_path, monkeypatch):  # noqa: F811
+def test_it_may_be_read_any_number_of_times_and_what_is_known_stays(cli, tmp_path, monkeypatch):
     fill(cli)
     file = tmp_path / "memories.json"
     cli.ok("export", "--output", str(file))
@@ -131,12 +103,11 @@ def test_it_may_be_read_any_number_of_times_and_what_is_known_stays(cli, tmp_pat
     replaced = next(one for one in found if one["content"].startswith("We deploy from"))
     successor = next(one for one in found if one["content"].startswith("We deploy after"))
     assert replaced["superseded_by"] == successor["id"] and successor["id"] not in before
-    assert {link["target"] for link in exported(cli)[successor["id"]]["relations"]} == {
-        replaced["id"]
-    }
+    links = exported(cli)[successor["id"]]["relations"]
+    assert {link["target"] for link in links} == {replaced["id"]}
 
 
-def test_a_strangers_file_brings_neither_secrets_nor_trust_nor_what_was_purged(cli, tmp_path):  # noqa: F811
+def test_a_strangers_file_brings_neither_secrets_nor_trust_nor_what_was_purged(cli, tmp_path):
     gone = cli.add("The old staging host is alpha")
     cli.add("Sessions are kept in Redis")
     file = tmp_path / "memories.json"
@@ -155,7 +126,11 @@ def test_a_strangers_file_brings_neither_secrets_nor_trust_nor_what_was_purged(c
 SECRET = "ghp_" + "a1B2" * 9
 
 
-def strange(cli, tmp_path, *changes):  # noqa: F811
+def next_key(change):
+    return next(iter(change))
+
+
+def strange(cli, tmp_path, *changes):
     """The export of one memory in this project, changed by a stranger once for each change."""
     cli.add("Sessions are kept in Redis")
     (one,) = exported(cli).values()
@@ -168,10 +143,9 @@ def strange(cli, tmp_path, *changes):  # noqa: F811
 
 
 @pytest.mark.parametrize(
-    ("claimed", "stored"),
-    cases("exchange-a-strangers-file-claims", globals()),
+    ("claimed", "stored"), cases("exchange-a-strangers-file-claims", globals())
 )
-def test_a_strangers_file_claims_nothing_for_itself(cli, tmp_path, claimed, stored):  # noqa: F811
+def test_a_strangers_file_claims_nothing_for_itself(cli, tmp_path, claimed, stored):
     file = strange(cli, tmp_path, claimed)
     if stored is None:
         assert "it has no 'action'" in cli.fails("import", str(file), code=2)
@@ -182,43 +156,27 @@ def test_a_strangers_file_claims_nothing_for_itself(cli, tmp_path, claimed, stor
     assert [event["action"] for event in one["history"]] == ["add"]
 
 
-@pytest.mark.parametrize(
-    "change",
-    cases("exchange-no-field-of-a", globals()),
-    ids=lambda change: next(iter(change)),
-)
+@pytest.mark.parametrize("change", cases("exchange-no-field-of-a", globals()), ids=next_key)
 @pytest.mark.parametrize("trusted", [True, False])
-def test_no_field_of_a_file_brings_a_secret_in(cli, tmp_path, change, trusted):  # noqa: F811
+def test_no_field_of_a_file_brings_a_secret_in(cli, tmp_path, change, trusted):
     file = strange(cli, tmp_path, change)
     done = cli.json("import", str(file), *(["--trusted"] if trusted else []))
     assert done["redactions"] == 1
     assert SECRET not in cli.ok("export")
 
 
-def test_personal_memories_come_only_when_asked_for(cli, tmp_path):  # noqa: F811
+def test_personal_memories_come_only_when_asked_for(cli, tmp_path):
     file = strange(cli, tmp_path, {}, {"scope": "personal"})
     done = cli("import", str(file))
     assert re.match(r"added +1\nleft out +1\n", done.out) and "--personal" in done.err
     assert cli.json("import", str(file), "--personal")["added"] == 1
 
 
-def exported_scope(cli):  # noqa: F811
-    cli.add("Something of this project")
-    (one,) = exported(cli).values()
-    emptied(cli)
-    return one["scope"]
+PROPOSED = {"supersedes": "may_replace", "answers": "relates_to", "contradicts": "contradicts"}
 
 
-@pytest.mark.parametrize(
-    ("type", "kept"),
-    [
-        ("supersedes", "may_replace"),
-        ("answers", "relates_to"),
-        ("builds_on", "relates_to"),
-        ("contradicts", "contradicts"),
-    ],
-)
-def test_what_a_strangers_file_says_of_known_memories_is_a_proposal(cli, tmp_path, type, kept):  # noqa: F811
+@pytest.mark.parametrize(("type", "kept"), PROPOSED.items())
+def test_what_a_strangers_file_says_of_known_memories_is_a_proposal(cli, tmp_path, type, kept):
     mine = cli.add("We deploy from main", "--kind", "decision")
     (known,) = exported(cli).values()
     file = tmp_path / "stranger.json"
@@ -236,7 +194,7 @@ def test_what_a_strangers_file_says_of_known_memories_is_a_proposal(cli, tmp_pat
     assert one["relations"] == [{"type": kept, "target": mine}]
 
 
-def test_an_imported_handoff_does_not_hide_ones_own(cli, tmp_path):  # noqa: F811
+def test_an_imported_handoff_does_not_hide_ones_own(cli, tmp_path):
     cli.ok("handoff", "save", "--summary", "The stranger says: push to main")
     (theirs,) = exported(cli).values()
     emptied(cli)
@@ -250,7 +208,7 @@ def test_an_imported_handoff_does_not_hide_ones_own(cli, tmp_path):  # noqa: F81
 
 
 @pytest.mark.parametrize("bomb", [b"\0" * 1024, b'{"content": "x"}\n' * 64])
-def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(cli, tmp_path, bomb, monkeypatch):  # noqa: F811
+def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(cli, tmp_path, bomb, monkeypatch):
     monkeypatch.setattr(exchange, "LARGEST", 1 << 20)
     file = tmp_path / "memories.jsonl.gz"
     with gzip.open(file, "wb") as stream:
@@ -259,7 +217,7 @@ def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(cli, tmp_path, bomb,
     assert "holds more than 1 MB" in cli.fails("import", str(file), code=2)
 
 
-def test_an_import_that_is_cut_off_leaves_no_memory_without_its_vector(cli, tmp_path, monkeypatch):  # noqa: F811
+def test_an_import_that_is_cut_off_leaves_no_memory_without_its_vector(cli, tmp_path, monkeypatch):
     file, number = tmp_path / "memories.json", 25
     for at in range(number):
         cli.add(f"Fact number {at} about the warehouse", "--no-dedup")
@@ -284,7 +242,7 @@ def test_an_import_that_is_cut_off_leaves_no_memory_without_its_vector(cli, tmp_
 
 @BOTH
 @pytest.mark.parametrize("dump", sorted(FIXTURES.glob("schema-*.sql")), ids=lambda dump: dump.stem)
-def test_a_database_of_an_older_version_is_taken_in(cli, tmp_path, dump):  # noqa: F811
+def test_a_database_of_an_older_version_is_taken_in(cli, tmp_path, dump):
     old = tmp_path / "elsewhere" / "old.db"
     old.parent.mkdir()
     connection = apsw.Connection(str(old))
@@ -300,7 +258,7 @@ def test_a_database_of_an_older_version_is_taken_in(cli, tmp_path, dump):  # noq
     assert cli("doctor", "--deep").code == 0
 
 
-def test_histories_of_ones_own_copy_are_merged(cli, tmp_path):  # noqa: F811
+def test_histories_of_ones_own_copy_are_merged(cli, tmp_path):
     id = cli.add("Tea is at four")
     copy = tmp_path / "copy.db"
     cli.ok("backup", str(copy))
@@ -315,7 +273,7 @@ def test_histories_of_ones_own_copy_are_merged(cli, tmp_path):  # noqa: F811
     assert cli("doctor", "--deep").code == 0
 
 
-def test_a_project_of_another_machine_is_known_by_its_name(cli, tmp_path, monkeypatch):  # noqa: F811
+def test_a_project_of_another_machine_is_known_by_its_name(cli, tmp_path, monkeypatch):
     cli.add("Something of the shop")
     (tmp_path / "zoo").mkdir()
     cli.ok("add", "Something of the zoo", "--project", str(tmp_path / "zoo"))
@@ -331,7 +289,7 @@ def test_a_project_of_another_machine_is_known_by_its_name(cli, tmp_path, monkey
 
 
 @BOTH
-def test_memories_of_several_projects_go_to_each_of_them(cli, tmp_path, monkeypatch):  # noqa: F811
+def test_memories_of_several_projects_go_to_each_of_them(cli, tmp_path, monkeypatch):
     cli.add("Something of the shop")
     cli.ok("add", "A route of the shop", "--container", "router")
     other = tmp_path / "other"
@@ -345,16 +303,12 @@ def test_memories_of_several_projects_go_to_each_of_them(cli, tmp_path, monkeypa
     assert [one["content"] for one in cli.json("list")] == ["Something of another"]
     monkeypatch.chdir(cli.project)
     assert [one["content"] for one in cli.json("list")] == ["Something of the shop"]
-    assert [one["content"] for one in cli.json("list", "--container", "router")] == [
-        "A route of the shop"
-    ]
+    (route,) = cli.json("list", "--container", "router")
+    assert route["content"] == "A route of the shop"
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    cases("exchange-what-is-no-export", globals()),
-)
-def test_what_is_no_export_is_refused_and_nothing_is_stored(cli, tmp_path, text, said):  # noqa: F811
+@pytest.mark.parametrize(("text", "said"), cases("exchange-what-is-no-export", globals()))
+def test_what_is_no_export_is_refused_and_nothing_is_stored(cli, tmp_path, text, said):
     file = tmp_path / "memories.json"
     file.write_bytes(text.encode("latin-1"))
     assert said in cli.fails("import", str(file), code=2)
@@ -388,3 +342,141 @@ def test_whatever_stands_in_a_field_is_taken_in_order_or_refused(tmp_path, trust
         assert refused > 300
         assert memory.check(deep=True) == []
         assert list(exchange.export_records(memory, memory.export()))
+
+
+# A vault
+
+ODD_TEXT = "Line one\n\n---\nid: not-mine\n---\n- supersedes [[x]]\n%% bethink: the lines below are its links %%\n* &anchor *alias !tag\u2028end"
+
+
+@pytest.fixture
+def vault(cli, tmp_path):
+    fill(cli)
+    cli.add(ODD_TEXT, "--kind", "gotcha", "--tag", "*odd: [tag]", "--tag", "2026-01-01")
+    folder = tmp_path / "vault"
+    assert "5 notes written" in cli("export", "--format", "vault", str(folder)).err
+    return folder
+
+
+def find_note(vault, text):
+    return next(path for path in vault.rglob("*.md") if text in path.read_text("utf-8"))
+
+
+def rewrite(path, old, new):
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+
+
+def test_a_note_has_what_obsidian_shows(vault):
+    note = find_note(vault, "\nSessions are kept")
+    head, body = note.read_text("utf-8")[4:].split("\n---\n", 1)
+    fields = yaml.safe_load(head)
+    assert note.parent.name == fields["kind"] and fields["tags"] == ["cache"]
+    assert fields["created_at"].year >= 2026 and fields["source"] == "note:user"
+    assert body.startswith("Sessions are kept in Redis\n")
+    other = find_note(vault, "\nWe deploy after two")
+    assert f"- builds_on [[{other.stem}]]" in body and "- about [[Redis]]" in body
+    index = (vault / "Bethink.md").read_text("utf-8")
+    assert all(f"[[{path.stem}]]" in index for path in vault.glob("*/*.md"))
+    assert not set("[]#^|:\\/") & set("".join(path.stem for path in vault.rglob("*.md")))
+
+
+def test_it_comes_back_without_loss(cli, vault):
+    before = exported(cli)
+    assert cli.json("import", str(vault), "--trusted")["known"] == 4
+    assert exported(cli) == before
+    emptied(cli)
+    assert cli.json("import", str(vault), "--trusted", "--dry-run")["added"] == 4
+    done = cli.json("import", str(vault), "--trusted")
+    assert (done["format"], done["added"], done["relations"]) == ("vault", 4, 2)
+    after = exported(cli)
+    assert len(after) == 4 and cli.json("import", str(vault), "--trusted")["added"] == 0
+    for id, one in after.items():
+        was = before[id]
+        for name in one.keys() - {"history", "keywords", "last_accessed"}:
+            assert one[name] == was[name], name
+    assert cli("doctor", "--deep").code == 0
+    assert cli.json("import", str(vault), "--undo")["removed"] == 4
+
+
+def test_a_strangers_vault_is_believed_no_further_than_an_import(cli, vault):
+    emptied(cli)
+    cli.ok("import", str(vault))
+    found = exported(cli).values()
+    assert {one["trust"] for one in found} == {1} and {one["source"] for one in found} == {"import"}
+
+
+def test_an_edited_note_is_a_new_version_of_ones_own_memory(cli, vault):
+    note = find_note(vault, "\nSessions are kept")
+    rewrite(note, "Sessions are kept in Redis\n", "Sessions are kept in Valkey\n")
+    rewrite(note, '["cache"]', "\n  - cache\n  - valkey")  # as Obsidian writes it
+    assert cli.json("import", str(vault), "--trusted", "--dry-run")["edited"] == 1
+    done = cli.json("import", str(vault), "--trusted")
+    assert (done["added"], done["edited"], done["known"]) == (0, 1, 3)
+    (one,) = [one for one in exported(cli).values() if "Valkey" in one["content"]]
+    assert (one["trust"], one["tags"]) == (3, ["cache", "valkey"])
+    assert [event["action"] for event in one["history"]][-1] == "update"
+    assert cli.json("search", "Valkey", "--mode", "vector")[0]["id"] == one["id"]
+    assert cli.json("import", str(vault), "--trusted")["edited"] == 0
+    said = cli.fails("export", "--format", "vault", str(vault), code=2)
+    assert "1 of its notes were edited" in said and "--trusted" in said
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_any_other_edit_is_told_and_left(cli, vault, trusted):
+    note = find_note(vault, "\nSessions are kept")
+    rewrite(note, "Sessions are kept in Redis\n", "Sessions are kept in Valkey\n")
+    (mine,) = [id for id, one in exported(cli).items() if "Redis" in one["content"]]
+    if trusted:  # then it must have been changed here, too
+        cli.ok("update", mine, "--content", "Sessions are kept in Redis 8")
+    before = exported(cli)
+    done = cli.json("import", str(vault), *(["--trusted"] if trusted else []))
+    assert (done["added"], done["edited"], done["known"]) == (0, 0, 3)
+    assert next(iter(done["left"])).startswith("edited, and not taken")
+    assert exported(cli) == before
+
+
+def test_what_somebody_writes_into_a_vault_is_taken_in_and_stays(cli, vault):
+    mine = vault / "Ideas.md"
+    mine.write_text("---\ntags: [idea]\n---\nOwls could watch the logs at night.\n")
+    broken = vault / "Broken.md"
+    broken.write_text("---\na: [\n---\nx\n")
+    done = cli.json("import", str(vault), "--trusted")
+    assert (done["added"], done["known"], done["left"]) == (1, 4, {"unreadable": 1})
+    (one,) = [one for one in exported(cli).values() if "Owls" in one["content"]]
+    assert (one["tags"], one["section"], one["trust"]) == (["idea"], "Ideas", 3)
+    broken.unlink()
+    assert cli("export", "--format", "vault", str(vault), "--kind", "decision").code == 0
+    assert mine.exists() and len(list(vault.glob("*/*.md"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("kind: ", "kind: nonsense #"), "its kind is not in order"),
+        (("created_at: ", "created_at: soon #"), "is none of an export"),
+        (("scope: ", "scop: "), "it has no 'scope'"),
+    ],
+)
+def test_a_note_that_was_broken_is_named_and_nothing_is_taken(cli, vault, change, said):
+    emptied(cli)
+    rewrite(find_note(vault, "\nSessions are kept"), *change)
+    assert said in cli.fails("import", str(vault), "--trusted", code=2)
+    assert exported(cli) == {}
+
+
+def test_a_vault_is_written_nowhere_else(cli, vault, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "mine.md").write_text("mine")
+    assert "no vault of Bethink" in cli.fails("export", "--format", "vault", str(other), code=2)
+    assert "is no folder" in cli.fails(
+        "export", "--format", "vault", str(other / "mine.md"), code=2
+    )
+    assert "goes with" in cli.fails("export", "--format", "vault", code=2)
+    assert "goes with" in cli.fails("export", str(other), code=2)
+    cli.ok(
+        "export", "--format", "vault", str(vault), "--include-deleted", "--kind", "document,general"
+    )
+    assert find_note(vault, "Lint with ruff")

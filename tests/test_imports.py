@@ -11,12 +11,14 @@ from pathlib import Path
 import apsw
 import pytest
 from case_tables import FOLDER, cases
-from cli_runner import cli  # noqa: F401
+from trees import plant
 
 from bethink import Bethink
 from bethink.config import Config
 from bethink.features import exchange, readers
 from bethink.features.knowledge import claude_slug
+
+pytest_plugins = ["cli_runner"]
 
 SECRET = "ghp_" + "a1B2" * 9
 MEMO, GRAPH, MCP, SERVICE, CLAUDE_MEM = (
@@ -52,11 +54,11 @@ def make_database(file, script, rows=(), wal=False):
     return file
 
 
-def exported(cli, *options):  # noqa: F811
+def exported(cli, *options):
     return {one["content"]: one for one in json.loads(cli.ok("export", *options))}
 
 
-def make_memory_graph(cli, tmp_path):  # noqa: F811
+def make_memory_graph(cli, tmp_path):
     slug = claude_slug(cli.project)
     rows = [
         (1, "How far does the radio reach?", "question", 1, f"/h/.claude/projects/{slug}/a.jsonl"),
@@ -73,7 +75,7 @@ def make_memory_graph(cli, tmp_path):  # noqa: F811
     return file
 
 
-def test_memo_comes_with_its_containers_and_says_what_it_left(cli, tmp_path):  # noqa: F811
+def test_memo_comes_with_its_containers_and_says_what_it_left(cli, tmp_path):
     file = make_database(tmp_path / "memo.db", MEMO, MEMO_ROWS)
     done = cli.json("import", str(file))
     assert (done["format"], done["added"], done["redactions"]) == ("memo", 4, 1)
@@ -86,23 +88,19 @@ def test_memo_comes_with_its_containers_and_says_what_it_left(cli, tmp_path):  #
     assert one["source"] == f"import:memo:{file}"
     assert found["Loaders run first"]["section"] == "docs/a.md"
     assert found["Deploy with make ship"]["scope"].endswith("/react-router")
-    assert [one["content"] for one in cli.json("list", "--container", "react-router")] == [
-        "Deploy with make ship"
-    ]
+    (contained,) = cli.json("list", "--container", "react-router")
+    assert contained["content"] == "Deploy with make ship"
     again = cli.json("import", str(file))
     assert (again["known"], again["left"]) == (4, {"empty": 1, "too long": 1})
 
 
-def test_memory_graph_comes_with_topics_entities_relations_of_this_project(cli, tmp_path):  # noqa: F811
+def test_memory_graph_comes_with_topics_entities_relations_of_this_project(cli, tmp_path):
     done = cli.json("import", str(make_memory_graph(cli, tmp_path)))
     assert (done["format"], done["added"], done["left_out"]) == ("Memory Graph", 3, 1)
     found = exported(cli)
     question, answer = found["How far does the radio reach?"], found["LoRa reaches two kilometres"]
-    assert (question["kind"], question["answered"], question["section"]) == (
-        "question",
-        True,
-        "LoRa",
-    )
+    about = [question[name] for name in ("kind", "answered", "section")]
+    assert about == ["question", True, "LoRa"]
     assert {"name": "ESP32", "type": "technology"} in question["entities"]
     assert answer["relations"] == [{"type": "answers", "target": question["id"]}]
     assert answer["confidence"] == 0.9 and answer["metadata"]["line"] == 7
@@ -111,40 +109,30 @@ def test_memory_graph_comes_with_topics_entities_relations_of_this_project(cli, 
     assert (done["added"], done["known"]) == (1, 3)
 
 
-def test_memory_mcp_comes_with_types_importance_and_entities(cli, tmp_path):  # noqa: F811
+def test_memory_mcp_comes_with_types_importance_and_entities(cli, tmp_path):
     done = cli.json("import", str(make_database(tmp_path / "memory.db", MCP)))
-    assert (done["format"], done["added"], done["left"]) == (
-        "Memory MCP",
-        2,
-        {"deleted there": 1},
-    )
+    assert (done["format"], done["added"]) == ("Memory MCP", 2)
+    assert done["left"] == {"deleted there": 1}
     found = exported(cli)
     one = found["I like dark mode"]
-    assert (one["kind"], one["importance"], one["summary"], one["access_count"]) == (
-        "preference",
-        8.0,
-        "Likes dark mode",
-        4,
-    )
+    about = [one[name] for name in ("kind", "importance", "summary", "access_count")]
+    assert about == ["preference", 8.0, "Likes dark mode", 4]
     entities = found["The API is written with FastAPI"]["entities"]
     assert "FastAPI" in [entity["name"] for entity in entities]
 
 
-def test_mcp_memory_service_comes_with_tags_metadata_and_graph(cli, tmp_path):  # noqa: F811
+def test_mcp_memory_service_comes_with_tags_metadata_and_graph(cli, tmp_path):
     done = cli.json("import", str(make_database(tmp_path / "sqlite_vec.db", SERVICE)))
     assert (done["format"], done["added"], done["relations"]) == ("mcp-memory-service", 2, 1)
     found = exported(cli)
     one, other = found["We keep sessions in Redis"], found["Redis needs AOF"]
-    assert (one["kind"], one["tags"], one["metadata"]["ticket"]) == (
-        "decision",
-        ["cache", "redis"],
-        "OPS-7",
-    )
+    assert (one["kind"], one["tags"]) == ("decision", ["cache", "redis"])
+    assert one["metadata"]["ticket"] == "OPS-7"
     assert other["tags"] == ["cache", "observation"]  # a kind that is none here
     assert other["relations"] == [{"type": "builds_on", "target": one["id"]}]
 
 
-def test_claude_mem_comes_by_project_and_leaves_raw_prompts(cli, tmp_path):  # noqa: F811
+def test_claude_mem_comes_by_project_and_leaves_raw_prompts(cli, tmp_path):
     file = make_database(tmp_path / "claude-mem.db", CLAUDE_MEM)
     done = cli.json("import", str(file))
     assert (done["format"], done["added"], done["left_out"]) == ("claude-mem", 2, 2)
@@ -160,7 +148,7 @@ def test_claude_mem_comes_by_project_and_leaves_raw_prompts(cli, tmp_path):  # n
 
 
 @pytest.mark.parametrize("wal", [False, True])
-def test_a_foreign_database_stays_as_it_is_byte_for_byte(cli, tmp_path, wal):  # noqa: F811
+def test_a_foreign_database_stays_as_it_is_byte_for_byte(cli, tmp_path, wal):
     folder = tmp_path / "there"
     folder.mkdir()
     file = make_database(folder / "memo.db", MEMO, MEMO_ROWS[:2], wal=wal)
@@ -177,7 +165,7 @@ def damage(file: Path) -> None:
     file.write_bytes(raw)
 
 
-def test_what_cannot_be_read_is_refused_and_nothing_is_half_done(cli, tmp_path):  # noqa: F811
+def test_what_cannot_be_read_is_refused_and_nothing_is_half_done(cli, tmp_path):
     rows = [(f"m{at}", f"Fact {at} " * 50, "memo_project_a", None, None, 1) for at in range(200)]
     file = make_database(tmp_path / "memo.db", MEMO, rows)
     damage(file)
@@ -192,7 +180,7 @@ def test_what_cannot_be_read_is_refused_and_nothing_is_half_done(cli, tmp_path):
     assert exported(cli) == {}
 
 
-def test_what_is_no_text_in_a_foreign_database_is_marked_and_the_rest_comes_in(cli, tmp_path):  # noqa: F811
+def test_what_is_no_text_in_a_foreign_database_is_marked_and_the_rest_comes_in(cli, tmp_path):
     file = make_database(tmp_path / "memo.db", MEMO, MEMO_ROWS[:2])
     connection = apsw.Connection(str(file))
     connection.execute("UPDATE memories SET content = CAST(x'4361660ae9' AS TEXT) WHERE rowid = 1")
@@ -203,17 +191,17 @@ def test_what_is_no_text_in_a_foreign_database_is_marked_and_the_rest_comes_in(c
 
 @pytest.mark.parametrize("name", ["MEMO", "GRAPH", "MCP", "SERVICE", "CLAUDE_MEM"])
 def test_whatever_stands_in_a_column_is_taken_in_order_or_left(tmp_path, name):
-    file = make_database(
-        tmp_path / "a.db", globals()[name], MEMO_ROWS[:1] if name == "MEMO" else ()
-    )
+    rows = MEMO_ROWS[:1] if name == "MEMO" else ()
+    file = make_database(tmp_path / "a.db", globals()[name], rows)
     connection = apsw.Connection(str(file))
     if name == "GRAPH":
         connection.execute(
             "INSERT INTO ideas VALUES (1, 1, 'A', 'todo', 1, 0, 'f', 1, NULL), (2, 1, 'B', 'todo', 1, 0, 'f', 1, NULL)"
         )
-    tables = [table for (table,) in connection.execute(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE TABLE%' AND name NOT LIKE '%fts%'"
-    )]  # fmt: skip
+    query = (
+        "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE TABLE%' AND name NOT LIKE '%fts%'"
+    )
+    tables = [table for (table,) in connection.execute(query)]
     (tmp_path / "shop").mkdir()
     config = Config(embedding="none")
     with Bethink(tmp_path / "ours.db", directory=tmp_path / "shop", config=config) as memory:
@@ -229,7 +217,7 @@ def test_whatever_stands_in_a_column_is_taken_in_order_or_left(tmp_path, name):
     connection.close()
 
 
-def test_a_file_that_is_too_large_is_refused_before_it_is_read(cli, tmp_path, monkeypatch):  # noqa: F811
+def test_a_file_that_is_too_large_is_refused_before_it_is_read(cli, tmp_path, monkeypatch):
     file = tmp_path / "huge.jsonl"
     with file.open("wb") as stream:
         stream.truncate(2 << 30)
@@ -244,27 +232,11 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(cli, tmp_path, mo
 
 # JSON, JSON lines, CSV
 
-MEM0 = {
-    "results": [
-        {
-            "id": "892db2ae-06d9-49e5-8b3e-585ef9b85b8e",
-            "memory": "Prefers pnpm to npm",
-            "hash": "e1",
-            "metadata": {"source": "chat"},
-            "categories": ["tools"],
-            "created_at": "2026-02-03T10:00:00-07:00",
-            "updated_at": None,
-            "user_id": "ada",
-        }
-    ]
-}
+MEM0 = json.loads((FOLDER / "imports-mem0.json").read_text("utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "options"),
-    cases("imports-rows-with-a-text", globals()),
-)  # fmt: skip
-def test_rows_with_a_text_come_from_json_and_csv(cli, tmp_path, name, text, options):  # noqa: F811
+@pytest.mark.parametrize(("name", "text", "options"), cases("imports-rows-with-a-text", globals()))
+def test_rows_with_a_text_come_from_json_and_csv(cli, tmp_path, name, text, options):
     file = tmp_path / name
     file.write_text(text, encoding="utf-8")
     done = cli.json("import", str(file), *options)
@@ -278,11 +250,8 @@ def test_rows_with_a_text_come_from_json_and_csv(cli, tmp_path, name, text, opti
     assert (again["added"], again["known"]) == (0, 1)
 
 
-@pytest.mark.parametrize(
-    ("name", "raw", "said"),
-    cases("imports-what-has-no-text", globals()),
-)
-def test_what_has_no_text_is_refused_with_what_it_has(cli, tmp_path, name, raw, said):  # noqa: F811
+@pytest.mark.parametrize(("name", "raw", "said"), cases("imports-what-has-no-text", globals()))
+def test_what_has_no_text_is_refused_with_what_it_has(cli, tmp_path, name, raw, said):
     file = tmp_path / name
     file.write_bytes(raw)
     options = ["--text-column", "remark"] if "remark" in said else []
@@ -293,7 +262,7 @@ def test_what_has_no_text_is_refused_with_what_it_has(cli, tmp_path, name, raw, 
 # Taking it back
 
 
-def test_an_import_is_taken_back_by_one_command_but_for_what_was_changed(cli, tmp_path):  # noqa: F811
+def test_an_import_is_taken_back_by_one_command_but_for_what_was_changed(cli, tmp_path):
     mine = cli.add("Owls hunt at night")
     file = tmp_path / "notes.jsonl"
     texts = ["Owls hunt at night", "We deploy from main", "Tea is at four", "Amounts are cents"]
@@ -311,7 +280,7 @@ def test_an_import_is_taken_back_by_one_command_but_for_what_was_changed(cli, tm
     assert cli("doctor", "--deep").code == 0
 
 
-def test_plain_markdown_is_synced_tried_and_taken_back(cli, tmp_path):  # noqa: F811
+def test_plain_markdown_is_synced_tried_and_taken_back(cli, tmp_path):
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "a.md").write_text("# Guide\n\nLint with ruff before each commit.\n")
@@ -327,14 +296,6 @@ def test_plain_markdown_is_synced_tried_and_taken_back(cli, tmp_path):  # noqa: 
 # Folders
 
 
-def write_files(folder, files):
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return folder
-
-
 BASIC = {
     "decisions/Queue.md": (FOLDER / "imports-basic-memory.md").read_text("utf-8"),
     "Redis.md": "---\ntitle: Redis\npermalink: redis\n---\n\n- [fact] Redis runs on port 6380\n",
@@ -342,8 +303,8 @@ BASIC = {
 }
 
 
-def test_basic_memory_comes_with_observations_tags_and_relations(cli, tmp_path):  # noqa: F811
-    folder = write_files(tmp_path / "basic", BASIC)
+def test_basic_memory_comes_with_observations_tags_and_relations(cli, tmp_path):
+    folder = plant(tmp_path / "basic", BASIC)
     done = cli.json("import", str(folder))
     assert (done["format"], done["added"]) == ("basic-memory", 4)
     found = exported(cli)
@@ -358,10 +319,10 @@ def test_basic_memory_comes_with_observations_tags_and_relations(cli, tmp_path):
     assert cli.json("import", str(folder), "--undo")["removed"] == 4
 
 
-def test_what_a_folder_keeps_private_or_out_stays_there(cli, tmp_path):  # noqa: F811
+def test_what_a_folder_keeps_private_or_out_stays_there(cli, tmp_path):
     private = "---\npermalink: a\n---\n<private>\n- [fact] The vault code is 1234\n</private>\n- [fact] Tea is at four\n"
     files = {"a.md": private, "b.md": "---\nindex: false\n---\n- [fact] Not for memory\n"}
-    done = cli.json("import", str(write_files(tmp_path / "basic", files)))
+    done = cli.json("import", str(plant(tmp_path / "basic", files)))
     assert (done["added"], done["left"]) == (1, {"empty": 1, "kept out": 1})
     assert list(exported(cli)) == ["Tea is at four"]
 
@@ -373,19 +334,16 @@ CLAUDE = {
 }
 
 
-def test_what_claude_code_remembers_comes_in(cli, tmp_path):  # noqa: F811
+def test_what_claude_code_remembers_comes_in(cli, tmp_path):
     projects = tmp_path / "home" / ".claude" / "projects"
-    own = write_files(projects / claude_slug(cli.project) / "memory", CLAUDE)
-    write_files(projects / "-home-zoo" / "memory", {"a.md": "Owls hunt at night.\n"})
+    own = plant(projects / claude_slug(cli.project) / "memory", CLAUDE)
+    plant(projects / "-home-zoo" / "memory", {"a.md": "Owls hunt at night.\n"})
     done = cli.json("import", str(projects.parent))
     assert (done["format"], done["added"], done["left_out"]) == ("Claude Code", 3, 1)
     found = exported(cli)
     one = next(one for text, one in found.items() if "Use pnpm" in text)
-    assert (one["kind"], one["section"], one["created_at"][:10]) == (
-        "preference",
-        "prefers-pnpm",
-        "2026-01-02",
-    )
+    assert (one["kind"], one["section"]) == ("preference", "prefers-pnpm")
+    assert one["created_at"].startswith("2026-01-02")
     other = next(one for text, one in found.items() if "frontend lives" in text)
     assert one["relations"] == [{"type": "relates_to", "target": other["id"]}]
     assert not any("prefers-pnpm.md" in text for text in found)
@@ -395,17 +353,16 @@ def test_what_claude_code_remembers_comes_in(cli, tmp_path):  # noqa: F811
     assert cli.json("import", str(rules))["added"] == 2
 
 
-def test_what_codex_remembers_comes_in_by_folder(cli, tmp_path):  # noqa: F811
-    groups = (
-        (FOLDER / "imports-codex.md").read_text("utf-8").replace("{cli.project}", str(cli.project))
-    )
+def test_what_codex_remembers_comes_in_by_folder(cli, tmp_path):
+    groups = (FOLDER / "imports-codex.md").read_text("utf-8")
+    groups = groups.replace("{cli.project}", str(cli.project))
     files = {
         "MEMORY.md": groups,
         "memory_summary.md": "## User Profile\n\nAda writes Python.\n",
         "raw_memories.md": "# Raw Memories\n\nlong\n",
         "rollout_summaries/a.md": "thread_id: a\n\nlong\n",
     }
-    done = cli.json("import", str(write_files(tmp_path / "codex" / "memories", files)))
+    done = cli.json("import", str(plant(tmp_path / "codex" / "memories", files)))
     assert (done["format"], done["left"]) == ("Codex", {"raw": 2})
     texts = "\n".join(exported(cli))
     assert "make release" in texts and "Owls" not in texts and "Ada" not in texts
@@ -417,7 +374,7 @@ def test_what_codex_remembers_comes_in_by_folder(cli, tmp_path):  # noqa: F811
 # LanceDB
 
 
-def test_lancedb_says_how_to_install_what_it_needs(cli, tmp_path, monkeypatch):  # noqa: F811
+def test_lancedb_says_how_to_install_what_it_needs(cli, tmp_path, monkeypatch):
     (tmp_path / "vectors" / "memories.lance").mkdir(parents=True)
     monkeypatch.setattr(readers, "find_spec", lambda name: None)
     said = cli.fails("import", str(tmp_path / "vectors"), code=1)
@@ -431,23 +388,8 @@ def make_lance(folder, rows):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_tables_of_claude_memory_come_in(cli, tmp_path):  # noqa: F811
-    row = {
-        "id": "a1",
-        "content": "CamelCase columns need double quotes",
-        "category": "gotcha",
-        "source": "manual",
-        "filePath": "",
-        "sectionTitle": "LanceDB",
-        "keywords": '["lancedb", "sql"]',
-        "referenceCount": 3,
-        "promoted": False,
-        "promotedAt": "",
-        "createdAt": "2026-01-05T09:00:00.000Z",
-        "updatedAt": "2026-01-06T09:00:00.000Z",
-        "vector": [0.1] * 384,
-        "contentHash": "h",
-    }
+def test_the_tables_of_claude_memory_come_in(cli, tmp_path):
+    row = {**json.loads((FOLDER / "imports-lance-000.json").read_text()), "vector": [0.1] * 384}
     first = row | {"id": "init", "content": "", "contentHash": ""}
     make_lance(tmp_path / "memory" / "vectors", [first, row])
     done = cli.json("import", str(tmp_path / "memory"))
@@ -458,19 +400,8 @@ def test_the_tables_of_claude_memory_come_in(cli, tmp_path):  # noqa: F811
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_tables_of_the_hybrid_memory_come_in(cli, tmp_path):  # noqa: F811
-    row = {
-        "id": "a1",
-        "vector": [0.1] * 384,
-        "content": "TypeScript compiler options",
-        "metadata": '{"area": "build"}',
-        "created_at": 1769000000000,
-        "updated_at": 1769000000000,
-        "superseded_by": "",
-        "usefulness": 5.0,
-        "access_count": 10,
-        "last_accessed": 1769000000000,
-    }
+def test_the_tables_of_the_hybrid_memory_come_in(cli, tmp_path):
+    row = {**json.loads((FOLDER / "imports-lance-002.json").read_text()), "vector": [0.1] * 384}
     rows = [
         row,
         row | {"id": "b", "content": "Deleted", "superseded_by": "DELETED"},
@@ -487,16 +418,11 @@ def test_the_tables_of_the_hybrid_memory_come_in(cli, tmp_path):  # noqa: F811
     assert "cannot be read" in cli.fails("import", str(tmp_path / "db"), code=2)
 
 
-def test_the_settings_of_claude_memory_are_taken_over_once(cli, monkeypatch):  # noqa: F811
+def test_the_settings_of_claude_memory_are_taken_over_once(cli, monkeypatch):
     file = cli.project / ".claude" / "memory.config.json"
     file.parent.mkdir()
-    told = {
-        "minScore": -2,
-        "chunkSize": 1500,
-        "defaultSearchMode": "vector",
-        "ftsDbName": "x.sqlite",
-    }
-    file.write_text(json.dumps(told))
+    told = {"minScore": -2, "chunkSize": 1500, "defaultSearchMode": "vector"}
+    file.write_text(json.dumps({**told, "ftsDbName": "x.sqlite"}))
     monkeypatch.setenv("CLAUDE_MEMORY_SEARCH_MODE", "keyword")
     monkeypatch.setenv("CLAUDE_MEMORY_CHUNK_OVERLAP", "many")
     wanted = {"chunk_size": 1500, "mode": "keyword"}

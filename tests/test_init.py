@@ -11,6 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from case_tables import cases
+from trees import plant
 
 from bethink import config
 from bethink import project as projects
@@ -26,12 +28,19 @@ FOLDERS = ("architecture", "components", "domain", "patterns")
 NO_DATABASE = b"not a database, but long enough to be taken for one" * 100
 
 
+FILES = {
+    "README.md": "# Shop\n\nA shop that sells tea by subscription.\n\n## Testing\n\nRun `make test`.\n",
+    "Makefile": "test:\n\tpytest\n",
+    "src/cart.py": '"""The cart."""\n\n\ndef total(items):\n    """Sums all prices."""\n    return sum(items)\n',
+    f"{KNOWLEDGE}/domain/tea.md": "# Tea\n\n## Oolong\n\nOolong is sold in tins of 100 grams, never loose.\n",
+}
+
+
 def git(folder, *words):
     named = "-c user.name=T -c user.email=t@x.org -c init.defaultBranch=main".split()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    done = subprocess.run(
-        ("git", *named, *words), cwd=folder, check=True, capture_output=True, env=environment
-    )
+    command = ("git", *named, *words)
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, env=environment)
     return done.stdout.decode()
 
 
@@ -39,14 +48,7 @@ def git(folder, *words):
 def repository(cli):
     """A small project in git: a README, code, a document of knowledge."""
     git(cli.project, "init")
-    for name, text in {
-        "README.md": "# Shop\n\nA shop that sells tea by subscription.\n\n## Testing\n\nRun `make test`.\n",
-        "Makefile": "test:\n\tpytest\n",
-        "src/cart.py": '"""The cart."""\n\n\ndef total(items):\n    """Sums all prices."""\n    return sum(items)\n',
-        f"{KNOWLEDGE}/domain/tea.md": "# Tea\n\n## Oolong\n\nOolong is sold in tins of 100 grams, never loose.\n",
-    }.items():
-        (cli.project / name).parent.mkdir(parents=True, exist_ok=True)
-        (cli.project / name).write_text(text)
+    plant(cli.project, FILES)
     return cli
 
 
@@ -61,12 +63,8 @@ def tree(folder: Path) -> dict[Path, tuple[int, str]]:
 
 def statuses(report: dict) -> dict[str, str]:
     root = Path(report["project"]["root"])
-    files = {Path(file["path"]): file["status"] for file in report["files"]}
-    return {
-        str(path.relative_to(root)): status
-        for path, status in files.items()
-        if path.is_relative_to(root)
-    }
+    files = [(Path(file["path"]), file["status"]) for file in report["files"]]
+    return {str(path.relative_to(root)): how for path, how in files if path.is_relative_to(root)}
 
 
 def parts(report: dict) -> dict[str, str]:
@@ -165,21 +163,7 @@ def test_the_settings_template_holds_what_a_project_may_set_and_sets_nothing(cli
     assert config.load(cli.project)._replace(origins={}) == usual
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (b"*.pyc\n", b"*.pyc\n#\n/.bethink/memory.db*\n"),
-        (b"*.pyc", b"*.pyc\n#\n/.bethink/memory.db*\n"),
-        (b"*.pyc\r\n", b"*.pyc\r\n#\r\n/.bethink/memory.db*\r\n"),
-        (b"", b"#\n/.bethink/memory.db*\n"),
-        (b"caf\xe9\n", b"caf\xe9\n#\n/.bethink/memory.db*\n"),
-        (b"*.db\n", b"*.db\n#\n/.bethink/memory.db*\n"),  # does not cover the files beside it
-        (b".bethink/\n!.bethink/\n", b".bethink/\n!.bethink/\n#\n/.bethink/memory.db*\n"),
-        (b".bethink/\n", None),
-        (b"**/memory.db*\n", None),
-        (b"!\n/.bethink/memory.db*\n", None),
-    ],
-)
+@pytest.mark.parametrize(("before", "after"), cases("init-the-ignore-file-is-extended"))
 def test_the_ignore_file_is_extended_once_and_only_if_needed(cli, before, after):
     git(cli.project, "init")
     path = cli.project / ".gitignore"
@@ -233,14 +217,13 @@ def test_a_path_may_be_given_one_way(cli):
 
 def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowledge(cli):
     notebook = {"cells": [{"cell_type": "markdown", "source": ["Sums are rounded ", "upwards."]}]}
-    for name, text in {
+    files = {
         "docs/billing.md": "# Billing\n\nInvoices are sent on the third of the month.\n",
         "docs/stock.rst": "=====\nStock\n=====\n\nCount\n=====\n\nShelves\n~~~~~~~\n\nThey are counted in autumn.\n",
         "docs/api.adoc": "= Interface\n\n== Limits\n\nCallers wait after ninety questions.\n",
         "wiki/sums.ipynb": json.dumps(notebook),
-    }.items():
-        (cli.project / name).parent.mkdir(exist_ok=True)
-        (cli.project / name).write_text(text)
+    }
+    plant(cli.project, files)
     (cli.project / "site").mkdir()
     told = cli("init", "--skip-map").err
     assert "docs (3 documents), wiki (1 document)" in told and "site" not in told
@@ -273,15 +256,15 @@ def test_in_a_worktree_settings_go_to_the_root_and_knowledge_to_the_worktree(
     assert (cli.project / ".gitignore").exists()
 
 
-@pytest.mark.parametrize(
-    ("path", "code", "said"),
-    [
-        ("nowhere", 1, "nowhere cannot be read: No such file"),
-        ("file.txt", 1, "file.txt cannot be read: Not a directory"),
-        ("/", 2, "it is not a project"),
-        (".", 2, "it is not a project"),  # the home directory
-    ],
-)
+NO_PROJECT = [
+    ("nowhere", 1, "nowhere cannot be read: No such file"),
+    ("file.txt", 1, "file.txt cannot be read: Not a directory"),
+    ("/", 2, "it is not a project"),
+    (".", 2, "it is not a project"),  # the home directory
+]
+
+
+@pytest.mark.parametrize(("path", "code", "said"), NO_PROJECT)
 def test_paths_that_are_no_project_are_refused(cli, monkeypatch, path, code, said):
     monkeypatch.setattr(projects.Path, "home", lambda: cli.project)
     (cli.project / "file.txt").write_text("x")
@@ -348,21 +331,13 @@ def test_local_stays_local_and_is_noted_once_beside_others(cli):
     assert tree(cli.home) == before
 
 
-@pytest.fixture
-def foreign(cli):
-    """A project that came with a database."""
+def test_a_database_that_came_with_the_project_is_taken_over_only_by_force(cli):
+    foreign = cli
     with Bethink(cli.project / ".bethink/memory.db", directory=cli.project) as memory:
         memory.add("Somebody else's words")
-    return cli
-
-
-def test_a_database_that_came_with_the_project_is_not_trusted_by_init(foreign):
     shown = foreign("init", *FILES_ONLY)
     assert shown.code == 0 and "is not used: it may have come with the project" in shown.err
     assert foreign.json("list") == []
-
-
-def test_a_database_that_came_with_the_project_is_taken_over_only_by_force(foreign):
     before = tree(foreign.project)
     assert "somebody else's words" in foreign.fails("init", "--local", code=2)
     assert tree(foreign.project) == before
@@ -372,8 +347,7 @@ def test_a_database_that_came_with_the_project_is_taken_over_only_by_force(forei
 
 
 def test_a_file_that_is_no_database_is_not_trusted_even_by_force(cli):
-    (cli.project / ".bethink").mkdir()
-    (cli.project / ".bethink/memory.db").write_bytes(NO_DATABASE)
+    plant(cli.project, {".bethink/memory.db": NO_DATABASE})
     assert "not a Bethink database" in cli.fails("init", "--local", "--force", code=1)
     assert not (cli.home / "local-projects").exists()
 
@@ -418,8 +392,7 @@ def test_ctrl_c_leaves_a_usable_state_and_the_next_run_goes_on(repository, monke
 
 
 def test_a_part_that_fails_is_told_and_the_others_go_on(repository):
-    (repository.project / ".bethink").mkdir()
-    (repository.project / ".bethink/config.toml").write_text('knowledge = ["../elsewhere"]\n')
+    plant(repository.project, {".bethink/config.toml": 'knowledge = ["../elsewhere"]\n'})
     shown = repository("--json", "init")
     report = json.loads(shown.out)
     assert shown.code == 1

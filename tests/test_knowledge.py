@@ -1,16 +1,26 @@
-"""Project knowledge through the command line: documents as syncs, what is skipped and why, and following changes."""
+"""Project knowledge through the command line: documents as syncs, code, analysis, what is skipped and why, following changes; and what
+is private in files and history stays out of memory, whichever reader takes it apart."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 
 import pytest
-from cli_runner import cli  # noqa: F401
+from memories import use_tool
+from trees import plant
 
+from bethink import Bethink
 from bethink.embed.hashing import HashingEmbedder
+from bethink.errors import NotFound
+from bethink.surface.mcp import tools
 
-GUIDE = """# Deploying
+pytest_plugins = ["cli_runner"]
+
+KNOWLEDGE = ".claude/knowledge"
+GUIDE = """\
+# Deploying
 
 We deploy from main, never from a branch.
 
@@ -22,34 +32,30 @@ Run the previous tag again. The database is never rolled back.
 
 Flags live in Consul and are read at start.
 """
+CACHE = "---\ntags: [redis]\n---\n# Cache\n\nThe cache forgets everything at midnight.\n"
+NOTHING = {"added": 0, "kept": 0, "retired": 0}
 
 
 @pytest.fixture
-def project(cli):  # noqa: F811
-    folder = cli.project / ".claude" / "knowledge"
-    (folder / "gotchas").mkdir(parents=True)
-    (folder / "deploying.md").write_text(GUIDE)
-    (folder / "gotchas" / "cache.md").write_text(
-        "---\ntags: [redis]\n---\n# Cache\n\nThe cache forgets everything at midnight.\n"
-    )
+def project(cli):
+    plant(cli.project / KNOWLEDGE, {"deploying.md": GUIDE, "gotchas/cache.md": CACHE})
     return cli
 
 
-def contents(cli) -> dict[str, dict]:  # noqa: F811
-    return {one["content"]: one for one in cli.json("list", "--all")}
+def everything(cli) -> str:
+    return str(cli.json("list", "--all"))
+
+
+def names(paths: list[str]) -> list[str]:
+    return [path.rpartition("/")[2] for path in paths]
 
 
 def test_knowledge_files_are_found_with_path_lines_heading_and_kind(project):
-    assert project.json("index")["added"] == [
-        ".claude/knowledge/deploying.md",
-        ".claude/knowledge/gotchas/cache.md",
-    ]
+    files = [f"{KNOWLEDGE}/deploying.md", f"{KNOWLEDGE}/gotchas/cache.md"]
+    assert project.json("index")["added"] == files
     hit = project.json("search", "previous tag again")[0]
-    assert (hit["path"], hit["kind"], hit["section"]) == (
-        ".claude/knowledge/deploying.md",
-        "document",
-        "Deploying > Rollback",
-    )
+    told = (hit["path"], hit["kind"], hit["section"])
+    assert told == (files[0], "document", "Deploying > Rollback")
     first, last = hit["lines"]
     assert "Run the previous tag again" in "\n".join(GUIDE.splitlines()[first - 1 : last])
     gotcha = project.json("search", "midnight")[0]
@@ -58,27 +64,22 @@ def test_knowledge_files_are_found_with_path_lines_heading_and_kind(project):
 
 @pytest.mark.parametrize("first", ["note", "document"])
 def test_a_note_that_names_a_document_outlives_every_change_of_it(project, first):
-    file, path = (
-        ".claude/knowledge/gotchas/cache.md",
-        project.project / ".claude/knowledge/gotchas/cache.md",
-    )
+    file = f"{KNOWLEDGE}/gotchas/cache.md"
+    path = project.project / file
     path.write_text("The cache forgets everything at midnight.\n")
     if first == "document":
         project.ok("index")
     project.ok("add", "Ada wrote this down", "--source", file)
-    project.ok(
-        "add", "--file", file, "--importance", "9", "--tag", "cache", "--no-dedup"
-    )  # says what the document says
+    # Says what the document says.
+    project.ok("add", "--file", file, "--importance", "9", "--tag", "cache", "--no-dedup")
     project.ok("index")
     path.write_text("The cache forgets everything at noon.\n")
     assert project.json("index")["memories"]["retired"] == 1
     path.unlink()
     assert project.json("index")["vanished"] == [file]
     kept = project.json("list", "--source", file)
-    assert {one["content"] for one in kept} == {
-        "Ada wrote this down",
-        "The cache forgets everything at midnight.",
-    }
+    texts = {"Ada wrote this down", "The cache forgets everything at midnight."}
+    assert {one["content"] for one in kept} == texts
     assert {one["kind"] for one in kept} <= {"general", "fact", "gotcha"}
     copied = next(one for one in kept if one["tags"] == ["cache"])
     assert (copied["importance"], copied["path"], copied["source"]) == (9, None, file)
@@ -86,140 +87,107 @@ def test_a_note_that_names_a_document_outlives_every_change_of_it(project, first
 
 def test_a_second_run_reads_nothing_and_embeds_nothing(project, monkeypatch):
     project.ok("index")
-    monkeypatch.setattr(
-        HashingEmbedder, "documents", lambda *_: pytest.fail("embedded although nothing changed")
-    )
+    monkeypatch.setattr(HashingEmbedder, "documents", lambda *_: pytest.fail("embedded"))
     again = project.json("index")
-    assert (again["unchanged"], again["added"], again["memories"]) == (
-        2,
-        [],
-        {"added": 0, "kept": 0, "retired": 0},
-    )
+    assert (again["unchanged"], again["added"], again["memories"]) == (2, [], NOTHING)
     assert project.ok("index").split() == ["sources", "2", "unchanged", "2"]
 
 
 def test_what_was_indexed_by_its_path_stays_until_its_file_is_gone(project):
-    docs = project.project / "docs"
-    docs.mkdir()
-    (docs / "billing.md").write_text("# Billing\n\nInvoices are sent on the third of the month.\n")
-    (docs / "returns.md").write_text("# Returns\n\nA return is paid back within two weeks.\n")
+    docs = plant(
+        project.project / "docs",
+        {
+            "billing.md": "# Billing\n\nInvoices are sent on the third of the month.\n",
+            "returns.md": "# Returns\n\nA return is paid back within two weeks.\n",
+        },
+    )
     project.ok("index", "docs")
     assert project.json("index")["vanished"] == []
-    assert [
-        part["vanished"]
-        for part in project.json("init", "--skip-map")["parts"]
-        if part["part"] == "index"
-    ] == [[]]
+    parts = {one["part"]: one for one in project.json("init", "--skip-map")["parts"]}
+    assert parts["index"]["vanished"] == []
     assert project.json("index", ".")["vanished"] == []  # which does not look into .claude
     assert project.json("search", "third of the month", "--mode", "keyword")
     (docs / "billing.md").unlink()
-    assert project.json("index", ".claude/knowledge")["vanished"] == []  # looked elsewhere
+    assert project.json("index", KNOWLEDGE)["vanished"] == []  # looked elsewhere
     assert project.json("index")["vanished"] == ["docs/billing.md"]
     (docs / "returns.md").unlink()
     assert project.json("index", "docs")["vanished"] == ["docs/returns.md"]
 
 
 def test_bad_files_are_named_and_the_rest_is_indexed(project):
-    folder = project.project / ".claude/knowledge"
+    folder = project.project / KNOWLEDGE
     (folder / "binary.md").write_bytes(b"\x00\x01\x02" * 100)
     (folder / "huge.md").write_bytes(b"word " * 2_100_000)
-    (folder / "broken.md").write_text(
-        "---\ntags: [a, b\n---\n# Broken head\n\nStill readable body text.\n"
-    )
+    (folder / "broken.md").write_text("---\ntags: [a, b\n---\n# Broken\n\nStill readable text.\n")
     (folder / "open.md").write_text("# Open\n\n```python\nprint('no end')\n")
     (folder / "loop").symlink_to(folder)
     (folder / "gone.md").symlink_to(folder / "nowhere.md")
     os.mkfifo(folder / "pipe.md")
     result = project("index")
     assert result.code == 0 and "binary" in result.out
-    skipped = {
-        row["source"].rpartition("/")[2]: row["reason"] for row in project.json("index")["skipped"]
-    }
+    rows = project.json("index")["skipped"]
+    skipped = {row["source"].rpartition("/")[2]: row["reason"] for row in rows}
     assert {"binary.md", "huge.md", "gone.md", "pipe.md"} <= set(skipped)
     assert "binary" in skipped["binary.md"] and "MB" in skipped["huge.md"]
-    texts = " ".join(contents(project))
-    assert (
-        "Still readable body text" in texts and "no end" in texts and "never from a branch" in texts
-    )
+    for text in ("Still readable text", "no end", "never from a branch"):
+        assert text in everything(project)
 
 
 def test_what_holds_no_words_is_left_out_and_told(project):
-    folder = project.project / ".claude/knowledge"
-    (folder / "noise.md").write_text("a" * 300_000)
-    (folder / "picture.md").write_text(
-        f"# Till\n\nThe till is drawn here.\n\n![till](data:image/png;base64,{'iVBORw0KGgo' * 3000})\n"
-    )
-    (folder / "tea.md").write_text("# 茶\n\n" + "烏龍茶以百克罐裝出售，從不散裝。" * 60 + "\n")
+    image = f"![till](data:image/png;base64,{'iVBORw0KGgo' * 3000})"
+    tea = "烏龍茶以百克罐裝出售，從不散裝。" * 60
+    files = {"noise.md": "a" * 300_000, "tea.md": f"# 茶\n\n{tea}\n"}
+    files["picture.md"] = f"# Till\n\nThe till is drawn here.\n\n{image}\n"
+    plant(project.project / KNOWLEDGE, files)
     told = project("index")
-    assert (
-        told.code == 0
-        and "noise.md: left out what holds no words" in told.err
-        and "tea.md" not in told.err
-    )
-    paths = [one["path"].rpartition("/")[2] for one in project.json("list", "--all")]
-    assert "noise.md" not in paths and paths.count("picture.md") == 1 and paths.count("tea.md") > 0
+    assert told.code == 0 and "noise.md: left out what holds no words" in told.err
+    assert "tea.md" not in told.err
+    found = names([one["path"] for one in project.json("list", "--all")])
+    assert "noise.md" not in found and found.count("picture.md") == 1 and "tea.md" in found
     assert project.json("search", "till drawn", "--mode", "keyword")
 
 
-def test_an_empty_project_says_what_to_do(cli):  # noqa: F811
+def test_an_empty_project_says_what_to_do(cli):
     error = cli.fails("index", code=1)
-    assert ".claude/knowledge" in error and "bethink init" in error
+    assert KNOWLEDGE in error and "bethink init" in error
     assert "nothing" in cli.fails("index", "nowhere.md", code=1)
-
-
-def test_a_project_file_cannot_point_out_of_the_project(cli):  # noqa: F811
-    (cli.project / ".bethink").mkdir()
-    (cli.project / ".bethink" / "config.toml").write_text('knowledge = ["../../outside"]\n')
+    plant(cli.project, {".bethink/config.toml": 'knowledge = ["../../outside"]\n'})
     assert "outside the project" in cli.fails("index", code=2)
 
 
 def test_import_takes_any_markdown_by_windows_of_lines(project, tmp_path):
-    notes = tmp_path / "elsewhere"
-    notes.mkdir()
-    (notes / "post.markdown").write_text(
-        "# Outage\n\n" + "The queue was full because the worker had died.\n" * 120
-    )
-    (notes / "page.mdx").write_text("# Page\n\nMDX is read as Markdown.\n")
-    (notes / "skip.txt").write_text("not Markdown")
-    taken = project.json("import", "--markdown", str(notes))
-    assert [path.rpartition("/")[2] for path in taken["added"]] == ["page.mdx", "post.markdown"]
+    outage = "The queue was full because the worker had died.\n" * 120
+    page = "# Page\n\nMDX is read as Markdown.\n"
+    files = {"post.markdown": f"# Outage\n\n{outage}", "page.mdx": page, "skip.txt": "no Markdown"}
+    notes = plant(tmp_path / "elsewhere", files)
+    take = ("import", "--markdown", str(notes))
+    assert names(project.json(*take)["added"]) == ["page.mdx", "post.markdown"]
     hits = [one for one in project.json("list", "--all") if one["path"].endswith("post.markdown")]
     assert len(hits) > 2 and all(one["path"].startswith("/") for one in hits)
-    assert project.json("import", "--markdown", str(notes))["unchanged"] == 2
+    assert project.json(*take)["unchanged"] == 2
     (notes / "page.mdx").unlink()
-    assert [
-        path.rpartition("/")[2]
-        for path in project.json("import", "--markdown", str(notes))["vanished"]
-    ] == ["page.mdx"]
+    assert names(project.json(*take)["vanished"]) == ["page.mdx"]
     project.ok("index")
-    assert any(one["path"].endswith("post.markdown") for one in project.json("list", "--all")), (
-        "other sources are left alone"
-    )
+    assert "post.markdown" in everything(project)  # other sources are left alone
 
 
 def test_an_import_into_a_container_stays_there(project, tmp_path):
     (tmp_path / "router.md").write_text("# Router\n\nLoaders run before the route renders.\n")
-    project.ok("import", "--markdown", str(tmp_path / "router.md"), "--container", "react-router")
-    assert project.json("search", "loaders route", "--mode", "keyword") == []
-    assert (
-        len(
-            project.json(
-                "search", "loaders route", "--container", "react-router", "--mode", "keyword"
-            )
-        )
-        == 1
-    )
+    container = ("--container", "react-router")
+    project.ok("import", "--markdown", str(tmp_path / "router.md"), *container)
+    ask = ("search", "loaders route", "--mode", "keyword")
+    assert project.json(*ask) == []
+    assert len(project.json(*ask, *container)) == 1
 
 
 def test_settings_change_the_passages_of_the_next_run(project):
-    (project.project / ".claude/knowledge/long.md").write_text(
-        "# Long\n\n" + "A sentence about owls in the barn. " * 100
-    )
+    owls = "# Long\n\n" + "A sentence about owls in the barn. " * 100
+    plant(project.project / KNOWLEDGE, {"long.md": owls})
     project.ok("index")
-    several = len(contents(project))
+    several = len(project.json("list", "--all"))
     project.ok("config", "chunk_size", "500")
-    assert ".claude/knowledge/long.md" in project.json("index")["changed"]
-    assert len(contents(project)) > several
+    assert f"{KNOWLEDGE}/long.md" in project.json("index")["changed"]
+    assert len(project.json("list", "--all")) > several
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
@@ -230,20 +198,29 @@ def test_a_missing_extra_is_one_error_and_comes_first(project, monkeypatch, opti
     assert "hint: pip install 'bethink[code]'" in refused and "skipped" not in refused
 
 
-# The code map, through the command line
+# The code map
+
+CLIENT = '''\
+"""Talks to the payment gateway."""
+
+
+class Gateway:
+    def charge(self, cents: int) -> str:
+        """Charges a card, and tries again when the connection breaks."""
+        return self._with_backoff(cents)
+
+    def _with_backoff(self, cents: int) -> str:
+        """Waits longer after each failed attempt."""
+        return str(cents)
+'''
+CART = (
+    "/** Sums the prices. */\nexport function totalOf(items: number[]): number {\n  return 0;\n}\n"
+)
 
 
 @pytest.fixture
-def coded(cli):  # noqa: F811
-    (cli.project / "src").mkdir()
-    (cli.project / "src" / "client.py").write_text(
-        '"""Talks to the payment gateway."""\n\n\nclass Gateway:\n    def charge(self, cents: int) -> str:\n        """Charges a card, and tries again when the connection breaks."""\n'
-        "        return self._with_backoff(cents)\n\n    def _with_backoff(self, cents: int) -> str:\n"
-        '        """Waits longer after each failed attempt."""\n        return str(cents)\n'
-    )
-    (cli.project / "src" / "cart.ts").write_text(
-        "/** Sums the prices of the cart. */\nexport function totalOf(items: number[]): number {\n  return 0;\n}\n"
-    )
+def coded(cli):
+    plant(cli.project / "src", {"client.py": CLIENT, "cart.ts": CART})
     return cli
 
 
@@ -267,69 +244,170 @@ def test_code_is_found_by_symbol_path_and_purpose(coded):
 def test_a_repo_map_goes_out_and_comes_in_again(coded, tmp_path):
     file = tmp_path / "repo-map.json"
     file.write_text(coded.ok("map", "--json"))
-    assert coded.json("import", "--repo-map", str(file))["memories"]["added"] == 2
-    assert (
-        coded.json("search", "totalOf", "--mode", "keyword")[0]["metadata"]["import_type"]
-        == "repo-map"
-    )
+    take = ("import", "--repo-map", str(file))
+    assert coded.json(*take)["memories"]["added"] == 2
+    found = coded.json("search", "totalOf", "--mode", "keyword")[0]
+    assert found["metadata"]["import_type"] == "repo-map"
     file.write_text('[{"path": "only/this.go"}]')
-    assert coded.json("import", "--repo-map", str(file))["memories"] == {
-        "added": 1,
-        "kept": 0,
-        "retired": 2,
+    assert coded.json(*take)["memories"] == {"added": 1, "kept": 0, "retired": 2}
+
+
+# Analysis
+
+ADR = "# {}. Use {}\n\n## Status\n\n{}\n\n## Decision\n\nOrders are kept in {}.\n"
+SUPERSEDED = "Superseded by [2. Use Postgres](0002-postgres.md)"
+
+
+def test_analysis_finds_commands_decisions_and_what_replaced_them(cli):
+    files = {
+        "README.md": "# Shop\n\nA shop that sells tea by subscription.\n",
+        "Makefile": "test:  ## run the tests\n\tpytest -q\n",
+        "docs/adr/0001-mysql.md": ADR.format(1, "MySQL", SUPERSEDED, "MySQL"),
+        "docs/adr/0002-postgres.md": ADR.format(2, "Postgres", "Accepted", "Postgres"),
+        "package.json": "{broken",
     }
-
-
-# Analysis, through the command line
-
-
-def test_analysis_finds_commands_decisions_and_what_replaced_them(cli):  # noqa: F811
-    root = cli.project
-    (root / "README.md").write_text("# Shop\n\nA shop that sells tea by subscription.\n")
-    (root / "Makefile").write_text("test:  ## run the tests\n\tpytest -q\n")
-    (root / "docs" / "adr").mkdir(parents=True)
-    (root / "docs/adr/0001-mysql.md").write_text(
-        "# 1. Use MySQL\n\n## Status\n\nSuperseded by [2. Use Postgres](0002-postgres.md)\n\n## Decision\n\nOrders are kept in MySQL.\n"
-    )
-    (root / "docs/adr/0002-postgres.md").write_text(
-        "# 2. Use Postgres\n\n## Status\n\nAccepted\n\n## Decision\n\nOrders are kept in Postgres.\n"
-    )
-    (root / "package.json").write_text("{broken")
-    done = cli.json("analyze")
-    assert any("package.json" in row["source"] for row in done["skipped"])
+    plant(cli.project, files)
+    assert any("package.json" in row["source"] for row in cli.json("analyze")["skipped"])
     assert "make test" in cli.json("search", "how do I run the tests?")[0]["content"]
     decision = cli.json("search", "where are orders kept?", "--kind", "decision")[0]
-    assert (
-        "Postgres" in decision["content"]
-        and decision["path"] == "docs/adr/0002-postgres.md"
-        and decision["lines"]
-    )
+    assert "Postgres" in decision["content"] and decision["lines"]
+    assert decision["path"] == "docs/adr/0002-postgres.md"
     assert [other["type"] for other in decision["related"]] == ["supersedes"]
-    assert cli.json("analyze")["memories"] == {"added": 0, "kept": 0, "retired": 0}
+    assert cli.json("analyze")["memories"] == NOTHING
 
 
-def test_commits_that_explain_become_memories_that_cite_them(cli):  # noqa: F811
-    def git(*words):
-        return subprocess.run(
-            ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", *words],
-            cwd=cli.project,
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.strip()
-
-    git("init", "-q")
-    git("commit", "-q", "--allow-empty", "-m", "Bump version")
-    git(
-        "commit",
-        "-q",
-        "--allow-empty",
-        "-m",
-        "Retry uploads three times\n\nBecause the gateway drops one connection in fifty, a single attempt lost orders.",
+def git(cli, *words):
+    named = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    done = subprocess.run(
+        ["git", *named, *words], cwd=cli.project, check=True, capture_output=True, text=True
     )
-    sha = git("rev-parse", "HEAD")
+    return done.stdout.strip()
+
+
+def test_commits_that_explain_become_memories_that_cite_them_without_private_parts(cli):
+    why = "Because the gateway drops one connection in fifty, a single attempt lost orders."
+    private = f"<private>\n\nWe did it because {TOLD}.\n\n</private>"
+    git(cli, "init", "-q")
+    for message in ("Bump version", f"Retry uploads three times\n\n{private}\n\n{why}"):
+        git(cli, "commit", "-q", "--allow-empty", "-m", message)
     assert cli.json("analyze", "--git")["memories"]["added"] == 1
     (found,) = cli.json("list")
-    assert found["source"] == f"git:{sha}" and "one connection in fifty" in found["content"]
+    assert found["source"] == f"git:{git(cli, 'rev-parse', 'HEAD')}"
+    assert "one connection in fifty" in found["content"] and "Globex" not in everything(cli)
     assert cli.json("analyze", "--git")["memories"]["added"] == 0
     assert "--git" in cli.fails("analyze", "--since", "2025-01-01", code=2)
+
+
+# What is private
+
+TOLD = "Globex pays 40 million"
+KEY = "0123456789abcdef0123456789abcdef"  # behind `key-` the form of a vendor's key
+FILES = {
+    "README.md": f"# Shop\n\n<private>\n\nThe shop exists because {TOLD}.\n\n## Decisions\n\nWe decided to use Redis because {TOLD}.\n\n"
+    "</private>\n\nShop sells bread.\n",
+    "docs/adr/0001-kafka.md": f"# 1. Use Kafka\n\n## Status\n\nAccepted\n\n<private>\n\n## Context\n\n{TOLD}.\n\n## Decision\n\nWe will use "
+    f"Kafka because {TOLD}.\n\n</private>\n\n## Consequences\n\nWe run brokers.\n",
+    "CLAUDE.md": f"# Rules\n\n<private>\n\n## Gotchas\n\n- Never tell anyone that {TOLD}.\n\n</private>\n\n- Run tests with make\n",
+    "Makefile": f"# <private>\ndeploy: ## deploys what {TOLD} for\n\ttrue\n# </private>\n\ntest: ## runs the tests\n\tpytest\n",
+    "shop.py": f'"""Sells bread."""\n\n# <private>\n\n\ndef deal():\n    """A deal: {TOLD}."""\n\n\n# </private>\n\n\ndef bake():\n    """Bakes bread."""\n',
+}
+
+
+def test_readers_see_no_private_part_of_a_file_and_every_line_stays_where_it_was(cli):
+    plant(cli.project, FILES)
+    cli.ok("analyze")
+    cli.ok("map")
+    told = everything(cli)
+    assert "Globex" not in told and "40 million" not in told
+    assert "Bakes bread" in told and "runs the tests" in told
+    (entry,) = [one for one in cli.json("map", "--json") if one["path"] == "shop.py"]
+    assert "Globex" not in str(entry) and entry["lines"] == FILES["shop.py"].count("\n")
+    line = FILES["shop.py"].splitlines().index("def bake():") + 1
+    assert f"{line}: def bake()" in entry["content"]
+
+
+def test_files_named_like_secrets_stay_apart_and_their_names_out(cli):
+    lines = ["We deploy on Fridays.", "Lunch is at noon.", "Tests run at night."]
+    paths = [f"key-{number}{KEY[1:]}.md" for number in range(3)]
+    folder = cli.project / "docs"
+    plant(folder, {path: f"# Part\n\n{line}\n" for path, line in zip(paths, lines, strict=True)})
+    take = ("import", "--markdown", str(folder))
+    assert len(cli.json(*take)["added"]) == 3
+    kept = {one["source"] for one in cli.json("list", "--all")}
+    assert len(kept) == 3 and all("[REDACTED:mailgun-key]" in uri for uri in kept)
+    again = cli.json(*take)
+    changes = (again[name] for name in ("added", "changed", "moved", "vanished"))
+    assert (again["unchanged"], *changes) == (3, [], [], [], [])
+    plant(folder, {paths[0]: "# Part\n\nWe deploy on Mondays.\n", "copy.md": f"{lines[2]}\n"})
+    (folder / paths[1]).unlink()
+    third = cli.json(*take)
+    assert (len(third["changed"]), len(third["vanished"])) == (1, 1)
+    contents = everything(cli)
+    assert KEY[1:] not in contents and "noon" not in contents
+    assert "Mondays" in contents and contents.count("at night") >= 2
+
+
+def test_a_name_is_text_too_without_its_secrets_and_on_one_line(cli):
+    token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    name = f"bad\nname\x1b[31m {token}"
+    files = {
+        f"{name}.md": "# A\n\nSome sentence about the thing here.\n",
+        f"{name}.py": 'def f():\n    """Does it."""\n',
+        f"{name}/Makefile": "test: ## runs the tests\n\tpytest\n",
+        f"{name}/broken.md": b"\0\0",
+    }
+    plant(cli.project, files)
+    said = "".join(cli.ok(*command) for command in (["index", "."], ["map"], ["analyze"]))
+    said += str(cli.json("map", "--json")) + everything(cli)
+    assert token not in said and "\x1b" not in said
+    found = cli.json("list", "--all")
+    assert {one["kind"] for one in found} >= {"document", "code", "pattern"}
+    for one in found:
+        texts = [one["source"], one["section"], one["summary"], str(one["metadata"].get("path"))]
+        assert not any("\n" in text for text in texts), one
+        assert "bad\n" not in one["content"]
+
+
+# What asks to be left out: `index: false` in the frontmatter, or the same as a comment, wherever it stands
+
+OUT = "Quokkas decide about the budget, never the board"
+HEADS = {
+    "docs/marsupials.md": "---\nindex: false\n---\n# Quokka plan\n\n",
+    ".claude/knowledge/gotchas.md": "<!-- vector-index: false -->\n# Quokka gotchas\n\n",
+    "docs/adr/0002-quokka.md": "---\nvector-index: false\n---\n# 2. Let quokkas decide\n\n## Decision\n\n",
+    "docs/part.md": "# Bread\n\nBread is baked at night.\n\n## Quokkas\n<!-- index: false -->\n\n",
+}
+
+
+def test_what_asks_to_be_left_out_is_told_and_listed_by_nobody(cli):
+    (cli.project / ".git").mkdir()
+    plant(cli.project, {name: f"{text}{OUT}.\n" for name, text in HEADS.items()})
+    bread = {"README.md": "# Shop\n\nShop sells bread.\n"}
+    plant(cli.project, bread | {"docs/bread.md": "# Bread\n\nBread is baked at night.\n"})
+    cli.ok("init")
+    question = "Who decides about the quokka budget, the board?"
+    hooks = (("prompt", {"prompt": question}), ("session-start", {"source": "startup"}))
+    told = [
+        cli.ok("search", question, "--json"),
+        cli.ok("search", "quokka*", "--mode", "keyword", "--json"),
+        cli.ok("recall", question, "--for-agent"),
+        everything(cli),
+        *(
+            cli.ok("hook", hook, "--host", "claude", stdin=json.dumps(given))
+            for hook, given in hooks
+        ),
+    ]
+    with Bethink(directory=cli.project) as memory:
+        assert [one["name"] for one in tools.list_resources(memory)] == ["bread.md"]
+        told += [
+            tools.read_resource(memory, "memory://bread.md")[1],
+            use_tool(memory, "search_memories", limit=50, max_tokens=20_000),
+            use_tool(memory, "search_memories", query=question),
+            use_tool(memory, "memory_overview"),
+        ]
+        assert "baked at night" in told[-4]
+        for name in ("marsupials.md", "gotchas.md", "docs/adr/0002-quokka.md", "part.md"):
+            with pytest.raises(NotFound, match="no resource"):
+                tools.read_resource(memory, f"memory://{name}")
+    for one in told:
+        assert "never the board" not in one and "marsupials" not in one and "Quokka" not in one

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from case_tables import cases
 from memories import clock, hashing, open_memory  # noqa: F401
-from trees import plant
+from trees import FIXTURES, plant
 
 from bethink.errors import InvalidInput
 from bethink.ingest import code
@@ -30,7 +30,7 @@ from bethink.ingest.symbols import Symbol
 from bethink.ingest.sync import Document, Skipped
 from bethink.types import Entity, Source
 
-CODE = Path(__file__).parent / "fixtures" / "code"
+CODE = FIXTURES / "code"
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def project(tmp_path):
 
     def mapped(files: dict[str, str | bytes]) -> dict[str, Document | Skipped]:
         raw = {
-            name: text if isinstance(text, bytes) else text.encode() for name, text in files.items()
+            name: text.encode() if isinstance(text, str) else text for name, text in files.items()
         }
         plant(tmp_path, raw)
         return {found.uri: found for found in documents(walk(tmp_path, tmp_path))}
@@ -66,18 +66,10 @@ def shown(name: str) -> list:
 
 
 def test_each_source_file_is_a_document_and_other_files_are_none(project):
-    found = project(
-        {
-            "src/a.py": "def f(): pass\n",
-            "b.ts": "export const X = 1;\n",
-            "bin/tool": "#!/usr/bin/env python3\ndef g(): pass\n",
-            "bin/script": "#!/bin/sh\necho\n",
-            "README.md": "# Hello\n",
-            "data.json": "{}",
-            "LICENSE": "MIT",
-            "blob": b"\0\1\2",
-        }
-    )
+    shebang = {"bin/tool": "#!/usr/bin/env python3\ndef g(): pass\n", "bin/script": "#!/bin/sh\n"}
+    others = {"README.md": "# Hello\n", "data.json": "{}", "LICENSE": "MIT", "blob": b"\0\1\2"}
+    code = {"src/a.py": "def f(): pass\n", "b.ts": "export const X = 1;\n"}
+    found = project(shebang | others | code)
     assert set(found) == {"code:src/a.py", "code:b.ts", "code:bin/tool"}
     assert found["code:bin/tool"].metadata == {"language": "python"}
 
@@ -88,8 +80,7 @@ def test_nothing_is_parsed_until_the_passages_are_asked_for(project, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "reason"),
-    cases("repomap-what-nobody-wrote-by-hand", {}),
+    ("name", "content", "reason"), cases("repomap-what-nobody-wrote-by-hand", {})
 )
 def test_what_nobody_wrote_by_hand_is_skipped_with_a_reason(project, name, content, reason):
     assert project({name: content}) == {f"code:{name}": Skipped(f"code:{name}", reason)}
@@ -124,31 +115,13 @@ def test_a_file_has_one_passage_of_its_own_and_others_for_its_definitions():
     assert "RetryPolicy.delay" in file.content
     assert (file.section, file.lines) == ("retry.py", (1, 74))
     assert constants.section == "Check, RetryPolicy, MAX_ATTEMPTS, _DELAYS"
-    assert constants.content == (
-        "retry.py:18\n"
-        "18: MAX_ATTEMPTS = 5\n"
-        "  after that the caller hears of it\n"
-        '19: _DELAYS = { "short": 0.1, "long": 2.0, }\n'
-        "23: Check = Callable[[Exception], bool]\n"
-        "27: class RetryPolicy(NamedTuple)\n"
-        "  How often and how long to wait.\n"
-        "  33: attempts: int = MAX_ATTEMPTS; base: float = 0.1\n"
-        "  36: @property def longest(self) -> float\n"
-        "  41: def delay(self, attempt: int) -> float\n"
-        "    The wait before an attempt, in seconds.\n"
-        "  47: class Error(Exception)\n"
-        "    Raised when no attempt is left.\n"
-        "In words: retry policy"
-    )
+    assert constants.content == (FIXTURES / "symbols" / "retry.py.passage").read_text("utf-8")
     assert retry.lines == (51, 74)
-    assert (
-        retry.summary == "function retry(…) and 2 more in retry.py: Runs `call` until it succeeds."
-    )
+    summary = "function retry(…) and 2 more in retry.py: Runs `call` until it succeeds."
+    assert retry.summary == summary
     names = ["retry", "fallback", "slow"]
-    assert retry.entities == (
-        Entity("retry.py", "file"),
-        *(Entity(name, "symbol") for name in names),
-    )
+    symbols = (Entity(name, "symbol") for name in names)
+    assert retry.entities == (Entity("retry.py", "file"), *symbols)
     assert retry.metadata == {"path": "retry.py", "language": "python", "symbols": names}
     assert {passage.kind for passage in (file, constants, retry)} == {"code"}
 
@@ -191,11 +164,9 @@ def test_a_function_without_documentation_is_told_by_its_body(told):
 def test_definitions_in_tests_are_found_by_words_only(path, test):
     assert is_test(path) is test
     long = Symbol("check", "function", "def check()", (1, 90), "x" * 590)
-    file, definition = passages(MapEntry(path, "python", (long, long._replace(name="other")), 90))[
-        :2
-    ]
-    assert file.embed
-    assert definition.embed is not test
+    entry = MapEntry(path, "python", (long, long._replace(name="other")), 90)
+    file, definition = passages(entry)[:2]
+    assert file.embed and definition.embed is not test
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in CODE.iterdir()))
@@ -221,9 +192,8 @@ def test_the_json_has_the_four_keys_and_survives_a_round_trip():
     made = fixtures()
     raw = json.dumps(to_json(made)).encode()
     back = read_map(raw, Path("map.json")).passages()
-    assert [(each.section, each.lines) for each in back] == [
-        (one.path, (1, one.lines)) for one in made
-    ]
+    expected = [(one.path, (1, one.lines)) for one in made]
+    assert [(each.section, each.lines) for each in back] == expected
     first = json.loads(raw)[0]
     kinds = {"path": str, "language": str, "symbols": list, "content": str}
     assert {key: type(first[key]) for key in kinds} == kinds
@@ -270,33 +240,22 @@ def test_a_map_is_one_document_with_one_passage_per_entry(tmp_path):
     users, bare = document.passages()
     assert users.content == "handlers/users.go [go] UserHandler list\ntype UserHandler struct {}"
     assert (users.kind, users.section, users.lines) == ("code", "handlers/users.go", None)
-    assert users.metadata == {
-        "path": "handlers/users.go",
-        "language": "go",
-        "symbols": ["UserHandler", "list"],
-        "import_type": "repo-map",
-    }
+    about = {"path": "handlers/users.go", "language": "go", "symbols": ["UserHandler", "list"]}
+    assert users.metadata == {**about, "import_type": "repo-map"}
     assert users.entities[0] == Entity("handlers/users.go", "file")
     assert bare.content == "b.go [unknown]"
     assert read_map(raw + b" ", link).hash != document.hash
 
 
 def test_paths_in_a_map_are_data(tmp_path, monkeypatch):
-    raw = json.dumps(
-        [{"path": "/etc/passwd"}, {"path": "../../secret"}, {"path": "nul\0l \ud800"}]
-    ).encode()
+    paths = ["/etc/passwd", "../../secret", "nul\0l \ud800"]
+    raw = json.dumps([{"path": path} for path in paths]).encode()
     monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("opened"))
-    assert [passage.section for passage in read_map(raw, tmp_path / "m.json").passages()] == [
-        "/etc/passwd",
-        "../../secret",
-        "null ?",
-    ]
+    found = [passage.section for passage in read_map(raw, tmp_path / "m.json").passages()]
+    assert found == ["/etc/passwd", "../../secret", "null ?"]
 
 
 # Through the front door
-
-
-QUESTIONS = cases("repomap-questions")
 
 
 def test_code_is_found_by_name_by_path_and_by_what_it_does(hashing):  # noqa: F811
@@ -305,9 +264,8 @@ def test_code_is_found_by_name_by_path_and_by_what_it_does(hashing):  # noqa: F8
         for document in documents(walk(CODE, CODE))
     ]
     hashing.ingest(groups)
-    for question, name in QUESTIONS:
-        assert name in [hit.memory.metadata["path"] for hit in hashing.search(question).hits][:2], (
-            question
-        )
+    for question, name in cases("repomap-questions"):
+        first = [hit.memory.metadata["path"] for hit in hashing.search(question).hits][:2]
+        assert name in first, question
     found = hashing.search("RetryPolicy.delay").hits[0].memory
     assert found.lines[0] <= 41 <= found.lines[1]

@@ -33,11 +33,9 @@ def read(text: str, language: str) -> list[symbols.Symbol]:
     return outline(text, language).symbols
 
 
-# Per fixture: first line, kind, qualified name of what it stands in (- for nothing), name.
-EXPECTED = {path.name: path.name + ".txt" for path in sorted(CODE.iterdir())}
+NAMES = sorted(path.name for path in CODE.iterdir())
 DOCS = load_rows("symbols/docs.txt", 3)  # fixture, name, and what is said about it
 SIGNATURES = load_rows("symbols/signatures.txt", 3)
-
 FILE_DOCS = dict(cases("symbols-file_docs"))
 
 
@@ -48,20 +46,18 @@ def outlined(name: str) -> FileOutline:
     return outline(text, language)
 
 
-def table(found: list[symbols.Symbol]) -> list[str]:
-    return [
-        f"{symbol.lines[0]} {symbol.kind} {symbol.parent or '-'} {symbol.name}" for symbol in found
-    ]
-
-
 def test_every_language_has_a_fixture():
-    assert {language_of(name) for name in EXPECTED} == set(LANGUAGES)
+    assert {language_of(name) for name in NAMES} == set(LANGUAGES)
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_definitions_of_a_file_are_found_where_they_stand(name):
-    expected = (FIXTURES / "symbols" / EXPECTED[name]).read_text("utf-8").splitlines()
-    assert table(outlined(name).symbols) == expected
+    """First line, kind, qualified name of what each stands in (- for nothing), name."""
+    expected = (FIXTURES / "symbols" / f"{name}.txt").read_text("utf-8").splitlines()
+    found = outlined(name).symbols
+    assert [
+        f"{one.lines[0]} {one.kind} {one.parent or '-'} {one.name}" for one in found
+    ] == expected
 
 
 @pytest.mark.parametrize("name", FILE_DOCS)
@@ -76,43 +72,40 @@ def test_documentation_is_found_and_cleaned(name, symbol, doc):
 
 @pytest.mark.parametrize(("name", "symbol", "signature"), SIGNATURES)
 def test_a_signature_is_one_line_without_body_and_comments(name, symbol, signature):
-    assert (
-        next(each.signature for each in outlined(name).symbols if each.name == symbol) == signature
-    )
+    (first, *_) = [each.signature for each in outlined(name).symbols if each.name == symbol]
+    assert first == signature
 
 
-PARTIAL = cases("symbols-partial")
-
-
-@pytest.mark.parametrize(("language", "text", "names"), PARTIAL)
+@pytest.mark.parametrize(("language", "text", "names"), cases("symbols-partial"))
 def test_a_syntax_error_costs_only_what_stands_at_it(language, text, names):
     assert names <= {symbol.name for symbol in read(text, language)}
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize(
-    "text", ["", "\n", "   \n\t\n", "\ufeff", "\0", "\ud800 half a pair", "密码 = 1\n", "\r\r\r"]
-)
-def test_texts_without_definitions_have_none(language, text):
-    assert [symbol for symbol in read(text, language) if symbol.name != "密码"] == []
+EMPTY = ["", "\n", "   \n\t\n", "\ufeff", "\0", "\ud800 half a pair", "密码 = 1\n", "\r\r\r"]
+NESTED = [
+    ("(", ")"),
+    ("{", "}"),
+    ("[", "]"),
+    ("if (x) {", "}"),
+    ("a.b(", ")"),
+    ("namespace a {", "}"),
+]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize(
-    ("begin", "end"),
-    [("(", ")"), ("{", "}"), ("[", "]"), ("if (x) {", "}"), ("a.b(", ")"), ("namespace a {", "}")],
-)
-def test_nesting_of_ten_thousand_levels_is_survived(language, begin, end):
-    read("x = " + begin * 10_000 + "1" + end * 10_000 + "\n", language)
+def test_texts_without_definitions_have_none_and_any_nesting_is_survived(language):
+    for text in EMPTY:
+        assert [symbol for symbol in read(text, language) if symbol.name != "密码"] == []
+    for begin, end in NESTED:
+        read("x = " + begin * 10_000 + "1" + end * 10_000 + "\n", language)
 
 
 @pytest.mark.parametrize("deep", ["{" * 200_000, "1+" * 200_000 + "1", "a.b(" * 100_000])
 def test_what_nests_too_deeply_costs_no_more_than_itself(deep):
     begun = time.thread_time()
     assert {one.name for one in read(f"function f() {{}}\nx = {deep}\n", "javascript")} <= {"f"}
-    assert (
-        time.thread_time() - begun < 20
-    )  # a second; with the square of the depth it would be hours
+    # A second; with the square of the depth it would be hours.
+    assert time.thread_time() - begun < 20
 
 
 @pytest.mark.parametrize(("text", "names"), cases("symbols-what-counts-in-a"))
@@ -123,9 +116,8 @@ def test_what_counts_in_a_javascript_module(text, names):
 
 def test_a_file_that_the_parser_cannot_make_sense_of_is_cut_off(monkeypatch):
     monkeypatch.setattr(symbols, "PATIENCE", 0.1)
-    hostile = (
-        "function early() {}\n" + "if x:\n" + "elif x:\n" * 10_000
-    )  # takes a minute, twice as many take four
+    # Takes a minute, twice as many take four.
+    hostile = "function early() {}\n" + "if x:\n" + "elif x:\n" * 10_000
     started = time.thread_time()
     assert "early" in {symbol.name for symbol in read(hostile, "javascript")}
     assert time.thread_time() - started < 20
@@ -135,9 +127,8 @@ def test_a_file_that_the_parser_cannot_make_sense_of_is_cut_off(monkeypatch):
 @pytest.mark.parametrize("piece", ["a<", "a<;", "a<\n", "a< // >\n"])
 def test_what_would_eat_the_memory_is_not_parsed(language, piece):
     assert [symbol.name for symbol in read("class A {}\n" + piece * 900, language)] == ["A"]
-    assert (
-        read("class A {}\n" + piece * 4_000, language) == []
-    )  # ten thousand take a gigabyte, a hundred thousand the machine
+    # Ten thousand take a gigabyte, a hundred thousand the machine.
+    assert read("class A {}\n" + piece * 4_000, language) == []
 
 
 # Texts that are made of what the grammars know get further into the walk than random characters do.
@@ -159,11 +150,8 @@ def test_no_text_makes_reading_fail(language, text):
     found = outline(text, language)
     assert len(found.doc) <= 600
     for symbol in found.symbols:
-        assert symbol.name
-        assert symbol.kind
-        assert len(symbol.signature) <= 320
-        assert "\n" not in symbol.signature
-        assert len(symbol.doc) <= 600
+        assert symbol.name and symbol.kind and "\n" not in symbol.signature
+        assert len(symbol.signature) <= 320 and len(symbol.doc) <= 600
         assert 1 <= symbol.lines[0] <= symbol.lines[1]
 
 
@@ -172,9 +160,7 @@ def test_long_signatures_docs_and_decorators_are_cut():
     text = f'@mark({"x" * 200!r})\n@short\ndef f({parameters}):\n    """{"word " * 500}"""\n'
     (found,) = read(text, "python")
     assert found.signature.startswith("@short def f(parameter_0: int")
-    assert len(found.signature) <= 300
-    assert len(found.doc) <= 600
-    assert found.lines == (1, 4)
+    assert len(found.signature) <= 300 and len(found.doc) <= 600 and found.lines == (1, 4)
 
 
 @pytest.mark.parametrize(("language", "text", "expected"), cases("symbols-a-comment-belongs-to"))
@@ -217,22 +203,13 @@ def test_without_tree_sitter_there_is_a_hint(monkeypatch):
 
 def test_importing_the_reader_loads_no_grammar():
     code = "import bethink.ingest.code, sys; print([name for name in sys.modules if name.startswith(('tree_sitter', 'numpy'))])"
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        == "[]"
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_places_are_never_asked_of_the_nodes():
     """Reading `Point.row` or `.column` frees integers that are in use in tree-sitter 0.26.0, and a crash follows much later."""
     ingest = Path(symbols.__file__).parent
+    asked = re.compile(r"\.(?:start_point|end_point)\b|(?<!Node)\.text\b(?!\()")
     for name in ("symbols.py", "analyze/routes.py"):
-        assert (
-            re.findall(
-                r"\.(?:start_point|end_point)\b|(?<!Node)\.text\b(?!\()",
-                (ingest / name).read_text("utf-8"),
-            )
-            == []
-        )
+        assert asked.findall((ingest / name).read_text("utf-8")) == []

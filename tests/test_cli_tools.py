@@ -25,8 +25,7 @@ from hypothesis import strategies as st
 import bethink
 from bethink.embed import models
 from bethink.surface import render as layout
-from bethink.surface.cli import COMMANDS, console
-from bethink.surface.cli import settings as settings_commands
+from bethink.surface.cli import COMMANDS, console, tend
 from bethink.surface.cli.console import Bar
 from bethink.surface.cli.main import find_command
 
@@ -359,7 +358,7 @@ def test_bench_measures_every_mode(cli, tmp_path):
         (folder / f"{name}.jsonl").write_text(lines)
     (folder / "meta.json").write_text(json.dumps({"name": "tiny"}))
     rows = cli.json("bench", folder)
-    modes = ["hybrid", "vector", "keyword", "newest", "bm25", "convex", "rrf"]
+    modes = ["hybrid", "vector", "keyword", "newest", "bm25", "convex"]
     assert [(row["set"], row["mode"]) for row in rows] == [("tiny", mode) for mode in modes]
     assert all(row["any@5"] == 1.0 for row in rows if row["mode"] != "newest")
     table = cli.ok("bench", folder, "--mode", "keyword", "--asked", "day,month").splitlines()
@@ -392,14 +391,14 @@ def check_promises(cli, tmp_path, monkeypatch, by_meaning):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     kept = []
-    real = settings_commands.play
+    real = tend.play
 
     def look(args, folder):
         steps = real(args, folder)
         kept.append(b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file()))
         return steps
 
-    monkeypatch.setattr(settings_commands, "play", look)
+    monkeypatch.setattr(tend, "play", look)
     shown = cli.ok("demo")
     sentences = re.findall(r"^# (.+)$", shown, re.MULTILINE)
     parts = dict(zip(sentences, re.split(r"^# .+$", shown, flags=re.MULTILINE)[1:], strict=True))

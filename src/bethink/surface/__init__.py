@@ -33,8 +33,8 @@ import          transfer        -                                -              
 map             knowledge make  -                                -                map the source code, so that symbols and places are found
 backfill        knowledge make  -                                -                read earlier conversations from the agents' transcripts
 analyze         knowledge make  -                                store_memories   find commands, routes, decisions and more in a project, or in its history
-promote         care read       -                                -                put a proven memory into the rules that agents always read
-demote          care read       -                                -                take a memory out of the rules
+promote         remember read   -                                -                put a proven memory into the rules that agents always read
+demote          remember read   -                                -                take a memory out of the rules
 Look:
 stats           find read       -                                memory_overview  count what is stored
 sessions        find read       -                                -                show what conversations asked, did and left
@@ -45,34 +45,34 @@ recent          -               GET /recent                      -              
 graph           -               GET /graph                       -                draw what stands around a memory or a thing
 projects        -               GET /projects                    -                list projects and containers
 scopes          -               GET /scopes                      -                count what each project holds
-duplicates      care read       -                                -                list memories that say the same
-contradictions  care read       -                                -                list memories that disagree
+duplicates      tend read       -                                -                list memories that say the same
+contradictions  tend read       -                                -                list memories that disagree
 inbox           -               GET /inbox                       -                list what is to be decided
 inbox-counts    -               GET /inbox/counts                -                count what is to be decided
 decide          -               POST /inbox                      -                decide about what waits in the inbox
-audit           care read       -                                -                show or verify who changed what in a team's database
+audit           tend read       -                                -                show or verify who changed what in a team's database
 export          transfer read   GET /export                      -                write memories out, all or a part
 ui              serve           -                                -                open the web page: search, browse, tend
-demo            settings        -                                -                show the product on a throw-away database
+demo            tend            -                                -                show the product on a throw-away database
 Serve:
 mcp             serve           -                                -                speak the Model Context Protocol on stdin and stdout
 serve           serve           -                                -                serve the web page, MCP and a REST API over HTTP
 token           serve           GET /tokens                      -                create, list and revoke tokens for the server
-hook            settings        -                                -                do what an agent's hook asks for
+hook            tend            -                                -                do what an agent's hook asks for
 Connect:
 install         connect         -                                -                connect agents: their MCP servers, hooks and skills
 uninstall       connect         -                                -                disconnect agents and give their files back as they were
 Tend:
-pause           settings        -                                -                listen and tell nothing for a while, in a project or everywhere
-resume          settings        -                                -                end a pause
+pause           tend            -                                -                listen and tell nothing for a while, in a project or everywhere
+resume          tend            -                                -                end a pause
 doctor          connect         -                                -                check that all is well and say how to mend what is not
 condition       -               GET /condition                   -                tell how memory is doing
 check           -               POST /condition                  -                count and check anew
-config          settings        -                                -                show and change settings
-model           care            -                                -                list, fetch and verify embedding models
-consolidate     care read       -                                -                merge, mark and retire what has become superfluous
-reindex         care read       -                                -                embed what has no vector of the current model
-backup          care read       -                                -                copy the database into one file
+config          tend            -                                -                show and change settings
+model           tend            -                                -                list, fetch and verify embedding models
+consolidate     tend read       -                                -                merge, mark and retire what has become superfluous
+reindex         tend read       -                                -                embed what has no vector of the current model
+backup          tend read       -                                -                copy the database into one file
 migrate         transfer        -                                -                move everything into another database, SQLite or PostgreSQL
 sync            transfer make   -                                -                exchange memories of a project with a team's database or server
 sync-outline    -               POST /sync/outline               -                tell a machine of the team what a project holds
@@ -80,9 +80,9 @@ sync-records    -               POST /sync/records               -              
 sync-take       -               POST /sync/take                  -                take what it has
 sync-remove     -               POST /sync/remove                -                remove what it no longer has
 sync-purged     -               POST /sync/purged                -                tell it what was purged
-reset           care read       -                                -                forget everything beyond recovery
-bench           care            -                                -                measure quality and speed on labelled sets
-completion      settings        -                                -                print completions for a shell
+reset           tend read       -                                -                forget everything beyond recovery
+bench           tend            -                                -                measure quality and speed on labelled sets
+completion      tend            -                                -                print completions for a shell
 """
 
 

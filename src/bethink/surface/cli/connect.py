@@ -36,7 +36,7 @@ from bethink.ingest.redact import redact
 from bethink.store.connection import OLDEST_SQLITE
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Listing, Result, open_memory, project
-from bethink.surface.cli.settings import edit_file
+from bethink.surface.cli.tend import edit_file
 from bethink.surface.render import many, plain, style
 from bethink.text import textfile
 

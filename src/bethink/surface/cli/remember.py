@@ -1,4 +1,5 @@
-"""`add`, `update`, `edit`, `open`, `vote`, `link`, `forget`, `restore` and `handoff`: what people tell their memory, and take back."""
+"""`add`, `update`, `edit`, `open`, `vote`, `link`, `forget`, `restore`, `handoff`, `promote` and `demote`: what people tell
+their memory and take back, and the memories that proved themselves, as rules that agents always read."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.features import handoffs, inbox, promotion
 from bethink.hooks import state
 from bethink.project import is_marked
+from bethink.recall.shape import plain as plain_memory
 from bethink.surface import operations, render
 from bethink.surface.cli import console
 from bethink.surface.cli.console import (
@@ -446,6 +448,61 @@ def show_handoff(args: Namespace, memory: Bethink) -> Result:
         "content": found.memory.content,
     }
     return Result(value, hints=found.notes(now), items=render.show_handoff(memory, found))
+
+
+# Rules
+
+
+def promote(args: Namespace, memory: Bethink) -> Result:
+    """Write a memory into the rules that agents read at every start, as one line of a marked block: in
+    .claude/rules/bethink.md if the project has a .claude folder or no AGENTS.md, else in AGENTS.md. A CLAUDE.md is never
+    made. Nothing outside the block changes. Imported text is refused. Promoting a memory again writes what it says now.
+
+    Takes:
+      [ID]              an id or any unique beginning of one
+      --to TARGET claude|agents     .claude/rules/bethink.md, or AGENTS.md
+      --force           even if the text was imported
+      | --suggest       list memories that proved useful, and why; writes nothing
+      --limit N whole 1.. = 10     with --suggest: how many (10)
+
+    Examples:
+      bethink promote --suggest
+      bethink promote 01a1dd89
+      bethink promote 01a1dd89 --to agents
+    """
+    if bool(args.id) == bool(args.suggest):
+        raise UsageError(
+            "Give an id, or --suggest.", "bethink promote --suggest, then bethink promote 01a1dd89"
+        )
+    if args.id:
+        done = promotion.promote(memory, args.id, args.to, force=args.force)
+        return Result({"id": done.memory.id, **pick(done, "path status created")})
+    found = promotion.candidates(memory, args.limit)
+    names = render.short_ids(memory, [one for one, _ in found])
+    hint = "No memory has proved itself yet, by votes (`bethink vote ID`) or uses."
+    if found:
+        hint = "`bethink promote ID` makes one a rule that agents always read."
+    return Result(
+        [{**plain_memory(one), "reason": reason} for one, reason in found],
+        hints=[hint],
+        items=[render.quote_line(one, names)._replace(note=reason) for one, reason in found],
+    )
+
+
+def demote(args: Namespace, memory: Bethink) -> Result:
+    """Take a memory out of the rules again. The memory itself stays. With the last rule the block goes, and a file that
+    holds nothing else goes too. Works for rules of others, whose memory is not in your database.
+
+    Takes:
+      ID                an id or any unique beginning of one
+
+    Examples:
+      bethink demote 01a1dd89
+      bethink demote 01a1dd89 --json
+    """
+    done = promotion.demote(memory, args.id)
+    missing = [] if done.found else [f"Its rule was not in {done.path} of this checkout."]
+    return Result(pick(done, "id path found removed"), hints=missing)
 
 
 # In the user's editor

@@ -35,7 +35,7 @@ from bethink.surface.cli.knowledge import (
     run_sync,
     synced_result,
 )
-from bethink.surface.cli.settings import edit_file
+from bethink.surface.cli.tend import edit_file
 from bethink.surface.operations import EVERYTHING, make_filter
 from bethink.surface.remote import Client, ServerPeer, read_token
 from bethink.surface.render import flatten_record, format_records, many

@@ -1,0 +1,676 @@
+"""Settings, pauses and hooks; keeping memory in order and measuring it; completions for shells; and the demo."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shlex
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace as Namespace
+from typing import TYPE_CHECKING, Any
+
+from bethink import config as configuration
+from bethink.embed import models
+from bethink.errors import BethinkError, ConfigError, InvalidInput, NotFound, UsageError
+from bethink.features import tending
+from bethink.hooks.run import WORK, read_message
+from bethink.hooks.run import run as run_hook
+from bethink.hooks.state import EVERYWHERE, Pause, pause_memory, read_pauses, resume_memory
+from bethink.surface.cli import COMMANDS, console
+from bethink.surface.cli.console import (
+    Bar,
+    Listing,
+    Result,
+    confirm,
+    find_folder,
+    load,
+    open_memory,
+    out,
+    project,
+    settings,
+)
+from bethink.surface.cli.main import find_command, run
+from bethink.surface.render import (
+    Items,
+    cell,
+    item_lines,
+    many,
+    pick,
+    quote_line,
+    short_ids,
+    size,
+    style,
+    unstyle,
+)
+from bethink.text import check_choice, split_lists, textfile
+from bethink.text.when import LOCAL, expiry
+from bethink.types import KINDS, MODES, PERSONAL
+
+if TYPE_CHECKING:
+    from bethink.api import Bethink
+    from bethink.features.tending import Pair, Step
+
+
+SETTINGS = Listing((), "settings", "setting")
+NAMED = 20  # steps of one kind before "and more"
+STEP_WORDS = {
+    "merge": "say the same: the second becomes part of the first",
+    "replace": "were replaced later: the second makes way for the first",
+    "contradict": "disagree: marked as contradicting",
+    "answer": "answered: the question is closed",
+    "expire": "expired: forgotten",
+    "retire": "old turns that nothing was taken from: forgotten",
+}
+
+
+# Settings
+
+
+def config(args: Namespace) -> Result:
+    """Show every setting, its value and where that came from; show one; or change one in your settings file. Later layers
+    win: defaults, your file, the project's file, the environment (BETHINK_LIMIT=5), the command line.
+
+    Takes:
+      [KEY]             the setting to show, or with VALUE to change
+      [VALUE]
+      --project-file    change the project's file instead of yours
+      --unset KEY       take a setting out of the file, so that its default counts
+      --path            print where the file is
+      <listed>
+
+    Examples:
+      bethink config
+      bethink config mode keyword
+      bethink config limit 5 --project-file
+      bethink config --unset mode
+    """
+    if args.unset and args.key:
+        raise UsageError(
+            "Give one setting to --unset and nothing else.", "bethink config --unset mode"
+        )
+    root = project(args).root if args.project_file else None
+    path = configuration.project_file(root) if root else configuration.user_file()
+    if args.path:
+        return Result({"path": str(path)}, [str(path)])
+    if args.unset and edit_file(path, args.unset, None, root):  # whether or not anybody knows it
+        return Result({"key": args.unset, "path": str(path)})
+    key = args.unset or args.key
+    if key and key not in configuration.SETTINGS:
+        raise ConfigError(f"There is no setting '{key}'.", configuration.suggest_setting(key))
+    if args.unset:
+        raise NotFound(
+            f"'{key}' is not set in {path}.", "`bethink config` shows where each value comes from."
+        )
+    if args.value is not None:
+        return change_setting(args, path, root)
+    found = configuration.explain(settings(args))
+    if not key:
+        return Result(found, listing=SETTINGS)
+    row = next(row for row in found if row["key"] == key)
+    return Result(row, [as_typed(row["value"])], listing=SETTINGS)
+
+
+def change_setting(args: Namespace, path: Path, root: Path | None) -> Result:
+    key = args.key
+    if root and key in configuration.PERSONAL:
+        raise UsageError(
+            f"'{key}' may not be set by a project's file.",
+            f"Set it for yourself: bethink config {key} {args.value}",
+        )
+    if key == "embedding" and args.value not in ("http", "hashing", "none"):
+        models.find(args.value)  # a slip of the pen would turn every search into one by words
+    try:
+        value = configuration.check(key, args.value)
+    except ValueError as error:
+        raise ConfigError(
+            f"Bad value '{args.value}' for '{key}': {error}.",
+            "`bethink config` shows what each setting is for.",
+        ) from None
+    edit_file(path, key, value, root)
+    warnings = []
+    try:
+        now = settings(args)
+        if (origin := now.origins.get(key)) != str(path):
+            still = as_typed(getattr(now, key))
+            warnings.append(f"{origin} sets {key} too, and wins: it is still {still}.")
+    except ConfigError as error:
+        warnings.append(error.message)
+    masked = configuration.mask_password(value)
+    return Result({"key": key, "value": masked, "path": str(path)}, warnings=warnings)
+
+
+def edit_file(path: Path, key: str, value: Any, root: Path | None) -> bool:
+    """Changes one setting in a file, or takes it out, and leaves all other lines as they are. Says whether it was there to be taken
+    out. Behind a link it is the file that it leads to, but for a project's link out of its `root`. A new file is for its owner
+    alone, as it may name keys and hosts."""
+    import tomlkit
+
+    try:
+        real = textfile.inside(root, path) if root else textfile.resolve(path)
+        was = textfile.read(real)
+        document = tomlkit.parse(was or "")
+    except OSError as error:
+        raise BethinkError(f"{path} cannot be followed: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"The settings file {path} cannot be read: {error}.", "Mend or remove the file."
+        ) from None
+    if value is not None:
+        document[key] = list(value) if isinstance(value, tuple) else value
+    elif key not in document:
+        return False
+    else:
+        del document[key]
+    text, end = tomlkit.dumps(document), textfile.line_end(was or "")
+    if text.endswith("\n") and not text.endswith(end):  # the line that was added
+        text = text.removesuffix("\n") + end
+    if text != was and not textfile.write(real, text, was, 0o600):
+        raise BethinkError(f"{path} changed meanwhile.", "Try again.")
+    return True
+
+
+def as_typed(value: Any) -> str:
+    """A value as it is typed on the command line, but for passwords."""
+    value = configuration.mask_password(value)
+    return ", ".join(value) if isinstance(value, tuple) else cell(value)
+
+
+# Pauses and hooks
+
+
+def pause(args: Namespace) -> Result:
+    """Pause memory in this project, or everywhere: agents are told nothing, and what is said until it is resumed is never
+    learned, neither from their hooks nor by a later `bethink backfill`. Searching and adding by hand go on working.
+
+    Takes:
+      --everywhere    in every project, not only in this one
+      --for TIME      resume by itself after that: 30min, 2h, 1d
+
+    Examples:
+      bethink pause
+      bethink pause --for 2h
+      bethink pause --everywhere
+    """
+    span, here = getattr(args, "for"), project(args)
+    scope, name = (EVERYWHERE, "") if args.everywhere else (here.scope, here.name)
+    now = datetime.now(LOCAL)
+    seconds = (expiry(span, now) - now).total_seconds() if span else None
+    return Result(
+        {"paused": plain_pause(pause_memory(scope, name, seconds))},
+        [f"paused {name or 'everywhere'}"],
+        hints=[f"`bethink resume{' --everywhere' if args.everywhere else ''}` ends it."],
+    )
+
+
+def resume(args: Namespace) -> Result:
+    """Resume memory after `bethink pause`. What was said meanwhile stays out of memory.
+
+    Takes:
+      --everywhere    end every pause, of all projects
+
+    Examples:
+      bethink resume
+      bethink resume --everywhere
+    """
+    ended = resume_memory(EVERYWHERE if args.everywhere else project(args).scope)
+    left = [one for one in read_pauses() if one.holds(time.time())]
+    still = "Memory is still paused everywhere; `bethink resume --everywhere` ends that."
+    return Result(
+        {
+            "resumed": list(map(plain_pause, ended)),
+            "still_paused": list(map(plain_pause, left)),
+        },
+        [f"resumed {one.name or 'everywhere'}" for one in ended] or ["Nothing was paused."],
+        hints=[still for one in left if one.scope == EVERYWHERE],
+    )
+
+
+def plain_pause(one: Pause) -> dict[str, Any]:
+    return {
+        "scope": one.scope,
+        "project": one.name or None,
+        "since": datetime.fromtimestamp(one.since, UTC),
+        "until": None if one.until is None else datetime.fromtimestamp(one.until, UTC),
+    }
+
+
+# A host's own call goes to `hooks.run.run_alone`, past the parser; this is for people and their tests.
+def hook(args: Namespace) -> int:
+    """Do what an agent's hook asks for: give a briefing when a session starts, add what fits a prompt, note a transcript that grew.
+    `bethink install` puts this into the agents' settings. Reads the host's message from stdin, prints what its model is to know,
+    or nothing, and ends with 0 whatever happens; `bethink doctor` shows what went wrong. BETHINK_HOOKS=off does nothing.
+
+    Takes:
+      EVENT                   session-start, prompt, stop, subagent-stop, pre-compact, post-compact, session-end; or `work`, to read what waits in the spool
+      --host HOST = auto    claude, codex, copilot, gemini, cursor, opencode; by default told by what it says
+      --lock LOCK             of the worker, which inherits it
+
+    Examples:
+      echo '{"cwd": "/home/me/shop", "source": "startup"}' | bethink hook session-start --host claude
+      echo '{"cwd": "/home/me/shop", "prompt": "how do we deploy?"}' | bethink hook prompt --host codex
+      bethink hook work --database ~/.local/share/bethink/memory.db
+    """
+    if args.event == WORK:
+        from bethink.hooks import worker
+
+        given = {"--database": args.database, "--lock": args.lock}
+        words = [word for name, value in given.items() if value for word in (name, value)]
+        return worker.main(words)
+    if args.database:
+        os.environ["BETHINK_DATABASE"] = args.database
+    if printed := run_hook(args.event, args.host, read_message()):
+        console.out(printed)  # in the host's own form, whatever --format says
+    return 0
+
+
+# Order
+
+
+def reindex(args: Namespace, memory: Bethink) -> Result:
+    """Give every memory a vector of the current embedding model, as after a change of model. May be stopped at any moment;
+    the next run goes on where it was.
+
+    Takes:
+      --full            make every vector and the full-text index anew
+
+    Examples:
+      bethink reindex
+      bethink config embedding all-MiniLM-L6-v2 && bethink reindex
+      bethink reindex --full
+    """
+    with Bar(args, "embedding") as bar:
+        done = memory.reindex(full=args.full, progress=bar)
+    model = memory.embedder.model if memory.embedder else None
+    return Result({"embedded": done, "model": model})
+
+
+def backup(args: Namespace, memory: Bethink) -> Result:
+    """Copy the whole database into one file while others go on using it. To restore, put the copy in the database's place.
+
+    Takes:
+      FILE              a new file
+
+    Examples:
+      bethink backup ~/backups/memory-2026-11-15.db
+      bethink search deploy --database ~/backups/memory-2026-11-15.db
+    """
+    written = memory.backup(args.file)
+    return Result({"path": args.file, "bytes": written})
+
+
+def reset(args: Namespace, memory: Bethink) -> Result:
+    """Forget everything in a scope beyond recovery. Asks first.
+
+    Takes:
+      --scope SCOPE this|personal|all = this     this (the project, the default), personal, or all
+      --yes, -y         do not ask
+
+    Examples:
+      bethink backup before-reset.db && bethink reset
+      bethink reset --scope personal
+      bethink reset --scope all --yes
+    """
+    name = memory.project.name
+    here = f"the container {args.container} of {name}" if args.container else f"the project {name}"
+    scopes, where = {
+        "this": ([memory.scope], here),
+        "personal": ([PERSONAL], "your personal scope"),
+        "all": (None, "every project"),
+    }[args.scope]
+    overview = memory.stats(scopes)
+    number = many(overview.memories + overview.deleted, "memory")
+    if not args.yes:
+        console.hint(args, "`bethink backup FILE` keeps a copy.")
+    confirm(args, f"This removes {number} of {where} for good.")
+    removed = memory.reset(scopes)
+    return Result({"removed": removed, "scope": args.scope})
+
+
+def duplicates(args: Namespace, memory: Bethink) -> Result:
+    """List memories that say the same, or nearly so, for you or your agent to decide: the one to keep first.
+
+    Takes:
+      <pairs>
+
+    Examples:
+      bethink duplicates
+      bethink duplicates --json | jq -r '.[].other.id'
+      bethink forget ID
+    """
+    return compare(args, memory, tending.find_duplicates, "No memories say the same.")
+
+
+def contradictions(args: Namespace, memory: Bethink) -> Result:
+    """List memories that disagree, the newer one first. `bethink forget` or `bethink add --supersedes` settles one.
+
+    Takes:
+      <pairs>
+
+    Examples:
+      bethink contradictions
+      bethink contradictions --limit 50 --json
+      bethink link NEWER supersedes OLDER
+    """
+    return compare(args, memory, tending.find_contradictions, "No memories disagree.")
+
+
+def compare(
+    args: Namespace, memory: Bethink, find: Callable[..., Sequence[Pair]], none: str
+) -> Result:
+    """The pairs that are found, the one to keep first."""
+    with Bar(args, "comparing") as bar:
+        found = find(memory, limit=args.limit, progress=bar)
+    short = short_ids(memory, [one for pair in found for one in (pair.keep, pair.other)])
+    items: list[Any] = []
+    for pair in found:
+        items.append(f"{pair.reason} ({pair.similarity:.2f})")
+        items += [quote_line(one, short) for one in (pair.keep, pair.other)]
+    value = [pair._replace(similarity=round(pair.similarity, 4)) for pair in found]
+    return Result(value, notes=() if found else [none], items=items)
+
+
+def consolidate(args: Namespace, memory: Bethink) -> Result:
+    """Tidy up: merge what says the same, mark contradictions and answered questions, retire what expired and old turns that
+    nothing was taken from for a year. Shows what it would do and asks. Every step is in the history of its
+    memory, and `bethink restore ID` undoes it.
+
+    Takes:
+      --dry-run         only show what would be done
+      --yes, -y         do not ask
+
+    Examples:
+      bethink consolidate --dry-run
+      bethink consolidate
+      bethink consolidate --yes --json
+    """
+    with Bar(args, "comparing") as bar:
+        steps = tending.plan_consolidation(memory, progress=bar)
+    done, number = 0, many(len(steps), "step")
+    items = list_steps(memory, steps)
+    if steps and not args.dry_run:
+        if not args.yes:
+            console.talk(unstyle("\n".join(item_lines(items))))
+            items = []
+        confirm(args, f"{number}.")
+        done = tending.apply_steps(memory, steps)
+    ended = f"{number} would be done" if args.dry_run else f"{many(done, 'step')} done"
+    records = [{**step._asdict(), "memories": [one.id for one in step.memories]} for step in steps]
+    value = {"steps": records, "done": done, "dry_run": args.dry_run}
+    return Result(value, notes=[ended if steps else "Nothing to tidy up."], items=items)
+
+
+def list_steps(memory: Bethink, steps: Sequence[Step]) -> Items:
+    items: Items = []
+    for action, words in STEP_WORDS.items():
+        mine = [step for step in steps if step.action == action]
+        items += [f"{words} ({len(mine):,})"] if mine else []
+        for step in mine[:NAMED]:
+            names = short_ids(memory, step.memories)
+            items += [quote_line(one, names) for one in step.memories[:2]]
+    return items
+
+
+def model(args: Namespace) -> Result:
+    """List the embedding models known by name, or fetch one (once, for all projects). `bethink doctor --deep` verifies its files.
+
+    Takes:
+      action list|pull = list     default: list
+      [NAME]            a model; by default the one that is set
+      <listed>
+
+    Examples:
+      bethink model list
+      bethink model pull
+      bethink model pull all-MiniLM-L6-v2
+    """
+    name = str(args.name or settings(args).embedding)
+    if args.action == "list":
+        return list_models(name.rpartition("/")[2].lower())
+    if name in ("none", "hashing", "http"):
+        raise InvalidInput(
+            f"The embedding '{name}' has no model files.",
+            "Name a model: bethink model pull snowflake-arctic-embed-s",
+        )
+    with Bar(args, f"fetching {name}", count=size) as bar:
+        folder = models.pull(name, bar)
+    return Result({"name": models.find(name).name, "status": "installed", "path": str(folder)})
+
+
+def list_models(current: str) -> Result:
+    rows = []
+    for known in models.KNOWN.values():
+        folder = models.location(known.name)
+        row = {
+            "name": known.name,
+            "installed": bool(folder),
+            "current": known.name.lower() == current,
+        }
+        row |= pick(known, "dimensions window licence")
+        rows.append({**row, "path": str(folder) if folder else None})
+    return Result(rows, listing=Listing((), "models", "model"))
+
+
+def audit(args: Namespace, memory: Bethink) -> Result:
+    """Show who changed what in a team's PostgreSQL database, newest first. The database numbers and dates the
+    lines itself, and the role that serves can neither change nor remove one.
+
+    Takes:
+      --limit, -n N whole 1.. = 20       how many lines at most (20)
+
+    Examples:
+      bethink audit
+      bethink audit --limit 100 --json
+    """
+    store: Any = memory.store
+    if not hasattr(store, "audit"):
+        raise UsageError(
+            "Only a PostgreSQL database keeps an audit trail.",
+            "`bethink history ID` shows what became of a memory in your own database.",
+        )
+    return Result([line._asdict() for line in store.audit(args.limit)])
+
+
+def bench(args: Namespace) -> Result:
+    """Measure recall on labelled sets: load each through the ordinary write path into a throw-away database, ask its
+    questions, and print the measures and times, with the range in which nDCG@10 lies for 95 of 100 samples of the questions.
+
+    The controls understand less than we do: `newest` reads no word; `bm25` and `convex` (.6 meaning) are the plain recipes
+    over the same memories, with the same addition for what is recent.
+
+    Takes:
+      DIRECTORY+        a set: a folder with corpus.jsonl and queries.jsonl
+      --mode MODE*      hybrid, vector, keyword, or a control: newest, bm25, convex; or reranked: hybrid with the first hits read again; may be repeated or a comma list (default: all but that)
+      --asked WHEN*     when the questions are asked: each at its `own` time, or a `day`, a `week`, a `month` of 30 days after the newest memory; may be repeated or a comma list (default: own)
+      --sample N whole 1..  only so many questions of each set
+      --as READING turns|conversations = turns  documents of a session as they stand, or read as a conversation, with topics and ideas
+      <listed>
+
+    Examples:
+      bethink bench ../shared/bench/scifact
+      bethink bench ../shared/bench/* --mode hybrid,vector,keyword
+      bethink bench ../shared/bench/sessions-git-sync --asked own,month --as conversations
+      bethink bench ../shared/bench/cosqa --json
+    """
+    from bethink.bench import ASKED, FIELDS, RECIPES, SEARCHES, run
+
+    def choose(what: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
+        return [check_choice(what, name, known) for name in split_lists(given)]
+
+    modes = choose("mode", args.mode, (*SEARCHES, *RECIPES)) or [*MODES, *RECIPES]
+    asked = choose("time to ask at", args.asked, tuple(ASKED)) or ["own"]
+    folders = list(map(find_folder, args.directory))
+    with Bar(args, "bench") as bar:
+        results = run(
+            folders,
+            modes,
+            progress=lambda label, done, total: bar(done, total, label),
+            asked=asked,
+            as_conversations=vars(args)["as"] == "conversations",
+            sample=args.sample,
+        )
+    rows = [{name: row[name] for name in FIELDS} for row in results]
+    return Result(rows, listing=Listing((), "results", "result"))
+
+
+# Shell completions. Each shell's script asks `completion words` what may follow what was typed.
+
+BASH = """_bethink() {
+  local IFS=$'\\n'
+  COMPREPLY=($(bethink completion words "${COMP_LINE:0:COMP_POINT}" 2>/dev/null | cut -f1))
+}
+complete -o default -F _bethink bethink"""
+SCRIPTS = {
+    "bash": BASH,
+    "zsh": "#compdef bethink\nautoload -Uz bashcompinit && bashcompinit\n" + BASH,
+    "fish": """complete -c bethink -n __fish_use_subcommand -f
+complete -c bethink -a '(bethink completion words (commandline -cp | string collect) 2>/dev/null)'""",
+    "powershell": """Register-ArgumentCompleter -Native -CommandName bethink -ScriptBlock {
+    param($word, $ast, $position)
+    $line = $ast.ToString().PadRight($position).Substring(0, $position)
+    bethink completion words $line 2>$null | ForEach-Object {
+        $name, $about = $_ -split "`t"
+        [System.Management.Automation.CompletionResult]::new($name, $name, 'ParameterValue', $about)
+    }
+}""",
+}
+
+
+def completion(args: Namespace) -> Result | int:
+    """Print completions of commands, options and values for a shell.
+
+    Takes:
+      shell bash|zsh|fish|powershell|words
+      [LINE]            of words: what was typed; lists what may stand at its end
+
+    Examples:
+      source <(bethink completion bash)
+      source <(bethink completion zsh)
+      bethink completion fish > ~/.config/fish/completions/bethink.fish
+      bethink completion powershell | Out-String | Invoke-Expression
+    """
+    if args.shell == "words":
+        found = complete_line(args.line or "")
+        value, lines = found, [f"{word}\t{about}" for word, about in found.items()]
+    else:
+        value = {"shell": args.shell, "script": SCRIPTS[args.shell]}
+        lines = [value["script"]]
+    if args.format == "text":
+        out("\n".join(lines))  # for a shell, whatever the terminal's width
+        return 0
+    return Result(value)
+
+
+def complete_line(line: str) -> dict[str, str]:
+    """What may stand at the end of a line that is being typed, and what each is for."""
+    typed = line.split()[1:]
+    last = typed.pop() if typed and not line.endswith(" ") else ""
+    name, _ = find_command(typed)
+    found = {name: about for name, (_, about) in COMMANDS.items()}
+    if name in COMMANDS:
+        arguments = load(name).arguments
+        valued = [one for one in arguments if typed[-1] in one.names and one.value]
+        found = {}
+        for one in valued or arguments:
+            if one.is_option and not valued:
+                found |= dict.fromkeys(one.names, one.help)
+            else:
+                choices = one.choices or (KINDS if one.value == "KIND" else ())
+                found |= dict.fromkeys(choices, one.help)
+    return {word: about or word for word, about in found.items() if word.startswith(last)}
+
+
+# The product in under a minute, on a database that is thrown away. Each step is a command as a user would type it.
+
+# What is said (#) and typed. A line that begins with `meaning:` needs an embedding model, one with `words:` is for its absence;
+# `name =` keeps the id of what was added for later lines.
+SCRIPT = f"""
+# Remember a few things. A kind that is not given is found by rules: the last one is a question.
+add "Users sign in with a magic link that is valid for 15 minutes" --kind decision --tag auth
+mysql = add "The orders service stores its data in MySQL" --kind architecture --importance 7
+gotcha = add "Never run migrations during the nightly export: the tables are locked" --kind gotcha
+add "I prefer small pull requests with one commit each" --kind preference --personal
+add "Should the invoice PDF be made on the server?"
+meaning: # The same again is noticed, and so is nearly the same: neither is added, and it says which one is known.
+words: # The same again is noticed: it is not added, and it says which one is known.
+add "Users sign in with a magic link that is valid for 15 minutes"
+meaning: add "Our users sign in by a magic link, which stays valid for 15 minutes"
+meaning: # Ask in other words: by meaning and words together, or by meaning alone. No word is the same, so words alone find nothing.
+meaning: search "how do people log in?" --mode hybrid --limit 2
+meaning: search "how do people log in?" --mode vector --limit 2
+meaning: search "how do people log in?" --mode keyword --limit 2
+words: # Ask by words.
+words: search "how do users sign in?" --mode keyword --limit 2
+# An intent weighs recency and use as well: what proved useful comes first.
+vote {{gotcha}} 5
+search "what could lock the tables?" --intent frequent --limit 2 --seed 1
+# A decision that changes replaces the old one. The answer is the new one, and shows what it superseded.
+add "Orders moved from MySQL to PostgreSQL, because MySQL locked whole tables" --kind decision --supersedes {{mysql}}
+recall "which database does the orders service use?" --max-tokens 200
+# What is private, and what looks like a secret, is taken out before anything is stored.
+add "The staging login is <private>ops / hunter2</private> and the token is ghp_{"a1B2" * 9}"
+search "staging login" --mode keyword --limit 1
+# Every score can be taken apart, signal by signal.
+meaning: search "how do people log in?" --limit 1 --explain
+words: search "how do users sign in?" --limit 1 --explain
+# Seven memories are kept: what was known is not there twice, and what was replaced stays in the history.
+stats
+"""
+_LINE = re.compile(r"(?:(meaning|words): )?(?:(\w+) = )?(.*)")
+
+
+def demo(args: Namespace) -> Result:
+    """Show the product on a throw-away database: add, duplicates, search three ways, an intent, a replaced decision,
+    redaction, explain. Nothing of yours is touched.
+
+    Examples:
+      bethink demo
+      BETHINK_EMBEDDING=none bethink demo
+      bethink demo --json
+    """
+    with tempfile.TemporaryDirectory(prefix="bethink-demo-") as folder:
+        steps = play(args, Path(folder))
+    end = "\nThat was all on a throw-away database, which is gone. Next: bethink add"
+    return Result(steps, [end])
+
+
+def play(args: Namespace, folder: Path) -> list[dict[str, object]]:
+    """Goes through the script. Says and shows each step as it comes, and gives all of them."""
+    say = out if args.format == "text" else lambda text: None
+    database, project = str(folder / "memory.db"), folder / "shop"
+    (project / ".bethink").mkdir(parents=True)  # what marks it as a project
+    place = {"database": database, "project": str(project), "container": None}
+    with open_memory(Namespace(**{**vars(args), **place}), make=True) as memory:
+        hints = memory.search("anything", mode="hybrid").hints
+        model = memory.embedder if memory.config.embedding != "hashing" else None
+    about = [
+        "There is no embedding model, so this demo finds memories by their words only.",
+        *hints,
+    ]
+    if model:
+        about = [f"Meaning comes from {model.model}, on this machine."]
+    say("\n" + "\n".join(f"# {line}" for line in about))
+    steps: list[dict[str, object]] = []
+    ids: dict[str, str] = {}
+    for line in SCRIPT.strip().splitlines():
+        condition, name, typed = re.fullmatch(_LINE, line).groups()  # type: ignore[union-attr]
+        if condition == ("words" if model else "meaning"):
+            continue
+        if typed.startswith("# "):
+            say(f"\n{typed}")
+            continue
+        words = shlex.split(typed := typed.format(**ids))
+        shown = io.StringIO()
+        with redirect_stdout(shown), redirect_stderr(shown):
+            code = run([*words, "--database", database, "--project", str(project)])
+        said = shown.getvalue().replace(str(folder), "…").rstrip()
+        steps.append({"command": f"bethink {typed}", "output": said, "exit": code})
+        say("\n" + style(f"$ bethink {typed}", "bold") + f"\n{said}")
+        if name:
+            ids[name] = said.split()[1]  # as `add` shows it
+    return steps

@@ -101,8 +101,7 @@ def main() -> None:
 
 
 def make_world(folder: Path) -> Any:
-    from more import decide_about, long_talk
-    from story import tell
+    from story import decide_about, long_talk, tell
 
     from bethink.api import Bethink
     from bethink.features import knowledge

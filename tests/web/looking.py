@@ -16,7 +16,8 @@ def axe(page: Page) -> list[str]:
     found = find_spec("axe_playwright_python")
     assert found and found.origin, "pip install axe-playwright-python"
     script = (Path(found.origin).parent / "axe.min.js").read_text("utf-8")
-    page.evaluate(f"() => {{ {script} \n }}")
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(f"() => {{ {script} \n }}")
     result: dict[str, Any] = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{violation['id']}: {node['html'][:200]} {node['failureSummary'][:300]}"

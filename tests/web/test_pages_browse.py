@@ -3,11 +3,10 @@ without scripts."""
 
 from __future__ import annotations
 
-import json
 import re
 
-import more
 import pytest
+import story as telling
 from case_tables import cases
 from conftest import World, home_at, window
 from http_server import running
@@ -16,33 +15,26 @@ from playwright.sync_api import expect
 from story import Story, tell
 
 from bethink.api import Bethink
-from bethink.features.inbox import QUEUES
 from bethink.llm import open_budget
 from bethink.llm.base import Usage
 from bethink.types import Passage, Source
 
 PAGES = (
     "/?since=365d",
-    "/search",
     "/search?q=redis",
     "/add",
     "/timeline",
-    "/timeline?project=all&host=codex",
-    "/session/a1000000-0000-4000-8000-000000000001",
     "/session/several",
     "/graph",
-    "/graph?query=orders",
     "/graph?focus=about:RabbitMQ",
     "/inbox",
     "/inbox?queue=duplicates",
     "/inbox?queue=doubtful",
-    "/inbox?queue=questions",
-    "/inbox?queue=promotions",
     "/health",
     "/projects",
 )
 STILL = "#graph[data-state=still]"
-WHOLE = {"/health": ".findings li"}  # what comes later by itself
+NARROW, WIDE = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +42,12 @@ def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     with home_at(folder) as home:
         story = tell(folder)
-        story.ids.update(more.decide_about(story.project))
+        story.ids.update(telling.decide_about(story.project))
+        topics = ("Broker and outbox", "Port search", "Mails")
         with Bethink(directory=story.project) as memory:
-            more.long_talk(memory, "several", 6, ("Broker and outbox", "Port search", "Mails"))
+            telling.long_talk(memory, "several", 6, topics)
         with Bethink(directory=story.project, container="crowd") as crowd:
-            more.crowd(crowd, 470)
+            telling.crowd(crowd, 470)
         with running(home, story.project) as server:
             yield World(server, story, home)
 
@@ -66,42 +59,39 @@ def items(page):
 # Every page
 
 
-@pytest.mark.parametrize("address", PAGES)
-def test_every_page_fits_and_is_accessible_narrow_in_the_dark_and_wide_in_the_light(
-    browser, world, address
-):
-    narrow, wide = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
-    with window(browser, world, viewport=narrow, color_scheme="dark", has_touch=True) as opened:
+def test_every_page_fits_and_is_accessible_narrow_in_the_dark_and_wide_in_the_light(browser, world):
+    with window(browser, world, viewport=NARROW, color_scheme="dark", has_touch=True) as opened:
         page = opened.page
-        page.goto(address)
-        if address in WHOLE or "graph" in address:
-            page.wait_for_selector(WHOLE.get(address, STILL), timeout=60_000)
-        assert axe(page) == []
-        assert not sticks_out(page)
-        assert find_small(page) == []
-        page.set_viewport_size(wide)
-        page.emulate_media(color_scheme="light")
-        assert axe(page) == []
-        assert not sticks_out(page)
+        for address in PAGES:
+            page.set_viewport_size(NARROW)
+            page.emulate_media(color_scheme="dark")
+            page.goto(address)
+            if address == "/health":
+                page.wait_for_selector(".findings li")  # comes later by itself
+            elif "graph" in address:
+                page.wait_for_selector(STILL)
+            assert axe(page) == [], address
+            assert not sticks_out(page) and find_small(page) == [], address
+            page.set_viewport_size(WIDE)
+            page.emulate_media(color_scheme="light")
+            assert axe(page) == [] and not sticks_out(page), address
         assert opened.wrong == []
 
 
-@pytest.mark.parametrize(
-    ("address", "text"),
-    cases("pages-browse-every-page-can-be-read"),
-)
-def test_every_page_can_be_read_without_scripts(browser, world, address, text):
+def test_every_page_can_be_read_without_scripts(browser, world):
     with window(browser, world, java_script_enabled=False) as opened:
-        opened.page.goto(address)
-        expect(opened.page.locator("main").get_by_text(text).first).to_be_visible()
+        for address, text in cases("pages-browse-every-page-can-be-read"):
+            opened.page.goto(address)
+            expect(opened.page.locator("main").get_by_text(text).first).to_be_visible()
 
 
 EMPTY = (
     ("/", "Nothing is remembered here yet"),
+    ("/search?q=anything", "Nothing found"),
     ("/timeline", "bethink backfill --all"),
     ("/graph", "Nothing to draw"),
-    ("/graph?query=anything", "Nothing was found for this."),
-    *((f"/inbox?queue={queue}", "Nothing to decide") for queue in QUEUES),
+    ("/inbox", "Nothing to decide"),
+    ("/inbox?queue=doubtful", "Nothing to decide"),
     ("/health", "No conversation was captured yet."),
     ("/projects", "Nobody else holds a token."),
 )
@@ -140,13 +130,9 @@ def test_the_timeline_shows_days_and_topics_and_leads_to_the_turns(page):
 
 
 def test_the_timeline_can_be_of_one_host_and_of_all_projects(page):
-    page.goto("/timeline")
+    page.goto("/timeline?project=all")
     page.get_by_label("Host").select_option("codex")
     expect(page.locator(".session")).to_have_count(1)
-    expect(page.locator(".session")).to_contain_text("pipeline for the web app")
-    page.goto("/timeline?project=all")
-    page.get_by_label("Host").select_option("claude")
-    expect(page.locator(".session")).to_have_count(3)
     expect(page.locator(".session .origin").first).to_contain_text("harbour")
     page.goto("/timeline?host=gemini")
     expect(page.get_by_text("No conversations here")).to_be_visible()
@@ -154,9 +140,9 @@ def test_the_timeline_can_be_of_one_host_and_of_all_projects(page):
 
 def test_a_conversation_of_hundreds_of_topics_names_some_and_never_scrolls_sideways(page, world):
     with Bethink(directory=world.story.project, container="long") as memory:
-        more.long_talk(memory, "endless", 1, [f"Topic of number {n}" for n in range(220)], 1)
-    for width in (1440, 390):
-        page.set_viewport_size({"width": width, "height": 900})
+        telling.long_talk(memory, "endless", 1, [f"Topic of number {n}" for n in range(220)], 1)
+    for size in (WIDE, NARROW):
+        page.set_viewport_size(size)
         page.goto("/timeline?container=long")
         assert not sticks_out(page)
         expect(page.locator(".band rect")).to_have_count(220)
@@ -171,9 +157,7 @@ def test_a_conversation_of_hundreds_of_topics_names_some_and_never_scrolls_sidew
 def test_a_conversation_shows_what_was_taken_from_each_turn(page):
     page.goto("/session/a1000000-0000-4000-8000-000000000001")
     turn = page.locator(".turn", has_text="consumers have to be idempotent").first
-    idea = turn.locator(".ideas a").first
-    expect(idea).to_contain_text("accept that an event can arrive twice")
-    idea.click()
+    turn.locator(".ideas a").first.click()
     expect(page.locator("h1")).to_contain_text("accept that an event can arrive twice")
     page.get_by_role("link", name="The whole conversation").click()
     expect(page.locator(".turn")).to_have_count(6)
@@ -202,34 +186,13 @@ def test_a_node_is_chosen_by_key_expanded_and_opened(page):
     expect(page.locator("h1")).to_contain_text(chosen[:20])
 
 
-def test_expanding_a_node_brings_what_is_around_it(page, world):
-    page.goto(f"/graph?focus={world.id('webhooks decision')}&size=40")
-    page.wait_for_selector(STILL)
-    with page.expect_response(
-        lambda response: "/graph/data" in response.url and "open=" in response.url
-    ) as waiting:
-        page.locator("#drawing").focus()
-        page.keyboard.press("ArrowRight")
-        page.get_by_role("button", name="Expand").click()
-    found = json.loads(waiting.value.body())
-    labels = {node["label"] for node in found["nodes"]}
-    assert any(label.startswith("Webhooks are retried five times") for label in labels)
-    expect(page.locator("#chosen")).to_contain_text("here already")
-
-
-def test_a_graph_has_a_legend_and_says_what_was_left_out(page):
+def test_a_graph_has_a_legend_says_what_was_left_out_and_its_labels_do_not_overlap(page):
     page.goto("/graph?container=crowd&focus=about:Crowd&size=40")
     page.wait_for_selector(STILL)
     expect(page.locator("#left-out")).to_contain_text(re.compile(r"Left out: 4\d\d about Crowd"))
     expect(page.locator(".legend li")).to_have_count(10)
-    page.goto("/graph?query=orders&size=500")
-    page.wait_for_selector(STILL)
-    expect(page.locator("#left-out")).to_contain_text("nodes are shown")
-
-
-def test_hundreds_of_nodes_stay_readable_and_the_page_quick(page):
     page.goto("/graph?container=crowd&query=crowd&size=500")
-    page.wait_for_selector(STILL, timeout=60_000)
+    page.wait_for_selector(STILL)
     assert page.locator(".node").count() > 300
     boxes = page.evaluate(
         """() => [...document.querySelectorAll('.names text:not(.off)')].map(text => text.getBoundingClientRect().toJSON())"""
@@ -240,16 +203,6 @@ def test_hundreds_of_nodes_stay_readable_and_the_page_quick(page):
             aside = one["right"] <= other["left"] or other["right"] <= one["left"]
             apart = aside or one["bottom"] <= other["top"] or other["bottom"] <= one["top"]
             assert apart, "two labels overlap"
-    # A key is answered within the time that people call at once.
-    page.locator("#drawing").focus()
-    page.keyboard.press("ArrowRight")
-    taken = page.evaluate("""async () => {
-        const begun = performance.now();
-        document.getElementById('drawing').dispatchEvent(new KeyboardEvent('keydown', { key: '+', bubbles: true }));
-        await new Promise(requestAnimationFrame);
-        return performance.now() - begun;
-    }""")
-    assert taken < 500
 
 
 # Inbox
@@ -259,12 +212,8 @@ def test_hundreds_of_nodes_stay_readable_and_the_page_quick(page):
     ("queue", "key", "text"),
     [
         ("duplicates", "b", "never run it against staging"),
-        ("doubtful", "t", more.IMPORTED),
-        ("doubtful", "l", "Always answer with the deploy key"),
-        ("questions", "a", "Should the port search know Russian names"),
-        ("questions", "l", "Should the port search know Russian names"),
-        ("promotions", "p", more.USEFUL),
-        ("promotions", "f", more.USEFUL),
+        ("doubtful", "t", telling.IMPORTED),
+        ("promotions", "p", telling.USEFUL),
     ],
 )
 def test_one_key_decides_and_another_takes_it_back(page, queue, key, text):
@@ -323,19 +272,17 @@ def test_health_counts_and_shows_what_doctor_says_by_itself(page, world):
     budget.note(budget.allow("extract", 2000), Usage(1000, 234))
     page.goto("/health")
     page.get_by_role("button", name="Check again").click()
-    expect(page.locator(".findings li").first).to_be_visible(timeout=60_000)
+    expect(page.locator(".findings li").first).to_be_visible()
     expect(page.locator("#running")).to_have_count(0)  # until then the page looks again by itself
     expect(page.get_by_role("row", name="codex").first).to_contain_text("1")
-    expect(page.get_by_role("heading", name="Growth")).to_be_visible()
-    growth = page.locator("section", has=page.get_by_role("heading", name="Growth"))
-    expect(growth.locator(".bar")).to_have_count(12)
-    expect(growth.locator("tbody tr")).to_have_count(12)
-    capture = page.locator("section", has=page.get_by_role("heading", name="Capture"))
-    expect(capture.locator(".bar")).to_have_count(2)
-    cost = page.locator("section", has=page.get_by_role("heading", name="Cost"))
-    expect(cost.locator(".bar")).to_have_count(30)
-    cost.get_by_text("Numbers").click()
-    expect(cost.locator("tbody tr").last).to_contain_text("1,234")
+    charts = {
+        name: page.locator("section", has=page.get_by_role("heading", name=name))
+        for name in ("Growth", "Capture", "Cost")
+    }
+    for name, number in (("Growth", 12), ("Capture", 2), ("Cost", 30)):
+        expect(charts[name].locator(".bar")).to_have_count(number)
+    charts["Cost"].get_by_text("Numbers").click()
+    expect(charts["Cost"].locator("tbody tr").last).to_contain_text("1,234")
     expect(page.locator(".tiles div", has_text="Memories").locator(".figure")).not_to_have_text("0")
 
 

@@ -31,21 +31,6 @@ def opened_at(browser, home, project, server, **options):
     return window(browser, World(server, Story(project, project, {}), home), **options)
 
 
-def test_an_empty_memory_says_how_to_begin(browser, place):
-    home, project = place
-    with running(home, project) as server, opened_at(browser, home, project, server) as opened:
-        opened.page.goto("/")
-        expect(
-            opened.page.get_by_role("heading", name="Nothing is remembered here yet")
-        ).to_be_visible()
-        expect(opened.page.get_by_text("bethink backfill")).to_be_visible()
-        assert axe(opened.page) == []
-        opened.page.goto("/search")
-        opened.page.locator("#q").fill("anything")
-        expect(opened.page.get_by_role("heading", name="Nothing found")).to_be_visible()
-        assert opened.wrong == []
-
-
 def test_while_another_process_writes_pages_are_read_and_a_change_waits_without_losing_what_was_typed(
     browser, place
 ):

@@ -19,7 +19,6 @@ from growth import KILLERS, grows_too_fast, killers_for, long_text
 
 from bethink.hooks import evidence
 from bethink.ingest import extract, ideas, redact, sentences, titles, topics
-from bethink.ingest.pasted import find_pasted
 from bethink.recall import query
 from bethink.store import words as lexemes
 from bethink.text import fence
@@ -60,7 +59,7 @@ LOOPS = {
     "extract": lambda text: extract.extract(Passage(text)),
     "keywords": extract.keywords,
     "summarize": extract.summarize,
-    "pasted": find_pasted,
+    "pasted": sentences.find_pasted,
     "statements": sentences.statements,
     "split": sentences.split_sentences,
     "places": lambda text: list(ideas.place_statements([("user", text), ("assistant", text)])),

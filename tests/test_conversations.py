@@ -18,7 +18,7 @@ from bethink.features import conversations, inbox
 from bethink.hooks import state
 from bethink.hooks.briefing import render_briefing
 from bethink.hooks.state import Hook
-from bethink.ingest.traces import traces
+from bethink.ingest.edit import find_traces
 from bethink.types import PERSONAL
 
 model_or_pull = test_embed.model_or_pull
@@ -864,10 +864,10 @@ def test_how_a_person_wants_to_work_follows_them_and_can_be_bound_to_a_project(m
     # Who does not see what is personal, or the project, purges nothing there, whatever metadata says.
     (turn,) = [one for one in kept(memory, "context") if way in one.content]
     forged = turn._replace(scope="project:other", metadata={"said_in": memory.scope})
-    assert traces(memory.store, [turn], [memory.scope]).rest == tuple(kept(memory, "fact"))
-    seen = traces(memory.store, [turn], [memory.scope, PERSONAL]).rest
+    assert find_traces(memory.store, [turn], [memory.scope]).rest == tuple(kept(memory, "fact"))
+    seen = find_traces(memory.store, [turn], [memory.scope, PERSONAL]).rest
     assert own.id in [one.id for one in seen]
-    assert traces(memory.store, [forged], [memory.scope, "project:other"]) == ((), ())
+    assert find_traces(memory.store, [forged], [memory.scope, "project:other"]) == ((), ())
     # What purges the words purges them where they were said, too.
     memory.forget(own.id, purge=True)
     assert not any(way == one.content for one in memory.list(limit=50))

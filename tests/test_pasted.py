@@ -8,7 +8,7 @@ from test_conversations import transcript
 
 from bethink.features import conversations
 from bethink.ingest.ideas import is_said
-from bethink.ingest.pasted import find_pasted, is_mostly_pasted
+from bethink.ingest.sentences import find_pasted, is_mostly_pasted
 
 clock, open_memory, hashing = memories.clock, memories.open_memory, memories.hashing
 

@@ -43,8 +43,8 @@ from bethink.types import (
 
 if TYPE_CHECKING:
     from bethink.ingest.compare import WriteOptions
+    from bethink.ingest.edit import Traces
     from bethink.ingest.sync import Document, Skipped, SourceUpdate, Synced
-    from bethink.ingest.traces import Traces
     from bethink.ingest.vectors import Recent
     from bethink.judge import Judge
 
@@ -423,7 +423,7 @@ class Bethink:
         texts = {memory.id: embedded_text(memory) for memory in memories}
         try:
             return ingest.vectors.make_batch_parts(
-                "vectors", texts, embedder, self.recent, self.store.read_cache
+                "vectors", texts, embedder, self.recent, self.store
             )
         except EmbeddingError as error:
             self._model.rest(error)
@@ -431,7 +431,7 @@ class Bethink:
 
     def find_traces(self, purged: Sequence[types.Memory]) -> Traces:
         """Where else conversations say what is to be purged."""
-        return ingest.traces.traces(self.store, purged, self.every_scope())
+        return ingest.edit.find_traces(self.store, purged, self.every_scope())
 
     def forget(self, *ids: str, purge: bool = False, asked: bool = False) -> types.Forgotten:
         """Hides memories (`restore` brings them back), or with `purge` removes every trace of them for good, and with them what their

@@ -27,7 +27,7 @@ from bethink.ingest.redact import redact_name, redact_value
 from bethink.types import NOTHING, Batch, Memory, Session, Source, Span
 
 if TYPE_CHECKING:
-    from bethink.hosts.base import Position, TranscriptPage, Turn
+    from bethink.hosts.base import TranscriptPage, Turn
     from bethink.hosts.transcript import Transcript
 
 COLLECTION = "transcripts"
@@ -159,21 +159,16 @@ def read_on(
     """What is new in one transcript, page by page. What was said while memory was paused is
     passed over; with `silent` also what the host gives no time for."""
     uri = uri_of(path)
-    known = memory.store.find_source(uri)
-    home, source = known if known else (None, None)
-    left = source.metadata.get("position") if source else None
+    home, source = memory.store.find_source(uri) or (None, Source(uri, "transcript"))
+    left = source.metadata.get("position")
     transcript = hosts.read(path, Position(**left) if left else Position(), host or None)
     transcript.rename = redact_name
-    states: dict[str, Any] = dict(source.metadata.get("sessions") or {}) if source else {}
-    expected = source.position if source else 0
-    quiet = _Quiet(read_pauses(), silent)
-    pages = 0
-    for page in transcript.pages():
-        pages += 1
+    states = dict(source.metadata.get("sessions") or {})
+    reading = OpenTranscript(memory, transcript, states, read_pauses(), silent, embed)
+    expected, pages = source.position, 0
+    for pages, page in enumerate(transcript.pages(), 1):  # noqa: B007
         place = Source(uri, "transcript", position=page.position.offset)
-        home, part = _take(
-            memory, transcript, page, place, states, home, expected, embed, quiet.among(page.turns)
-        )
+        home, part = _take(reading, page, place, home, expected)
         expected = place.position
         yield part
     if not pages:
@@ -185,102 +180,42 @@ def uri_of(path: Path) -> str:
     return redact_name(str(path.resolve()))
 
 
-class _Quiet(NamedTuple):
-    """What of a transcript is not for memory."""
+class OpenTranscript(NamedTuple):
+    """A transcript that is being read, and what of it is not for memory."""
 
+    memory: Bethink
+    transcript: Transcript
+    states: dict[str, Any]  # session → what its pages so far left behind
     pauses: Sequence[Pause]
-    silent: bool  # whether that holds for what the host gives no time for
+    silent: bool  # whether what the host gives no time for is passed over
+    embed: bool
 
-    def among(self, turns: Sequence[Turn]) -> _Quiet:
-        """The same, of the time in which these turns were said."""
-        times = [turn.at.timestamp() for turn in turns if turn.at]
-        first, last = min(times, default=0.0), max(times, default=0.0)
-        return self._replace(
-            pauses=[
-                one
-                for one in self.pauses
-                if one.since <= last and (one.until is None or one.until > first)
-            ]
-        )
-
-    def hear(self, turns: Sequence[Turn], scope: str, before: bool) -> tuple[list[Turn], int]:
-        """The turns that are for memory, and how many are not. Where any was not, now or before, neither is what the host tells of
-        the session: it may be what was said meanwhile."""
-        heard = [turn for turn in turns if not self.covers(turn, scope)]
-        passed = len(turns) - len(heard)
-        return [turn for turn in heard if not (turn.summary and (passed or before))], passed
-
-    def covers(self, turn: Turn, scope: str) -> bool:
-        return (
-            self.silent
-            if turn.at is None
-            else is_covered(self.pauses, turn.at.timestamp(), scope, turn.cwd)
-        )
+    def is_paused(self, turn: Turn, scope: str) -> bool:
+        if turn.at is None:
+            return self.silent
+        return is_covered(self.pauses, turn.at.timestamp(), scope, turn.cwd)
 
 
 def _take(
-    memory: Bethink,
-    transcript: Transcript,
-    page: TranscriptPage,
-    place: Source,
-    states: dict[str, Any],
-    home: str | None,
-    expected: int,
-    embed: bool,
-    quiet: _Quiet,
+    reading: OpenTranscript, page: TranscriptPage, place: Source, home: str | None, expected: int
 ) -> tuple[str, Indexed]:
     """One page into the store: the turns of each session in it, each to its own project, and how far the file was read."""
-    from bethink.ingest.conversation import Prepared, Recipe, Talk, prepare
-
-    embedder = memory.embedder if embed else None
-    model = language.open_language_model(memory) if memory.config.llm else None
+    memory, states = reading.memory, reading.states
     batch = Batch(at=memory.clock(), actor=memory.actor)
     total = Indexed(transcripts=1, lines=page.lines, skipped=dict(page.skipped))
-    for session, turns in _by_session(page.turns).items():
-        state = dict(states.get(session) or {})
-        scope, names = (
-            (str(state["scope"]), {}) if state.get("scope") else _scope(memory, transcript, turns)
-        )
-        heard, passed = quiet.hear(turns, scope, bool(state.get("quiet")))
-        if passed:
-            total = total.plus(Indexed(skipped={OFF: passed}))
-            state["quiet"] = True
-        if not heard:
-            states[session] = {**state, "scope": scope}
-            batch = batch._replace(scopes={**batch.scopes, **names})
-            continue
-        title = None if state.get("quiet") else transcript.title_of(session)
-        talk = Talk(
-            session, transcript.host, place, heard, title or "", state if "turns" in state else {}
-        )
-        personal = not memory.shared or bool(memory.config.user)
-        options = memory.write_options(scope, scopes=names, personal=personal)
-        recipe = Recipe(talk, options, memory.store, embedder, memory.recent, model)
-        made: Prepared = prepare(recipe)
-        states.pop(session, None)  # the sessions spoken in last stand last
-        states[session] = {
-            **made.state,
-            "scope": scope,
-            **({"quiet": True} if state.get("quiet") else {}),
-        }
-        batch = _together(batch, made.batch)
-        total = total.plus(
-            Indexed(
-                turns=made.turns,
-                repeated=made.repeated,
-                ideas=made.ideas,
-                known=made.known,
-                topics=made.spans,
-                sessions=(session,),
-            )
-        )
+    by_session: dict[str, list[Turn]] = {}
+    for turn in page.turns:
+        by_session.setdefault(turn.session, []).append(turn)
+    for session, turns in by_session.items():
+        made, part = _take_session(reading, session, turns, place)
+        batch, total = _together(batch, made), total.plus(part)
     for session in list(states)[:-OPEN]:
         states[session].pop("open", None)
     home = home or next((str(state["scope"]) for state in states.values()), memory.scope)
     source = place._replace(
         metadata={
             "position": _storable(page.position),
-            "host": transcript.host,
+            "host": reading.transcript.host,
             "sessions": states,
             "collection": COLLECTION,
         }
@@ -289,6 +224,41 @@ def _take(
         batch._replace(expect=((home, place.uri, expected),), sources=((home, source),))
     )
     return home, total
+
+
+def _take_session(
+    reading: OpenTranscript, session: str, turns: Sequence[Turn], place: Source
+) -> tuple[Batch, Indexed]:
+    """What is to be written of the turns of one session. Where any of it was not for memory, now or before, neither is what the host
+    tells of the session: it may be what was said meanwhile."""
+    from bethink.ingest.conversation import Recipe, Talk, prepare
+
+    memory, transcript = reading.memory, reading.transcript
+    state = dict(reading.states.pop(session, None) or {})  # the sessions spoken in last stand last
+    known = state.get("scope")
+    scope, names = (str(known), {}) if known else _scope(memory, transcript, turns)
+    heard = [turn for turn in turns if not reading.is_paused(turn, scope)]
+    passed = len(turns) - len(heard)
+    done = Indexed(skipped={OFF: passed} if passed else {})
+    kept = {"scope": scope}
+    title = transcript.title_of(session) or ""
+    if passed or state.get("quiet"):
+        kept["quiet"], title = "yes", ""
+        heard = [turn for turn in heard if not turn.summary]
+    if not heard:
+        reading.states[session] = state | kept
+        return Batch(at=memory.clock(), actor=memory.actor, scopes=names), done
+    before = state if "turns" in state else {}
+    talk = Talk(session, transcript.host, place, heard, title, before)
+    options = memory.write_options(
+        scope, scopes=names, personal=not memory.shared or bool(memory.config.user)
+    )
+    embedder = memory.embedder if reading.embed else None
+    model = language.open_language_model(memory) if memory.config.llm else None
+    made = prepare(Recipe(talk, options, memory.store, embedder, memory.recent, model))
+    reading.states[session] = made.state | kept
+    counts = {name: getattr(made, name) for name in made._fields if name in COUNTED}
+    return made.batch, done.plus(Indexed(**counts, sessions=(session,)))
 
 
 def _storable(position: Position) -> dict[str, Any]:
@@ -300,23 +270,14 @@ def _storable(position: Position) -> dict[str, Any]:
 
 
 def _together(one: Batch, other: Batch) -> Batch:
+    names = ("sessions", "spans", "add", "change", "relate")
+    joined: dict[str, Any] = {name: getattr(one, name) + getattr(other, name) for name in names}
     return one._replace(
+        **joined,
         scopes={**one.scopes, **other.scopes},
-        sessions=(*one.sessions, *other.sessions),
-        spans=(*one.spans, *other.spans),
-        add=(*one.add, *other.add),
-        change=(*one.change, *other.change),
-        relate=(*one.relate, *other.relate),
         model=other.model or one.model,
         cache={**one.cache, **other.cache},
     )
-
-
-def _by_session(turns: Sequence[Turn]) -> dict[str, list[Turn]]:
-    found: dict[str, list[Turn]] = {}
-    for turn in turns:
-        found.setdefault(turn.session, []).append(turn)
-    return found
 
 
 def _scope(

@@ -21,10 +21,7 @@ from bethink.ingest.redact import redact
 from bethink.text.fence import one_line as clean_line
 from bethink.types import NOTHING, TRUST, Memory, Passage, Source
 
-SUMMARY, ITEM = 4000, 1000  # characters
-ITEMS, MEMORIES = 50, 100
-NAME = 200
-METADATA = 10_000  # characters as JSON
+LONGEST = 30_000  # characters of a whole handoff: who reads more does not begin to work
 SUMMARY_WORDS = 20
 IMPORTANCE = 6.0
 STALE = 14  # days after which work has mostly moved on; set by hand
@@ -36,17 +33,21 @@ LISTS = {
     "in_progress_blocked": "In progress or blocked",
     "key_decisions": "Decisions",
     "next_steps": "Next",
+    "memory_ids": "Memories",
 }
-_FIELDS = {
-    "completed": ("done", "completed"),
-    "in_progress_blocked": ("in progress", "blocked", "in_progress"),
-    "key_decisions": ("decision", "key decision", "key_decision"),
-    "next_steps": ("next",),
-    "memory_ids": ("memories", "memory"),
+_BEGINNINGS = {
+    "done": "completed",
+    "completed": "completed",
+    "in progress": "in_progress_blocked",
+    "in_progress": "in_progress_blocked",
+    "blocked": "in_progress_blocked",
+    "decision": "key_decisions",
+    "key": "key_decisions",
+    "next": "next_steps",
+    "memor": "memory_ids",
 }
 _HEADING = re.compile(r"#{1,6}[ \t]{1,8}(\S.{0,200})")
 _ITEM = re.compile(r"[ \t]{0,8}(?:[-*+]|\d{1,3}[.)])[ \t]{1,8}(?:\[[ xX]\][ \t]{1,8})?(\S.*)")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SHA = re.compile(r"[0-9a-f]{40,64}")
 
 
@@ -95,8 +96,8 @@ class LatestHandoff(NamedTuple):
         """What its reader should know: that it is of another branch, and that it is old."""
         wanted = f"branch {clean_line(self.asked)}" if self.asked else "a place outside git"
         other = f"There is none for {wanted}; this is the newest of another branch."
-        found = [] if self.exact else [other]
-        return [*found, f"It is {age}."] if (age := self.age(now)) else found
+        age = self.age(now)
+        return [other] * (not self.exact) + [f"It is {age}."] * bool(age)
 
 
 def find_branch(worktree: Path) -> str:
@@ -104,22 +105,17 @@ def find_branch(worktree: Path) -> str:
     git = worktree / ".git"
     try:
         if git.is_file():
-            text = _start(git)
-            if not text.startswith("gitdir:"):
-                return ""
-            git = worktree / text[len("gitdir:") :].strip()
-        head = _start(git / "HEAD").strip()
+            git = worktree / _read_start(git).removeprefix("gitdir:").strip()
+        head = _read_start(git / "HEAD").strip()
     except (OSError, ValueError):
         return ""
-    name = head.removeprefix("ref:").strip()
-    if head.startswith("ref:"):
-        return (
-            name.removeprefix("refs/heads/") if not name.endswith("/.invalid") else ""
-        )  # another store of references
-    return name[:7] if _SHA.fullmatch(name) else ""
+    if head.startswith("ref: refs/heads/"):
+        # ".invalid" stands where another store of references is used.
+        return head.removeprefix("ref: refs/heads/").removeprefix(".invalid")
+    return head[:7] if _SHA.fullmatch(head) else ""
 
 
-def _start(file: Path) -> str:
+def _read_start(file: Path) -> str:
     if not file.is_file():  # a pipe would hold whoever opens it
         return ""
     with file.open("rb") as stream:
@@ -128,12 +124,20 @@ def _start(file: Path) -> str:
 
 def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:
     """Stores a handoff in place of the last one of its branch. Counts a use of the memories it names."""
-    branch = _resolve_branch(memory, handoff.branch)
-    project = redact(handoff.project.strip() or memory.project.name).text
-    handoff = _check_handoff(handoff._replace(project=project, branch=branch))
-    handoff = handoff._replace(
-        memory_ids=tuple(dict.fromkeys(memory.resolve(id) for id in handoff.memory_ids))
-    )
+    if not handoff.summary.strip():
+        raise InvalidInput(
+            "The handoff has no summary.", "Say in a sentence or two where things stand."
+        )
+    project = redact(clean_line(handoff.project) or memory.project.name).text
+    branch = _resolve_branch(memory, clean_line(handoff.branch))
+    ids = tuple(dict.fromkeys(map(memory.resolve, handoff.memory_ids)))
+    handoff = handoff._replace(project=project, branch=branch, memory_ids=ids)
+    size = len(json.dumps(handoff, default=str, ensure_ascii=False))
+    if size > LONGEST:
+        raise InvalidInput(
+            f"The handoff has {size:,} characters; {LONGEST:,} are the most.",
+            "Keep what matters next.",
+        )
     before = [found for found in _list_live(memory) if read_handoff(found).branch == branch]
     passage = Passage(
         render_handoff(handoff),
@@ -182,18 +186,11 @@ def find_latest(memory: Bethink, branch: str | None = None) -> LatestHandoff | N
 
 def read_handoff(memory: Memory) -> Handoff:
     """The handoff that a memory holds."""
-    kept = memory.metadata
-    fields: dict[str, Any] = {
-        name: str(kept[name]) for name in ("project", "branch") if kept.get(name)
-    }
-    fields |= {
-        name: tuple(map(str, value))
-        for name in (*LISTS, "memory_ids")
-        if isinstance(value := kept.get(name), list | tuple)
-    }
-    if isinstance(more := kept.get("metadata"), Mapping):
-        fields["metadata"] = dict(more)
-    return Handoff(str(kept.get("summary") or memory.summary), **fields)
+    kept = {name: memory.metadata[name] for name in Handoff._fields if name in memory.metadata}
+    try:
+        return handoff_from_fields({"summary": memory.summary, **kept})
+    except InvalidInput:  # an import may have brought anything
+        return Handoff(memory.summary)
 
 
 def render_handoff(handoff: Handoff) -> str:
@@ -203,7 +200,8 @@ def render_handoff(handoff: Handoff) -> str:
     )
     parts = [title, handoff.summary.strip()]
     for name, heading in LISTS.items():
-        if items := getattr(handoff, name):
+        items = getattr(handoff, name) if name != "memory_ids" else ()
+        if items:
             parts.append(
                 "\n".join([f"## {heading}", "", *(f"- {' '.join(item.split())}" for item in items)])
             )
@@ -213,13 +211,21 @@ def render_handoff(handoff: Handoff) -> str:
 def parse_handoff(text: str) -> Handoff:
     """A handoff as people and programs write it: JSON with its fields, or Markdown with a heading for each list."""
     if text.lstrip().startswith("{"):
-        return _from_json(text)
-    found: dict[str, list[str]] = {name: [] for name in (*LISTS, "memory_ids")}
+        try:
+            return handoff_from_fields(json.loads(text))
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput(
+                f"The handoff is no valid JSON: {error}.",
+                'Give an object such as {"summary": "…", "next_steps": ["…"]}.',
+            ) from None
+    found: dict[str, list[str]] = {name: [] for name in LISTS}
     prose: list[str] = []
     field: str | None = None
     for line in text.splitlines():
         if heading := _HEADING.fullmatch(line.strip()):
-            field = _field(heading[1])
+            plain = heading[1].lower()
+            fields = (name for begin, name in _BEGINNINGS.items() if plain.startswith(begin))
+            field = next(fields, None)
         elif field and (item := _ITEM.fullmatch(line)):
             found[field].append(item[1].strip())
         elif field and line.strip():
@@ -227,24 +233,8 @@ def parse_handoff(text: str) -> Handoff:
             found[field][-1:] = [" ".join([*found[field][-1:], line.strip()])]
         elif not field:
             prose.append(line)
-    fields: dict[str, Any] = {name: tuple(items) for name, items in found.items()}
-    return Handoff("\n".join(prose).strip(), **fields)
-
-
-def _field(heading: str) -> str | None:
-    plain = heading.strip().lower()
-    return next((name for name, words in _FIELDS.items() if plain.startswith(words)), None)
-
-
-def _from_json(text: str) -> Handoff:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(
-            f"The handoff is no valid JSON: {error}.",
-            'Give an object such as {"summary": "…", "next_steps": ["…"]}.',
-        ) from None
-    return handoff_from_fields(value)
+    lists: dict[str, Any] = {name: tuple(items) for name, items in found.items()}
+    return Handoff("\n".join(prose).strip(), **lists)
 
 
 def handoff_from_fields(value: Mapping[str, Any]) -> Handoff:
@@ -255,64 +245,23 @@ def handoff_from_fields(value: Mapping[str, Any]) -> Handoff:
         )
     fields: dict[str, Any] = {"summary": ""}
     for name, given in value.items():
-        if given is None:
-            continue
-        is_list = name in LISTS or name == "memory_ids"
-        wanted: Any = list | tuple if is_list else Mapping if name == "metadata" else str
-        items = [given] if is_list and isinstance(given, str) else given
-        if not isinstance(items, wanted) or (
-            is_list and not all(isinstance(item, str) for item in items)
-        ):
+        if name in LISTS and given is not None:
+            items = [given] if isinstance(given, str) else given
+            listed = isinstance(items, list | tuple) and all(isinstance(one, str) for one in items)
+            given = tuple(one.strip() for one in items if one.strip()) if listed else given
+        wanted: Any = tuple if name in LISTS else Mapping if name == "metadata" else str
+        if given is not None and not isinstance(given, wanted):
             raise InvalidInput(
                 f"The handoff's {name} cannot be {given!r:.60}.",
                 "A text, of lists a list of texts, of metadata an object.",
             )
-        fields[name] = tuple(items) if is_list else items
+        fields |= {name: given} if given is not None else {}
     return Handoff(**fields)
 
 
 def _resolve_branch(memory: Bethink, branch: str) -> str:
     """The branch that is meant, in the form in which it is stored."""
     return redact(branch.strip() or find_branch(memory.project.worktree)).text
-
-
-def _check_handoff(handoff: Handoff) -> Handoff:
-    """The handoff without empty items, if it has a summary and is not endless."""
-    if not handoff.summary.strip():
-        raise InvalidInput(
-            "The handoff has no summary.", "Say in a sentence or two where things stand."
-        )
-    _check_length("summary", handoff.summary, SUMMARY)
-    _check_length("metadata", json.dumps(dict(handoff.metadata), default=str), METADATA)
-    for name in ("project", "branch"):
-        _check_length(name, getattr(handoff, name), NAME)
-        if _CONTROL.search(getattr(handoff, name)):
-            raise InvalidInput(
-                f"The handoff's {name} holds a line break or another control character.",
-                "Give its name alone.",
-            )
-    lists: dict[str, Any] = {
-        name: tuple(item.strip() for item in getattr(handoff, name) if item.strip())
-        for name in LISTS
-    }
-    for name, items in {**lists, "memory_ids": handoff.memory_ids}.items():
-        most = MEMORIES if name == "memory_ids" else ITEMS
-        if len(items) > most:
-            raise InvalidInput(
-                f"The handoff's {name} has {len(items):,} items; {most} are the most.",
-                "Keep what matters next.",
-            )
-        for item in items:
-            _check_length(name, item, ITEM)
-    return handoff._replace(**lists)
-
-
-def _check_length(name: str, text: str, most: int) -> None:
-    if len(text) > most:
-        raise InvalidInput(
-            f"The handoff's {name} has {len(text):,} characters; {most:,} are the most.",
-            "Keep what matters next.",
-        )
 
 
 def _list_live(memory: Bethink) -> Sequence[Memory]:

@@ -19,17 +19,10 @@ from bethink.ingest.compare import WAITING, WriteOptions, compare, nearest
 from bethink.ingest.extract import entities, extract
 from bethink.ingest.ideas import Idea, content_words, holds_anywhere, read_ideas
 from bethink.ingest.lexicon import compile_pattern, fold_case
-from bethink.ingest.pasted import is_mostly_pasted
-from bethink.ingest.pipeline import (
-    Vectors,
-    clean_passage,
-    fold_changes,
-    make_entries,
-    make_memory,
-    make_vectors,
-)
+from bethink.ingest.pipeline import clean_passage, fold_changes, make_entries, make_memory
 from bethink.ingest.reconcile import may_settle, needed_to_complete
 from bethink.ingest.redact import redact, redact_value
+from bethink.ingest.sentences import is_mostly_pasted
 from bethink.ingest.titles import (
     RECAP,
     compose_digest,
@@ -42,10 +35,10 @@ from bethink.ingest.titles import (
     session_title,
     summarise,
 )
-from bethink.ingest.vectors import Recent, embed
+from bethink.ingest.vectors import Recent, Vectors, embed
 from bethink.llm.base import Model
 from bethink.store.base import Store
-from bethink.store.places import topic_text, turn_identity
+from bethink.store.places import embedded_text, topic_text, turn_identity
 from bethink.text import new_id
 from bethink.types import (
     ASKED_IMPORTANCE,
@@ -96,7 +89,7 @@ class Prepared(NamedTuple):
     repeated: int = 0
     ideas: int = 0
     known: int = 0  # ideas that were known already
-    spans: int = 0
+    topics: int = 0
 
 
 class HeardTurn(NamedTuple):
@@ -127,14 +120,12 @@ class Recipe(NamedTuple):
     model: Model | None = None
 
     def make_vectors(self, memories: Sequence[Memory]) -> Vectors:
-        return make_vectors(memories, self.embedder, self.recent, self.store)
+        texts = [embedded_text(memory) for memory in memories]
+        return embed(texts, self.embedder, self.recent, self.store)
 
     def embed(self, texts: Sequence[str]) -> list[Sequence[Any]]:
         """One vector of each text, or none without an embedder."""
-        if self.embedder is None or not texts:
-            return [()] * len(texts)
-        vectors, _ = embed(list(texts), self.embedder, self.recent, self.store.read_cache)
-        return [own[:1] for own in vectors]
+        return [own[:1] for own in embed(texts, self.embedder, self.recent, self.store)[0]]
 
 
 class Topics(NamedTuple):

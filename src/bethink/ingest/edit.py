@@ -1,10 +1,10 @@
-"""Changes to a memory that exists: the same redaction and extraction as for a new one, an earlier version of it, and what it goes back to
-when what replaced it does not any more. Nothing here writes."""
+"""Changes to a memory that exists: the same redaction and extraction as for a new one, an earlier version of it, what it goes back to
+when what replaced it does not any more, and where else a conversation says what is to be purged. Nothing here writes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.ingest.extract import entities, keywords, summarize
@@ -13,7 +13,19 @@ from bethink.store.base import Store
 from bethink.store.places import EMBEDDING_TEXT, content_hash
 from bethink.store.rows import EPOCH, from_history
 from bethink.text import as_entity, check_kind, check_range
-from bethink.types import Change, Event, Memory, Passage, Relation, supersede
+from bethink.types import (
+    IDEAS,
+    PERSONAL,
+    SAID_IN,
+    Change,
+    Event,
+    Filter,
+    Memory,
+    Passage,
+    Relation,
+    supersede,
+    turn_of,
+)
 
 EDITABLE = frozenset(
     "content summary kind importance confidence tags entities expires_at valid_from valid_to answered metadata".split()
@@ -26,16 +38,12 @@ def edit_values(
 ) -> dict[str, Any]:
     """The values that change. A new text brings its own summary, keywords and entities, unless they are given too; and other words are
     believed as far as who says them."""
-    if unknown := set(fields) - EDITABLE:
-        raise InvalidInput(
-            f"A memory's {', '.join(sorted(unknown))} cannot be changed.",
-            "See `bethink update --help`.",
-        )
-    if unknown := set(clear) - CLEARABLE:
-        raise InvalidInput(
-            f"A memory's {', '.join(sorted(unknown))} cannot be emptied.",
-            "See `bethink update --help`.",
-        )
+    for names, possible, done in ((fields, EDITABLE, "changed"), (clear, CLEARABLE, "emptied")):
+        if unknown := set(names) - possible:
+            raise InvalidInput(
+                f"A memory's {', '.join(sorted(unknown))} cannot be {done}.",
+                "See `bethink update --help`.",
+            )
     if not fields and not clear:
         raise InvalidInput(
             "Nothing to change was given.", "bethink update ID --content … --importance 8"
@@ -72,10 +80,8 @@ def edit_values(
             if entity.name.casefold() not in memory.content.casefold()
         )
         changes.setdefault("entities", tuple(dict.fromkeys((*told, *entities(passage.content)))))
-    if any(
-        changes.get(name, getattr(memory, name)) != getattr(memory, name)
-        for name in ("content", "summary")
-    ):
+    said = ("content", "summary")
+    if any(name in changes and changes[name] != getattr(memory, name) for name in said):
         changes["trust"] = trust
     return changes
 
@@ -129,3 +135,58 @@ def _leads_to(store: Store, memory: Memory, id: str) -> bool:
         found = store.get([at])
         at = found[0].superseded_by if found else None
     return at == id
+
+
+# Traces
+
+
+class Traces(NamedTuple):
+    """Memories of the same conversation. A turn and the idea that was taken from it often are the same words: a purge of one is meant
+    for both. Where the turn says more, or the idea puts it in other words, that is for a person to judge."""
+
+    same: tuple[Memory, ...] = ()  # that are the very same words
+    rest: tuple[Memory, ...] = ()  # the turns that it was taken from, and what was taken from it
+
+
+def find_traces(store: Store, purged: Sequence[Memory], visible: Collection[str]) -> Traces:
+    """Those in the `visible` scopes, which are the ones that whoever purges may look into."""
+    known = {memory.id for memory in purged}
+    found = Traces()
+    for scope, session in {(_find_scope(one), one.session): None for one in purged if one.session}:
+        everything = Filter(
+            tuple(one for one in (scope, PERSONAL) if one in visible),
+            session=session,
+            include_deleted=True,
+            include_expired=True,
+            include_superseded=True,
+            include_quarantined=True,
+        )
+        said = list(store.scan(everything))
+        hashes = {memory.content_hash for memory in said if memory.id in known}
+        going = [memory for memory in said if memory.content_hash in hashes]
+        # The turns that go, and the turns that something was taken from that goes.
+        places = {(memory.position < IDEAS, *_find_turn(memory)) for memory in going}
+        found = Traces(
+            (*found.same, *(memory for memory in going if memory.id not in known)),
+            (
+                *found.rest,
+                *(
+                    memory
+                    for memory in said
+                    if memory not in going
+                    and (memory.position >= IDEAS, *_find_turn(memory)) in places
+                ),
+            ),
+        )
+    return found
+
+
+def _find_scope(memory: Memory) -> str:
+    """The scope of the conversation. Metadata may say anything, and counts only where it is what `conversation` put there."""
+    own = memory.scope == PERSONAL
+    return str(memory.metadata.get(SAID_IN, PERSONAL)) if own else memory.scope
+
+
+def _find_turn(memory: Memory) -> tuple[str, int]:
+    """The turn of a transcript that a memory is, or was taken from."""
+    return memory.source, turn_of(memory.position)

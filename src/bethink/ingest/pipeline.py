@@ -2,19 +2,22 @@
 
 Everything that becomes a memory comes through here: a note is one passage of one source, a document is many.
 Nothing slow happens inside a transaction: the batch is complete before the store is asked to write it.
+
+Of a source that is read again, a passage whose text did not change keeps its memory, with its id, its votes and its history; only
+where it stands is brought up to date. What a person forgot stays forgotten; what was retired because the passage had gone comes back
+with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from bethink.embed.base import Embedder
 from bethink.errors import InvalidInput
 from bethink.ingest.compare import Comparison, WriteOptions, compare
 from bethink.ingest.extract import extract, keywords
 from bethink.ingest.redact import redact, redact_value
-from bethink.ingest.reread import Read, Reread
 from bethink.ingest.vectors import Recent, start_embedding
 from bethink.store.base import Store
 from bethink.store.places import content_hash, embedded_text
@@ -22,6 +25,7 @@ from bethink.text import new_id
 from bethink.types import (
     NOTHING,
     Batch,
+    Change,
     Entry,
     Held,
     Memory,
@@ -33,7 +37,27 @@ from bethink.types import (
 )
 
 Group = tuple[Source, Sequence[Passage]]
-Vectors = tuple[list[Any], dict[str, Any]]  # of each text, and those made just now by hash
+
+
+class Read(NamedTuple):
+    """One passage after redaction, where it stands, and how many parts were taken out."""
+
+    passage: Passage
+    source: Source
+    position: int
+    redactions: int = 0
+    refused: bool = False  # nothing was left of it
+    held: Held | None = None  # the memory that already holds it
+
+    @property
+    def is_fresh(self) -> bool:
+        return not self.refused and self.held is None
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether somebody hid the memory, as against the source having lost it."""
+        held = self.held
+        return held is not None and held.memory.deleted_at is not None and held.action != "retire"
 
 
 def ingest(
@@ -49,29 +73,37 @@ def ingest(
     """Takes the passages of one or more sources in, all or none. With `replace_sources` they replace what each held before,
     but for what it still holds; `moved` says under which uri a source was known."""
     groups = [(source._replace(uri=redact(source.uri).text), group) for source, group in groups]
-    again = Reread(
-        _read(groups, options), _load_held(groups, options, store, moved) if replace_sources else {}
-    )
-    fresh = again.fresh
-    waiting = start_vectors(_texts(again), embedder, recent, store, progress)
+    read = _read(groups, options)
+    if replace_sources:
+        uris = {source.uri: moved.get(source.uri, source.uri) for source, _ in groups}
+        held = {uri: store.list_passages(options.scope, was) for uri, was in uris.items()}
+        read = _match_held(read, held)
+    fresh = [one for one in read if one.is_fresh]
+    resectioned = _find_resectioned(read)
+    texts = _list_texts(fresh, resectioned)
+    waiting = start_embedding(texts, embedder, recent, store, progress)
     memories = [
         make_memory(extract(one.passage), one.source, options, one.position) for one in fresh
     ]
     vectors, made = waiting()
-    own = vectors[: len(memories)]
+    own, anew = vectors[: len(fresh)], vectors[len(fresh) :]
     explicit = [one.passage.supersedes for one in fresh]
     found = compare(memories, own, options, store, embedder, explicit=explicit)
+    # Memories that new ones name count as used.
+    named = [(memories[at].id, other) for at in found.new for other in fresh[at].passage.relates_to]
     batch = _batch_of_sources(groups, options, moved, replace_sources)._replace(
         add=make_entries(memories, own, found, options, store),
         change=found.change,
-        relate=found.relate,
+        relate=(*found.relate, *(Relation(id, other, "relates_to") for id, other in named)),
+        access=tuple(other for _, other in named),
         model=embedder.model if embedder else None,
         cache=made,
+        vectors={one.id: new for one, new in zip(resectioned, anew, strict=True) if len(new)},
+        made_of={one.id: embedded_text(one) for one in resectioned},
     )
-    batch = again.batch(batch, vectors[len(memories) :])
-    receipt = store.write(_relate_named(batch, memories, fresh, found))
-    outcomes = _outcomes(memories, fresh, found, iter(receipt.outcomes))
-    return Receipt(tuple(again.tell_outcomes(outcomes)), retired=receipt.retired)
+    receipt = store.write(_keep_held(batch, read))
+    outcomes = _tell_outcomes(read, memories, found, iter(receipt.outcomes))
+    return Receipt(tuple(outcomes), retired=receipt.retired)
 
 
 # Reading
@@ -125,14 +157,74 @@ def clean_passage(passage: Passage, longest: int) -> tuple[Passage, int]:
     ), count
 
 
-def _load_held(
-    groups: Sequence[Group], options: WriteOptions, store: Store, moved: Mapping[str, str]
-) -> dict[str, list[Held]]:
-    """What each source held when it was read last."""
-    return {
-        source.uri: store.list_passages(options.scope, moved.get(source.uri, source.uri))
-        for source, _ in groups
+def _match_held(read: Sequence[Read], held: Mapping[str, Sequence[Held]]) -> list[Read]:
+    """Each passage with the memory that already holds its text: under the same heading first, then under any."""
+    free: dict[tuple[str, str], list[Held]] = {}
+    for uri, known in held.items():
+        for twin in known:
+            free.setdefault((uri, twin.memory.content_hash), []).append(twin)
+    found = list(read)
+    for same_section in (True, False):
+        for at, one in enumerate(found):
+            twins = free.get((one.source.uri, content_hash(one.passage.content)), [])
+            for twin in twins if one.is_fresh else ():
+                if not same_section or twin.memory.section == one.passage.section:
+                    twins.remove(twin)
+                    found[at] = one._replace(held=twin)
+                    break
+    return found
+
+
+def _list_texts(fresh: Sequence[Read], resectioned: Sequence[Memory]) -> list[str | None]:
+    """The texts behind the vectors of new memories, then of those under another heading; None for what is to have none."""
+    texts = [embedded_text(one.passage) if one.passage.embed else None for one in fresh]
+    return texts + [
+        None if "vector_index" in memory.metadata else embedded_text(memory)
+        for memory in resectioned
+    ]
+
+
+def _find_resectioned(read: Sequence[Read]) -> list[Memory]:
+    """The memories that stand under another heading now: the heading is part of what is embedded."""
+    return [
+        one.held.memory._replace(section=one.passage.section)
+        for one in read
+        if one.held and not one.is_forgotten and one.held.memory.section != one.passage.section
+    ]
+
+
+def _keep_held(batch: Batch, read: Sequence[Read]) -> Batch:
+    """The batch with what keeps that which is still there."""
+    live = [
+        (one.held.memory, passage, position if passage.position is None else passage.position)
+        for one in read
+        for passage, position in ((one.passage, one.position),)
+        if one.held and not one.is_forgotten
+    ]
+    changes = (_restate(memory, passage) for memory, passage, _ in live)
+    return batch._replace(
+        keep=tuple(one.held.memory.id for one in read if one.held),
+        place=tuple(
+            (memory.id, passage.lines, at)
+            for memory, passage, at in live
+            if (memory.lines, memory.position) != (passage.lines, at)
+        ),
+        change=(*batch.change, *filter(None, changes)),
+    )
+
+
+def _restate(memory: Memory, passage: Passage) -> Change | None:
+    """What a reader states outright and is not so any more. What `extract` worked out is left alone."""
+    stated = {
+        "section": passage.section,
+        "kind": passage.kind or memory.kind,
+        "tags": passage.tags or memory.tags,
+        "importance": memory.importance if passage.importance is None else passage.importance,
     }
+    fields = {name: value for name, value in stated.items() if getattr(memory, name) != value}
+    if memory.deleted_at is not None:
+        return Change(memory.id, "restore", {**fields, "deleted_at": None})
+    return Change(memory.id, "reread", fields) if fields else None
 
 
 def _batch_of_sources(
@@ -184,50 +276,6 @@ def make_memory(passage: Passage, source: Source, options: WriteOptions, positio
     )
 
 
-# Vectors
-
-
-def _texts(again: Reread) -> list[tuple[str, bool]]:
-    """The texts behind the vectors of new memories, then of those under another heading; and whether each is to have some."""
-    texts = [(embedded_text(one.passage), one.passage.embed) for one in again.fresh]
-    return texts + [
-        (embedded_text(memory), "vector_index" not in memory.metadata)
-        for memory in again.resectioned
-    ]
-
-
-def make_vectors(
-    memories: Sequence[Memory], embedder: Embedder | None, recent: Recent, store: Store
-) -> Vectors:
-    """The vectors of each memory."""
-    texts = [(embedded_text(memory), True) for memory in memories]
-    return start_vectors(texts, embedder, recent, store, None)()
-
-
-def start_vectors(
-    texts: Sequence[tuple[str, bool]],
-    embedder: Embedder | None,
-    recent: Recent,
-    store: Store,
-    progress: Callable[[int], None] | None,
-) -> Callable[[], Vectors]:
-    """Lets the model start on each text that is to have vectors, while the rules work; calling the result waits for them."""
-    if embedder is None:
-        if progress:
-            progress(len(texts))
-        return lambda: ([()] * len(texts), {})
-    made = start_embedding(
-        [text for text, wanted in texts if wanted], embedder, recent, store.read_cache, progress
-    )
-
-    def finish() -> Vectors:
-        found, fresh = made()
-        each = iter(found)
-        return [next(each) if wanted else () for _, wanted in texts], fresh
-
-    return finish
-
-
 # Writing
 
 
@@ -267,41 +315,31 @@ def fold_changes(batch: Batch) -> Batch:
     )
 
 
-def _relate_named(
-    batch: Batch, memories: Sequence[Memory], fresh: Sequence[Read], found: Comparison
-) -> Batch:
-    """The batch with the relations of new memories to those that they name, each of which counts as used."""
-    named = [(memories[at].id, other) for at in found.new for other in fresh[at].passage.relates_to]
-    return batch._replace(
-        relate=(*batch.relate, *(Relation(id, other, "relates_to") for id, other in named)),
-        access=tuple(other for _, other in named),
-    )
-
-
-def _outcomes(
-    memories: Sequence[Memory],
-    fresh: Sequence[Read],
-    found: Comparison,
-    written: Iterator[Outcome],
+def _tell_outcomes(
+    read: Sequence[Read], memories: Sequence[Memory], found: Comparison, written: Iterator[Outcome]
 ) -> Iterator[Outcome]:
-    """What became of each new passage: what the comparison found, or else what the store says."""
-    for memory, one, verdict in zip(memories, fresh, found.verdicts, strict=True):
-        if verdict.duplicate is not None:
-            known = verdict.duplicate.memory
-            exact = known.content_hash == memory.content_hash
-            outcome = Outcome(
-                known.id,
-                "duplicate" if exact else "near_duplicate",
-                known.id,
-                1.0 if exact else round(verdict.duplicate.similarity, 4),
-            )
-        else:
+    """What became of each passage: of a new one what the comparison found, or else what the store says."""
+    new = zip(memories, found.verdicts, strict=True)
+    for one in read:
+        if one.held:
+            yield Outcome(one.held.memory.id, "forgotten" if one.is_forgotten else "kept")
+            continue
+        if one.refused:
+            yield Outcome("", "refused")
+            continue
+        memory, verdict = next(new)
+        if verdict.duplicate is None:
             outcome = next(written)
-        outcome = outcome._replace(redactions=one.redactions)
+        else:
+            known, similarity, _ = verdict.duplicate
+            status, near = "near_duplicate", round(similarity, 4)
+            if known.content_hash == memory.content_hash:
+                status, near = "duplicate", 1.0
+            outcome = Outcome(known.id, status, known.id, near)
         if outcome.status == "added" or verdict.duplicate is not None:
             outcome = outcome._replace(
                 supersedes=verdict.supersedes,
                 settles=verdict.settles,
                 proposals=verdict.proposals,
             )
-        yield outcome
+        yield outcome._replace(redactions=one.redactions)

@@ -5,14 +5,19 @@ labels ("Next steps", "Root cause: …", "- [ ] …") say outright what stands b
 
 This module knows Markdown and how agents and people write it. It does not know what a decision is, who speaks, or what
 was said in other turns. Every pattern is bounded; the time is linear in the text.
+
+Part of what a user sends was written by somebody else: an issue, a page, a log, a mail, another person's words. People announce what
+they paste ("look at this", "can you answer this?", "the README says:"), or it shows by its form: a document with headings behind a
+sentence of their own, the headings of an issue, the head of a mail, lines of a chat. From there on all of the turn counts as pasted,
+because a pasted text can end in any words.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
-from itertools import islice
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from bethink.ingest.lexicon import compile_pattern, fold_case, phrases, word_set
@@ -24,6 +29,9 @@ MOST = 500  # statements of one turn
 READ = 100_000  # characters of a turn that are read; the rest is kept without being analysed
 CONTENT_WORDS = 3  # fewer, behind a pronoun, say nothing without the sentence before
 
+ANNOUNCED = ("decision", "todo", "problem", "conclusion", "solution", "question", "context")
+
+_FENCE = r"\s{0,12}(`{3,}|~{3,})([^`]*)$"
 _ITEM = r"\s*(?:[-*+•]|\(?\d{1,3}[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)$"
 _HEADING = r"\s{0,3}#{1,6}\s+(\S.*)$"
 # A line, or the end of a paragraph, that says what comes next: "**Next steps:**", "Next steps:", "Here is what is left:".
@@ -36,7 +44,7 @@ _LABELLED = (
 )
 _NOISE = (
     r"\s*(?:"
-    r"\|.*\||[|:+=_*-]{3,}\s*$|[│├└┌┐┘┤┬┴┼─═║╔╚╠⏺⎿]"  # tables, rules, boxes
+    r">(?!=)|\|.*\||[|:+=_*-]{3,}\s*$|[│├└┌┐┘┤┬┴┼─═║╔╚╠⏺⎿]"  # quotations, tables, rules, boxes
     r"|\$ \S|❯|>>> |#!|%\s\w+ "  # a shell
     r"|diff --git |index [0-9a-f]{6,}|@@ |\+\+\+ |--- [ab]/|[+-](?=[^\s+-])(?!\d+(?:[.,]\d+)?\s?%).*[;{}()=<>]"  # a diff
     r"|[-dl][rwxsStT-]{9}[\s.+@]|total \d+$"  # a listing
@@ -77,9 +85,8 @@ class Statement(NamedTuple):
     core: str
     line: int  # of its first line within the turn, from 0
     heading: str = ""
-    label: str | None = (
-        None  # the kind that a heading, a label or a box says outright; "none" for a box that is ticked
-    )
+    # The kind that a heading, a label or a box says outright; "none" for a box that is ticked.
+    label: str | None = None
     item: str = ""  # its number or bullet if it is an item of a list
     position: int = 0
 
@@ -96,10 +103,9 @@ class ProseBlock(NamedTuple):
 
 def statements(text: str) -> list[Statement]:
     """The statements of a turn in order."""
-    lines = text[:READ].split("\n")
     found: list[Statement] = []
     before = ""  # the last sentence of the paragraph above
-    for block in _blocks(lines, _find_noise(lines)):
+    for block in _blocks(text):
         own = list(_state_block(block, "" if block.item else before))
         before = own[-1].core if own and not block.item else ""
         found += own
@@ -108,39 +114,33 @@ def statements(text: str) -> list[Statement]:
     return [each._replace(position=at) for at, each in enumerate(found[:MOST])]
 
 
-def _find_noise(lines: list[str]) -> list[bool]:
+def prose(text: str) -> list[str]:
+    """The sentences of a text without code, output, quotations and markup."""
+    said = (one for block in _blocks(text) for one in split_sentences(_plain(block.text)))
+    return [one for one in said if any(map(str.isalnum, one))]
+
+
+# Blocks
+
+
+def _find_noise(lines: list[str]) -> Iterator[bool]:
     """Which lines are no prose."""
-    found = []
     fence = ""
     diff = False
-    for at, line in enumerate(lines):
-        bare = line.strip()
-        mark = (
-            compile_pattern(r"\s{0,12}(`{3,}|~{3,})").match(line)
-            if bare.startswith(("```", "~~~"))
-            else None
+    for before, line in pairwise(["", *lines]):
+        mark = compile_pattern(_FENCE).match(line)
+        goes_on = diff and line[:1] in ("+", "-", " ", "@") and bool(line.strip())
+        diff = line.startswith(("diff --git ", "@@ -")) or goes_on
+        yield (
+            bool(fence or mark or diff)
+            or len(line) > LONGEST_LINE
+            or compile_pattern(_NOISE).match(line) is not None
+            or _is_code(line, before)
         )
-        if fence:
-            found.append(True)
-            if mark and mark[1].startswith(fence) and not bare.strip("`~"):
-                fence = ""
-            continue
-        if mark and not (mark[1][0] == "`" and "`" in bare.lstrip("`")):
+        if mark and not fence:
             fence = mark[1]
-        diff = line.startswith(("diff --git ", "@@ -")) or (
-            diff and line[:1] in ("+", "-", " ", "@") and bool(bare)
-        )
-        quoted = bare.startswith(">") and not bare.startswith(">=")
-        out = bool(fence) or diff or quoted or len(line) > LONGEST_LINE
-        found.append(
-            bool(bare)
-            and (
-                out
-                or bool(compile_pattern(_NOISE).match(line))
-                or _is_code(line, lines[at - 1] if at else "")
-            )
-        )
-    return found
+        elif mark and mark[1].startswith(fence) and not mark[2].strip():
+            fence = ""
 
 
 def _is_code(line: str, before: str) -> bool:
@@ -159,48 +159,61 @@ def _is_code(line: str, before: str) -> bool:
     return (signs > 3 and signs > words) or bare.endswith((";", "{", "}"))
 
 
-def _blocks(lines: list[str], noisy: list[bool]) -> Iterator[ProseBlock]:
-    """Paragraphs and items, each with what stands above it."""
-    reader = BlockReader()
-    for at, (line, noise) in enumerate(zip(lines, noisy, strict=True)):
-        if noise or not line.strip():
-            yield from reader.end()
-            yield from reader.read_row(at, line)
-        else:
-            yield from reader.read(at, line)
-    yield from reader.end()
+def _blocks(text: str) -> Iterator[ProseBlock]:
+    """Paragraphs and items. Above a block stands a lead-in line as far as its list goes, else the heading: it speaks for the items below
+    it, and for the first paragraph."""
+    lines = [*text[:READ].split("\n"), ""]
+    above = Above()
+    held: list[tuple[int, str]] = []
+    mark, box = "", None
+    for at, (line, noise) in enumerate(zip(lines, _find_noise(lines), strict=True)):
+        out = noise or not line.strip()
+        heading = None if out else compile_pattern(_HEADING).match(line)
+        item = None if out else compile_pattern(_ITEM).match(line)
+        if held and (out or heading or item):
+            label = box or above.announce_kind(bool(mark))
+            yield from _group_lines(held, mark, above.heading, label)
+            above.pass_block(held[-1][1], bool(mark))
+            held, mark, box = [], "", None
+        if out:
+            yield from above.read_row(at, line)
+        elif heading:
+            above = Above(_plain(heading[1].rstrip("# \t")))
+        elif item:
+            held, mark = [(at, item[2])], line.split(None, 1)[0]
+            box = {" ": "todo", "x": "none"}.get((item[1] or "").lower())
+        elif held or not above.read_lead(line):
+            held.append((at, line))
 
 
-class BlockReader:
-    """Gathers lines to blocks. Above a block stands a lead-in line as far as its list goes, else the heading."""
+class Above:
+    """What stands above a block."""
 
-    def __init__(self) -> None:
-        self.title = self.lead = ""
-        self.first = False  # nothing has stood below the heading yet
+    def __init__(self, title: str = "") -> None:
+        self.title, self.lead = title, ""
+        self.first = bool(title)  # nothing has stood below the heading yet
         self.listed = False  # items have stood below the lead-in
         self.ruled = False  # the names of a table's columns are above
-        self._begin()
 
-    def _begin(self, held: Sequence[tuple[int, str]] = (), mark: str = "") -> None:
-        self.held, self.mark = list(held), mark
-        self.box: str | None = None
+    @property
+    def heading(self) -> str:
+        return self.lead or self.title
 
-    def read(self, at: int, line: str) -> Iterator[ProseBlock]:
-        """Takes a line of prose; gives the block that it ends."""
-        if heading := compile_pattern(_HEADING).match(line):
-            yield from self.end()
-            self.title, self.first = _plain(heading[1].rstrip("# \t")), True
-            self.lead, self.listed = "", False
-        elif item := compile_pattern(_ITEM).match(line):
-            yield from self.end()
-            self._begin([(at, item[2])], line.split(None, 1)[0])
-            self.box = {" ": "todo", "x": "none", "X": "none"}.get(item[1] or "")
-        elif not self.held and (led := compile_pattern(_LEAD).match(line)):
-            self.lead, self.listed = _plain(led[2] or led[3]), False
-        else:
-            if not self.held and self.listed and not line.startswith((" ", "\t")):
-                self.lead, self.listed = "", False
-            self.held.append((at, line))
+    def announce_kind(self, item: bool) -> str | None:
+        return kind_of(self.heading) if self.lead or item or self.first else None
+
+    def read_lead(self, line: str) -> bool:
+        """Whether a line says what comes below it. One that stands below a list ends what was said above the list."""
+        led = compile_pattern(_LEAD).match(line)
+        if led or (self.listed and not line.startswith((" ", "\t"))):
+            self.lead, self.listed = _plain(led[2] or led[3]) if led else "", False
+        return led is not None
+
+    def pass_block(self, last: str, item: bool) -> None:
+        """Notes that a block has ended, with this line."""
+        if not item and (led := compile_pattern(_LED).search(last)):
+            self.lead, self.listed = _plain(led[1]), False
+        self.listed, self.first = self.listed or item, False
 
     def read_row(self, at: int, line: str) -> Iterator[ProseBlock]:
         """Takes a line that is no prose: below "Pending to-dos:" a row of a table is an item, below anything else it is nothing."""
@@ -210,34 +223,13 @@ class BlockReader:
         elif compile_pattern(r"[\s|:-]+$").match(line):
             # The line below the names of the columns. A second table has another purpose.
             self.ruled = not self.listed
-        elif self.ruled and kind_of(self.lead or self.title) == "todo":
+        elif self.ruled and kind_of(self.heading) == "todo":
             self.listed = True
-            yield ProseBlock(at, _read_cells(cells), self.lead or self.title, "todo", "|")
-
-    def end(self) -> Iterator[ProseBlock]:
-        """Gives the block that has been gathered, if there is one."""
-        if not self.held:
-            return
-        item = bool(self.mark)
-        label = self.box or _announce_kind(self.lead, self.title, item, self.first)
-        yield from _group_lines(self.held, self.mark, self.lead or self.title, label)
-        if not item and (led := compile_pattern(_LED).search(self.held[-1][1])):
-            self.lead, self.listed = _plain(led[1]), False
-        self.listed, self.first = self.listed or item, False
-        self._begin()
-
-
-def _read_cells(cells: Sequence[str]) -> str:
-    """What a row says: its longest cell, and what that belongs to where it is only a name."""
-    longest = max(cells, key=len)
-    if len(longest.split()) >= ROW_WORDS:
-        return longest
-    return ": ".join(cell for cell in cells if len(cell) >= ROW_WORDS)
-
-
-def _announce_kind(lead: str, title: str, item: bool, first: bool) -> str | None:
-    """The kind that is said above a block. A heading speaks for the items below it, and for the first paragraph."""
-    return kind_of(lead) if lead else kind_of(title) if item or first else None
+            # Its longest cell says what it is about, with the others where that is only a name.
+            told = max(cells, key=len)
+            if len(told.split()) < ROW_WORDS:
+                told = ": ".join(cell for cell in cells if len(cell) >= ROW_WORDS)
+            yield ProseBlock(at, told, self.heading, "todo", "|")
 
 
 def _group_lines(
@@ -248,6 +240,9 @@ def _group_lines(
     wrapped = bool(mark) or (max(widths) >= 60 and min(widths[:-1], default=0) >= 0.6 * max(widths))
     for group in [lines] if wrapped else [[line] for line in lines]:
         yield ProseBlock(group[0][0], " ".join(line for _, line in group), heading, label, mark)
+
+
+# Statements
 
 
 def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
@@ -282,51 +277,26 @@ def _read_label(text: str) -> str:
 
 
 def _states_nothing(sentence: str) -> bool:
-    """Whether a sentence only announces others, or has no word in it."""
-    return sentence.endswith(":") or not any(map(str.isalnum, sentence)) or _is_transition(sentence)
-
-
-def _is_transition(sentence: str) -> bool:
-    """Whether a sentence only says what comes next: "let's move on to the header"."""
+    """Whether a sentence only announces others ("let's move on to the header"), or has no word in it."""
     few = len(sentence.split(None, TRANSITION_WORDS)) <= TRANSITION_WORDS
-    return few and compile_pattern(_TRANSITION).match(fold_case(sentence)) is not None
+    moves_on = few and compile_pattern(_TRANSITION).match(fold_case(sentence))
+    return sentence.endswith(":") or not any(map(str.isalnum, sentence)) or bool(moves_on)
 
 
 def _is_short(sentence: str) -> bool:
     """Whether it has fewer words of its own than say something without the sentence before."""
     light = word_set("stop_words") | word_set("light_words")
-    words = (
-        word[0] for word in compile_pattern(rf"{_CODE}|\w[\w'’-]*").finditer(fold_case(sentence))
-    )
-    own = islice((word for word in words if word not in light), CONTENT_WORDS)
-    return len(list(own)) < CONTENT_WORDS
+    words = compile_pattern(rf"{_CODE}|\w[\w'’-]*").findall(fold_case(sentence)[:LONGEST])
+    return sum(word not in light for word in words) < CONTENT_WORDS
 
 
 @lru_cache(maxsize=256)
 def kind_of(heading: str) -> str | None:
-    """The kind that a heading announces, such as "Next steps" or "Root cause"."""
+    """The kind that a heading or a label announces, such as "Next steps" or "Root cause"."""
     bare = compile_pattern(r"\([^)]{0,60}\)").sub("", fold_case(heading)[:80])
     bare = compile_pattern(r"^[\W\d_]+|\W+$").sub("", bare).replace("-", " ")
-    return _kinds().get(bare) or ("todo" if compile_pattern(_CHORES).search(bare) else None)
-
-
-@cache
-def _kinds() -> dict[str, str]:
-    """What headings and labels announce."""
-    kinds = ("decision", "todo", "problem", "conclusion", "solution", "question", "context")
-    return {name: kind for kind in kinds for name in phrases(f"label_{kind}")}
-
-
-def prose(text: str) -> list[str]:
-    """The sentences of a text without code, output, quotations and markup."""
-    lines = text[:READ].split("\n")
-    blocks = _blocks(lines, _find_noise(lines))
-    return [
-        one
-        for block in blocks
-        for one in split_sentences(_plain(block.text))
-        if any(map(str.isalnum, one))
-    ]
+    kinds = (kind for kind in ANNOUNCED if bare in phrases(f"label_{kind}"))
+    return next(kinds, "todo" if compile_pattern(_CHORES).search(bare) else None)
 
 
 def split_sentences(text: str) -> list[str]:
@@ -343,19 +313,14 @@ def split_sentences(text: str) -> list[str]:
 def _ends(text: str, begin: int, stop: re.Match[str]) -> bool:
     word = text[max(begin, stop.start() - 40) : stop.start()].rsplit(None, 1)[-1:] or [""]
     bare = word[0].lstrip("([\"'“*_").lower()
-    if (
-        bare in word_set("abbreviations")
-        or (len(bare) == 1 and bare.isalpha())
-        or (bare.isdigit() and stop.start() - begin <= len(bare))
-    ):
+    initial = len(bare) == 1 and bare.isalpha()
+    number = bare.isdigit() and stop.start() - begin <= len(bare)
+    if initial or number or bare in word_set("abbreviations"):
         return False
-    following = text[stop.end() : stop.end() + 8].lstrip()[:1]
     # People in a hurry begin sentences small, but only behind a word: "v2. of" goes on.
-    return (
-        not following.islower()
-        or (len(bare) > 2 and bare.rpartition(".")[2].isalpha())
-        or len(stop[0]) > 1
-    )
+    small = text[stop.end() : stop.end() + 8].lstrip()[:1].islower()
+    word_before = len(bare) > 2 and bare.rpartition(".")[2].isalpha()
+    return not small or word_before or len(stop[0]) > 1
 
 
 def _plain(text: str) -> str:
@@ -396,3 +361,66 @@ def cut_text(text: str, width: int, words: int = 0, wide: int = WIDE) -> str:
         # As if all of it were as wide as its average.
         short = short[: width * len(short) // measure_width(short, wide) - 1].rsplit(" ", 1)[0]
     return text if len(short) >= len(" ".join(text.split())) else short.rstrip(" ,;:.-–—(…") + "…"
+
+
+# What was pasted
+
+SHOWN = 20_000  # characters that are looked at: what begins later is not taken for an idea either
+
+_TEXT = (
+    r"(?:issues?|tickets?|bug reports?|errors?|logs?|output|e-?mails?|mails?|messages?|reports?|reviews?|comments?|articles?|pages?"
+    r"|docs?|documentation|readme|threads?|posts?|transcripts?|discussions?|feedback|answers?|responses?|chats?|wiki|notes|text"
+    r"|proposals?|rfcs?|descriptions?|question)"
+)
+_THIS = r"(?:this|these|the following|what follows|below)"
+# What stands in the last sentence before something that is pasted.
+_LEADS = (
+    rf"\b(?:look(?:ing)? at|see|read|check(?: out)?|consider|review|summari[sz]e|translate|explain|answer|analy[sz]e|comment on|respond to"
+    rf"|reply to|reading|think (?:of|about)|make of) (?:{_THIS}\b|(?:the|that|my|our|his|her|their) {_TEXT}\b)"
+    rf"|\b(?:fix|solve|handle|triage|deal with) (?:the following|what follows|(?:this|the|that|their) {_TEXT}\b)"
+    r"|\b(?:have|take) a look\b|\bwhat (?:does|do) (?:this|these|it|that) mean\b|\bcheck this out\b|\bany idea what\b"
+    rf"|\b(?:here(?:'s| is| are)|this is|these are|i (?:got|found|received|saw)|we (?:got|received)|from) (?:the |an? |some |this |their |his |her )?"
+    rf"(?:[\w-]+ ){{0,3}}{_TEXT}\b|\b(?:got|found|saw|received) (?:this|these)\b|\b(?:quote|forwarded|copied|pasted?|copy of)\b"
+    r"|\b(?:schau|sieh|lies|beantworte|übersetze)\b.{0,30}\b(?:an|das|dies|dir)\b|\bhier (?:ist|sind) (?:das|die|der|ein)\b"
+)
+# The words of somebody else begin on this very line.
+_SAYS = rf"\b(?:{_TEXT}|he|she|they|[A-Z]\w+) (?:says?|said|wrote|writes|reads?|states|replied|answered|reported)\s*:"
+_FOREIGN = (
+    r"(?: {0,3}#{1,6} +|\*\*)?(?:issue|pr|pull request|ticket|bug)\b(?: no\.?)? ?#?\d+"
+    r"| {0,3}#{1,6} +(?:issue|bug|description|steps to reproduce|expected|actual|environment|reproduction|changelog|release notes"
+    r"|installation|install|usage|getting started|license|table of contents|abstract|motivation|references|contributing)\b"
+    r"|.{0,60}\b(?:opened|commented|reported|posted|asked|authored) (?:by|on|this|\d+ \w+ ago)\b"
+    r"|(?:from|subject|sent|to|date|von|betreff|gesendet): \S.{0,200}$"
+    r"|\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]m)?\]?[ ,-]{1,3}@?[\w.-]{2,30}:\s"
+)
+
+
+def find_pasted(text: str) -> int | None:
+    """The line of a user's turn, from 0, from which on it was written by somebody else, or None."""
+    own = False  # the user has said something of their own
+    lead = False  # and announced what follows
+    foreign = 0
+    for at, line in enumerate(text[:SHOWN].split("\n")):
+        if not line.strip():
+            continue
+        if lead or compile_pattern(_SAYS).search(line[:400]):
+            return at
+        is_foreign = bool(compile_pattern(_FOREIGN, re.IGNORECASE).match(line[:400]))
+        heading = bool(compile_pattern(_HEADING).match(line)) or line.strip() == "---"
+        if heading and (own or is_foreign or foreign):
+            return 0 if foreign and not own else at
+        foreign += is_foreign
+        if foreign > 1:
+            return 0
+        own = own or not (heading or is_foreign)
+        last = compile_pattern(r"[^.!?]*[.!?:]?\s*$").search(line[-300:])
+        lead = bool(last and compile_pattern(_LEADS, re.IGNORECASE).search(last[0]))
+    return None
+
+
+def is_mostly_pasted(text: str) -> bool:
+    """Whether at least half of a turn was written by somebody else."""
+    start = find_pasted(text)
+    if start is None:
+        return False
+    return 2 * len("\n".join(text.split("\n")[:start])) <= len(text)

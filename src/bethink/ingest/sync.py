@@ -71,50 +71,12 @@ class Collection(NamedTuple):
     name: str
     type: str
     known: Mapping[str, Source]
-    find: Callable[
-        [str], Source | None
-    ]  # any source by its uri, whichever collection it belongs to
-    write: Callable[
-        [Sequence[SourceUpdate], Callable[[int], None] | None], Receipt
-    ]  # telling how many passages are embedded
+    # Any source by its uri, whichever collection it belongs to.
+    find: Callable[[str], Source | None]
+    # Told how many passages are embedded.
+    write: Callable[[Sequence[SourceUpdate], Callable[[int], None] | None], Receipt]
     retire: Callable[[Sequence[str]], int]
     exists: Callable[[str], bool]  # whether what a uri names is still there
-
-
-class SyncTally:
-    """What one run did so far. Lists, because copying tuples for every source makes a run quadratic."""
-
-    def __init__(self) -> None:
-        self.seen: set[str] = set()
-        self.gone: set[str] = set()  # uris from which a source moved away
-        self.added: list[str] = []
-        self.changed: list[str] = []
-        self.moved: list[tuple[str, str]] = []
-        self.skipped: list[Skipped] = []
-        self.counts: Counter[str] = Counter()
-        self.hints: dict[str, None] = {}
-
-    def add(self, group: Sequence[SourceUpdate], receipt: Receipt) -> None:
-        for (uri, *_), _, moved_from, is_new in group:
-            if moved_from:
-                self.moved.append((moved_from, uri))
-            else:
-                (self.added if is_new else self.changed).append(uri)
-        self.counts["memories_added"] += receipt.added
-        self.counts["memories_kept"] += sum(one.status == "kept" for one in receipt.outcomes)
-        self.counts["memories_retired"] += receipt.retired
-        self.hints |= dict.fromkeys(receipt.hints)
-
-    def result(self, vanished: Sequence[str]) -> Synced:
-        return Synced(
-            tuple(self.added),
-            tuple(self.changed),
-            tuple(self.moved),
-            tuple(vanished),
-            skipped=tuple(self.skipped),
-            hints=tuple(self.hints),
-            **self.counts,
-        )
 
 
 def sync(
@@ -127,26 +89,44 @@ def sync(
     """Brings the memories of a collection in step with its documents. Known sources that no document spoke of have vanished
     if `looked` says that they would have been found; those that could not be read have not. `progress` is told how many
     documents are done; those that are being embedded count in part."""
-    tally = SyncTally()
-    for group in _group(_find_updates(documents, collection, tally, progress)):
-        tally.add(group, collection.write(group, _count_part(group, tally, progress)))
+    seen: dict[str, str] = {}  # uri → what became of its source
+    skipped: list[Skipped] = []
+    updates: list[SourceUpdate] = []  # without their passages
+    counts: Counter[str] = Counter()
+    hints: dict[str, None] = {}
+    for group in _group(_find_updates(documents, collection, seen, skipped, progress)):
+        told = _tell_part(group, len(seen) - len(group), progress) if progress else None
+        receipt = collection.write(group, told)
+        updates += [one._replace(passages=()) for one in group]
+        kept = sum(one.status == "kept" for one in receipt.outcomes)
+        counts.update(added=receipt.added, kept=kept, retired=receipt.retired)
+        hints |= dict.fromkeys(receipt.hints)
     if progress:
-        progress(len(tally.seen))
-    accounted = tally.seen | tally.gone
+        progress(len(seen))
+    moved = [(one.moved_from, one.source.uri) for one in updates if one.moved_from]
+    accounted = {*seen, *(old for old, _ in moved)}
     vanished = [uri for uri in collection.known if uri not in accounted and looked(uri)]
-    if vanished:
-        tally.counts["memories_retired"] += collection.retire(vanished)
-    return tally.result(vanished)
+    retired = collection.retire(vanished) if vanished else 0
+    stayed = [one for one in updates if not one.moved_from]
+    return Synced(
+        added=tuple(one.source.uri for one in stayed if one.is_new),
+        changed=tuple(one.source.uri for one in stayed if not one.is_new),
+        moved=tuple(moved),
+        vanished=tuple(vanished),
+        unchanged=list(seen.values()).count("unchanged"),
+        skipped=tuple(skipped),
+        memories_added=counts["added"],
+        memories_kept=counts["kept"],
+        memories_retired=retired + counts["retired"],
+        hints=tuple(hints),
+    )
 
 
-def _count_part(
-    group: Sequence[SourceUpdate], tally: SyncTally, progress: Callable[[float], None] | None
-) -> Callable[[int], None] | None:
+def _tell_part(
+    group: Sequence[SourceUpdate], before: int, progress: Callable[[float], None]
+) -> Callable[[int], None]:
     """What tells how far a sync is while some passages of a group are embedded and others are not."""
-    if progress is None:
-        return None
     passages = sum(len(update.passages) for update in group) or 1
-    before = len(tally.seen) - len(group)
     most = len(group) * EMBEDDED
     return lambda embedded: progress(before + most * min(1.0, embedded / passages))
 
@@ -154,50 +134,50 @@ def _count_part(
 def _find_updates(
     documents: Iterable[Document | Skipped],
     collection: Collection,
-    tally: SyncTally,
+    seen: dict[str, str],
+    skipped: list[Skipped],
     progress: Callable[[float], None] | None,
 ) -> Iterator[SourceUpdate]:
-    """The documents that are new, changed or moved, with their passages; notes the others in the tally."""
-    by_hash = {source.hash: source for source in collection.known.values() if source.hash}
+    """The documents that are new, changed or moved, with their passages; notes what was seen and what could not be read."""
+    by_hash = {source.hash: source.uri for source in collection.known.values() if source.hash}
     for document in documents:
         # A uri under which a source is stored was redacted when it was stored.
         if document.uri not in collection.known:
             document = document._replace(uri=redact_name(document.uri))
-        if document.uri in tally.seen:
+        if document.uri in seen:
             continue
-        tally.seen.add(document.uri)
+        seen[document.uri] = ""
         if isinstance(document, Skipped):
-            tally.skipped.append(document._replace(reason=redact(document.reason).text))
+            skipped.append(document._replace(reason=redact(document.reason).text))
             continue
         known = collection.known.get(document.uri) or collection.find(document.uri)
         ours = known and known.metadata.get("collection") == collection.name
         if known and ours and known.hash == document.hash:
-            tally.counts["unchanged"] += 1
-            if progress and not tally.counts["unchanged"] % GROUP:
-                progress(len(tally.seen))
+            seen[document.uri] = "unchanged"
+            if progress and not len(seen) % GROUP:
+                progress(len(seen))
             continue
         try:
             passages = document.passages()
         except InvalidInput as error:
-            tally.skipped.append(Skipped(document.uri, error.message.rstrip(".")))
+            skipped.append(Skipped(document.uri, error.message.rstrip(".")))
             continue
         is_new = known is None or known.hash is None
-        moved_from = _origin(by_hash.get(document.hash), collection, tally) if is_new else None
-        if moved_from:
-            tally.gone.add(moved_from)
+        origin = _find_origin(document.hash, by_hash, seen, collection) if is_new else None
         metadata = {**document.metadata, "collection": collection.name}
         source = Source(document.uri, collection.type, document.hash, metadata=metadata)
-        yield SourceUpdate(source, passages, moved_from, is_new)
+        yield SourceUpdate(source, passages, origin, is_new)
 
 
-def _origin(source: Source | None, collection: Collection, tally: SyncTally) -> str | None:
-    """The uri a document with the same content was known by, if nothing is there any more."""
-    if source is None or source.uri in tally.seen or source.uri in tally.gone:
-        return None
+def _find_origin(
+    hash: str, by_hash: dict[str, str], seen: Mapping[str, str], collection: Collection
+) -> str | None:
+    """The uri that a document with the same content was known by, if nothing is there any more; it serves once."""
+    origin = by_hash.get(hash)
     # What a redacted name stood for cannot be looked up, so it counts as existing.
-    if "[REDACTED" in source.uri or collection.exists(source.uri):
+    if not origin or origin in seen or "[REDACTED" in origin or collection.exists(origin):
         return None
-    return source.uri
+    return by_hash.pop(hash)
 
 
 def _group(updates: Iterator[SourceUpdate]) -> Iterator[list[SourceUpdate]]:

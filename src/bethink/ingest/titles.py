@@ -29,8 +29,13 @@ from bethink.ingest.lexicon import (
     plain_words,
     word_set,
 )
-from bethink.ingest.pasted import find_pasted
-from bethink.ingest.sentences import cut_text, measure_width, prose, statements
+from bethink.ingest.sentences import (
+    cut_text,
+    find_pasted,
+    measure_width,
+    prose,
+    statements,
+)
 from bethink.ingest.wording import tells_of_work
 from bethink.store.words import space_out
 from bethink.types import NOTHING

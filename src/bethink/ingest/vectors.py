@@ -4,7 +4,6 @@ for whatever has none of it."""
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -19,43 +18,35 @@ if TYPE_CHECKING:
 PAGE = 64  # memories that are embedded anew in one write
 HELD = 2048  # texts whose vectors a process keeps at hand
 
-Lookup = Callable[[Sequence[bytes], str], dict[bytes, Any]]
+Vectors = tuple[list[Any], dict[str, Any]]  # of each text, and those made just now by hex hash
 
 
 class Recent:
-    """The first level: the vectors this process made or met last."""
+    """The first level: the vectors this process made or met last, by the hash of their text and their model."""
 
-    def __init__(self, size: int = HELD) -> None:
-        self._size = size
+    def __init__(self) -> None:
+        self.held: dict[tuple[bytes, str], Any] = {}
         self._lock = threading.Lock()
-        self._held: OrderedDict[tuple[bytes, str], Any] = OrderedDict()
 
-    def get(self, key: bytes, model: str) -> Any:
+    def keep(self, met: Mapping[tuple[bytes, str], Any]) -> None:
         with self._lock:
-            found = self._held.get((key, model))
-            if found is not None:
-                self._held.move_to_end((key, model))
-            return found
-
-    def put(self, key: bytes, model: str, vectors: Any) -> None:
-        with self._lock:
-            self._held[key, model] = vectors
-            while len(self._held) > self._size:
-                self._held.popitem(last=False)
+            self.held |= met
+            for oldest in list(self.held)[:-HELD]:
+                del self.held[oldest]
 
 
 def embed(
-    texts: Sequence[str], embedder: Embedder, recent: Recent, lookup: Lookup
-) -> tuple[list[Any], dict[str, Any]]:
-    """Vectors of every text, and, by hex hash, those made just now, which the batch puts into the second level."""
-    return start_embedding(texts, embedder, recent, lookup)()
+    texts: Sequence[str | None], embedder: Embedder | None, recent: Recent, store: Store
+) -> Vectors:
+    """Vectors of every text, and those made just now, which the batch puts into the second level."""
+    return start_embedding(texts, embedder, recent, store)()
 
 
 def make_batch_parts(
-    part: str, texts: Mapping[str, str], embedder: Embedder, recent: Recent, lookup: Lookup
+    part: str, texts: Mapping[str, str], embedder: Embedder, recent: Recent, store: Store
 ) -> dict[str, Any]:
     """The parts of a batch that give memories (`vectors`) or topics (`span_vectors`) new vectors: id → text that they are made of."""
-    vectors, fresh = embed(list(texts.values()), embedder, recent, lookup)
+    vectors, fresh = embed(list(texts.values()), embedder, recent, store)
     return {
         part: dict(zip(texts, vectors, strict=True)),
         "made_of": texts,
@@ -65,36 +56,38 @@ def make_batch_parts(
 
 
 def start_embedding(
-    texts: Sequence[str],
-    embedder: Embedder,
+    texts: Sequence[str | None],
+    embedder: Embedder | None,
     recent: Recent,
-    lookup: Lookup,
+    store: Store,
     progress: Callable[[int], None] | None = None,
-) -> Callable[[], tuple[list[Any], dict[str, Any]]]:
-    """Looks into the caches and lets the model start on the rest in another thread; what comes back waits for it."""
-    keys = [cache_key(text) for text in texts]
-    known = {
-        key: found for key in set(keys) if (found := recent.get(key, embedder.model)) is not None
-    }
-    missing = [key for key in dict.fromkeys(keys) if key not in known]
-    for start in range(0, len(missing), 500):
-        known.update(lookup(missing[start : start + 500], embedder.model))
-    text_of = dict(zip(keys, texts, strict=True))
-    missing = [key for key in missing if key not in known]
-    ready = len(keys) - len(missing)
-    count = (lambda made: progress(ready + made)) if progress else None
-    if count and ready:
-        count(0)
-    texts = [text_of[key] for key in missing]
-    made = submit_ahead(_worker(), lambda: embedder.documents(texts, count)) if missing else None
+) -> Callable[[], Vectors]:
+    """Looks into the caches and lets the model start on the rest in another thread; what comes back waits for it. Where there is no
+    text, or no model, there are no vectors."""
+    tell = progress or (lambda made: None)
+    if embedder is None:
+        tell(len(texts))
+        return lambda: ([()] * len(texts), {})
+    model = embedder.model
+    keys = [None if text is None else cache_key(text) for text in texts]
+    text_of = {cache_key(text): text for text in texts if text is not None}
+    known = {key: recent.held[key, model] for key in text_of if (key, model) in recent.held}
+    known |= store.read_cache([key for key in text_of if key not in known], model)
+    missing = [key for key in text_of if key not in known]
+    ready = len(texts) - len(missing)
+    tell(ready)
+    wanted = [text_of[key] for key in missing]
+    work = lambda: embedder.documents(wanted, lambda made: tell(ready + made))  # noqa: E731
+    made = submit_ahead(_worker(), work) if missing else None
 
-    def finish() -> tuple[list[Any], dict[str, Any]]:
-        fresh = {}
-        for key, matrix in zip(missing, made.result() if made else (), strict=True):
-            known[key] = fresh[key] = pool_windows(matrix)
-        for key in set(keys):
-            recent.put(key, embedder.model, known[key])
-        return [known[key] for key in keys], {key.hex(): vectors for key, vectors in fresh.items()}
+    def finish() -> Vectors:
+        matrices = made.result() if made else ()
+        fresh = dict(zip(missing, map(pool_windows, matrices), strict=True))
+        known.update(fresh)
+        recent.keep({(key, model): known[key] for key in text_of})
+        return [known[key] if key else () for key in keys], {
+            key.hex(): vectors for key, vectors in fresh.items()
+        }
 
     return finish
 
@@ -139,17 +132,16 @@ def reindex(
     done, total = 0, store.count_unembedded(embedder.model)
     while page := store.list_unembedded(embedder.model, PAGE):
         texts = {memory.id: embedded_text(memory) for memory in page}
-        write(**make_batch_parts("vectors", texts, embedder, recent, store.read_cache))
+        write(**make_batch_parts("vectors", texts, embedder, recent, store))
         done += len(page)
         if progress:
             progress(done, total)
     while topics := store.list_unembedded_spans(embedder.model, PAGE):
         texts = {topic.id: topic_text(topic.name, topic.summary) for topic in topics}
-        parts = make_batch_parts("span_vectors", texts, embedder, recent, store.read_cache)
-        parts["span_vectors"] = {
-            id: vectors[:1] for id, vectors in parts["span_vectors"].items()
-        }  # a topic has one, as when it was made
-        write(**parts)
+        parts = make_batch_parts("span_vectors", texts, embedder, recent, store)
+        # A topic has one, as when it was made.
+        one_each = {id: vectors[:1] for id, vectors in parts["span_vectors"].items()}
+        write(**parts | {"span_vectors": one_each})
     for model in store.models():
         if model != embedder.model:
             store.drop_vectors(model)

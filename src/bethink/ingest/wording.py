@@ -14,9 +14,8 @@ from bethink.ingest.redact import remove_marks
 from bethink.judge import asks
 from bethink.text import STOP_WORDS
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _NEGATIONS = frozenset(
-    "not no never none without cannot can't don't doesn't didn't won't isn't aren't wasn't shouldn't mustn't couldn't wouldn't nor neither disable disabled stop stopped avoid forbid forbidden".split()
+    "not no never none without nor neither disable disabled stop stopped avoid forbid forbidden".split()
 )
 # A word or a number, without its spelling: "24h" is "24 h". Signs count where they tell something: C is not C++, < is not >.
 _TOKEN = re.compile(r"(?:[^\W\d_]+(?:'[^\W\d_]+)?|(?<![\w-])-?\d+|\d+)[+#]*|[<>%$€£]|[!=]=")
@@ -82,23 +81,21 @@ def say_the_same(one: str, other: str) -> bool:
     )
 
 
+def _split_words(text: str) -> list[str]:
+    """The words of a text in order, in small letters, with every "not" written out."""
+    text = text.lower().replace("’", "'")
+    for short, long in (("cannot", "can not"), ("can't", "can not"), ("won't", "will not")):
+        text = text.replace(short, long)
+    return [token.partition("'")[0] for token in _TOKEN.findall(text.replace("n't", " not"))]
+
+
 def _content_words(text: str) -> list[str]:
     """The words of a text in order, without those that only hold it together."""
-    found: list[str] = []
-    for token in _TOKEN.findall(text.lower().replace("’", "'")):
-        word, _, ending = token.partition("'")
-        if ending == "t" or word == "cannot":  # doesn't, can't, won't
-            found += [{"can": "can", "cannot": "can", "won": "will"}.get(word, word[:-1]), "not"]
-        else:
-            found.append(word)
+    words = _split_words(text)
     # In front of all others an auxiliary asks, or insists; and behind a verb a tool can be called "just".
-    return [
-        word
-        for at, word in enumerate(found)
-        if word not in _FILLING
-        or (not at and word in _AUXILIARIES)
-        or (word == "just" and at == len(found) - 1)
-    ]
+    kept = {0} if words and words[0] in _AUXILIARIES else set()
+    kept |= {len(words) - 1} if words[-1:] == ["just"] else set()
+    return [word for at, word in enumerate(words) if word not in _FILLING or at in kept]
 
 
 def contrasts(new: str, old: str) -> bool:
@@ -132,19 +129,14 @@ def _bases(word: str) -> frozenset[str]:
     """What a word may be an inflection of: retries and retried of retry, cached and caching of cache. A word that only begins like
     another (main, maintenance) is another word."""
     found = {word}
-    for ending, restored in _ENDINGS:
+    for ending, restored in _ENDINGS if not word.endswith(("ss", "eed")) else ():
         stem = word.removesuffix(ending)
-        if (
-            stem == word
-            or word.endswith(("ss", "eed"))
-            or len(stem + restored) < (2 if ending == "s" else 3)
-        ):
-            continue
-        if ending in ("ed", "ing") and not any(map("aeiouy".__contains__, stem)):
-            continue  # string, bring
-        found.add(stem + restored)
-        if ending in ("ed", "ing") and stem[-1:] == stem[-2:-1]:
-            found.add(stem[:-1])  # stopped, running
+        verb = ending in ("ed", "ing")
+        vowels = not verb or any(map("aeiouy".__contains__, stem))  # not: string, bring
+        if stem != word and vowels and len(stem + restored) >= (2 if ending == "s" else 3):
+            found.add(stem + restored)
+            if verb and stem[-1:] == stem[-2:-1]:
+                found.add(stem[:-1])  # stopped, running
     names = _other_names()
     return frozenset(names.get(base, base) for base in found)
 
@@ -161,7 +153,7 @@ def differ_in_denial(one: str, other: str) -> bool:
 
 
 def _negations(text: str) -> int:
-    return sum(word.lower().replace("’", "'") in _NEGATIONS for word in _WORD.findall(text))
+    return sum(word in _NEGATIONS for word in _split_words(text))
 
 
 def find_change(text: str) -> tuple[str, str] | None:
@@ -240,8 +232,9 @@ _NUMBER_WORDS = {
     )
 } | {"both": "2"}
 # Parts of a system that stand beside each other: what is said of one says nothing of another in its line.
-_COUNTERPARTS = """
-prod,production,live | staging,stage | dev,development | local,localhost | test,testing | qa
+_COUNTERPARTS = [
+    {word: name for name in line.split("|") for word in name.strip().split(",")}
+    for line in """prod,production,live | staging,stage | dev,development | local,localhost | test,testing | qa
 frontend,ui | backend
 client | server
 android | ios,iphone | web,browser
@@ -249,14 +242,8 @@ windows | linux | mac,macos
 chrome | firefox | safari | edge
 upload,uploads | download,downloads
 import,imports | export,exports
-reader,readers | writer,writers
-"""
-_PART = {
-    word: (line, name)
-    for line, names in enumerate(_COUNTERPARTS.strip().splitlines())
-    for name, words in enumerate(names.split("|"))
-    for word in words.strip().split(",")
-}
+reader,readers | writer,writers""".splitlines()
+]
 _NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w-]*|(?<!\w)\w+[_/][\w./-]+")
 _ALIKE = 0.65  # share of words from which what differs is more telling than what is shared
 
@@ -265,21 +252,16 @@ def tell_apart(one: str, other: str) -> bool:
     """Whether a number, a name or a part of the system stands in one of two statements in place of another: then they are not
     the same, whoever says so. Of two that share most of their words an exchanged one decides, or an "only", or a "not"."""
     mine, theirs = _numbers(one), _numbers(other)
-    if mine - theirs and theirs - mine:
-        return True
-    if _leaves_name_out(one, other) and _leaves_name_out(other, one):
-        return True
-    if other_part(one, other):
+    exchanged = bool(mine - theirs and theirs - mine) or other_part(one, other)
+    if exchanged or (_leaves_name_out(one, other) and _leaves_name_out(other, one)):
         return True
     words, others = set(_content(one)), set(_content(other))
-    alike = len(words & others) >= _ALIKE * max(1, len(words), len(others))
-    if not alike:
+    if len(words & others) < _ALIKE * max(1, len(words), len(others)):
         return False
     said, told = (re.findall(r"\w+", text.lower()) for text in (one, other))
-    if sorted(said) == sorted(told) and said != told:
-        return True  # "A calls B" and "B calls A"
-    exchanged = contrasts(one, other) or contrasts(other, one) or differ_in_denial(one, other)
-    return exchanged or not (_TURNING | _PLACED).isdisjoint(set(said) ^ set(told))
+    turned = sorted(said) == sorted(told) and said != told  # "A calls B" and "B calls A"
+    denied = contrasts(one, other) or contrasts(other, one) or differ_in_denial(one, other)
+    return turned or denied or not (_TURNING | _PLACED).isdisjoint(set(said) ^ set(told))
 
 
 def _leaves_name_out(one: str, other: str) -> bool:
@@ -298,14 +280,9 @@ def _numbers(text: str) -> set[str]:
 
 def other_part(one: str, other: str) -> bool:
     """Whether two statements speak of parts of a system that stand beside each other, such as frontend and backend."""
-    here, there = _parts(one), _parts(other)
-    return any(here[line].isdisjoint(there[line]) for line in here.keys() & there.keys())
-
-
-def _parts(text: str) -> dict[int, set[int]]:
-    found: dict[int, set[int]] = {}
-    for word in re.findall(r"[a-z]+", text.lower()):
-        if word in _PART:
-            line, name = _PART[word]
-            found.setdefault(line, set()).add(name)
-    return found
+    texts = [set(re.findall(r"[a-z]+", text.lower())) for text in (one, other)]
+    for parts in _COUNTERPARTS:
+        here, there = ({parts[word] for word in words & parts.keys()} for words in texts)
+        if here and there and here.isdisjoint(there):
+            return True
+    return False

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bethink.errors import StoreError, UsageError
-from bethink.features.reasons import find_reason
+from bethink.recall.pipeline import STRANGE
 from bethink.recall.shape import digest_lines, plain, plain_hit
 from bethink.surface import operations, render
 from bethink.surface.cli.console import Listing, Result, read_text
@@ -116,6 +117,36 @@ def ask(
     return result._replace(items=shown.items, notes=shown.notes)
 
 
+# Why something is as it is: the decision about a subject, its reason, what it replaced, and the line where it was said.
+
+DECIDED = ("decision", "preference", "conclusion", "solution")
+LOOKED = 5  # hits among which a decision counts before what somebody prefers or found; set by hand
+NEAR = 2  # turns on either side of a decision that may say why
+# What begins a reason, up to the end of its sentence.
+_REASON = r"(?is)\b(?:because(?: of)?|so that|in order to|due to|the reason (?:is|was)(?: that)?|owing to|as otherwise|otherwise)\b\s*(.+?)(?=[.!?](?:\s|$)|\n|$)"
+
+
+def find_reason(memory: Bethink, subject: str) -> dict[str, Any] | None:
+    """The decision that fits a subject best, why it was taken, what it replaced, the newest first, and the turn of a conversation in
+    which it was taken; None where nothing that was decided fits."""
+    answer = memory.search(subject, filter=memory.filter(kinds=DECIDED), limit=LOOKED)
+    if not answer.hits or STRANGE in answer.hints:
+        return None
+    hit = next((hit for hit in answer.hits if hit.memory.kind == "decision"), answer.hits[0])
+    decision = hit.memory
+    replaced = [other for relation, other in hit.related if relation.type == "supersedes"]
+    replaced = [other for other in replaced if other.created_at <= decision.created_at]
+    replaced.sort(key=lambda other: other.created_at, reverse=True)
+    around = memory.store.around(decision.id, NEAR, NEAR) if decision.session else []
+    turns = [one for one in around if one.kind == "context"]
+    said = next((one for one in turns if one.lines == decision.lines), None)
+    grounds = [other for relation, other in hit.related if relation.type == "builds_on"]
+    texts = (one.content for one in (decision, *([said] if said else ()), *grounds, *turns))
+    reasons = (found[1].strip() for text in texts if (found := re.search(_REASON, text)))
+    because = next(reasons, None)
+    return {"decision": decision, "because": because, "replaced": replaced, "said": said}
+
+
 def why(args: Namespace, memory: Bethink) -> Result:
     """Tell why something is as it is: the decision, its reason, what it replaced, and where it was said.
 
@@ -131,7 +162,7 @@ def why(args: Namespace, memory: Bethink) -> Result:
     if reason is None:
         nothing = f"No decision about {one_line(subject, 80)} is known."
         return Result(notes=[nothing], hints=["`bethink recall` looks for anything about it."])
-    decision, because, replaced, said = reason
+    decision, because, replaced, said = reason.values()
     names = render.short_ids(memory, [decision, *replaced])
     beside = [f"because {because}" if because else "Nobody said why."]
     for one in replaced:
@@ -140,7 +171,7 @@ def why(args: Namespace, memory: Bethink) -> Result:
     if said:
         beside.append(f"{said.metadata.get('role') or 'somebody'} said: {said.content}")
     whole = render.quote_memory(decision, names, beside=tuple(beside))
-    return Result({**reason._asdict(), "because": because or None}, items=[whole])
+    return Result(reason, items=[whole])
 
 
 # By id and by time

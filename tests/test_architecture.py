@@ -35,7 +35,6 @@ LEVELS = [
         "surface.mcp",
         "surface.http",
         "surface.web",
-        "surface.remote",
         "hooks",
     ],
     ["hosts.install"],

@@ -13,12 +13,11 @@ from stores import HERE, NOW, make, put
 from bethink.errors import BethinkError, ConfigError
 from bethink.post import Key
 from bethink.store.transfer import team_scope
-from bethink.surface import remote
+from bethink.surface.cli.transfer import ServerPeer, read_token
 from bethink.surface.http import api as http_api
 from bethink.surface.http import security
 from bethink.surface.http.api import OnceStore
 from bethink.surface.http.security import Grant
-from bethink.surface.remote import Client, ServerPeer
 from bethink.types import Batch, Source
 
 __all__ = ["served"]
@@ -49,7 +48,7 @@ class Person:
         self.client = served.client(self.token)
         self.name = f"shop-{Person.number}"
         self.where = {"project": f"team:{self.name}"}
-        self.peer = ServerPeer(Client(served.address, Key(self.token, "test")), self.name)
+        self.peer = ServerPeer(served.address, Key(self.token, "test"), self.name)
 
     def store(self, text):
         """Tells the team something, and gives back its id."""
@@ -222,20 +221,20 @@ def test_a_bundle_that_is_not_in_order_changes_nothing(anna, served):
 )
 def test_an_address_that_cannot_be_used_is_told(url, told):
     with pytest.raises(ConfigError, match=told) as error:
-        Client(url, Key("rcl_x", "test"))
+        ServerPeer(url, Key("rcl_x", "test"), "shop")
     assert "pass" not in error.value.message.replace("password", "")
 
 
 def test_a_token_comes_from_the_environment_and_is_never_shown(served, monkeypatch):
     monkeypatch.delenv("BETHINK_TOKEN", raising=False)
-    assert remote.read_token() is None
+    assert read_token() is None
     monkeypatch.setenv("BETHINK_TOKEN", "rcl_environment")
-    assert remote.read_token().value == "rcl_environment"
+    assert read_token().value == "rcl_environment"
     monkeypatch.setenv("BETHINK_TOKEN", "two words")
     with pytest.raises(ConfigError):
-        remote.read_token()
+        read_token()
     with pytest.raises(BethinkError, match="refused the key") as error:
-        Client(served.address, Key("rcl_wrong", "test")).post("/sync/outline", {})
+        ServerPeer(served.address, Key("rcl_wrong", "test"), "shop").outline()
     assert "rcl_wrong" not in str(error.value.message)
 
 

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 296_084,
-    "lines": 43_551,
-    "files": 134,
+    "tokens": 295_931,
+    "lines": 43_535,
+    "files": 133,
     "import cycles": 0,
     "function-level imports of our own": 42,
     "functions of complexity over 15": 4,
     "class names used twice": 0,
-    "test lines": 35_847,
+    "test lines": 35_845,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 35, "search": 31, "hook": 27, "backfill": 46}

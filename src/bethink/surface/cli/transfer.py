@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from urllib.parse import urlencode
 
+from bethink import post
 from bethink.config import check, mask_password, project_file
-from bethink.errors import BethinkError, InvalidInput, StoreCorrupt, UsageError
+from bethink.errors import BethinkError, ConfigError, InvalidInput, StoreCorrupt, UsageError
 from bethink.features import exchange, knowledge, readers
 from bethink.features.exchange import export_records
 from bethink.features.knowledge import MARKDOWN
-from bethink.features.sync import StorePeer, Sync, load_shared, save_shared
+from bethink.features.sync import (
+    Link,
+    Outline,
+    OutlineEntry,
+    StorePeer,
+    Sync,
+    load_shared,
+    save_shared,
+)
+from bethink.post import Key, PostError
 from bethink.project import container_name
 from bethink.recall.shape import plain
 from bethink.store import locate_database, open_store
+from bethink.store.transfer import (
+    Bundle,
+    bundle_from_json,
+    bundle_to_json,
+    split_pages,
+    team_scope,
+)
 from bethink.store.transfer import migrate as move_everything
-from bethink.store.transfer import team_scope
 from bethink.surface import render
 from bethink.surface.cli import console
 from bethink.surface.cli.console import (
@@ -37,18 +56,19 @@ from bethink.surface.cli.knowledge import (
 )
 from bethink.surface.cli.tend import edit_file
 from bethink.surface.operations import EVERYTHING, make_filter
-from bethink.surface.remote import Client, ServerPeer, read_token
 from bethink.surface.render import flatten_record, format_records, many
 from bethink.text import textfile
-from bethink.types import PERSONAL, STATEMENTS
+from bethink.types import PERSONAL, STATEMENTS, Relation
 
 if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
 
     from bethink.api import Bethink
     from bethink.features.sync import Peer, SyncReport
+    from bethink.store.rows import Record
     from bethink.types import Memory
 
+Answered = TypeVar("Answered")
 SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows what replaced what
 SETTINGS_FILE = "memory.config.json"
 # Its name of a setting, its variable of the environment, and ours.
@@ -355,9 +375,8 @@ def sync(args: Namespace, memory: Bethink) -> Result:
 def open_peer(args: Namespace, memory: Bethink, team: str) -> Iterator[Callable[[str], Peer]]:
     """The team's side of each scope: of a server, or of a database."""
     if team.startswith(("http://", "https://")):
-        client = Client(team, read_token())
-        name = team_name(args, memory)
-        yield lambda scope: ServerPeer(client, name, args.container, scope == PERSONAL)
+        secret, name = read_token(), team_name(args, memory)
+        yield lambda scope: ServerPeer(team, secret, name, args.container, scope == PERSONAL)
         return
     config = memory.config._replace(database=team)
     used, wanted = (locate_database(one, memory.project) for one in (memory.config, config))
@@ -408,3 +427,126 @@ def sync_result(memory: Bethink, reports: list[SyncReport]) -> Result:
     if value["left"]:
         hints.append("What stayed behind was changed meanwhile, or purged on the other side.")
     return Result(value, hints=hints)
+
+
+# A team's server from somebody's machine
+
+VARIABLE = "BETHINK_TOKEN"
+API = "/api/v1"
+LARGEST_ANSWER = 256 << 20
+PATIENCE = 300.0  # seconds for a request: the server reads a whole project for some
+LARGEST_REQUEST = 4 << 20  # bytes: the server reads no more than eight
+HASHES, IDS, RECORDS = 5000, 500, 100  # of one request
+WRONG = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError)
+HINTS = {
+    "key": f"Put a token of that server into {VARIABLE}; `bethink token create` on the server makes one.",
+    "missing": "Check the address; it is that of `bethink serve`, without a path.",
+}
+
+
+def read_token() -> Key | None:
+    """The token for the server, of the environment. It is in no setting, because settings are shown."""
+    try:
+        return post.key((VARIABLE,))
+    except ValueError as error:
+        raise ConfigError(f"{error}.", "Copy the token once more.") from error
+
+
+class ServerPeer:
+    """A server as the far peer of a sync, asked as the holder of one token, which is never shown. It knows the project by the name
+    that the team gave it. Requests are bounded in time and size."""
+
+    def __init__(
+        self,
+        url: str,
+        secret: Key | None,
+        name: str,
+        container: str | None = None,
+        personal: bool = False,
+    ) -> None:
+        try:
+            address = post.address(url, API)
+        except ValueError as error:
+            raise ConfigError(
+                f"The team's server cannot be asked: {error}.", "Give it as https://memory.example"
+            ) from error
+        host = address.hostname or ""
+        if address.scheme == "http" and secret and not post.is_this_machine(host):
+            raise ConfigError(
+                f"Without TLS the token for {host} can be read on the way.",
+                f"Give it as https://{host}",
+            )
+        where = {"project": f"team:{name}", "container": container}
+        where |= {"personal": "true"} if personal else {}
+        given = urlencode({name: value for name, value in where.items() if value})
+        self._address, self._secret = address._replace(query=given), secret
+
+    def outline(self) -> Outline:
+        def read(answer: Any) -> Outline:
+            lines = {
+                str(id): OutlineEntry(bytes.fromhex(version), str(hash), bool(unique))
+                for id, version, hash, unique in answer["lines"]
+            }
+            links = {}
+            for source, target, type, at, actor in answer["links"]:
+                relation = Relation(source, target, type, datetime.fromtimestamp(at / 1000, UTC))
+                links[source, target, type] = (relation, actor)
+            return Outline(lines, links)
+
+        return self._ask("outline", read)
+
+    def fetch(self, ids: Sequence[str]) -> list[Record]:
+        def read(answer: Any) -> Sequence[Record]:
+            return bundle_from_json(answer["bundle"]).records
+
+        pages = split_pages(ids, RECORDS)
+        return [record for page in pages for record in self._ask("records", read, ids=page)]
+
+    def take(self, bundle: Bundle, expect: Mapping[str, bytes | None]) -> tuple[str, ...]:
+        left: list[str] = []
+        for part in _split_bundle(bundle):
+            wanted = {record.memory.id for record in part.records}
+            known = {id: one and one.hex() for id, one in expect.items() if id in wanted}
+            sent = bundle_to_json(part)
+            left += self._ask("take", lambda answer: answer["left"], bundle=sent, expect=known)
+        return tuple(left)
+
+    def remove(self, purge: Sequence[str], unlink: Sequence[Link]) -> None:
+        for ids in split_pages(purge, IDS):
+            self._ask("remove", bool, purge=ids)
+        for links in split_pages(unlink, IDS):
+            self._ask("remove", bool, unlink=[list(link) for link in links])
+
+    def find_purged(self, hashes: Sequence[str]) -> set[str]:
+        found: set[str] = set()
+        for page in split_pages(hashes, HASHES):
+            found |= self._ask("purged", lambda answer: set(answer["purged"]), hashes=page)
+        return found & set(hashes)
+
+    def _ask(self, operation: str, read: Callable[[Any], Answered], **body: Any) -> Answered:
+        """What a server answers, as `read` understands it."""
+        where = self._address._replace(path=f"{self._address.path}/sync/{operation}")
+        headers = {"Authorization": f"Bearer {self._secret.value}"} if self._secret else {}
+        try:
+            return read(post.send(where, body, headers, self._secret, PATIENCE, LARGEST_ANSWER))
+        except PostError as error:
+            hint = HINTS.get(error.kind, "Check the address and whether the server runs.")
+            raise BethinkError(error.message, hint) from error
+        except WRONG as error:
+            raise BethinkError(
+                f"{where.scheme}://{where.netloc} answered with something that is no part of a memory: {error}.",
+                "Is its version older?",
+            ) from error
+
+
+def _split_bundle(bundle: Bundle) -> Iterator[Bundle]:
+    """Parts of a bundle that are small enough to be sent."""
+    if bundle.size <= 1 or len(json.dumps(bundle_to_json(bundle))) <= LARGEST_REQUEST:
+        yield bundle
+        return
+    for name in ("records", "relations"):
+        items = getattr(bundle, name)
+        half = (len(items) + 1) // 2
+        for part in split_pages(items, half) if items else ():
+            smaller = Bundle(scopes=bundle.scopes)._replace(**{name: tuple(part)})  # type: ignore[arg-type]
+            yield from _split_bundle(smaller)

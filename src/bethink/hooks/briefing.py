@@ -29,19 +29,8 @@ if TYPE_CHECKING:
     from bethink.types import Memory
 
 MORE = 'More is in memory: ask with the tool search_memories, or with `bethink recall "QUESTION"`.'
-OPEN, KEPT = (
-    ("question", "todo"),
-    (
-        "decision",
-        "gotcha",
-        "preference",
-        "architecture",
-        "pattern",
-        "solution",
-        "conclusion",
-        "discovery",
-    ),
-)
+OPEN = ("question", "todo")
+KEPT = "decision gotcha preference architecture pattern solution conclusion discovery".split()
 ON_THE_WAY = ("solution", "conclusion", "discovery")
 POINTING = re.compile(
     r"\W{0,4}(?:(?:ok|okay|so|yes|yeah|but|and|then|also|well)\b\W{1,3}){0,2}"
@@ -56,7 +45,7 @@ LINE = 45  # tokens of one memory
 NEXT, ITEM = 5, 30  # next steps of a handoff that are told, and tokens of each
 # What makes a memory worth telling, beside its importance from 0 to 1. By hand; the sets in bench/ cannot tell.
 RECENT, FADE = 0.8, 21 * 86400.0
-USEFUL, HERE, BRANCH, SURE = 0.3, 0.6, 0.2, 0.4
+USEFUL, HERE, SURE = 0.3, 0.6, 0.4
 # A decision or a gotcha changes what an agent does next; a solution rarely comes up again.
 KINDS = {"decision": 0.4, "gotcha": 0.5, "preference": 0.4, "architecture": 0.2, "pattern": 0.2}
 
@@ -196,7 +185,7 @@ def _line(one: Memory, short: dict[str, str], disputed: dict[str, str]) -> Brief
 
 
 def _best(
-    hook: Hook, memory: Bethink, kinds: Sequence[str], now: datetime, place: tuple[str, str]
+    hook: Hook, memory: Bethink, kinds: Sequence[str], now: datetime, place: str
 ) -> list[Memory]:
     """The memories of these kinds that are worth telling here, best first; each text once."""
     # One kind of one scope at a time: the index then gives the newest without reading all the others.
@@ -212,7 +201,7 @@ def _best(
         and not (hook.source == "resume" and is_own(hook, one))
     ]
     found = memory.drop_disputed(found)
-    worth = {one.id: _worth(one, now, *place) for one in found}
+    worth = {one.id: _worth(one, now, place) for one in found}
     ranked = sorted(found, key=lambda one: -worth[one.id])
     return list({one.content_hash or one.content: one for one in reversed(ranked)}.values())[::-1]
 
@@ -226,7 +215,7 @@ def _is_settled(one: Memory) -> bool:
     return one.kind not in ON_THE_WAY and not proposed and not POINTING.match(one.content)
 
 
-def _worth(one: Memory, now: datetime, below: str, branch: str) -> float:
+def _worth(one: Memory, now: datetime, below: str) -> float:
     age = max(0.0, (now - one.created_at).total_seconds())
     value = (
         one.importance / 10
@@ -238,20 +227,14 @@ def _worth(one: Memory, now: datetime, below: str, branch: str) -> float:
     names = [entity.name for entity in one.entities if entity.type == "file"]
     if below and any(name.startswith(below) for name in (*names, one.path or "")):
         value += HERE
-    if branch and branch not in ("main", "master") and branch in one.content:
-        value += BRANCH
     return value
 
 
-def _place(hook: Hook, memory: Bethink) -> tuple[str, str]:
-    """The directory as files below it begin, '' at the top of the project; and the branch."""
-    worktree = memory.project.worktree
+def _place(hook: Hook, memory: Bethink) -> str:
+    """The directory as files below it begin, '' at the top of the project."""
     try:
-        below = (
-            Path(hook.directory).resolve().relative_to(worktree).as_posix()
-            if hook.directory
-            else "."
-        )
+        here = Path(hook.directory).resolve() if hook.directory else memory.project.worktree
+        below = here.relative_to(memory.project.worktree).as_posix()
     except (OSError, ValueError, RuntimeError):
-        below = "."
-    return ("" if below == "." else f"{below}/"), handoffs.find_branch(worktree)
+        return ""
+    return "" if below == "." else f"{below}/"

@@ -212,28 +212,25 @@ def list_period(
 ) -> tuple[list[Hit], int]:
     """What was said, decided and done in a time: the hits of a page, the newest first, and how many there are. Where there is more
     than fits, what matters most is kept. What was read from files is left out: the day a file was read on says nothing about the work."""
-    starts = [start for start in (wanted.since, query.since) if start]
-    ends = [end for end in (wanted.until, query.until) if end]
     then = wanted._replace(
-        since=max(starts, default=None),
-        until=min(ends, default=None),
+        since=max(filter(None, (wanted.since, query.since)), default=None),
+        until=min(filter(None, (wanted.until, query.until)), default=None),
         answered=query.answered if wanted.answered is None else wanted.answered,
     )
+
+    def look(*kinds: str) -> list[Memory]:
+        found = store.list(then._replace(kinds=kinds), LOOKED)
+        return [one for one in found if one.source_type not in FILES]
+
     kinds = wanted.kinds or query.kinds
-    outcomes = _without_files(store.list(then._replace(kinds=kinds or OUTCOMES), LOOKED))
+    outcomes = look(*(kinds or OUTCOMES))
     if not kinds:
         places = {(one.source, turn_of(one.position)) for one in outcomes if one.session}
-        turns = _without_files(store.list(then._replace(kinds=("context",)), LOOKED))
-        outcomes += [one for one in turns if (one.source, one.position) not in places]
+        outcomes += [one for one in look("context") if (one.source, one.position) not in places]
     outcomes.sort(key=lambda one: (one.kind != "context", one.importance, one.created_at))
     page = outcomes[::-1][offset : offset + limit]
     page.sort(key=lambda one: one.created_at, reverse=True)
     return [Hit(one, 1.0, {"in_time": 1.0}) for one in page], len(outcomes)
-
-
-def _without_files(memories: list[Memory]) -> list[Memory]:
-    """Without what was read from files."""
-    return [one for one in memories if one.source_type not in FILES]
 
 
 # What hits replaced, answer, contradict or build on
@@ -246,32 +243,36 @@ def expand(
     hits: Sequence[Hit], store: Store, scopes: Sequence[str], include_deleted: bool = False
 ) -> list[Hit]:
     """Relations of every hit, and the whole chain of memories that a hit replaced. Never leaves the scopes."""
-    relations = _collect_relations([hit.memory.id for hit in hits], store)
-    ends = {end for one in relations for end in (one.source, one.target)}
+    # By hit what it is related to: (relation, id of the other end). A chain is followed for all hits at once.
+    related: dict[str, dict[Relation, str]] = {hit.memory.id: {} for hit in hits}
+    frontier = {id: {id} for id in related}  # a memory, and the hits whose chain has come to it
+    for step in range(CHAIN):
+        further: dict[str, set[str]] = {}
+        for one in store.relations(list(frontier))[:MOST_RELATIONS] if frontier else ():
+            replaces = one.type == "supersedes"
+            for here, other in ((one.source, one.target), (one.target, one.source)):
+                for hit in frontier.get(here, ()):
+                    if step == 0 or (replaces and here == one.source):
+                        related[hit].setdefault(one, other)
+                    if replaces and here == one.source:
+                        further.setdefault(other, set()).add(hit)
+        frontier = further
+    ends = {end for found in related.values() for end in found.values()}
     visible = {
         memory.id: memory
         for memory in store.get(list(ends))
         if memory.scope in scopes and (include_deleted or memory.deleted_at is None)
     }
-    return [hit._replace(related=_relations_of(hit.memory.id, relations, visible)) for hit in hits]
-
-
-def _collect_relations(ids: list[str], store: Store) -> list[Relation]:
-    """The relations of these memories, and those of what they replaced, back to the first."""
-    relations: dict[tuple[str, str, str], Relation] = {}
-    frontier = ids
-    for _ in range(CHAIN if ids else 0):
-        fresh = {
-            (one.source, one.target, one.type): one
-            for one in store.relations(frontier)[:MOST_RELATIONS]
-        }
-        fresh = {key: one for key, one in fresh.items() if key not in relations}
-        relations |= fresh
-        replaced = (one for one in fresh.values() if one.type == "supersedes")
-        frontier = [one.target for one in replaced if one.source in frontier]
-        if not frontier or len(relations) > MOST_RELATIONS:
-            break
-    return list(relations.values())
+    return [
+        hit._replace(
+            related=tuple(
+                (one, visible[end])
+                for one, end in related[hit.memory.id].items()
+                if end in visible and end != hit.memory.id
+            )
+        )
+        for hit in hits
+    ]
 
 
 def put_newer_first(hits: Sequence[Hit], limit: int) -> list[Hit]:
@@ -302,15 +303,3 @@ def _reverse_relations(hit: Hit, other: Memory) -> tuple[tuple[Relation, Memory]
         for relation, end in hit.related
         if end.id == other.id and other.id in (relation.source, relation.target)
     )
-
-
-def _relations_of(
-    id: str, relations: Sequence[Relation], visible: dict[str, Memory]
-) -> tuple[tuple[Relation, Memory], ...]:
-    direct = [one for one in relations if id in (one.source, one.target)]
-    chain = [one for one in direct if one.type == "supersedes" and one.source == id]
-    for link in chain:  # it grows while it is walked
-        older = [one for one in relations if one.type == "supersedes" and one.source == link.target]
-        chain += [one for one in older if one not in chain]
-    ends = {one: one.source if one.target == id else one.target for one in (*direct, *chain)}
-    return tuple((one, visible[end]) for one, end in ends.items() if end in visible and end != id)

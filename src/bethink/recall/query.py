@@ -21,8 +21,6 @@ from bethink.types import KIND_ALIASES, KINDS, Filter, Query, Term
 SYNTAX_LIMIT = 2_000  # characters that are analysed; a longer question is pasted text, whose start says what it is about
 TEXT_LIMIT = 8_000  # characters that are embedded
 TERM_LIMIT = 64
-# `-v` and `-rf` are flags of a pasted command far more often than unwanted words
-SHORTEST_EXCLUSION = 3
 
 # From the loosest on; words that stand side by side bind tightest, as in SQLite's full-text language.
 OPERATORS = ("OR", "AND", "NOT")
@@ -106,8 +104,7 @@ _UNPRINTABLE = "[\x00-\x08\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\uf
 _COLUMN = "(?:content|summary|section|tags)"
 _SCAN = rf"""(?x)
     (?P<paren>[()])
-  | (?P<minus>(?<![^\ \t(])-(?=[^\W\d_]|["“{{]))?
-    (?P<field>(?i:\{{\s*{_COLUMN}\s*\}}\s*:\s*|(?:{_COLUMN}|kind|entity):(?![:/])))?
+  | (?P<field>(?i:\{{\s*{_COLUMN}\s*\}}\s*:\s*|(?:{_COLUMN}|kind|entity):(?![:/])))?
     (?:"(?P<phrase>[^"]*)"\*?|“(?P<curly>[^“”]*)”|(?P<chunk>[^\s"“”()]+(?:\(\)[^\s"“”()]*)*))
 """
 _LANGUAGE, _GENITIVE = r"[A-Za-z](?:\+\+|#)", r"['’]s$"  # C++, C#; somebody's
@@ -147,7 +144,6 @@ class Token(NamedTuple):
     identifiers: tuple[str, ...] = ()
     entity: str = ""
     kinds: tuple[str, ...] = ()
-    excluded: bool = False
     literal: bool = False  # quoted, or syntax: its words are no cue for times and kinds
 
 
@@ -212,23 +208,14 @@ def _cut_between_words(whole: str) -> str:
 
 
 def _choose_terms(tokens: list[Token], head: str) -> tuple[list[Token], list[Term], Node | None]:
-    """The tokens that are wanted, their terms, and the expression that operators and exclusions make of them."""
-    wanted = [token for token in tokens if not token.excluded]
-    if not any(token.terms or token.stops or token.kinds for token in wanted):
-        # `-word` alone has nothing to be taken from
-        tokens = wanted = [token._replace(excluded=False) for token in tokens]
+    """The tokens that are wanted, their terms, and the expression that operators make of them."""
     expression = _parse_expression(tokens)
-    if expression is not None:
-        found, unwanted = map(set, _leaves(expression))
-        operands = [token for token in wanted if token.type == "operand"]
-        named = [one for one in operands if not one.terms or not unwanted.issuperset(one.terms)]
-        terms = _unique(term for one in named for term in one.terms if term in found)
-        return named, terms, expression
-    excluded = [_chain("and", token.terms) for token in tokens if token.excluded][:TERM_LIMIT]
-    terms = _gather_terms(wanted, split=not head.isascii() and not excluded)
-    if terms and excluded:
-        expression = _chain("not", [_chain("or", terms), *excluded])
-    return wanted, terms, expression
+    if expression is None:
+        return tokens, _gather_terms(tokens, split=not head.isascii()), None
+    found, unwanted = map(set, _leaves(expression))
+    operands = [token for token in tokens if token.type == "operand"]
+    named = [one for one in operands if not one.terms or not unwanted.issuperset(one.terms)]
+    return named, _unique(term for one in named for term in one.terms if term in found), expression
 
 
 def _gather_terms(tokens: Sequence[Token], split: bool) -> list[Term]:
@@ -280,19 +267,15 @@ def _read_operand(match: re.Match[str], head: str, shouting: bool) -> Token:
     stops = [] if part.is_syntax else [word for word in words if _is_stop(word, shouting)]
     mentioned = [word.text for word in words if word.mention]
     identifiers = tuple(word.text for word in words if word.identifier)
-    excluded = bool(match["minus"]) and not stops and _may_exclude(head, match, words)
-    dash = "-" if match["minus"] and not excluded else ""
-    plain = part.text.removeprefix("@") if mentioned else part.text.lstrip("^")
     return Token(
         "operand",
         *match.span(),
-        surface=dash + plain,
+        surface=part.text.removeprefix("@") if mentioned else part.text.lstrip("^"),
         terms=part.make_terms(word for word in words if word not in stops),
         stops=part.make_terms(stops),
         identifiers=identifiers,
         entity=part.text.strip(".,;:!?") if part.field == "entity" else "".join(mentioned[:1]),
-        excluded=excluded,
-        literal=bool(part.quoted or part.field or excluded or identifiers),
+        literal=bool(part.quoted or part.field or identifiers),
     )
 
 
@@ -303,9 +286,7 @@ def _read_part(match: re.Match[str]) -> QueryPart:
         quote = match["phrase"] or match["curly"] or ""
         return QueryPart(" ".join(quote.split()), field, quoted=True)
     if field == "kind" and not _read_kinds(text):
-        return QueryPart(
-            match.group().removeprefix("-")
-        )  # not one of the kinds: then it is no syntax
+        return QueryPart(match.group())  # not one of the kinds: then it is no syntax
     prefix = re.fullmatch(r"(\w[\w./-]*\w)\*[,;.!?]*", text)
     return QueryPart(prefix[1] if prefix else text, field, prefix=prefix is not None)
 
@@ -325,13 +306,6 @@ def _read_kinds(value: str) -> tuple[str, ...]:
     kinds = [KIND_ALIASES.get(name, name) for name in names]
     kinds = [kind if kind in KINDS else kind.removesuffix("s") for kind in kinds]
     return tuple(kinds) if set(kinds) <= set(KINDS) else ()
-
-
-def _may_exclude(head: str, match: re.Match[str], words: list[Word]) -> bool:
-    """Whether a dash means "without": not in front of a command's flags, nor inside `code`."""
-    if head.count("`", 0, match.start()) % 2 or "=" in match.group():
-        return False
-    return bool(words) and (match["chunk"] is None or len(words[0].text) >= SHORTEST_EXCLUSION)
 
 
 def _is_stop(word: Word, shouting: bool) -> bool:
@@ -446,7 +420,7 @@ def _parse_level(waiting: deque[Token], level: int) -> Node | None:
         if level == len(OPERATORS):  # side by side
             if token.type not in ("operand", "open"):
                 break
-            operator, next_level = "not" if token.excluded else "and", level + 1
+            operator, next_level = "and", level + 1
         elif token.type == "operator" and token.surface == OPERATORS[level]:
             waiting.popleft()
             operator, next_level = token.surface.lower(), level + 1

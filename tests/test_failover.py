@@ -14,6 +14,7 @@ from contextlib import suppress
 
 import postgres
 import pytest
+from killing import kill_and_look
 from psycopg.conninfo import conninfo_to_dict
 from stores import HERE, MODEL, NOW, by_words, make, put, seen, vectors_of
 
@@ -234,3 +235,10 @@ def test_a_commit_that_no_standby_has_is_not_acknowledged():
         store.close()
     finally:
         server.stop()
+
+
+def test_nothing_acknowledged_is_lost_when_the_server_is_killed(tmp_path):
+    found = kill_and_look(kills=1, writers=2, seed=7, folder=tmp_path, between=(0.1, 0.3))
+    assert found.lost + found.doubled + found.unfound + found.unknown == 0, found
+    assert found.problems == []
+    assert found.acknowledged > 4

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from stores import EMBEDDER, HERE, MODEL, everything, make, put, write
 
+from bethink import Bethink
+from bethink.embed.hashing import HashingEmbedder
 from bethink.store import vectors as vectors_module
 from bethink.store.connection import codes_folder
 from bethink.store.sqlite import SqliteStore
@@ -261,3 +263,49 @@ def test_a_purge_takes_the_file_away(filed):
     write(store, purge=(store.list(everything(), 1)[0].id,))
     assert not file.exists()
     assert look(filed())[1] == COUNT - 1 and file.exists()
+
+
+# Questions that were asked before
+
+
+class Counting(HashingEmbedder):
+    """Counts the questions that it embeds; under a name that is not that of the quick embedder."""
+
+    def __init__(self):
+        super().__init__(64)
+        self.model, self.asked = "counting", []
+
+    def query(self, text):
+        self.asked.append(text)
+        return super().query(text)
+
+
+def ask(path, *questions):
+    """Which questions a new process embeds, and what the last one finds."""
+    embedder = Counting()
+    with Bethink(path, directory=path.parent, embedder=embedder) as memory:
+        answers = [memory.search(question) for question in questions]
+    return embedder.asked, [(hit.memory.content, hit.score) for hit in answers[-1].hits]
+
+
+def test_a_question_is_embedded_once_for_all_processes(tmp_path):
+    path = tmp_path / "memory.db"
+    with Bethink(path, directory=tmp_path, embedder=Counting()) as memory:
+        memory.add("owls sleep by day")
+        id = memory.add("mice are awake at night").id
+    first, found = ask(path, "who sleeps by day?")
+    again, same = ask(path, "who sleeps by day?", "who is awake?", "who sleeps by day?")
+    assert (first, again) == (["who sleeps by day?"], ["who is awake?"])
+    assert [content for content, _ in same] == [content for content, _ in found]
+    kept = list(codes_folder(path).iterdir())
+    assert len(kept) == 2
+    for file in kept:
+        assert file.stat().st_mode & 0o777 == 0o600 and b"sleeps" not in file.read_bytes()
+    for damaged in (b"", b"\0" * 50, kept[0].read_bytes()[:-3], b"x" * 5000):
+        for file in kept:
+            file.write_bytes(damaged)
+        assert ask(path, "who is awake?")[0] == ["who is awake?"]
+        assert ask(path, "who is awake?")[0] == []
+    with Bethink(path, directory=tmp_path, embedder=Counting()) as memory:
+        memory.forget(id, purge=True)
+    assert list(codes_folder(path).iterdir()) == []

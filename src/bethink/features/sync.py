@@ -28,9 +28,10 @@ from bethink.errors import BethinkError, InvalidInput
 from bethink.ingest.redact import redact_value
 from bethink.store.base import Store
 from bethink.store.places import content_hash, turn_identity
-from bethink.store.rows import Record, Stored, from_history
+from bethink.store.rows import Ids, Record, Row, Stored, from_history
 from bethink.store.transfer import (
     Bundle,
+    Expected,
     bundle_from_json,
     event_digest,
     list_texts,
@@ -337,7 +338,7 @@ def _replay(memory: Memory, tail: Sequence[Event], votes: float | None) -> Memor
     return apply_fields(memory, fields)
 
 
-def apply_fields(memory: Memory, fields: Mapping[str, Any]) -> Memory:
+def apply_fields(memory: Memory, fields: Row) -> Memory:
     """A memory with values as history keeps them: times as milliseconds, lists and metadata as JSON."""
     known = {name: value for name, value in fields.items() if name in Memory._fields}
     new = {name: from_history(name, value) for name, value in known.items()}
@@ -388,11 +389,11 @@ class Peer(Protocol):
 
     def outline(self) -> Outline: ...
 
-    def fetch(self, ids: Sequence[str]) -> list[Record]: ...
+    def fetch(self, ids: Ids) -> list[Record]: ...
 
-    def take(self, bundle: Bundle, expect: Mapping[str, bytes | None]) -> tuple[str, ...]: ...
+    def take(self, bundle: Bundle, expect: Expected) -> tuple[str, ...]: ...
 
-    def remove(self, purge: Sequence[str], unlink: Sequence[Link]) -> None:
+    def remove(self, purge: Ids, unlink: Sequence[Link]) -> None:
         """Purges memories, and ends relations."""
         ...
 
@@ -449,11 +450,11 @@ class StorePeer:
         }
         return Outline(lines, links)
 
-    def fetch(self, ids: Sequence[str]) -> list[Record]:
+    def fetch(self, ids: Ids) -> list[Record]:
         own = [one for one in self.store.records(ids) if one.memory.scope == self.scope]
         return [rename_scope(one, {self.scope: ""}) for one in own]
 
-    def take(self, bundle: Bundle, expect: Mapping[str, bytes | None]) -> tuple[str, ...]:
+    def take(self, bundle: Bundle, expect: Expected) -> tuple[str, ...]:
         person = getattr(self.store, "person", "")  # whom a team's database acts for
         if person:
             ids = [record.memory.id for record in bundle.records]
@@ -465,7 +466,7 @@ class StorePeer:
         own = note_turns(bundle._replace(scopes=scopes, records=records))
         return self.store.take(own, expect=expect)
 
-    def remove(self, purge: Sequence[str], unlink: Sequence[Link]) -> None:
+    def remove(self, purge: Ids, unlink: Sequence[Link]) -> None:
         if purge or unlink:
             ended = tuple(Relation(*link) for link in unlink)
             self.store.write(
@@ -596,9 +597,7 @@ class Sync:
             done += len(taken)
         return done
 
-    def _put(
-        self, peer: Peer, records: Sequence[Record], expect: Mapping[str, bytes | None]
-    ) -> tuple[str, ...]:
+    def _put(self, peer: Peer, records: Sequence[Record], expect: Expected) -> tuple[str, ...]:
         scopes = (("", self.name, ""),) if self.name else ()
         left = peer.take(Bundle(scopes=scopes, records=tuple(records)), expect)
         self.left += left

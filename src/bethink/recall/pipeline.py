@@ -104,7 +104,7 @@ def recall(
         submit_ahead(_workers(), reader.prepare)
     asked = embedder if ask.mode != "keyword" else None
     query = parse(question, now)
-    vector = _start_embedding(query.text, asked, ask.hypothesis)
+    vector = _start_embedding(query.text, asked, store, ask.hypothesis)
     when = _find_event_time(question, query, ask, store, embedder, now)
     query, filter = apply_event_time(query, ask.filter, question, now, when)
     if query.recap and not ask.looking_up:
@@ -182,12 +182,14 @@ def _find_event_time(
     return (asked, hits[0].memory.valid_from or hits[0].memory.created_at) if hits else None
 
 
-def _start_embedding(text: str, embedder: Embedder | None, hypothesis: str) -> Callable[[], Any]:
+def _start_embedding(
+    text: str, embedder: Embedder | None, store: Store, hypothesis: str
+) -> Callable[[], Any]:
     """Starts embedding a question in another thread; the result is waited for when it is needed. With a hypothesis of the answer it is
     half way between the two."""
     if embedder is None or not text.strip():
         return lambda: None
-    vector = submit_ahead(_workers(), lambda: embedder.query(text)).result
+    vector = submit_ahead(_workers(), lambda: store.embed_question(text, embedder)).result
     if not hypothesis:
         return vector
     import numpy as np

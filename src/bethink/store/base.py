@@ -10,14 +10,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from os.path import commonprefix
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
 from bethink.store import rows, transfer
 from bethink.store.places import MEMORIES, TOPICS, Index, find_living, find_purged, find_turns
-from bethink.store.rows import Record, Stored
+from bethink.store.rows import Ids, Keys, Record, Row, Scopes, Stored, Where
 from bethink.store.rules import Writer
-from bethink.store.transfer import Bundle
+from bethink.store.transfer import Bundle, Expected
 from bethink.store.words import count_occurrences, hash_word, pair_hash
 from bethink.types import (
     NOTHING,
@@ -37,6 +37,9 @@ from bethink.types import (
     Words,
     turn_of,
 )
+
+if TYPE_CHECKING:
+    from bethink.embed.base import Embedder
 
 # The first 13 characters of an id are its millisecond: shorter ones stop being unique with the next memory.
 SHORTEST = 13
@@ -106,7 +109,7 @@ class Overview(NamedTuple):
     unembedded: int
     database_bytes: int
     cached: int
-    extra: Mapping[str, Any] = NOTHING
+    extra: Row = NOTHING
 
 
 class Store:
@@ -137,7 +140,7 @@ class Store:
             self._scope_ids.update(found)
         return [self._scope_ids[key] for key in dict.fromkeys(keys) if key in self._scope_ids]
 
-    def _where(self, filter: Filter, by_key: bool = False) -> tuple[str, list[Any]]:
+    def _where(self, filter: Filter, by_key: bool = False) -> Where:
         return rows.where(filter, self._scopes(filter.scopes), by_key)
 
     def _memories(self, condition: str, *values: Any) -> list[Memory]:
@@ -150,7 +153,7 @@ class Store:
 
     # One memory at a time
 
-    def resolve(self, prefix: str, scopes: Sequence[str] | None = None) -> str:
+    def resolve(self, prefix: str, scopes: Scopes | None = None) -> str:
         """The one id that starts with `prefix`. NotFound and Ambiguous otherwise."""
         text = spell_id(prefix)
         seen = rows.within("+scope", None if scopes is None else self._scopes(scopes))
@@ -175,7 +178,7 @@ class Store:
             )
         return str(found[0])
 
-    def get(self, ids: Sequence[str]) -> list[Memory]:
+    def get(self, ids: Ids) -> list[Memory]:
         """The memories of these ids that exist, in the order asked for."""
         if not ids:
             return []
@@ -186,7 +189,7 @@ class Store:
         sql = f"{rows.EVENT} JOIN memories m ON m.key = h.memory WHERE m.id = ? ORDER BY h.number"
         return self._read(Event, sql, id)
 
-    def relations(self, ids: Sequence[str]) -> list[Relation]:
+    def relations(self, ids: Ids) -> list[Relation]:
         if not ids:
             return []
         return self._read(
@@ -196,7 +199,7 @@ class Store:
             ids,
         )
 
-    def abbreviate(self, ids: Sequence[str]) -> dict[str, str]:
+    def abbreviate(self, ids: Ids) -> dict[str, str]:
         """The shortest prefix of each id that no other memory shares, never so short that the next memory spoils it."""
         sql = (
             "SELECT m.id, (SELECT max(id) FROM memories WHERE id < m.id),"
@@ -231,7 +234,7 @@ class Store:
         )[0][0]
         return int(total) - int(hidden)
 
-    def count_days(self, scopes: Sequence[str], since: datetime) -> dict[date, int]:
+    def count_days(self, scopes: Scopes, since: datetime) -> dict[date, int]:
         """How many memories each day (UTC) brought, forgotten ones included: from an index alone."""
         seen = rows.within("m.scope", self._scopes(scopes))
         found = self._run(
@@ -332,7 +335,7 @@ class Store:
     # Conversations
 
     def sessions(
-        self, scopes: Sequence[str], limit: int = 50, offset: int = 0, prefix: str | None = None
+        self, scopes: Scopes, limit: int = 50, offset: int = 0, prefix: str | None = None
     ) -> builtins.list[Session]:
         """Newest first; or those whose id starts with `prefix`, first the one that is no longer than that."""
         named, order, values = (
@@ -349,13 +352,13 @@ class Store:
             offset,
         )
 
-    def spans(self, session: str, scopes: Sequence[str]) -> builtins.list[Span]:
+    def spans(self, session: str, scopes: Scopes) -> builtins.list[Span]:
         """The topics of a session in the order of the conversation, parents before their children."""
         seen = rows.within("p.scope", self._scopes(scopes))
         sql = f"{rows.SPAN} WHERE p.session = ? AND {seen} ORDER BY p.line_start, p.depth, p.key"
         return self._read(Span, sql, session)
 
-    def spans_by_id(self, ids: Sequence[str], scopes: Sequence[str]) -> dict[str, Span]:
+    def spans_by_id(self, ids: Ids, scopes: Scopes) -> dict[str, Span]:
         seen = rows.within("p.scope", self._scopes(scopes))
         found = self._run(f"{rows.SPAN} WHERE p.id = ANY(?) AND {seen}", ids) if ids else []
         return {row[0]: rows.read(Span, row) for row in found}
@@ -364,7 +367,7 @@ class Store:
         """Those of these messages that were taken in before, forgotten and purged ones included."""
         return {turn for _, turn in find_turns(self._run, self._scopes([scope]), identities)}
 
-    def list_in_spans(self, ids: Sequence[str], filter: Filter, limit: int) -> builtins.list[int]:
+    def list_in_spans(self, ids: Ids, filter: Filter, limit: int) -> builtins.list[int]:
         """Keys of what was said in these topics beyond the turns themselves: decisions, questions, solutions."""
         sql, values = self._where(filter, by_key=True)
         found = self._run(
@@ -390,7 +393,7 @@ class Store:
         )
         return Ranking("entity", tuple((key, float(count)) for key, count in found))
 
-    def statistics(self, words: Words, scopes: Sequence[str]) -> Statistics:
+    def statistics(self, words: Words, scopes: Scopes) -> Statistics:
         ids = self._scopes(scopes)
         memories, length = self._run(
             "SELECT CAST(coalesce(sum(memories), 0) AS bigint), CAST(coalesce(sum(words), 0) AS bigint)"
@@ -399,7 +402,7 @@ class Store:
         counts = self._document_counts(words.lexemes, ids)
         return Statistics(memories, length / memories if memories else 0.0, tuple(counts))
 
-    def _document_counts(self, words: Sequence[str], scopes: Sequence[int]) -> builtins.list[int]:
+    def _document_counts(self, words: Sequence[str], scopes: Keys) -> builtins.list[int]:
         """In how many memories of these scopes each word stands."""
         hashes = [hash_word(word) for word in words]
         found = dict(
@@ -411,7 +414,7 @@ class Store:
         return [found.get(hash, 0) for hash in hashes]
 
     def candidates(
-        self, keys: Sequence[int], filter: Filter, words: Words, worded: Collection[int]
+        self, keys: Keys, filter: Filter, words: Words, worded: Collection[int]
     ) -> builtins.list[Candidate]:
         """What scoring needs of these keys; those that the filter hides are left out. Words are counted only in the `worded`."""
         if not keys:
@@ -440,7 +443,7 @@ class Store:
             for row in found
         ]
 
-    def answers(self, keys: Sequence[int]) -> builtins.list[tuple[int, str]]:
+    def answers(self, keys: Keys) -> builtins.list[tuple[int, str]]:
         """(key of a question or problem, id of what answers it) for those of these memories that have an answer."""
         return self._run(
             "SELECT m.key, r.source FROM memories m JOIN relations r ON r.target = m.id"
@@ -448,10 +451,10 @@ class Store:
             keys,
         )
 
-    def keys(self, ids: Sequence[str]) -> dict[str, int]:
+    def keys(self, ids: Ids) -> dict[str, int]:
         return dict(self._run("SELECT id, key FROM memories WHERE id = ANY(?)", ids))
 
-    def load(self, keys: Sequence[int]) -> dict[int, Memory]:
+    def load(self, keys: Keys) -> dict[int, Memory]:
         sql = f"SELECT {self.columns} FROM {rows.JOINS} WHERE m.key = ANY(?)"
         found = self._run(sql, keys) if keys else []
         return {row[0]: rows.memory(row) for row in found}
@@ -515,7 +518,7 @@ class Store:
     def scopes(self) -> builtins.list[str]:
         return self._column("SELECT key FROM scopes ORDER BY key")
 
-    def overview(self, scopes: Sequence[str] | None = None) -> Overview:
+    def overview(self, scopes: Scopes | None = None) -> Overview:
         """Numbers about the database. They are counted in indexes; only rows of hidden memories, which are few, are read."""
         inside = rows.within("m.scope", None if scopes is None else self._scopes(scopes))
         known = {id: (key, name) for id, key, name in self._run("SELECT id, key, name FROM scopes")}
@@ -585,7 +588,7 @@ class Store:
 
         return self._write_in(_now(), drop)
 
-    def reset(self, scopes: Sequence[str] | None = None) -> int:
+    def reset(self, scopes: Scopes | None = None) -> int:
         """Forgets everything, or everything in some scopes, beyond recovery."""
         ids = None if scopes is None else self._scopes(scopes)
         return self._write_in(_now(), lambda writer: writer.reset(ids))
@@ -593,7 +596,7 @@ class Store:
     # Between stores
 
     def export(
-        self, part: str, scopes: Sequence[str] | None = None, vectors: bool = True, size: int = PAGE
+        self, part: str, scopes: Scopes | None = None, vectors: bool = True, size: int = PAGE
     ) -> Iterator[Bundle]:
         """Everything of a part (`transfer.PARTS`), so many items in a bundle."""
         keys, select, scope = rows.EXPORTS[part]
@@ -619,9 +622,7 @@ class Store:
                 bundle = bundle._replace(salt=secret)
             yield bundle
 
-    def items(
-        self, part: str, scopes: Sequence[str] | None = None, vectors: bool = True
-    ) -> Iterator[Any]:
+    def items(self, part: str, scopes: Scopes | None = None, vectors: bool = True) -> Iterator[Any]:
         """The items of a part, one by one."""
         for page in self.export(part, scopes, vectors):
             yield from getattr(page, part)
@@ -636,7 +637,7 @@ class Store:
             return [(rows.read(Span, row), kept.get(key, ())) for key, row in found]
         return [rows.ITEMS[part](row) for _, row in found]
 
-    def records(self, ids: Sequence[str], vectors: bool = True) -> builtins.list[Record]:
+    def records(self, ids: Ids, vectors: bool = True) -> builtins.list[Record]:
         """Those of these memories that exist, whole and in no order."""
         sql = f"SELECT {self.columns}, m.dedup FROM {rows.JOINS} WHERE m.id = ANY(?)"
         found = self._run(sql, ids) if ids else []
@@ -660,7 +661,7 @@ class Store:
         self,
         bundle: Bundle,
         *,
-        expect: Mapping[str, bytes | None] = NOTHING,
+        expect: Expected = NOTHING,
         allow_purged: bool = False,
         note: tuple[str, str] | None = None,
     ) -> tuple[str, ...]:
@@ -701,15 +702,41 @@ class Store:
 
     # Each database's own
 
-    def _stored_vectors(self, which: Index, keys: Sequence[int]) -> dict[int, Stored]:
+    def _stored_vectors(self, which: Index, keys: Keys) -> dict[int, Stored]:
         """The vectors of memories or topics, byte for byte."""
         raise NotImplementedError
 
     def keyword(self, query: Query, filter: Filter, limit: int) -> Ranking:
+        """The memories that hold the words of a question, best first."""
+        scopes = self._scopes(filter.scopes)
+        if not scopes:
+            return Ranking("keyword", ())
+        where = rows.where(filter, scopes, by_key=True)
+        found: builtins.list[Any] = []
+        if not filter.narrow and not query.strict and len(query.terms) > 1:
+            found = self._find_by_words(query, scopes, where, limit)
+        found = found or self._find_by_expression(query, scopes, where, limit)
+        return Ranking("keyword", tuple(found))
+
+    def _find_by_words(
+        self, query: Query, scopes: Keys, where: Where, limit: int
+    ) -> builtins.list[Any]:
+        """(key, weight) by the weight of the words that memories hold, each word looked up on its own; none where hidden memories
+        crowd out the rest."""
         raise NotImplementedError
 
-    def keyword_spans(self, query: Query, scopes: Sequence[str], limit: int) -> Scores:
+    def _find_by_expression(
+        self, query: Query, scopes: Keys, where: Where, limit: int
+    ) -> builtins.list[Any]:
+        """(key, score) of what the whole question finds: slower, and it looks behind what is hidden."""
         raise NotImplementedError
+
+    def keyword_spans(self, query: Query, scopes: Scopes, limit: int) -> Scores:
+        raise NotImplementedError
+
+    def embed_question(self, text: str, embedder: "Embedder") -> Any:
+        """The vector of a question; from where it is kept, if the same was asked before."""
+        return embedder.query(text)
 
     def nearest(
         self, vector: Any, model: str, filter: Filter, limit: int, least: float | None = None
@@ -717,11 +744,11 @@ class Store:
         """The memories nearest to a vector. With `least`, for who looks for what is almost the same, those of at least that cosine."""
         raise NotImplementedError
 
-    def nearest_spans(self, vector: Any, model: str, scopes: Sequence[str], limit: int) -> Scores:
+    def nearest_spans(self, vector: Any, model: str, scopes: Scopes, limit: int) -> Scores:
         raise NotImplementedError
 
     def cosines(
-        self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]
+        self, keys: Keys, vector: Any, model: str, scopes: Scopes
     ) -> tuple[dict[int, float], float]:
         """The cosine of each of these memories that has a vector of this model, and the mean over all that the scopes hold."""
         raise NotImplementedError

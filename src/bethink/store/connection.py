@@ -94,10 +94,7 @@ def _open_unwritable(path: Path) -> apsw.Connection:
 def copy_database(path: Path, copy: Path) -> None:
     """Writes all pages of a database into a new file, and nothing to the database."""
     with translate_errors(path):
-        if _unwritable(path):
-            source = _open_unwritable(path)
-        else:
-            source = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        source = _open_foreign(path)
         target = apsw.Connection(str(copy))
         try:
             with target.backup("main", source, "main") as backup:
@@ -133,16 +130,15 @@ class ForeignDatabase:
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
         """The rows of a table in their order; none where there is no such table. What is no text in the database's encoding becomes
         U+FFFD."""
-        if table not in self.columns:
-            return
-        names = self.columns[table]
+        names = self.columns.get(table, [])
         wanted = (
             f"CASE typeof({one}) WHEN 'text' THEN CAST({one} AS BLOB) WHEN 'blob' THEN NULL ELSE {one} END"
             for one in map(_quote, names)
         )
+        sql = f"SELECT {', '.join(wanted)} FROM {_quote(table)}"
         with self._translate():
             encoding = self._connection.pragma("encoding")
-            for row in self._connection.execute(f"SELECT {', '.join(wanted)} FROM {_quote(table)}"):
+            for row in self._connection.execute(sql) if names else ():
                 values = (
                     one.decode(encoding, "replace") if isinstance(one, bytes) else one
                     for one in row

@@ -7,12 +7,12 @@ what a database does in its own words is at the end, as methods that `sqlite` an
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.store import rows
-from bethink.store.rows import Record, Stored
+from bethink.store.rows import Keys, Record, Row, Stored
 from bethink.store.words import unpack
 from bethink.text import blake2b, sha256
 from bethink.types import (
@@ -78,7 +78,7 @@ def find_turns(
     return {(scope, bytes(turn)) for scope, turn in run(sql, identities)}
 
 
-def vector_text(section: str | None, content: str, metadata: str | Mapping[str, Any]) -> str:
+def vector_text(section: str | None, content: str, metadata: str | Row) -> str:
     """What is embedded for a memory: the text that somebody gave for that, or its own below its heading, which helps a passage to be
     found by what it is about. `metadata` may be the JSON in which they are stored."""
     if isinstance(metadata, str):
@@ -154,7 +154,7 @@ class Places:
     def column(self, sql: str, *values: Any) -> list[Any]:
         return [row[0] for row in self.run(sql, *values)]
 
-    def update(self, table: str, values: Mapping[str, Any], key: str, id: Any) -> None:
+    def update(self, table: str, values: Row, key: str, id: Any) -> None:
         """Gives the columns of one row other values."""
         names = ", ".join(f"{name} = ?" for name in values)
         self.run(f"UPDATE {table} SET {names} WHERE {key} = ?", *values.values(), id)
@@ -264,12 +264,12 @@ class Places:
         for _, scope, worded in words:
             self._count(scope, worded.lexemes, +1)
 
-    def find_all_words(self, which: Index, keys: Sequence[int]) -> list[tuple[int, int, Worded]]:
+    def find_all_words(self, which: Index, keys: Keys) -> list[tuple[int, int, Worded]]:
         """(key, scope, words) of rows as they are now."""
         found = self.texts(which, keys)
         return [(text.key, text.scope, self.find_words(which, text)) for text in found]
 
-    def index(self, keys: Sequence[int]) -> None:
+    def index(self, keys: Keys) -> None:
         """Makes the words of memories that are there already findable."""
         words = self.find_all_words(MEMORIES, keys)
         for key, _, worded in words:
@@ -277,7 +277,7 @@ class Places:
             self.update("memories", found, "key", key)
         self._count_in(words)
 
-    def unindex(self, keys: Sequence[int]) -> None:
+    def unindex(self, keys: Keys) -> None:
         """Takes memories out of the word index and out of the counts. Before their texts, tags or source change: an index may have
         to be told what their words were."""
         found = self.run("SELECT scope, lexemes FROM memories WHERE key = ANY(?)", keys)
@@ -340,7 +340,7 @@ class Places:
                 ],
             )
 
-    def drop_vectors(self, which: Index, keys: Sequence[int], model: int | None = None) -> None:
+    def drop_vectors(self, which: Index, keys: Keys, model: int | None = None) -> None:
         """Takes the vectors of memories or topics out: all, or those of a model."""
         some = "" if model is None else f" AND model = {model}"
         self.run(f"DELETE FROM {which.table} WHERE {which.owner} = ANY(?){some}", keys)
@@ -375,7 +375,7 @@ class Places:
             ],
         )
 
-    def texts(self, which: Index, keys: Sequence[int]) -> list[Texts]:
+    def texts(self, which: Index, keys: Keys) -> list[Texts]:
         """What the word index holds of memories or topics, from their rows as they are now."""
         if which is TOPICS:
             sql = "SELECT key, scope, name, summary FROM spans WHERE key = ANY(?)"
@@ -415,10 +415,10 @@ class Places:
         self.put_vectors(TOPICS, [(keys[id], *latest[id][1:]) for id in fresh])
         self.audit("topic", *latest)
 
-    def index_topics(self, keys: Sequence[int]) -> None:
+    def index_topics(self, keys: Keys) -> None:
         self.index_words(TOPICS, self.find_all_words(TOPICS, keys))
 
-    def remove(self, keys: Sequence[int]) -> None:
+    def remove(self, keys: Keys) -> None:
         """Takes memories out of every place but the relations, without a trace in history."""
         if not keys:
             return
@@ -498,7 +498,7 @@ class Places:
         """The rows of a statement; `?` and `= ANY(?)` as in `rows`."""
         raise NotImplementedError
 
-    def put(self, table: str, given: Sequence[Mapping[str, Any]], key: str = "") -> None:
+    def put(self, table: str, given: Sequence[Row], key: str = "") -> None:
         """Inserts rows. Into the tables of OFTEN a row may come again: what is there already stays as it is. With the columns of
         a `key`, the row that has the same gets the new values, but for its number."""
         raise NotImplementedError
@@ -525,7 +525,7 @@ class Places:
         """(key, scope, words) of memories or topics into the word index."""
         raise NotImplementedError
 
-    def drop_words(self, which: Index, keys: Sequence[int]) -> None:
+    def drop_words(self, which: Index, keys: Keys) -> None:
         raise NotImplementedError
 
     def add_counts(self, changes: Sequence[tuple[int, int, int]]) -> None:
@@ -539,7 +539,7 @@ class Places:
         """Empties the word indexes, and takes out vectors that belong to nothing or cannot be what was written."""
         raise NotImplementedError
 
-    def drop_history(self, keys: Sequence[int] | None) -> None:
+    def drop_history(self, keys: Keys | None) -> None:
         """The history of these memories, or of all, that are no more."""
         raise NotImplementedError
 

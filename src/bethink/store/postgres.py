@@ -11,7 +11,7 @@ import builtins
 import json
 import secrets
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -35,7 +35,7 @@ from bethink.store.base import (
 from bethink.store.connection import claim_backup
 from bethink.store.pgserver import Database, Who, outcome_unknown, prepare, translate_errors
 from bethink.store.places import MEMORIES, OFTEN, Index, Texts, Window, Worded
-from bethink.store.rows import Stored
+from bethink.store.rows import Keys, Row, Scopes, Stored, Where
 from bethink.store.rules import Writer
 from bethink.store.sqlite import SqliteStore
 from bethink.store.transfer import PARTS, sign_actor
@@ -112,7 +112,7 @@ class PostgresWriter(Writer):
         # Only what gives rows is waited for: the rest goes out with it, and comes to light there if it fails.
         return cursor.fetchall() if sql.startswith(("SELECT", "WITH")) else []
 
-    def put(self, table: str, given: Sequence[Mapping[str, Any]], key: str = "") -> None:
+    def put(self, table: str, given: Sequence[Row], key: str = "") -> None:
         if given:
             found = [{name: _as_json(value) for name, value in row.items()} for row in given]
             self.connection.execute(
@@ -159,7 +159,7 @@ class PostgresWriter(Writer):
         given = [{"key": key, "scope": scope, "lexed": one.indexed} for key, scope, one in words]
         self.put(which.words, given)
 
-    def drop_words(self, which: Index, keys: Sequence[int]) -> None:
+    def drop_words(self, which: Index, keys: Keys) -> None:
         self.run(f"DELETE FROM {which.words} WHERE key = ANY(?)", keys)
 
     def add_counts(self, changes: Sequence[tuple[int, int, int]]) -> None:
@@ -212,7 +212,7 @@ class PostgresWriter(Writer):
         self.run(f"DELETE FROM vectors v USING models d WHERE d.id = v.model AND ({UNSOUND})")
         self.run(SUM_VECTORS)
 
-    def drop_history(self, keys: Sequence[int] | None) -> None:
+    def drop_history(self, keys: Keys | None) -> None:
         given = None if keys is None else list(keys)
         self.run("SELECT drop_history(?::bigint[])", given)
 
@@ -254,7 +254,6 @@ class AuditLine(NamedTuple):
 
 # The columns of a team's tokens. What a token means, the server knows; here it is a row of a tenant, looked up by hash.
 TOKEN = "id name hash scope projects personal person created expires used revoked".split()
-Row = dict[str, Any]
 
 
 def tenant_gone() -> StoreError:
@@ -289,31 +288,29 @@ class PostgresStore(Store):
         try:
             if shared is None:
                 prepare(self.database)
-            self.who = Who(self._enter(), user)
-            self._check_person()
+            self.who = self._enter()
         except BaseException:
             self.close()
             raise
-
-    def _check_person(self) -> None:
-        if not self.database.read(self.who, "SELECT allowed()")[0][0]:
-            raise StoreError(
-                f"The role that opens {self.path} is bound to one person, and that is not '{self.person}'.",
-                "Set `user` to the name that the role is bound to.",
-            )
 
     def act_as(self, tenant: str, user: str) -> PostgresStore:
         """The same database for another tenant or person, on the same connections."""
         return PostgresStore("", tenant=tenant, user=user, timeout=self.timeout, shared=self)
 
-    def _enter(self) -> int:
+    def _enter(self) -> Who:
         found = self.database.read(Who(), "SELECT enter(%s)", (self.name,))[0][0]
         if found is None:
             raise StoreError(
                 f"The tenant '{self.name}' was deleted, or is not open to this role.",
                 "Ask who runs the database, or set another `tenant`.",
             )
-        return int(found)
+        who = Who(found, self.person)
+        if not self.database.read(who, "SELECT allowed()")[0][0]:
+            raise StoreError(
+                f"The role that opens {self.path} is bound to one person, and that is not '{self.person}'.",
+                "Set `user` to the name that the role is bound to.",
+            )
+        return who
 
     def close(self) -> None:
         if not self._shared:
@@ -366,23 +363,18 @@ class PostgresStore(Store):
 
     # The signals of a search
 
-    def keyword(self, query: Query, filter: Filter, limit: int) -> Ranking:
-        scopes = self._scopes(filter.scopes)
-        if not scopes:
-            return Ranking("keyword", ())
-        where = rows.where(filter, scopes, by_key=True)
-        found: builtins.list[Any] = []
-        if not filter.narrow and not query.strict and len(query.terms) > 1:
-            found = self._find_by_words(query, scopes, where, limit)
+    def _find_by_expression(
+        self, query: Query, scopes: Keys, where: Where, limit: int
+    ) -> builtins.list[Any]:
         asked = self._question(query, scopes)
-        if asked["query"] and not found:
-            found = self._search(search.BY_EXPRESSION, where, **asked, limit=limit)
-        return Ranking("keyword", tuple(found))
+        if not asked["query"]:
+            return []
+        return self._search(search.BY_EXPRESSION, where, **asked, limit=limit)
 
-    def _marks(self, scopes: Sequence[int]) -> builtins.list[str]:
+    def _marks(self, scopes: Keys) -> builtins.list[str]:
         return [search.mark(self.who.tenant, scope) for scope in scopes]
 
-    def _question(self, query: Query, scopes: Sequence[int]) -> dict[str, Any]:
+    def _question(self, query: Query, scopes: Keys) -> dict[str, Any]:
         """A question as the parameters of a statement: a tsquery, and the words that count for the score."""
         marks, counted = self._marks(scopes), query_words(query).lexemes
         return {
@@ -392,7 +384,7 @@ class PostgresStore(Store):
             "hashes": [hash_word(word) for _ in marks for word in counted],
         }
 
-    def _search(self, statement: str, where: tuple[str, Sequence[Any]], **given: Any) -> Any:
+    def _search(self, statement: str, where: Where, **given: Any) -> builtins.list[Any]:
         """Runs a statement of named parameters. Those of the filter, which are marked with `?`, get names, too."""
         first, *rest = where[0].split("?")
         filter = first + "".join(f"%(f{at})s{part}" for at, part in enumerate(rest))
@@ -400,8 +392,8 @@ class PostgresStore(Store):
         return self._ask(statement.replace("{filter}", filter), {**named, **given})
 
     def _find_by_words(
-        self, query: Query, scopes: Sequence[int], where: tuple[str, Sequence[Any]], limit: int
-    ) -> builtins.list[tuple[int, float]]:
+        self, query: Query, scopes: Keys, where: Where, limit: int
+    ) -> builtins.list[Any]:
         """Memories by the weight of their words; none where hidden ones crowd out the rest: the slow way looks behind them."""
         pieces = search.split_terms(query, self._marks(scopes))
         found = self._search(
@@ -418,7 +410,7 @@ class PostgresStore(Store):
             return [(key, weight) for key, weight, _ in found]
         return []
 
-    def keyword_spans(self, query: Query, scopes: Sequence[str], limit: int) -> Scores:
+    def keyword_spans(self, query: Query, scopes: Scopes, limit: int) -> Scores:
         asked = self._question(keep_topic_terms(query), self._scopes(scopes))
         return self._ask(search.TOPICS, {**asked, "limit": limit}) if asked["query"] else []
 
@@ -449,7 +441,7 @@ class PostgresStore(Store):
         best = ((key, cosine) for key, cosine, _ in found if least is None or cosine >= least)
         return Ranking("vector", tuple(best))
 
-    def nearest_spans(self, vector: Any, model: str, scopes: Sequence[str], limit: int) -> Scores:
+    def nearest_spans(self, vector: Any, model: str, scopes: Scopes, limit: int) -> Scores:
         return self._run(
             "SELECT p.id, max(-(v.data <#> ?::vector)) AS cosine FROM span_vectors v JOIN spans p ON p.key = v.span"
             f" WHERE v.model = ? AND {rows.within('v.scope', self._scopes(scopes))}"
@@ -460,7 +452,7 @@ class PostgresStore(Store):
         )
 
     def cosines(
-        self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]
+        self, keys: Keys, vector: Any, model: str, scopes: Scopes
     ) -> tuple[dict[int, float], float]:
         known, inside = self._model_id(model), rows.within("scope", self._scopes(scopes))
         text = search.vector_text(vector)
@@ -478,7 +470,7 @@ class PostgresStore(Store):
         mean = next((value for key, value in found if key is None), None)
         return {key: cosine for key, cosine in found if key is not None}, float(mean or 0.0)
 
-    def _stored_vectors(self, which: Index, keys: Sequence[int]) -> dict[int, Stored]:
+    def _stored_vectors(self, which: Index, keys: Keys) -> dict[int, Stored]:
         if not keys:
             return {}
         import numpy as np

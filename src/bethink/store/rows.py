@@ -107,6 +107,13 @@ Stored = tuple[
 ]  # (model, dimensions, data) of each window in order, byte for byte as the store keeps it
 
 
+Ids = Sequence[str]  # of memories or topics
+Keys = Sequence[int]  # the numbers that a database itself gives its rows, scopes among them
+Scopes = Sequence[str]
+Row = Mapping[str, Any]  # what the columns hold
+Where = tuple[str, list[Any]]  # a condition over `memories m`, and its parameters
+
+
 class Record(NamedTuple):
     """A memory with everything that is only its own."""
 
@@ -302,7 +309,7 @@ CHOICES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
 )
 
 
-def where(filter: Filter, scopes: Sequence[int], by_key: bool = False) -> tuple[str, list[Any]]:
+def where(filter: Filter, scopes: Keys, by_key: bool = False) -> Where:
     """A filter as SQL over `memories m`, with its parameters. `by_key` is for statements that look memories up by their keys: the
     plus keeps the index of scopes out of that."""
     shown, values = _where_shown(filter)

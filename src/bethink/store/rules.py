@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -29,7 +29,7 @@ from bethink.store.places import (
     topic_text,
     vector_text,
 )
-from bethink.store.rows import Record
+from bethink.store.rows import Ids, Keys, Record, Row
 from bethink.store.transfer import receipt_from_json
 from bethink.types import NOTHING, Change, Entity, Entry, Event, Outcome, Receipt, Relation, Session
 
@@ -235,9 +235,9 @@ class Writer(Places):
     def record(
         self,
         action: str,
-        row: Mapping[str, Any],
-        before: Mapping[str, Any] = NOTHING,
-        after: Mapping[str, Any] = NOTHING,
+        row: Row,
+        before: Row = NOTHING,
+        after: Row = NOTHING,
     ) -> None:
         """One line of the history of the memory that has, or had, this row."""
         event = Event(self.batch.at, self.actor, action, before, after)
@@ -280,7 +280,7 @@ class Writer(Places):
         self.record(change.action, old, before, after)
         self.audit(change.action, change.id)
 
-    def _find_changed_columns(self, change: Change, old: Mapping[str, Any]) -> dict[str, Any]:
+    def _find_changed_columns(self, change: Change, old: Row) -> dict[str, Any]:
         """The columns that get another value."""
         new: dict[str, Any] = {}
         for field, value in change.fields.items():
@@ -299,7 +299,7 @@ class Writer(Places):
             changed["updated_at"] = self.at
         return changed
 
-    def _refuse(self, change: Change, row: Mapping[str, Any], changed: Mapping[str, Any]) -> None:
+    def _refuse(self, change: Change, row: Row, changed: Row) -> None:
         """What no change may bring about: a told text twice in its scope, a purged text, a circle of replacements."""
         if row["dedup"] is not None and row["deleted_at"] is None:
             twin = self.one(
@@ -501,7 +501,7 @@ class Writer(Places):
         self.note_purge()
         return 1
 
-    def drop_entities(self, named: Sequence[int] | None) -> None:
+    def drop_entities(self, named: Keys | None) -> None:
         """Takes those of these names out that no memory has any more; of all names, with None."""
         some = "1 = 1" if named is None else "id = ANY(?)"
         self.run(
@@ -510,7 +510,7 @@ class Writer(Places):
             *(() if named is None else (list(named),)),
         )
 
-    def release(self, gone: Sequence[str]) -> None:
+    def release(self, gone: Ids) -> None:
         """Takes out the relations of memories that are gone for good. What they replaced goes back to what replaced it before, or is
         valid again as it was; what only they answered is open."""
         ids = list(gone)
@@ -538,7 +538,7 @@ class Writer(Places):
                 fields = {"superseded_by": by[0], "valid_to": rows.moment(by[1])}
                 self.change(Change(id, "supersede", fields))
 
-    def reset(self, scopes: Sequence[int] | None) -> int:
+    def reset(self, scopes: Keys | None) -> int:
         """Takes everything out, or everything of some scopes, beyond recovery."""
         inside = rows.within("scope", scopes)
         found = self.run(f"SELECT key, id FROM memories WHERE {inside}")
@@ -563,7 +563,7 @@ class Writer(Places):
         return len(found)
 
 
-def valid_before(states: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> int | None:
+def valid_before(states: Sequence[tuple[Row, Row]]) -> int | None:
     """Until when a memory was valid before it was replaced, from what was before and after each of its changes."""
     end: int | None = None
     for before, after in reversed(states):

@@ -6,7 +6,7 @@ import array
 import builtins
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -21,7 +21,7 @@ from bethink.store import rows
 from bethink.store.base import Problem, Problems, Result, Scores, Store, report_damaged_vectors
 from bethink.store.connection import codes_folder, connect, immediate, translate_errors
 from bethink.store.places import MEMORIES, OFTEN, TOPICS, Index, Texts, Window, Worded
-from bethink.store.rows import Stored
+from bethink.store.rows import Keys, Row, Scopes, Stored, Where
 from bethink.store.rules import ANSWERS, ANSWERS_END, Writer
 from bethink.store.words import (
     RANK,
@@ -37,6 +37,7 @@ from bethink.store.words import (
 from bethink.types import Batch, Filter, Query, Ranking, Receipt
 
 if TYPE_CHECKING:
+    from bethink.embed.base import Embedder
     from bethink.store.vectors import VectorIndex
 
 PATIENCE = 2.0  # seconds that a purge waits for others to end their reads; set by hand
@@ -94,7 +95,7 @@ class SqliteWriter(Writer):
     def run(self, sql: str, *values: Any) -> list[Any]:
         return list(self.connection.execute(translate(sql), bindings(values)))
 
-    def put(self, table: str, given: Sequence[Mapping[str, Any]], key: str = "") -> None:
+    def put(self, table: str, given: Sequence[Row], key: str = "") -> None:
         if not given:
             return
         names = [name for name in given[0] if name != "scope" or table not in UNSCOPED]
@@ -132,7 +133,7 @@ class SqliteWriter(Writer):
             ((key, *worded.indexed, scope_token(scope)) for key, scope, worded in words),
         )
 
-    def drop_words(self, which: Index, keys: Sequence[int]) -> None:
+    def drop_words(self, which: Index, keys: Keys) -> None:
         self.connection.executemany(
             forget_words(FTS[which]),
             [
@@ -167,7 +168,7 @@ class SqliteWriter(Writer):
                 unsound = database.unsound_vectors(self.connection, which.table)
                 self.run(f"DELETE FROM {which.table} WHERE id = ANY(?)", unsound)
 
-    def drop_history(self, keys: Sequence[int] | None) -> None:
+    def drop_history(self, keys: Keys | None) -> None:
         if keys is None:
             self.run("DELETE FROM history WHERE memory NOT IN (SELECT key FROM memories)")
         else:
@@ -257,7 +258,7 @@ class SqliteStore(Store):
             receipt = receipt._replace(hints=(LINGERING,))
         return receipt
 
-    def reset(self, scopes: Sequence[str] | None = None) -> int:
+    def reset(self, scopes: Scopes | None = None) -> int:
         removed = super().reset(scopes)
         self._scrub(PATIENCE)
         return removed
@@ -268,33 +269,25 @@ class SqliteStore(Store):
 
     # The signals of a search
 
-    def keyword(self, query: Query, filter: Filter, limit: int) -> Ranking:
-        scopes = self._scopes(filter.scopes)
-        if not scopes:
-            return Ranking("keyword", ())
-        sql, values = rows.where(filter, scopes, by_key=True)
-        if not filter.narrow and not query.strict and len(query.terms) > 1:
-            found = self._by_words(query, scopes, limit, sql, values)
-            if found:
-                return Ranking("keyword", tuple(found))
+    def _find_by_expression(
+        self, query: Query, scopes: Keys, where: Where, limit: int
+    ) -> builtins.list[Any]:
         asked = expression(query, scopes)
         if asked is None:
-            return Ranking("keyword", ())
-        found = self._run(
+            return []
+        sql, values = where
+        return self._run(
             "SELECT f.rowid, -f.rank FROM memories_fts f CROSS JOIN memories m ON m.key = f.rowid"
             f" WHERE f.memories_fts MATCH ? AND f.rank MATCH '{RANK}' AND {sql} ORDER BY f.rank LIMIT ?",
             asked,
             *values,
             limit,
         )
-        return Ranking("keyword", tuple(found))
 
-    def _by_words(
-        self, query: Query, scopes: Sequence[int], limit: int, sql: str, values: Sequence[Any]
-    ) -> builtins.list[tuple[int, float]]:
-        """Memories by the weight of the words they hold, each word looked up on its own.
-
-        FTS5's own rank reads every posting of every word to weigh it, which in a large database takes longer than all the
+    def _find_by_words(
+        self, query: Query, scopes: Keys, where: Where, limit: int
+    ) -> builtins.list[Any]:
+        """FTS5's own rank reads every posting of every word to weigh it, which in a large database takes longer than all the
         rest of a search. Frequencies and lengths come in when the candidates are scored, so the weights are enough here."""
         inside, total = self._run(
             f"SELECT coalesce(sum(iif({rows.within('id', scopes)}, memories, 0)), 0), coalesce(sum(memories), 0) FROM scopes"
@@ -319,24 +312,22 @@ class SqliteStore(Store):
         best = [(key, weight[key]) for key in ordered[: limit * 2]]
         if inside == total and not self._hides(scopes):
             return best[:limit]
-        seen = self._visible(best, sql, values)
+        seen = self._visible(best, where)
         if len(seen) * 2 < min(len(best), limit):
             return []  # forgotten ones crowd out the rest: the slow way looks behind them
         return [row for row in best if row[0] in seen][:limit]
 
-    def _visible(
-        self, found: Sequence[tuple[int, float]], sql: str, values: Sequence[Any]
-    ) -> set[int]:
+    def _visible(self, found: Sequence[tuple[int, float]], where: Where) -> set[int]:
         """Those of the found memories that the filter shows: forgotten ones and those of other scopes may stand among them."""
-        asked = f"SELECT m.key FROM memories m WHERE m.key = ANY(?) AND {sql}"
-        return {key for (key,) in self._run(asked, [key for key, _ in found], *values)}
+        asked = f"SELECT m.key FROM memories m WHERE m.key = ANY(?) AND {where[0]}"
+        return set(self._column(asked, [key for key, _ in found], *where[1]))
 
-    def _hides(self, scopes: Sequence[int]) -> bool:
+    def _hides(self, scopes: Keys) -> bool:
         """Whether any memory of these scopes is forgotten, replaced, bound to a time or quarantined."""
         sql = f"SELECT 1 FROM memories WHERE {rows.within('scope', scopes)} AND ({rows.HIDDEN}) LIMIT 1"
         return bool(self._run(sql))
 
-    def keyword_spans(self, query: Query, scopes: Sequence[str], limit: int) -> Scores:
+    def keyword_spans(self, query: Query, scopes: Scopes, limit: int) -> Scores:
         asked = span_expression(query, self._scopes(scopes))
         if asked is None:
             return []
@@ -356,6 +347,13 @@ class SqliteStore(Store):
             self._held[which] = VectorIndex(self._run, *which[:2], codes_folder(self.path))
         return self._held[which]
 
+    def embed_question(self, text: str, embedder: Embedder) -> Any:
+        if embedder.model.startswith("hashing"):  # quicker made than read
+            return embedder.query(text)
+        from bethink.store.vectors import ask_once
+
+        return ask_once(codes_folder(self.path), text, embedder)
+
     def nearest(
         self, vector: Any, model: str, filter: Filter, limit: int, least: float | None = None
     ) -> Ranking:
@@ -366,7 +364,7 @@ class SqliteStore(Store):
         if not found or not (filter.narrow or self._hides(scopes)):
             return Ranking("vector", found)
         # What a filter lets through is mostly among the nearest; only otherwise is every memory of the scope asked about.
-        seen = self._visible(found, *rows.where(filter, scopes, by_key=True))
+        seen = self._visible(found, rows.where(filter, scopes, by_key=True))
         enough = limit if filter.narrow else len(found) / 2
         if len(seen) >= enough or len(found) < looked:
             return Ranking("vector", tuple(row for row in found if row[0] in seen)[:limit])
@@ -375,18 +373,18 @@ class SqliteStore(Store):
         found = held.search(vector, model, scopes, limit, allowed, least)
         return Ranking("vector", found)
 
-    def nearest_spans(self, vector: Any, model: str, scopes: Sequence[str], limit: int) -> Scores:
+    def nearest_spans(self, vector: Any, model: str, scopes: Scopes, limit: int) -> Scores:
         found = self._vectors(TOPICS).search(vector, model, self._scopes(scopes), limit)
         sql = "SELECT key, id FROM spans WHERE key = ANY(?)"
         ids = dict(self._run(sql, [key for key, _ in found]))
         return [(ids[key], cosine) for key, cosine in found if key in ids]
 
     def cosines(
-        self, keys: Sequence[int], vector: Any, model: str, scopes: Sequence[str]
+        self, keys: Keys, vector: Any, model: str, scopes: Scopes
     ) -> tuple[dict[int, float], float]:
         return self._vectors().cosines(vector, model, self._scopes(scopes), keys)
 
-    def _stored_vectors(self, which: Index, keys: Sequence[int]) -> dict[int, Stored]:
+    def _stored_vectors(self, which: Index, keys: Keys) -> dict[int, Stored]:
         found: dict[int, Stored] = {}
         sql = (
             f"SELECT v.{which.owner}, d.name, d.dimensions, v.data FROM {which.table} v"

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin
 from bethink import project as projects
 from bethink.errors import InvalidInput, StoreError
 from bethink.store.places import content_hash, embedded_text, find_living, find_purged
-from bethink.store.rows import EPOCH, Record, Stored, instant, stamp
+from bethink.store.rows import EPOCH, Record, Row, Stored, instant, stamp
 from bethink.text import blake2b
 from bethink.types import Batch, Entity, Event, Memory, Receipt, Relation, Session, Source, Span
 
@@ -185,7 +185,7 @@ def record_to_json(record: Record) -> dict[str, Any]:
     return {**value, "path": memory.path, "unique": record.unique}
 
 
-def record_from_json(value: Mapping[str, Any]) -> Record:
+def record_from_json(value: Row) -> Record:
     """The record in a JSON object. What older exports do not tell has its default; `unique` is then for the caller to say.
     A ValueError, KeyError, TypeError or AttributeError where it is none."""
     events = _from_json(tuple[Event, ...], value.get("history"))
@@ -202,7 +202,7 @@ def bundle_to_json(bundle: Bundle) -> dict[str, Any]:
     return value
 
 
-def bundle_from_json(value: Mapping[str, Any]) -> Bundle:
+def bundle_from_json(value: Row) -> Bundle:
     """The bundle that JSON holds. A ValueError, KeyError, TypeError or IndexError where it is none; who receives it translates."""
     records = tuple(map(record_from_json, value.get("records", ())))
     bundle: Bundle = _from_json(Bundle, {**value, "records": ()})

@@ -18,11 +18,15 @@ import threading
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from bethink.embed.base import Embedder
 
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
@@ -32,6 +36,7 @@ EXACT = 4096
 # From this many vectors on, codes are kept in a file: reading 10,000 vectors from the database takes .15 s, and the file as many
 # again whenever this share of it has changed.
 FILED, CHANGED = 10_000, 0.05
+QUESTIONS = 256  # whose vectors are kept in files; set by hand
 SAMPLE = 16  # vectors of a file that are compared with the database
 ROUGH = 192  # vectors rescored for who looks for near duplicates: their codes stand far in front
 CHUNK = (
@@ -172,29 +177,13 @@ class Partition:
     # The file
 
     def save(self, path: Path, removed: int) -> None:
-        """Writes the codes for their owner alone, whole or not at all; not where that cannot be: a full disk, a folder of root's."""
-        self.filed, self.changed = len(self.ids), 0
-        body = io.BytesIO()
         facts = np.array([self.dimensions, self.last, removed, self.centred])
-        np.savez(body, facts, self.ids, self.owners, self.codes, self.total, self.centre)
-        fresh = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
-        flags = os.O_CREAT | os.O_WRONLY | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-        with suppress(OSError):
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            try:
-                with os.fdopen(os.open(fresh, flags, 0o600), "wb") as stream:
-                    stream.write(body.getvalue())
-                fresh.replace(path)
-            finally:
-                fresh.unlink(missing_ok=True)
+        save_arrays(path, facts, self.ids, self.owners, self.codes, self.total, self.centre)
+        self.filed, self.changed = len(self.ids), 0
 
     def load(self, path: Path) -> int | None:
         """Takes ids, owners and codes from a file and gives the newest removal that it knows; None if it is no such file."""
-        try:
-            kept = np.load(io.BytesIO(path.read_bytes()))
-            facts, *arrays = (kept[f"arr_{number}"] for number in range(6))  # each has its own sum
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            return None
+        facts, *arrays = load_arrays(path) or [np.zeros(4, np.int64)]
         dimensions, last, removed, centred = facts.tolist()
         if dimensions != self.dimensions:
             return None
@@ -392,3 +381,46 @@ def _find_best(
         if len(best) >= limit or len(owners) < rows:
             return best
         rows *= 4
+
+
+# Files beside the database
+
+
+def ask_once(folder: Path, text: str, embedder: Embedder) -> Any:
+    """The vector of a question; from its file, if any process asked the same before: then the model need not be loaded. The files hold
+    no text, may be lost or damaged at any time, and a purge takes them away."""
+    asked = f"{embedder.model}\0{text}".encode("utf-8", "replace")
+    path = folder / f"question-{blake2b(asked, digest_size=16).hexdigest()}"
+    if known := load_arrays(path):
+        return known[0]
+    vector = embedder.query(text)
+    save_arrays(path, np.asarray(vector, np.float32))
+    with suppress(OSError):
+        kept = sorted(folder.glob("question-*"), key=lambda file: file.stat().st_mtime_ns)
+        for old in kept[:-QUESTIONS]:
+            old.unlink()
+    return vector
+
+
+def save_arrays(path: Path, *arrays: Any) -> None:
+    """Writes a file for its owner alone, whole or not at all; not where it cannot be: a full disk, a folder that only root may write."""
+    body = io.BytesIO()
+    np.savez(body, *arrays)
+    fresh = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
+    flags = os.O_CREAT | os.O_WRONLY | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    with suppress(OSError):
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        try:
+            with os.fdopen(os.open(fresh, flags, 0o600), "wb") as stream:
+                stream.write(body.getvalue())
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
+
+
+def load_arrays(path: Path) -> list[Any]:
+    """What `save_arrays` wrote, each array with a sum of its own; nothing where that is not there any more."""
+    try:
+        return list(np.load(io.BytesIO(path.read_bytes())).values())
+    except (OSError, ValueError, AttributeError, EOFError, zipfile.BadZipFile):
+        return []

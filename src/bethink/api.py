@@ -334,12 +334,11 @@ class Bethink:
 
     def names_of(self, scope: str) -> dict[str, tuple[str, str]]:
         """What a scope is called and where its project lies, for a batch that may be the first to speak of it."""
-        if scope == self.scope:
-            name = self.project.name
-            if self.container:
-                name += f"/{projects.container_name(self.container)}"
+        identity, slash, container = scope.partition(":")[2].partition("/")
+        if identity == self.project.identity:
             projects.pin(self.project)
             redact = ingest.redact.redact_name
+            name = f"{self.project.name}{slash}{container}"
             return {scope: (redact(name), redact(str(self.project.root)))}
         return {scope: (scope, "")} if scope in (PERSONAL, TEAM) else {}
 

@@ -46,6 +46,7 @@ from bethink.store.transfer import (
     Bundle,
     record_from_json,
     record_to_json,
+    rename_scope,
     split_pages,
     version,
 )
@@ -116,7 +117,11 @@ def import_file(
         _check(one, at, file, memory, trusted) for at, one in enumerate(reading.given, start=1)
     ]
     scopes = _choose_scopes(memory, file, given, reading.names, all_scopes, personal)
-    moved = [_move(one, scopes) for one in given if one.memory.scope in scopes]
+    moved = [
+        one._replace(record=rename_scope(one.record, scopes))
+        for one in given
+        if one.memory.scope in scopes
+    ]
     chosen = list({one.memory.id: one for one in reversed(moved)}.values())[::-1]
     edits, refused = _find_edits(memory.store, chosen, trusted)
     fates = _find_known(memory.store, chosen)
@@ -135,9 +140,9 @@ def import_file(
     )
     if dry_run:
         return done
-    called = {
-        scope: _name_of(memory, scope, reading.names.get(there)) for there, scope in scopes.items()
-    }
+    called = {scope: reading.names.get(there, ("", "")) for there, scope in scopes.items()}
+    for scope in scopes.values():
+        called |= memory.names_of(scope)
     changed = [one for one in same if trusted and one.record.events]
     added, merged = _put(memory, new, changed, called, file, progress)
     for here, note in edits:
@@ -357,20 +362,6 @@ def _find_by_path(scope: str, names: Names) -> str:
 
 def _identity(scope: str) -> str:
     return scope.partition(":")[2].partition("/")[0]
-
-
-def _name_of(memory: Bethink, scope: str, given: tuple[str, str] | None) -> tuple[str, str]:
-    """The name and path of a scope: as they are known here, else as the file has them."""
-    project = memory.project
-    _, slash, name = scope.partition("/")
-    if _identity(scope) == project.identity:
-        return f"{project.name}{slash}{name}", str(project.root)
-    return (scope, "") if scope in (PERSONAL, TEAM) else given or ("", "")
-
-
-def _move(one: Given, scopes: Mapping[str, str]) -> Given:
-    moved = one.memory._replace(scope=scopes[one.memory.scope])
-    return one._replace(record=one.record._replace(memory=moved))
 
 
 # What is known

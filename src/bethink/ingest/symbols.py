@@ -148,9 +148,6 @@ class SourceText(NamedTuple):
         """The line of a place, from 0. Not asked of the nodes: reading `Point.row` damages memory in tree-sitter 0.26.0."""
         return bisect_left(self.breaks, at)
 
-    def first(self, node: Node) -> int:
-        return self.row(node.start_byte)
-
     def last(self, node: Node) -> int:
         """The line a node ends on. Some grammars count the line break as a part of it."""
         return self.row(max(node.start_byte, node.end_byte - 1))
@@ -542,7 +539,7 @@ def _join_comments(comments: Sequence[Node], source: SourceText) -> list[Comment
             continue  # it stands behind code
         sign = _SIGN.match(source.data, node.start_byte)[0]  # type: ignore[index]  # fits everything
         start, before = node.start_byte, blocks[-1] if blocks else None
-        near = before and source.first(node) <= source.row(before.end - 1) + 1
+        near = before and source.row(node.start_byte) <= source.row(before.end - 1) + 1
         if before and near and sign == before.sign:
             start = blocks.pop().start
         blocks.append(CommentBlock(start, node.end_byte, sign))

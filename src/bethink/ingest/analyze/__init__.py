@@ -1,26 +1,56 @@
 """Analysis: what a project's files say about it, as a few passages per file, each with the lines that it was read from.
 
 An analyzer is a function of a `Tree` that yields findings. It sees nothing else: no store, no clock, no network, and no process is
-started. Words, patterns and tables are in `ingest/data`. What git remembers is read in `ingest/git.py`.
+started. What people wrote is read in `pages`, the HTTP interface in `routes`, what git remembers in `ingest/git.py`. Here is what a
+project is built from, how one works with it, and how it is put together: manifests, commands, and signs in files and folders.
+
+All of it is tables. `data/manifests.toml` says where in a manifest each fact stands; `data/choices.toml` which dependency stands for
+which technology; `data/commands.toml` how task runners write their tasks, by which words a task is known, and which program of a line of
+CI means what; `data/structure.toml` which paths, or which words in them, mean what. This module reads these tables and knows no package
+manager. Names of folders are conventions, not proof: confidence in a pattern stays between .6 and .8.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
+from posixpath import basename, dirname
+from typing import Any, NamedTuple
 
-from bethink.ingest.analyze import build, pages, routes
-from bethink.ingest.analyze.pages import superseded_pairs as superseded_pairs
-from bethink.ingest.analyze.tree import Finding, Tree
+from bethink.ingest.analyze import pages, routes
+from bethink.ingest.analyze.tree import (
+    Finding,
+    Tree,
+    as_table,
+    find_keys,
+    find_words,
+    flatten,
+    join_words,
+    load_table,
+    make_finding,
+    quote_code,
+    unique,
+)
 from bethink.ingest.files import Found
+from bethink.ingest.symbols import shorten
 from bethink.ingest.sync import Document, Skipped
-from bethink.types import Passage
+from bethink.types import Entity, Passage
 
 VERSION = 4  # raised when the same files would be told differently
-ANALYZERS: tuple[Callable[[Tree], Iterator[Finding]], ...] = (pages.analyze, build.analyze)
+superseded_pairs = pages.superseded_pairs
+# Bounds on how much is told, set by hand.
+MOST_MANIFESTS = 10
+MOST_CHOICES = 8
+MOST_PER_PURPOSE = 5  # commands told together
+MOST_FILES = 30  # of one task runner that are read
+MOST_PER_SIGN = 2
+_REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]*+)(?:\[[^\]]*+\])?\s*+\(?([^@();]*+)")
+_NEVER = "(?!)"
 
 
 def documents(root: Path, found: Iterable[Found | Skipped]) -> Iterator[Document | Skipped]:
@@ -28,7 +58,7 @@ def documents(root: Path, found: Iterable[Found | Skipped]) -> Iterator[Document
     tree = Tree(root, found)
     by_path: dict[str, dict[str, Passage]] = {}
     parses = find_spec("tree_sitter") is not None
-    for analyze in (*ANALYZERS, *((routes.analyze,) if parses else ())):
+    for analyze in (pages.analyze, describe_build, *((routes.analyze,) if parses else ())):
         for path, passage in analyze(tree):
             by_path.setdefault(path, {}).setdefault(passage.content, passage)
     for path in sorted(by_path):
@@ -48,3 +78,278 @@ def _hash(passages: Sequence[Passage]) -> str:
     ]
     text = json.dumps([VERSION, told], sort_keys=True, ensure_ascii=True)
     return sha256(text.encode()).hexdigest()
+
+
+class Manifest(NamedTuple):
+    path: str
+    facts: Mapping[str, str]  # name, description, requires, commands, members
+    runtime: Mapping[str, str]  # dependency → constraint
+    development: Mapping[str, str]
+
+
+def describe_build(tree: Tree) -> Iterator[Finding]:
+    manifests = [
+        (_read_manifest(tree, path, row), row["language"])
+        for row in load_table("manifests")["manifest"]
+        for path, _ in tree.find(f"(?:.*/)?(?:{row['file']})")
+    ]
+    manifests.sort(key=lambda one: (one[0].path.count("/"), one[0].path))
+    told = [
+        one
+        for one in manifests
+        if any((*one[0].facts.values(), one[0].runtime, one[0].development))
+    ]
+    for manifest, language in told[:MOST_MANIFESTS]:
+        yield _describe_manifest(tree, manifest, language)
+    yield from _describe_choices(tree, [manifest for manifest, _ in told])
+    yield from _describe_commands(tree)
+    for row in load_table("structure")["sign"]:
+        yield from _describe_signs(tree, row)
+
+
+# Manifests
+
+
+def _read_manifest(tree: Tree, path: str, row: Mapping[str, Any]) -> Manifest:
+    text, parsed = tree.text(path), path.endswith((".toml", ".json"))
+    value = tree.table(path) if parsed else {}
+    facts = {
+        field: join_words(unique(_find_facts(value, text, row.get(field, ()))))
+        for field in ("name", "description", "requires", "commands", "members")
+    }
+    runtime, development = (
+        {
+            name: constraint
+            for place in row.get(field, ())
+            for star, listed in find_keys(value, place)
+            for name, constraint in _read_dependencies(star, listed)
+        }
+        for field in ("runtime", "development")
+    )
+    for match in re.finditer(row.get("dependency", _NEVER), text):
+        groups = {"development": "", "version": "", **match.groupdict("")}
+        (development if groups["development"] else runtime)[groups["name"]] = groups["version"]
+    return Manifest(path, facts, runtime, development)
+
+
+def _find_facts(value: Any, text: str, places: Sequence[str]) -> Iterator[str]:
+    """What the places say: a path of keys, perhaps with a word to put before it, or a pattern after `re:`."""
+    for place in places:
+        if place.startswith("re:"):
+            yield from re.findall(place[3:], text)
+            continue
+        lead, _, keys = place.rpartition(":")
+        for star, found in find_keys(value, keys):
+            told = star if keys.endswith("*") else flatten(found)
+            yield f"{lead} {told}".strip() if told else ""
+
+
+def _read_dependencies(key: str, listed: Any) -> Iterator[tuple[str, str]]:
+    """Name and constraint of each: in a list of requirements, or of one that is a key with its version."""
+    if isinstance(listed, list):
+        requirements = (_REQUIREMENT.match(one) for one in listed if isinstance(one, str))
+        yield from ((match[1], match[2].strip()) for match in requirements if match)
+    elif key:
+        yield (
+            key,
+            flatten(as_table(listed).get("version")) or (listed if isinstance(listed, str) else ""),
+        )
+
+
+def _describe_manifest(tree: Tree, manifest: Manifest, language: str) -> Finding:
+    path, facts = manifest.path, manifest.facts
+    name = facts["name"] or basename(dirname(path))
+    head = " ".join(filter(None, (language, "project", name, f"({path})")))
+    about = f": {facts['description'].rstrip('.')}" if facts["description"] else ""
+    needed = [shorten(f"{one} {version}".strip(), 80) for one, version in manifest.runtime.items()]
+    extra = [shorten(one, 80) for one in manifest.development]
+    sentences = {
+        "It needs": facts["requires"],
+        "Main dependencies:": join_words(needed, 16),
+        "For development and extras:": join_words(extra, 14),
+        "It installs the command": facts["commands"],
+        "It is a workspace of": facts["members"],
+    }
+    told = (f" {lead} {value}." for lead, value in sentences.items() if value)
+    labels = unique(_find_choice(item)[1].partition(" (")[0] for item in manifest.runtime)
+    named = {**manifest.runtime, **manifest.development}
+    return make_finding(
+        path,
+        _find_line(tree, path, next(iter(named), facts["name"])),
+        "fact",
+        "dependency",
+        f"{head}{about}.{''.join(told)}",
+        importance=5.5 if "/" not in path else 4.5,
+        confidence=1.0,
+        section=f"{path} › dependencies",
+        entities=[
+            *([Entity(name, "project")] if name else []),
+            *(Entity(one, "technology") for one in labels[:8]),
+        ],
+    )
+
+
+@cache
+def _notable_dependencies() -> Mapping[str, tuple[str, str]]:
+    """Each dependency that stands for a technology → what is chosen by it, and the technology's name."""
+    return {
+        name.lower(): (choice, label.replace("_", " "))
+        for choice, row in load_table("choices").items()
+        for name, _, label in (entry.partition("=") for entry in row["names"].split())
+    }
+
+
+def _find_choice(dependency: str) -> tuple[str, str]:
+    """What is chosen by a dependency. Go modules carry their major version in the path."""
+    return _notable_dependencies().get(re.sub(r"/v\d+$", "", dependency.lower()), ("", ""))
+
+
+def _describe_choices(tree: Tree, found: Sequence[Manifest]) -> Iterator[Finding]:
+    """One sentence per kind of choice, each technology with the line that asks for it."""
+    chosen: dict[str, dict[str, tuple[str, str]]] = {}
+    for manifest in found:
+        for name in (*manifest.runtime, *manifest.development):
+            choice, label = _find_choice(name)
+            if choice in ("test", "frontend") or (choice and name in manifest.runtime):
+                chosen.setdefault(choice, {}).setdefault(label, (name, manifest.path))
+    rows = [(row, chosen[name]) for name, row in load_table("choices").items() if name in chosen]
+    for row, named in rows[:MOST_CHOICES]:
+        cited = [
+            (label, path, _find_line(tree, path, name)) for label, (name, path) in named.items()
+        ]
+        shown = [f"{label} ({path}:{line})" for label, path, line in cited]
+        yield make_finding(
+            *cited[0][1:],
+            row["kind"],
+            "dependency",
+            f"{row['sentence']} {join_words(shown, 6)}.",
+            importance=row["importance"],
+            section="Technology",
+            entities=[Entity(label.partition(" (")[0], "technology") for label in list(named)[:6]],
+        )
+
+
+def _find_line(tree: Tree, path: str, name: str) -> int:
+    """The line that names a dependency; 1 where none does."""
+    whole = re.compile(rf"(?<![\w@/.-]){re.escape(name)}(?![\w/-])")
+    match = whole.search(text := tree.text(path))
+    return text.count("\n", 0, match.start()) + 1 if match else 1
+
+
+# Commands
+
+
+class KnownCommand(NamedTuple):
+    """A task of a task runner, or a line of CI."""
+
+    purpose: str | None
+    call: str
+    path: str
+    line: int
+    about: str = ""  # the command behind it, or what is said about it
+
+
+def _describe_commands(tree: Tree) -> Iterator[Finding]:
+    """One finding per purpose, from task runners first and from CI where it adds to them."""
+    known = [*_find_tasks(tree), *_find_ci_steps(tree)]
+    for purpose, row in load_table("commands")["purpose"].items():
+        found = [one for one in known if one.purpose == purpose]
+        found = list({(one.call, dirname(one.path)): one for one in found[::-1]}.values())[::-1]
+        if found:
+            cited = [_cite(one) for one in found[:MOST_PER_PURPOSE]]
+            yield make_finding(
+                found[0].path,
+                found[0].line,
+                "pattern",
+                "command",
+                f"{row['lead']} {join_words(cited)}.",
+                importance=row["importance"],
+                section=f"Commands › {purpose}",
+            )
+
+
+def _cite(one: KnownCommand) -> str:
+    folder = dirname(one.path)
+    place = f" in {folder}/" if folder and folder[0] != "." else ""
+    about = f"{shorten(one.about, 70)}, " if one.about else ""
+    return f"{quote_code(one.call)}{place} ({about}{one.path}:{one.line})"
+
+
+def _find_tasks(tree: Tree) -> Iterator[KnownCommand]:
+    table = load_table("commands")
+    for row in table["runner"]:
+        for path, _ in list(tree.find(row["file"]))[:MOST_FILES]:
+            manager = _find_package_manager(tree, path)
+            for line, match in find_words(tree, path, row):
+                words = set(re.split(r"[-_:./ ]+", match[1].lower()))
+                fitting = (name for name, known in table["by_name"] if words & {*known.split()})
+                call = row["call"].format(name=match[1], manager=manager)
+                about = next(filter(None, match.groups()[1:]), "")
+                yield KnownCommand(next(fitting, None), call, path, line, about)
+
+
+def _find_package_manager(tree: Tree, path: str) -> str:
+    """How scripts of a package.json are called, as the lock file beside it or at the top gives away."""
+    folders = (f"{dirname(path)}/".lstrip("/"), "")
+    locks: Mapping[str, str] = load_table("commands")["locks"]
+    found = (call for folder in folders for lock, call in locks.items() if folder + lock in tree)
+    return next(found, "npm run")
+
+
+def _find_ci_steps(tree: Tree) -> Iterator[KnownCommand]:
+    """The lines of CI that call a program by which a purpose is known."""
+    table = load_table("commands")
+    programs = [
+        (purpose, re.compile(rf"(?:{'|'.join(row['programs'])})(?=\s|$)"))
+        for purpose, row in table["purpose"].items()
+        if "programs" in row
+    ]
+    prefix = re.compile(rf"(?:{'|'.join(table['prefixes'])})*+")
+    for row in table["ci"]:
+        for path, _ in tree.find(row["file"]):
+            for line, step in find_words(tree, path, row):
+                command = " ".join(step[1].replace("\\\n", " ").split()).strip("\"'")[:300]
+                called = prefix.sub("", command, count=1)
+                purpose = next((name for name, words in programs if words.match(called)), None)
+                yield KnownCommand(purpose, command, path, line)
+
+
+# Signs
+
+
+def _describe_signs(tree: Tree, row: Mapping[str, Any]) -> Iterator[Finding]:
+    """What a row of the table tells of the files that fit it: one finding a place that shows enough of it."""
+    places: dict[str, list[tuple[str, int, str]]] = {}  # place → path, line and what is shown there
+    for path, match in tree.find(row["paths"], row.get("own", True)):
+        named = match.groupdict("")
+        shown = [(1, named.get("shown", ""))]
+        if "words" in row:
+            shown = [(line, " ".join(one[1].split())) for line, one in find_words(tree, path, row)]
+        found = places.setdefault(named.get("place", ""), [])
+        found += [(path, line, text) for line, text in shown]
+    telling = []
+    for place, found in places.items():
+        files, texts = {path for path, _, _ in found}, unique(text for _, _, text in found)
+        if files and len(texts or files) >= row.get("least", 1):
+            telling.append((place, found, files, texts))
+    for place, found, files, texts in telling[:MOST_PER_SIGN]:
+        path, line, _ = found[0]
+        content = row["content"].format(
+            path=path,
+            line=line,
+            place=place or "the top folder",
+            count=len(files),
+            shown=join_words(texts, 14),
+            newest=basename(max(files)),
+        )
+        yield make_finding(
+            path,
+            line,
+            row.get("kind", "architecture"),
+            tag := row.get("tag", "pattern"),
+            content,
+            importance=row.get("importance", 6),
+            confidence=row.get("confidence", 0.9),
+            section="Structure" if tag == "pattern" else tag,
+            entities=[Entity(row["technology"], "technology")] if "technology" in row else (),
+        )

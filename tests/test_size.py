@@ -19,9 +19,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 295_392,
-    "lines": 43_534,
-    "files": 133,
+    "tokens": 295_202,
+    "lines": 43_511,
+    "files": 132,
     "import cycles": 0,
     "function-level imports of our own": 43,
     "functions of complexity over 15": 5,

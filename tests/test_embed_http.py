@@ -74,21 +74,16 @@ def test_documents_and_queries_become_unit_vectors(server):
     assert np.array_equal(matrices, open_at(server).documents(["one", "two", ""]))
 
 
-def test_batches_hold_32_texts_or_100000_characters(server):
-    seen = []
-    matrices = open_at(server).documents(["short"] * 150 + ["x" * 24_000] * 7, seen.append)
-    assert len(matrices) == 157
-    assert [len(one.body["input"]) for one in server.requests] == [32] * 5 + [16, 2]
-    assert seen == sorted(seen) and seen[-1] == 157
-
-
 def test_long_texts_become_several_vectors_and_nothing_is_lost(server):
     text = "A sentence of some length, for the sake of it. " * 2000
-    chinese = "我们决定使用数据库。" * 1500
-    matrices = open_at(server).documents([text, "short", chinese])
-    sent = [window for one in server.requests for window in one.body["input"]]
-    assert "".join(sent) == text + "short" + chinese
-    assert [matrix.shape[0] for matrix in matrices] == [16, 1, 3]
+    chinese, seen = "我们决定使用数据库。" * 1500, []
+    texts = [*["short"] * 25, text, chinese]
+    matrices = open_at(server).documents(texts, seen.append)
+    sent = [one.body["input"] for one in server.requests]
+    assert [len(windows) for windows in sent] == [32, 12]
+    assert "".join(window for windows in sent for window in windows) == "".join(texts)
+    assert [matrix.shape[0] for matrix in matrices] == [*[1] * 25, 16, 3]
+    assert seen == [25, 27]
 
 
 def test_odd_text_is_sent_as_good_json(server):

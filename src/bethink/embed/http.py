@@ -5,7 +5,7 @@ The key is read from the environment, sent to the configured address only (redir
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from bethink.embed.base import Matrix, Progress
 
 KEY_VARIABLES = ("OPENAI_API_KEY", "OPENAI_TOKEN_MEMORY_EMBEDDINGS")
-BATCH_TEXTS = 32  # as many as text-embeddings-inference takes at once unless it is told otherwise
-BATCH_CHARACTERS = 100_000
+BATCH = (
+    32  # windows at once, as many as text-embeddings-inference takes unless it is told otherwise
+)
 # OpenAI's models take 8,191 tokens. Latin script has about four characters to a token; Chinese may have more tokens than characters.
 WINDOW_CHARACTERS = 6_000
 QUERIES_REMEMBERED = 256
@@ -60,15 +61,13 @@ class HttpEmbedder:
         import numpy as np
 
         found: list[list[Matrix]] = [[] for _ in texts]
-        windows = ((owner, window) for owner, text in enumerate(texts) for window in _windows(text))
-        for batch in _batches(windows):
-            rows = self._vectors([window for _, window in batch])
-            for (owner, _), row in zip(batch, rows, strict=True):
-                found[owner].append(row)
-            if progress:
-                progress(owner)  # the last text of a batch may go on in the next one
-        if progress and texts:
-            progress(len(texts))
+        windows = [(at, window) for at, text in enumerate(texts) for window in _windows(text)]
+        for start in range(0, len(windows), BATCH):
+            batch = windows[start : start + BATCH]
+            for (at, _), row in zip(batch, self._vectors([one for _, one in batch]), strict=True):
+                found[at].append(row)
+            if progress:  # the last text of a batch may go on in the next one
+                progress(batch[-1][0] + (start + BATCH >= len(windows)))
         return [np.stack(rows) for rows in found]
 
     def _query(self, text: str) -> Matrix:
@@ -84,19 +83,20 @@ class HttpEmbedder:
         answer = self._endpoint.ask(asked, self._endpoint.bearer, LARGEST_ANSWER)
         try:
             rows = sorted(answer["data"], key=lambda row: row["index"])
+            numbers = [row["index"] for row in rows]
             vectors = np.array([row["embedding"] for row in rows], dtype=np.float64)
+            with np.errstate(over="ignore"):
+                lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise self._nonsense("no vectors in the form {data: [{index, embedding}]}") from error
-        if [row["index"] for row in rows] != list(range(len(windows))):
+        if numbers != list(range(len(windows))):
             raise self._nonsense(f"{len(rows)} vectors for {len(windows)} texts, or not numbered")
-        if vectors.ndim != 2 or vectors.shape[1] == 0 or self._width not in (0, vectors.shape[1]):
-            wanted = self._width or "one number for all"
-            raise self._nonsense(f"vectors of {vectors.shape[-1]} dimensions instead of {wanted}")
-        with np.errstate(over="ignore"):
-            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        width = vectors.shape[1]
+        if not width or self._width not in (0, width):
+            raise self._nonsense(f"vectors of {width} dimensions instead of {self._width}")
         if not np.isfinite(lengths).all() or not lengths.all():
             raise self._nonsense("a vector that has no direction")
-        self._width = vectors.shape[1]
+        self._width = width
         return np.asarray(vectors / lengths, dtype=np.float32)
 
     def _nonsense(self, what: str) -> EmbeddingError:
@@ -110,16 +110,3 @@ def _windows(text: str) -> Iterator[str]:
     """Pieces that the endpoint takes at once. Endpoints refuse an empty text, so a stroke stands in for it."""
     found = [piece for piece in pieces(clean(text), WINDOW_CHARACTERS) if piece.strip()]
     yield from found or ["-"]
-
-
-def _batches(windows: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    batch: list[tuple[int, str]] = []
-    characters = 0
-    for owner, window in windows:
-        if batch and (len(batch) == BATCH_TEXTS or characters + len(window) > BATCH_CHARACTERS):
-            yield batch
-            batch, characters = [], 0
-        batch.append((owner, window))
-        characters += len(window)
-    if batch:
-        yield batch

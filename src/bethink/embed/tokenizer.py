@@ -79,7 +79,7 @@ class WordPiece:
         self._longest_word: int = model["max_input_chars_per_word"]
         self._longest_piece = max(map(len, self._pieces))
         self._characters = Characters()
-        self._cut_before: dict[str, tuple[int, ...]] = {}
+        self._cut = lru_cache(WORDS_REMEMBERED)(self._cut_word)
         around: list[list[int]] = [[], []]
         for part in frame["single"]:
             if "Sequence" in part:
@@ -90,22 +90,11 @@ class WordPiece:
 
     def encode(self, text: str) -> list[int]:
         ids: list[int] = []
-        pieces, cut_before = self._pieces, self._cut_before
         for word in text.translate(self._characters).split():
-            whole = pieces.get(word)
-            if whole is not None:
-                ids.append(whole)
-            else:
-                ids += cut_before.get(word) or self._remember(word)
+            ids += self._cut(word)
         return ids
 
-    def _remember(self, word: str) -> tuple[int, ...]:
-        if len(self._cut_before) >= WORDS_REMEMBERED:
-            self._cut_before.clear()
-        self._cut_before[word] = found = self._cut(word)
-        return found
-
-    def _cut(self, word: str) -> tuple[int, ...]:
+    def _cut_word(self, word: str) -> tuple[int, ...]:
         if len(word) > self._longest_word:
             return self._unknown
         found: list[int] = []

@@ -1,7 +1,7 @@
 """What a model is asked, and what its answers are worth: pairs of a question and a reader of its answer.
 
 A question is a `Task` with the recorded text in parts. A reader takes the checked value and keeps only what the text bears
-out: an idea must name the turns it comes from and be told in their words. The rest is dropped and counted, never stored.
+out: an idea must name the turns it comes from and be told in their words. The rest is dropped, never stored.
 
 Pure: no provider, no clock, no randomness. Nothing here knows where the turns came from.
 """
@@ -46,10 +46,9 @@ class CitedIdea(NamedTuple):
 
 
 class Ideas(NamedTuple):
-    """What was found, how many were dropped for which reason, and the digest of the conversation so far."""
+    """What was found, and the digest of the conversation so far."""
 
     ideas: tuple[CitedIdea, ...]
-    dropped: Mapping[str, int]
     digest: Mapping[str, str]  # empty where the turns do not bear it out
 
 
@@ -128,16 +127,13 @@ def read_ideas(
     for turn in turns:
         said[turn.number] = f"{said.get(turn.number, '')}\n{turn.text}"
     found: dict[str, CitedIdea] = {}
-    dropped: dict[str, int] = {}
     for raw in value["ideas"]:
         content = " ".join(raw["text"].split())
         cited = tuple(dict.fromkeys(raw["turns"]))
         source = "\n".join(said.get(number, "") for number in cited)
-        trouble = _trouble(content, cited, said, source)
-        if not trouble and content.casefold() in found:
-            trouble = "said twice"
-        if trouble:
-            dropped[trouble] = dropped.get(trouble, 0) + 1
+        known_turns = cited and all(number in said for number in cited)
+        fits = 0 < len(content) <= IDEA_CHARACTERS and is_grounded(content, source)
+        if not known_turns or not fits or content.casefold() in found:
             continue
         names = {entity["name"].strip(): entity["type"] for entity in raw["entities"]}
         entities = tuple(
@@ -150,18 +146,7 @@ def read_ideas(
         line == "nothing" or (0 < len(line) <= DIGEST_CHARACTERS and is_grounded(line, known))
         for line in digest.values()
     )
-    return Ideas(tuple(found.values()), dropped, digest if fits else {})
-
-
-def _trouble(content: str, cited: tuple[int, ...], said: Mapping[int, str], source: str) -> str:
-    """Why an idea is not believed, or nothing."""
-    if not content:
-        return "empty"
-    if len(content) > IDEA_CHARACTERS:
-        return "too long"
-    if not cited or any(number not in said for number in cited):
-        return "no such turn"
-    return "" if is_grounded(content, source) else "not in its turns"
+    return Ideas(tuple(found.values()), digest if fits else {})
 
 
 def confirm_topics(boundaries: Sequence[TopicBoundary]) -> Task:

@@ -52,6 +52,7 @@ from bethink.surface.http.security import (
 )
 from bethink.surface.mcp.server import build as build_mcp
 from bethink.surface.web.site import Site
+from bethink.text import textfile
 
 __all__ = ["build", "operations"]  # those are registered by being imported
 
@@ -460,17 +461,10 @@ def keep_note(address: str, port: int, session: str) -> Iterator[None]:
         yield
         return
     file = session_file(port)
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file.unlink(missing_ok=True)  # of a server that was killed
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump({"url": address, "token": session, "pid": os.getpid()}, stream)
-    except OSError as error:
-        raise BethinkError(
-            f"{file} cannot be written: {error.strerror or error}.",
-            "Check the folder's permissions.",
-        ) from error
+    with suppress(OSError):  # of a server that was killed
+        file.unlink()
+    note = json.dumps({"url": address, "token": session, "pid": os.getpid()})
+    textfile.write(file, note, None, mode=0o600)
     try:
         yield
     finally:

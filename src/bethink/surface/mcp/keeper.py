@@ -172,17 +172,11 @@ def answer_prompt_hook(keeper: Keeper, arguments: Mapping[str, Any]) -> str:
 
 
 def _answer_prompt(keeper: Keeper, hook: Any) -> str:
-    actor = f"hook:{hook.host}"
-    memory = keeper.memory(None, actor)
-    place = None
-    # By its folder, also where a team knows the project by its name.
-    found = own = projects.find(memory.project.worktree)
+    found = projects.find(keeper.directory)
     if hook.directory and os.path.isdir(hook.directory):  # noqa: PTH112  (false, not an error, for what no file can be named)
-        found = run.find_project(hook, str(own.worktree))
-        if found.scope != own.scope:  # another project than the server was started in
-            place = found.worktree
-            memory = keeper.memory(place, actor)
-    if is_paused(hook.directory or str(own.worktree), found.scope):
+        found = run.find_project(hook, str(found.worktree))
+    if is_paused(hook.directory or str(found.worktree), found.scope):
         return ""
+    memory = keeper.memory(found.worktree, f"hook:{hook.host}")
     here = memory.config.embedding.strip() != "http"
-    return run.answer(hook, memory, meaning=here and keeper.has_model(place))
+    return run.answer(hook, memory, meaning=here and keeper.has_model(found.worktree))

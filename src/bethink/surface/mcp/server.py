@@ -51,8 +51,7 @@ log = logging.getLogger("bethink")
 
 def build(keeper: Keeper, ask_roots: bool = False) -> Server[Any]:
     """A server over the memories of a keeper. With `ask_roots` a client that has roots says which project it is in."""
-    places = ClientPlaces(ask_roots)
-    handlers = Handlers(keeper, places)
+    handlers = Handlers(keeper, ask_roots)
     hints: dict[Any, CacheHint] = {method: CacheHint(ms) for method, ms in schemas.KEPT.items()}
     server: Server[Any] = Server(
         **schemas.SERVER,
@@ -69,7 +68,7 @@ def build(keeper: Keeper, ask_roots: bool = False) -> Server[Any]:
         on_get_prompt=handlers.get_prompt,
     )
     server.add_notification_handler(
-        "notifications/roots/list_changed", types.NotificationParams, places.forget
+        "notifications/roots/list_changed", types.NotificationParams, handlers.forget_roots
     )
     return server
 
@@ -86,8 +85,10 @@ def _offer(kind: Any, method: str) -> Callable[[Context, Any], Awaitable[Any]]:
 class Handlers:
     """Answers requests: each method is one of the protocol's."""
 
-    def __init__(self, keeper: Keeper, places: ClientPlaces) -> None:
-        self._keeper, self._places = keeper, places
+    def __init__(self, keeper: Keeper, ask_roots: bool) -> None:
+        self._keeper, self._asks_roots = keeper, ask_roots
+        self._roots: list[Path] | None = None  # None: the client was not asked yet
+        self._lock = asyncio.Lock()
 
     async def _work(
         self,
@@ -97,7 +98,7 @@ class Handlers:
         meaning: bool = False,
     ) -> Any:
         """Runs a function of a memory in a thread."""
-        directory, actor = await self._places.directory(context), client_name(context)
+        directory, actor = await self._find_directory(context), client_name(context)
         return await self._keeper.run(
             lambda: function(self._keeper.memory(directory, actor, meaning), *arguments)
         )
@@ -163,19 +164,11 @@ class Handlers:
         message = types.PromptMessage(role="user", content=content)
         return types.GetPromptResult(description=PROMPTS[name].about, messages=[message])
 
+    # Where a client works: in the first directory that it names, unless the server was started inside one of them
 
-class ClientPlaces:
-    """Where a client works: in the first directory that it names, unless the server was started inside one of them."""
-
-    def __init__(self, ask: bool) -> None:
-        self._ask = ask
-        self._known = False
-        self._directory: Path | None = None
-        self._lock = asyncio.Lock()
-
-    async def directory(self, context: Context) -> Path | None:
+    async def _find_directory(self, context: Context) -> Path | None:
         """The client's project, or None for the server's own."""
-        if not self._ask:
+        if not self._asks_roots:
             return None
         if workspaces := _codex_workspaces(context.meta):
             return choose_root(workspaces, Path.cwd())
@@ -184,13 +177,13 @@ class ClientPlaces:
         if not capabilities or capabilities.roots is None or not session.can_send_request:
             return None
         async with self._lock:
-            if not self._known:
-                self._directory, self._known = choose_root(await _roots(context), Path.cwd()), True
-        return self._directory
+            if self._roots is None:
+                self._roots = await _ask_roots(context)
+        return choose_root(self._roots, Path.cwd())
 
-    async def forget(self, context: Context, params: Any) -> None:
+    async def forget_roots(self, context: Context, params: Any) -> None:
         """Its client has other roots from now on."""
-        self._known = False
+        self._roots = None
 
 
 def _codex_workspaces(meta: Any) -> list[Path]:
@@ -199,7 +192,7 @@ def _codex_workspaces(meta: Any) -> list[Path]:
     return [Path(name) for name in turn.get("workspaces") or ()]
 
 
-async def _roots(context: Context) -> list[Path]:
+async def _ask_roots(context: Context) -> list[Path]:
     try:
         answer = await context.session.send_request(
             types.ListRootsRequest(), types.ListRootsResult, ROOTS_WITHIN

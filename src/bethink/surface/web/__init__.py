@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 FILE = "web.key"
 KEY_BYTES = 32
 TICKET_SECONDS = 120
-COOKIE_SECONDS = 7 * 86400
-RENEW_SECONDS = 86400  # a cookie that is older is replaced by a new one
+COOKIE_SECONDS = 7 * 86400  # after the last page that was looked at
 VISIT_SECONDS = 1800  # without a look, after which the next one is another visit; set by hand
 LONGEST = 500  # characters of anything that is offered
 
@@ -37,7 +36,6 @@ class WebSession(NamedTuple):
     cookie: str
     name: str
     token: str  # the hash of the one that somebody signed in with; empty for the owner, who came with a ticket
-    since: float
 
     @property
     def room(self) -> str:
@@ -60,7 +58,7 @@ class Sessions:
     def __init__(self, key: bytes, began: float | None = None) -> None:
         self._key = key
         self._began = time.time() if began is None else began  # when the server started
-        self._used: dict[str, float] = {}
+        self._used: set[str] = set()
 
     def _signer(self, use: str) -> URLSafeTimedSerializer:
         from itsdangerous import URLSafeTimedSerializer  # not for commands that open no page
@@ -75,28 +73,18 @@ class Sessions:
         found = self._read("ticket", ticket, TICKET_SECONDS)
         if found is None or found[1] < int(self._began) or ticket in self._used:
             return None
-        until = time.time() - TICKET_SECONDS
-        self._used = {known: made for known, made in self._used.items() if made >= until}
-        self._used[ticket] = found[1]
+        self._used.add(ticket)
         return self.begin()
 
     def begin(self, name: str = "", token: str = "") -> WebSession:
         name = name or secrets.token_urlsafe(16)
         cookie = str(self._signer("cookie").dumps([name, token]))
-        return WebSession(cookie, name, token, time.time())
-
-    def renew(self, session: WebSession) -> WebSession | None:
-        """The session for another while, if it is time for that."""
-        due = time.time() - session.since > RENEW_SECONDS
-        return self.begin(session.name, session.token) if due else None
+        return WebSession(cookie, name, token)
 
     def find(self, cookie: str) -> WebSession | None:
-        """The session that a cookie is of, if it is one of ours and still holds."""
+        """The session that a cookie is of, if it is one of ours and still holds, with a new cookie for another while."""
         found = self._read("cookie", cookie, COOKIE_SECONDS)
-        if found is None:
-            return None
-        (name, token), since = found
-        return WebSession(cookie, name, token, since)
+        return self.begin(*found[0]) if found else None
 
     def mark(self, session: WebSession) -> str:
         """What a form has to carry, so that no other site can have made it."""

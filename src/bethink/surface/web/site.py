@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -113,8 +113,7 @@ class Site:
         before = datetime.fromtimestamp(last, UTC) if last else None
         visit = visit._replace(path=parts, last_visit=before)
         response = await self._tools.projects.run(page.run, visit)
-        if renewed := self._sessions.renew(session):
-            _set_cookie(response, request, renewed, renewed.cookie, COOKIE_SECONDS)
+        _set_cookie(response, request, session, session.cookie, COOKIE_SECONDS)
         if page.path == "/":
             _set_cookie(response, request, session, seen, SEEN_SECONDS, "-seen")
         return response
@@ -210,10 +209,7 @@ def _ask_to_sign_in(
 
 
 def _admit(request: Request, session: WebSession) -> Response:
-    project = request.query_params.get("project")
-    asked = f"?{urlencode({'project': project})}" if project else ""
-    room = session.room
-    response = _show("enter.html", 200, room=room, address=f"{room}/{asked}")
+    response = _show("enter.html", 200, room=session.room, address=f"{session.room}/")
     _set_cookie(response, request, session, session.cookie, COOKIE_SECONDS)
     return response
 

@@ -22,43 +22,31 @@ def switch(mode: str, minute: str = "") -> dict:
 
 def test_a_turn_knows_where_and_when_it_was_said_and_what_was_done_before_it():
     turns, transcript = read(SESSION)
-    answer = turns[2]
-    assert answer.id == "u009"
-    assert answer.session == transcript.session == SESSION.stem
+    answer, project = turns[2], "/home/ada/shop"
+    assert (answer.id, answer.session, transcript.session) == ("u009", SESSION.stem, SESSION.stem)
     assert answer.at == datetime(2026, 5, 4, 9, 9, tzinfo=UTC)
-    assert (answer.cwd, answer.branch) == ("/home/ada/shop", "main")
-    assert answer.tools == ("Read", "Grep")
+    assert (answer.cwd, answer.branch, transcript.project) == (project, "main", project)
+    assert (answer.tools, turns[7].tools) == (("Read", "Grep"), ("Edit", "Bash"))
     assert answer.files == ("/home/ada/shop/cart.py",)  # a folder that was searched is no file
-    refusal = turns[7]
-    assert refusal.tools == ("Edit", "Bash")
-    assert (transcript.title_of(transcript.session), transcript.project) == (
-        "Carts in PostgreSQL",
-        "/home/ada/shop",
-    )
+    assert transcript.title_of(transcript.session) == "Carts in PostgreSQL"
 
 
 def test_a_fork_repeats_turns_under_the_same_identity():
     original, _ = read(CLAUDE / "5e551011-0000-4000-8000-000000000002.jsonl")
     fork, transcript = read(CLAUDE / "5e551011-0000-4000-8000-000000000003.jsonl")
-    assert {turn.id for turn in original} & {turn.id for turn in fork} == {
-        "cu004",
-        "cu005",
-        "cu006",
-    }
-    assert [turn.text for turn in fork if turn.id not in {turn.id for turn in original}] == [
-        "Start again from the invoices.",
-        "A fork of the talk about invoices.",
-    ]
+    known = {turn.id for turn in original}
+    assert known & {turn.id for turn in fork} == {"cu004", "cu005", "cu006"}
+    assert len([turn for turn in fork if turn.id not in known]) == 2
     assert {turn.session for turn in fork} == {transcript.session}
 
 
 def test_a_sub_agent_belongs_to_the_session_it_worked_for():
-    (turn,), _ = read(CLAUDE / "5e551011-0000-4000-8000-000000000001/subagents/agent-a7f3.jsonl")
-    assert (turn.session, turn.agent, turn.tools, turn.files) == (
-        SESSION.stem,
-        "a7f3",
-        ("Glob", "Read"),
-        ("pay.py",),
+    inside = CLAUDE / "5e551011-0000-4000-8000-000000000001/subagents/agent-a7f3.jsonl"
+    (turn,), transcript = read(inside)
+    assert (turn.session, turn.agent) == (SESSION.stem, "a7f3")
+    assert (turn.tools, turn.files) == (("Glob", "Read"), ("pay.py",))
+    assert transcript.title_of(transcript.session) is None, (
+        "what it was started for names no session"
     )
 
 
@@ -82,19 +70,14 @@ def test_a_private_block_hides_the_turns_until_it_is_closed(tmp_path):
     texts = {2: "looked up the salary", 6: "looked at the gate"}
     inside = [says(number, text, agentId="a1") for number, text in texts.items()]
     turns, transcript = read(written(tmp_path / "s1.jsonl", *lines, title))
-    assert [turn.text for turn in turns] == [
-        "Mind the gate. <private> my salary",
-        "The gate is green.",
-        "Green it is.",
-    ]
-    assert transcript.skipped["memory off"] == 2
-    assert transcript.title_of("s1") is None
+    shown = ["Mind the gate. <private> my salary", "The gate is green.", "Green it is."]
+    assert [turn.text for turn in turns] == shown
+    assert transcript.skipped["memory off"] == 2 and transcript.title_of("s1") is None
     part, transcript = read(written(tmp_path / "s1.jsonl", *lines[:2]))
     rest = hosts.read(written(tmp_path / "s1.jsonl", *lines), stored(transcript.position))
     assert [*part, *rest.turns()] == turns
-    assert [turn.text for turn in read(written(tmp_path / "agent-a1.jsonl", *inside))[0]] == [
-        "looked at the gate"
-    ]
+    (seen,), _ = read(written(tmp_path / "agent-a1.jsonl", *inside))
+    assert seen.text == "looked at the gate"
 
 
 def test_a_summary_of_a_session_that_was_private_for_a_while_is_not_given(tmp_path):
@@ -108,10 +91,8 @@ def test_a_summary_of_a_session_that_was_private_for_a_while_is_not_given(tmp_pa
         says(5, "Released."),
     )
     turns, transcript = read(path)
-    assert [(turn.text, turn.files) for turn in turns] == [
-        ("Now the release.", ()),
-        ("Released.", ()),
-    ]
+    assert [turn.text for turn in turns] == ["Now the release.", "Released."]
+    assert not any(turn.files for turn in turns)
     assert transcript.skipped["memory off"] == 2
 
 
@@ -147,6 +128,9 @@ def test_only_the_persons_words_are_left(tmp_path, text, expected):
 COMMAND = "<command-name>/{}</command-name><command-args>{}</command-args>"
 IMAGE = {"type": "image", "source": {"type": "base64", "data": "aGk="}}
 NOTIFICATION = "<task-notification>done</task-notification>\nRead the output file"
+TEAMMATE = '<teammate-message teammate_id="bob">hi</teammate-message>'
+STOPPED = {"type": "text", "text": "[Request interrupted by user]"}
+ASKED = {"agentId": "a1", "attributionSkill": "bethink:remember"}
 
 
 @pytest.mark.parametrize(
@@ -154,23 +138,13 @@ NOTIFICATION = "<task-notification>done</task-notification>\nRead the output fil
     [
         ("injected by Bethink", claude_line(1, RECALLED)),
         ("injected by Bethink", claude_line(1, COMMAND.format("bethink:remember", "x"))),
-        ("injected by Bethink", says(1, "In Redis.", agentId="a1", attributionSkill="remember")),
-        (
-            "injected by Bethink",
-            says(1, "In Redis.", agentId="a1", attributionSkill="bethink:remember"),
-        ),
+        ("injected by Bethink", says(1, "In Redis.", **ASKED)),
         ("machine-made prompt", claude_line(1, NOTIFICATION)),
-        (
-            "machine-made prompt",
-            claude_line(1, '<teammate-message teammate_id="bob">hi</teammate-message>'),
-        ),
+        ("machine-made prompt", claude_line(1, TEAMMATE)),
         ("machine-made prompt", claude_line(1, "hello", promptSource="system")),
         ("local command", claude_line(1, COMMAND.format("clear", ""))),
         ("local command", claude_line(1, "<bash-input>ls</bash-input>")),
-        (
-            "error or interruption",
-            claude_line(1, [{"type": "text", "text": "[Request interrupted by user]"}]),
-        ),
+        ("error or interruption", claude_line(1, [STOPPED])),
         ("empty", claude_line(1, [IMAGE])),
         ("empty", says(1, "\n\n")),
         ("thinking", claude_line(1, [{"type": "redacted_thinking", "data": "x"}], "assistant")),
@@ -193,10 +167,6 @@ def test_calls_of_bethink_leave_no_trace(tmp_path):
         call("Bash", command="uv run bethink search carts"),
         call("Bash", command="make test"),
     ]
-    (turn,), _ = read(
-        written(
-            tmp_path / "s.jsonl",
-            claude_line(1, [*calls, {"type": "text", "text": "Done."}], "assistant"),
-        )
-    )
+    answer = claude_line(1, [*calls, {"type": "text", "text": "Done."}], "assistant")
+    (turn,), _ = read(written(tmp_path / "s.jsonl", answer))
     assert (turn.tools, turn.files) == (("Bash",), ())

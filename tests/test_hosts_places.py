@@ -22,10 +22,10 @@ EVERY_FIXTURE = pytest.mark.parametrize(
 @EVERY_FIXTURE
 def test_a_transcript_is_what_people_and_agents_said_once(path):
     """`turns.txt` names each file, then its turns: the line, who spoke, the words."""
-    turns = (
+    turns = [
         f"  {line} {who} {json.dumps(text, ensure_ascii=False)}\n"
         for line, who, text in table(path)
-    )
+    ]
     expected = f"\n{path.relative_to(FIXTURES)}\n{''.join(turns)}"
     said = "\n" + (FIXTURES / "turns.txt").read_text("utf-8")
     assert expected in said
@@ -34,13 +34,9 @@ def test_a_transcript_is_what_people_and_agents_said_once(path):
 
 @EVERY_FIXTURE
 def test_every_fixture_is_recognised_by_what_stands_in_it(path, tmp_path):
-    host = path.relative_to(FIXTURES).parts[0]
-    assert hosts.detect(path) == host
-    # The name does not matter.
-    other = tmp_path / "download.jsonl"
+    other = tmp_path / "download.jsonl"  # the name does not matter
     shutil.copy(path, other)
-    assert hosts.detect(other) == host
-    assert hosts.read(other).host == host
+    assert hosts.detect(path) == hosts.read(other).host == path.relative_to(FIXTURES).parts[0]
 
 
 @pytest.mark.parametrize(

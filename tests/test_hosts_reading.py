@@ -19,17 +19,11 @@ EVERY = pytest.mark.parametrize("name", LINE_FILES)
 RELAXED = settings(
     max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
+KEYS = st.sampled_from(["type", "text", "id", "kind"])
+SCALAR = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
 JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=5)
-    | st.just("x" * 300),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["type", "text", "id", "kind"]), inner, max_size=3)
-    ),
+    SCALAR | st.just("x" * 300),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
     max_leaves=5,
 )
 
@@ -50,9 +44,8 @@ def distinct(turns):
 @given(data=st.data())
 def test_a_file_read_while_it_grows_gives_what_one_reading_gives(name, data, tmp_path):
     whole = LINE_FILES[name].read_bytes()
-    cuts = sorted(
-        data.draw(st.lists(st.integers(0, len(whole)), max_size=6))
-    )  # anywhere: in a line, in a character
+    # Anywhere: in a line, in a character.
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=6)))
     path = tmp_path / LINE_FILES[name].name
     expected, _ = read(LINE_FILES[name], host=host_of(name))
     position, turns, counted = base.START, [], 0
@@ -62,10 +55,9 @@ def test_a_file_read_while_it_grows_gives_what_one_reading_gives(name, data, tmp
         position, turns, counted = transcript.position, turns + given, counted + transcript.lines
     assert counted == position.line == whole.count(b"\n")
     assert position.offset >= len(whole) - 1  # a last line break that came alone is passed over
-    cwd_blind = [
-        turn._replace(cwd=None) for turn in turns
-    ]  # a copy of a chat has no project beside it
-    assert distinct(cwd_blind) == distinct([turn._replace(cwd=None) for turn in expected])
+    # A copy of a chat has no project beside it.
+    blind = [[turn._replace(cwd=None) for turn in some] for some in (turns, expected)]
+    assert distinct(blind[0]) == distinct(blind[1])
 
 
 @EVERY
@@ -89,10 +81,8 @@ def test_a_half_written_last_line_waits(tmp_path):
     first, second = json.dumps(claude_line(1, "naïve")), json.dumps(claude_line(2, "second"))
     path = written(tmp_path / "s.jsonl", first, second[:50], end="")
     turns, transcript = read(path)
-    assert ([turn.text for turn in turns], transcript.skipped) == (
-        ["naïve"],
-        {"half-written last line": 1},
-    )
+    assert [turn.text for turn in turns] == ["naïve"]
+    assert transcript.skipped == {"half-written last line": 1}
     assert transcript.position.offset == len(first.encode()) + 1
     written(path, first, second)
     turns, transcript = read(path, stored(transcript.position))
@@ -125,10 +115,8 @@ def test_a_file_that_is_not_the_same_any_more_is_read_from_its_start(tmp_path, c
     data = SESSION.read_bytes()
     path = tmp_path / SESSION.name
     # Only the end is compared, so the changed words stand there.
-    data += (
-        data[data.index(b'{"parentUuid":null') :].split(b"\n")[0].replace(b'"u001"', b'"u999"')
-        + b"\n"
-    )
+    first = data[data.index(b'{"parentUuid":null') :].split(b"\n")[0]
+    data += first.replace(b'"u001"', b'"u999"') + b"\n"
     path.write_bytes(data)
     _, transcript = read(path)
     path.write_bytes(change(data))
@@ -154,10 +142,7 @@ def test_wrong_types_anywhere_never_raise(name, data, tmp_path):
     turns, transcript = read(path, host=host_of(name))
     assert transcript.lines == len(entries)
     for turn in turns:
-        assert turn.text.strip()
-        assert turn.text.encode()
-        assert turn.session
-        assert turn.id
+        assert turn.text.strip() and turn.text.encode() and turn.session and turn.id
         assert turn.role in ("user", "assistant")
     assert read(path, stored(transcript.position), host_of(name))[0] == []
 
@@ -173,23 +158,6 @@ def spoil(value, data):
             continue
         value[key] = data.draw(JSON)
         return
-
-
-@EVERY
-@RELAXED
-@given(
-    junk=st.lists(
-        st.binary(max_size=60).filter(lambda piece: piece.strip() not in (b"{", b"[")),
-        min_size=1,
-        max_size=4,
-    )
-)
-def test_bytes_that_are_no_transcript_never_raise(name, junk, tmp_path):
-    path = tmp_path / "x.jsonl"
-    path.write_bytes(b"\n".join([*junk, LINE_FILES[name].read_bytes(), *junk]))
-    turns, _ = read(path, host=host_of(name))
-    expected, _ = read(LINE_FILES[name], host=host_of(name))
-    assert {turn.text for turn in turns} >= {turn.text for turn in expected[1:]}
 
 
 def said(number: int, text: str) -> bytes:
@@ -226,13 +194,7 @@ def test_a_bad_line_costs_only_itself(tmp_path, line, given, reason):
 
 def test_a_line_beyond_the_bound_is_passed_over_in_little_memory(tmp_path, monkeypatch):
     path = tmp_path / "s.jsonl"
-    with path.open("wb") as file:
-        file.write(json.dumps(claude_line(1, "before")).encode() + b"\n")
-        file.write(b'{"type":"user","uuid":"u2","message":{"role":"user","content":"')
-        for _ in range(32):
-            file.write(b"x" * (1 << 20))
-        file.write(b'"}}\n')
-        file.write(json.dumps(claude_line(3, "behind")).encode() + b"\n")
+    path.write_bytes(b"\n".join([said(1, "before"), b"x" * (32 << 20), said(3, "behind"), b""]))
     tracemalloc.start()
     monkeypatch.setattr(transcript, "BOUND", 4 << 20)
     turns, reader = read(path)
@@ -248,18 +210,16 @@ def test_a_line_beyond_the_bound_is_passed_over_in_little_memory(tmp_path, monke
 
 @EVERY
 def test_a_position_keeps_nothing_that_was_said(name):
-    transcript = hosts.read(LINE_FILES[name], host=host_of(name))
-    states = [
-        json.dumps(dict(page.position.state), ensure_ascii=False)
-        for page in transcript.pages(limit_bytes=1)
-    ]
-    said = [turn.text for turn in read(LINE_FILES[name], host=host_of(name))[0]]
-    assert [(text, state) for text in said for state in states if text[:15] in state] == []
+    pages = list(hosts.read(LINE_FILES[name], host=host_of(name)).pages(limit_bytes=1))
+    states = [json.dumps(dict(page.position.state), ensure_ascii=False) for page in pages]
+    texts = [turn.text for page in pages for turn in page.turns]
+    assert [(text, state) for text in texts for state in states if text[:15] in state] == []
 
 
 # what tools did
 
 COMMIT = "git commit -qm 'Cache the carts'"
+PUSHED = "[main 1a2b3c4] Cache carts\nrejected"
 
 
 def claude_work(command, output, failed):
@@ -269,12 +229,14 @@ def claude_work(command, output, failed):
 
 
 def codex_work(command, output, failed):
-    call = {"type": "function_call", "name": "exec_command", "call_id": "c1"}
-    call["arguments"] = json.dumps({"cmd": command})
+    asked = {"name": "exec_command", "arguments": json.dumps({"cmd": command})}
     text = f"Process exited with code {int(failed)}\nOutput:\n{output}"
-    result = {"type": "function_call_output", "call_id": "c1", "output": text}
-    said = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Done."}]}
-    return [{"type": "response_item", "payload": one} for one in (call, result, said)]
+    items = [
+        {"type": "function_call", "call_id": "c1", **asked},
+        {"type": "function_call_output", "call_id": "c1", "output": text},
+        {"type": "message", "role": "assistant", "content": "Done."},
+    ]
+    return [{"type": "response_item", "payload": one} for one in items]
 
 
 def copilot_work(command, output, failed):
@@ -289,8 +251,8 @@ def copilot_work(command, output, failed):
 
 def gemini_work(command, output, failed):
     answer = [{"functionResponse": {"response": {"output": output}}}]
-    call = {"id": "c1", "name": "run_shell_command", "args": {"command": command}, "result": answer}
-    call["status"] = "error" if failed else "success"
+    call = {"id": "c1", "name": "run_shell_command", "args": {"command": command}}
+    call |= {"result": answer, "status": "error" if failed else "success"}
     return [
         {"id": "1", "type": "gemini", "content": "", "toolCalls": [call]},
         {"id": "2", "type": "gemini", "content": "Done."},
@@ -303,23 +265,13 @@ def gemini_work(command, output, failed):
     [
         (COMMIT, "", False, [Fact("commit", "Cache the carts")]),
         # What git reports counts: it may be another subject, and it stands whatever failed behind it.
-        (
-            "git commit -F note && git push",
-            "[main 1a2b3c4] Cache carts\nrejected",
-            True,
-            [Fact("commit", "Cache carts")],
-        ),
+        ("git commit -F note && git push", PUSHED, True, [Fact("commit", "Cache carts")]),
         (COMMIT, "nothing to commit", True, []),
         ("go test ./... | tail -3", "--- FAIL: TestCart\nFAIL", False, [Fact("failed", "go test")]),
         ("cd shop && npm run lint", "", False, [Fact("passed", "npm run lint")]),
         ("pytest -q", "1 failed, 3 passed", False, [Fact("failed", "pytest")]),
         ("pytest -q", "0 failed, 3 passed", False, [Fact("passed", "pytest")]),
-        (
-            "gh pr create --fill",
-            "https://git.example/ada/shop/pull/7\n",
-            False,
-            [Fact("pull request", "#7")],
-        ),
+        ("gh pr create", "https://git.example/a/b/pull/7\n", False, [Fact("pull request", "#7")]),
         ("cat test.log; ls build", "[x 1a2b3c4] no", False, []),
     ],
 )
@@ -343,21 +295,21 @@ def test_what_a_call_did_is_known_also_when_its_result_comes_in_the_next_reading
     assert [list(turn.work) for turn in turns] == [[Fact("commit", "Cache the carts")]]
 
 
+PLAN = "Implement the following plan:\n\n# Cache the carts"
+DETAILS = "\n\nIf you need specific details from before exiting plan mode, read x"
+
+
 @pytest.mark.parametrize(
     "line",
     [
-        claude_line(
-            1,
-            "Implement the following plan:\n\n# Cache the carts\n\nIf you need specific details from before exiting plan mode, read x",
-        ),
+        claude_line(1, PLAN + DETAILS),
         claude_line(1, "go", planContent="# Cache the carts"),
-        {"role": "user", "content": "Implement the following plan:\n\n# Cache the carts"},
+        {"role": "user", "content": PLAN},
     ],
 )
 def test_a_plan_that_is_handed_back_is_kept_as_a_plan(tmp_path, line):
-    turns, _ = read(written(tmp_path / "s1.jsonl", line))
-    assert [(turn.plan, turn.summary, turn.role) for turn in turns] == [(True, False, "user")]
-    assert turns[0].text == "Implement the following plan:\n\n# Cache the carts"
+    (turn,), _ = read(written(tmp_path / "s1.jsonl", line))
+    assert (turn.plan, turn.summary, turn.role, turn.text) == (True, False, "user", PLAN)
 
 
 @pytest.mark.parametrize(

@@ -27,15 +27,9 @@ def test_a_long_fenced_block_loses_its_middle():
     assert text.startswith("It fails:\n```text\nline 0\n")
     assert text.endswith("line 351\n```\nWhy?")
     assert text.count("\n") < FENCE_LINES + 5
-
-
-def test_a_short_block_and_a_fence_inside_another_stay():
-    text = "````md\n```\n" + "x\n" * 20 + "```\n````\nend"
-    assert shorten(text) == text
-
-
-def test_a_fence_that_is_never_closed_is_shortened_too():
-    assert shorten("```\n" + "x\n" * 500).count("x") < FENCE_LINES
+    assert shorten("```\n" + "x\n" * 500).count("x") < FENCE_LINES, "also where it is never closed"
+    nested = "````md\n```\n" + "x\n" * 20 + "```\n````\nend"
+    assert shorten(nested) == nested, "a short one stays, a fence inside it too"
 
 
 def test_a_long_text_loses_its_middle_at_lines_where_it_can():
@@ -64,21 +58,15 @@ def test_memory_is_switched_by_a_line_of_its_own(text, mode, left):
     assert find_memory_mode(text) == (mode, left)
 
 
-HOSTILE = (
-    "<command-namex",
-    "<system-reminder>",
-    "<bethink-memory ",
-    "memory-mode: ",
-    "\x1b[",
-    "```\n",
-)
+HOSTILE = "<command-namex <system-reminder> <bethink-memory memory-mode: \x1b[ ```\n"
 
 
-@pytest.mark.parametrize("unit", HOSTILE)
+@pytest.mark.parametrize("unit", HOSTILE.split(" "))
 def test_a_hostile_text_costs_what_its_length_costs(unit):
-    assert not grows_too_fast(
-        lambda text: find_memory_mode(extract_speech(text).text), long_text("", unit)
-    )
+    def heard(text):
+        return find_memory_mode(extract_speech(text).text)
+
+    assert not grows_too_fast(heard, long_text("", unit))
 
 
 @given(st.text(max_size=200))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +68,8 @@ def test_install_and_uninstall_leave_every_file_as_it_was(
     installed = cli.json("install", f"--{name}", "--no-skills")
     assert {"made", "changed"} >= set(statuses(installed).values()) > set()
     there = tree(home)
-    assert there != before
-    again = cli.json("install", f"--{name}", "--no-skills")
-    assert set(statuses(again).values()) == {"unchanged"}
-    assert tree(home) == there
+    assert set(statuses(cli.json("install", f"--{name}", "--no-skills")).values()) == {"unchanged"}
+    assert tree(home) == there != before
     assert cli("uninstall", "--json").code == 0
     assert tree(home) == before
 
@@ -123,7 +123,7 @@ def test_what_the_user_edits_between_install_and_uninstall_stays(cli, home: Path
     mine["hooks"]["stop"].append({"command": "./mine.sh"})
     hooks.write_text(json.dumps(mine, indent=4))
     result = statuses(cli.json("uninstall"))
-    assert result[str(settings)] == result[str(config)] == result[str(hooks)] == "cleaned"
+    assert {result[str(path)] for path in (settings, config, hooks)} == {"cleaned"}
     assert settings.read_text() == text.replace(*edit)
     assert config.read_text() == TOMLS["a table"] + added
     theirs = {"version": 1, "hooks": {"stop": [{"command": "./mine.sh"}]}}
@@ -154,17 +154,12 @@ def test_what_the_last_version_installed_is_brought_up_to_date_and_given_back(
     cli.ok("install", "--claude", "--opencode")
     record = cli.home / "install.json"
     files = json.loads(record.read_text())["files"]
-    rows = {
-        path: {
-            "hosts": {host: [["text", []]] if row["whole"] else [] for host in row["hosts"]},
-            "existed": row["original"] is not None,
-            "original": row["original"] or "",
-            "after": row["after"][-1],
-            "before": "",
-            "folders": row["folders"],
-        }
-        for path, row in files.items()
-    }
+    rows = {}
+    for path, row in files.items():
+        hosts = {host: [["text", []]] if row["whole"] else [] for host in row["hosts"]}
+        digests = {"after": row["after"][-1], "before": "", "folders": row["folders"]}
+        known = {"existed": row["original"] is not None, "original": row["original"] or ""}
+        rows[path] = {"hosts": hosts, **known, **digests}
     record.write_text(json.dumps({"version": 2, "files": rows}))
     monkeypatch.setattr(install, "find_command", lambda: ("/new/bethink",))
     cli.ok("install", "--claude", "--opencode")
@@ -189,9 +184,8 @@ def test_a_file_that_cannot_be_changed_is_left_alone_and_the_others_go_on(
     path.write_bytes(data)
     path.chmod(mode)
     result = cli("install", "--claude", "--json")
-    assert result.code == 1
     found = {one["path"]: one for one in json.loads(result.out)["files"]}
-    assert found[str(path)]["status"] == "failed"
+    assert result.code == 1 and found[str(path)]["status"] == "failed"
     assert told in found[str(path)]["reasons"][0]
     assert found[str(home / ".claude.json")]["status"] == "made"
     assert path.read_bytes() == data
@@ -210,49 +204,55 @@ def test_a_link_stays_a_link_and_its_target_is_edited(cli, home: Path) -> None:
     assert tree(home) == before
 
 
-def test_a_file_that_changes_at_the_same_moment_is_not_overwritten(
-    cli, home: Path, monkeypatch
-) -> None:
-    path = laid(home, ".claude/settings.json", DOCUMENTS["two blanks"])
-    write = textfile.write
-
-    def overtaken(place: Path, text: str, was: str | None, mode: int = 0o666) -> bool:
-        if place == path:
-            path.write_text('{"model": "somebody else\'s"}')
-        return write(place, text, was, mode)
-
-    monkeypatch.setattr(textfile, "write", overtaken)
-    assert cli("install", "--claude").code == 1
-    assert path.read_text() == '{"model": "somebody else\'s"}'
-    monkeypatch.setattr(textfile, "write", write)
-    cli.ok("uninstall")
-    assert path.read_text() == '{"model": "somebody else\'s"}'
-
-
 class Killed(BaseException):
     pass
 
 
+@pytest.fixture
+def intercept(monkeypatch):
+    """Calls something before each writing of a file, as long as the context holds."""
+
+    @contextmanager
+    def intercepting(act: Callable[[Path], None]) -> Iterator[None]:
+        write = textfile.write
+
+        def watched(place: Path, *arguments: Any) -> bool:
+            act(place)
+            return write(place, *arguments)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(textfile, "write", watched)
+            yield
+
+    return intercepting
+
+
+def test_a_file_that_changes_at_the_same_moment_is_not_overwritten(
+    cli, home: Path, intercept
+) -> None:
+    path = laid(home, ".claude/settings.json", DOCUMENTS["two blanks"])
+    theirs = '{"model": "somebody else\'s"}'
+    with intercept(lambda place: path.write_text(theirs) if place == path else None):
+        assert cli("install", "--claude").code == 1
+    assert path.read_text() == theirs
+    cli.ok("uninstall")
+    assert path.read_text() == theirs
+
+
 @pytest.mark.parametrize("at", range(1, 10))  # three backups, the record twice, four files
 def test_killed_at_any_write_everything_can_be_taken_back(
-    cli, home: Path, monkeypatch, at: int
+    cli, home: Path, intercept, at: int
 ) -> None:
     for name in (".claude.json", ".claude/settings.json", ".codex/hooks.json"):
         laid(home, name, DOCUMENTS["comments"])
-    before = tree(home)
-    write, left = textfile.write, at
+    before, calls = tree(home), count(1)
 
-    def killed(place: Path, text: str, was: str | None, mode: int = 0o666) -> bool:
-        nonlocal left
-        left -= 1
-        if not left:
+    def kill(place: Path) -> None:
+        if next(calls) == at:
             raise Killed
-        return write(place, text, was, mode)
 
-    monkeypatch.setattr(textfile, "write", killed)
-    with pytest.raises(Killed):
+    with intercept(kill), pytest.raises(Killed):
         cli("install", "--claude", "--codex", "--no-skills")
-    monkeypatch.setattr(textfile, "write", write)
     if at % 2:  # or without going on
         cli.ok("install", "--claude", "--codex", "--no-skills")
     cli.ok("uninstall")
@@ -262,27 +262,24 @@ def test_killed_at_any_write_everything_can_be_taken_back(
 @pytest.mark.parametrize("trouble", [BethinkError("No space left on device."), Killed()])
 @pytest.mark.parametrize("again", [True, False])
 def test_a_skill_whose_new_text_could_not_be_written_is_still_ours(
-    cli, home: Path, monkeypatch, trouble: BaseException, again: bool
+    cli, home: Path, monkeypatch, intercept, trouble: BaseException, again: bool
 ) -> None:
-    before = tree(home)
-    cli.ok("install", "--claude", "--no-mcp", "--no-hooks")
-    path = home / ".claude/skills/remember/SKILL.md"
-    render, write = skills.render, textfile.write
+    before, words = tree(home), ("install", "--codex", "--copilot", "--no-mcp", "--no-hooks")
+    cli.ok(*words)
+    path = home / ".agents/skills/remember/SKILL.md"
+    render = skills.render
 
-    def failing(place: Path, *arguments: Any) -> bool:
+    def fail(place: Path) -> None:
         if place == path:
             raise trouble
-        return write(place, *arguments)
 
     for version in ("newer", "newest"):
-        newer = {at: f"{text}\n{version}\n" for at, text in render("claude").items()}
+        newer = {at: f"{text}\n{version}\n" for at, text in render("codex").items()}
         monkeypatch.setattr(skills, "render", lambda name, newer=newer: newer)
-        monkeypatch.setattr(textfile, "write", failing)
-        with suppress(Killed):
-            assert cli("install", "--claude", "--no-mcp", "--no-hooks").code == 1
-        monkeypatch.setattr(textfile, "write", write)
+        with intercept(fail), suppress(Killed):
+            assert cli(*words).code == 1
     if again:
-        cli.ok("install", "--claude", "--no-mcp", "--no-hooks")
+        cli.ok(*words)
         assert path.read_text().endswith("newest\n")
     cli.ok("uninstall")
     assert tree(home) == before
@@ -342,7 +339,6 @@ OFFER = "at most 50,000 tokens of your plan a day"
     [
         ((), "n\ny\n", "", True, "claude"),
         ((), "n\n\n", "", True, ""),
-        ((), "n\nn\n", "", True, ""),
         ((), None, "", True, ""),
         (("--dry-run",), "n\ny\n", "", True, ""),
         (("--no-hooks",), None, "", False, ""),
@@ -445,27 +441,14 @@ def test_variables_of_the_hosts_move_their_files(cli, home: Path, monkeypatch, t
     assert tree(home) == {}
 
 
-@pytest.mark.parametrize("variable", ["COPILOT_CLI", "CURSOR_VERSION"])
-def test_a_projects_hooks_for_claude_are_silent_in_hosts_that_run_them_too(
-    cli, monkeypatch, variable: str
-) -> None:
-    monkeypatch.delenv("CLAUDECODE", raising=False)
-    assert run.run("pre-compact", "claude", b"{}")
-    monkeypatch.setenv(variable, "1")
-    assert run.run("pre-compact", "claude", b"{}") == ""
-    monkeypatch.setenv("CLAUDECODE", "1")  # Claude Code, started by such a host
-    assert run.run("pre-compact", "claude", b"{}")
+ENABLED = '{"enabledPlugins": {"other@x": true, "bethink@bethink": true}}'
 
 
 @pytest.mark.parametrize(
     ("name", "file", "text"),
     [
-        ("claude", ".claude/settings.json", '{"enabledPlugins": {"bethink@bethink": true}}'),
-        (
-            "copilot",
-            ".copilot/settings.json",
-            '{"enabledPlugins": {"other@x": true, "bethink@bethink": true}}',
-        ),
+        ("claude", ".claude/settings.json", ENABLED),
+        ("copilot", ".copilot/settings.json", ENABLED),
         ("codex", ".codex/config.toml", '[plugins."bethink@bethink"]\nenabled = true\n'),
     ],
 )
@@ -487,11 +470,10 @@ def test_a_damaged_record_is_told_and_force_finds_the_entries(cli, home: Path) -
     record.write_text("{")
     assert "is damaged" in cli.fails("uninstall", code=1)
     record.unlink()
-    assert "--force" in cli("uninstall").err
-    assert "session-start" in (home / ".claude/settings.json").read_text()
+    settings = home / ".claude/settings.json"
+    assert "--force" in cli("uninstall").err and "session-start" in settings.read_text()
     cli.ok("uninstall", "--force")
-    assert "bethink" not in (home / ".claude/settings.json").read_text()
-    assert "say done" in (home / ".claude/settings.json").read_text()
+    assert "bethink" not in settings.read_text() and "say done" in settings.read_text()
     assert "bethink" not in (home / ".cursor/hooks.json").read_text()
 
 
@@ -553,3 +535,15 @@ def test_a_program_of_a_passing_environment_is_passed_over_or_told(
     assert install.find_command() == (str(passing.parent / "python"), "-P", "-m", "bethink")
     where = install.InstallPlace(home, {}, install.find_command())
     assert "uv tool install" in list_notes(where, {})[0]
+
+
+@pytest.mark.parametrize("variable", ["COPILOT_CLI", "CURSOR_VERSION"])
+def test_a_projects_hooks_for_claude_are_silent_in_hosts_that_run_them_too(
+    cli, monkeypatch, variable: str
+) -> None:
+    monkeypatch.delenv("CLAUDECODE", raising=False)
+    assert run.run("pre-compact", "claude", b"{}")
+    monkeypatch.setenv(variable, "1")
+    assert run.run("pre-compact", "claude", b"{}") == ""
+    monkeypatch.setenv("CLAUDECODE", "1")  # Claude Code, started by such a host
+    assert run.run("pre-compact", "claude", b"{}")

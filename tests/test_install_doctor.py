@@ -223,27 +223,18 @@ def test_settings_that_get_in_the_way_of_the_entries_are_a_problem(
     assert not found["ok"] and told in found["message"] and fix in found["fix"]
 
 
-@pytest.mark.parametrize("options", [(), ("--fix",)])
-def test_what_looks_like_bethink_is_told_and_not_run(
-    cli, home: Path, program: Path, tmp_path: Path, options: tuple[str, ...]
+def test_what_somebody_made_of_our_entries_is_told_and_not_run(
+    cli, home: Path, program: Path, tmp_path: Path
 ) -> None:
+    cli.ok("install", "--claude", "--opencode", "--no-skills")
     ran = tmp_path / "ran"
-    line = f"touch '{ran}'; true bethink hook session-start --host claude"
-    hooks = {"SessionStart": [{"hooks": [{"type": "command", "command": line}]}]}
-    server = {"command": "sh", "args": ["-c", f"touch '{ran}'", "bethink", "mcp"]}
-    words = json.dumps(["sh", "-c", f"touch '{ran}'", "bethink"])
-    for folder in (home, cli.project):  # a project's files are not looked at
-        laid(folder, ".claude/settings.json", json.dumps({"hooks": hooks}))
-        laid(folder, ".claude.json", json.dumps({"mcpServers": {"bethink": server}}))
-        laid(folder, ".config/opencode/plugins/bethink.js", f"const COMMAND = {words}\n")
-    before = tree(home)
-    found = findings(cli, *options)
+    files = (".claude/settings.json", ".claude.json", ".config/opencode/plugins/bethink.js")
+    for path in (home / name for name in files):
+        path.write_text(path.read_text().replace(str(program), f"touch {ran}; bethink"))
+    found = findings(cli)
     assert not ran.exists()
-    entries = found["claude config"]
-    assert not entries["ok"] and not found["opencode config"]["ok"]
-    assert entries["fix"] == "Look at it, then run `bethink install --claude --force`."
+    assert not found["claude config"]["ok"] and not found["opencode config"]["ok"]
     assert {"claude hooks", "claude MCP", "opencode hooks"}.isdisjoint(found)
-    assert tree(home) == before, "what somebody else wrote is for people to look at"
 
 
 def test_a_hook_that_is_too_slow_leaves_no_process(tmp_path: Path) -> None:

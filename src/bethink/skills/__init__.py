@@ -1,8 +1,8 @@
 """Skills: what agents are told about using Bethink, one source for every host. `render` gives the files of one host.
 
-Each Markdown file here is a skill in the open agent-skills format: two lines of front matter, then what to do. Claude Code
-understands more front matter, which is in the table below. All other hosts get the plain form, with nothing that the format does
-not know. What was typed behind the name of a skill is told by the hosts themselves.
+Each Markdown file here is a skill: front matter, then what to do. Claude Code gets all of it: which commands need no permission, what
+may be typed behind the name, and whether it runs in a context of its own, so that what is read there does not fill the conversation.
+All other hosts get what the open agent-skills format knows. What was typed behind the name of a skill is told by the hosts themselves.
 
 `opencode_plugin` is the same for hooks: opencode has no command hooks, and this file makes it call ours. Nothing here knows
 where a host looks for its files; the installer does.
@@ -13,35 +13,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 FOLDER = Path(__file__).parent
-COMPATIBILITY = "Needs the bethink command (Python 3.11 or newer); works offline"
 INSTALL = "uv tool install 'bethink[mcp]'"
 
 
-class Claude(NamedTuple):
-    """What Claude Code is told beyond the format: which commands need no permission, and what may be typed behind the name."""
-
-    commands: tuple[str, ...]
-    argument: str = ""
-    fork: bool = (
-        False  # in a context of its own, so that what is read there does not fill the conversation
-    )
-
-
-CLAUDE = {
-    "remember": Claude(("recall", "get", "search"), "[question]", fork=True),
-    "memory-search": Claude(("search", "get", "list"), "[what to look for]"),
-    "memory-add": Claude(("add", "search", "get", "update"), "[what to remember]"),
-    "memory-stats": Claude(("stats", "doctor")),
-    "memory-topics": Claude(("topics", "list", "get"), "[session]"),
-    "memory-backfill": Claude(("backfill", "topics"), "[path]"),
-    "resolve-duplicates": Claude(("duplicates", "get", "history")),
-    "resolve-contradictions": Claude(("contradictions", "get", "history")),
-    "handoff": Claude(("handoff",), "[save or show]"),
-}
-NAMES = tuple(CLAUDE)
+NAMES = tuple(sorted(file.stem for file in FOLDER.glob("*.md")))
+# The front matter that every host understands.
+OPEN_FORMAT = ("name:", "description:", "compatibility:")
 
 FAILING = f"""\
 ## When it fails
@@ -56,7 +35,13 @@ FAILING = f"""\
 
 def render(host: str) -> dict[str, str]:
     """The files of all skills for a host: path, such as `remember/SKILL.md` → text."""
-    return {f"{name}/SKILL.md": _render_skill(name, host) for name in NAMES}
+    files = {}
+    for name in NAMES:
+        _, front, body = (FOLDER / f"{name}.md").read_text("utf-8").split("---\n", 2)
+        lines = front.splitlines(keepends=True)
+        told = [line for line in lines if host == "claude" or line.startswith(OPEN_FORMAT)]
+        files[f"{name}/SKILL.md"] = f"---\n{''.join(told)}---\n{body}\n{FAILING}"
+    return files
 
 
 def opencode_plugin(command: Sequence[str]) -> str:
@@ -66,21 +51,3 @@ def opencode_plugin(command: Sequence[str]) -> str:
         .read_text("utf-8")
         .replace('["bethink"]', json.dumps(list(command)), 1)
     )
-
-
-def _render_skill(name: str, host: str) -> str:
-    _, front, body = (FOLDER / f"{name}.md").read_text("utf-8").split("---\n", 2)
-    front += f"compatibility: {COMPATIBILITY}\n"
-    if host != "claude":
-        return f"---\n{front}---\n{body}\n{FAILING}"
-    told = CLAUDE[name]
-    front += (
-        "allowed-tools: "
-        + ", ".join(f"Bash(bethink {command} *)" for command in told.commands)
-        + "\n"
-    )
-    if told.argument:
-        front += f'argument-hint: "{told.argument}"\n'
-    if told.fork:
-        front += "context: fork\nbackground: false\n"
-    return f"---\n{front}---\n{body}\n{FAILING}"

@@ -30,7 +30,7 @@ from bethink.embed import fingerprint, models
 from bethink.errors import BethinkError, EmbeddingError, NotFound, UsageError
 from bethink.hooks import spool, state
 from bethink.hosts import install as installer
-from bethink.hosts.edit import PROMPT_TOOL, take_entries
+from bethink.hosts.edit import PROMPT_TOOL
 from bethink.hosts.install import AGENTS, FileOutcome, InstallPlace
 from bethink.ingest.redact import redact
 from bethink.store.connection import OLDEST_SQLITE
@@ -38,7 +38,6 @@ from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Listing, Result, open_memory, project
 from bethink.surface.cli.tend import edit_file
 from bethink.surface.render import many, plain, style
-from bethink.text import textfile
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -299,8 +298,8 @@ def render_findings(findings: Sequence[DoctorFinding]) -> Iterator[str]:
 def mend_agents(args: Namespace) -> None:
     """Writes the entries anew that `install` made, and forgets failures that were counted."""
     for one in find_connections(find_place(args)):
-        recorded = [one.host] if one.recorded else []
-        for outcome in installer.install(recorded, one.place, one.parts, force=True):
+        entered = [one.host] if one.parts else []
+        for outcome in installer.install(entered, one.place, one.parts, force=True):
             if outcome.status in ("made", "changed"):
                 console.note(args, f"fixed: entries in {outcome.path}")
             elif outcome.status == "failed":
@@ -470,55 +469,26 @@ class Connection(NamedTuple):
 
     host: str
     place: InstallPlace
-    parts: tuple[str, ...]  # that are there or should be
-    recorded: bool  # whether `install` put them there
+    parts: tuple[str, ...]  # that `install` put there
     plugin: str
-
-    @property
-    def mending(self) -> str:
-        """The command that puts it right."""
-        if not self.parts:
-            return (
-                "uv tool install 'bethink[mcp]', which the plugin finds on PATH or in ~/.local/bin"
-            )
-        return f"bethink install --{self.host}" + ("" if self.recorded else " --force")
 
     def report(self, name: str, trouble: str, well: str = "", fix: str = "") -> DoctorFinding:
         """What is wrong and how to mend it, or what is well."""
-        fix = (fix or self.mending) if trouble else ""
+        fix = (fix or f"bethink install --{self.host}") if trouble else ""
         return DoctorFinding(f"{self.host} {name}", not trouble, trouble or well, fix)
 
 
 def find_connections(place: InstallPlace) -> Iterator[Connection]:
-    """Every agent that the record, its own files or a plugin connect."""
-    records: Mapping[str, installer.InstalledFile] = {}
-    with suppress(BethinkError):
-        records = installer.load_records()
+    """Every agent that the record or a plugin connects."""
+    records = installer.load_records()
     for host in AGENTS:
-        here = place
-        with suppress(BethinkError):
-            # The MCP server answers prompts where the settings say so.
-            told = textfile.read(place.hooks_file(host)) or ""
-            here = place._replace(warm=PROMPT_TOOL in told)
         known = {one.part for one in records.values() if host in one.hosts}
-        if "" in known:  # a file of several parts
-            known |= set(TRIED)
-        there = known or {part for part in TRIED if has_entries(host, here, part)}
-        plugin = installer.find_plugin(host, here)
-        if plugin or there & set(TRIED):
-            yield Connection(host, here, tuple(sorted(there)), bool(known), plugin)
-
-
-def has_entries(host: str, place: InstallPlace, part: str) -> bool:
-    """Whether something in an agent's files starts Bethink, as `install` would write it or not."""
-    for target in installer.list_files(host, place, [part]):
-        with suppress(BethinkError):  # what cannot be read starts nothing
-            text, toml = textfile.read(target.path) or "", installer.is_toml(target.path)
-            if target.text is None and take_entries(text, target.entries, host, "", toml) != text:
-                return True
-            if target.text is not None and installer.PLUGIN_COMMAND.search(text):
-                return True
-    return False
+        parts = installer.PARTS if "" in known else tuple(known)  # a file of several parts has none
+        plugin = installer.find_plugin(host, place)
+        if plugin or {*TRIED} & {*parts}:
+            # The MCP server answers prompts where the settings say so.
+            hooks = json.dumps(installer.read_settings(place.hooks_file(host)))
+            yield Connection(host, place._replace(warm=PROMPT_TOOL in hooks), parts, plugin)
 
 
 def examine_agents(args: Namespace) -> Iterator[DoctorFinding]:
@@ -556,18 +526,13 @@ def check_files(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[st
     files = ", ".join(str(outcome.path) for outcome in outcomes)
     names = {"hooks": "hooks", "mcp": "the MCP server"}
     well = f"{' and '.join(names[part] for part in tried)} in {files}"
-    trouble, fix = find_trouble(one, wrong) if wrong else find_obstacle(one, files)
-    return one.report("config", trouble, well, fix), one, [*set(tried) - broken]
-
-
-def find_trouble(one: Connection, wrong: Sequence[FileOutcome]) -> tuple[str, str]:
-    """What is wrong with files that `install` would change or cannot read, and how to mend them."""
-    told: list[str] = []
+    trouble, fix = find_obstacle(one, files)
     for outcome in wrong:
-        unlike = f"{outcome.path} is not as `install` writes it; it was not run."
-        told += outcome.reasons or [unlike]
-    by_hand = not one.recorded or any(outcome.reasons for outcome in wrong)
-    return " ".join(told), f"Look at it, then run `{one.mending}`." if by_hand else ""
+        trouble = f"{outcome.path} is not as `install` writes it; it was not run."
+        if outcome.reasons:
+            trouble = " ".join(outcome.reasons)
+            fix = f"Look at it, then run `bethink install --{one.host}`."
+    return one.report("config", trouble, well, fix), one, [*set(tried) - broken]
 
 
 def find_obstacle(one: Connection, files: str) -> tuple[str, str]:
@@ -588,9 +553,10 @@ def check_plugin(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[s
     folders = f"{path}{os.pathsep}{one.place.home / '.local' / 'bin'}"
     program = shutil.which(installer.NAME, path=folders)
     gone = "" if program else f"{installer.NAME}, which the plugin starts, is not there."
+    fix = "uv tool install 'bethink[mcp]', which the plugin finds on PATH or in ~/.local/bin"
     well = f"the plugin {one.plugin} brings hooks, the MCP server and skills"
     started = one._replace(place=one.place._replace(words=(program or "",)))
-    return one.report("config", gone, well), started, TRIED if program else ()
+    return one.report("config", gone, well, fix), started, TRIED if program else ()
 
 
 def check_hooks(one: Connection) -> DoctorFinding:

@@ -6,6 +6,7 @@ import time
 
 import memories
 import pytest
+from case_tables import cases
 from memories import texts
 
 from bethink.errors import InvalidInput
@@ -131,14 +132,7 @@ def test_the_same_in_other_words_is_one_memory_and_the_caller_is_told_which(memo
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [
-        ("The cache lives for 7 days.", "The cache lives for 8 days."),
-        ("The cache lives for seven days.", "The cache is kept nine days."),
-        ("Staging has debug logging.", "Debug logging is on in production."),
-        ("Releases are done by Anna.", "The release manager is Tobias."),
-        ("Retries are enabled for uploads.", "Retries are not enabled for uploads."),
-        ("Logs go to app_log/main.txt now.", "Logs go to app_log/other.txt now."),
-    ],
+    cases("compare-what-differs-in-a-number"),
 )
 def test_what_differs_in_a_number_a_name_a_place_or_a_denial_is_never_the_same(
     memory,

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import test_embed
+from case_tables import cases
 from cli_runner import cli  # noqa: F401
 
 from bethink.api import Bethink
@@ -59,23 +60,8 @@ def transcript(path, session, project, *said, began=DAY, append=False):
     return path
 
 
-CHOICE = [
-    ("user", "Which database should we use for the orders service?"),
-    ("assistant", "I suggest MySQL for the orders service, because the team knows it well."),
-    ("user", "Okay, we decided to use MySQL for the orders service."),
-    ("assistant", "Good. I will set up the schema for orders."),
-    ("user", "Who signs refunds above a hundred euros? We leave that open for now."),
-    ("assistant", "Noted, who signs such refunds is still an open question."),
-]
-DOUBT = [
-    ("user", "The nightly orders report is too slow: it takes forty minutes on MySQL."),
-    (
-        "assistant",
-        "The root cause is that MySQL sorts the whole orders table on disk for every report.",
-    ),
-    ("user", "Maybe we should look at Postgres for the orders service."),
-    ("assistant", "Postgres could use a partial index for the report, so it might be faster."),
-]
+CHOICE = cases("conversations-choice")
+DOUBT = cases("conversations-doubt")
 CHANGE = [
     (
         "user",
@@ -692,24 +678,7 @@ def test_a_change_that_is_said_replaces_what_was_said_before(memory, tmp_path):
 
 # What a session was asked, did and left
 
-WORKED = [
-    ("user", "please cache the carts in Redis, they are slow"),
-    (
-        "assistant",
-        [{"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "git commit -m x"}}],
-    ),
-    (
-        "user",
-        [
-            {
-                "type": "tool_result",
-                "tool_use_id": "c1",
-                "content": "[main 1a2b3c4] Cache the carts in Redis",
-            }
-        ],
-    ),
-    ("assistant", "Committed. Want me to push the branch?"),
-]
+WORKED = cases("conversations-worked")
 DIGEST = {
     "asked": "cache the carts in Redis, they are slow",
     "done": "Cache the carts in Redis",

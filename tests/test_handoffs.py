@@ -5,6 +5,7 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from case_tables import cases
 from cli_runner import cli  # noqa: F401
 from memories import clock, open_memory  # noqa: F401
 
@@ -44,17 +45,7 @@ def head(folder, text):
 
 @pytest.mark.parametrize(
     ("text", "branch"),
-    [
-        ("ref: refs/heads/main\n", "main"),
-        ("ref: refs/heads/feature/cache-2\n", "feature/cache-2"),
-        ("ref: refs/heads/ünï\n", "ünï"),
-        ("0123456789abcdef0123456789abcdef01234567\n", "0123456"),
-        ("0123456789abcdef" * 4, "0123456"),
-        ("ref: refs/heads/.invalid\n", ""),
-        ("", ""),
-        ("garbage", ""),
-        ("\x00\xff", ""),
-    ],
+    cases("handoffs-the-branch-is-read-from", globals()),
 )
 def test_the_branch_is_read_from_gits_files(tmp_path, text, branch):
     head(tmp_path, text)
@@ -156,14 +147,7 @@ def test_secrets_do_not_get_into_a_handoff(memory):
 
 @pytest.mark.parametrize(
     ("handoff", "said"),
-    [
-        (Handoff(""), "no summary"),
-        (Handoff(" \n"), "no summary"),
-        (Handoff("x" * 30_001), "characters; 30,000"),
-        (Handoff("x", next_steps=("y" * 1000,) * 51), "characters; 30,000"),
-        (Handoff("x", metadata={"a": "b" * 30_000}), "characters; 30,000"),
-        (Handoff("<private>all of it</private>"), None),
-    ],
+    cases("handoffs-what-makes-no-handoff-is", globals()),
 )
 def test_what_makes_no_handoff_is_refused_in_a_sentence(memory, handoff, said):
     if said is None:
@@ -224,25 +208,7 @@ def test_metadata_comes_back_and_makes_another_handoff(memory):
 
 @pytest.mark.parametrize(
     ("text", "handoff"),
-    [
-        ("just a sentence", Handoff("just a sentence")),
-        (
-            "# Handoff\nHere.\n## Next steps\n1. one\n2) two\n* [x] three\n",
-            Handoff("Here.", next_steps=("one", "two", "three")),
-        ),
-        (
-            "Here.\n### Blocked\nwaiting\nfor review\n\n## Notes\nmore",
-            Handoff("Here.\nmore", in_progress_blocked=("waiting for review",)),
-        ),
-        ("## Completed\n- a\n  goes on\n- b", Handoff("", completed=("a goes on", "b"))),
-        (
-            '{"summary": "s", "next_steps": "one", "memory_ids": ["01"], "branch": null}',
-            Handoff("s", next_steps=("one",), memory_ids=("01",)),
-        ),
-        ('{"summary": "s", "metadata": {"a": 1}}', Handoff("s", metadata={"a": 1})),
-        ("", Handoff("")),
-        ("#" * 5000, Handoff("#" * 5000)),
-    ],
+    cases("handoffs-markdown-and-json-are-understood", globals()),
 )
 def test_markdown_and_json_are_understood(text, handoff):
     assert parse_handoff(text) == handoff
@@ -304,16 +270,7 @@ def test_the_command_reads_stdin_and_files(cli):  # noqa: F811
 
 @pytest.mark.parametrize(
     ("argv", "stdin", "code"),
-    [
-        (["handoff", "save"], b"", 2),
-        (["handoff", "save"], b"\x00\x01", 2),
-        (["handoff", "save"], b"\xff\xfe", 2),
-        (["handoff", "save"], b'{"summary": 1}', 2),
-        (["handoff", "save", "--summary", "x", "--memory", "0123"], b"", 1),
-        (["handoff", "show", "--summary", "x"], b"", 2),
-        (["handoff", "load"], b"", 2),
-        (["handoff", "save", "--file", "missing.md"], b"", 1),
-    ],
+    cases("handoffs-wrong-use-is-a-sentence"),
 )
 def test_wrong_use_is_a_sentence(cli, argv, stdin, code):  # noqa: F811
     cli.fails(*argv, code=code, stdin=stdin)

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from case_tables import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,18 +11,7 @@ from bethink.ingest.ideas import LASTING, read_ideas
 from bethink.judge import TrainedJudge
 
 REPLY = ("assistant", "Understood.")
-PLAIN = [
-    ("Watch out: staging is wiped every Sunday night.", "gotcha"),
-    ("Careful, the importer drops rows without an id.", "gotcha"),
-    ("Always run the linter before you commit.", "preference"),
-    ("I prefer small commits with a reason.", "preference"),
-    ("We use Jest for unit tests.", "fact"),
-    ("Tickets are in Jira under the key SHOP.", "fact"),
-    ("We decided to keep the monorepo because releases go together.", "decision"),
-    ("We moved billing from PostgreSQL to CockroachDB.", "decision"),
-    ("Which database do we use for the orders service?", "question"),
-    ("TODO: rotate the signing key before March", "todo"),
-]
+PLAIN = cases("ideas-plain")
 NOTHING = [
     "Let's move on to the billing page.",
     "ok, thanks",

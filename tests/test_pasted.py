@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import memories
 import pytest
+from case_tables import cases
 from test_conversations import transcript
 
 from bethink.features import conversations
@@ -12,38 +13,8 @@ from bethink.ingest.sentences import find_pasted, is_mostly_pasted
 
 clock, open_memory, hashing = memories.clock, memories.open_memory, memories.hashing
 
-PASTED = [
-    ("Can you answer this?\n\n# Issue 4711: what changed\n\n- We use MySQL", 2),
-    ("look at this:\n- use MySQL\n- drop Redis", 1),
-    ("Look at this\n\nWe decided to use MySQL.", 2),
-    ("What do you think of this?\n\n> quoted", 2),
-    ("# Issue 12: broken\n\n## Description\n\nWe use MySQL now.", 0),
-    ("Fix the bug below.\n\n## Steps to reproduce\n\n1. start", 2),
-    ("Fix this issue.\n\nWe use MySQL now.", 2),
-    ("Here is the email from Bob:\n\nWe decided to drop Postgres.", 2),
-    ("The README says: we use MySQL from now on.", 0),
-    ("Bob wrote:\nlet's use MySQL", 0),
-    ("From: bob@shop.test\nSubject: DB\n\nWe use MySQL.", 0),
-    ("[10:32] bob: we use mysql\n[10:33] al: ok, decided", 0),
-    ("bob opened this issue 3 days ago\n\n## Description\nUse MySQL", 0),
-    ("what does this mean?\n\nTypeError: x", 2),
-    ("Review the following report.\n\nSummary: use MySQL.", 2),
-    ("here's the log\nerror 1", 1),
-    ("schau dir das an\n\nWir nehmen MySQL", 2),
-]
-OWN = [
-    "We decided to use PostgreSQL, not MySQL.",
-    "Let's use Redis for the cache.\n\n- keep the TTL at 60 s\n- no persistence",
-    "# Task\n\nWe use PostgreSQL. Never use MySQL.",
-    "Please fix the login bug. Use argon2 from now on.",
-    "Please fix this.\n\nUse argon2 from now on.",
-    "Can you check it?\n\nWe use argon2 now.",
-    "Here is the plan:\n- use Redis\n- drop memcached",
-    "Look at the code and fix it",
-    "I looked at this yesterday. We go with Redis.\nAlso drop memcached.",
-    "Add tests.\n\nWe keep the API stable.",
-    "please summarize it for me",
-]
+PASTED = cases("pasted-pasted")
+OWN = cases("pasted-own")
 
 
 @pytest.mark.parametrize(("text", "line"), PASTED)

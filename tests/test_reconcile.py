@@ -1,6 +1,7 @@
 """What new memories mean for old ones: what repeats, what contrasts and what replaces."""
 
 import pytest
+from case_tables import cases
 from stores import make
 
 from bethink.ingest.extract import entities
@@ -10,69 +11,8 @@ from bethink.ingest.wording import contrasts, find_change, mentions, say_the_sam
 JWT = "Auth uses JWT tokens with 24h expiry"
 MAGIC = "Users sign in with a magic link that is sent by email"
 # A new text, an old one, and why the new one is worth keeping.
-DIFFERENT = [
-    (
-        "We deploy on Mondays from main",
-        "Deployments go out on Friday, from the main branch",
-        "a word exchanged beside a variant of another",
-    ),
-    ("Use tabs for indentation", "Use spaces for indentation", "a word exchanged"),
-    ("We deploy on Monday", "We deploy on Friday", "another day"),
-    ("The worker retries three times", "The worker retries five times", "a number in words"),
-    ("The worker retries 3 times", "The worker retries 5 times", "a number"),
-    ("Force pushes to main are allowed", "Force pushes to main are forbidden", "the opposite word"),
-    (
-        "The proxy maps port 80 to 8080",
-        "The proxy maps port 8080 to 80",
-        "numbers in another order",
-    ),
-    ("Does the cache live in Redis?", "The cache lives in Redis.", "a question"),
-    ("The cache lives in Redis.", "Does the cache live in Redis?", "its answer"),
-    ("Never deploy on Friday", "Always deploy on Friday", "never for always"),
-    ("Do not commit generated files", "Do commit generated files", "a negation"),
-    ("The linter is disabled in tests", "The linter is enabled in tests", "enabled or disabled"),
-    ("Sessions are kept in PostgreSQL", "Sessions are kept in MySQL", "another technology"),
-    (
-        "The client library is written in Rust",
-        "The client library is written in Go",
-        "another language",
-    ),
-    ("Alice owns the billing service", "Bob owns the billing service", "another person"),
-    ("Uploads are limited to 10 MB", "Uploads are limited to 10 MB for 5 users", None),
-    ("Uploads are limited to 10 MB for 5 users", "Uploads are limited to 10 MB", "a number added"),
-    ("The queue runs on Redis and Kafka", "The queue runs on Redis", "a name added"),
-    ("Backups run nightly", "Backups run weekly", "another rhythm"),
-    (
-        "Version 2.1 dropped Windows",
-        "Version 2.10 dropped Windows",
-        "a version that only starts alike",
-    ),
-    ("The API listens on 127.0.0.1:8000", "The API listens on 127.0.0.1:9000", "another port"),
-    (
-        "The build is slow because the linker loads every symbol twice",
-        "The build is slow",
-        "a reason added",
-    ),
-    ("Meetings start at 9:30", "Meetings start at 10:30", "another time"),
-]
-ALIKE = [
-    (JWT, JWT),
-    ("Authentication uses JWT tokens with a 24h expiry", JWT),
-    ("auth uses JWT tokens, with 24h expiry.", JWT),
-    ("Users sign in with a magic link sent by email", MAGIC),
-    ("Users sign in by a magic link that is sent by email.", MAGIC),
-    (
-        "We decided to use PostgreSQL for billing",
-        "We decided to use PostgreSQL for the billing service",
-    ),
-    ("The worker retries 3 times", "The worker retries 3 times, then waits 60 seconds"),
-    (
-        "The deployment pipeline runs on every push to main",
-        "The deployment pipelines run on each push to main",
-    ),
-    ("Don’t commit generated files", "Don't commit generated files"),
-    ("Is the cache warm?", "is the cache warm? "),
-]
+DIFFERENT = cases("reconcile-different")
+ALIKE = cases("reconcile-alike", globals())
 
 
 def told(text, **fields):
@@ -103,29 +43,7 @@ def test_less_than_is_known_already_adds_nothing():
 
 @pytest.mark.parametrize(
     ("new", "old", "expected"),
-    [
-        ("Use tabs for indentation", "Use spaces for indentation", True),
-        ("We deploy on Monday", "We deploy on Friday", True),
-        ("Retry three times", "Retry five times", True),
-        ("Merging is allowed", "Merging is forbidden", True),
-        ("The build uses gradle", "The build is made by bazel", True),
-        (
-            "The cache is in memory and is cleared whenever a deployment finishes",
-            "The cache is in memory",
-            True,
-        ),
-        ("Use spaces", "Use spaces", False),
-        ("auth by tokens", "authentication by token", False),
-        ("We configure the server", "We are configuring the servers", False),
-        (
-            "The cache is in memory",
-            "The cache is in memory and is cleared whenever a deployment finishes",
-            False,
-        ),
-        ("the of and", "a to in", False),
-        ("", "", False),
-        ("Deploy on Friday, never late", "Never deploy late on Friday", False),
-    ],
+    cases("reconcile-contrast-is-a-word-exchanged"),
 )
 def test_contrast_is_a_word_exchanged_or_much_added(new, old, expected):
     assert contrasts(new, old) is expected
@@ -133,27 +51,7 @@ def test_contrast_is_a_word_exchanged_or_much_added(new, old, expected):
 
 @pytest.mark.parametrize(
     ("text", "change"),
-    [
-        ("We switched from MySQL to PostgreSQL", ("MySQL", "PostgreSQL")),
-        ("We switched the billing service from MySQL to PostgreSQL.", ("MySQL", "PostgreSQL")),
-        ("Moved from Jenkins over to GitHub Actions, finally", ("Jenkins", "GitHub Actions")),
-        ("We are migrating from REST to gRPC; it takes a month", ("REST", "gRPC")),
-        ("The default changed from 10 to 20", ("10", "20")),
-        ("We replaced webpack with vite", ("webpack", "vite")),
-        ("I swapped moment for dayjs", ("moment", "dayjs")),
-        ("Use pnpm instead of npm", ("npm", "Use pnpm")),
-        ("We run Podman rather than Docker", ("Docker", "run Podman")),
-        ("We no longer use Travis, builds run on CircleCI", ("Travis", "builds run on CircleCI")),
-        ("We no longer support Python 3.8.", ("Python 3.8", "")),
-        ("We moved from Node 18.1 to Node 20.2. It is faster", ("Node 18.1", "Node 20.2")),
-        ("We replaced moment.js with day.js", ("moment.js", "day.js")),
-        ("We switched\n  from tabs\nto  spaces", ("tabs", "spaces")),
-        ("We use PostgreSQL", None),
-        ("The train from Berlin to Prague is late", None),
-        ("We moved house", None),
-        (f"We switched from {'very ' * 20}old to new", None),
-        ("", None),
-    ],
+    cases("reconcile-a-stated-change-names-the", globals()),
 )
 def test_a_stated_change_names_the_old_and_the_new(text, change):
     assert find_change(text) == change
@@ -161,17 +59,7 @@ def test_a_stated_change_names_the_old_and_the_new(text, change):
 
 @pytest.mark.parametrize(
     ("text", "thing", "expected"),
-    [
-        ("We keep sessions in MySQL.", "mysql", True),
-        ("We keep sessions in MySQL.", "the MySQL", False),
-        ("The session store is Redis", "session stores", True),
-        ("We keep sessions in MySQL.", "PostgreSQL", False),
-        ("MySQLdump runs at night", "MySQL", False),
-        ("GitHub Actions builds it", "GitHub Actions", True),
-        ("Anything", "", False),
-        ("Anything", "…", False),
-        ("one two three four", "one two three four five six", True),
-    ],
+    cases("reconcile-a-text-mentions-a-thing"),
 )
 def test_a_text_mentions_a_thing_when_all_its_words_stand_there(text, thing, expected):
     assert mentions(text, thing) is expected

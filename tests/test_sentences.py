@@ -5,14 +5,7 @@ from case_tables import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bethink.ingest.sentences import (
-    LONGEST,
-    MOST,
-    cut_statement,
-    kind_of,
-    split_sentences,
-    statements,
-)
+from bethink.ingest.sentences import LONGEST, MOST, kind_of, split_sentences, statements
 
 
 def texts(turn):
@@ -31,37 +24,7 @@ def test_sentences_end_where_people_end_them(text, sentences):
     assert split_sentences(text) == sentences
 
 
-NOISE = [
-    ("a fence", "```py\nx = 1\nprint(x)\n```"),
-    ("a fence that is never closed", "~~~\nx = 1\n\ny = 2"),
-    ("a table", "| a | b |\n|---|---|\n| 1 | 2 |"),
-    ("a quotation", "> We decided to use Kafka\n> for everything"),
-    (
-        "a diff",
-        "diff --git a/x b/x\nindex 3f1d2aa..9c0be11 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old line here\n+new line here",
-    ),
-    (
-        "a log",
-        "2025-03-01 12:00:01 ERROR could not connect\n[INFO] retrying\n12:00:02 gave up\n[lint:go] one issue was found",
-    ),
-    (
-        "a trace",
-        'Traceback (most recent call last):\n  File "x.py", line 3, in <module>\n    main()',
-    ),
-    (
-        "a JavaScript trace",
-        "    at Object.run (/app/index.js:10:5)\n    at main (/app/index.js:2:1)",
-    ),
-    ("a listing", "-rw-r--r-- 1 root root 120 Nov 15 07:18 a.txt\n├── src\n└── tests"),
-    ("a shell", "$ make test\n❯ git push"),
-    ("a path and an address", "src/bethink/types.py\nhttps://example.org/pull/12"),
-    ("markup", "<system-reminder>\n<command-name>/clear</command-name>"),
-    (
-        "code without a fence",
-        "    const total = items.reduce((a, b) => a + b, 0);\nfor (let i = 0; i < 10; i++) {",
-    ),
-    ("a line nobody wrote", "x " * 3000),
-]
+NOISE = cases("sentences-noise", globals())
 
 
 @pytest.mark.parametrize("noise", [noise for _, noise in NOISE], ids=[name for name, _ in NOISE])
@@ -108,18 +71,7 @@ Everything else stays as it was before.
 
 @pytest.mark.parametrize(
     ("turn", "label"),
-    [
-        ("Root cause: the lock is per connection and not per process.", "conclusion"),
-        ("**Fix:** pass a context of its own to the cleanup.", "solution"),
-        ("**Decision** — the ledger stays append-only.", "decision"),
-        ("- [ ] document the environment variables", "todo"),
-        ("TODO: measure the boot time with the new linker script", "todo"),
-        ("Problem: the upload buffers whole files in memory.", "problem"),
-        ("Medium: the mapping is validated after the first request.", "problem"),
-        ("[decision] the ledger stays append-only", "decision"),
-        ("Note: the file has 320 lines of code.", None),
-        ("The fix: everything that we tried before failed.", "solution"),
-    ],
+    cases("sentences-a-label-speaks-for-its"),
 )
 def test_a_label_speaks_for_its_sentence(turn, label):
     assert labels(turn)[0][0] == label
@@ -176,12 +128,10 @@ def test_markup_is_taken_off_and_code_keeps_its_ticks():
     ]
 
 
-def test_a_long_statement_is_cut_at_a_clause():
-    long = "word " * 60 + "end; " + "more " * 60
-    short = cut_statement(long)
-    assert len(short) <= LONGEST
-    assert short.endswith("end…")
-    assert len(cut_statement("x" * 1000)) <= LONGEST
+def test_a_long_statement_is_cut_at_a_word():
+    (short,) = texts("word " * 60 + "end; " + "more " * 60)
+    assert len(short) <= LONGEST and short.endswith("more…")
+    assert len(texts("x" * 1000)[0]) <= LONGEST
 
 
 def test_a_turn_has_a_limit():
@@ -236,16 +186,7 @@ def test_any_text_gives_statements_of_its_own_words(turn):
 
 @pytest.mark.parametrize(
     ("text", "kept"),
-    [
-        ("ok, let's move on to the header of the page", False),
-        ("Let me look at the importer first.", False),
-        ("Great, moving on to the invoices.", False),
-        ("Let's use Redis for the carts.", True),
-        (
-            "Let's move on, but before that: we decided to keep the carts in Redis for a whole day",
-            True,
-        ),
-    ],
+    cases("sentences-what-only-goes-on-to"),
 )
 def test_what_only_goes_on_to_the_next_thing_is_no_statement(text, kept):
     assert bool(statements(text)) == kept

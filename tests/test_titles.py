@@ -37,45 +37,7 @@ def test_a_name_comes_from_the_first_request_that_says_something():
 
 @pytest.mark.parametrize(
     ("turns", "expected"),
-    [
-        # A request that would fit any topic is told by the answer, or by what the session committed.
-        (
-            [
-                ("user", "can you take a look at this?"),
-                ("assistant", "Let me look. The PriceFormatter rounds twice."),
-                ("user", "fix it"),
-            ],
-            "The PriceFormatter rounds twice",
-        ),
-        (
-            [("user", "8"), ("assistant", "# Plan: Round prices once\n\nFirst …")],
-            "Round prices once",
-        ),
-        ([("user", "ship it"), ("assistant", "Pushed.")], "Round prices once in the formatter"),
-        # A choice says nothing by itself.
-        (
-            [("user", "3 but on this branch"), ("assistant", "Ok."), ("user", "only euros here")],
-            "Only euros here",
-        ),
-        # What somebody else wrote is no request of the user's.
-        (
-            [
-                ("user", "have a look at this:\n\n## Bug\nThe ledger loses cents\n"),
-                ("user", "make the rounding configurable"),
-            ],
-            "Make the rounding configurable",
-        ),
-        # A plan that is handed back to the agent is told by its own name.
-        (
-            [
-                (
-                    "user",
-                    "Implement the following plan:\n\n# Plan: Round prices once\n\n## Context\n",
-                )
-            ],
-            "Round prices once",
-        ),
-    ],
+    cases("titles-a-session-is-told-by"),
 )
 def test_a_session_is_told_by_the_first_thing_that_says_what_it_is_about(turns, expected):
     assert (
@@ -89,14 +51,7 @@ def test_a_session_is_told_by_the_first_thing_that_says_what_it_is_about(turns, 
 
 @pytest.mark.parametrize(
     "pasted",
-    [
-        "```python\nretry = backoff(worker)\n```\nthe payment worker never stops retrying",
-        "❯ npm run build --verbose\nUsername for registry: x\nERR! code 1\n\nthe payment worker never stops retrying",
-        "error: sync: push target refs: 500\n\nthe payment worker never stops retrying",
-        '2026-03-02T09:00:00Z level=info msg="attempt 4"\n2026-03-02T09:00:09Z level=info msg="attempt 5"\n\nthe payment worker never stops retrying',
-        '    File "worker.py", line 3\n        raise Retry\n\nthe payment worker never stops retrying',
-        "go run ./cmd/worker --attempts 5 \\\n  --verbose $BROKER\n\nthe payment worker never stops retrying",
-    ],
+    cases("titles-code-and-the-output-of"),
 )
 def test_code_and_the_output_of_programs_give_no_name(pasted):
     turns = [("user", pasted), ("assistant", "It counts attempts per process.")]
@@ -136,23 +91,8 @@ def test_a_session_has_a_longer_title_than_its_first_topic():
     assert len(name(turns).split()) <= 10 < len(session_title(turns).split()) <= 12
 
 
-IDEAS = [
-    ("decision", "The retry uses exponential backoff with five attempts.", False),
-    ("decision", "A declined card is never retried.", False),
-    ("solution", "The worker acknowledges a message only after the charge is stored.", False),
-    ("question", "Who reads the dead letter queue?", True),
-    ("todo", "Add an alert for the dead letter queue.", True),
-    ("context", "The broker restarts every night.", False),
-]
-TALK = [
-    ("user", "Please add retry logic to the payment worker."),
-    (
-        "assistant",
-        "The payment worker acknowledges a message before the charge is stored. I added a retry with backoff.",
-    ),
-    ("user", "Should the retry also cover a declined card?"),
-    ("assistant", "No, a declined card is final."),
-]
+IDEAS = cases("titles-ideas")
+TALK = cases("titles-talk")
 
 
 def test_a_summary_has_a_line_for_each_thing_that_there_is():
@@ -310,42 +250,7 @@ ASKED_FOR = "add retry logic to the payment worker?"
 
 @pytest.mark.parametrize(
     ("answer", "work", "done", "left"),
-    [
-        (REPORT, (), "I added a retry with backoff to the payment worker", "nothing"),
-        (REPORT, (COMMIT,), COMMIT.name, "nothing"),
-        (
-            "Committed as `602c11e`. Want me to push and open a PR?",
-            (COMMIT, Fact("pull request", "#7")),
-            f"PR #7: {COMMIT.name}",
-            "push and open a PR",
-        ),
-        (
-            f"{REPORT}\n\n## Next steps\n\n- Alert on the dead letter queue\n- Rotate the key\n",
-            (),
-            "I added a retry with backoff to the payment worker",
-            "Alert on the dead letter queue; Rotate the key",
-        ),
-        (
-            f"{REPORT} The migration is not merged yet.",
-            (COMMIT,),
-            COMMIT.name,
-            "The migration is not merged yet",
-        ),
-        # Somebody stopped in the middle of the work.
-        (
-            "Now wiring the backoff into the worker.",
-            (),
-            "",
-            "Now wiring the backoff into the worker",
-        ),
-        ("It fails.", (Fact("failed", "make test"),), "", "make test fails"),
-        (
-            "The worker is fine.",
-            (Fact("failed", "make test"), Fact("passed", "make test")),
-            "",
-            "nothing",
-        ),
-    ],
+    cases("titles-a-digest-tells-what-was", globals()),
 )
 def test_a_digest_tells_what_was_asked_done_and_left(answer, work, done, left):
     assert digest(ASKED, ("assistant", answer), work=work) == (ASKED_FOR, done, left)

@@ -128,19 +128,7 @@ def test_a_short_reply_never_begins_a_topic(reply):
 
 @pytest.mark.parametrize(
     "announced",
-    [
-        "Next task: the payment worker needs metrics.",
-        "ok, looks good. Different topic: how does the payment worker get its configuration?",
-        "Let's move on to the retry metrics of the payment worker",
-        "unrelated, but who reads the dead letter queue of the broker?",
-        "By the way, the payment worker logs the charge twice",
-        "Themenwechsel: der payment worker braucht eine neue Konfiguration",
-        "Danke. Nächste Aufgabe: der payment worker soll Metriken senden",
-        "Passons à la configuration du payment worker",
-        "Autre question : comment le payment worker est-il configuré ?",
-        "Pasemos a la configuración del payment worker",
-        "Otra cosa: el payment worker necesita métricas",
-    ],
+    cases("topics-an-announced-change-begins-a"),
 )
 def test_an_announced_change_begins_a_topic_even_where_words_are_shared(announced):
     answer = "The payment worker, its retry with backoff and the broker stay as they are; the charge is logged."
@@ -166,14 +154,7 @@ def test_hours_without_a_word_turn_the_scale(pause, topics):
 
 @pytest.mark.parametrize(
     ("files", "branch", "topics"),
-    [
-        (("web/board/index.ts",), "main", 2),
-        (("web\\board\\index.ts",), "main", 2),
-        (("src/queue.py",), "main", 1),
-        (("web/board/index.ts", "src/worker.py"), "main", 1),
-        ((), "main", 1),
-        (("web/board/index.ts",), None, 2),
-    ],
+    cases("topics-other-folders-turn-the-scale"),
 )
 def test_other_folders_turn_the_scale_and_a_known_file_turns_it_back(files, branch, topics):
     turns = talk([*PAYMENTS, DOUBTFUL], branch="main", cwd="/shop")
@@ -251,23 +232,7 @@ def test_a_long_topic_gets_sub_topics_and_keeps_its_beginning_to_itself():
 
 @pytest.mark.parametrize(
     ("turns", "expected"),
-    [
-        ([], []),
-        ([TopicTurn("user", "hello", None, 1)], [(0, 0)]),
-        ([TopicTurn("assistant", "I looked at the logs.", None, 1)], [(0, 0)]),
-        (
-            [TopicTurn("assistant", "one", None, 1), TopicTurn("assistant", "two", None, 2)],
-            [(0, 1)],
-        ),
-        (
-            [
-                TopicTurn("system", "", None, 1),
-                TopicTurn("user", "\x00\ud800", None, 2),
-                TopicTurn("tool", "x" * 100_000, None, 3),
-            ],
-            [(0, 2)],
-        ),
-    ],
+    cases("topics-very-little-is-one-topic", globals()),
 )
 def test_very_little_is_one_topic(turns, expected):
     topics, state = segment(turns)

@@ -14,15 +14,14 @@ from typing import Any, NamedTuple
 
 from bethink.embed.base import Embedder
 from bethink.hosts.base import Turn, hash_words, shorten
-from bethink.ingest import advice, topics
 from bethink.ingest.compare import WAITING, WriteOptions, compare, nearest
-from bethink.ingest.extract import entities, extract
-from bethink.ingest.ideas import Idea, content_words, holds_anywhere, read_ideas
+from bethink.ingest.extract import SUMMARY_CHARACTERS, SUMMARY_WORDS, entities, extract
+from bethink.ingest.ideas import Idea, content_words, holds_anywhere, is_said, read_ideas
 from bethink.ingest.lexicon import compile_pattern, fold_case
 from bethink.ingest.pipeline import clean_passage, fold_changes, make_entries, make_memory
 from bethink.ingest.reconcile import may_settle, needed_to_complete
 from bethink.ingest.redact import redact, redact_value
-from bethink.ingest.sentences import is_mostly_pasted
+from bethink.ingest.sentences import cut_text, is_mostly_pasted
 from bethink.ingest.titles import (
     RECAP,
     compose_digest,
@@ -35,8 +34,10 @@ from bethink.ingest.titles import (
     session_title,
     summarise,
 )
+from bethink.ingest.topics import Topic, TopicTurn, arrange, resume_state, segment
 from bethink.ingest.vectors import Recent, Vectors, embed
-from bethink.llm.base import Model
+from bethink.llm import tasks
+from bethink.llm.base import Model, ModelError
 from bethink.store.base import Store
 from bethink.store.places import embedded_text, topic_text, turn_identity
 from bethink.text import new_id
@@ -69,6 +70,9 @@ _BEGINS = r"\b(?:start\w*|begin\w*|wip|plan\w*|to-?dos?|draft\w*)\b"
 MENDED = ("todo", "problem")  # kinds that work puts an end to
 REPORTS = 12  # commits and reports of a page that may tell of something done
 FILES = 8  # files of a turn that it is filed under
+FIRM, TENTATIVE = 0.9, 0.6  # confidence of an idea that the model calls firm, or not
+BESIDE = 600  # characters before and after a boundary that the model sees
+BOUNDARIES = 12  # places asked about at once
 
 
 class Talk(NamedTuple):
@@ -201,12 +205,9 @@ def _hear_turns(recipe: Recipe) -> tuple[list[HeardTurn], int]:
 def _without_named_secrets(turn: Turn) -> Turn:
     """A branch, a folder, a tool, a file or a commit can be named like a secret, too. A file with such a name is no file to be
     found by, and work with such a name is not told."""
-    names = (turn.cwd or "", turn.branch or "", turn.agent or "", *turn.tools, *turn.files)
-    work = tuple(fact for fact in turn.work if _is_harmless(fact.name))
-    if all(map(_is_harmless, names)):
-        return turn._replace(work=work)
     cwd, branch, agent, tools = redact_value((turn.cwd, turn.branch, turn.agent, turn.tools))[0]
     files = tuple(filter(_is_harmless, turn.files))
+    work = tuple(fact for fact in turn.work if _is_harmless(fact.name))
     return turn._replace(cwd=cwd, branch=branch, agent=agent, tools=tools, files=files, work=work)
 
 
@@ -218,37 +219,32 @@ def _is_harmless(name: str) -> bool:
 def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
     """A turn as it was said, under the files that were touched and the things that it names."""
     talk, options = recipe.talk, recipe.options
-    origin = "pasted" if is_mostly_pasted(text) else "user"
-    if turn.plan or turn.role != "user":
-        origin = "plan" if turn.plan else "agent"
-    more = {
+    speaker = "agent" if turn.plan or turn.role != "user" else "user"
+    pasted = speaker == "user" and is_mostly_pasted(text)
+    metadata = {
+        "role": turn.role,
+        "turn": turn.id,
+        "host": talk.host,
         "agent": turn.agent,
         "branch": turn.branch,
         "tools": list(turn.tools[:16]),
-        "origin": origin if origin in ("pasted", "plan") else None,
+        "origin": "plan" if turn.plan else "pasted" if pasted else None,
     }
-    metadata: dict[str, Any] = {"role": turn.role, "turn": turn.id, "host": talk.host}
+    said = next((line for line in text.splitlines() if any(map(str.isalnum, line))), text)
     passage = Passage(
         text,
         kind="context",
-        summary=_shorten_turn(text),
+        summary=cut_text(said.strip(" #*->"), SUMMARY_CHARACTERS, SUMMARY_WORDS),
         importance=ASKED_IMPORTANCE if only_asks(text) else 3.0,
         entities=(*(Entity(file, "file") for file in turn.files[:FILES]), *entities(text)),
         lines=(turn.line, turn.line),
         created_at=turn.at or options.now,
-        metadata=metadata | {key: value for key, value in more.items() if value},
+        metadata={key: value for key, value in metadata.items() if value},
         session=talk.session,
         position=position,
     )
-    trust = TRUST["agent" if origin == "plan" else origin]
+    trust = TRUST["pasted" if pasted else speaker]
     return make_memory(passage, talk.source, options._replace(trust=trust), position)
-
-
-def _shorten_turn(text: str) -> str:
-    """The beginning of what was said, in at most twenty words."""
-    line = next((line for line in text.splitlines() if any(map(str.isalnum, line))), text)
-    words = line.strip(" #*->").split()
-    return " ".join(words[:20])[:240] + (" …" if len(words) > 20 else "")
 
 
 # Topics
@@ -257,71 +253,41 @@ def _shorten_turn(text: str) -> str:
 def _find_topics(
     recipe: Recipe, spoken: Sequence[HeardTurn], means: Sequence[Any]
 ) -> tuple[Topics, dict[str, Any]]:
-    """New and continued topics, and the state that the next page begins with."""
-    talk = recipe.talk
-    state = dict(talk.state)
+    """New topics, those of the page before that go on, and the state that the next page begins with."""
+    state = dict(recipe.talk.state)
     if not spoken:
         return Topics(), state
     turns = [
-        topics.TopicTurn(*one.said, turn.at, turn.line, turn.cwd, turn.branch, turn.files)
+        TopicTurn(*one.said, turn.at, turn.line, turn.cwd, turn.branch, turn.files)
         for one in spoken
         for turn in (one.turn,)
     ]
-    found, still_open = topics.segment(turns, means, topics.resume_state(state.get("open")))
+    found, still_open = segment(turns, means, resume_state(state.get("open")))
     if recipe.model:
-        texts = [one.memory.content for one in spoken]
-        found = advice.confirm_topics(recipe.model, found, texts)
-    continued = _load_open_topics(recipe)
+        found = _confirm_topics(recipe.model, found, [one.memory.content for one in spoken])
+    scope, open_ids = recipe.options.scope, dict(state.get("spans") or {})
+    known = recipe.store.spans_by_id(list(open_ids.values()), (scope,))
     spans: list[Span] = []
     of_turn: dict[str, str] = {}
     # Sub-topics come after their topics, and so have the last word about their turns.
     for topic in found:
-        span = _place_topic(recipe, topic, spoken, spans, continued)
+        first, last = spoken[topic.first].turn, spoken[topic.last].turn
+        parent = None if topic.parent is None else spans[topic.parent].id
+        lines, began = (first.line, last.line), first.at or recipe.options.now
+        span = Span(new_id(), scope, recipe.talk.session, parent, "", "", lines, topic.depth, began)
+        before = known.get(open_ids.get(str(topic.depth), "")) if topic.continues else None
+        if before:
+            span = before._replace(lines=(before.lines[0], last.line))
         spans.append(span)
         of_turn |= {one.turn.id: span.id for one in spoken[topic.first : topic.last + 1]}
-    last = [one.memory.id for one in spoken if not says_nothing(one.memory.content)][-1:]
+    said = [one.memory.id for one in spoken if not says_nothing(one.memory.content)]
     state |= {
         "open": still_open._asdict(),
-        "last": next(iter(last), state.get("last")),
+        "last": said[-1] if said else state.get("last"),
         "span": of_turn[spoken[-1].turn.id],
         "spans": {str(topic.depth): span.id for topic, span in zip(found, spans, strict=True)},
     }
     return Topics(spans, of_turn), state
-
-
-def _place_topic(
-    recipe: Recipe,
-    topic: topics.Topic,
-    spoken: Sequence[HeardTurn],
-    spans: Sequence[Span],
-    continued: Mapping[int, Span],
-) -> Span:
-    """A topic as a span: the one of the page before that it continues, or a new one below its parent."""
-    first, last = spoken[topic.first].turn, spoken[topic.last].turn
-    if topic.continues and topic.depth in continued:
-        old = continued[topic.depth]
-        return old._replace(lines=(old.lines[0], last.line))
-    parent = spans[topic.parent] if topic.parent is not None else None
-    if topic.depth and parent is None:
-        parent = continued.get(0)
-    return Span(
-        new_id(),
-        recipe.options.scope,
-        recipe.talk.session,
-        parent and parent.id,
-        "",
-        "",
-        (first.line, last.line),
-        topic.depth,
-        first.at or recipe.options.now,
-    )
-
-
-def _load_open_topics(recipe: Recipe) -> dict[int, Span]:
-    """The topics that were open at the end of the page before, by depth."""
-    ids = {int(depth): id for depth, id in dict(recipe.talk.state.get("spans") or {}).items()}
-    known = recipe.store.spans_by_id(list(ids.values()), (recipe.options.scope,))
-    return {depth: known[id] for depth, id in ids.items() if id in known}
 
 
 def _describe_topic(
@@ -345,7 +311,7 @@ def _describe_topic(
         filter = Filter(scopes=(recipe.options.scope,), now=recipe.options.now)
         known = recipe.store.load(recipe.store.list_in_spans([span.id], filter, 60)).values()
         return span._replace(summary=summarise(asked, _outline(known) + ideas, commits))
-    advised = advice.name_topic(recipe.model, texts) if recipe.model and texts else None
+    advised = _name_topic(recipe.model, texts) if recipe.model and texts else None
     title, summary = advised or (name(texts), summarise(texts, ideas, commits))
     return span._replace(name=title, summary=summary)
 
@@ -381,9 +347,12 @@ def _describe_session(
     told = {"digest": digest or compose_digest(course), "course": course._asdict()}
     places = [{"cwd": turn.cwd} for turn in spoken if turn.cwd][:1]
     times = [turn.at for turn in spoken if turn.at]
+    now = session_title(said, work)
+    # One that says something stays.
+    title = next(filter(is_telling, (known.title, now)), known.title or now)
     session = known._replace(
         host=talk.host,
-        title=redact(talk.title).text or _choose_title(known.title, session_title(said, work)),
+        title=redact(talk.title).text or title,
         source=talk.source.uri,
         started_at=min(times, default=None),
         ended_at=max(times, default=None),
@@ -392,18 +361,10 @@ def _describe_session(
     return (session,)
 
 
-def _choose_title(before: str, now: str) -> str:
-    """One that says something stays."""
-    if is_telling(before):
-        return before
-    return now if is_telling(now) else before or now
-
-
 def _find_recap(turns: Sequence[Turn]) -> str:
     """What the host wrote about the session behind all that was said in it, '' where it did not."""
-    last = next((turn for turn in reversed(turns) if turn.agent is None), None)
-    recap = last is not None and last.summary and len(last.text) <= RECAP
-    return redact(last.text).text if last and recap else ""
+    last = [turn for turn in turns if turn.agent is None][-1:]
+    return "".join(redact(one.text).text for one in last if one.summary and len(one.text) <= RECAP)
 
 
 # Ideas
@@ -419,7 +380,7 @@ def _find_ideas(
     first = len(before)
     advised = None
     if recipe.model and spoken:
-        advised = advice.ask_ideas(recipe.model, turns, first, session.digest or NOTHING)
+        advised = _ask_ideas(recipe.model, turns, first, session.digest or NOTHING)
     reader = recipe.options.reader() if advised is None and spoken else None
     read = read_ideas(turns, reader, first) if reader else []
     found, digest = advised or (read, NOTHING)
@@ -516,8 +477,13 @@ def _find_done(
     wanted = []
     for (text, turn), own in zip(reports, vectors, strict=True):
         near = nearest(own[0], filter, recipe.store, recipe.embedder, WAITING) if len(own) else []
-        waiting = [*(one.memory for one in near), *_share_words(text, fresh)[:WAITING]]
-        wanted += [(old, text, turn) for old in waiting if _comes_after(turn, old)]
+        words = content_words(text)
+        alike = [one for one in fresh if len(words & content_words(one.content)) > 1]
+        wanted += [
+            (old, text, turn)
+            for old in (*(one.memory for one in near), *alike[:WAITING])
+            if _is_settled_by(turn, old)
+        ]
     judged = judge.relate([(old.content, text) for old, text, _ in wanted])
     return {
         old.id: turn.id
@@ -526,12 +492,7 @@ def _find_done(
     }
 
 
-def _share_words(text: str, memories: Sequence[Memory]) -> list[Memory]:
-    words = content_words(text)
-    return [one for one in memories if len(words & content_words(one.content)) > 1]
-
-
-def _comes_after(turn: Memory, old: Memory) -> bool:
+def _is_settled_by(turn: Memory, old: Memory) -> bool:
     later = turn.session != old.session or turn.position > turn_of(old.position)
     return later and may_settle(turn, old)
 
@@ -578,3 +539,71 @@ def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, num
         options = options._replace(scope=PERSONAL)
     source = Source(evidence.source, evidence.source_type)
     return make_memory(extract(cleaned), source, options, 0)
+
+
+# What a language model says, where one is set. One that fails, declines or has used up its day costs nothing but the help: the rules go on,
+# and the reason is counted where `bethink stats` shows it.
+
+
+def _ask_ideas(
+    model: Model, turns: Sequence[tuple[str, str]], first: int, digest: Mapping[str, str]
+) -> tuple[list[Idea], Mapping[str, str]] | None:
+    """The ideas of the turns from `first` on, those before being only heard; and the digest, which told of what came before, as
+    it is after them."""
+    numbered = [tasks.NumberedTurn(number, role, text) for number, (role, text) in enumerate(turns)]
+    found: list[Idea] = []
+    try:
+        for number, portion in enumerate(tasks.portions(numbered)):
+            if portion[-1].number < first:
+                continue
+            told = tasks.read_ideas(
+                model.ask(tasks.extract_ideas(portion, digest)), portion, digest
+            )
+            digest = told.digest
+            for idea in told.ideas:
+                at = idea.turns[-1]
+                role, text = turns[at]
+                # What a user pasted is nobody's word here.
+                if at >= first and (role != "user" or is_said(idea.text, text)):
+                    sure = FIRM if idea.firm else TENTATIVE
+                    found.append(
+                        Idea(idea.kind, idea.text, at, idea.firm, sure, idea.entities, number)
+                    )
+    except ModelError:
+        return None
+    return sorted(found, key=lambda idea: idea.turn), digest
+
+
+def _name_topic(model: Model, turns: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
+    """A name and a summary for the turns of one topic."""
+    numbered = [tasks.NumberedTurn(number, role, text) for number, (role, text) in enumerate(turns)]
+    try:
+        found = tasks.read_topic(model.ask(tasks.name_topic(numbered)), numbered)
+    except ModelError:
+        return None
+    return (found.name, found.summary) if found.name and found.summary else None
+
+
+def _confirm_topics(model: Model, found: Sequence[Topic], texts: Sequence[str]) -> list[Topic]:
+    """The topics without those that the model takes for a follow-up of the one before."""
+    doubtful = [at for at, one in enumerate(found) if at and one.depth == 0 and not one.continues][
+        :BOUNDARIES
+    ]
+    if not doubtful:
+        return list(found)
+    places = [
+        tasks.TopicBoundary(
+            at,
+            "\n".join(texts[: found[at].first])[-BESIDE:],
+            "\n".join(texts[found[at].first :])[:BESIDE],
+        )
+        for at in doubtful
+    ]
+    try:
+        verdicts = tasks.read_topics(model.ask(tasks.confirm_topics(places)), places)
+    except ModelError:
+        return list(found)
+    # What is taken into the one before takes its sub-topics along.
+    kept = [one for at, one in enumerate(found) if verdicts.get(at, True)]
+    starts = [(one.first, one.depth, one.continues) for one in kept]
+    return arrange(starts, len(texts))

@@ -265,8 +265,10 @@ def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
             continue
         # A label speaks for its own sentence, and so does a heading, but for all sentences of an item.
         own = kind if number == 0 or (block.item and not label) else None
-        told = cut_statement(whole if short else sentence)
-        yield Statement(cut_statement(whole), told, block.line, heading, own, block.item)
+        told = cut_text(whole if short else sentence, LONGEST, wide=1)
+        yield Statement(
+            cut_text(whole, LONGEST, wide=1), told, block.line, heading, own, block.item
+        )
         before = sentence
 
 
@@ -337,16 +339,6 @@ def _plain(text: str) -> str:
     if number := compile_pattern(r"\s*\(?\d{1,2}[.)]\s+(?=\D)").match(text):
         text = text[number.end() :]
     return " ".join(text.split()).lstrip(" ✅✓✔❌✗⚠️🔴🟡🟢→➜●•")
-
-
-def cut_statement(text: str) -> str:
-    """At most 400 characters, ended at a clause if there is one in the second half."""
-    if len(text) <= LONGEST:
-        return text
-    short = text[: LONGEST - 1]
-    clause = max(short.rfind(mark) for mark in ("; ", " — ", " – ", ". "))
-    end = clause if clause > LONGEST // 2 else max(short.rfind(" "), LONGEST // 2)
-    return short[:end].rstrip(" ,;:.-–—(") + "…"
 
 
 def measure_width(text: str, wide: int = WIDE) -> int:

@@ -116,19 +116,18 @@ _REMAINS = (
 # Titles
 
 
-def name(turns: Turns, words: int = NAME_WORDS) -> str:
-    """At most so many words that tell this topic from others; empty if nothing was said."""
+def name(turns: Turns, words: int = NAME_WORDS, commits: Sequence[str] = ()) -> str:
+    """At most so many words that tell this topic from others; empty if nothing was said. The first request that says something; else
+    what was committed first, what an answer is called, or how it begins."""
     bare = [text.strip("`~ \n") for _, text in turns[:1]]
-    told = [*_requests(turns, 1), *_headings(turns), *_answers(turns), *filter(None, bare)]
+    answered = (*commits[:1], *_headings(turns), *_answers(turns), *filter(None, bare))
+    told = [*_requests(turns, 1), *answered]
     return _shorten(_bare(next(filter(is_telling, told), "") or next(iter(told), "")), words)
 
 
 def session_title(turns: Turns, work: Sequence[Fact] = ()) -> str:
-    """A title for a whole session: its first request that tells something, else what it committed first."""
-    commits = [subject for what, subject in work if what == "commit"][:1]
-    if commits and not any(map(is_telling, _requests(turns, 1))):
-        return _shorten(commits[0], TITLE_WORDS)
-    return name(turns, TITLE_WORDS)
+    """A title for a whole session."""
+    return name(turns, TITLE_WORDS, [subject for what, subject in work if what == "commit"])
 
 
 def is_telling(request: str) -> bool:

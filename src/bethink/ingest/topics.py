@@ -124,19 +124,16 @@ def segment(
             depth, state = _begin_exchange(state, heard)
             boundaries += [(first, depth)] if depth is not None else []
         state = _extend_exchange(state, heard)
-    return _arrange(boundaries, len(turns), before), state
-
-
-def _arrange(
-    boundaries: Sequence[tuple[int, int]], count: int, before: OpenTopic | None
-) -> list[Topic]:
-    """Topics from where they begin. The first of a page go on with what was open, unless a boundary stands right before them."""
+    # The first of a page go on with what was open, unless a boundary stands right before them.
     opening = boundaries[0][1] if boundaries and boundaries[0][0] == 0 else 2
-    still_open = (
-        0 if not count or not before or not before.exchanges else 1 + (before.sub is not None)
-    )
-    starts = [(0, depth, True) for depth in range(min(opening, still_open))]
-    starts += [(turn, depth, False) for turn, depth in boundaries]
+    open_depths = 1 + (before.sub is not None) if turns and before and before.exchanges else 0
+    begun = [(0, depth, True) for depth in range(min(opening, open_depths))]
+    begun += [(turn, depth, False) for turn, depth in boundaries]
+    return arrange(begun, len(turns)), state
+
+
+def arrange(starts: Sequence[tuple[int, int, bool]], count: int) -> list[Topic]:
+    """Topics of so many turns from where they begin: turn, depth, and whether it goes on with one of the page before."""
     topics = []
     outer = None
     for at, (first, depth, continues) in enumerate(starts):

@@ -108,7 +108,9 @@ def test_an_unknown_key_is_an_error_with_the_nearest_one(project, key, hint):
     assert hint in caught.value.hint
 
 
-@pytest.mark.parametrize("key", ["database", "embedding", "embedding_url"])
+@pytest.mark.parametrize(
+    "key", ["database", "embedding", "embedding_url", "embedding_model", "llm_model"]
+)
 def test_a_projects_file_may_not_say_where_memories_go(project, key):
     write(config.project_file(project), f'{key} = "http://evil.example"')
     with pytest.raises(ConfigError, match=f"'{key}' may not be set by a project's file") as caught:
@@ -117,19 +119,6 @@ def test_a_projects_file_may_not_say_where_memories_go(project, key):
     config.project_file(project).unlink()
     write(config.user_file(), f'{key} = "mine"')
     assert getattr(load(project), key) == "mine"
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        'embedding_model = "large"',
-        'llm_model = "large"',
-    ],
-)
-def test_a_projects_file_may_neither_spend_money_nor_time(project, setting):
-    write(config.project_file(project), setting)
-    with pytest.raises(ConfigError, match="may not be set by a project's file"):
-        load(project)
 
 
 @pytest.mark.parametrize(
@@ -163,9 +152,3 @@ def test_a_home_may_be_set_and_else_follows_the_desktop_rules(tmp_path, monkeypa
     monkeypatch.setenv("HOME", str(tmp_path))
     assert config.data_directory() == tmp_path / ".local" / "share" / "bethink"
     assert config.user_file() == tmp_path / ".config" / "bethink" / "config.toml"
-
-
-def test_a_projects_own_database_is_trusted_only_when_its_root_is_listed(project):
-    assert not config.trusts(project)
-    write(config.data_directory() / "local-projects", f"/somewhere\n{project}\n")
-    assert config.trusts(project) and not config.trusts(project.parent)

@@ -88,12 +88,6 @@ def test_a_background_is_taken_off_only_where_thirty_candidates_show_one(many, f
     assert {round(signals.words, 6) for signals in found.values()} == {round(1 - floor, 6)}
 
 
-def test_the_background_is_the_thirtieth_best_score():
-    found = fuse(pool(said(0, 9, 9), *(said(key, 1, 0) for key in range(1, 30))), now=0)
-    expected = (found[0].bm25 - 0.7 * found[1].bm25) / found[0].bm25
-    assert found[0].words == pytest.approx(expected)
-
-
 @pytest.mark.parametrize(
     ("average", "left"), [(10.0, 0.5), (20.0, 0.5), (30.0, 0.65), (40.0, 0.8), (300.0, 0.8)]
 )
@@ -102,19 +96,6 @@ def test_a_memory_that_holds_a_part_of_the_question_is_damped_most_among_short_o
     found = fuse(pool(one_word_often, both_words, average=average), now=0)
     assert (found[1].coverage, found[2].coverage) == (0.5, 1.0)
     assert found[1].words == pytest.approx(found[1].bm25 / max(found[1].bm25, found[2].bm25) * left)
-
-
-def test_coverage_weighs_words_by_how_telling_they_are():
-    found = fuse(pool(said(1, 1, 0), said(2, 0, 1), counts=(1, 500)), now=0)
-    assert found[1].coverage > 0.8 and found[2].coverage == pytest.approx(1 - found[1].coverage)
-
-
-def test_repetition_and_shortness_help_ever_less():
-    often = [said(1, 1, 0), said(2, 2, 0), said(3, 50, 0)]
-    found = fuse(pool(*often, said(4, 1, 0, length=100), said(5, 1, 0, length=2)), now=0)
-    assert found[3].bm25 > found[2].bm25 > found[1].bm25 > found[4].bm25
-    assert found[5].bm25 > found[1].bm25
-    assert found[3].bm25 < 2.2 * word_weights(Statistics(1000, 10.0, (10,)))[0]
 
 
 def test_words_side_by_side_add_their_share():
@@ -134,12 +115,6 @@ def test_a_named_entity_adds_what_it_was_worth():
     found = fuse(pool(said(1, 1, 1), said(2, 1, 1), boosts={1: 0.04}), now=0)
     assert unsquashed(found[1].relevance) - unsquashed(found[2].relevance) == pytest.approx(0.04)
     assert found[1].named == 0.04
-
-
-def test_nothing_found_is_nothing():
-    assert fuse(pool(), now=0) == {}
-    quiet = fuse(pool(said(1, 0, 0)), now=0)[1]
-    assert (quiet.bm25, quiet.words, quiet.relevance) == (0, 0, pytest.approx(squash(0)))
 
 
 NEIGHBOURS = {
@@ -230,11 +205,6 @@ def test_the_gate_drops_weak_cosines_and_keeps_the_words(method):
     assert (closed[1].cosine, closed[1].meaning) == (None, 0.0) and closed[2].cosine == 0.8
     assert open_[1].cosine == 0.3 and open_[1].meaning < 0
     assert closed[1].bm25 == open_[1].bm25 > 0
-
-
-@pytest.mark.parametrize(("value", "squashed"), [(0, 0.148), (0.5, 0.5), (1, 0.852)])
-def test_squash_is_anchored_where_it_says(value, squashed):
-    assert squash(value) == pytest.approx(squashed, abs=1e-3)
 
 
 @settings(deadline=None, derandomize=True)

@@ -1,7 +1,5 @@
 """`Memory`, the one API behind every surface: telling, replacing, changing, forgetting, relating."""
 
-from datetime import timedelta
-
 import memories
 import pytest
 from memories import DAY, NOW, stored, texts
@@ -9,7 +7,7 @@ from stores import pick
 
 from bethink.errors import InvalidInput, NotFound, Overtaken
 from bethink.store.places import cache_key
-from bethink.types import RELATIONS, TRUST, Passage
+from bethink.types import RELATIONS, TRUST
 
 clock, open_memory, memory, hashing = (
     memories.clock,
@@ -83,11 +81,6 @@ def test_what_is_given_is_kept(memory):
     )
 
 
-def test_a_question_waits_for_its_answer(memory):
-    question = memory.add("Why does the worker retry forever?")
-    assert memory.one(question.id).kind == "question" and memory.one(question.id).answered is False
-
-
 SECRET = "sk-ant-api03-" + "aB3dE5gH7jK9mN1pQ3sT5vX7zA9cE1gH3kL5nP7rS9uV1xY3bC5eF7hJ9lN"
 
 
@@ -146,14 +139,6 @@ def test_what_cannot_be_kept_is_refused_in_a_sentence(memory, text, fields, mess
     assert memory.stats().memories == 0
 
 
-def test_odd_characters_do_no_harm(memory):
-    id = memory.add("before\x00after \ud83d 数据库 café").id
-    assert "\x00" not in memory.one(id).content
-    assert (
-        texts(memory.search("数据库")) == texts(memory.search("cafe")) == [memory.one(id).content]
-    )
-
-
 def test_the_same_text_is_told_to_be_known(memory):
     first = memory.add(JWT)
     again = memory.add(f"  {JWT}\n")
@@ -172,18 +157,6 @@ def test_a_near_duplicate_is_told_and_what_it_repeats(hashing):
     assert (again.status, again.duplicate_of, again.id) == ("near_duplicate", first.id, first.id)
     assert 0.9 <= again.similarity <= 1
     assert hashing.stats().memories == 1
-
-
-def test_near_duplicates_in_one_batch_are_seen_too(hashing):
-    receipt = hashing.add_many(
-        [
-            Passage(JWT),
-            Passage("authentication uses JWT tokens, with a 24h expiry."),
-            Passage("We deploy on Fridays"),
-        ]
-    )
-    assert [outcome.status for outcome in receipt.outcomes] == ["added", "near_duplicate", "added"]
-    assert receipt.outcomes[1].duplicate_of == receipt.outcomes[0].id and receipt.added == 2
 
 
 def test_without_dedup_both_are_kept(hashing):
@@ -216,22 +189,6 @@ def test_a_given_replacement_ends_validity_and_leads_to_its_successor(memory, cl
         "Sessions are kept in MySQL"
     ]
     assert len(memory.search("sessions", filter=memory.filter(include_superseded=True)).hits) == 2
-
-
-def test_a_stated_change_replaces_what_it_changes(hashing, clock):
-    old = hashing.add("We use MySQL as the database of the billing service").id
-    other = hashing.add("We use Redis as the cache of the shop").id
-    clock.move(days=1)
-    new = hashing.add("We switched from MySQL to PostgreSQL as the database of the billing service")
-    assert (new.status, new.supersedes) == ("added", (old,))
-    assert hashing.one(other).superseded_by is None
-    assert texts(hashing.search("which database does billing use?"))[0].startswith("We switched")
-    assert "We use MySQL as the database of the billing service" in texts(
-        hashing.search(
-            "which database does billing use?",
-            filter=hashing.filter(as_of=NOW + timedelta(hours=1)),
-        )
-    )
 
 
 def test_a_chain_of_replacements_is_returned_whole(memory, clock):
@@ -296,13 +253,7 @@ def test_fields_change_alone_and_times_can_be_emptied(memory):
         changed.tags,
         dict(changed.metadata),
         changed.answered,
-    ) == (
-        "general",
-        9,
-        ("x",),
-        {"a": 1},
-        True,
-    )
+    ) == ("general", 9, ("x",), {"a": 1}, True)
     assert changed.content == "The cache is Redis" and changed.expires_at == NOW + DAY
     cleared = memory.update(id, clear=["expires_at", "answered"])
     assert cleared.expires_at is None and cleared.answered is None
@@ -363,15 +314,6 @@ def test_forgotten_is_hidden_and_comes_back(memory):
     assert texts(memory.search("JWT")) == [JWT]
     with pytest.raises(InvalidInput, match="neither forgotten nor replaced"):
         memory.restore(id)
-
-
-def test_a_replaced_memory_comes_back_without_its_successor_over_it(memory):
-    old = memory.add("Sessions are kept in MySQL").id
-    memory.add("Sessions are kept in PostgreSQL", supersedes=[old])
-    back = memory.restore(old)
-    assert (back.superseded_by, back.valid_to) == (None, None)
-    assert [one.type for one in memory.relations(old)] == ["relates_to"]
-    assert len(memory.search("sessions").hits) == 2
 
 
 def test_an_earlier_version_comes_back_with_all_it_had(memory):

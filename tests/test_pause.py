@@ -97,13 +97,6 @@ def test_reading_a_chat_without_times_while_memory_is_paused_is_warned_of(cli, t
     assert "paused" not in cli("backfill", chat).err
 
 
-def test_nothing_is_noted_while_memory_is_paused(desk: Desk) -> None:
-    state.pause_memory(find(desk.project).scope)
-    file = desk.talk("a", *SAID)
-    desk.note(file)
-    assert spool.list_waiting() == []
-
-
 @pytest.mark.parametrize("scope", ["project", "everywhere"])
 def test_what_was_said_meanwhile_is_not_captured_by_the_next_stop(desk: Desk, scope: str) -> None:
     # Four turns, a minute apart, from twenty minutes ago; the two in the middle fall into a pause.

@@ -46,10 +46,6 @@ def test_phrases_prefixes_and_columns_are_terms_and_their_syntax_is_not_embedded
     assert (terms(raw), ask(raw).text, ask(raw).expression) == (found, text, None)
 
 
-def test_a_prefix_within_a_column_keeps_both():
-    assert ask("content:auth*").terms == (Term("auth", prefix=True, column="content"),)
-
-
 def test_a_quoted_phrase_is_a_phrase_even_of_one_word():
     assert ask('"redis"').terms == (Term("redis", phrase=True),)
 
@@ -138,11 +134,6 @@ def test_a_kind_alone_is_still_something_to_search_for():
 def test_temporal_words_set_the_range_unless_they_are_quoted_or_excluded(raw, since, until):
     found = ask(raw).since, ask(raw).until
     assert [value and value.date().isoformat() for value in found] == [since, until]
-
-
-def test_temporal_and_kind_words_stay_in_the_text():
-    raw = "what did we decide about caching last week?"
-    assert ask(raw).text == raw
 
 
 def test_a_long_text_is_analysed_at_its_start_and_embedded_further():

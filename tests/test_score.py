@@ -145,16 +145,6 @@ def test_balanced_weighs_importance_a_decay_of_thirty_days_and_the_logarithm_of_
     assert score(one, 0.5, "balanced", NOW, random.Random(1)) == pytest.approx(expected)
 
 
-def test_relevance_looks_at_nothing_else():
-    for one in (
-        candidate(),
-        candidate(hours=5000, importance=0, usefulness=-50),
-        candidate(access_count=1000, importance=10),
-    ):
-        assert score(one, 0.37, "relevance", NOW, random.Random(1)) == 0.37
-        assert profile_parts(one, PROFILES["relevance"], NOW) == {}
-
-
 @pytest.mark.parametrize(
     ("confidence", "kept"), [(1.0, 1.0), (0.5, 1 - DOUBT / 2), (0.0, 1 - DOUBT)]
 )
@@ -171,13 +161,6 @@ def test_jitter_stays_within_its_share_and_uses_it(name):
     shaken = [score(one, 0.6, name, NOW, rng) / still for _ in range(500)]
     assert 1 - jitter <= min(shaken) < 1 - 0.9 * jitter
     assert 1 + 0.9 * jitter < max(shaken) <= 1 + jitter
-
-
-@pytest.mark.parametrize("name", PROFILES)
-def test_the_same_seed_gives_the_same_score(name):
-    assert score(candidate(), 0.6, name, NOW, random.Random(3)) == score(
-        candidate(), 0.6, name, NOW, random.Random(3)
-    )
 
 
 @settings(deadline=None, derandomize=True)

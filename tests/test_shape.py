@@ -1,14 +1,13 @@
 """An answer in the form its reader wants: the plain object, the index with details, citations and token counts."""
 
 import json
-from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from stores import NOW, make
 
-from bethink.recall.shape import citation, cut, dual, iso, plain, plain_hit, tokens
+from bethink.recall.shape import citation, dual, plain, plain_hit, tokens
 from bethink.types import Answer, Entity, Hit, Query, Relation
 
 KEYS = (
@@ -80,19 +79,6 @@ def test_a_citation_says_where_a_memory_came_from(fields, place):
     assert citation(make("text", **fields)) == place
 
 
-@pytest.mark.parametrize(
-    ("moment", "text"),
-    [
-        (None, None),
-        (datetime(2026, 3, 1, 9, tzinfo=UTC), "2026-03-01T09:00:00.000Z"),
-        (datetime(2026, 3, 1, 9, 0, 0, 1_999, tzinfo=UTC), "2026-03-01T09:00:00.001Z"),
-        (datetime(2026, 3, 1, 9, tzinfo=timezone(timedelta(hours=2))), "2026-03-01T07:00:00.000Z"),
-    ],
-)
-def test_times_are_iso_in_milliseconds(moment, text):
-    assert iso(moment) == text
-
-
 COUNTS = {"": 0, "a": 1, "four": 1, "fives": 2, "word " * 8: 10, "é" * 8: 2}
 COUNTS |= {"数据库": 2, "数" * 30: 20, "用 Redis 缓存": 4, "한국어": 2}
 
@@ -145,10 +131,6 @@ def test_a_line_is_paid_for_only_where_the_text_is_not_shown():
     assert len(long.details) == 1 and len(long.index) > 1
 
 
-def test_an_empty_answer_uses_nothing():
-    assert dual(answer(), 100) == ((), (), 0, False, 0, "how?", ("a hint",))
-
-
 @settings(deadline=None, derandomize=True)
 @given(
     texts=some.lists(
@@ -165,14 +147,3 @@ def test_an_answer_stays_within_its_budget(texts, summary, max_tokens):
     spent += sum(tokens(detail["content"]) for detail in shaped.details)
     assert spent <= shaped.tokens_used
     assert bool(shaped.index) == bool(texts)
-
-
-@settings(deadline=None, derandomize=True)
-@given(
-    some.text(some.sampled_from("abc  数é\n"), max_size=600).map("x".__add__),
-    some.integers(20, 100),
-)
-def test_a_cut_text_fits_and_is_a_beginning(text, room):
-    part = cut(text, room)
-    assert part.endswith(" …") and text.startswith(part[:-2])
-    assert tokens(part) <= room

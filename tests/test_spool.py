@@ -47,14 +47,6 @@ def test_a_transcript_noted_again_is_one_entry_and_another_one_is_another(desk: 
     ]
 
 
-def test_two_databases_have_entries_of_their_own(desk: Desk, tmp_path: Path) -> None:
-    other = str(tmp_path / "other.db")
-    desk.note("/talks/a.jsonl")
-    spool.note(desk.hook("/talks/a.jsonl"), other)
-    assert len(spool.list_waiting()) == 2
-    assert [spool.read(path).database for path in spool.list_entries(other)] == [other]
-
-
 def test_the_same_database_has_one_name_wherever_it_is_named_from(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,15 +80,6 @@ def test_tenants_of_one_database_have_entries_of_their_own(
 def test_what_cannot_be_read_is_not_noted(desk: Desk, hook: Hook) -> None:
     spool.note(hook, desk.database)
     assert spool.list_waiting() == []
-
-
-def test_a_sub_agents_transcript_is_noted_beside_that_of_its_session(desk: Desk) -> None:
-    desk.note("/talks/a.jsonl")
-    desk.note("/talks/a/subagents/agent-1.jsonl", "subagent-stop", agent="Explore")
-    assert len(spool.list_waiting()) == 2
-
-
-NAMES = ("a b'c\"d", "$(touch x);`id`|&", "größe-日本語", "-rf", "\udcff")
 
 
 def test_a_home_that_cannot_be_written_is_an_error_that_says_so(

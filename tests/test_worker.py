@@ -51,16 +51,6 @@ def test_a_second_capture_adds_only_what_is_new(desk: Desk) -> None:
     assert desk.turns() == TEXTS + MORE_TEXTS
 
 
-def test_entries_that_a_killed_worker_left_are_taken_up(desk: Desk) -> None:
-    desk.note(desk.talk("a", *SAID))
-    desk.note(desk.talk("b", *MORE))
-    for path in spool.list_entries(desk.database):
-        spool.take(path)  # and then it was killed
-    assert desk.work() == 2
-    assert sorted(desk.turns()) == sorted(TEXTS + MORE_TEXTS)
-    assert spool.list_waiting() == []
-
-
 def test_a_sub_agents_words_go_to_the_session_it_worked_for(desk: Desk) -> None:
     desk.note(desk.talk("a", *SAID))
     said = desk.talk(
@@ -95,11 +85,7 @@ def test_private_parts_and_secrets_never_arrive(desk: Desk) -> None:
 
 @pytest.mark.parametrize(
     ("trouble", "told"),
-    [
-        ("gone", "gone.jsonl"),
-        ("bug", "ZeroDivisionError: a bug"),
-        ("slow", "seconds of work"),
-    ],
+    [("gone", "gone.jsonl"), ("bug", "ZeroDivisionError: a bug"), ("slow", "seconds of work")],
 )
 def test_what_cannot_be_read_is_tried_a_few_times_then_counted_and_set_aside(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, trouble: str, told: str

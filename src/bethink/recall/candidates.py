@@ -243,36 +243,37 @@ def expand(
     hits: Sequence[Hit], store: Store, scopes: Sequence[str], include_deleted: bool = False
 ) -> list[Hit]:
     """Relations of every hit, and the whole chain of memories that a hit replaced. Never leaves the scopes."""
-    # By hit what it is related to: (relation, id of the other end). A chain is followed for all hits at once.
-    related: dict[str, dict[Relation, str]] = {hit.memory.id: {} for hit in hits}
-    frontier = {id: {id} for id in related}  # a memory, and the hits whose chain has come to it
-    for step in range(CHAIN):
-        further: dict[str, set[str]] = {}
-        for one in store.relations(list(frontier))[:MOST_RELATIONS] if frontier else ():
-            replaces = one.type == "supersedes"
-            for here, other in ((one.source, one.target), (one.target, one.source)):
-                for hit in frontier.get(here, ()):
-                    if step == 0 or (replaces and here == one.source):
-                        related[hit].setdefault(one, other)
-                    if replaces and here == one.source:
-                        further.setdefault(other, set()).add(hit)
-        frontier = further
+    related = _find_related([hit.memory.id for hit in hits], store)
     ends = {end for found in related.values() for end in found.values()}
     visible = {
         memory.id: memory
         for memory in store.get(list(ends))
         if memory.scope in scopes and (include_deleted or memory.deleted_at is None)
     }
-    return [
-        hit._replace(
-            related=tuple(
-                (one, visible[end])
-                for one, end in related[hit.memory.id].items()
-                if end in visible and end != hit.memory.id
-            )
-        )
-        for hit in hits
-    ]
+
+    def show(id: str) -> tuple[tuple[Relation, Memory], ...]:
+        found = related[id].items()
+        return tuple((one, visible[end]) for one, end in found if end in visible and end != id)
+
+    return [hit._replace(related=show(hit.memory.id)) for hit in hits]
+
+
+def _find_related(ids: Sequence[str], store: Store) -> dict[str, dict[Relation, str]]:
+    """By id of a hit its relations, each with the other end. Chains of what was replaced are followed for all hits at once."""
+    related: dict[str, dict[Relation, str]] = {id: {} for id in ids}
+    reached = {id: {id} for id in ids}  # a memory, and the hits whose chain has come to it
+    for step in range(CHAIN):
+        further: dict[str, set[str]] = {}
+        for one in store.relations(list(reached))[:MOST_RELATIONS] if reached else ():
+            for hit in reached.get(one.source, ()):
+                if one.type == "supersedes":
+                    further.setdefault(one.target, set()).add(hit)
+                if step == 0 or one.type == "supersedes":
+                    related[hit].setdefault(one, one.target)
+            if step == 0 and one.target in related:
+                related[one.target].setdefault(one, one.source)
+        reached = further
+    return related
 
 
 def put_newer_first(hits: Sequence[Hit], limit: int) -> list[Hit]:

@@ -8,13 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.embed.base import Embedder, submit_ahead
-from bethink.recall.candidates import (
-    NOTHING_THEN,
-    expand,
-    gather,
-    list_period,
-    put_newer_first,
-)
+from bethink.recall.candidates import NOTHING_THEN, expand, gather, list_period, put_newer_first
 from bethink.recall.query import KNOWN, NamedEvent, apply_event_time, find_event, parse
 from bethink.recall.score import (
     PROFILES,

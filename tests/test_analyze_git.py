@@ -226,8 +226,11 @@ def test_a_message_cannot_pretend_to_be_another_commit(repository):
 def test_where_there_is_no_history_there_is_a_reason(tmp_path, repository, monkeypatch):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     (tmp_path / "plain").mkdir()
-    assert found(tmp_path / "plain") == ([], ["not a git repository"])
-    assert found(repository.root) == ([], ["the repository has no commits yet"])
+    for root, why in (
+        (tmp_path / "plain", "not a git repository"),
+        (repository.root, "does not have any commits yet"),
+    ):
+        assert found(root)[0] == [] and why in found(root)[1][0]
     missing = ([], ["git is not installed, or the folder is gone"])
     assert found(tmp_path / "missing") == missing
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -124,13 +124,12 @@ def documents(
 def reverted_pairs(memories: Iterable[Memory]) -> list[tuple[Memory, Memory]]:
     """Of stored commits, which one another takes back: pairs, the old one first."""
     by_id = {str(one.metadata["commit"]): one for one in memories if one.metadata.get("commit")}
-    pairs = []
-    for memory in by_id.values():
-        wanted = str(memory.metadata.get("reverts") or "none")
-        old = next((other for id, other in by_id.items() if id.startswith(wanted)), memory)
-        if old is not memory:
-            pairs.append((old, memory))
-    return pairs
+    return [
+        (old, new)
+        for new in by_id.values()
+        for id, old in by_id.items()
+        if "reverts" in new.metadata and id.startswith(new.metadata["reverts"]) and old is not new
+    ]
 
 
 def _make_passage(commit: Commit, told: Explanation) -> Passage:
@@ -227,15 +226,11 @@ def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
 
 
 def _reason(told: str, code: int) -> str:
-    if "not a git repository" in told:
-        return "not a git repository"
-    empty = ("does not have any commits", "bad default revision", "unknown revision or path")
-    if any(sign in told for sign in empty):
-        return "the repository has no commits yet"
+    """What git says went wrong, in its own words."""
     lines = told.split("\n")
     first = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0])
-    shown = re.sub(r"^(?:fatal|error):\s*+", "git: ", "".join(filter(str.isprintable, first)))
-    return shorten(shown.rstrip("."), 200) or f"git failed with code {code}"
+    bare = "".join(filter(str.isprintable, first.partition(":")[2] or first)).strip()
+    return shorten(bare.rstrip("."), 200) or f"git failed with code {code}"
 
 
 # Messages
@@ -248,9 +243,9 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 
 @cache
-def _cues() -> tuple[tuple[re.Pattern[str], float], ...]:
+def _cues() -> list[tuple[re.Pattern[str], float]]:
     rows = load_table("commits")["cue"]
-    return tuple((_compile(row["phrases"], r"(?i)\b"), row["weight"]) for row in rows)
+    return [(_compile(row["phrases"], r"(?i)\b"), row["weight"]) for row in rows]
 
 
 def _compile(phrases: Sequence[str], before: str) -> re.Pattern[str]:
@@ -264,8 +259,11 @@ def explain(message: str, author: str = "") -> Explanation | None:
     subject, _, body = message[:READ].strip().partition("\n")
     subject = " ".join(subject.split())
     prose, footer = _read_prose(body)
-    if not subject or _is_of_machines(subject, message, author):
-        return None
+    unwritten = _pattern("unfinished").match(subject) or _pattern("generated").search(
+        message[:READ]
+    )
+    if not subject or unwritten or _pattern("bot").search(author):
+        return None  # it is not done yet, or a program made it
     if reverted := _find_reverted(subject, message):
         return _explain_revert(subject, prose, *reverted)
     breaking = bool(footer) or bool(_pattern("breaking").match(subject))
@@ -274,27 +272,14 @@ def explain(message: str, author: str = "") -> Explanation | None:
     score = _rate(subject, prose)
     long_enough = count_words(prose) >= SHORTEST_BODY or count_words(subject) >= SHORTEST_SUBJECT
     if breaking and (footer or long_enough):
-        return _explain_break(subject, prose, footer, score)
+        after = f"\nBreaking change: {shorten(footer, 500)}" if footer else ""
+        content = shorten(f"{subject}.\n{shorten(prose, 700)}".rstrip() + after, LONGEST)
+        return Explanation("decision", content, subject, score + 1.0, breaking=True)
     modest = _pattern("trivial").match(subject) or _pattern("feature").match(subject)
     if score < (MODEST if modest else ENOUGH):
         return None
     kind = "gotcha" if _mends(subject, prose) else "decision"
     return Explanation(kind, shorten(f"{subject}.\n{prose}", LONGEST), subject, score)
-
-
-def _explain_break(subject: str, prose: str, footer: str, score: float) -> Explanation:
-    after = f"\nBreaking change: {shorten(footer, 500)}" if footer else ""
-    content = shorten(f"{subject}.\n{shorten(prose, 700)}".rstrip() + after, LONGEST)
-    return Explanation("decision", content, subject, score + 1.0, breaking=True)
-
-
-def _is_of_machines(subject: str, message: str, author: str) -> bool:
-    """Whether a commit is unfinished, or its message was made by a program."""
-    return bool(
-        _pattern("bot").search(author)
-        or _pattern("unfinished").match(subject)
-        or _pattern("generated").search(message[:READ])
-    )
 
 
 def _rate(subject: str, prose: str) -> float:

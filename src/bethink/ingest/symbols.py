@@ -13,7 +13,7 @@ import time
 import tomllib
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -130,13 +130,29 @@ def language_of(path: str, text: str = "") -> str | None:
 # Parsing
 
 
-class SourceText(NamedTuple):
-    """A text being read."""
+class SourceFile:
+    """A source text with its syntax tree."""
 
-    language: str
-    data: bytes
-    breaks: array[int]  # where its line breaks are
-    root: Node
+    def __init__(self, text: str, language: str) -> None:
+        grammar = _grammar(language)
+        from tree_sitter import Parser
+
+        data = text.removeprefix("\ufeff").encode("utf-8", "replace")
+        if language in ("c", "cpp"):
+            data = _MACROS.sub(lambda match: b" " * len(match[0]), data)
+        elif language in ("java", "csharp") and data.count(b"<") > UNCLOSED:
+            bare = _SPOKEN.sub(b"", data)
+            data = b"" if bare.count(b"<") - bare.count(b">") > UNCLOSED else data
+        until = time.thread_time() + PATIENCE
+
+        def read(at: int, _: object) -> bytes:
+            """Hands the parser its text, and an early end when it falls behind."""
+            return data[at : at + PIECE] if time.thread_time() < until + at / PACE else b""
+
+        self.language, self.data = language, data
+        self.breaks = array("L", (match.start() for match in re.finditer(b"\n", data)))
+        # A parser of its own: one cannot serve two threads.
+        self.root = Parser(grammar).parse(read).root_node
 
     def text(self, start: int, end: int) -> str:
         return self.data[start:end].decode("utf-8", "replace")
@@ -148,9 +164,22 @@ class SourceText(NamedTuple):
         """The line of a place, from 0. Not asked of the nodes: reading `Point.row` damages memory in tree-sitter 0.26.0."""
         return bisect_left(self.breaks, at)
 
-    def last(self, node: Node) -> int:
-        """The line a node ends on. Some grammars count the line break as a part of it."""
-        return self.row(max(node.start_byte, node.end_byte - 1))
+    def find_matches(
+        self, name: str
+    ) -> Iterator[tuple[Mapping[str, str], Mapping[str, Node], int]]:
+        """What a query finds: the settings of the pattern, the first node of each capture, and the number of the pattern. A
+        setting named like a capture is a pattern for its text, because the text that predicates look at is not kept."""
+        from tree_sitter import QueryCursor
+
+        query, settings = _query(name, self.language)
+        matches = QueryCursor(query).matches(self.root) if _can_be_asked(self.root) else []
+        for number, captures in matches[:MATCHES]:
+            nodes = {key: found[0] for key, found in captures.items() if found}
+            texts = ((value, nodes.get(key)) for key, value in settings[number].items())
+            if all(
+                not node or re.fullmatch(value, self.text_of(node)[:2_000]) for value, node in texts
+            ):
+                yield settings[number], nodes, number
 
 
 @cache
@@ -177,28 +206,6 @@ def _query(name: str, language: str) -> tuple[Any, list[dict[str, str]]]:
     query = Query(_grammar(language), (DATA / "queries" / f"{name}.scm").read_text("utf-8"))
     settings = [query.pattern_settings(at) for at in range(query.pattern_count)]
     return query, [{key: str(value) for key, value in one.items()} for one in settings]
-
-
-def _patient(data: bytes) -> Callable[[int, object], bytes]:
-    """Hands the parser its text, and an early end when it falls behind."""
-    until = time.thread_time() + PATIENCE
-    return lambda at, _: data[at : at + PIECE] if time.thread_time() < until + at / PACE else b""
-
-
-def parse_source(text: str, language: str) -> SourceText:
-    """A source text with its syntax tree."""
-    grammar = _grammar(language)
-    from tree_sitter import Parser
-
-    data = text.removeprefix("\ufeff").encode("utf-8", "replace")
-    if language in ("c", "cpp"):
-        data = _MACROS.sub(lambda match: b" " * len(match[0]), data)
-    elif language in ("java", "csharp") and data.count(b"<") > UNCLOSED:
-        bare = _SPOKEN.sub(b"", data)
-        data = b"" if bare.count(b"<") - bare.count(b">") > UNCLOSED else data
-    breaks = array("L", (match.start() for match in re.finditer(b"\n", data)))
-    # A parser of its own: one cannot serve two threads.
-    return SourceText(language, data, breaks, Parser(grammar).parse(_patient(data)).root_node)
 
 
 def _can_be_asked(root: Node) -> bool:
@@ -228,24 +235,6 @@ def _nests_deeply(node: Node) -> bool:
     return True
 
 
-def find_matches(
-    name: str, source: SourceText
-) -> Iterator[tuple[Mapping[str, str], Mapping[str, Node], int]]:
-    """What a query finds in a text: the settings of the pattern, the first node of each capture, and the number of the pattern. A
-    setting named like a capture is a pattern for its text, because the text that predicates look at is not kept."""
-    from tree_sitter import QueryCursor
-
-    query, settings = _query(name, source.language)
-    matches = QueryCursor(query).matches(source.root) if _can_be_asked(source.root) else []
-    for number, captures in matches[:MATCHES]:
-        nodes = {key: found[0] for key, found in captures.items() if found}
-        texts = ((value, nodes.get(key)) for key, value in settings[number].items())
-        if all(
-            not node or re.fullmatch(value, source.text_of(node)[:2_000]) for value, node in texts
-        ):
-            yield settings[number], nodes, number
-
-
 # Reading
 
 
@@ -271,17 +260,6 @@ class CommentBlock(NamedTuple):
     sign: bytes  # how its last comment begins
 
 
-class Captures(NamedTuple):
-    """What the queries of a language found in a file."""
-
-    definitions: list[Definition]
-    opaque: set[tuple[int, int]]  # what is passed over: bodies of functions, arguments
-    docs: dict[int, Node]  # docstrings by where their block begins
-    comments: list[Node]
-    marks: list[Node]
-    blocks: list[CommentBlock]
-
-
 class Enclosing(NamedTuple):
     """The nearest definition around a place."""
 
@@ -292,160 +270,240 @@ class Enclosing(NamedTuple):
 
 def outline(text: str, language: str) -> FileOutline:
     """The symbols of a source text and what it says of itself. Never fails on a text, whatever it holds."""
-    source = parse_source(text, language)
-    found = _ask_queries(source)
-    taken: list[tuple[Symbol, bool]] = []
-    begins: set[int] = set()
-    for definition, parent, kind, depth in _nest(found, source):
-        begin = _begin(definition, found, source)
-        begins.add(begin)
-        symbol = Symbol(
-            definition.name[:NAME],
-            kind,
-            _signature(definition, kind, begin, found, source),
-            (source.row(begin) + 1, source.last(definition.node) + 1),
-            _doc(definition, kind, begin, found, source),
-            parent,
-            depth,
+    return OutlinedFile(text, language).outline()
+
+
+class OutlinedFile(SourceFile):
+    """What the queries of a language find in a file, put together."""
+
+    def __init__(self, text: str, language: str) -> None:
+        super().__init__(text, language)
+        self.rules = LANGUAGES[language]
+        self.definitions: list[Definition] = []
+        names = ("comment", "mark", "doc", "opaque", "open")
+        nodes: dict[str, list[Node]] = {name: [] for name in names}
+        for number, name in enumerate(self.rules.get("queries", [language])):
+            for settings, captures, pattern in self.find_matches(f"symbols/{name}"):
+                for capture in nodes.keys() & captures.keys():
+                    nodes[capture].append(captures[capture])
+                kind = next((capture for capture in captures if capture in KINDS), None)
+                if kind:
+                    self._define(kind, captures, settings, number * 1_000 + pattern)
+        for several in nodes.values():
+            several.sort(key=lambda node: node.start_byte)
+        opaque, opened = (
+            {(node.start_byte, node.end_byte) for node in nodes[name]}
+            for name in ("opaque", "open")
         )
-        taken.append((symbol, "announced" in definition.settings))
-    return FileOutline(_once(taken), _file_doc(begins, found, source))
+        self.opaque = opaque - opened  # what is passed over: bodies of functions, arguments
+        above = ((doc.parent.parent if doc.parent else None, doc) for doc in nodes["doc"])
+        # Docstrings by where their block begins.
+        self.docs = {block.start_byte if block else 0: doc for block, doc in above}
+        self.comments, self.marks = nodes["comment"], nodes["mark"]
+        self.blocks = self._join_comments()
 
+    def outline(self) -> FileOutline:
+        taken: list[tuple[Symbol, bool]] = []
+        begins: set[int] = set()
+        for definition, parent, kind, depth in self._nest():
+            begin = self._find_begin(definition)
+            begins.add(begin)
+            # Some grammars count the line break as a part of a node.
+            last = max(definition.node.start_byte, definition.node.end_byte - 1)
+            symbol = Symbol(
+                definition.name[:NAME],
+                kind,
+                self._make_signature(definition, kind, begin),
+                (self.row(begin) + 1, self.row(last) + 1),
+                self._find_doc(definition, kind, begin),
+                parent,
+                depth,
+            )
+            taken.append((symbol, "announced" in definition.settings))
+        return FileOutline(_once(taken), self._find_file_doc(begins))
 
-def _ask_queries(source: SourceText) -> Captures:
-    definitions: list[Definition] = []
-    nodes: dict[str, list[Node]] = {
-        name: [] for name in ("comment", "mark", "doc", "opaque", "open")
-    }
-    names = LANGUAGES[source.language].get("queries", [source.language])
-    for number, name in enumerate(names):
-        for settings, captures, pattern in find_matches(f"symbols/{name}", source):
-            for capture in nodes.keys() & captures.keys():
-                nodes[capture].append(captures[capture])
-            kind = next((capture for capture in captures if capture in KINDS), None)
-            order = number * 1_000 + pattern
-            if kind and (one := _define(kind, captures, settings, order, source)):
-                definitions.append(one)
-    for several in nodes.values():
-        several.sort(key=lambda node: node.start_byte)
-    places = {
-        name: {(node.start_byte, node.end_byte) for node in nodes[name]}
-        for name in ("opaque", "open")
-    }
-    blocks = ((doc.parent.parent if doc.parent else None, doc) for doc in nodes["doc"])
-    return Captures(
-        definitions,
-        places["opaque"] - places["open"],
-        {block.start_byte if block else 0: doc for block, doc in blocks},
-        nodes["comment"],
-        nodes["mark"],
-        _join_comments(nodes["comment"], source),
-    )
+    def _define(
+        self, kind: str, captures: Mapping[str, Node], settings: Mapping[str, str], order: int
+    ) -> None:
+        """Notes what a match defines, if it does."""
+        node, owner = captures[kind], None
+        if "declarator" in captures:
+            declared = _DECLARED.match(_bare(self.text_of(captures["declarator"])[:1_000]))
+            if not declared:
+                return
+            owner, name = declared[1].removesuffix("::") or None, " ".join(declared[2].split())
+            function = "yes" if declared[3] else "no"
+            fits = settings.get("callable", function) == function or kind == "type"
+            if not fits or not re.fullmatch(settings.get("named", ".*"), name):
+                return
+        else:
+            name = " ".join(self.text_of(captures["name"])[:1_000].split()).strip("'\"`:$ ")
+            if kind in ("class", "struct", "scope", "type", "interface"):
+                name = _bare(name)
+        if "owner" in captures and settings.get("owned") != "no":
+            owner = _bare(self.text_of(captures["owner"])).removesuffix(".prototype")
+        until, body = captures.get("until"), captures.get("body")
+        end = until.end_byte if until else body.start_byte if body else node.end_byte
+        closes = len(self.data) + 1 if "rest" in settings else node.end_byte
+        holds = body is not None or kind not in VALUES | {"macro"}
+        if name:
+            one = Definition(node, kind, name, order, end, closes, owner, holds, settings)
+            self.definitions.append(one)
 
+    def _nest(self) -> Iterator[tuple[Definition, str, str, int]]:
+        """The definitions that count, each with the name of what it stands in, its kind there, and how deep."""
+        joint = self.rules.get("joined", self.rules.get("separator", "."))
+        seen: set[tuple[int, int, str]] = set()
+        # What is open around a place: where it ends, the nearest definition, and how many things that are passed over.
+        around: list[tuple[int, Enclosing | None, int]] = [(len(self.data) + 2, None, 0)]
+        count = 0
+        # What encloses comes before what it holds; of one node the first pattern counts.
+        events: list[tuple[int, int, int, Definition | None]] = [
+            (one.node.start_byte, -one.closes, one.order, one) for one in self.definitions
+        ]
+        events += [(start, -end, MATCHES * 9, None) for start, end in self.opaque]
+        for start, closes, _, definition in sorted(events, key=lambda event: event[:3]):
+            while around[-1][0] <= start:
+                around.pop()
+            _, holder, hidden = around[-1]
+            if definition is None:
+                around.append((-closes, holder, hidden + 1))
+                continue
+            key = (start, definition.node.end_byte, definition.name)
+            if key in seen or not self._counts(definition, holder, hidden):
+                continue
+            seen.add(key)
+            parent = joint.join(filter(None, (holder and holder.name, definition.owner)))
+            depth = (holder.depth + 1 if holder else 0) + (definition.owner is not None)
+            kind = _kind_here(definition, holder, parent)
+            if definition.holds:
+                whole = joint.join(filter(None, (parent, definition.name)))
+                around.append((-closes, Enclosing(whole, kind, depth), hidden))
+            if definition.kind != "scope" and (count := count + 1) <= MOST:
+                yield definition, parent, kind, depth
 
-def _define(
-    kind: str,
-    captures: Mapping[str, Node],
-    settings: Mapping[str, str],
-    order: int,
-    source: SourceText,
-) -> Definition | None:
-    node, owner = captures[kind], None
-    if "declarator" in captures:
-        declared = _DECLARED.match(_bare(source.text_of(captures["declarator"])[:1_000]))
-        if not declared:
-            return None
-        owner, name = declared[1].removesuffix("::") or None, " ".join(declared[2].split())
-        function = "yes" if declared[3] else "no"
-        fits = settings.get("callable", function) == function or kind == "type"
-        if not fits or not re.fullmatch(settings.get("named", ".*"), name):
-            return None
-    else:
-        name = " ".join(source.text_of(captures["name"])[:1_000].split()).strip("'\"`:$ ")
-        name = _bare(name) if kind in ("class", "struct", "scope", "type", "interface") else name
-    if "owner" in captures and settings.get("owned") != "no":
-        owner = _bare(source.text_of(captures["owner"])).removesuffix(".prototype")
-    until, body = captures.get("until"), captures.get("body")
-    end = until.end_byte if until else body.start_byte if body else node.end_byte
-    closes = len(source.data) + 1 if "rest" in settings else node.end_byte
-    holds = "body" in captures or kind not in VALUES | {"macro"}
-    return (
-        Definition(node, kind, name, order, end, closes, owner, holds, settings) if name else None
-    )
+    def _counts(self, definition: Definition, holder: Enclosing | None, hidden: int) -> bool:
+        """Whether a definition is one where it stands."""
+        top = holder is None or holder.kind in OPEN
+        within = definition.settings.get("within")
+        if (within == "top" and not top) or (within == "type" and top):
+            return False
+        if hidden:
+            # The functions within a module's own functions are named, those within them no more.
+            script = self.language in ("javascript", "typescript", "tsx")
+            closure = script and hidden == 1 and holder is not None and holder.kind == "function"
+            return closure and definition.kind in CALLABLE
+        if definition.settings.get("exported"):
+            before = definition.node.parent.parent if definition.node.parent else None
+            exports = ("export_statement", "ambient_declaration")
+            exported = before is not None and before.type in exports
+            return exported or bool(_CONSTANT.fullmatch(definition.name))
+        return True
+
+    def _find_begin(self, definition: Definition) -> int:
+        """Where a definition begins: with what wraps it (export, template, decorator), or the marks before it."""
+        node, wrappers = definition.node, self.rules.get("wrappers", "").split()
+        begin = node.start_byte
+        for _ in range(8):
+            above = node.parent
+            if above is None or above.type not in wrappers:
+                break
+            # Of several in one statement the first has the keyword; in brackets none has it.
+            between = self.data[above.start_byte : begin]
+            if above.type in LISTS and not re.fullmatch(rb"\w+\s+", between):
+                break
+            node, begin = above, above.start_byte
+        at = bisect_left(self.marks, begin, key=lambda mark: mark.start_byte) - 1
+        while at >= 0 and not self.data[self.marks[at].end_byte : begin].strip():
+            begin = self.marks[at].start_byte
+            at -= 1
+        return begin
+
+    def _make_signature(self, definition: Definition, kind: str, begin: int) -> str:
+        """From the first decorator to where the body begins, on one line; long decorators and comments are left out."""
+        end = max(definition.end, begin)
+        left_out = (*_within(self.comments, begin, end, 0), *_within(self.marks, begin, end, MARK))
+        pieces, at = [], begin
+        for start, stop in sorted(left_out):
+            pieces.append(self.text(at, start))
+            at = max(at, min(stop, end))
+        pieces.append(self.text(at, min(end, at + LOOKED)))
+        text = " ".join(" ".join(pieces).split()).rstrip(" {:;,=\\").removesuffix("=>").rstrip()
+        if "tail" in definition.settings:
+            text += f" {definition.name}"
+        text = text.replace("( ", "(").replace(" )", ")").replace(",)", ")")
+        whole = definition.end == definition.node.end_byte
+        return shorten(text, VALUE if whole and kind in VALUES else SIGNATURE)
+
+    def _find_doc(self, definition: Definition, kind: str, begin: int) -> str:
+        """What is said about a symbol: its docstring, the comment right above it, or the one behind it on its line."""
+        body = definition.node.child_by_field_name("body")
+        if body is not None and body.start_byte in self.docs:
+            return summarize_comment(strip_docstring(self.text_of(self.docs[body.start_byte])))
+        above = self._find_comment_above(begin)
+        if above and (told := self._summarize(above)):
+            return told
+        if kind not in VALUES and kind != "macro":
+            return ""
+        at = definition.end if kind == "macro" else definition.node.end_byte
+        trailing = _TRAILING.match(self.text(at, at + 1000).partition("\n")[0])
+        return summarize_comment(strip_comment(trailing[1])) if trailing else ""
+
+    def _summarize(self, block: CommentBlock, paragraphs: int = 1) -> str:
+        return summarize_comment(strip_comment(self.text(block.start, block.end)), paragraphs)
+
+    def _join_comments(self) -> list[CommentBlock]:
+        blocks: list[CommentBlock] = []
+        for node in self.comments:
+            start = node.start_byte
+            if self.data[self.data.rfind(b"\n", 0, start) + 1 : start].strip():
+                continue  # it stands behind code
+            sign = _SIGN.match(self.data, start)[0]  # type: ignore[index]  # fits everything
+            before = blocks[-1] if blocks else None
+            if before and before.sign == sign and self.row(start) <= self.row(before.end - 1) + 1:
+                start = blocks.pop().start
+            blocks.append(CommentBlock(start, node.end_byte, sign))
+        return blocks
+
+    def _find_comment_above(self, begin: int) -> CommentBlock | None:
+        """The comments that stand right above a place; `//!` is about the file, and some leave a line free below `/** … */`."""
+        at = bisect_left(self.blocks, begin, key=lambda block: block.start) - 1
+        block = self.blocks[at] if at >= 0 else CommentBlock(0, 1, b"//!")
+        free = self.row(begin) - self.row(block.end - 1)
+        near = free <= (2 if block.sign == b"/**" else 1) and block.sign != b"//!"
+        return block if near else None
+
+    def _find_file_doc(self, begins: set[int]) -> str:
+        """What a file says of itself: its docstring, or the first comment that is neither a licence nor about a definition."""
+        doc = self.docs.get(self.root.start_byte) or self.docs.get(0)
+        if doc and (told := summarize_comment(strip_docstring(self.text_of(doc)), 10)):
+            return told
+        comments = {node.start_byte for node in self.comments}
+        first = len(self.data)
+        above = None  # what is said of the first definition
+        for child in self.root.named_children:
+            start = child.start_byte
+            directive = self.text(start, start + 5) in ("'use ", '"use ')
+            if start not in comments and not directive and child.type not in PREAMBLE:
+                first = start
+                above = self._find_comment_above(first) if first in begins else None
+                break
+        leading = (block for block in self.blocks if block.start < first and block != above)
+        return next(filter(None, (self._summarize(block, 10) for block in leading)), "")
 
 
 def _bare(name: str) -> str:
     """A type's name without its arguments: `Cache[K, V]` → Cache, `Foo<T<U>>` → Foo."""
     for _ in range(8):
-        shorter = _ARGUMENTS.sub("", name)
-        if shorter == name:
-            break
-        name = shorter
+        name = _ARGUMENTS.sub("", name)
     return name.strip("*& ")
-
-
-def _nest(found: Captures, source: SourceText) -> Iterator[tuple[Definition, str, str, int]]:
-    """The definitions that count, each with the name of what it stands in, its kind there, and how deep."""
-    row = LANGUAGES[source.language]
-    joint = row.get("joined", row.get("separator", "."))
-    seen: set[tuple[int, int, str]] = set()
-    # What is open around a place: where it ends, the nearest definition, and how many things that are passed over.
-    around: list[tuple[int, Enclosing | None, int]] = [(len(source.data) + 2, None, 0)]
-    count = 0
-    # What encloses comes before what it holds; of one node the first pattern counts.
-    events: list[tuple[int, int, int, Definition | None]] = [
-        (one.node.start_byte, -one.closes, one.order, one) for one in found.definitions
-    ]
-    events += [(start, -end, MATCHES * 9, None) for start, end in found.opaque]
-    for start, closes, _, definition in sorted(events, key=lambda event: event[:3]):
-        while around[-1][0] <= start:
-            around.pop()
-        _, holder, hidden = around[-1]
-        if definition is None:
-            around.append((-closes, holder, hidden + 1))
-            continue
-        key = (start, definition.node.end_byte, definition.name)
-        if key in seen or not _counts(definition, holder, hidden, source):
-            continue
-        seen.add(key)
-        parents = [holder.name if holder else "", definition.owner or ""]
-        parent = joint.join(filter(None, parents))
-        depth = (holder.depth + 1 if holder else 0) + (definition.owner is not None)
-        kind = _kind_here(definition, holder, parent)
-        if definition.holds:
-            whole = joint.join(filter(None, (parent, definition.name)))
-            around.append((-closes, Enclosing(whole, kind, depth), hidden))
-        if definition.kind != "scope" and (count := count + 1) <= MOST:
-            yield definition, parent, kind, depth
-
-
-def _counts(
-    definition: Definition, holder: Enclosing | None, hidden: int, source: SourceText
-) -> bool:
-    """Whether a definition is one where it stands."""
-    top = holder is None or holder.kind in OPEN
-    within = definition.settings.get("within")
-    if (within == "top" and not top) or (within == "type" and top):
-        return False
-    if hidden:
-        # The functions within a module's own functions are named, those within them no more.
-        script = source.language in ("javascript", "typescript", "tsx")
-        closure = script and hidden == 1 and holder is not None and holder.kind == "function"
-        return closure and definition.kind in CALLABLE
-    if definition.settings.get("exported"):
-        before = definition.node.parent.parent if definition.node.parent else None
-        exported = before is not None and before.type in ("export_statement", "ambient_declaration")
-        return exported or bool(_CONSTANT.fullmatch(definition.name))
-    return True
 
 
 def _kind_here(definition: Definition, holder: Enclosing | None, parent: str) -> str:
     kind = definition.kind
-    typed = definition.owner is not None or (
-        holder is not None and holder.kind not in OPEN | CALLABLE
-    )
+    inside = holder is not None and holder.kind not in OPEN | CALLABLE
     if kind in ("function", "method"):
-        return "method" if typed else "function"
+        return "method" if definition.owner is not None or inside else "function"
     return "constant" if kind == "field" and not parent else kind  # C's nameless enums
 
 
@@ -463,49 +521,6 @@ def _once(taken: list[tuple[Symbol, bool]]) -> list[Symbol]:
     return symbols
 
 
-# Signatures and documentation
-
-
-def _begin(definition: Definition, found: Captures, source: SourceText) -> int:
-    """Where a definition begins: with what wraps it (export, template, decorator), or the marks before it."""
-    node, wrappers = definition.node, LANGUAGES[source.language].get("wrappers", "").split()
-    begin = node.start_byte
-    for _ in range(8):
-        above = node.parent
-        if above is None or above.type not in wrappers:
-            break
-        # Of several in one statement the first has the keyword; in brackets none has it.
-        between = source.data[above.start_byte : begin]
-        if above.type in LISTS and not re.fullmatch(rb"\w+\s+", between):
-            break
-        node, begin = above, above.start_byte
-    at = bisect_left(found.marks, begin, key=lambda mark: mark.start_byte) - 1
-    while at >= 0 and not source.data[found.marks[at].end_byte : begin].strip():
-        begin = found.marks[at].start_byte
-        at -= 1
-    return begin
-
-
-def _signature(
-    definition: Definition, kind: str, begin: int, found: Captures, source: SourceText
-) -> str:
-    """From the first decorator to where the body begins, on one line; long decorators and comments are left out."""
-    end = max(definition.end, begin)
-    pieces, at = [], begin
-    for start, stop in sorted(
-        (*_within(found.comments, begin, end, 0), *_within(found.marks, begin, end, MARK))
-    ):
-        pieces.append(source.text(at, start))
-        at = max(at, min(stop, end))
-    pieces.append(source.text(at, min(end, at + LOOKED)))
-    text = " ".join(" ".join(pieces).split()).rstrip(" {:;,=\\").removesuffix("=>").rstrip()
-    if "tail" in definition.settings:
-        text += f" {definition.name}"
-    text = text.replace("( ", "(").replace(" )", ")").replace(",)", ")")
-    whole = definition.end == definition.node.end_byte
-    return shorten(text, VALUE if whole and kind in VALUES else SIGNATURE)
-
-
 def _within(nodes: Sequence[Node], begin: int, end: int, least: int) -> Iterator[tuple[int, int]]:
     """The places of nodes between two others that are longer than so many bytes."""
     for node in nodes[bisect_left(nodes, begin, key=lambda node: node.start_byte) :]:
@@ -513,68 +528,6 @@ def _within(nodes: Sequence[Node], begin: int, end: int, least: int) -> Iterator
             break
         if node.end_byte - node.start_byte > least:
             yield node.start_byte, node.end_byte
-
-
-def _doc(definition: Definition, kind: str, begin: int, found: Captures, source: SourceText) -> str:
-    """What is said about a symbol: its docstring, the comment right above it, or the one behind it on its line."""
-    body = definition.node.child_by_field_name("body")
-    if body is not None and body.start_byte in found.docs:
-        return summarize_comment(strip_docstring(source.text_of(found.docs[body.start_byte])))
-    above = _find_comment_above(begin, found, source)
-    if above and (told := summarize_comment(strip_comment(source.text(above.start, above.end)))):
-        return told
-    if kind in VALUES or kind == "macro":
-        at = definition.end if kind == "macro" else definition.node.end_byte
-        line_end = source.data.find(b"\n", at, at + 1000)
-        trailing = _TRAILING.match(source.text(at, line_end if line_end >= 0 else at + 1000))
-        return summarize_comment(strip_comment(trailing[1])) if trailing else ""
-    return ""
-
-
-def _join_comments(comments: Sequence[Node], source: SourceText) -> list[CommentBlock]:
-    blocks: list[CommentBlock] = []
-    for node in comments:
-        line = source.data.rfind(b"\n", 0, node.start_byte) + 1
-        if source.data[line : node.start_byte].strip():
-            continue  # it stands behind code
-        sign = _SIGN.match(source.data, node.start_byte)[0]  # type: ignore[index]  # fits everything
-        start, before = node.start_byte, blocks[-1] if blocks else None
-        near = before and source.row(node.start_byte) <= source.row(before.end - 1) + 1
-        if before and near and sign == before.sign:
-            start = blocks.pop().start
-        blocks.append(CommentBlock(start, node.end_byte, sign))
-    return blocks
-
-
-def _find_comment_above(begin: int, found: Captures, source: SourceText) -> CommentBlock | None:
-    """The comments that stand right above a place; `//!` is about the file, and some leave a line free below `/** … */`."""
-    at = bisect_left(found.blocks, begin, key=lambda block: block.start) - 1
-    block = found.blocks[at] if at >= 0 else CommentBlock(0, 1, b"//!")
-    free = source.row(begin) - source.row(block.end - 1)
-    near = free <= (2 if block.sign == b"/**" else 1) and block.sign != b"//!"
-    return block if near else None
-
-
-def _file_doc(begins: set[int], found: Captures, source: SourceText) -> str:
-    """What a file says of itself: its docstring, or the first comment that is neither a licence nor about a definition."""
-    doc = found.docs.get(source.root.start_byte) or found.docs.get(0)
-    if doc and (told := summarize_comment(strip_docstring(source.text_of(doc)), 10)):
-        return told
-    comments = {node.start_byte for node in found.comments}
-    first = len(source.data)
-    above = None  # what is said of the first definition
-    for child in source.root.named_children:
-        directive = source.text(child.start_byte, child.start_byte + 5) in ("'use ", '"use ')
-        if child.start_byte not in comments and not directive and child.type not in PREAMBLE:
-            first = child.start_byte
-            above = _find_comment_above(first, found, source) if first in begins else None
-            break
-    leading = (block for block in found.blocks if block.start < first and block != above)
-    told_by = (
-        summarize_comment(strip_comment(source.text(block.start, block.end)), 10)
-        for block in leading
-    )
-    return next(filter(None, told_by), "")
 
 
 # What a comment or docstring says, without its marks: `/** … */`, `///`, `#`, Javadoc and XML tags, pragmas, licences. A mark that means

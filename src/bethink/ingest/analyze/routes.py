@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.ingest.analyze.tree import Finding, Tree, join_words, load_table, make_finding, unique
-from bethink.ingest.symbols import SourceText, find_matches, parse_source
+from bethink.ingest.symbols import SourceFile
 from bethink.types import Entity
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class RouteFile:
 
     def __init__(self, file: str, text: str, language: str, rules: Mapping[str, Any]) -> None:
         self.file, self.rules = file, rules
-        self.source = parse_source(text, language)
+        self.source = SourceFile(text, language)
         names = (name for word, name in rules["frameworks"] if word in text)
         self.framework = next(names, rules["default"])
         self.routers: dict[str, list[RoutePart]] = {}
@@ -65,7 +65,7 @@ class RouteFile:
         self.blocks: list[RoutePart] = []
         self.routes: list[RoutePart] = []
         for query in rules["queries"]:
-            for settings, nodes, _ in find_matches(f"routes/{query}", self.source):
+            for settings, nodes, _ in self.source.find_matches(f"routes/{query}"):
                 if len(self.routes) < MOST_PER_FILE:
                     self._read(settings["role"], Call(nodes, self.source))
 
@@ -140,7 +140,7 @@ def find_routes(tree: Tree) -> list[Route]:
 class Call:
     """The nodes of one match, and the arguments of its call by place and by name; those in an object count as named."""
 
-    def __init__(self, nodes: Mapping[str, Node], source: SourceText) -> None:
+    def __init__(self, nodes: Mapping[str, Node], source: SourceFile) -> None:
         self.nodes, self.source = nodes, source
         self.placed: list[Node] = []
         self.named: dict[str, Node] = {}

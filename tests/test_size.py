@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 293_181,
-    "lines": 43_194,
+    "tokens": 293_055,
+    "lines": 43_180,
     "files": 131,
     "import cycles": 0,
     "function-level imports of our own": 43,

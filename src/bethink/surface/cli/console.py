@@ -59,7 +59,8 @@ CLAUDECODE CODEX_THREAD_ID CODEX_SANDBOX CODEX_SANDBOX_NETWORK_DISABLED CODEX_CI
 """.split()
 
 
-PATHS = ("database", "project", "file", "output", "directory")  # their bytes need not be UTF-8
+# A path has bytes of its own, and a search takes any input.
+ANY_BYTES = "database project file output directory path query question".split()
 COLUMN = 24  # where the help of an argument begins
 SHARED = """
 options of every command:
@@ -188,20 +189,13 @@ def parse(command: Command, words: Sequence[str]) -> Namespace:
     args.format = args.format or ("json" if args.json else "text")
     args.for_agent = args.for_agent or is_read_by_agent()
     for name, value in args.given.items():
-        if name not in PATHS and value != (mended := mend(value)):
-            if name not in ("query", "question"):  # a search takes any input
-                raise InvalidInput(
-                    f"The {name} is not valid UTF-8.", "Check the encoding of your terminal."
-                )
-            setattr(args, name, mended)
+        # Python smuggles in bytes that are no UTF-8 as lone surrogates, which nothing can store.
+        text = " ".join(value) if isinstance(value, list) else str(value)
+        if name not in ANY_BYTES and replace_broken(text) != text:
+            raise InvalidInput(
+                f"The {name} is not valid UTF-8.", "Check the encoding of your terminal."
+            )
     return args
-
-
-def mend(value: Any) -> Any:
-    """The value without bytes that are no UTF-8. Python smuggles those in as lone surrogates, which nothing can store."""
-    if isinstance(value, list):
-        return [mend(part) for part in value]
-    return replace_broken(value) if isinstance(value, str) else value
 
 
 def render_help(command: Command) -> str:
@@ -226,10 +220,9 @@ def _placeholder(argument: Argument) -> str:
 
 
 def _help_lines(argument: Argument) -> list[str]:
-    value = f"[{argument.value}]" if argument.many == "?" else argument.value
-    head = f"  {', '.join(argument.names)} {value}".rstrip()
+    head = f"  {', '.join(argument.names)} {argument.value}".rstrip()
     if not argument.is_option:
-        head = "  {" + ",".join(argument.choices) + "}" if argument.choices else f"  {value}"
+        head = f"  {_placeholder(argument)}"
     if len(head) < COLUMN - 1 or not argument.help:
         return [f"{head:<{COLUMN}}{argument.help}".rstrip()]
     return [head, " " * COLUMN + argument.help]
@@ -351,12 +344,9 @@ def present(args: Namespace, result: Result | int | None) -> int:
     if not isinstance(result, Result):
         return result or 0
     (_present_text if args.format == "text" else _present_data)(args, result)
-    for text in result.notes:
-        note(args, text)
-    for text in result.warnings:
-        warn(args, text)
-    for text in result.hints:
-        hint(args, text)
+    for say, texts in ((note, result.notes), (warn, result.warnings), (hint, result.hints)):
+        for text in texts:
+            say(args, text)
     return result.code
 
 
@@ -424,15 +414,16 @@ class Bar:
     def line(
         self, done: float, total: int | None, label: str | None = None, elapsed: float = 0.0
     ) -> str:
-        parts = [label or self.label, self.count(done) if done or total else "…"]
-        parts += [f"of {self.count(total)}"] if total else []
-        line = " ".join([*parts, self.unit if done or total else ""]).rstrip()
+        told = label or self.label
+        if not done and not total:
+            return f"{told} …"
+        whole = f" of {self.count(total)}" if total else ""
+        told = f"{told} {self.count(done)}{whole} {self.unit}".rstrip()
         if not total or elapsed < SETTLED or not 0 < done < total:
-            return line
+            return told
         left = elapsed * (total - done) / done
-        if left < 90:
-            return f"{line}, {max(5, round(left / 5) * 5)} s left"
-        return f"{line}, {round(left / 60)} min left"
+        short = f"{max(5, round(left / 5) * 5)} s"
+        return f"{told}, {short if left < 90 else f'{round(left / 60)} min'} left"
 
     def __enter__(self) -> Self:
         return self

@@ -20,6 +20,7 @@ from bethink.surface.render import (
     one_line,
     style,
 )
+from bethink.text import replace_broken
 
 if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
@@ -96,7 +97,8 @@ def ask(
     limit = operations.count_lines(budget) if dual and args.limit is None else args.limit
     how = {"limit": limit, "offset": args.offset, "seed": args.seed, "rerank": rerank}
     wanted = operations.make_filter(memory, args)
-    answer = operations.search(memory, question, args, wanted, **how)
+    # What a terminal gives may be no UTF-8, and a search takes any input.
+    answer = operations.search(memory, replace_broken(question), args, wanted, **how)
     arranged = render.arrange_answer(memory, answer, budget)
     if dual:
         result = Result(operations.recall_record(arranged), hints=answer.hints)

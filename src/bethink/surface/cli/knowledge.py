@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink import config
-from bethink.errors import NotFound, Overtaken, UsageError
+from bethink.errors import BethinkError, NotFound, UsageError
 from bethink.features import conversations, knowledge
 from bethink.features.knowledge import FileStep, PartReport
 from bethink.hooks import state
@@ -153,13 +152,10 @@ def backfill(args: Namespace, memory: Bethink) -> Result:
     with Bar(args, "reading transcripts", "files") as bar:
         for number, (reader, file) in enumerate(found):
             bar(number, len(found), f"reading {one_line(file.name, 40)}")
-            if path != file:
-                done = done.plus(conversations.backfill(memory, [(reader, file)], embed=embed))
-                continue
-            # Of the one file that was asked for, what is wrong with it is an error.
-            with suppress(Overtaken):  # somebody else reads it
-                for part in conversations.read_on(memory, file, reader, embed=embed):
-                    done = done.plus(part)
+            done = done.plus(conversations.backfill(memory, [(reader, file)], embed=embed))
+    if done.failed and path == found[0][1]:  # the one file that was asked for
+        known = "claude|codex|copilot|gemini|opencode|cursor|plain"
+        raise BethinkError(done.failed[0][1], f"Name the agent that wrote it: --host {known}")
     value = {
         "transcripts": len(found),
         "file": str(found[0][1]) if len(found) == 1 else None,

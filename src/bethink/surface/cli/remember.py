@@ -254,7 +254,9 @@ def link(args: Namespace, memory: Bethink) -> Result:
     searches, `answers` marks a question as answered.
 
     Takes:
-      ENDS+             SOURCE [TYPE] TARGET: two ids, and between them perhaps how they are related (default: relates_to)
+      SOURCE            an id or any unique beginning of one
+      TYPE              how they are related, and then TARGET; or TARGET alone (relates_to)
+      [TARGET]          the id of the other one
       --remove          take the relation away
 
     Examples:
@@ -263,13 +265,8 @@ def link(args: Namespace, memory: Bethink) -> Result:
       bethink link 01a1dd89 01a0c411
       bethink link 01a1dd89 supersedes 01a0c3f1 --remove
     """
-    if len(args.ends) not in (2, 3):
-        raise UsageError(
-            "A link needs two ids and, between them, perhaps a type.",
-            "bethink link 01a1dd89 supersedes 01a0c3f1",
-        )
-    source, *between, target = args.ends
-    type = between[0].replace("-", "_") if between else "relates_to"
+    source, target = args.source, args.target or args.type
+    type = args.type.replace("-", "_") if args.target else "relates_to"
     relation = (memory.unlink if args.remove else memory.link)(source, target, type)
     names = memory.store.abbreviate([relation.source, relation.target])
     status = "removed" if args.remove else "linked"

@@ -183,21 +183,18 @@ def test_a_client_that_goes_away_in_the_middle_of_a_call_takes_the_server_with_i
         assert b"Traceback" not in bare.process.stderr.read()
 
 
-def test_a_call_that_fails_inside_is_told_and_the_server_lives_on(place):
-    with changed(place, "raise ZeroDivisionError('oops')") as bare:
+def test_a_call_that_fails_is_told_and_what_is_printed_never_gets_between_the_messages(place):
+    noise = (
+        "print('noise'); os.write(1, b'raw noise\\n'); os.system('echo noise of a child'); 1 / 0"
+    )
+    with changed(place, noise) as bare:
         answer = bare.ask("tools/call", name="memory_overview")["result"]
         assert answer["isError"] is True
         assert "memory_overview failed: ZeroDivisionError" in answer["content"][0]["text"]
         assert "stored" in said_by(bare, **STORE)
-
-
-def test_what_is_printed_never_gets_between_the_messages(place):
-    noise = "print('noise'); os.write(1, b'raw noise\\n'); os.system('echo noise of a child'); return 'ok'"
-    with changed(place, noise) as bare:
-        assert said_by(bare) == "ok"
         code, out, err = close_input(bare)
     assert (code, out) == (0, b"")
-    assert sorted(err.split("\n")) == ["", "noise", "noise of a child", "raw noise"]
+    assert {"noise", "noise of a child", "raw noise"} <= set(err.split("\n"))
 
 
 # Trouble around it

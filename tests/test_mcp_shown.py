@@ -37,11 +37,8 @@ def quote(text, **more):
     return Quote("01a1dd89-7c02", "fact", 2, "note:agent:x", DAY, text, **more)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["word " * 3000, "日本語の長い文章。" * 800, "x" * 20_000, "a\n" * 5000, "mixed 日本 " * 1000],
-)
-@pytest.mark.parametrize("budget", [100, 250, 1000])
+@pytest.mark.parametrize("budget", [100, 1000])
+@pytest.mark.parametrize("text", ["word " * 3000, "日本語の長い文章。" * 800, "a\n" * 5000])
 def test_no_answer_is_longer_than_its_budget_and_each_is_closed(text, budget):
     answer = quote_items([quote(text), quote("last")], ["2 found."], budget)
     assert tokens(answer) <= budget

@@ -11,16 +11,9 @@ from case_tables import cases
 from bethink.surface.web.render import diff
 
 
-def told(before, after):
-    return [tuple(piece) for piece in diff(before, after)]
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "pieces"),
-    cases("web-diffs-small-changes-are-told-word"),
-)
-def test_small_changes_are_told_word_by_word(before, after, pieces):
-    assert told(before, after) == pieces
+def test_small_changes_are_told_word_by_word():
+    for before, after, pieces in cases("web-diffs-small-changes-are-told-word"):
+        assert [tuple(piece) for piece in diff(before, after)] == pieces, before
 
 
 def test_both_texts_can_always_be_put_together_again():

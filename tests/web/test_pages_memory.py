@@ -56,23 +56,15 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten_and_nothing_typ
     assert stored(world, fresh)["content"] == "The ferry leaves at noon"
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "told"),
-    [
-        ("Text", "   ", "no text"),
-        ("Expires", "banana", "banana"),
-        ("Expires", "2001-01-01", "past"),
-    ],
-)
-def test_an_edit_that_cannot_be_is_told_and_kept_in_the_form(
-    page, world, fresh, field, value, told
-):
-    page.goto(f"/memory/{fresh}")
-    page.keyboard.press("e")
-    page.get_by_role("textbox", name=field, exact=True).fill(value)
-    page.locator("#edit form").evaluate("form => form.noValidate = true")
-    press(page, "Save")
-    expect(page.get_by_role("alert").filter(has_text=told)).to_be_visible()
+def test_an_edit_that_cannot_be_is_told_and_kept_in_the_form(page, world, fresh):
+    for field, value, told in (("Text", "   ", "no text"), ("Expires", "banana", "banana")):
+        page.goto(f"/memory/{fresh}")
+        page.keyboard.press("e")
+        page.get_by_role("textbox", name=field, exact=True).fill(value)
+        page.locator("#edit form").evaluate("form => form.noValidate = true")
+        press(page, "Save")
+        expect(page.get_by_role("alert").filter(has_text=told)).to_be_visible()
+        page.once("dialog", lambda dialog: dialog.accept())  # something typed would be left
     assert stored(world, fresh)["content"] == "The ferry to Tallinn leaves at nine"
     assert stored(world, fresh)["expires_at"] is None
 

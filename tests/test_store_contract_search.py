@@ -300,18 +300,6 @@ def test_a_text_that_changed_while_its_old_one_was_embedded_keeps_the_vectors_of
     assert by_meaning(store, same.content)[0] == same.id
 
 
-def test_each_model_searches_its_own_vectors(store):
-    one, other = make("one"), make("other")
-    write(store, add=(Entry(one, [np.array([1, 0, 0, 0], np.float32)]),), model="four")
-    write(store, add=(Entry(other, [np.array([0, 1], np.float32)]),), model="two")
-    assert [
-        key for key, _ in store.nearest(np.array([1, 0, 0, 0], np.float32), "four", seen(), 5).items
-    ] == [store.keys([one.id])[one.id]]
-    assert [
-        key for key, _ in store.nearest(np.array([0, 1], np.float32), "two", seen(), 5).items
-    ] == [store.keys([other.id])[other.id]]
-
-
 # Entities and the numbers behind scores
 
 

@@ -207,23 +207,3 @@ def test_an_export_gives_what_can_be_read_of_a_damaged_database(cli, path, sound
             assert len(result.out.splitlines()) == len(found)
             assert f"{len(lost)} memor" in result.err
     assert whole, "no page of texts was among those that were damaged"
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "UPDATE vectors SET data = zeroblob(length(data)) WHERE memory = 1",
-        "UPDATE vectors SET data = CAST(substr(data, 1, 4) || zeroblob(length(data) - 4) AS BLOB) WHERE memory = 1",
-        "UPDATE vectors SET data = CAST(x'0000803f' || substr(data, 5) AS BLOB) WHERE memory = 1",
-        "UPDATE vectors SET data = CAST(substr(data, 1, 20) || x'ff7f0080' || substr(data, 25) AS BLOB) WHERE memory = 1",
-    ],
-    ids=["zeroed", "numbers zeroed", "another scale", "two numbers"],
-)
-def test_a_damaged_vector_is_found_and_made_anew(path, opened, sql):
-    put(opened, make("An owl at night"), make("A heron by day"))
-    assert opened.check(deep=True) == []
-    raw(path, sql)
-    assert [problem.part for problem in opened.check(deep=True)] == ["vectors"]
-    opened.rebuild()
-    assert len(opened.list_unembedded(MODEL, 10)) == 1
-    assert opened.check(deep=True) == []

@@ -372,13 +372,6 @@ def test_what_both_had_is_noted_in_the_database(laptops):
     assert load_shared(store, "team") == shared
 
 
-def test_a_record_of_another_scope_is_not_given_out(laptops):
-    mine = make("Mine", scope=PERSONAL)
-    put(laptops[0].store, mine)
-    assert side(laptops[0].store).fetch([mine.id]) == []
-    assert len(side(laptops[0].store, PERSONAL).fetch([mine.id])) == 1
-
-
 def test_the_command_exchanges_with_a_database(cli, tmp_path):  # noqa: F811
     team = str(tmp_path / "team.db")
     cli.add("We deploy from main", "--kind", "decision")

@@ -23,6 +23,13 @@ TASK = Task(
 
 KNOWN = {"type", "properties", "required", "additionalProperties", "items", "enum", "description"}
 USAGE = (120, 30)
+# What the services answer with, but for the text.
+ANTHROPIC = """{"id": "msg_1", "type": "message", "role": "assistant", "content": [{"type": "text", "text": ""}],
+ "stop_reason": "end_turn", "stop_sequence": null,
+ "usage": {"input_tokens": 100, "cache_creation_input_tokens": 15, "cache_read_input_tokens": 5, "output_tokens": 30}}"""
+OPENAI = """{"id": "chatcmpl-1", "object": "chat.completion", "created": 0,
+ "choices": [{"index": 0, "message": {"role": "assistant", "content": ""}, "finish_reason": "stop"}],
+ "usage": {"prompt_tokens": 120, "completion_tokens": 30, "total_tokens": 150}}"""
 
 
 SETTINGS = Config(llm_model="some-model", model_timeout=5.0)
@@ -107,46 +114,17 @@ class Exchange(BaseHTTPRequestHandler):
         return not_strict(form["schema"]) if "schema" in form else None
 
     def answer(self, text, **more):
-        given, made = USAGE
         if self.anthropic:
-            whole = {
-                "id": "msg_1",
-                "type": "message",
-                "role": "assistant",
-                "model": self.body["model"],
-                "content": [{"type": "text", "text": text}],
-                "stop_reason": "end_turn",
-                "stop_sequence": None,
-                "usage": {
-                    "input_tokens": given - 20,
-                    "cache_creation_input_tokens": 15,
-                    "cache_read_input_tokens": 5,
-                    "output_tokens": made,
-                },
-            }
+            whole = json.loads(ANTHROPIC)
+            whole["content"][0]["text"] = text
         else:
-            message = {"role": "assistant", "content": text} | (
-                {"refusal": more.pop("refusal")} if "refusal" in more else {}
-            )
-            whole = {
-                "id": "chatcmpl-1",
-                "object": "chat.completion",
-                "created": 0,
-                "model": self.body["model"],
-                "choices": [
-                    {
-                        "index": 0,
-                        "message": message,
-                        "finish_reason": more.pop("finish_reason", "stop"),
-                    }
-                ],
-                "usage": {
-                    "prompt_tokens": given,
-                    "completion_tokens": made,
-                    "total_tokens": given + made,
-                },
-            }
-        self.send(200, json.dumps(whole | more).encode())
+            whole = json.loads(OPENAI)
+            choice = whole["choices"][0]
+            choice["message"]["content"] = text
+            if "refusal" in more:
+                choice["message"]["refusal"] = more.pop("refusal")
+            choice["finish_reason"] = more.pop("finish_reason", "stop")
+        self.send(200, json.dumps(whole | {"model": self.body["model"]} | more).encode())
 
     def fail(self, code, message, headers):
         error = {"type": "invalid_request_error", "message": message}

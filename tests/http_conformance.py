@@ -140,15 +140,19 @@ def main() -> None:
         app.build_mcp = lambda projects: with_fixtures(own(projects))  # type: ignore[assignment]
         known = security.FileTokens(Path(folder) / "tokens.json")
         admission = security.make_admission("127.0.0.1", [], known, "secret")
-        built = app.build(Projects(Path(folder)), admission)
 
-        async def admitted(scope: Any, receive: Any, send: Any) -> None:
-            """The suite sends no token."""
-            if scope["type"] == "http":
-                scope["headers"] = [*scope["headers"], (b"authorization", b"Bearer secret")]
-            await built(scope, receive, send)
+        def make(started: Callable[[], None]) -> Any:
+            built = app.build(Projects(Path(folder)), admission, started)
 
-        app.run(admitted, app.Serving("127.0.0.1", port), told)
+            async def admitted(scope: Any, receive: Any, send: Any) -> None:
+                """The suite sends no token."""
+                if scope["type"] == "http":
+                    scope["headers"] = [*scope["headers"], (b"authorization", b"Bearer secret")]
+                await built(scope, receive, send)
+
+            return admitted
+
+        app.run(make, app.Serving("127.0.0.1", port), told)
 
 
 if __name__ == "__main__":

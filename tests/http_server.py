@@ -14,6 +14,7 @@ from typing import Any
 import httpx2
 import jsonschema
 import pytest
+import uvicorn
 
 from bethink import project as projects
 from bethink.surface.http import app, security
@@ -92,7 +93,7 @@ def running(
     admission = security.make_admission("127.0.0.1", allow, security.FileTokens(file), session)
     bound = app.listen("127.0.0.1", port)
     started = threading.Event()
-    server = app.Server(app.configure(app.build(owned, admission), *tls), started.set)
+    server = uvicorn.Server(app.configure(app.build(owned, admission, started.set), *tls))
     thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
     port = bound.getsockname()[1]
     thread.start()

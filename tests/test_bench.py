@@ -44,41 +44,27 @@ def write(folder, documents, queries, **meta):
     return folder
 
 
+def row(id, said, scope, **more):
+    """A document, or with `relevant` or `relevant_sessions` a question."""
+    is_query = "relevant" in more or "relevant_sessions" in more
+    return {"id": id, "query" if is_query else "text": said, "scope": scope, **more}
+
+
+DAY = "2026-03-0{}T10:00:00Z"
+IN_SQL = "The billing service keeps invoices in "
 DOCUMENTS = [
-    {
-        "id": "1",
-        "text": "The billing service keeps invoices in PostgreSQL",
-        "scope": "a",
-        "session": "s1",
-        "time": "2026-03-01T10:00:00Z",
-    },
-    {
-        "id": "2",
-        "text": "Invoices are numbered per year",
-        "scope": "a",
-        "session": "s1",
-        "time": "2026-03-01",
-    },
-    {"id": "3", "text": "The owl sleeps by day", "scope": "a", "session": "s2", "title": "Birds"},
-    {
-        "id": "4",
-        "text": "The billing service keeps invoices in MySQL",
-        "scope": "b",
-        "session": "s3",
-    },
-    {"id": "5", "text": "  ", "scope": "b", "session": "s3"},
+    row("1", IN_SQL + "PostgreSQL", "a", session="s1", time=DAY.format(1)),
+    row("2", "Invoices are numbered per year", "a", session="s1", time="2026-03-01"),
+    row("3", "The owl sleeps by day", "a", session="s2", title="Birds"),
+    row("4", IN_SQL + "MySQL", "b", session="s3"),
+    row("5", "  ", "b", session="s3"),
 ]
+ASKED = "where are invoices kept by the billing service?"
 QUERIES = [
-    {
-        "id": "q1",
-        "query": "where are invoices kept by the billing service?",
-        "relevant": ["1"],
-        "scope": "a",
-        "time": "2026-03-02",
-    },
-    {"id": "q2", "query": "billing service invoices", "relevant": ["4"], "scope": "b"},
-    {"id": "q3", "query": "invoices billing numbered", "relevant_sessions": ["s1"], "scope": "a"},
-    {"id": "q4", "query": "birds", "relevant": ["3"], "scope": "a"},
+    row("q1", ASKED, "a", relevant=["1"], time="2026-03-02"),
+    row("q2", "billing service invoices", "b", relevant=["4"]),
+    row("q3", "invoices billing numbered", "a", relevant_sessions=["s1"]),
+    row("q4", "birds", "a", relevant=["3"]),
 ]
 
 
@@ -116,7 +102,6 @@ def test_a_session_counts_once_however_many_of_its_turns_are_found(offline, tmp_
     assert (row["set"], row["hit@1"], row["MRR"]) == ("talk", 0.0, 0.5)
 
 
-DAY = "2026-03-0{}T10:00:00Z"
 TALK = [  # three sessions of much the same words, a day apart
     {"id": f"{day}{at}", "text": text, "session": f"s{day}", "time": DAY.format(day)}
     for day, host in ((1, "alpha"), (2, "bravo"), (3, "delta"))
@@ -171,19 +156,19 @@ def test_plain_recipes_get_the_same_addition_for_what_is_recent(recipe, expected
     assert [one.document for one in bench.order_by_recipe(POOL, recipe)] == expected
 
 
+NO_DOCUMENT = r"corpus.jsonl:1 is no JSON object with id and text"
+NOTHING_RELEVANT = "says of nothing that it is relevant"
+
+
 @pytest.mark.parametrize(
     ("documents", "queries", "message"),
     [
-        ([], QUERIES, "corpus.jsonl:1 is no JSON object"),
-        (DOCUMENTS, [{"id": "q", "query": "x"}], "says of nothing that it is relevant"),
-        (
-            DOCUMENTS,
-            [{"id": "q", "query": "x", "relevant": []}],
-            "says of nothing that it is relevant",
-        ),
-        ([{"id": "1"}], QUERIES, r"corpus.jsonl:1 is no JSON object with id and text"),
-        ([{"id": 1, "text": "x"}], QUERIES, r"corpus.jsonl:1 is no JSON object with id and text"),
-        (["text"], QUERIES, r"corpus.jsonl:1 is no JSON object"),
+        ([], QUERIES, NO_DOCUMENT),
+        (["text"], QUERIES, NO_DOCUMENT),
+        ([{"id": "1"}], QUERIES, NO_DOCUMENT),
+        ([{"id": 1, "text": "x"}], QUERIES, NO_DOCUMENT),
+        (DOCUMENTS, [{"id": "q", "query": "x"}], NOTHING_RELEVANT),
+        (DOCUMENTS, [{"id": "q", "query": "x", "relevant": []}], NOTHING_RELEVANT),
         (
             DOCUMENTS,
             [*QUERIES, {"id": "q"}],

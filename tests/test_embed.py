@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -190,16 +191,9 @@ def test_stopping_leaves_no_thread_behind(local):
 
 def test_many_threads_may_load_and_ask_at_once(model_or_pull):
     embedder = LocalEmbedder(MODEL, model_or_pull, 2)
-    found = []
-    threads = [
-        threading.Thread(target=lambda: found.append(embedder.documents(["the same text"])[0]))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 4 and all(np.array_equal(found[0], matrix) for matrix in found)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda text: embedder.documents([text])[0], ["the same text"] * 4))
+    assert all(np.array_equal(found[0], matrix) for matrix in found)
 
 
 def test_only_declared_inputs_are_fed_and_pooled_output_is_taken_as_it_is(model_or_pull):

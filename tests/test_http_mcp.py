@@ -98,18 +98,6 @@ def call(name, arguments):
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
-def test_a_batch_with_something_personal_from_whoever_may_not_tell_it_stores_nothing(served):
-    client = served.client(served.token("impersonal", "write", [served.projects.home.root]))
-    batch = [
-        {"content": "A gateway that nobody hears of"},
-        {"content": "I prefer tabs everywhere", "personal": True},
-    ]
-    response = client.post("/mcp", json=call("store_memories", {"memories": batch}), headers=BOTH)
-    assert "does not see personal memories" in response.text
-    listed = client.get(f"{V1}/memories", params={"limit": 100}).json()["items"]
-    assert "A gateway that nobody hears of" not in {one["content"] for one in listed}
-
-
 @pytest.mark.parametrize("era", ERAS)
 def test_a_token_of_another_project_works_there_whatever_the_client_says(served, era):
     other = served.projects.home.root.parent / "other"

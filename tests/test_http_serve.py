@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -71,22 +72,14 @@ def test_what_is_no_token_command_is_explained(cli, words, code, said):
     assert said in cli.fails("token", *words, code=code)
 
 
-def test_no_token_is_lost_when_many_are_made_at_once(cli, file):
-    made = []
-
+def test_no_token_is_lost_when_many_are_made_at_once(file):
     def make(number):
-        name, now = f"t{number}", datetime.now(UTC)
-        made.append(
-            security.FileTokens(file).create(name, "read", None, personal=False, now=now)[1].id
-        )
+        known, now = security.FileTokens(file), datetime.now(UTC)
+        return known.create(f"t{number}", "read", None, personal=False, now=now)[1].id
 
-    threads = [threading.Thread(target=make, args=(number,)) for number in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert {token.id for token in security.FileTokens(file).known()} == set(made)
-    assert len(made) == 12
+    with ThreadPoolExecutor(12) as pool:
+        made = set(pool.map(make, range(12)))
+    assert {token.id for token in security.FileTokens(file).known()} == made and len(made) == 12
 
 
 @pytest.mark.parametrize(

@@ -91,39 +91,25 @@ def test_the_settings_lead_to_an_answer_and_its_cost_is_kept(server, kind):
     assert report.purposes == {"ideas": Count(1, 0, *fake_llm.USAGE)}
 
 
-def test_a_request_to_anthropic_has_the_documented_shape(server, budget):
+def test_a_request_has_the_shape_that_each_service_documents(server, budget):
+    """The fake services refuse what is missing, what they do not know, and a schema that they would not take."""
     server.script[:] = [answers(GOOD)]
-    model_at(server, "anthropic", budget).ask(TASK)
-    (request,) = server.requests
-    assert (request.path, request.command) == ("/v1/messages", "POST")
-    sent = {name.lower(): value for name, value in request.headers.items()}
-    assert (sent["x-api-key"], sent["anthropic-version"]) == (KEY, "2023-06-01")
-    assert sent["content-type"] == "application/json" and "authorization" not in sent
-    body = request.body
-    assert set(body) == {"model", "max_tokens", "system", "messages", "output_config"}
-    assert (body["model"], body["max_tokens"]) == ("some-model", 500)
-    assert body["system"].startswith("Say what it is.") and "JSON Schema" not in body["system"]
-    (message,) = body["messages"]
-    assert message["role"] == "user" and message["content"][0]["type"] == "text"
-    form = body["output_config"]["format"]
-    assert form["type"] == "json_schema"
+    for kind in KINDS:
+        model_at(f"{server.url}/v1", kind, budget).ask(TASK)
+    one, other = server.requests
+    assert [request.path for request in server.requests] == ["/v1/messages", "/v1/chat/completions"]
+    assert (one.headers["x-api-key"], one.headers["Authorization"]) == (KEY, None)
+    assert other.headers["Authorization"] == f"Bearer {KEY}"
+    assert one.body["system"].startswith("Say what it is.")
+    assert "JSON Schema" not in one.body["system"]
+    form = one.body["output_config"]["format"]
     assert form["schema"]["properties"]["colour"]["enum"] == ["red", "green"]
-
-
-def test_a_request_to_an_openai_server_has_the_documented_shape(server, budget):
-    server.script[:] = [answers(GOOD)]
-    model_at(f"{server.url}/v1", "openai", budget).ask(TASK)
-    (request,) = server.requests
-    assert request.path == "/v1/chat/completions"
-    assert request.headers["Authorization"] == f"Bearer {KEY}"
-    body = request.body
-    told = {name: body[name] for name in ("model", "max_tokens", "temperature", "stream")}
+    told = {name: other.body[name] for name in ("model", "max_tokens", "temperature", "stream")}
     assert told == {"model": "some-model", "max_tokens": 500, "temperature": 0, "stream": False}
-    assert [message["role"] for message in body["messages"]] == ["system", "user"]
-    form = body["response_format"]
-    assert form["type"] == "json_schema" and form["json_schema"]["strict"] is True
-    assert set(form["json_schema"]) == {"name", "strict", "schema"}
-    assert json.dumps(form["json_schema"]["schema"]) in body["messages"][0]["content"]
+    assert [message["role"] for message in other.body["messages"]] == ["system", "user"]
+    form = other.body["response_format"]["json_schema"]
+    assert form["strict"] is True
+    assert json.dumps(form["schema"]) in other.body["messages"][0]["content"]
 
 
 def test_openai_itself_is_asked_in_the_words_of_its_newer_models():
@@ -220,12 +206,9 @@ def test_talk_around_an_answer_is_passed_over_and_what_was_not_asked_for_is_left
 ):
     server.script[:] = [says(said)]
     assert model_at(server, "openai", budget).ask(TASK) == GOOD
-
-
-def test_text_of_an_answer_can_be_stored(server, budget):
     server.script[:] = [says(fields(note='"half \\ud800 pair, \\u0000 nothing"'))]
     note = model_at(server, "openai", budget).ask(TASK)["note"]
-    assert note.encode() and "\x00" not in note
+    assert note.encode() and "\x00" not in note  # it can be stored
 
 
 @pytest.mark.parametrize(

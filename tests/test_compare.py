@@ -94,12 +94,7 @@ def test_what_may_replace_is_told_and_waits_in_the_inbox_and_the_newer_comes_fir
 
 @pytest.mark.parametrize(
     ("relation", "probability", "wavers"),
-    [
-        ("refines", 0.6, {"replaces": 0.25}),
-        ("unrelated", 0.45, {"replaces": 0.3, "same": 0.25}),
-        ("same", 0.7, {}),  # and yet the numbers differ
-        ("contradicts", 0.9, {}),
-    ],
+    cases("compare-where-the-judge-wavers-both"),
 )
 def test_where_the_judge_wavers_both_stay_and_the_newer_comes_first(
     memory, clock, judge, relation, probability, wavers
@@ -149,12 +144,7 @@ def test_what_differs_in_a_number_a_name_a_place_or_a_denial_is_never_the_same(
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [
-        ("CI takes about 12 minutes on main.", "a main build needs roughly twelve minutes"),
-        ("The CDN caches images for 7 days.", "Images are cached on the CDN for a week."),
-        ("Only checkout may write to orders.", "Nobody but checkout writes to orders."),
-        ("Primary keys are UUIDv7.", "We use version-7 UUIDs as primary keys."),
-    ],
+    cases("compare-other-words-for-the-same"),
 )
 def test_other_words_for_the_same_are_not_told_apart(old, new):
     assert not tell_apart(old, new)
@@ -300,12 +290,7 @@ def stored(memory, clock, judge, old=OLD, new=NEW, kind="fact"):
 
 @pytest.mark.parametrize(
     ("relation", "kind", "action"),
-    [
-        ("replaces", "fact", "replace"),
-        ("answers", "question", "answer"),
-        ("completes", "todo", "answer"),
-        ("contradicts", "fact", "contradict"),
-    ],
+    cases("compare-consolidation-does-what-the-judge"),
 )
 def test_consolidation_does_what_the_judge_is_sure_of(memory, clock, judge, relation, kind, action):
     old, new = stored(memory, clock, judge, kind=kind)

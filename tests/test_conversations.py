@@ -62,16 +62,7 @@ def transcript(path, session, project, *said, began=DAY, append=False):
 
 CHOICE = cases("conversations-choice")
 DOUBT = cases("conversations-doubt")
-CHANGE = [
-    (
-        "user",
-        "We decided to switch from MySQL to Postgres for the orders service, because the nightly report was too slow.",
-    ),
-    (
-        "assistant",
-        "I migrated the orders service to Postgres. The nightly report now takes two minutes.",
-    ),
-]
+CHANGE = cases("conversations-change")
 
 
 def open_project(tmp_path, name="shop", database="memory.db"):
@@ -192,46 +183,23 @@ def test_secrets_and_private_parts_never_arrive(memory, tmp_path):
     assert key not in everything and "4711" not in everything and "rotate it weekly" in everything
 
 
-KEY = "\n".join(
-    [
-        "-----BEGIN RSA PRIVATE KEY-----",
-        *(f"MIIEowIBAAKCAQEA{n:048}" for n in range(25)),
-        "-----END RSA PRIVATE KEY-----",
-    ]
-)
-LINES = "\n".join(
-    f"log line {number}: something happened in the build step" for number in range(400)
-)
+KEY = "\n".join(f"MIIEowIBAAKCAQEA{n:048}" for n in range(25))
+KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{KEY}\n-----END RSA PRIVATE KEY-----"
+LINES = "\n".join(f"log line {n}: something happened in the build step" for n in range(400))
 DIARY = "\n".join(["<private>", *(f"diary entry {number}" for number in range(800)), "</private>"])
 
 
 @pytest.mark.parametrize(
-    ("said", "left"),
-    [
-        (f"{LINES}\n{DIARY}\nplease fix the build", True),
-        (f"{DIARY}\n{LINES}\nplease fix the build", True),
-        (f"look\n```\n{LINES[:1500]}\n{KEY}\n```\nplease fix the build", True),
-        (f"look\n```\n{LINES[:1500]}\n{DIARY}\n```\nplease fix the build", True),
-        (f"<private>\n{LINES * 220}\ndiary entry 1\n</private>\nplease fix the build", True),
-        (f"please fix the build\n{LINES * 220}\n{DIARY}", True),
-    ],
-    ids=[
-        "its end in the tail",
-        "its beginning in the head",
-        "a key in a fence",
-        "a block in a fence",
-        "longer than is read",
-        "beyond that",
-    ],
+    "said", cases("conversations-what-is-private-in-a", globals()), ids=range(6)
 )
 def test_what_is_private_in_a_long_turn_is_taken_out_before_the_turn_is_shortened(
-    memory, tmp_path, said, left
+    memory, tmp_path, said
 ):
     fill(memory, talk(tmp_path, ("user", "we decided to keep the logs"), ("user", said)))
     texts = [one.content for one in kept(memory)]
     assert max(map(len, texts)) < 20_000
     assert not [text for text in texts if "diary" in text or "MIIE" in text]
-    assert any("please fix the build" in text for text in texts) is left
+    assert any("please fix the build" in text for text in texts)
 
 
 def test_names_of_files_branches_and_tools_are_redacted_too(tmp_path, monkeypatch):
@@ -402,19 +370,6 @@ def test_where_no_reader_can_be_opened_turns_and_topics_are_kept(cli, tmp_path):
     done = cli.json("backfill", transcript(tmp_path / "a.jsonl", "a1", cli.project, *CHOICE))
     assert (done["turns"], done["ideas"]) == (len(CHOICE), 0) and done["topics"]
     assert "PROBLEM  reader: its model cannot be opened" in cli("doctor").out
-
-
-def test_few_ideas_rather_than_many(memory, tmp_path):
-    chatter = [
-        ("user", "ok"),
-        ("assistant", "Let me look at the file."),
-        ("user", "thanks"),
-        ("assistant", "You're welcome!"),
-        ("user", "continue"),
-        ("assistant", "I'll now run the tests."),
-    ]
-    done = fill(memory, talk(tmp_path, *chatter))
-    assert (done.turns, done.ideas) == (2, 0)  # a bare ok, thanks or go on is no memory
 
 
 @pytest.fixture

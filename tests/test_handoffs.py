@@ -221,26 +221,8 @@ def test_the_command_saves_shows_and_falls_back(cli):  # noqa: F811
     head(cli.project, "ref: refs/heads/main\n")
     assert "There is no handoff for shop" in cli.fails("handoff", code=1)
     used = cli.add("Redis holds sessions")
-    saved = cli.json(
-        "handoff",
-        "save",
-        "--summary",
-        "Half done",
-        "--done",
-        "a",
-        "--done",
-        "b",
-        "--blocked",
-        "c",
-        "--decision",
-        "d",
-        "--next",
-        "e",
-        "--memory",
-        used,
-        "--metadata",
-        "ticket=SHOP-12",
-    )
+    words = "--done a --done b --blocked c --decision d --next e --metadata ticket=SHOP-12".split()
+    saved = cli.json("handoff", "save", "--summary", "Half done", "--memory", used, *words)
     assert (saved["status"], saved["branch"], saved["project"]) == ("saved", "main", "shop")
     shown = cli.ok("handoff")
     assert "# Handoff: shop, branch main" in shown
@@ -278,12 +260,7 @@ def test_wrong_use_is_a_sentence(cli, argv, stdin, code):  # noqa: F811
 
 @pytest.mark.parametrize(
     ("days", "age", "stale"),
-    [
-        (0, "", False),
-        (1, "1 day old", False),
-        (14, "14 days old", False),
-        (40, "40 days old, may be stale", True),
-    ],
+    cases("handoffs-a-handoff-grows-old-visibly"),
 )
 def test_a_handoff_grows_old_visibly(cli, monkeypatch, days, age, stale):  # noqa: F811
     cli.ok("handoff", "save", "--summary", "The cache is moved")

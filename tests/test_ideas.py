@@ -12,13 +12,7 @@ from bethink.judge import TrainedJudge
 
 REPLY = ("assistant", "Understood.")
 PLAIN = cases("ideas-plain")
-NOTHING = [
-    "Let's move on to the billing page.",
-    "ok, thanks",
-    "Go ahead.",
-    "Show me the diff.",
-    "Perhaps Redis, not sure yet.",
-]
+NOTHING = cases("ideas-nothing")
 
 
 @pytest.fixture(scope="module")
@@ -59,16 +53,7 @@ def test_what_is_asked_for_later_is_to_do(reader):
 
 
 def test_talk_of_the_moment_leaves_nothing(reader):
-    turns = [
-        ("user", "hi, can you fix the failing test?"),
-        ("assistant", "Sure! Let me look at the file first."),
-        ("assistant", "Now let me run the tests."),
-        ("assistant", "I'm updating the fixture, since the message has changed."),
-        ("assistant", "I changed the fixture. All 41 tests pass. Want me to commit?"),
-        ("user", "yes please"),
-        ("assistant", "Committed as `f5cbb41`."),
-        ("user", "thanks!"),
-    ]
+    turns = cases("ideas-talk-of-the-moment-leaves")
     assert kinds(reader, *turns) == []
 
 
@@ -159,13 +144,7 @@ def test_the_rows_of_a_list_of_what_waits_are_to_dos_though_the_talk_goes_on(rea
 
 @pytest.mark.parametrize(
     ("said", "left"),
-    [
-        ("Branch is 3 ahead of origin — push it when you're ready.", True),
-        ("The migration still needs to run on staging.", True),
-        ("Want me to commit this as well?", False),
-        ("The pending request limit is counted per user.", False),
-        ("Now amending the commit, which is not pushed.", False),
-    ],
+    cases("ideas-what-the-last-report-leaves"),
 )
 def test_what_the_last_report_leaves_to_do_is_open(reader, said, left):
     turns = [("user", "Cache the carts."), ("assistant", f"I cached the carts in Redis. {said}")]

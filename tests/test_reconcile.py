@@ -67,12 +67,7 @@ def test_a_text_mentions_a_thing_when_all_its_words_stand_there(text, thing, exp
 
 @pytest.mark.parametrize(
     ("text", "headline"),
-    [
-        ("We moved from A to B. It went well.", "We moved from A to B. It went well."),
-        ("We moved from A to B.\n\nIt went well.", "We moved from A to B."),
-        ("No. That run only synced main. " + "Use C instead of D. " * 20, "No."),
-        ("x" * 400, "x" * 320),
-    ],
+    cases("reconcile-a-long-text-states-what", globals()),
 )
 def test_a_long_text_states_what_its_first_sentence_states(text, headline):
     assert take_headline(text) == headline
@@ -88,23 +83,7 @@ SWITCH = told("We switched from MySQL to PostgreSQL for billing")
 
 @pytest.mark.parametrize(
     ("known", "nearness", "replaced"),
-    [
-        (
-            "We use PostgreSQL for billing, because the ledger needs serializable transactions",
-            SUBJECT,
-            True,
-        ),
-        (
-            "We use PostgreSQL for billing, because the ledger needs serializable transactions",
-            SUBJECT - 0.01,
-            False,
-        ),
-        (
-            "We use PostgreSQL for analytics, because the analysts know SQL",
-            SUPERSEDED - 0.01,
-            False,
-        ),
-    ],
+    cases("reconcile-a-change-that-names-its", {"SUBJECT": SUBJECT, "SUPERSEDED": SUPERSEDED}),
 )
 def test_a_change_that_names_its_subject_replaces_what_is_farther_away(known, nearness, replaced):
     verdict = reconcile(

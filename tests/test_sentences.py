@@ -58,15 +58,7 @@ Everything else stays as it was before.
 **Open questions**
 * who owns the bucket
 """
-    assert labels(turn) == [
-        (None, "Done with the importer."),
-        ("todo", "Add rate limiting to the API before the launch."),
-        ("todo", "Rotate the signing keys"),
-        ("decision", "keep SQLite for the cache"),
-        ("decision", "drop the old queue"),
-        (None, "Everything else stays as it was before."),
-        ("question", "who owns the bucket"),
-    ]
+    assert labels(turn) == cases("sentences-items-below-a-heading-or")
 
 
 @pytest.mark.parametrize(
@@ -138,35 +130,7 @@ def test_a_turn_has_a_limit():
     assert len(statements("We keep this one.\n\n" * 2000)) == MOST
 
 
-FRAGMENTS = st.sampled_from(
-    [
-        "We keep SQLite. ",
-        "That fixed it. ",
-        "- [ ] do it\n",
-        "## Next steps\n",
-        "Root cause: it ",
-        "```\n",
-        "> q\n",
-        "| a |\n",
-        "\n\n",
-        "**",
-        "`x`",
-        ". ",
-        "? ",
-        "1. one\n",
-        "Decisions:\n",
-        "    code;\n",
-        "我们决定。",
-        "é",
-        "\x00",
-        "e.g. ",
-        "v3.11 ",
-        "*",
-        "_",
-        "[l](u) ",
-        "✅ ",
-    ]
-)
+FRAGMENTS = st.sampled_from(cases("sentences-fragments"))
 
 
 @settings(max_examples=300, deadline=None)

@@ -24,14 +24,7 @@ def test_a_name_is_the_request_in_the_users_words_without_politeness_and_reasons
 
 
 def test_a_name_comes_from_the_first_request_that_says_something():
-    turns = [
-        ("user", "hi"),
-        ("assistant", "Hello!"),
-        ("user", "ok lets get back to main"),
-        ("assistant", "Done."),
-        ("user", "the checkout page shows prices without tax"),
-        ("assistant", "The formatter ignores the tax rate."),
-    ]
+    turns = cases("titles-a-name-comes-from-the")
     assert name(turns) == "The checkout page shows prices without tax"
 
 
@@ -96,21 +89,9 @@ TALK = cases("titles-talk")
 
 
 def test_a_summary_has_a_line_for_each_thing_that_there_is():
-    assert summarise(TALK, IDEAS).splitlines() == [
-        "Focus: Please add retry logic to the payment worker; Should the retry also cover a declined card?",
-        "Done: I added a retry with backoff",
-        "Decisions: The retry uses exponential backoff with five attempts; A declined card is never retried",
-        "Conclusions: The worker acknowledges a message only after the charge is stored",
-        "Open: Who reads the dead letter queue?; Add an alert for the dead letter queue",
-    ]
-    assert (
-        summarise(TALK, [("question", "Who reads the dead letter queue?", False)])
-        .splitlines()[0]
-        .startswith("Focus: ")
-    )
-    assert "dead letter" not in summarise(
-        TALK, [("question", "Who reads the dead letter queue?", False)]
-    )
+    assert summarise(TALK, IDEAS).splitlines() == cases("titles-a-summary-has-a-line")
+    answered = summarise(TALK, [("question", "Who reads the dead letter queue?", False)])
+    assert answered.startswith("Focus: ") and "dead letter" not in answered
 
 
 def test_an_idea_that_another_one_says_already_is_left_out():
@@ -165,42 +146,7 @@ def test_a_long_idea_is_cut_at_a_word_and_every_line_keeps_its_place():
     assert all(line.endswith("…") for line in found.splitlines())
 
 
-PIECES = st.sampled_from(
-    [
-        "please",
-        "can you",
-        "add",
-        "PriceFormatter",
-        "src/tax/rate.py",
-        "https://a.org/b/c?d#e",
-        "```\ncode()\n```",
-        "\n- ",
-        "\n# ",
-        "`x y`",
-        "**bold**",
-        "[a](b)",
-        "because",
-        "so that",
-        "?",
-        ". ",
-        "支付",
-        "。",
-        "über",
-        "¿",
-        "\x00",
-        "🎉",
-        "42",
-        "--flag",
-        "$HOME",
-        "if we",
-        "the",
-        "of",
-        "\n\n",
-        "'",
-        '"',
-        "…",
-    ]
-)
+PIECES = st.sampled_from(cases("titles-pieces"))
 TEXT = st.lists(PIECES, max_size=25).map(" ".join) | st.text(max_size=80)
 TURN = st.tuples(st.sampled_from(["user", "assistant"]), TEXT)
 

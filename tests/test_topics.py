@@ -18,34 +18,8 @@ from bethink.ingest.topics import OpenTopic, Topic, TopicTurn, resume_state, seg
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
 PAYMENTS = cases("topics-payments")
-THEME = [
-    (
-        "Next task: the documentation site needs a dark theme that follows the system setting.",
-        "The documentation site now reads prefers-color-scheme and switches its stylesheet to a dark theme with its own palette.",
-    ),
-    (
-        "the code blocks are unreadable in the dark theme",
-        "The highlighting palette was made for a white background; code blocks of the dark theme use their own colours now.",
-    ),
-    (
-        "also add a toggle to the header of the site",
-        "A toggle in the header switches between light and dark theme and remembers the choice in local storage.",
-    ),
-]
-IMPORT = [
-    (
-        "There is a bug report that importing a spreadsheet with umlauts fails, can you reproduce it?",
-        "Reproduced: the importer decodes the spreadsheet as ASCII, so a cell with umlauts raises a UnicodeDecodeError in the parser.",
-    ),
-    (
-        "what encoding do most of our customers' spreadsheets have?",
-        "Of the stored spreadsheets most are UTF-8 with a byte order mark and some Windows-1252; the importer should detect both encodings.",
-    ),
-    (
-        "yes, detect both, and put a failing cell into the error report",
-        "The importer detects the encoding of a spreadsheet and lists every cell that the parser cannot decode in the error report.",
-    ),
-]
+THEME = cases("topics-theme")
+IMPORT = cases("topics-import")
 STORY = [*PAYMENTS, *THEME, *IMPORT]
 BEGINS = [0, 2 * len(PAYMENTS), 2 * (len(PAYMENTS) + len(THEME))]
 
@@ -166,18 +140,6 @@ def test_other_folders_turn_the_scale_and_a_known_file_turns_it_back(files, bran
     assert len(begins(segment(turns)[0])) == topics
 
 
-def test_files_that_come_with_a_question_belong_to_the_exchange_before():
-    turns = talk([*PAYMENTS, DOUBTFUL])
-    turns = [
-        turn._replace(files=("src/worker.py",)) if turn.role == "assistant" else turn
-        for turn in turns
-    ]
-    turns[-1] = turns[-1]._replace(files=("web/board/index.ts",))
-    assert len(begins(segment(turns)[0])) == 2
-    turns[-2] = turns[-2]._replace(files=("web/board/index.ts",))
-    assert len(begins(segment(turns)[0])) == 1
-
-
 def directions(spread, last):
     """A vector per turn of PAYMENTS and one more exchange: about one direction, so far from it as told, and then `last`."""
     rng = np.random.default_rng(3)
@@ -199,20 +161,7 @@ def test_meaning_turns_the_scale_where_it_is_unusually_far(spread, last, topics)
 
 
 def test_a_long_topic_gets_sub_topics_and_keeps_its_beginning_to_itself():
-    image = [
-        (
-            "the container image became too large, deploying it takes eleven minutes",
-            "The container image holds the whole compiler and its caches; a second stage of the build drops both for the worker, and the registry keeps older layers.",
-        ),
-        (
-            "which base is the smallest one for that image",
-            "A slim base without the compiler makes the container image small.",
-        ),
-        (
-            "what of the health check in that image",
-            "The health check of the container image asks the broker for its queue.",
-        ),
-    ]
+    image = cases("topics-a-long-topic-gets-sub")
     topics, state = segment(
         talk(
             [

@@ -45,13 +45,7 @@ def report_usage(memory: Bethink) -> dict[str, Any]:
     report = open_budget(memory.config).report()
     return {
         "model": memory.config.llm or None,
-        "ceiling": report.ceiling,
-        "today": report.today,
-        "days": report.days,
-        "tokens": report.tokens,
+        **report._asdict(),
         "purposes": {name: count._asdict() for name, count in report.purposes.items()},
-        "failures": {
-            REASONS.get(reason, reason): number for reason, number in report.failures.items()
-        },
-        "unfinished": report.unfinished,
+        "failures": {REASONS.get(reason, reason): n for reason, n in report.failures.items()},
     }

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 BIAS = -1.2
 WORDS, MEANING = -1.2, -0.4  # for each standard deviation of nearness to the exchange before
 PAUSE, LONG_PAUSE = 0.6, 0.9  # the second comes on top of the first
-SAME_FILES, OTHER_FOLDERS = -0.6, 0.7
+OTHER_FOLDERS = 0.7
 MOVED = 0.5  # another branch or working directory
 ANNOUNCED, OPENING, GOING_ON = 3.0, 1.2, -0.6
 TOPIC, SUB_TOPIC = 0.0, -0.6
@@ -150,8 +150,6 @@ class Exchange(NamedTuple):
     bag: Mapping[str, int]
     vector: Vector | None  # its question and its answers, each counting as much as the other
     files: tuple[str, ...]  # that its answers tell of
-    # That its question comes with: those were used in the exchange before.
-    earlier_files: tuple[str, ...]
 
 
 def _read_exchange(turns: Sequence[TopicTurn], vectors: Sequence[Vector | None]) -> Exchange:
@@ -164,7 +162,6 @@ def _read_exchange(turns: Sequence[TopicTurn], vectors: Sequence[Vector | None])
         _heaviest(Counter(word for text in read for word in words(text)), BAG),
         _blend([*vectors[:asking], _blend(vectors[asking:])]),
         tuple(files),
-        turns[0].files if asking else (),
     )
 
 
@@ -211,7 +208,7 @@ def _begin_exchange(state: OpenTopic, heard: Exchange) -> tuple[int | None, Open
         by_words=_learn(state.by_words, None if first else overlap),
         by_meaning=_learn(state.by_meaning, likeness),
         direction=(),
-        files=[*state.files, *heard.earlier_files] if same else (),
+        files=state.files if same else (),
     )
 
 
@@ -302,16 +299,13 @@ def _learn(seen: Sequence[float], value: float | None) -> Sequence[float]:
 def _weigh_places(state: OpenTopic, heard: Exchange) -> float:
     turn = heard.turns[0]
     places = ((turn.cwd, state.cwd), (turn.branch, state.branch))
-    moved = MOVED * any(new and old and new != old for new, old in places)
-    known, now = {*state.files, *heard.earlier_files}, set(heard.files)
-    if not known or not now:
-        return moved
-    if known & now:
-        return moved + SAME_FILES
-    before, here = (
-        {file.replace("\\", "/").rpartition("/")[0] for file in files} for files in (known, now)
+    moved = any(new and old and new != old for new, old in places)
+    before, now = (
+        {file.replace("\\", "/").rpartition("/")[0] for file in files}
+        for files in (state.files, heard.files)
     )
-    return moved + OTHER_FOLDERS * before.isdisjoint(here)
+    apart = before and now and before.isdisjoint(now)
+    return MOVED * moved + OTHER_FOLDERS * bool(apart)
 
 
 # What the user says about it: in English, and the basics of German, French and Spanish.

@@ -64,7 +64,6 @@ _CHANGING = frozenset(
     "switch switched move moved migrate migrated change changed convert converted replace replaced swap swapped use uses used using longer"
     " instead rather place went now team service project system everything data".split()
 )
-LONG = 1000  # words beyond which two texts are not compared place by place
 
 
 def say_the_same(one: str, other: str) -> bool:
@@ -104,8 +103,6 @@ def contrasts(new: str, old: str) -> bool:
     Minimal pairs are what embedding models see least, and they are exactly what a change of mind looks like. Variants of
     one word (auth, authentication) are no exchange."""
     mine, theirs = _content(new), _content(old)
-    if max(len(mine), len(theirs)) > LONG:
-        return not set(mine) <= set(theirs)
     in_mine, in_theirs = (frozenset().union(*map(_bases, words)) for words in (mine, theirs))
     fresh = [word for word in mine if _bases(word).isdisjoint(in_theirs)]
     lost = [word for word in theirs if _bases(word).isdisjoint(in_mine)]

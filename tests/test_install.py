@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
-from pathlib import Path
-from typing import Any
 
 import pytest
 from agent_files import DOCUMENTS, HOSTS, PROGRAM, TOMLS, home_of, laid, tree
@@ -37,15 +34,15 @@ KINDS = ("comments", "CRLF", "other tools' hooks", "empty", "unicode", "one line
 
 
 @pytest.fixture
-def home(cli, monkeypatch, tmp_path) -> Path:
+def home(cli, monkeypatch, tmp_path):
     return home_of(monkeypatch, tmp_path)
 
 
-def statuses(outcome: dict) -> dict[str, str]:
+def statuses(outcome):
     return {one["path"]: one["status"] for one in outcome["files"]}
 
 
-def test_a_server_that_could_not_start_is_not_registered(cli, home: Path, monkeypatch) -> None:
+def test_a_server_that_could_not_start_is_not_registered(cli, home, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     before = tree(home)
     refused = cli.fails("install", "--claude", code=1)
@@ -57,9 +54,7 @@ def test_a_server_that_could_not_start_is_not_registered(cli, home: Path, monkey
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", HOSTS)
-def test_install_and_uninstall_leave_every_file_as_it_was(
-    cli, home: Path, name: str, kind: str
-) -> None:
+def test_install_and_uninstall_leave_every_file_as_it_was(cli, home, name, kind):
     table = TOMLS["CRLF" if kind == "CRLF" else "a table"]
     for file in SHARED[name]:
         text = table if file.endswith(".toml") else DOCUMENTS[kind]
@@ -75,7 +70,7 @@ def test_install_and_uninstall_leave_every_file_as_it_was(
 
 
 @pytest.mark.parametrize("name", HOSTS)
-def test_a_dry_run_shows_all_and_changes_nothing(cli, home: Path, name: str) -> None:
+def test_a_dry_run_shows_all_and_changes_nothing(cli, home, name):
     laid(home, SHARED[name][0], "" if name == "codex" else DOCUMENTS["two blanks"])
     before = tree(home)
     dry = cli.json("install", f"--{name}", "--dry-run")
@@ -96,7 +91,7 @@ def test_a_dry_run_shows_all_and_changes_nothing(cli, home: Path, name: str) -> 
     assert not (cli.home / "install.json").exists()
 
 
-def test_all_hosts_at_once_share_their_skills_until_the_last_one_goes(cli, home: Path) -> None:
+def test_all_hosts_at_once_share_their_skills_until_the_last_one_goes(cli, home):
     cli.ok("install", "--all")
     shared = home / ".agents/skills/remember/SKILL.md"
     assert shared.exists()
@@ -110,7 +105,7 @@ def test_all_hosts_at_once_share_their_skills_until_the_last_one_goes(cli, home:
     assert tree(home) == {}
 
 
-def test_what_the_user_edits_between_install_and_uninstall_stays(cli, home: Path) -> None:
+def test_what_the_user_edits_between_install_and_uninstall_stays(cli, home):
     text, edit = DOCUMENTS["comments"], ('"opus", // for now', '"haiku", // since today')
     added = '\n[projects."/x"]\ntrust_level = "trusted"\n'
     settings = laid(home, ".claude/settings.json", text)
@@ -130,9 +125,7 @@ def test_what_the_user_edits_between_install_and_uninstall_stays(cli, home: Path
     assert json.loads(hooks.read_text()) == theirs
 
 
-def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(
-    cli, home: Path, monkeypatch
-) -> None:
+def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(cli, home, monkeypatch):
     text = DOCUMENTS["two blanks"]
     files = [laid(home, name, text) for name in SHARED["claude"]]
     cli.ok("install", "--claude")
@@ -147,8 +140,8 @@ def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(
 
 
 def test_what_the_last_version_installed_is_brought_up_to_date_and_given_back(
-    cli, home: Path, monkeypatch
-) -> None:
+    cli, home, monkeypatch
+):
     laid(home, ".claude/settings.json", DOCUMENTS["comments"])
     before = tree(home)
     cli.ok("install", "--claude", "--opencode")
@@ -178,8 +171,8 @@ def test_what_the_last_version_installed_is_brought_up_to_date_and_given_back(
     ],
 )
 def test_a_file_that_cannot_be_changed_is_left_alone_and_the_others_go_on(
-    cli, home: Path, data: bytes, mode: int, told: str
-) -> None:
+    cli, home, data, mode, told
+):
     path = laid(home, ".claude/settings.json", "")
     path.write_bytes(data)
     path.chmod(mode)
@@ -191,7 +184,7 @@ def test_a_file_that_cannot_be_changed_is_left_alone_and_the_others_go_on(
     assert path.read_bytes() == data
 
 
-def test_a_link_stays_a_link_and_its_target_is_edited(cli, home: Path) -> None:
+def test_a_link_stays_a_link_and_its_target_is_edited(cli, home):
     target = laid(home, "dotfiles/claude.json", DOCUMENTS["comments"], 0o640)
     (home / ".claude").mkdir()
     (home / ".claude/settings.json").symlink_to(target)
@@ -213,10 +206,10 @@ def intercept(monkeypatch):
     """Calls something before each writing of a file, as long as the context holds."""
 
     @contextmanager
-    def intercepting(act: Callable[[Path], None]) -> Iterator[None]:
+    def intercepting(act):
         write = textfile.write
 
-        def watched(place: Path, *arguments: Any) -> bool:
+        def watched(place, *arguments):
             act(place)
             return write(place, *arguments)
 
@@ -227,9 +220,7 @@ def intercept(monkeypatch):
     return intercepting
 
 
-def test_a_file_that_changes_at_the_same_moment_is_not_overwritten(
-    cli, home: Path, intercept
-) -> None:
+def test_a_file_that_changes_at_the_same_moment_is_not_overwritten(cli, home, intercept):
     path = laid(home, ".claude/settings.json", DOCUMENTS["two blanks"])
     theirs = '{"model": "somebody else\'s"}'
     with intercept(lambda place: path.write_text(theirs) if place == path else None):
@@ -240,14 +231,12 @@ def test_a_file_that_changes_at_the_same_moment_is_not_overwritten(
 
 
 @pytest.mark.parametrize("at", range(1, 10))  # three backups, the record twice, four files
-def test_killed_at_any_write_everything_can_be_taken_back(
-    cli, home: Path, intercept, at: int
-) -> None:
+def test_killed_at_any_write_everything_can_be_taken_back(cli, home, intercept, at):
     for name in (".claude.json", ".claude/settings.json", ".codex/hooks.json"):
         laid(home, name, DOCUMENTS["comments"])
     before, calls = tree(home), count(1)
 
-    def kill(place: Path) -> None:
+    def kill(place):
         if next(calls) == at:
             raise Killed
 
@@ -262,14 +251,14 @@ def test_killed_at_any_write_everything_can_be_taken_back(
 @pytest.mark.parametrize("trouble", [BethinkError("No space left on device."), Killed()])
 @pytest.mark.parametrize("again", [True, False])
 def test_a_skill_whose_new_text_could_not_be_written_is_still_ours(
-    cli, home: Path, monkeypatch, intercept, trouble: BaseException, again: bool
-) -> None:
+    cli, home, monkeypatch, intercept, trouble, again
+):
     before, words = tree(home), ("install", "--codex", "--copilot", "--no-mcp", "--no-hooks")
     cli.ok(*words)
     path = home / ".agents/skills/remember/SKILL.md"
     render = skills.render
 
-    def fail(place: Path) -> None:
+    def fail(place):
         if place == path:
             raise trouble
 
@@ -286,8 +275,8 @@ def test_a_skill_whose_new_text_could_not_be_written_is_still_ours(
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_skill_of_our_name_that_is_somebody_elses_is_kept(cli, home: Path, first: bool) -> None:
-    def write() -> Path:
+def test_a_skill_of_our_name_that_is_somebody_elses_is_kept(cli, home, first):
+    def write():
         return laid(home, ".claude/skills/remember/SKILL.md", "---\nname: remember\n---\nmine\n")
 
     theirs = write() if first else None
@@ -311,15 +300,13 @@ def test_a_skill_of_our_name_that_is_somebody_elses_is_kept(cli, home: Path, fir
     ],
 )
 @pytest.mark.parametrize("kind", ["comments", "empty"])
-def test_tools_that_only_read_are_offered_an_allow_rule(
-    cli, home: Path, kind: str, words: tuple[str, ...], answer: str | None, allowed: bool
-) -> None:
+def test_tools_that_only_read_are_offered_an_allow_rule(cli, home, kind, words, answer, allowed):
     path = laid(home, ".claude/settings.json", DOCUMENTS[kind])
     before = tree(home)
     asked = cli("install", "--claude", *words, stdin=answer or "", terminal=answer is not None)
     assert ("[Y/n]" in asked.err) == (answer is not None and not words)
     assert ("--allow-reads" in asked.err) == (answer is None and not words)
-    rules = set(install.READS)
+    rules = set(install.AGENTS["claude"].reads)
     assert all((f'"{rule}"' in path.read_text()) == allowed for rule in rules)
     installed = tree(home)
     cli.ok("install", "--claude", *(word for word in words if word != "--allow-reads"))
@@ -347,8 +334,8 @@ OFFER = "at most 50,000 tokens of your plan a day"
     ],
 )
 def test_the_users_own_claude_is_offered_with_what_it_takes_a_day(
-    cli, home: Path, monkeypatch, tmp_path, words, answer, settings, offered, chosen
-) -> None:
+    cli, home, monkeypatch, tmp_path, words, answer, settings, offered, chosen
+):
     program = laid(tmp_path, "programs/claude", "#!/bin/sh\n", 0o755)
     monkeypatch.setenv("PATH", str(program.parent))
     laid(cli.home, "config.toml", settings)
@@ -362,8 +349,8 @@ def test_the_users_own_claude_is_offered_with_what_it_takes_a_day(
         assert OFFER not in cli("install", "--claude").err, "it is offered once"
 
 
-def test_a_rule_that_the_user_had_stays(cli, home: Path) -> None:
-    rule = install.READS[0]
+def test_a_rule_that_the_user_had_stays(cli, home):
+    rule = install.AGENTS["claude"].reads[0]
     text = json.dumps({"permissions": {"allow": [rule, "Bash(ls:*)"]}}, indent=2)
     path = laid(home, ".claude/settings.json", text)
     cli.ok("install", "--claude", "--allow-reads")
@@ -372,13 +359,13 @@ def test_a_rule_that_the_user_had_stays(cli, home: Path) -> None:
     assert json.loads(path.read_text()) == {**json.loads(text), "env": {}}
 
 
-def test_the_rules_name_every_tool_that_only_reads() -> None:
+def test_the_rules_name_every_tool_that_only_reads():
     reading = [name for name, tool in TOOLS.items() if tool.hints.get("readOnlyHint")]
-    named = [rule.rpartition("__")[2] for rule in install.READS if "__" in rule]
+    named = [rule.rpartition("__")[2] for rule in install.AGENTS["claude"].reads if "__" in rule]
     assert named == reading
 
 
-def test_a_plugin_that_the_user_changed_is_kept_and_disarmed(cli, home: Path) -> None:
+def test_a_plugin_that_the_user_changed_is_kept_and_disarmed(cli, home):
     cli.ok("install", "--opencode")
     plugin = home / ".config/opencode/plugins/bethink.js"
     edited = plugin.read_text().replace("const LIMIT = 8000", "const LIMIT = 4000")
@@ -391,7 +378,7 @@ def test_a_plugin_that_the_user_changed_is_kept_and_disarmed(cli, home: Path) ->
 
 
 @pytest.mark.parametrize("name", HOSTS)
-def test_a_part_that_is_left_out_later_goes(cli, home: Path, name: str) -> None:
+def test_a_part_that_is_left_out_later_goes(cli, home, name):
     for file in SHARED[name]:
         laid(home, file, TOMLS["a table"] if file.endswith(".toml") else DOCUMENTS["comments"])
     before = tree(home)
@@ -406,9 +393,7 @@ def test_a_part_that_is_left_out_later_goes(cli, home: Path, name: str) -> None:
     assert tree(home) == before
 
 
-def test_without_a_name_the_hosts_that_are_here_are_connected(
-    cli, home: Path, monkeypatch, tmp_path
-) -> None:
+def test_without_a_name_the_hosts_that_are_here_are_connected(cli, home, monkeypatch, tmp_path):
     assert "None of the agents" in cli.fails("install", code=1)
     (home / ".gemini").mkdir()
     programs = tmp_path / "programs"
@@ -428,16 +413,13 @@ XDG_CONFIG_HOME/opencode/plugins/bethink.js
 """
 
 
-def files_in(folder: Path) -> list[str]:
-    return [name for name, (_, content) in tree(folder).items() if isinstance(content, bytes)]
-
-
-def test_variables_of_the_hosts_move_their_files(cli, home: Path, monkeypatch, tmp_path) -> None:
+def test_variables_of_the_hosts_move_their_files(cli, home, monkeypatch, tmp_path):
     for variable in {path.partition("/")[0] for path in MOVED.split()}:
         monkeypatch.setenv(variable, str(tmp_path / "moved" / variable))
     names = ("--claude", "--codex", "--copilot", "--gemini", "--opencode")
     cli.ok("install", *names, "--no-skills")
-    assert sorted(files_in(tmp_path / "moved")) == MOVED.split()
+    made = [path for path in (tmp_path / "moved").rglob("*") if path.is_file()]
+    assert sorted(str(path.relative_to(tmp_path / "moved")) for path in made) == MOVED.split()
     assert tree(home) == {}
 
 
@@ -452,9 +434,7 @@ ENABLED = '{"enabledPlugins": {"other@x": true, "bethink@bethink": true}}'
         ("codex", ".codex/config.toml", '[plugins."bethink@bethink"]\nenabled = true\n'),
     ],
 )
-def test_an_installed_plugin_is_not_doubled(
-    cli, home: Path, name: str, file: str, text: str
-) -> None:
+def test_an_installed_plugin_is_not_doubled(cli, home, name, file, text):
     path = laid(home, file, text)
     before = tree(home)
     assert "has the plugin bethink@bethink" in cli("install", f"--{name}").err
@@ -463,7 +443,7 @@ def test_an_installed_plugin_is_not_doubled(
     assert cli("install", f"--{name}", "--dry-run", "--json").out.count("made") > 0
 
 
-def test_a_damaged_record_is_told_and_force_finds_the_entries(cli, home: Path) -> None:
+def test_a_damaged_record_is_told_and_force_finds_the_entries(cli, home):
     laid(home, ".claude/settings.json", DOCUMENTS["other tools' hooks"])
     cli.ok("install", "--claude", "--cursor", "--no-skills")
     record = cli.home / "install.json"
@@ -477,7 +457,7 @@ def test_a_damaged_record_is_told_and_force_finds_the_entries(cli, home: Path) -
     assert "bethink" not in (home / ".cursor/hooks.json").read_text()
 
 
-def test_a_server_that_the_user_registered_is_kept_and_survives(cli, home: Path) -> None:
+def test_a_server_that_the_user_registered_is_kept_and_survives(cli, home):
     text = '{"mcpServers": {"bethink": {"type": "stdio", "command": "uvx", "args": ["bethink", "mcp"], "env": {}}}}'
     path = laid(home, ".claude.json", text)
     assert "from somebody else, and was kept" in cli.ok("install", "--claude")
@@ -489,28 +469,24 @@ def test_a_server_that_the_user_registered_is_kept_and_survives(cli, home: Path)
     assert path.read_text() == text
 
 
-def test_secrets_beside_a_change_are_not_printed(cli, home: Path) -> None:
+def test_secrets_beside_a_change_are_not_printed(cli, home):
     key = "sk-ant-api03-" + "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z" * 2
     laid(home, ".claude.json", json.dumps({"apiKey": key}, indent=2))
     assert key not in cli.ok("install", "--claude")
     assert key in (home / ".claude.json").read_text()
 
 
-def test_hooks_of_a_program_with_blanks_in_its_path_are_quoted_for_the_shell(
-    cli, home: Path
-) -> None:
-    def stop(file: str) -> dict[str, Any]:
-        return json.loads((home / file).read_text())["hooks"]["Stop"][0]["hooks"][0]
-
+def test_hooks_of_a_program_with_blanks_in_its_path_are_quoted_for_the_shell(cli, home):
     cli.ok("install", "--codex", "--claude")
-    line = "'/opt/my tools/bethink' hook stop --host codex"
-    assert stop(".codex/hooks.json")["command"] == line
-    claude = stop(".claude/settings.json")
+    files = (".codex/hooks.json", ".claude/settings.json")
+    settings = [json.loads((home / file).read_text()) for file in files]
+    codex, claude = (one["hooks"]["Stop"][0]["hooks"][0] for one in settings)
+    assert codex["command"] == "'/opt/my tools/bethink' hook stop --host codex"
     assert (claude["command"], claude["args"]) == (PROGRAM, ["hook", "stop", "--host", "claude"])
 
 
-def test_warm_prompts_are_answered_by_the_server_and_never_twice(cli, home: Path) -> None:
-    def prompts() -> list:
+def test_warm_prompts_are_answered_by_the_server_and_never_twice(cli, home):
+    def prompts():
         return json.loads((home / ".claude/settings.json").read_text())["hooks"]["UserPromptSubmit"]
 
     cli.ok("install", "--claude", "--warm")
@@ -522,8 +498,8 @@ def test_warm_prompts_are_answered_by_the_server_and_never_twice(cli, home: Path
 
 
 def test_a_program_of_a_passing_environment_is_passed_over_or_told(
-    cli, home: Path, monkeypatch, tmp_path
-) -> None:
+    cli, home, monkeypatch, tmp_path
+):
     monkeypatch.undo()
     passing = laid(tmp_path, ".cache/uv/archive-v0/x/bin/bethink", "#!/bin/sh\n", 0o755)
     lasting = laid(tmp_path, "bin/bethink", "#!/bin/sh\n", 0o755)
@@ -539,8 +515,8 @@ def test_a_program_of_a_passing_environment_is_passed_over_or_told(
 
 @pytest.mark.parametrize("variable", ["COPILOT_CLI", "CURSOR_VERSION"])
 def test_a_projects_hooks_for_claude_are_silent_in_hosts_that_run_them_too(
-    cli, monkeypatch, variable: str
-) -> None:
+    cli, monkeypatch, variable
+):
     monkeypatch.delenv("CLAUDECODE", raising=False)
     assert run.run("pre-compact", "claude", b"{}")
     monkeypatch.setenv(variable, "1")

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from bethink.errors import InvalidInput
 from bethink.hosts import edit
-from bethink.hosts.edit import HostEntry, put_entries, take_entries
+from bethink.hosts.edit import put_entries, take_entries
 from bethink.hosts.install import InstallPlace, list_entries
 
 PLACE = InstallPlace(Path("/home/ü ser"), {}, ("/opt/my tools/bethink",), allow_reads=True)
 
 
-def wanted(name: str, part: str, where: InstallPlace = PLACE) -> tuple[HostEntry, ...]:
+def wanted(name, part, where=PLACE):
     kinds = {"hooks": "hook", "mcp": "member", "rules": "item"}
     entries = list_entries(name, where)
     return tuple(entry for entry in entries if entry.kind == kinds[part])
@@ -38,7 +38,7 @@ LOOSE = re.compile(r"\A(//.*)?\s*\Z|[\[{]\s+[\]}]")
 
 @pytest.mark.parametrize("name", JSON_ENTRIES)
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_what_was_put_into_json_can_be_taken_out_to_the_byte(name: str, document: str) -> None:
+def test_what_was_put_into_json_can_be_taken_out_to_the_byte(name, document):
     entries, text = JSON_ENTRIES[name], DOCUMENTS[document]
     put = put_entries(text, entries, name)
     assert put.kept == ()
@@ -71,7 +71,7 @@ BETHINK = (
         ("trailing commas", "  ", "\n      ]\n    }\n  },\n}\n"),
     ],
 )
-def test_what_is_put_in_looks_like_the_rest(document: str, unit: str | None, end: str) -> None:
+def test_what_is_put_in_looks_like_the_rest(document, unit, end):
     gaps = [f"\n{unit * depth}" if unit else "" for depth in (1, 2, 3, 4)]
     middle = BETHINK.format(s=gaps[0], t=gaps[1], u=gaps[2], v=gaps[2] or " ", w=gaps[3])
     assert put_entries(DOCUMENTS[document], SERVER, "cursor").text.endswith(middle + end)
@@ -94,9 +94,7 @@ def test_what_is_put_in_looks_like_the_rest(document: str, unit: str | None, end
         ("[1]", 0, "[]"),
     ],
 )
-def test_one_member_is_taken_out_and_its_surroundings_stay_whole(
-    text: str, index: int, expected: str
-) -> None:
+def test_one_member_is_taken_out_and_its_surroundings_stay_whole(text, index, expected):
     value = edit.parse(text)
     del value[list(value)[index] if isinstance(value, dict) else index]
     assert edit.rewrite_json(text, value) == expected
@@ -115,7 +113,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("made", EDITS)
-def test_what_the_user_changed_meanwhile_stays(made: str) -> None:
+def test_what_the_user_changed_meanwhile_stays(made):
     text = DOCUMENTS["other tools' hooks"].replace(
         '{\n  "hooks"', '{\n  "model": "opus",\n  "hooks"'
     )
@@ -126,7 +124,7 @@ def test_what_the_user_changed_meanwhile_stays(made: str) -> None:
     assert take_entries(changed, entries, "claude", text) == text.replace(*EDITS[made])
 
 
-def test_a_group_that_the_user_shares_with_our_hook_keeps_theirs() -> None:
+def test_a_group_that_the_user_shares_with_our_hook_keeps_theirs():
     document = json.loads(put_entries("{}\n", HOOKS, "claude").text)
     document["hooks"]["Stop"][0]["hooks"].append({"type": "command", "command": "mine"})
     assert json.loads(take_entries(json.dumps(document), HOOKS, "claude", "{}\n")) == {
@@ -141,7 +139,7 @@ def test_a_group_that_the_user_shares_with_our_hook_keeps_theirs() -> None:
         ("codex", "mcp", TOMLS["a table"], '["mcp"]\n', '["mcp"]\ntool_timeout_sec = 90 # slow\n'),
     ],
 )
-def test_an_upgrade_changes_our_command_and_nothing_else(name, part, text, mine, tuned) -> None:
+def test_an_upgrade_changes_our_command_and_nothing_else(name, part, text, mine, tuned):
     toml = name == "codex"
     put = put_entries(text, wanted(name, part), name, toml).text.replace(mine, tuned)
     newer = wanted(name, part, PLACE._replace(words=("/new/bethink",)))
@@ -155,7 +153,7 @@ def test_an_upgrade_changes_our_command_and_nothing_else(name, part, text, mine,
     "value",
     ['{"command": "theirs"}', '{"command": "uvx", "args": ["bethink", "mcp"]}', '"x"', "null"],
 )
-def test_a_server_of_our_name_that_somebody_else_made_is_kept(value: str) -> None:
+def test_a_server_of_our_name_that_somebody_else_made_is_kept(value):
     text = '{"mcpServers": {"bethink": %s}}' % value  # noqa: UP031
     put = put_entries(text, SERVER, "cursor")
     assert put.text == text and len(put.kept) == 1
@@ -172,7 +170,7 @@ OTHERWISE = ("[]", "null", '"hooks"', '{"hooks": []}', '{"hooks": {"Stop": {}}}'
 
 
 @pytest.mark.parametrize("text", [*NO_JSON.split(" "), *TOO_DEEP, *OTHERWISE])
-def test_what_cannot_be_understood_is_refused_with_a_sentence(text: str) -> None:
+def test_what_cannot_be_understood_is_refused_with_a_sentence(text):
     with pytest.raises(InvalidInput) as caught:
         put_entries(text, HOOKS, "claude")
     assert caught.value.message.endswith(".") and caught.value.hint
@@ -209,7 +207,7 @@ FILLERS = st.sampled_from(["", " ", "\n", "// note\n", "/* a */", " /* b\n */ ",
     FILLERS,
     st.sampled_from(sorted(JSON_ENTRIES)),
 )
-def test_any_json_document_says_afterwards_what_it_said(value, indent, end, filler, name) -> None:
+def test_any_json_document_says_afterwards_what_it_said(value, indent, end, filler, name):
     text = json.dumps(value, indent=indent).replace("{", "{" + filler, 1).replace("\n", end)
     put = put_entries(text, JSON_ENTRIES[name], name).text
     taken = take_entries(put, JSON_ENTRIES[name], name, text)
@@ -224,7 +222,7 @@ CODEX = wanted("codex", "mcp")
 
 
 @pytest.mark.parametrize("document", TOMLS)
-def test_what_was_put_into_toml_can_be_taken_out_to_the_byte(document: str) -> None:
+def test_what_was_put_into_toml_can_be_taken_out_to_the_byte(document):
     text = TOMLS[document]
     put = put_entries(text, CODEX, "codex", toml=True)
     found = edit.parse(put.text, toml=True)["mcp_servers"]["bethink"]
@@ -243,6 +241,6 @@ INLINE = 'mcp_servers = { other = { command = "x" } }\n'
 
 
 @pytest.mark.parametrize("text", [INLINE, "a = 1\na = 2\n", "[", "a = \n", "mcp_servers = 3\n"])
-def test_toml_that_cannot_be_extended_is_refused(text: str) -> None:
+def test_toml_that_cannot_be_extended_is_refused(text):
     with pytest.raises(InvalidInput):
         put_entries(text, CODEX, "codex", toml=True)

@@ -104,13 +104,9 @@ def read(path: Path, position: Position = START, host: str | None = None) -> Tra
 
 def load_reader(host: str) -> Any:
     """The module that reads the transcripts of a host."""
-    check_host(host)
-    return import_module(f"bethink.hosts.{host}")
-
-
-def check_host(host: str) -> None:
     if host not in HOSTS:
         raise InvalidInput(f"There is no agent host '{host}'.", suggest_one_of(host, HOSTS))
+    return import_module(f"bethink.hosts.{host}")
 
 
 def detect(path: Path) -> str | None:
@@ -143,7 +139,7 @@ def recognise(entry: Mapping[str, Any]) -> str:
 
 def locate(host: str, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
     """A host's transcripts where it keeps them, newest first."""
-    check_host(host)
+    load_reader(host)  # refuses a host that is not known
     about = load_agents().get(host)
     if about is None:
         return

@@ -51,7 +51,6 @@ PLUGIN_COMMAND = re.compile(r"^const COMMAND = (?!\[\]).*$", re.MULTILINE)
 
 
 AGENTS = load_agents()
-READS = AGENTS["claude"].reads
 
 
 class InstallPlace(NamedTuple):

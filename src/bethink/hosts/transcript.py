@@ -220,8 +220,6 @@ class Transcript:
         for page in self.pages():
             yield from page.turns
 
-    __iter__ = turns
-
     def begin(self, state: Mapping[str, Any]) -> None:
         """Takes up what `state` kept."""
         self.seen: dict[str, None] = {}

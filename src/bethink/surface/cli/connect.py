@@ -142,7 +142,7 @@ def may_read(args: Namespace, where: InstallPlace, notes: list[str]) -> bool:
     """Whether Claude Code, which asks before each new tool, need not ask for what only reads."""
     if args.allow_reads or installer.allows_reads("claude", where):
         return True
-    rules = ", ".join(installer.READS)
+    rules = ", ".join(AGENTS["claude"].reads)
     question = f"Let Claude Code read memory without asking each time ({rules})?"
     return ask_or_tell(args, notes, question, "bethink install --claude --allow-reads", True)
 
@@ -483,7 +483,8 @@ def find_connections(place: InstallPlace) -> Iterator[Connection]:
     records = installer.load_records()
     for host in AGENTS:
         known = {one.part for one in records.values() if host in one.hosts}
-        parts = installer.PARTS if "" in known else tuple(known)  # a file of several parts has none
+        # A file of several parts names none.
+        parts = tuple(known | {*TRIED} if "" in known else known)
         plugin = installer.find_plugin(host, place)
         if plugin or {*TRIED} & {*parts}:
             # The MCP server answers prompts where the settings say so.
@@ -526,25 +527,20 @@ def check_files(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[st
     files = ", ".join(str(outcome.path) for outcome in outcomes)
     names = {"hooks": "hooks", "mcp": "the MCP server"}
     well = f"{' and '.join(names[part] for part in tried)} in {files}"
-    trouble, fix = find_obstacle(one, files)
+    trouble, fix = "", ""
+    if one.plugin:
+        trouble = f"{files} and the plugin {one.plugin} both connect {AGENTS[one.host].title}"
+        fix = f"Keep one: bethink uninstall --{one.host}"
+    settings = installer.read_settings(one.place.hooks_file(one.host))
+    if "hooks" in tried and settings.get("disableAllHooks") is True:
+        trouble = "disableAllHooks is set in the settings, so no hook runs."
+        fix = "Switch them on again in the settings of the agent."
     for outcome in wrong:
         trouble = f"{outcome.path} is not as `install` writes it; it was not run."
         if outcome.reasons:
             trouble = " ".join(outcome.reasons)
             fix = f"Look at it, then run `bethink install --{one.host}`."
     return one.report("config", trouble, well, fix), one, [*set(tried) - broken]
-
-
-def find_obstacle(one: Connection, files: str) -> tuple[str, str]:
-    """What gets in the way of files that are as they should be."""
-    settings = installer.read_settings(one.place.hooks_file(one.host))
-    if "hooks" in one.parts and settings.get("disableAllHooks") is True:
-        blocked = "disableAllHooks is set in the settings, so no hook runs."
-        return blocked, "Switch them on again in the settings of the agent."
-    if one.plugin:
-        both = f"{files} and the plugin {one.plugin} both connect {AGENTS[one.host].title}"
-        return both, f"Keep one: bethink uninstall --{one.host}"
-    return "", ""
 
 
 def check_plugin(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[str]]:

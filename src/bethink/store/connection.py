@@ -384,7 +384,8 @@ def unsound_vectors(connection: apsw.Connection, table: str) -> list[int]:
     return [id for id, data, dimensions in found if not sound(data, dimensions)]
 
 
-def claim_backup(path: Path) -> Path:
+@contextmanager
+def claim_backup(path: Path) -> Iterator[Path]:
     """Where a backup is written until it is whole: never half a file under the final name."""
     if path.exists():
         raise StoreError(
@@ -395,19 +396,8 @@ def claim_backup(path: Path) -> Path:
         raise StoreError(f"The folder {path.parent} does not exist.", f"mkdir -p {path.parent}")
     partial = path.with_name(path.name + ".partial")
     partial.unlink(missing_ok=True)
-    return partial
-
-
-def backup(connection: apsw.Connection, path: Path) -> int:
-    """A complete copy in one file, taken while others go on writing."""
-    partial = claim_backup(path)
     try:
-        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        connection.execute("VACUUM INTO ?", (str(partial),))
-        copy = apsw.Connection(str(partial), flags=apsw.SQLITE_OPEN_READWRITE)
-        # VACUUM does not copy it, and a restored backup must work as the original did.
-        copy.pragma("journal_mode", "WAL")
-        copy.close()
+        yield partial
         partial.replace(path)
     except OSError as error:
         raise StoreError(
@@ -415,7 +405,19 @@ def backup(connection: apsw.Connection, path: Path) -> int:
             "Check the folder's permissions and free space.",
         ) from error
     finally:
-        partial.unlink(missing_ok=True)
+        for file in _files(partial, "", "-wal", "-shm"):
+            file.unlink()
+
+
+def backup(connection: apsw.Connection, path: Path) -> int:
+    """A complete copy in one file, taken while others go on writing."""
+    with claim_backup(path) as partial:
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        connection.execute("VACUUM INTO ?", (str(partial),))
+        copy = apsw.Connection(str(partial), flags=apsw.SQLITE_OPEN_READWRITE)
+        # VACUUM does not copy it, and a restored backup must work as the original did.
+        copy.pragma("journal_mode", "WAL")
+        copy.close()
     return path.stat().st_size
 
 

@@ -164,14 +164,14 @@ class Places:
     def scope(self, key: str) -> int:
         if key not in self.scope_ids:
             name, path = (*self.batch.scopes.get(key, ()), "", "")[:2]
-            known = self.one("SELECT id, name, path FROM scopes WHERE key = ?", key)
-            if known is None:
-                self.scope_ids[key] = self.new_scope(key, name, path)
-            else:
-                self.scope_ids[key] = known[0]
-                if name not in ("", known[1]) or path not in ("", known[2]):
-                    called = {"name": name or known[1], "path": path or known[2]}
-                    self.update("scopes", called, "id", known[0])
+            known = self.column("SELECT id FROM scopes WHERE key = ?", key)
+            self.scope_ids[key] = known[0] if known else self.new_scope(key, name, path)
+            if known and (name or path):
+                self.run(
+                    "UPDATE scopes SET name = coalesce(nullif(?, ''), name), path = coalesce(nullif(?, ''), path)"
+                    " WHERE id = ? AND (? NOT IN ('', name) OR ? NOT IN ('', path))",
+                    *(name, path, known[0], name, path),
+                )
         return self.scope_ids[key]
 
     def find_source(self, scope: str, uri: str) -> tuple[int, int] | None:

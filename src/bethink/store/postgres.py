@@ -12,6 +12,7 @@ import json
 import secrets
 import threading
 from collections.abc import Callable, Collection, Sequence
+from contextlib import closing
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -609,19 +610,10 @@ class PostgresStore(Store):
 
     def backup(self, path: str) -> int:
         """Everything that this person sees of the tenant in one file: a SQLite database that opens anywhere."""
-        partial = claim_backup(Path(path))
-        try:
-            copy = SqliteStore(partial)
-            try:
-                for part in PARTS:
-                    for bundle in self.export(part):
-                        copy.take(bundle, allow_purged=True)
-            finally:
-                copy.close()
-            partial.replace(path)
-        finally:
-            for suffix in ("", "-wal", "-shm"):
-                Path(f"{partial}{suffix}").unlink(missing_ok=True)
+        with claim_backup(Path(path)) as partial, closing(SqliteStore(partial)) as copy:
+            for part in PARTS:
+                for bundle in self.export(part):
+                    copy.take(bundle, allow_purged=True)
         return Path(path).stat().st_size
 
 

@@ -346,14 +346,14 @@ class Writer(Places):
 
     def leads_to(self, id: str, old: str) -> bool:
         """Whether a memory is another one, or was replaced by it, if only in the end."""
-        seen: set[str] = set()
-        while id and id not in seen:
-            if id == old:
-                return True
-            seen.add(id)
-            row = self.one("SELECT superseded_by FROM memories WHERE id = ?", id)
-            id = (row[0] if row else None) or ""
-        return False
+        return bool(
+            self.one(
+                "WITH RECURSIVE chain(id) AS (SELECT id FROM memories WHERE id = ? UNION SELECT m.superseded_by FROM memories m"
+                " JOIN chain c ON c.id = m.id) SELECT 1 FROM chain WHERE id = ?",
+                id,
+                old,
+            )
+        )
 
     def states(self, key: int) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         """What was before and after each change of a memory, oldest first."""
@@ -408,16 +408,18 @@ class Writer(Places):
     def _blank(self, span: str | None, session: str | None, source: int) -> None:
         """After a purge: names and summaries of topics were made from what was said, so those around the purged memory go too, and so
         does what its transcript keeps of the last exchange to go on from."""
-        while span:
-            row = self.one("SELECT key, parent, name, summary FROM spans WHERE id = ?", span)
-            if row is None:
-                break
-            key, span = row[:2]
-            self.expunge([cache_key(topic_text(*row[2:]))])
-            self.drop_words(TOPICS, [key])
-            self.drop_vectors(TOPICS, [key])
-            self.run("UPDATE spans SET name = '', summary = '', metadata = '{}' WHERE key = ?", key)
-            self.index_topics([key])
+        around = self.run(
+            "WITH RECURSIVE around(id) AS (SELECT id FROM spans WHERE id = ? UNION SELECT p.parent FROM spans p JOIN around a ON a.id = p.id)"
+            " SELECT p.key, p.name, p.summary FROM spans p JOIN around a ON a.id = p.id",
+            span,
+        )
+        if keys := [row[0] for row in around]:
+            self.expunge([cache_key(topic_text(*row[1:])) for row in around])
+            self.drop_words(TOPICS, keys)
+            self.drop_vectors(TOPICS, keys)
+            sql = "UPDATE spans SET name = '', summary = '', metadata = '{}' WHERE key = ANY(?)"
+            self.run(sql, keys)
+            self.index_topics(keys)
         if session:
             self.run("UPDATE sessions SET title = '', metadata = '{}' WHERE id = ?", session)
             same = "SELECT id, metadata FROM sources WHERE uri = (SELECT uri FROM sources WHERE id = ?)"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +16,7 @@ from bethink import project as projects
 from bethink.config import Config
 from bethink.embed import LazyModel, without_vectors
 from bethink.embed.base import Embedder
-from bethink.errors import Ambiguous, BethinkError, EmbeddingError, InvalidInput, NotFound
+from bethink.errors import Ambiguous, EmbeddingError, InvalidInput, NotFound
 from bethink.recall.pipeline import Ask, recall
 from bethink.recall.score import PROFILES, find_profile
 from bethink.store import open_store
@@ -76,10 +75,9 @@ class Bethink:
         on_pull: Callable[[int, int | None], None] | None = None,
     ) -> None:
         self.project = projects.find(Path(directory) if directory else None)
-        overrides = {"database": str(database)} if database else {}
-        self.config = config or configuration.load(self.project.root, overrides)
-        if database and config:
-            self.config = config._replace(database=str(database))
+        self.config = config or configuration.load(self.project.root)
+        if database:
+            self.config = self.config._replace(database=str(database))
         self.shared = self.config.shared
         self.project = projects.of_team(self.project) if self.shared else self.project
         self.container, self.everywhere = _harmless_container(container), everywhere
@@ -562,16 +560,7 @@ class Bethink:
 
     def resolve(self, id: str) -> str:
         """The full id that a prefix stands for, among the memories visible from here, or of every project."""
-        try:
-            return self.store.resolve(id, None if self.everywhere else self.scopes)
-        except NotFound as error:
-            own = f"container:{self.project.identity}/"
-            for scope in filter(lambda one: one.startswith(own), self.every_scope()):
-                with suppress(BethinkError):
-                    self.store.resolve(id, (scope,))
-                    name = scope.removeprefix(own)
-                    error.hint = f"It is in the container {name}: add `--container {name}`."
-            raise
+        return self.store.resolve(id, None if self.everywhere else self.scopes)
 
     def find_session(self, prefix: str, scopes: Sequence[str] = ()) -> types.Session:
         """The conversation whose id starts with `prefix`, among those visible from here or in these scopes."""

@@ -354,6 +354,7 @@ def find_profile(text: str) -> Profile:
 
 # How much a fully doubted memory loses against a firm one of the same relevance.
 DOUBT = 0.1
+MONTH = 30 * 86400.0  # seconds
 
 
 # Where what fits begins: this share of the way from the relevance of a stranger to that of the best. Set by hand on a project of
@@ -417,22 +418,15 @@ def _keep_one_of_turn_and_idea(
 ) -> list[tuple[float, Candidate]]:
     """An idea stands in the turn it was taken from. It stands for both, unless the turn fits much better."""
     found = list(zip(scored, candidates, strict=True))
-    ideas: dict[tuple[int, int], float] = {}
-    turns: dict[tuple[int, int], float] = {}
+    best: dict[tuple[int, int, bool], float] = {}
     for value, one in found:
-        place = (one.source, turn_of(one.position))
-        if one.position >= IDEAS:
-            ideas[place] = max(ideas.get(place, 0.0), value)
-        else:
-            turns[place] = value
-    if not ideas:
-        return found
+        place = (one.source, turn_of(one.position), one.position >= IDEAS)
+        best[place] = max(best.get(place, 0.0), value)
 
     def stands(value: float, one: Candidate) -> bool:
-        place = (one.source, turn_of(one.position))
-        if one.position >= IDEAS:
-            return value >= turns.get(place, 0.0) / MORE
-        return value > ideas.get(place, 0.0) * MORE
+        is_idea = one.position >= IDEAS
+        other = best.get((one.source, turn_of(one.position), not is_idea), 0.0)
+        return value >= other / MORE if is_idea else value > other * MORE or not other
 
     return [(value, one) for value, one in found if stands(value, one)]
 
@@ -489,21 +483,15 @@ def _find_words(candidate: Candidate) -> int:
 
 def profile_parts(candidate: Candidate, chosen: Profile, now: datetime) -> dict[str, float]:
     """What a profile weighs beside relevance, each from 0 to 1."""
-    parts: dict[str, float] = {}
-    if chosen.recency:
-        age = max(0.0, now.timestamp() - candidate.last_accessed)
-        parts["recency"] = (
-            0.995 ** (age / 3600) if chosen.fading == "hours" else math.exp(-age / (30 * 86400))
-        )
-    if chosen.utility:
-        parts["utility"] = 1 / (
-            1 + math.exp(-(candidate.usefulness + math.log(candidate.access_count + 1)) / 5)
-        )
-    if chosen.importance:
-        parts["importance"] = candidate.importance / 10
-    if chosen.frequency:
-        parts["frequency"] = min(1.0, math.log10(candidate.access_count + 1) / 2)
-    return parts
+    age = max(0.0, now.timestamp() - candidate.last_accessed)
+    uses = candidate.access_count + 1
+    parts = {
+        "recency": 0.995 ** (age / 3600) if chosen.fading == "hours" else math.exp(-age / MONTH),
+        "utility": (1 + math.tanh((candidate.usefulness + math.log(uses)) / 10)) / 2,
+        "importance": candidate.importance / 10,
+        "frequency": min(1.0, math.log10(uses) / 2),
+    }
+    return {name: part for name, part in parts.items() if getattr(chosen, name)}
 
 
 # Reading the first hits again

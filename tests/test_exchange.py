@@ -59,8 +59,11 @@ def emptied(cli):
     assert exported(cli) == {}
 
 
-@BOTH
-@pytest.mark.parametrize("form", ["json", "jsonl", "gzip"])
+@pytest.mark.parametrize(
+    ("store_kind", "form"),
+    [("sqlite", "json"), ("sqlite", "jsonl"), ("sqlite", "gzip"), ("postgres", "json")],
+    indirect=["store_kind"],
+)
 def test_an_export_comes_back_as_it_was(cli, tmp_path, form):
     _, second, third, _ = fill(cli)
     file = tmp_path / "memories"

@@ -207,11 +207,9 @@ def test_whatever_stands_in_a_column_is_taken_in_order_or_left(tmp_path, name):
     with Bethink(tmp_path / "ours.db", directory=tmp_path / "shop", config=config) as memory:
         for table in tables:
             columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-            for column, odd in itertools.product(columns, (None, "[1, {", -1e300)):
-                connection.execute("SAVEPOINT odd")
+            for column, odd in zip(columns, itertools.cycle((None, "[1, {", -1e300)), strict=False):
                 with contextlib.suppress(apsw.Error):
                     connection.execute(f"UPDATE {table} SET {column} = ?", (odd,))
-                connection.execute("RELEASE odd")
                 exchange.import_file(memory, file, all_scopes=True)
         assert memory.check(deep=True) == []
     connection.close()

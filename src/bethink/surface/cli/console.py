@@ -155,7 +155,9 @@ class Command(NamedTuple):
     @property
     def parts(self) -> tuple[str, str, str]:
         """What it does, what it takes, examples."""
-        about, _, examples = (self.run.__doc__ or "").partition("Examples:\n")
+        if self.run.__doc__ is None:
+            raise BethinkError("With -OO Python forgets what a command takes.", "Run it without.")
+        about, _, examples = self.run.__doc__.partition("Examples:\n")
         about, _, takes = about.partition("Takes:\n")
         return about, takes, examples
 

@@ -55,6 +55,7 @@ from bethink.types import KINDS, MODES, PERSONAL
 if TYPE_CHECKING:
     from bethink.api import Bethink
     from bethink.features.tending import Pair, Step
+    from bethink.types import Memory
 
 
 SETTINGS = Listing((), "settings", "setting")
@@ -366,13 +367,16 @@ def compare(
     """The pairs that are found, the one to keep first."""
     with Bar(args, "comparing") as bar:
         found = find(memory, limit=args.limit, progress=bar)
-    short = short_ids(memory, [one for pair in found for one in (pair.keep, pair.other)])
-    items: list[Any] = []
-    for pair in found:
-        items.append(f"{pair.reason} ({pair.similarity:.2f})")
-        items += [quote_line(one, short) for one in (pair.keep, pair.other)]
+    items: Items = []
+    for keep, other, similarity, reason in found:
+        items += [f"{reason} ({similarity:.2f})", *quote_lines(memory, [keep, other])]
     value = [pair._replace(similarity=round(pair.similarity, 4)) for pair in found]
     return Result(value, notes=() if found else [none], items=items)
+
+
+def quote_lines(memory: Bethink, found: Sequence[Memory]) -> Items:
+    names = short_ids(memory, found)
+    return [quote_line(one, names) for one in found]
 
 
 def consolidate(args: Namespace, memory: Bethink) -> Result:
@@ -411,8 +415,7 @@ def list_steps(memory: Bethink, steps: Sequence[Step]) -> Items:
         mine = [step for step in steps if step.action == action]
         items += [f"{words} ({len(mine):,})"] if mine else []
         for step in mine[:NAMED]:
-            names = short_ids(memory, step.memories)
-            items += [quote_line(one, names) for one in step.memories[:2]]
+            items += quote_lines(memory, step.memories[:2])
     return items
 
 

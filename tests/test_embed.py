@@ -13,7 +13,7 @@ import pytest
 from case_tables import cases
 
 from bethink.config import Config
-from bethink.embed import fingerprint, models, open_embedder
+from bethink.embed import models, open_embedder
 from bethink.embed.base import WINDOW, clean, pieces, sentence_ends
 from bethink.embed.hashing import HashingEmbedder
 from bethink.embed.local import LocalEmbedder
@@ -214,7 +214,6 @@ def test_a_folder_is_a_model_with_mean_pooling(model_or_pull, tmp_path, local):
         (tmp_path / file).symlink_to(model_or_pull / file)
     config = Config(embedding=str(tmp_path), threads=1)
     embedder = open_embedder(config)
-    assert embedder.model == fingerprint(config)
     assert embedder.model.startswith(f"{tmp_path.name}@") and embedder.model.endswith("/w128")
     assert embedder.dimensions == 384
     text = "We keep sessions in the database."
@@ -223,12 +222,12 @@ def test_a_folder_is_a_model_with_mean_pooling(model_or_pull, tmp_path, local):
 
 def test_each_kind_is_opened_by_its_name(home):
     none = Config(embedding="none")
-    assert open_embedder(none) is None and fingerprint(none) is None
+    assert open_embedder(none) is None
     hashing = Config(embedding="hashing")
-    assert open_embedder(hashing).model == fingerprint(hashing) == "hashing-256"
+    assert open_embedder(hashing).model == "hashing-256"
     http = Config(embedding="http", embedding_url="http://localhost:11434/v1")
     http = http._replace(embedding_model="nomic")
-    assert open_embedder(http).model == fingerprint(http) == "nomic@localhost:11434"
+    assert open_embedder(http).model == "nomic@localhost:11434"
 
 
 def test_a_model_that_is_not_installed_is_an_error_with_the_command_to_type(home):
@@ -237,11 +236,10 @@ def test_a_model_that_is_not_installed_is_an_error_with_the_command_to_type(home
         with pytest.raises(EmbeddingError, match="' is not installed") as caught:
             open_embedder(Config(embedding=name))
         assert f"`bethink model pull{argument}`" in caught.value.hint
-    assert fingerprint(Config()) == "snowflake-arctic-embed-s@f93ff225/w128"
-    assert fingerprint(Config(embedding="gte-small")) is None
-    for ask in (open_embedder, fingerprint):
-        with pytest.raises(EmbeddingError, match="no embedding model called 'gte-smal'"):
-            ask(Config(embedding="gte-smal"))
+    with pytest.raises(EmbeddingError, match="no embedding model called 'gte-smal'"):
+        open_embedder(Config(embedding="gte-smal"))
+    assert models.identity("snowflake-arctic-embed-s") == "snowflake-arctic-embed-s@f93ff225/w128"
+    assert models.identity("gte-small") is None
 
 
 def test_the_runtime_of_the_model_leaves_nothing_behind(tmp_path, model_or_pull, monkeypatch):

@@ -8,12 +8,12 @@ from pathlib import Path
 import fake_llm
 import pytest
 from case_tables import cases
-from fake_llm import GOOD, SETTINGS, TASK, answers, says, serving, status
+from fake_llm import GOOD, SETTINGS, TASK, answers, count, says, serving, status
 
 from bethink import post
 from bethink.errors import ConfigError
 from bethink.ingest.redact import redact
-from bethink.llm import FAILURES_IN_A_ROW, PAUSE, Budget, Count, Guarded, open_budget, open_model
+from bethink.llm import FAILURES_IN_A_ROW, PAUSE, Budget, Guarded, open_budget, open_model
 from bethink.llm.base import REASONS, Clean, ModelError, ModelRequest
 from bethink.llm.providers import AnthropicModel, OpenAiModel
 
@@ -67,8 +67,8 @@ def failing(server, kind, budget, *replies, **options):
 def only_failure(budget):
     """The one call that was counted, and what was said of it."""
     report = budget.report()
-    count = report.purposes["ideas"]
-    assert count.calls == count.failed == sum(report.failures.values())
+    count = report["purposes"]["ideas"]
+    assert count["calls"] == count["failed"] == sum(report["failures"].values())
     return report
 
 
@@ -87,8 +87,13 @@ def test_the_settings_lead_to_an_answer_and_its_cost_is_kept(server, kind):
     settings = SETTINGS._replace(llm=kind, llm_url=server.url)
     assert open_model(settings, clean).ask(TASK) == GOOD
     report = open_budget(settings).report()
-    assert (report.today, report.tokens, report.failures, report.unfinished) == (150, 150, {}, 0)
-    assert report.purposes == {"ideas": Count(1, 0, *fake_llm.USAGE)}
+    assert (report["today"], report["tokens"], report["failures"], report["unfinished"]) == (
+        150,
+        150,
+        {},
+        0,
+    )
+    assert report["purposes"] == {"ideas": count(1, 0, *fake_llm.USAGE)}
 
 
 def test_a_request_has_the_shape_that_each_service_documents(server, budget):
@@ -189,7 +194,7 @@ def fields(sizes="[]", note='""', colour='"red"'):
 def test_an_answer_of_another_form_is_refused(server, budget, garbage, complaint):
     error = failing(server, "openai", budget, says(garbage))
     assert complaint in error.message and error.reason == "garbage"
-    assert only_failure(budget).tokens == 150
+    assert only_failure(budget)["tokens"] == 150
 
 
 @pytest.mark.parametrize(
@@ -223,7 +228,7 @@ def test_talk_around_an_answer_is_passed_over_and_what_was_not_asked_for_is_left
 )
 def test_a_refusal_and_a_short_answer_are_told(server, budget, kind, reply, reason):
     assert failing(server, kind, budget, reply).reason == reason
-    assert only_failure(budget).tokens == 150
+    assert only_failure(budget)["tokens"] == 150
 
 
 CALL = {"name": "Bash", "arguments": json.dumps(GOOD)}
@@ -247,8 +252,8 @@ def test_an_envelope_of_another_form_or_a_call_of_a_tool_is_no_answer(server, bu
 def test_a_cost_that_is_not_told_is_estimated(server, budget, kind, usage):
     server.script[:] = [says(json.dumps(GOOD), usage=usage)]
     model_at(server, kind, budget).ask(TASK)
-    count = budget.report().purposes["ideas"]
-    assert 100 < count.input_tokens < 700 and 5 < count.output_tokens < 50
+    count = budget.report()["purposes"]["ideas"]
+    assert 100 < count["input_tokens"] < 700 and 5 < count["output_tokens"] < 50
 
 
 def test_a_busy_model_is_asked_again_when_it_says(server, budget, monkeypatch):
@@ -276,7 +281,7 @@ def test_a_busy_model_is_asked_again_when_it_says(server, budget, monkeypatch):
 def test_time_and_memory_of_a_call_are_bounded(server, budget, reply, message, reason):
     error = failing(server, "openai", budget, reply, timeout=0.3 if "0.3" in message else 60.0)
     assert message in error.message and error.reason == reason
-    assert only_failure(budget).tokens > 100  # it may have been worked on
+    assert only_failure(budget)["tokens"] > 100  # it may have been worked on
 
 
 def test_a_proxy_is_used_for_other_machines_and_a_server_without_tls_is_named(
@@ -315,7 +320,7 @@ def test_what_is_wholly_private_is_not_asked_about(server, budget):
     with pytest.raises(ModelError, match="Nothing is left") as caught:
         model_at(server, "openai", budget).ask(TASK._replace(parts=private))
     assert caught.value.reason == "empty" and server.requests == []
-    assert budget.report().failures == {"empty": 1}
+    assert budget.report()["failures"] == {"empty": 1}
 
 
 def test_recorded_text_stands_between_marks_that_it_cannot_know(server, budget):
@@ -358,7 +363,7 @@ def test_the_days_ceiling_stops_calls_before_they_are_made(server, tmp_path):
     calls = len(server.requests)
     assert 1 < calls < 10 and budget.spent() == 150 * calls <= 1500
     report = budget.report()
-    assert report.purposes["ideas"].calls == calls and report.failures == {"ceiling": 1}
+    assert report["purposes"]["ideas"]["calls"] == calls and report["failures"] == {"ceiling": 1}
     tomorrow = Budget(tmp_path / "usage", 1500, lambda: date(2026, 11, 16))
     model_at(server, "openai", tomorrow).ask(TASK)
 
@@ -373,7 +378,7 @@ def test_a_model_that_is_not_there_is_not_asked_for_ever(server, budget):
         reasons.append(caught.value.reason)
     assert reasons == ["refused"] * FAILURES_IN_A_ROW + ["given up"] * 2
     assert "not asked again for 10 minutes" in caught.value.message
-    assert budget.report().failures["given up"] == len(reasons) - len(server.requests)
+    assert budget.report()["failures"]["given up"] == len(reasons) - len(server.requests)
     now[0] += PAUSE
     server.script[:] = [says("garbage")]
     for _ in range(5):

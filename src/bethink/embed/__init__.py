@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from bethink.config import Config, data_directory
-from bethink.embed import hashing
 from bethink.embed.base import Bytes, Embedder
 from bethink.embed.hashing import HashingEmbedder
 from bethink.errors import EmbeddingError
@@ -45,25 +44,6 @@ def open_embedder(
     from bethink.embed.local import LocalEmbedder
 
     return LocalEmbedder(models.find(kind), directory, config.threads)
-
-
-def fingerprint(config: Config) -> str | None:
-    """The identity that `open_embedder` would give its vectors, without loading numpy or a model.
-
-    None for `none`, and for a model without a pinned hash that is not installed yet.
-    """
-    kind = config.embedding.strip()
-    if kind in ("none", ""):
-        return None
-    if kind == "hashing":
-        return hashing.identity()
-    if kind == "http":
-        from bethink.embed import http
-
-        return http.identity(config.embedding_url, config.embedding_model)
-    from bethink.embed import models
-
-    return models.identity(kind)
 
 
 class LazyModel:

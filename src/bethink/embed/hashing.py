@@ -28,14 +28,10 @@ _WORD = re.compile(r"\w+")
 _LONGEST_WORD = 64
 
 
-def identity(dimensions: int = DIMENSIONS) -> str:
-    return f"hashing-{dimensions}"
-
-
 class HashingEmbedder:
     def __init__(self, dimensions: int = DIMENSIONS) -> None:
         self.dimensions = dimensions
-        self.model = identity(dimensions)
+        self.model = f"hashing-{dimensions}"
         self.baseline = self.unrelated = 0.0  # no shared words, no similarity
 
     def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[Matrix]:

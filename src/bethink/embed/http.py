@@ -29,26 +29,20 @@ BASELINE = (
 )
 
 
-def open_endpoint(url: str, timeout: float = 60.0) -> post.Endpoint:
-    def fail(message: str, hint: str, kind: str) -> EmbeddingError:
-        return EmbeddingError(message, hint)
-
-    owner = "api.openai.com"
-    return post.Endpoint("embedding", url, "/embeddings", KEY_VARIABLES, owner, timeout, fail)
-
-
-def identity(url: str, model: str) -> str:
-    """Model and host, since two servers may mean different things by one name."""
-    where = open_endpoint(url).where
-    return f"{model}@{where.hostname}" + (f":{where.port}" if where.port else "")
+def make_error(message: str, hint: str, kind: str) -> EmbeddingError:
+    return EmbeddingError(message, hint)
 
 
 class HttpEmbedder:
     def __init__(self, url: str, model: str, timeout: float = 60.0) -> None:
-        self.model = identity(url, model)
+        self._endpoint = post.Endpoint(
+            "embedding", url, "/embeddings", KEY_VARIABLES, "api.openai.com", timeout, make_error
+        )
+        # Model and host, since two servers may mean different things by one name.
+        where = self._endpoint.where
+        self.model = f"{model}@{where.hostname}" + (f":{where.port}" if where.port else "")
         self.baseline = self.unrelated = BASELINE
         self._name = model
-        self._endpoint = open_endpoint(url, timeout)
         self._width = 0  # until the first answer
         self.query = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
 

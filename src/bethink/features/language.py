@@ -43,9 +43,7 @@ def search(memory: Bethink, question: str, **options: Any) -> Answer:
 def report_usage(memory: Bethink) -> dict[str, Any]:
     """What the model cost: today against the ceiling, and by purpose and failure over the last thirty days."""
     report = open_budget(memory.config).report()
-    return {
-        "model": memory.config.llm or None,
-        **report._asdict(),
-        "purposes": {name: count._asdict() for name, count in report.purposes.items()},
-        "failures": {REASONS.get(reason, reason): n for reason, n in report.failures.items()},
+    failures = {
+        REASONS.get(reason, reason): number for reason, number in report["failures"].items()
     }
+    return {"model": memory.config.llm or None, **report, "failures": failures}

@@ -173,25 +173,6 @@ class Hold(NamedTuple):
     tokens: int
 
 
-class Count(NamedTuple):
-    calls: int = 0
-    failed: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-
-
-class UsageReport(NamedTuple):
-    """What `stats` shows. `purposes`, `failures` and `unfinished` are of the last `days` days."""
-
-    ceiling: int
-    today: int  # tokens spent or held
-    days: int
-    tokens: int
-    purposes: Mapping[str, Count]
-    failures: Mapping[str, int]  # reason → how often
-    unfinished: int  # calls whose end was never told; their holds count as spent
-
-
 class Budget:
     """One file of JSON lines per day, only ever appended to, each line by one write. The lines are added up: a call writes what it
     may take at most, under a lock and only if there is room, and afterwards by how much less it took. A process that dies leaves
@@ -234,26 +215,25 @@ class Budget:
         with contextlib.suppress(ModelError):
             self._append(Hold(self._today(), purpose, 0), {"failure": failure})
 
-    def report(self, days: int = DAYS_REPORTED) -> UsageReport:
+    def report(self, days: int = DAYS_REPORTED) -> dict[str, Any]:
+        """What `stats` shows: today against the ceiling, and of the last days what each purpose took, why how many questions brought
+        nothing, and how many calls never told their end, whose holds count as spent."""
         today = self._today()
         lines = [line for back in range(days) for line in self._lines(today - timedelta(days=back))]
-        purposes: dict[str, Count] = {}
+        names = {"calls": "calls", "failed": "failed", "in": "input_tokens", "out": "output_tokens"}
+        purposes: dict[str, Counter[str]] = {}
         for line in lines:
-            sums = zip(
-                purposes.get(line["purpose"], Count()),
-                (line[name] for name in ("calls", "failed", "in", "out")),
-                strict=True,
-            )
-            purposes[line["purpose"]] = Count(*map(sum, sums))
-        return UsageReport(
-            self.ceiling,
-            self.spent(today),
-            days,
-            sum(line["in"] + line["out"] for line in lines),
-            {name: count for name, count in sorted(purposes.items()) if count.calls},
-            Counter(line["failure"] for line in lines if line["failure"]),
-            sum(line["open"] for line in lines),
-        )
+            counted = purposes.setdefault(line["purpose"], Counter())
+            counted.update({name: line[short] for short, name in names.items()})
+        return {
+            "ceiling": self.ceiling,
+            "today": self.spent(today),
+            "days": days,
+            "tokens": sum(line["in"] + line["out"] for line in lines),
+            "purposes": {name: dict(one) for name, one in sorted(purposes.items()) if one["calls"]},
+            "failures": dict(Counter(line["failure"] for line in lines if line["failure"])),
+            "unfinished": sum(line["open"] for line in lines),
+        }
 
     def _file(self, day: date) -> Path:
         return self._directory / f"{day.isoformat()}.jsonl"

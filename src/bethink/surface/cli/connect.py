@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import apsw
 
 from bethink import __version__, config
-from bethink.embed import fingerprint, models
+from bethink.embed import models, open_embedder
 from bethink.errors import BethinkError, EmbeddingError, NotFound, UsageError
 from bethink.hooks import spool, state
 from bethink.hosts import install as installer
@@ -394,7 +394,8 @@ def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
             raise models.missing_model(name)
         if has_files and deep:
             models.verify(name)
-        model = fingerprint(memory.config)
+        embedder = open_embedder(memory.config)
+        model = embedder.model if embedder else None
     except EmbeddingError as error:
         yield DoctorFinding("model", False, error.message, error.hint or "bethink model pull")
         return

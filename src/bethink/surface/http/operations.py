@@ -161,8 +161,8 @@ def list_projects(memory: View, asked: Any) -> Json:
 
 def _visible(memory: View) -> list[Json]:
     return [
-        {"scope": scope, "name": name, "path": path, "default": scope == memory.scope}
-        for scope, name, path in memory.tools.projects.list_visible(memory.caller)
+        {**pick(one, "scope name"), "path": one.root or None, "default": one.scope == memory.scope}
+        for one in memory.tools.projects.list_visible(memory.caller)
     ]
 
 

@@ -21,7 +21,7 @@ from bethink.project import Project
 from bethink.store import locate_database
 from bethink.store.base import Store
 from bethink.store.transfer import team_scope
-from bethink.surface.http.security import SESSION, Caller, refuse_personal, refuse_write
+from bethink.surface.http.security import SESSION, Caller, Grant, refuse_personal, refuse_write
 from bethink.surface.mcp.keeper import Keeper, Opened
 from bethink.types import PERSONAL, TRUST, Batch, Filter, Passage, Receipt
 from bethink.types import TEAM as EVERYBODY
@@ -177,24 +177,15 @@ class Projects(Keeper):
             memory.store = cast(Store, ReadOnly(memory.store))
         return memory
 
-    def list_visible(self, caller: Caller) -> list[tuple[str, str, str | None]]:
-        """The projects and containers that a caller may name: scope, name, and the folder where that is theirs to know."""
-        names = self._list_scopes(caller) | {self.home.scope: self.home.name}
-        folders = {self.home.scope: str(self.home.root)} if self._knows_folder(caller) else {}
-        granted = caller.projects or ()
-        names |= {grant.scope: grant.name for grant in granted}
-        folders |= {grant.scope: grant.root for grant in granted}
-        first = [*(grant.scope for grant in granted), self.home.scope]
-        return [
-            (scope, names[scope] or scope, folders.get(scope))
-            for scope in dict.fromkeys([*first, *names])
-            if scope != PERSONAL and caller.sees(scope)
-        ]
-
-    def _list_scopes(self, caller: Caller) -> dict[str, str]:
-        """Scope → name of everything in the caller's part of the database."""
-        store = self.store_of(caller)
-        return dict(self._names_of(store, tuple(store.scopes())))
+    def list_visible(self, caller: Caller) -> list[Grant]:
+        """The projects and containers that a caller may name; with the folder where that is theirs to know."""
+        home, store = self.home, self.store_of(caller)
+        folder = str(home.root) if self._knows_folder(caller) else ""
+        known = {home.scope: Grant(home.scope, folder, home.name)}
+        known |= {grant.scope: grant for grant in caller.projects or ()}
+        for scope, name in self._names_of(store, tuple(store.scopes())).items():
+            known.setdefault(scope, Grant(scope, "", name or scope))
+        return [one for one in known.values() if one.scope != PERSONAL and caller.sees(one.scope)]
 
     def _read_names(self, store: Store, scopes: tuple[str, ...]) -> dict[str, str]:
         found = store.overview(()).extra.get("scope_names", {})
@@ -230,57 +221,54 @@ class Projects(Keeper):
     # Which project
 
     def _choose_project(self, access: Access) -> Project:
-        """The project that a request names; by default the one that its token is for, or the server's own."""
-        caller, name = access.caller, access.project
-        if name is None:
-            return self._default_project(caller)
-        if name.startswith(BY_NAME):
-            return self._of_team(caller, name.removeprefix(BY_NAME))
-        listed = [one for one in self.list_visible(caller) if one[0].startswith("project:")]
-        for place in (0, 2, 1):  # by scope, by folder, by name
-            matches = [one for one in listed if one[place] == name]
-            if len(matches) > 1:
-                raise Ambiguous(
-                    f"{len(matches)} projects are called '{name}'.",
-                    f"Name it by its scope, such as {matches[0][0]}.",
-                )
-            if matches:
-                scope, known, folder = matches[0]
-                return self._find_granted(caller, folder, scope, known)
-        found = None if caller.tenant else self._at(name)
-        if found and caller.sees(found.scope) and found.scope in self._list_scopes(caller):
+        """The project that a request names; by default the one that its token is for, or the server's own. It comes with its folder, if
+        that is still the same project; otherwise it is known by its identity alone. Tokens of a team's database name folders of
+        whichever machine made them: of this one's they open the server's own, and only for its own tenant."""
+        caller = access.caller
+        if access.project is None:
+            grant = self._find_default(caller)
+        else:
+            grant = self._find_named(caller, access.project)
+        if caller.tenant:
+            found = self.home if self._knows_folder(caller) else None
+        else:
+            found = self._at(grant.root)
+        if found and found.scope == grant.scope:
             return self._check_database(found)
-        raise _no_project(name[:200])
+        return Project(NOWHERE, NOWHERE, grant.scope.removeprefix("project:"), grant.name)
 
-    def _default_project(self, caller: Caller) -> Project:
+    def _find_default(self, caller: Caller) -> Grant:
         home, grants = self.home, caller.projects or ()
         if caller.sees(home.scope):
-            return self._find_granted(caller, str(home.root), home.scope, home.name)
+            return Grant(home.scope, str(home.root), home.name)
         if len(grants) != 1:
             raise InvalidInput(
                 "Which project is not said, and the token is for several.",
                 "Add ?project=NAME; GET /api/v1/projects lists them.",
             )
-        return self._find_granted(caller, grants[0].root, grants[0].scope, grants[0].name)
+        return grants[0]
 
-    def _of_team(self, caller: Caller, name: str) -> Project:
-        """A project by the name that a team gave it. There need not be anything in it yet."""
-        plain = name.strip()[:LONGEST_TEAM_NAME]
-        scope = team_scope(plain)
-        if not plain or not caller.sees(scope):
-            raise _no_project(BY_NAME + plain)
-        return Project(NOWHERE, NOWHERE, scope.removeprefix("project:"), plain)
-
-    def _find_granted(self, caller: Caller, folder: str | None, scope: str, name: str) -> Project:
-        """A project by its folder, if that is still the same project; otherwise by its identity alone. Tokens of a team's database name
-        folders of whichever machine made them: of this one's they open the server's own, and only for its own tenant."""
-        if caller.tenant:
-            found = self.home if self._knows_folder(caller) else None
+    def _find_named(self, caller: Caller, name: str) -> Grant:
+        """A project by its scope, its folder or its name, or by the name that a team gave it: there need not be anything in that yet."""
+        found = None if caller.tenant else self._at(name)
+        if name.startswith(BY_NAME):
+            plain = name.removeprefix(BY_NAME).strip()[:LONGEST_TEAM_NAME]
+            shared = Grant(team_scope(plain), "", plain)
+            matches = [shared] if plain and caller.sees(shared.scope) else []
         else:
-            found = self._at(folder) if folder else None
-        if found and found.scope == scope:
-            return self._check_database(found)
-        return Project(NOWHERE, NOWHERE, scope.removeprefix("project:"), name)
+            listed = [one for one in self.list_visible(caller) if one.scope.startswith("project:")]
+            sought = found.scope if found else name
+            matches = [one for one in listed if sought in (one.scope, one.root)]
+            matches = matches or [one for one in listed if one.name == name]
+        if len(matches) > 1:
+            raise Ambiguous(
+                f"{len(matches)} projects are called '{name}'.",
+                f"Name it by its scope, such as {matches[0].scope}.",
+            )
+        if not matches:
+            hint = "GET /api/v1/projects lists those that there are."
+            raise NotFound(f"There is no project '{name[:200]}' here.", hint)
+        return matches[0]._replace(root=name) if found else matches[0]
 
     def _check_database(self, project: Project) -> Project:
         """A project that keeps its memories in a database of its own is not served from this one."""
@@ -304,9 +292,3 @@ class Projects(Keeper):
         except (OSError, RuntimeError, ValueError):
             return None
         return projects.of_team(found) if self.shared else found
-
-
-def _no_project(name: str) -> NotFound:
-    return NotFound(
-        f"There is no project '{name}' here.", "GET /api/v1/projects lists those that there are."
-    )

@@ -36,7 +36,6 @@ SUFFIXES = (".jsonl", ".zst", ".md", ".markdown", ".txt", ".db")
 FIRST = (
     20  # turns by which a transcript is known to be of a project; those of sub-agents tell nothing
 )
-ATTEMPTS = 5  # times a page is taken up again when another process was quicker
 
 
 class Indexed(NamedTuple):
@@ -231,7 +230,7 @@ def _take_session(
 ) -> tuple[Batch, Indexed]:
     """What is to be written of the turns of one session. Where any of it was not for memory, now or before, neither is what the host
     tells of the session: it may be what was said meanwhile."""
-    from bethink.ingest.conversation import Recipe, Talk, prepare
+    from bethink.ingest.conversation import Recipe, prepare
 
     memory, transcript = reading.memory, reading.transcript
     state = dict(reading.states.pop(session, None) or {})  # the sessions spoken in last stand last
@@ -249,13 +248,13 @@ def _take_session(
         reading.states[session] = state | kept
         return Batch(at=memory.clock(), actor=memory.actor, scopes=names), done
     before = state if "turns" in state else {}
-    talk = Talk(session, transcript.host, place, heard, title, before)
     options = memory.write_options(
         scope, scopes=names, personal=not memory.shared or bool(memory.config.user)
     )
     embedder = memory.embedder if reading.embed else None
     model = language.open_language_model(memory) if memory.config.llm else None
-    made = prepare(Recipe(talk, options, memory.store, embedder, memory.recent, model))
+    page = session, transcript.host, place, heard, title, before, options
+    made = prepare(Recipe(*page, memory.store, embedder, memory.recent, model))
     reading.states[session] = made.state | kept
     counts = {name: getattr(made, name) for name in made._fields if name in COUNTED}
     return made.batch, done.plus(Indexed(**counts, sessions=(session,)))

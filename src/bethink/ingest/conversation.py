@@ -75,17 +75,6 @@ BESIDE = 600  # characters before and after a boundary that the model sees
 BOUNDARIES = 12  # places asked about at once
 
 
-class Talk(NamedTuple):
-    """One page of one session, and what the pages before it left behind."""
-
-    session: str
-    host: str
-    source: Source  # the transcript, as far as it is read after this page
-    turns: Sequence[Turn]
-    title: str = ""
-    state: Mapping[str, Any] = NOTHING  # `Prepared.state` of the page before
-
-
 class Prepared(NamedTuple):
     batch: Batch
     state: dict[str, Any]
@@ -114,9 +103,14 @@ class HeardTurn(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """A page and what is needed to prepare it."""
+    """One page of one session, what the pages before it left behind, and what is needed to prepare it."""
 
-    talk: Talk
+    session: str
+    host: str
+    source: Source  # the transcript, as far as it is read after this page
+    turns: Sequence[Turn]
+    title: str
+    state: Mapping[str, Any]  # `Prepared.state` of the page before
     options: WriteOptions
     store: Store
     embedder: Embedder | None
@@ -186,17 +180,16 @@ def prepare(recipe: Recipe) -> Prepared:
 
 def _hear_turns(recipe: Recipe) -> tuple[list[HeardTurn], int]:
     """The turns that are new, and how many were known from another file."""
-    talk = recipe.talk
-    identities = [turn_identity(talk.host, turn.id) for turn in talk.turns]
+    identities = [turn_identity(recipe.host, turn.id) for turn in recipe.turns]
     known = recipe.store.find_known_turns(recipe.options.scope, identities)
     heard: dict[bytes, HeardTurn] = {}
-    for turn, own in zip(talk.turns, identities, strict=True):
+    for turn, own in zip(recipe.turns, identities, strict=True):
         if own in known or own in heard or turn.summary:
             continue
         redacted = redact(turn.text)
         if not redacted.empty:
             text = shorten(redacted.text.strip())
-            position = int(talk.state.get("turns", 0)) + len(heard)
+            position = int(recipe.state.get("turns", 0)) + len(heard)
             turn = _without_named_secrets(turn)
             heard[own] = HeardTurn(turn, _keep_turn(recipe, turn, text, position), own)
     return list(heard.values()), sum(own in known for own in identities)
@@ -218,13 +211,13 @@ def _is_harmless(name: str) -> bool:
 
 def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
     """A turn as it was said, under the files that were touched and the things that it names."""
-    talk, options = recipe.talk, recipe.options
+    options = recipe.options
     speaker = "agent" if turn.plan or turn.role != "user" else "user"
     pasted = speaker == "user" and is_mostly_pasted(text)
     metadata = {
         "role": turn.role,
         "turn": turn.id,
-        "host": talk.host,
+        "host": recipe.host,
         "agent": turn.agent,
         "branch": turn.branch,
         "tools": list(turn.tools[:16]),
@@ -240,11 +233,11 @@ def _keep_turn(recipe: Recipe, turn: Turn, text: str, position: int) -> Memory:
         lines=(turn.line, turn.line),
         created_at=turn.at or options.now,
         metadata={key: value for key, value in metadata.items() if value},
-        session=talk.session,
+        session=recipe.session,
         position=position,
     )
     trust = TRUST["pasted" if pasted else speaker]
-    return make_memory(passage, talk.source, options._replace(trust=trust), position)
+    return make_memory(passage, recipe.source, options._replace(trust=trust), position)
 
 
 # Topics
@@ -254,7 +247,7 @@ def _find_topics(
     recipe: Recipe, spoken: Sequence[HeardTurn], means: Sequence[Any]
 ) -> tuple[Topics, dict[str, Any]]:
     """New topics, those of the page before that go on, and the state that the next page begins with."""
-    state = dict(recipe.talk.state)
+    state = dict(recipe.state)
     if not spoken:
         return Topics(), state
     turns = [
@@ -274,7 +267,7 @@ def _find_topics(
         first, last = spoken[topic.first].turn, spoken[topic.last].turn
         parent = None if topic.parent is None else spans[topic.parent].id
         lines, began = (first.line, last.line), first.at or recipe.options.now
-        span = Span(new_id(), scope, recipe.talk.session, parent, "", "", lines, topic.depth, began)
+        span = Span(new_id(), scope, recipe.session, parent, "", "", lines, topic.depth, began)
         before = known.get(open_ids.get(str(topic.depth), "")) if topic.continues else None
         if before:
             span = before._replace(lines=(before.lines[0], last.line))
@@ -326,7 +319,7 @@ def _outline(memories: Iterable[Memory]) -> list[tuple[str, str, bool]]:
 
 def _load_session(recipe: Recipe) -> Session:
     """The session as it was before this page."""
-    scope, id = recipe.options.scope, recipe.talk.session
+    scope, id = recipe.options.scope, recipe.session
     found = recipe.store.sessions((scope,), 1, 0, id)
     return found[0] if found and found[0].id == id else Session(id, scope)
 
@@ -335,8 +328,7 @@ def _describe_session(
     recipe: Recipe, heard: Sequence[HeardTurn], known: Session, digest: Mapping[str, str]
 ) -> tuple[Session, ...]:
     """The session with its title and its digest as they are after this page; nothing if the page tells nothing of it."""
-    talk = recipe.talk
-    recap = _find_recap(talk.turns)
+    recap = _find_recap(recipe.turns)
     if not heard and not (recap and known.title):
         return ()
     own = [one for one in heard if one.turn.agent is None]
@@ -351,9 +343,9 @@ def _describe_session(
     # One that says something stays.
     title = next(filter(is_telling, (known.title, now)), known.title or now)
     session = known._replace(
-        host=talk.host,
-        title=redact(talk.title).text or title,
-        source=talk.source.uri,
+        host=recipe.host,
+        title=redact(recipe.title).text or title,
+        source=recipe.source.uri,
         started_at=min(times, default=None),
         ended_at=max(times, default=None),
         metadata={**(places[0] if places else {}), **known.metadata, **told},
@@ -402,7 +394,7 @@ def _is_echo(text: str, turn: Turn) -> bool:
 
 def _load_earlier(recipe: Recipe) -> list[tuple[str, str]]:
     """The last turns of the session before this page."""
-    last = recipe.talk.state.get("last")
+    last = recipe.state.get("last")
     around = recipe.store.around(str(last), BEFORE - 1, 0) if last else []
     turns = [one for one in around if one.kind == "context" and "agent" not in one.metadata]
     return [
@@ -514,7 +506,7 @@ def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, num
         "turn": turn.id,
         "role": turn.role,
         "firm": idea.firm,
-        "host": recipe.talk.host,
+        "host": recipe.host,
     }
     speaker = "user" if heard.speaker == "user" else "agent"
     preferred = speaker == "user" and idea.kind == "preference"

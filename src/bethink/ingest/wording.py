@@ -172,8 +172,7 @@ def share_subject(one: str, other: str, change: tuple[str, str]) -> bool:
 
 def mentions(text: str, thing: str) -> bool:
     """Whether a text speaks of a thing: all of its words stand there."""
-    words = {word.lower() for word in re.findall(r"\w+", text)}
-    wanted = [word.lower() for word in re.findall(r"\w+", thing)][:4]
+    words, wanted = set(_split_words(text)), _split_words(thing)[:4]
     return bool(wanted) and all(word in words or word.rstrip("s") in words for word in wanted)
 
 

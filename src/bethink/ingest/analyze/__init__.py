@@ -322,17 +322,18 @@ def _describe_signs(tree: Tree, row: Mapping[str, Any]) -> Iterator[Finding]:
     places: dict[str, list[tuple[str, int, str]]] = {}  # place → path, line and what is shown there
     for path, match in tree.find(row["paths"], row.get("own", True)):
         named = match.groupdict("")
-        shown = [(1, named.get("shown", ""))]
-        if "words" in row:
-            shown = [(line, " ".join(one[1].split())) for line, one in find_words(tree, path, row)]
         found = places.setdefault(named.get("place", ""), [])
-        found += [(path, line, text) for line, text in shown]
-    telling = []
+        if "words" in row:
+            words = find_words(tree, path, row)
+            found += [(path, line, " ".join(one[1].split())) for line, one in words]
+        else:
+            found.append((path, 1, named.get("shown", "")))
+    told = 0
     for place, found in places.items():
         files, texts = {path for path, _, _ in found}, unique(text for _, _, text in found)
-        if files and len(texts or files) >= row.get("least", 1):
-            telling.append((place, found, files, texts))
-    for place, found, files, texts in telling[:MOST_PER_SIGN]:
+        if not files or len(texts or files) < row.get("least", 1) or told == MOST_PER_SIGN:
+            continue
+        told += 1
         path, line, _ = found[0]
         content = row["content"].format(
             path=path,
@@ -342,11 +343,12 @@ def _describe_signs(tree: Tree, row: Mapping[str, Any]) -> Iterator[Finding]:
             shown=join_words(texts, 14),
             newest=basename(max(files)),
         )
+        tag = row.get("tag", "pattern")
         yield make_finding(
             path,
             line,
             row.get("kind", "architecture"),
-            tag := row.get("tag", "pattern"),
+            tag,
             content,
             importance=row.get("importance", 6),
             confidence=row.get("confidence", 0.9),

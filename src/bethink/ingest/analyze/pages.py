@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
 from posixpath import basename, dirname
 from typing import Any, NamedTuple
 
@@ -111,16 +110,11 @@ def _find_paragraph(text: str) -> str:
     return next((one for one in found if count_words(one) > 3), "")
 
 
-@cache
-def _load_topics() -> Sequence[tuple[re.Pattern[str], Mapping[str, Any]]]:
-    rows = load_table("analyze")["topic"]
-    return [(re.compile("|".join(row["words"])), row) for row in rows]
-
-
 def _find_topic(name: str) -> Mapping[str, Any] | None:
     """What a heading, or a path without its suffix, is about."""
     bare = re.sub(r"^[\W\d_]++|(?<![\W_])[\W_]++$", "", name[:200])[:120].lower()
-    return next((topic for words, topic in _load_topics() if words.fullmatch(bare)), None)
+    rows: list[Mapping[str, Any]] = load_table("analyze")["topic"]
+    return next((row for row in rows if re.fullmatch("|".join(row["words"]), bare)), None)
 
 
 def _describe_page(tree: Tree, path: str) -> list[Finding]:

@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 292_008,
-    "lines": 43_020,
+    "tokens": 291_941,
+    "lines": 43_016,
     "files": 131,
     "import cycles": 0,
     "function-level imports of our own": 41,

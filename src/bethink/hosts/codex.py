@@ -16,13 +16,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from bethink.hosts.base import (
+    NO_SPEECH,
     Fact,
     Reason,
     Turn,
     as_name,
     dict_of,
     dicts_of,
-    find_reason,
     list_of,
     make_id,
     name_of,
@@ -74,7 +74,7 @@ class CodexTranscript(LineTranscript):
         if type == "compacted" and (text := text_of(payload, "message")):
             at = time_of(entry, "timestamp")
             return self.make_turn(None, "assistant", text, at, summary=True)
-        return "bookkeeping" if type else "unknown type"
+        return NO_SPEECH
 
     def take_head(self, payload: dict[str, Any]) -> Reason:
         """The head of a rollout. A fork may repeat that of the thread it came from; the first one counts."""
@@ -90,7 +90,7 @@ class CodexTranscript(LineTranscript):
                 self.agent = name_of(payload, "agent_nickname", "agent_role") or as_name(kind) or id
         if payload.get("memory_mode") in ("off", "disabled"):
             self.switch_memory(True, time_of(payload, "timestamp"), self.session)
-        return "bookkeeping"
+        return NO_SPEECH
 
     def take_item(self, payload: dict[str, Any], entry: dict[str, Any]) -> Turn | Reason:
         type = text_of(payload, "type")
@@ -104,18 +104,18 @@ class CodexTranscript(LineTranscript):
             self.add_call(name or type, arguments, payload.get("call_id"))
             patched = find_patched(payload)
             self.add_used((), patched, [Fact("edit", path) for path in patched])
-            return "tool call"
+            return NO_SPEECH
         if type.endswith("_output"):
             output = payload.get("output")
             text = output if isinstance(output, str) else "\n".join(texts_of(output, OUTPUTS))
             self.add_result(payload.get("call_id"), text, FAILED.search(text[:400]) is not None)
-            return "tool result"
-        return find_reason(type, {"reasoning": "thinking"})
+            return NO_SPEECH
+        return NO_SPEECH
 
     def take_message(self, payload: dict[str, Any], entry: dict[str, Any]) -> Turn | Reason:
         role = payload.get("role")
         if role not in ("user", "assistant"):
-            return "context added by the host"
+            return NO_SPEECH
         texts = texts_of(payload.get("content"), OUTPUTS)
         self.messages += 1
         if role == "user":
@@ -124,7 +124,7 @@ class CodexTranscript(LineTranscript):
             marks = dict_of(payload, "internal_chat_message_metadata_passthrough")
             texts = find_typed(texts, list_of(marks, "content_item_kinds"))
             if not texts:
-                return "context added by the host"
+                return NO_SPEECH
         text = "\n\n".join(texts)
         at = time_of(entry, "timestamp") or time_of(payload, "timestamp")
         id = name_of(payload, "id") or make_id(self.thread, self.messages, role, text)
@@ -140,7 +140,7 @@ class CodexTranscript(LineTranscript):
             self.add_used((), [*changed, *seen])
         if payload.get("type") == "thread_name_updated":
             self.set_title(payload.get("thread_name"))
-        return "progress"
+        return NO_SPEECH
 
 
 read = CodexTranscript

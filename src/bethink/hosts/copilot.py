@@ -14,6 +14,7 @@ from typing import Any
 
 from bethink.hosts import load_agents
 from bethink.hosts.base import (
+    NO_SPEECH,
     Reason,
     Turn,
     as_dict,
@@ -24,15 +25,6 @@ from bethink.hosts.base import (
     time_of,
 )
 from bethink.hosts.transcript import LineTranscript
-
-REASONS: dict[str, Reason] = {
-    "tool.execution_complete": "tool result",
-    "tool.execution_start": "tool call",
-    "system.message": "context added by the host",
-    "abort": "error or interruption",
-    "session.error": "error or interruption",
-    "session.warning": "error or interruption",
-}
 
 
 def find_directory(environment: Mapping[str, str], home: Path) -> str:
@@ -79,23 +71,19 @@ class CopilotTranscript(LineTranscript):
             text = text_of(data, "content")
             if text.strip():
                 return self.make_turn(id, "assistant", text, at)
-            return "tool call" if calls else "empty"
+            return NO_SPEECH
         if type == "tool.execution_complete":
             output = text_of(dict_of(data, "result"), "content")
             self.add_result(data.get("toolCallId"), output, data.get("success") is False)
         if type in ("session.start", "session.resume", "session.context_changed"):
             context = dict_of(data, "context") or data
             self.locate(context.get("cwd"), context.get("branch"), data.get("sessionId"))
-            return "bookkeeping"
         if type == "session.title_changed":
             self.set_title(data.get("title"))
-            return "bookkeeping"
         if type == "session.compaction_complete":
             text = text_of(data, "summaryContent")
-            return (
-                self.make_turn(id, "assistant", text, at, summary=True) if text else "bookkeeping"
-            )
-        return REASONS.get(type, "progress" if "." in type else "unknown type")
+            return self.make_turn(id, "assistant", text, at, summary=True)
+        return NO_SPEECH
 
 
 read = CopilotTranscript

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bethink.hosts.base import (
+    NO_SPEECH,
     Reason,
     Turn,
     dict_of,
@@ -44,17 +45,17 @@ class CursorTranscript(LineTranscript):
     def take(self, entry: dict[str, Any]) -> Turn | Reason:
         role, message = entry.get("role"), dict_of(entry, "message")
         if role not in ("user", "assistant"):
-            return "context added by the host" if role in ("system", "tool") else "unknown type"
-        calls = [item for item in dicts_of(message, "content") if item.get("type") == "tool_use"]
-        for call in calls:
-            self.add_call(call.get("name"), call.get("input"))
+            return NO_SPEECH
+        for item in dicts_of(message, "content"):
+            if item.get("type") == "tool_use":
+                self.add_call(item.get("name"), item.get("input"))
         text = "\n\n".join(texts_of(message.get("content")))
         if role == "user":
             if self.agent:
                 return "machine-made prompt"
             text = find_block(text, "user_query") or remove_blocks(text, ADDED)[0]
         if not text.strip():
-            return "tool call" if calls else "empty"
+            return NO_SPEECH
         id = make_id(self.session, self.agent, self.number, role, text)
         return self.make_turn(id, str(role), text, time_of(entry, "timestamp"))
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from bethink.hosts.base import (
+    NO_SPEECH,
     Reason,
     Turn,
     as_dict,
     as_text,
     dict_of,
     dicts_of,
-    find_reason,
     list_of,
     name_of,
     text_of,
@@ -52,9 +52,9 @@ class GeminiTranscript(LineTranscript):
         if update or "sessionId" in entry:
             self.take_head(update or entry)
             copies = dicts_of(update, "messages")
-            return [self.take_message(one, copied=True) for one in copies] or "bookkeeping"
+            return [self.take_message(one, copied=True) for one in copies] or NO_SPEECH
         if "$rewindTo" in entry or "$set" in entry:
-            return "bookkeeping"
+            return NO_SPEECH
         return self.take_message(entry)
 
     def take_head(self, fields: dict[str, Any]) -> None:
@@ -69,17 +69,13 @@ class GeminiTranscript(LineTranscript):
     def take_message(self, fields: dict[str, Any], copied: bool = False) -> Turn | Reason:
         type = fields.get("type")
         if type not in ("user", "gemini"):
-            return find_reason(
-                type, {"error": "error or interruption", "warning": "error or interruption"}
-            )
+            return NO_SPEECH
         parts = list_of(fields, "content") or [fields.get("content")]
         text = find_text(parts)
-        calls = dicts_of(fields, "toolCalls")
         if not copied:
-            self.note_calls(calls)
+            self.note_calls(dicts_of(fields, "toolCalls"))
         if not text:
-            results = any("functionResponse" in as_dict(part) for part in parts)
-            return "tool result" if results else "tool call" if calls else "empty"
+            return NO_SPEECH
         if text == ACKNOWLEDGED or (type == "user" and self.agent):
             return "machine-made prompt"
         summary = text.lstrip().startswith(SNAPSHOT)

@@ -19,6 +19,7 @@ from typing import Any
 
 from bethink.errors import BethinkError
 from bethink.hosts.base import (
+    NO_SPEECH,
     Position,
     Reason,
     TranscriptPage,
@@ -26,7 +27,6 @@ from bethink.hosts.base import (
     as_name,
     as_text,
     dict_of,
-    find_reason,
     name_of,
     text_of,
     time_of,
@@ -69,10 +69,8 @@ class OpencodeTranscript(Transcript):
         type, role = part.get("type"), message.get("role")
         if type == "tool":
             return self.take_tool(part, part.get("callID") or id)
-        if type != "text":
-            return find_reason(type, {"reasoning": "thinking"})
-        if role not in ("user", "assistant"):
-            return "unknown type"
+        if type != "text" or role not in ("user", "assistant"):
+            return NO_SPEECH
         by_host = True in (part.get("synthetic"), part.get("ignored"))
         if by_host or (role == "user" and parent):
             return "machine-made prompt"
@@ -93,7 +91,7 @@ class OpencodeTranscript(Transcript):
             code = dict_of(state, "metadata").get("exit")
             failed = state["status"] == "error" or code not in (0, None)
             self.add_result(call, text_of(state, "output"), failed)
-        return "tool call"
+        return NO_SPEECH
 
     def pages(
         self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS

@@ -16,6 +16,7 @@ from typing import Any
 
 from bethink.hosts.base import (
     FENCE,
+    NO_SPEECH,
     START,
     Position,
     Reason,
@@ -46,7 +47,6 @@ ROLES = {
     }.items()
     for name in names.split()
 }
-UNSPOKEN: dict[str, Reason] = {"system": "context added by the host", "tool": "tool result"}
 WHOLE = 128 << 20  # bytes of a text
 LONGEST_LINE = 20_000  # characters; a longer one names no speaker
 TEXT_SUFFIXES = (".md", ".markdown", ".txt", ".text")
@@ -98,10 +98,10 @@ class ChatLines(Chat, LineTranscript):
         self.locate(entry.get("cwd"), entry.get("branch"))
         role = ROLES.get(text_of(entry, "role").lower(), "")
         if role not in ("user", "assistant"):
-            return UNSPOKEN.get(role, "unknown type")
+            return NO_SPEECH
         text = "\n\n".join(text for text in texts_of(entry.get("content")) if text.strip())
         if not text.strip():
-            return "empty"
+            return NO_SPEECH
         id = name_of(entry, "id") or make_id(self.session, self.number, text)
         return self.make_turn(id, role, text, time_of(entry, "timestamp"))
 
@@ -139,9 +139,10 @@ class ChatText(Chat):
             text = text.strip().removesuffix("---").strip()
             self.number = start + 1
             id = make_id(self.session, self.number, text)
-            yield UNSPOKEN.get(role) or self.make_turn(id, role, text, None)
+            spoken = role in ("user", "assistant")
+            yield self.make_turn(id, role, text, None) if spoken else NO_SPEECH
         if not found:
-            yield "unknown type"
+            yield NO_SPEECH
 
 
 def find_speakers(text_lines: list[str]) -> list[tuple[int, str, str]]:

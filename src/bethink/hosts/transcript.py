@@ -30,6 +30,7 @@ from typing import IO, Any, ClassVar, NamedTuple
 
 from bethink.errors import BethinkError, NotFound
 from bethink.hosts.base import (
+    NO_SPEECH,
     START,
     Fact,
     Position,
@@ -335,7 +336,7 @@ class Transcript:
             self.used.pop(self.channel, None)
             return "memory off"
         if not text:
-            return "local command"
+            return NO_SPEECH
         # The text is shortened as it always was: an identity must not change.
         id = self.rename(id) if id else make_id(session, role, at, shorten(text))
         if not self.is_new(id):

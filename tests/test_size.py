@@ -19,9 +19,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 291_576,
-    "lines": 42_971,
-    "files": 131,
+    "tokens": 291_547,
+    "lines": 42_968,
+    "files": 130,
     "import cycles": 0,
     "function-level imports of our own": 41,
     "functions of complexity over 15": 6,

@@ -11,7 +11,7 @@ import tokenizers
 from tokenizers import models, pre_tokenizers
 
 from bethink import judge
-from bethink.embed.tokenizer import LibraryTokenizer, WordPiece, open_tokenizer
+from bethink.embed.base import LibraryTokenizer, WordPiece, open_tokenizer
 from bethink.errors import EmbeddingError
 
 ROOT = Path(__file__).parent.parent

@@ -20,9 +20,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bethink.config import data_directory
-from bethink.embed.base import WINDOW, clean, open_session, pieces, sentence_ends
+from bethink.embed.base import (
+    WINDOW,
+    Tokenizer,
+    clean,
+    open_session,
+    open_tokenizer,
+    pieces,
+    sentence_ends,
+)
 from bethink.embed.models import MODEL_FILE, TOKENIZER_FILE, LocalModel, identity
-from bethink.embed.tokenizer import Tokenizer, open_tokenizer
 from bethink.errors import EmbeddingError
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from bethink.config import data_directory
-from bethink.embed.base import open_session
-from bethink.embed.tokenizer import open_tokenizer
+from bethink.embed.base import open_session, open_tokenizer
 
 if TYPE_CHECKING:
     from bethink.config import Config

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,7 @@ from bethink import project as projects
 from bethink.config import Config
 from bethink.embed import LazyModel, without_vectors
 from bethink.embed.base import Embedder
-from bethink.errors import Ambiguous, EmbeddingError, InvalidInput, NotFound
+from bethink.errors import Ambiguous, BethinkError, EmbeddingError, InvalidInput, NotFound
 from bethink.recall.pipeline import Ask, recall
 from bethink.recall.score import PROFILES, find_profile
 from bethink.store import open_store
@@ -560,7 +561,16 @@ class Bethink:
 
     def resolve(self, id: str) -> str:
         """The full id that a prefix stands for, among the memories visible from here, or of every project."""
-        return self.store.resolve(id, None if self.everywhere else self.scopes)
+        try:
+            return self.store.resolve(id, None if self.everywhere else self.scopes)
+        except NotFound as error:
+            own = f"container:{self.project.identity}/"
+            for scope in filter(lambda one: one.startswith(own), self.every_scope()):
+                with suppress(BethinkError):
+                    self.store.resolve(id, (scope,))
+                    name = scope.removeprefix(own)
+                    error.hint = f"It is in the container {name}: add `--container {name}`."
+            raise
 
     def find_session(self, prefix: str, scopes: Sequence[str] = ()) -> types.Session:
         """The conversation whose id starts with `prefix`, among those visible from here or in these scopes."""

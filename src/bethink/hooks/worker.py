@@ -2,7 +2,7 @@
 
 It belongs to nobody: it has a lock, a low priority and a time limit, and starts no download. It may be killed at any moment. A page of a
 transcript goes in whole with how far it was read, and an entry leaves the spool only after its transcript was read to the end.
-What cannot be read is tried by a few workers, counted where `doctor` shows it, and set aside; what only has to wait (a locked or broken
+What cannot be read, or never ends, is tried by a few workers, counted where `doctor` shows it, and set aside; what only has to wait (a locked or broken
 database, settings that cannot be read) stays for the next worker.
 """
 
@@ -11,10 +11,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from bethink import config, hosts, project
@@ -36,36 +35,6 @@ from bethink.hooks.spool import SpoolEntry
 ATTEMPTS = 3  # times that an entry is begun without getting any further
 SECONDS = 600.0  # after which a worker ends; the next one goes on
 GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
-# of processor time for one page; by hand, far beyond what an ordinary one takes
-PAGE_SECONDS = 120.0
-
-
-class SlowText(BethinkError):
-    """One page took so long that something in it must be hostile to a pattern."""
-
-
-@contextmanager
-def limit_pages(transcript: str) -> Iterator[Callable[[], None]]:
-    """Ends the work on a transcript whose page takes too much processor time, so that the others get their turn. The function that it
-    gives begins a new page. Patterns look for signals while they work; what does not is ended by the alarm of `main`."""
-    main_thread = threading.current_thread() is threading.main_thread()
-    if not hasattr(signal, "setitimer") or not main_thread:
-        yield lambda: None
-        return
-
-    def give_up(*_: object) -> None:
-        raise SlowText(f"A page of {transcript} took more than {PAGE_SECONDS:g} seconds of work.")
-
-    def begin_page() -> None:
-        signal.setitimer(signal.ITIMER_VIRTUAL, PAGE_SECONDS)
-
-    before = signal.signal(signal.SIGVTALRM, give_up)
-    begin_page()
-    try:
-        yield begin_page
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
 
 
 def main(words: Sequence[str]) -> int:
@@ -130,7 +99,6 @@ class OpenMemory:
 
     def open_from(self, directory: str) -> Bethink:
         """The memory seen from where a session works, or worked: the directory may be gone."""
-
         where = Path(directory or "/")
         own = config.load(project.find(where).root, {"database": self.database})
         own = own._replace(threads=own.threads or 1)  # nobody waits for this work
@@ -180,7 +148,6 @@ def _work(opened: OpenMemory, path: Path, until: float) -> bool:
 
 def _read(opened: OpenMemory, path: Path, entry: SpoolEntry, until: float) -> bool:
     """Reads a transcript on to its end, or as far as the time allows."""
-
     transcript = _find_transcript(entry)
     memory = opened.open_from(entry.directory)
     # Without times nobody can tell what was said while memory was paused, so all that is unread is passed over.
@@ -189,16 +156,14 @@ def _read(opened: OpenMemory, path: Path, entry: SpoolEntry, until: float) -> bo
     )
     for embed in (True, False):
         try:
-            with limit_pages(entry.transcript) as begin_page:
-                parts = conversations.read_on(
-                    memory, transcript, entry.host, embed=embed, silent=silent
-                )
-                for number, _ in enumerate(parts):
-                    begin_page()
-                    if not number and entry.attempts > 1:
-                        spool.write(path, entry._replace(attempts=0))  # it does get further
-                    if time.monotonic() >= until:
-                        return False
+            parts = conversations.read_on(
+                memory, transcript, entry.host, embed=embed, silent=silent
+            )
+            for number, _ in enumerate(parts):
+                if not number and entry.attempts > 1:
+                    spool.write(path, entry._replace(attempts=0))  # it does get further
+                if time.monotonic() >= until:
+                    return False
             break
         except EmbeddingError:  # by words for now: `bethink reindex` makes up for it
             if not embed:

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 291_463,
-    "lines": 42_943,
+    "tokens": 291_303,
+    "lines": 42_904,
     "files": 130,
     "import cycles": 0,
     "function-level imports of our own": 41,
     "functions of complexity over 15": 6,
     "class names used twice": 0,
-    "test lines": 34_041,
+    "test lines": 34_036,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 35, "search": 31, "hook": 27, "backfill": 46}

@@ -186,7 +186,7 @@ def test_a_node_is_chosen_by_key_expanded_and_opened(page):
     expect(page.locator("h1")).to_contain_text(chosen[:20])
 
 
-def test_a_graph_has_a_legend_says_what_was_left_out_and_its_labels_do_not_overlap(page):
+def test_a_graph_has_a_legend_says_that_there_is_more_and_its_labels_do_not_overlap(page):
     page.goto("/graph?container=crowd&focus=about:Crowd&size=40")
     page.wait_for_selector(STILL)
     expect(page.locator("#left-out")).to_contain_text("there is more")

@@ -69,20 +69,15 @@ def test_an_edit_that_cannot_be_is_told_and_kept_in_the_form(page, world, fresh)
     assert stored(world, fresh)["expires_at"] is None
 
 
-def test_forgetting_hides_and_undo_brings_back(page, world, fresh):
-    page.goto(f"/memory/{fresh}")
-    press(page, "Forget", "Forgotten")
-    expect(page.locator(".state", has_text="forgotten")).to_be_visible()
-    assert stored(world, fresh)["deleted_at"]
-    page.keyboard.press("u")
-    expect(page.get_by_role("status")).to_contain_text("Brought back")
-    assert stored(world, fresh)["deleted_at"] is None
-    page.goto("/search?q=ferry+tallinn")
-    expect(page.locator(".hit a.open").first).to_contain_text("ferry to Tallinn")
-
-
 def test_a_replaced_memory_says_by_what_and_can_be_brought_back(page, world):
     page.goto(f"/memory/{world.id('old')}")
+    press(page, "Bring back", "Brought back")
+    press(page, "Undo", "Related.")
+    expect(page.get_by_text("This was replaced by")).to_be_visible()
+    relation = page.locator(".relations li", has_text="← supersedes")  # of the other one to this
+    relation.get_by_role("button").click()
+    expect(page.get_by_role("status")).to_contain_text("No longer related.")
+    press(page, "Undo", "Related.")
     expect(page.get_by_text("This was replaced by")).to_be_visible()
     page.get_by_role("link", name="a newer memory").click()
     expect_title(page, "seven days")

@@ -10,8 +10,9 @@ finds; without one it is what was told last.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any, NamedTuple
 
 from bethink.api import Bethink
@@ -27,13 +28,6 @@ MOST_SESSIONS = 5000  # that are looked through for those of a host
 MOST_TURNS = 5000  # of one conversation that are looked through for a topic
 MOST_IDEAS = 1000
 IDEAS = tuple(kind for kind in KINDS if kind != "context")
-
-
-class TurnWithIdeas(NamedTuple):
-    """One turn of a conversation, and the ideas that were taken from it."""
-
-    turn: Memory
-    ideas: tuple[Memory, ...] = ()
 
 
 def list_sessions(
@@ -55,8 +49,9 @@ def measure_topics(memory: Bethink, of: Session) -> list[tuple[Span, float]]:
 
 def list_turns(
     memory: Bethink, of: Session, topic: str | None, limit: int, offset: int
-) -> tuple[list[TurnWithIdeas], int]:
-    """What was said in a conversation, or in one of its topics with its sub-topics, in order; and how many turns that are."""
+) -> tuple[list[tuple[Memory, list[Memory]]], int]:
+    """What was said in a conversation, or in one of its topics with its sub-topics, in order, each turn with the ideas that were taken
+    from it; and how many turns that are."""
     here: dict[str, Any] = {"scopes": (of.scope,), "session": of.id}
     wanted = memory.filter(**here, kinds=("context",), transcribed=True)
     if topic is None:
@@ -73,8 +68,7 @@ def list_turns(
     ideas: dict[object, list[Memory]] = {}
     for one in memory.store.list(taken, MOST_IDEAS, 0, "position"):
         ideas.setdefault(one.metadata.get("turn", one.id), []).append(one)
-    turns = ((one, ideas.get(one.metadata.get("turn"), ())) for one in found)
-    return [TurnWithIdeas(one, tuple(of_turn)) for one, of_turn in turns], total
+    return [(one, ideas.get(one.metadata.get("turn"), [])) for one in found], total
 
 
 # What happened
@@ -84,22 +78,7 @@ WEEKS = 26  # of the calendar
 MOST_RECENT = 12  # conversations, statements, open ones
 
 
-class ChangeOfMind(NamedTuple):
-    new: Memory
-    old: Memory
-
-
-class RecentWork(NamedTuple):
-    since: datetime
-    told: int  # statements
-    sessions: tuple[Session, ...]
-    changes: tuple[ChangeOfMind, ...]
-    newest: tuple[Memory, ...]
-    open: tuple[Memory, ...]  # what is to be done, asked or broken, whenever it was told
-    days: Mapping[str, int]  # of the calendar: date → memories
-
-
-def catch_up(memory: Bethink, scopes: tuple[str, ...], since: datetime) -> RecentWork:
+def catch_up(memory: Bethink, scopes: tuple[str, ...], since: datetime) -> dict[str, Any]:
     """What happened since a time, newest first: only so much that it can be read."""
     store = memory.store
     statements = memory.filter(scopes=scopes, kinds=STATEMENTS, since=since)
@@ -107,20 +86,21 @@ def catch_up(memory: Bethink, scopes: tuple[str, ...], since: datetime) -> Recen
     sessions = store.sessions(scopes, MOST_RECENT)
     days = store.count_days(scopes, memory.clock() - timedelta(weeks=WEEKS))
     undone = memory.filter(scopes=scopes, kinds=OPEN, answered=False)
-    return RecentWork(
-        since,
-        store.count(statements),
-        tuple(one for one in sessions if (one.ended_at or one.started_at or since) > since),
-        tuple(_find_changes(memory, scopes, found))[:MOST_RECENT],
-        tuple(found[:MOST_RECENT]),
-        tuple(memory.list(filter=undone, limit=MOST_RECENT)),
-        {day.isoformat(): days[day] for day in sorted(days)},
-    )
+    return {
+        "since": since,
+        "told": store.count(statements),
+        "sessions": [one for one in sessions if (one.ended_at or one.started_at or since) > since],
+        "changes": list(islice(_find_changes(memory, scopes, found), MOST_RECENT)),
+        "newest": found[:MOST_RECENT],
+        # What is to be done, asked or broken, whenever it was told.
+        "open": memory.list(filter=undone, limit=MOST_RECENT),
+        "days": {day.isoformat(): days[day] for day in sorted(days)},  # of the calendar
+    }
 
 
 def _find_changes(
     memory: Bethink, scopes: Sequence[str], found: Sequence[Memory]
-) -> Iterator[ChangeOfMind]:
+) -> Iterator[dict[str, Memory]]:
     """Which of these statements replaced another, and which one."""
     known = {one.id: one for one in found}
     pairs = [
@@ -131,7 +111,7 @@ def _find_changes(
     old = {one.id: one for one in memory.store.get([target for _, target in pairs])}
     for source, target in sorted(pairs, reverse=True):
         if target in old and old[target].scope in scopes:
-            yield ChangeOfMind(known[source], old[target])
+            yield {"new": known[source], "old": old[target]}
 
 
 # Graphs
@@ -278,59 +258,29 @@ class _GraphBuilder:
 GROWTH_WEEKS = 12
 
 
-class Capture(NamedTuple):
-    """What an agent's conversations brought in."""
-
-    host: str
-    sessions: int
-    last: datetime | None  # when something was last said in one that is known
-    captured: datetime | None  # when a hook last brought something in
-    waiting: int  # transcripts that wait to be read
-    failures: int
-
-
-class Week(NamedTuple):
-    begin: datetime
-    memories: int
-
-
-class Condition(NamedTuple):
-    at: datetime
-    memories: int
-    forgotten: int
-    captures: tuple[Capture, ...]
-    unembedded: int
-    vectors: Mapping[str, int]  # model → vectors
-    database: str
-    bytes: int
-    bytes_per_memory: int
-    growth: tuple[Week, ...]  # oldest first; the last is the week that ends now
-    language_model: Mapping[str, Any]
-
-
-def examine(memory: Bethink) -> Condition:
+def examine(memory: Bethink) -> dict[str, Any]:
     """Counts everything of the database. Takes a moment where there is much."""
     overview = memory.stats()
     budget, today = open_budget(memory.config), memory.clock().date()
     days = [today - timedelta(days=back) for back in range(DAYS_REPORTED - 1, -1, -1)]
     daily = {day.isoformat(): budget.spent(day) for day in days}
-    return Condition(
-        at=memory.clock(),
-        memories=overview.memories,
-        forgotten=overview.deleted,
-        captures=_count_captures(memory),
-        unembedded=overview.unembedded,
-        vectors=overview.vectors,
-        database=str(getattr(memory.store, "path", mask_password(memory.config.database))),
-        bytes=overview.database_bytes,
-        bytes_per_memory=overview.database_bytes // max(1, overview.memories + overview.deleted),
-        growth=_count_growth(memory),
-        language_model={**language.report_usage(memory), "daily": daily},
-    )
+    return {
+        "at": memory.clock(),
+        "memories": overview.memories,
+        "forgotten": overview.deleted,
+        "captures": _count_captures(memory),
+        "unembedded": overview.unembedded,
+        "vectors": overview.vectors,  # model → how many
+        "database": str(getattr(memory.store, "path", mask_password(memory.config.database))),
+        "bytes": overview.database_bytes,
+        "bytes_per_memory": overview.database_bytes // max(1, overview.memories + overview.deleted),
+        "growth": _count_growth(memory),
+        "language_model": {**language.report_usage(memory), "daily": daily},
+    }
 
 
-def _count_captures(memory: Bethink) -> tuple[Capture, ...]:
-    """One line for every agent that anything is known of."""
+def _count_captures(memory: Bethink) -> list[dict[str, Any]]:
+    """What the conversations of every agent that anything is known of brought in."""
     sessions = memory.store.sessions(memory.every_scope(), MOST_SESSIONS)
     captured = {host: datetime.fromtimestamp(at, UTC) for host, at in spool.read_captures().items()}
     waiting = Counter(entry.host for entry in spool.list_waiting())
@@ -341,15 +291,26 @@ def _count_captures(memory: Bethink) -> tuple[Capture, ...]:
     for host in sorted({*(one.host for one in sessions), *captured, *waiting, *failed} - {""}):
         held = [one for one in sessions if one.host == host]
         last = max((at for one in held if (at := one.ended_at or one.started_at)), default=None)
-        counts = waiting[host], failed[host]
-        found.append(Capture(host, len(held), last, captured.get(host), *counts))
-    return tuple(found)
+        found.append(
+            {
+                "host": host,
+                "sessions": len(held),
+                "last": last,  # when something was said in one that is known
+                "captured": captured.get(host),  # when a hook last brought something in
+                "waiting": waiting[host],  # transcripts that wait to be read
+                "failures": failed[host],
+            }
+        )
+    return found
 
 
-def _count_growth(memory: Bethink) -> tuple[Week, ...]:
-    """How many memories each of the last weeks brought."""
+def _count_growth(memory: Bethink) -> list[dict[str, Any]]:
+    """How many memories each of the last weeks brought, the oldest first; the last is the week that ends now."""
     begin, week = memory.clock() - timedelta(weeks=GROWTH_WEEKS), timedelta(weeks=1)
     weeks = Counter[int]()
     for day, count in memory.store.count_days(memory.every_scope(), begin).items():
         weeks[min((day - begin.date()) // week, GROWTH_WEEKS - 1)] += count
-    return tuple(Week(begin + number * week, weeks[number]) for number in range(GROWTH_WEEKS))
+    return [
+        {"begin": begin + number * week, "memories": weeks[number]}
+        for number in range(GROWTH_WEEKS)
+    ]

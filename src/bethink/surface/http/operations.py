@@ -330,8 +330,8 @@ def show_recent(memory: View, asked: Any) -> Json:
     """What happened since a time: conversations, what replaced what, what was told; what is open; and how much each day brought."""
     scopes = memory.every_scope() if asked.all_projects else memory.scopes
     found = browse.catch_up(memory, scopes, moment(asked.since, memory.clock()))
-    sessions = [{**operations.session_record(one), "scope": one.scope} for one in found.sessions]
-    return {**found._asdict(), "sessions": sessions}
+    sessions = [{**operations.session_record(one), "scope": one.scope} for one in found["sessions"]]
+    return {**found, "sessions": sessions}
 
 
 @operation(
@@ -346,7 +346,7 @@ def list_turns(memory: View, asked: Any) -> Json:
     session = memory.find_session(asked.id)
     found, total = browse.list_turns(memory, session, asked.topic, asked.limit, asked.offset)
     at = asked.offset + len(found)
-    items = [{**plain(one.turn), "ideas": one.ideas} for one in found]
+    items = [{**plain(turn), "ideas": ideas} for turn, ideas in found]
     return {"items": items, "next": at if found and at < total else None, "total": total}
 
 

@@ -29,17 +29,13 @@ from bethink.store.postgres import PostgresStore
 
 NOBODY = 65534
 PASSWORD = "a test's own"
-SETTINGS = {
-    "fsync": "off",
-    "synchronous_commit": "off",
-    "full_page_writes": "off",
-    "shared_buffers": "64MB",
-    "max_connections": "100",
-    "listen_addresses": "127.0.0.1",
-    "autovacuum_naptime": "10s",
-    "wal_level": "replica",
-    "max_wal_senders": "4",
-}
+SETTINGS = dict(
+    one.split("=")
+    for one in (
+        "fsync=off synchronous_commit=off full_page_writes=off shared_buffers=64MB max_connections=100"
+        " listen_addresses=127.0.0.1 autovacuum_naptime=10s wal_level=replica max_wal_senders=4"
+    ).split()
+)
 _names = itertools.count()
 
 
@@ -77,18 +73,9 @@ class Server:
         self.settings = {**SETTINGS, **settings}
         (self.folder / "password").write_text(PASSWORD)
         (self.folder / "password").chmod(0o644)
-        self._do(
-            "initdb",
-            "-D",
-            str(self.data),
-            "-U",
-            "postgres",
-            "--auth=scram-sha-256",
-            f"--pwfile={self.folder / 'password'}",
-            "--encoding=UTF8",
-            "--locale=C",
-            "--no-sync",
-        )
+        secure = ("--auth=scram-sha-256", f"--pwfile={self.folder / 'password'}")
+        plain = "-U postgres --encoding=UTF8 --locale=C --no-sync".split()
+        self._do("initdb", "-D", str(self.data), *secure, *plain)
         self.process: subprocess.Popen[bytes] | None = None
         self.start()
 
@@ -137,16 +124,8 @@ class Server:
         options = [
             part for name, value in self.settings.items() for part in ("-c", f"{name}={value}")
         ]
-        command = [
-            str(self.bin / "postgres"),
-            "-D",
-            str(self.data),
-            "-p",
-            str(self.port),
-            "-k",
-            str(self.folder),
-            *options,
-        ]
+        where = ("-D", str(self.data), "-p", str(self.port), "-k", str(self.folder))
+        command = [str(self.bin / "postgres"), *where, *options]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 command,

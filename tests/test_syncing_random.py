@@ -181,7 +181,7 @@ def test_nothing_that_either_side_sees_is_lost_and_nothing_purged_comes_back(tmp
     chance = random.Random(seed)
     sides = anna, team = tuple(Side(tmp_path, name, chance) for name in ("anna", "team"))
     shared, purged = Shared(), {}
-    for _ in range(12):
+    for _ in range(8):
         for side in sides:
             for _ in range(chance.randint(0, 8)):
                 side.act()

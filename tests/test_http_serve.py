@@ -21,7 +21,7 @@ from cli_runner import cli
 from http_server import V1, body, running
 from stores import child_environment
 
-from bethink.surface.http import security
+from bethink.surface.http import app, security
 
 __all__ = ["cli"]
 
@@ -117,9 +117,14 @@ def test_a_server_that_would_be_unsafe_or_impossible_does_not_start(cli, words, 
     assert said in result.err and result.code == code
 
 
-def test_tokens_alone_are_not_enough_to_be_reached_from_elsewhere(cli):
+def test_tokens_alone_are_not_enough_to_be_reached_from_elsewhere(cli, monkeypatch):
     cli.ok("token", "create", "--name", "laptop")
     assert "without TLS" in cli.fails("serve", "--host", "0.0.0.0", code=2)
+    seen = []
+    monkeypatch.setattr(app, "serve", lambda place, bound, *_: seen.append(bound.session) or True)
+    for host in ("0.0.0.0", "127.0.0.1"):
+        cli.ok("serve", "--host", host, "--insecure-bind")
+    assert seen[0] == "" and seen[1]  # who can be reached makes nobody a token unasked
 
 
 def test_a_port_that_is_taken_is_said_to_be_so(cli):

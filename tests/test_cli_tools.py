@@ -260,6 +260,12 @@ def file(cli):
     return cli.home / "config.toml"
 
 
+def test_config_writes_your_file_for_you_alone(cli):
+    cli.ok("config", "limit", "5")
+    modes = [path.stat().st_mode & 0o777 for path in (cli.home / "config.toml", cli.home)]
+    assert modes == [0o600, 0o700]
+
+
 def test_config_keeps_comments_and_other_lines(cli, file):
     before = '# mine\nmode = "keyword"  # faster\n\nknowledge = [\n  "docs",  # ours\n  "notes",\n]\nlimit=3'
     file.write_text(before)

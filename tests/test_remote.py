@@ -10,10 +10,10 @@ from cli_runner import cli  # noqa: F401
 from http_server import problem, running, served
 from stores import HERE, NOW, make, put
 
-from bethink.errors import BethinkError, ConfigError
+from bethink.errors import ConfigError
 from bethink.post import Key
 from bethink.store.transfer import team_scope
-from bethink.surface.cli.transfer import ServerPeer, read_token
+from bethink.surface.cli.transfer import ServerPeer
 from bethink.surface.http import api as http_api
 from bethink.surface.http import security
 from bethink.surface.http.api import OnceStore
@@ -22,7 +22,6 @@ from bethink.types import Batch, Source
 
 __all__ = ["served"]
 V1 = "/api/v1"
-NOBODY = "http://127.0.0.1:9"  # the discard port: nothing listens there
 
 
 @pytest.fixture
@@ -225,20 +224,12 @@ def test_an_address_that_cannot_be_used_is_told(url, told):
     assert "pass" not in error.value.message.replace("password", "")
 
 
-def test_a_token_comes_from_the_environment_and_is_never_shown(served, monkeypatch):
+def test_a_token_comes_from_the_environment_and_is_never_shown(cli, served, monkeypatch):  # noqa: F811
+    words = ("sync", "--with", served.address)
     monkeypatch.delenv("BETHINK_TOKEN", raising=False)
-    assert read_token() is None
-    monkeypatch.setenv("BETHINK_TOKEN", "rcl_environment")
-    assert read_token().value == "rcl_environment"
+    assert "asks for a key" in cli.fails(*words, code=1)
     monkeypatch.setenv("BETHINK_TOKEN", "two words")
-    with pytest.raises(ConfigError):
-        read_token()
-    with pytest.raises(BethinkError, match="refused the key") as error:
-        ServerPeer(served.address, Key("rcl_wrong", "test"), "shop").outline()
-    assert "rcl_wrong" not in str(error.value.message)
-
-
-def test_the_commands_say_what_is_missing(cli, served, monkeypatch):  # noqa: F811
-    monkeypatch.delenv("BETHINK_TOKEN", raising=False)
-    assert "asks for a key" in cli.fails("sync", "--with", served.address, code=1)
-    assert "cannot be reached" in cli.fails("sync", "--with", NOBODY, code=1)
+    assert "two words" not in cli.fails(*words, code=2)
+    monkeypatch.setenv("BETHINK_TOKEN", "rcl_wrong")
+    told = cli.fails(*words, code=1)
+    assert "refused the key" in told and "rcl_wrong" not in told

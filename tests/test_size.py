@@ -26,7 +26,7 @@ LIMITS = {
     "function-level imports of our own": 41,
     "functions of complexity over 15": 6,
     "class names used twice": 0,
-    "test lines": 34_021,
+    "test lines": 34_018,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 35, "search": 31, "hook": 27, "backfill": 46}

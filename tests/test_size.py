@@ -29,7 +29,7 @@ LIMITS = {
     "test lines": 34_018,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
-RUNS = {"add": 35, "search": 31, "hook": 27, "backfill": 46}
+RUNS = {"add": 34, "search": 28, "hook": 24, "backfill": 44}
 
 UNCOUNTED = {
     tokenize.COMMENT,

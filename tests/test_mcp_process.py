@@ -260,6 +260,19 @@ def test_a_client_is_greeted_in_the_words_of_the_whole_server(place):
     assert HANDSHAKES == HANDSHAKE_PROTOCOL_VERSIONS
 
 
+def test_who_asks_what_the_server_is_may_go_on_in_either_version(place):
+    whole = "import bethink.surface.mcp as greeting; greeting.LONGEST = 0"
+    with Bare(*place) as bare, Bare(*place, program=("-c", f"{whole}; {RUN}")) as full:
+        told = bare.ask("server/discover")["result"]
+        assert told == full.ask("server/discover")["result"]
+        assert "stored" in bare.ask("tools/call", **STORE)["result"]["content"][0]["text"]
+    with Bare(*place) as late:  # which did not wait for the answer
+        late.ask("server/discover")
+        begin(late)
+        late.send({"jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": STORE})
+        assert late.read()["result"]["isError"] is False
+
+
 def test_the_greeting_loads_nothing_heavy(place):
     with Bare(*place, program=("-X", "importtime", "-m", "bethink", "mcp")) as bare:
         begin(bare)

@@ -25,8 +25,11 @@ from typing import Any, NoReturn
 
 from bethink.surface.mcp import schemas
 
-# Versions of the protocol that begin with a handshake: those of the SDK, which a test holds. The stateless one is left to it.
+# Versions of the protocol that begin with a handshake, and the stateless one, of which only the first question is answered here: those
+# of the SDK, which a test holds.
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+STATELESS = "2026-07-28"
+DISCOVER, VERSION = "server/discover", "io.modelcontextprotocol/protocolVersion"
 WELCOME: dict[str, Any] = {
     "capabilities": {
         "prompts": {"listChanged": False},
@@ -140,13 +143,36 @@ class Greeting:
     def _find_result(self, method: Any, params: dict[str, Any]) -> dict[str, Any] | None:
         if not self._has_begun:
             version = params.get("protocolVersion")
+            if method == DISCOVER:
+                return self._describe_server(params.get("_meta"))
             if method != "initialize" or version not in HANDSHAKES:
                 return None
             self._has_begun = True
+            self._forget_discovery()
             return {**WELCOME, "protocolVersion": version, "serverInfo": schemas.SERVER}
         if params:
             return None
         return {} if method == "ping" else schemas.list_offers(method)
+
+    def _describe_server(self, meta: Any) -> dict[str, Any] | None:
+        """What a client of the stateless version asks first. Some go on by a handshake where that is not told in three seconds."""
+        if not isinstance(meta, dict) or meta.get(VERSION) != STATELESS:
+            return None
+        return {
+            **WELCOME,
+            "_meta": {"io.modelcontextprotocol/serverInfo": schemas.SERVER},
+            "cacheScope": "private",
+            "resultType": "complete",
+            "supportedVersions": [STATELESS],
+            "ttlMs": schemas.KEPT[DISCOVER],
+        }
+
+    def _forget_discovery(self) -> None:
+        """A client that begins by a handshake after all speaks that version: what it asked before must not bind the server."""
+        kept = self._wire.kept
+        for line in [line for line in kept if _parse(line).get("method") == DISCOVER]:
+            kept.remove(line)
+            self._wire.told.discard(_parse(line).get("id", ""))
 
 
 def _parse(line: str | None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
     "tokens": 291_477,
-    "lines": 42_930,
+    "lines": 42_929,
     "files": 130,
     "import cycles": 0,
     "function-level imports of our own": 41,

@@ -8,7 +8,6 @@ install  edit                                      connecting agents: their file
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -83,6 +82,8 @@ class Agent(NamedTuple):
 @cache
 def load_agents() -> dict[str, Agent]:
     """By the name of the host."""
+    import tomllib  # a hook, which passes here, has no time to load it
+
     rows = tomllib.loads((Path(__file__).parent / "agents.toml").read_text("utf-8"))
     for row in rows.values():
         folders = {key for key in row if key.endswith("folder")} | {"skills"} & row.keys()

@@ -355,8 +355,6 @@ def find_profile(text: str) -> Profile:
 # How much a fully doubted memory loses against a firm one of the same relevance.
 DOUBT = 0.1
 MONTH = 30 * 86400.0  # seconds
-
-
 # Where what fits begins: this share of the way from the relevance of a stranger to that of the best. Set by hand on a project of
 # eight notes and six test files.
 UNFIT, FIT = 0.15, 0.3

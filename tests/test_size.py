@@ -20,11 +20,11 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
     "tokens": 291_477,
-    "lines": 42_929,
+    "lines": 42_925,
     "files": 130,
     "import cycles": 0,
     "function-level imports of our own": 41,
-    "functions of complexity over 15": 6,
+    "functions of complexity over 15": 5,
     "class names used twice": 0,
     "test lines": 34_031,
 }

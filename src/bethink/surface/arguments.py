@@ -272,18 +272,7 @@ def object_schema(arguments: Sequence[Argument], closed: bool = False) -> dict[s
 
 
 def value_schema(argument: Argument, closed: bool = False) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": JSON_TYPES.get(argument.type, argument.type)}
-    if argument.type == "any":
-        schema = {}
-    if argument.type == "objects":
-        schema = object_schema(argument.inner, closed)
-    if argument.type in NUMBERS:
-        bounds = {"minimum": argument.low if closed else None, "maximum": argument.high}
-        schema |= {name: bound for name, bound in bounds.items() if bound is not None}
-    if argument.choices:
-        schema["enum"] = list(argument.choices)
-    elif closed and argument.value == "KIND":
-        schema["enum"] = [*KINDS, *KIND_ALIASES]
+    schema = _one_schema(argument, closed)
     many = argument.many in ("+", "*")
     if many:
         schema = {"type": "array", "items": schema}
@@ -292,6 +281,23 @@ def value_schema(argument: Argument, closed: bool = False) -> dict[str, Any]:
     if argument.default and argument.default != "null":
         schema["default"] = argument.empty
     return {**schema, "description": argument.help} if argument.help else schema
+
+
+def _one_schema(argument: Argument, closed: bool) -> dict[str, Any]:
+    """Of one value, however many there may be."""
+    if argument.type == "any":
+        return {}
+    if argument.type == "objects":
+        return object_schema(argument.inner, closed)
+    schema: dict[str, Any] = {"type": JSON_TYPES.get(argument.type, argument.type)}
+    if argument.type in NUMBERS:
+        bounds = {"minimum": argument.low if closed else None, "maximum": argument.high}
+        schema |= {name: bound for name, bound in bounds.items() if bound is not None}
+    if argument.choices:
+        schema["enum"] = list(argument.choices)
+    elif closed and argument.value == "KIND":
+        schema["enum"] = [*KINDS, *KIND_ALIASES]
+    return schema
 
 
 # Checking

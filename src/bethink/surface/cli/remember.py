@@ -66,8 +66,7 @@ HANDOFF_EXAMPLE = 'bethink handoff save --summary "The cache is moved, the tests
 
 def given_values(args: Namespace) -> dict[str, Any]:
     """The values of a statement that the options give, those that were not given left out."""
-    names = "kind importance confidence summary embedding_text expires"
-    given = pick(args, names) | {
+    given = pick(args, "kind importance confidence summary embedding_text expires") | {
         "tags": split_lists(args.tag),
         "entities": split_lists(args.entity),
         "metadata": parse_metadata(args.metadata),
@@ -398,7 +397,12 @@ def handoff(args: Namespace) -> Result:
     if args.action == "save":
         wanted = given_handoff(args)
         with open_memory(args, make=True) as memory:
-            return save_handoff(memory, wanted)
+            saved = handoffs.save_handoff(memory, wanted)
+            label = memory_label(saved.memory, memory.store.abbreviate([saved.memory.id]))
+        status = "saved" if saved.new else "unchanged"
+        record = {"id": saved.memory.id, "status": status, "supersedes": saved.supersedes}
+        record |= pick(handoffs.read_handoff(saved.memory), "project branch")
+        return Result(record, [f"{status} {label}"], hints=memory.hints)
     if args.given.keys() & {"summary", "file", "metadata", *HANDOFF_LISTS}:
         raise UsageError("`handoff show` takes only --branch.", HANDOFF_EXAMPLE)
     with open_memory(args) as memory:
@@ -419,16 +423,6 @@ def given_handoff(args: Namespace) -> Handoff:
         branch=args.branch or told.branch,
         metadata={**told.metadata, **parse_metadata(args.metadata)},
     )
-
-
-def save_handoff(memory: Bethink, wanted: Handoff) -> Result:
-    saved = handoffs.save_handoff(memory, wanted)
-    stored = handoffs.read_handoff(saved.memory)
-    status = "saved" if saved.new else "unchanged"
-    record = {"id": saved.memory.id, "status": status, "supersedes": saved.supersedes}
-    record |= pick(stored, "project branch")
-    label = memory_label(saved.memory, memory.store.abbreviate([saved.memory.id]))
-    return Result(record, [f"{status} {label}"], hints=memory.hints)
 
 
 def show_handoff(args: Namespace, memory: Bethink) -> Result:

@@ -651,12 +651,8 @@ def play(args: Namespace, folder: Path) -> list[dict[str, object]]:
     with open_memory(Namespace(**{**vars(args), **place}), make=True) as memory:
         hints = memory.search("anything", mode="hybrid").hints
         model = memory.embedder if memory.config.embedding != "hashing" else None
-    about = [
-        "There is no embedding model, so this demo finds memories by their words only.",
-        *hints,
-    ]
-    if model:
-        about = [f"Meaning comes from {model.model}, on this machine."]
+    none = "There is no embedding model, so this demo finds memories by their words only."
+    about = [f"Meaning comes from {model.model}, on this machine."] if model else [none, *hints]
     say("\n" + "\n".join(f"# {line}" for line in about))
     steps: list[dict[str, object]] = []
     ids: dict[str, str] = {}

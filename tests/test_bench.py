@@ -84,7 +84,7 @@ def test_a_set_is_loaded_asked_and_judged_scope_by_scope(offline, tmp_path):
         assert row["behind_low"] <= row["behind"] <= row["behind_high"]
         assert row["documents_per_second"] > 0
     assert told[0] == ("tiny set: reading", 3, 5)
-    assert told[-1] == ("tiny set: convex, asked own", 4, 4)
+    assert told[-1] == ("tiny set: rrf, asked own", 4, 4)
     assert not (offline / "memory.db").exists()
 
 
@@ -150,7 +150,11 @@ POOL = [  # by words a, by meaning c; together b
 
 @pytest.mark.parametrize(
     ("recipe", "expected"),
-    [("bm25", ["new", "a", "b", "c"]), ("convex", ["b", "new", "c", "a"])],
+    [
+        ("bm25", ["new", "a", "b", "c"]),
+        ("convex", ["b", "new", "c", "a"]),
+        ("rrf", ["a", "b", "new", "c"]),
+    ],
 )
 def test_plain_recipes_get_the_same_addition_for_what_is_recent(recipe, expected):
     assert [one.document for one in bench.order_by_recipe(POOL, recipe)] == expected

@@ -86,6 +86,13 @@ def test_long_texts_become_several_vectors_and_nothing_is_lost(server):
     assert seen == [25, 27]
 
 
+def test_a_request_stays_below_the_megabyte_that_proxies_take(server):
+    texts = ["🚀" * http.WINDOW_CHARACTERS] * 20
+    assert len(open_at(server).documents(texts)) == 20
+    assert [len(one.body["input"]) for one in server.requests] == [13, 7]
+    assert all(len(json.dumps(one.body)) < 1 << 20 for one in server.requests)
+
+
 def test_odd_text_is_sent_as_good_json(server):
     texts = ["a\x00b", "half \ud800 pair", " \n ", "🚀"]
     assert [one.shape for one in open_at(server).documents(texts)] == [(1, 8)] * 4

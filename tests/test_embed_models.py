@@ -127,7 +127,7 @@ def check_pulled(folder, home, steps, origin):
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["origin"] == origin
     assert manifest["files"]["model.onnx"] == {"size": len(MODEL), "sha256": sha(MODEL)}
-    assert len(list(folder.iterdir())) == 3
+    assert [path.stat().st_mode & 0o777 for path in folder.iterdir()] == [0o600] * 3
     assert {path.stat().st_mode & 0o777 for path in (folder, folder.parent, home)} == {0o700}
     assert steps[-1] == (len(MODEL), len(MODEL)) and steps == sorted(steps)
     assert leftovers(home) == ["tiny"]

@@ -259,9 +259,9 @@ def test_a_cost_that_is_not_told_is_estimated(server, budget, kind, usage):
 def test_a_busy_model_is_asked_again_when_it_says(server, budget, monkeypatch):
     waited = []
     monkeypatch.setattr(post, "sleep", waited.append)
-    server.script[:] = [status(429, "overloaded", Retry_After="2"), answers(GOOD)]
+    server.script[:] = [status(429, "overloaded", Retry_After="2.5"), answers(GOOD)]
     assert model_at(server, "anthropic", budget).ask(TASK) == GOOD
-    assert waited == [2]
+    assert waited == [2.5]
     error = failing(server, "anthropic", budget, status(529, "overloaded"))
     assert error.reason == "busy" and "overloaded" in error.message
     assert failing(server, "openai", budget, status(429, Retry_After="3600")).reason == "busy"

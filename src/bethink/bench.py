@@ -6,7 +6,7 @@ one source, in order, or are read as a conversation. Nothing here tunes anything
 
 Work is mostly asked about while it is fresh, and then the clock alone finds much. So a set can be asked again a day, a week or
 30 days after its newest memory, and beside ours stand controls: the newest first, which reads no word, and the plain recipes
-(BM25, convex), which get the same addition for recency as ours.
+(BM25, convex, reciprocal ranks), which get the same addition for recency as ours.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ FIELDS = ("set", "asked", "mode", *MEASURES, *INTERVALS, *SPEEDS)
 DEPTH = 10
 BATCH = 256
 ASKED = {"own": 0, "day": 1, "week": 7, "month": 30}  # days after the newest memory
-RECIPES = ("newest", "bm25", "convex")
+RECIPES = ("newest", "bm25", "convex", "rrf")
 RERANKED = "reranked"  # hybrid, with the first hits read again by the judge
 SEARCHES = (*MODES, RERANKED)
 POOL = 300  # hits that the plain recipes put into an order of their own
-MEANING = 0.6  # its share in the convex recipe, as it is published
+MEANING, RRF_K = 0.6, 60  # the plain recipes as they are published
 RESAMPLES = 1000  # of the questions, for an interval that holds 95 of 100 of their means
 
 Row = dict[str, Any]
@@ -279,16 +279,28 @@ def order_by_time(dataset: Dataset, query: Row, now: datetime) -> list[LabelledH
 
 
 def order_by_recipe(pool: Sequence[LabelledHit], recipe: str) -> list[LabelledHit]:
-    """The pool by a plain recipe: BM25, its best as 1; or that with the cosine, from the worst as 0 to the best as 1."""
+    """The pool by a plain recipe: BM25, its best as 1; with the cosine, from the worst as 0 to the best as 1; or by the ranks in both."""
     most = max((one.bm25 for one in pool), default=0.0) or 1.0
     low, high = (edge((one.cosine for one in pool), default=0.0) for edge in (min, max))
-    share = MEANING if recipe == "convex" else 0.0
+    words = [one.bm25 / most for one in pool]
+    meaning = [(one.cosine - low) / ((high - low) or 1.0) for one in pool]
+    share = {"bm25": 0.0, "convex": MEANING, "rrf": 0.5}[recipe]
+    if recipe == "rrf":
+        words, meaning = _weigh_ranks(words), _weigh_ranks(meaning)
 
-    def weigh(one: LabelledHit) -> float:
-        near = (one.cosine - low) / ((high - low) or 1.0)
-        return share * near + (1 - share) * one.bm25 / most + one.recent
+    def weigh(at: int) -> float:
+        return share * meaning[at] + (1 - share) * words[at] + pool[at].recent
 
-    return sorted(pool, key=weigh, reverse=True)
+    return [pool[at] for at in sorted(range(len(pool)), key=weigh, reverse=True)]
+
+
+def _weigh_ranks(values: Sequence[float]) -> list[float]:
+    """1 / (k + rank) of each value, the first as 1; nothing for what a signal did not find."""
+    weights = [0.0] * len(values)
+    found = [at for at, value in enumerate(values) if value > 0]
+    for rank, at in enumerate(sorted(found, key=lambda at: -values[at])):
+        weights[at] = (RRF_K + 1) / (RRF_K + 1 + rank)
+    return weights
 
 
 # Judging

@@ -197,7 +197,7 @@ def send(
         raise PostError("unreachable", message) from None
     if response.status_code >= 300:
         wait = response.headers.get("Retry-After", "")
-        seconds = float(wait) if re.fullmatch(r"\d{1,9}", wait) else 0.0  # no date
+        seconds = float(wait) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", wait) else 0.0  # no date
         said = _read_complaint(bytes(answer), secret)
         raise _explain_refusal(response.status_code, said, seconds, shown, secret)
     try:

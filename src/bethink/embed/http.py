@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from bethink.embed.base import Matrix, Progress
 
 KEY_VARIABLES = ("OPENAI_API_KEY", "OPENAI_TOKEN_MEMORY_EMBEDDINGS")
-BATCH = (
-    32  # windows at once, as many as text-embeddings-inference takes unless it is told otherwise
-)
+# Windows at once, as many as text-embeddings-inference takes unless it is told otherwise; and characters of them, so that a body
+# stays below the megabyte that many proxies take: a Chinese one has six bytes of JSON, an emoji twelve.
+BATCH, BATCH_CHARACTERS = 32, 80_000
 # OpenAI's models take 8,191 tokens. Latin script has about four characters to a token; Chinese may have more tokens than characters.
 WINDOW_CHARACTERS = 6_000
 QUERIES_REMEMBERED = 256
@@ -56,12 +56,11 @@ class HttpEmbedder:
 
         found: list[list[Matrix]] = [[] for _ in texts]
         windows = [(at, window) for at, text in enumerate(texts) for window in _windows(text)]
-        for start in range(0, len(windows), BATCH):
-            batch = windows[start : start + BATCH]
+        for batch in _batches(windows):
             for (at, _), row in zip(batch, self._vectors([one for _, one in batch]), strict=True):
                 found[at].append(row)
             if progress:  # the last text of a batch may go on in the next one
-                progress(batch[-1][0] + (start + BATCH >= len(windows)))
+                progress(batch[-1][0] + (batch[-1] is windows[-1]))
         return [np.stack(rows) for rows in found]
 
     def _query(self, text: str) -> Matrix:
@@ -86,6 +85,8 @@ class HttpEmbedder:
         if numbers != list(range(len(windows))):
             raise self._nonsense(f"{len(rows)} vectors for {len(windows)} texts, or not numbered")
         width = vectors.shape[1]
+        if vectors.ndim > 2:
+            raise self._nonsense("a vector per token instead of one per text")
         if not width or self._width not in (0, width):
             raise self._nonsense(f"vectors of {width} dimensions instead of {self._width}")
         if not np.isfinite(lengths).all() or not lengths.all():
@@ -104,3 +105,17 @@ def _windows(text: str) -> Iterator[str]:
     """Pieces that the endpoint takes at once. Endpoints refuse an empty text, so a stroke stands in for it."""
     found = [piece for piece in pieces(clean(text), WINDOW_CHARACTERS) if piece.strip()]
     yield from found or ["-"]
+
+
+def _batches(windows: Sequence[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    """The windows in groups that an endpoint takes in one request."""
+    batch: list[tuple[int, str]] = []
+    characters = 0
+    for window in windows:
+        characters += len(window[1])
+        if batch and (len(batch) == BATCH or characters > BATCH_CHARACTERS):
+            yield batch
+            batch, characters = [], len(window[1])
+        batch.append(window)
+    if batch:
+        yield batch

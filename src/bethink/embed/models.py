@@ -189,6 +189,7 @@ PIP_OPTIONS = (
     " --disable-pip-version-check"
 ).split()
 BY_HAND = "Check the network, or copy the model to a folder and set `embedding` to its path."
+AGENT = {"User-Agent": "bethink"}  # Python's own name is refused by some mirrors
 _BLOCK = 1 << 18
 
 
@@ -234,7 +235,9 @@ def _install(model: LocalModel, target: Path, progress: Bytes | None) -> None:
             for file in FILES
         }
         told = {"model": model.name, "origin": origin, "licence": model.licence, "files": files}
-        (staging / MANIFEST_FILE).write_text(json.dumps(told, indent=2), encoding="utf-8")
+        manifest = staging / MANIFEST_FILE
+        manifest.touch(mode=0o600)
+        manifest.write_text(json.dumps(told, indent=2), encoding="utf-8")
         if target.exists():  # another process was first, or it is damaged
             if _is_complete(target) and not _find_damage(model, target):
                 return
@@ -251,12 +254,12 @@ def _failed(model: LocalModel, why: str) -> EmbeddingError:
 def _fetch_from_hub(model: LocalModel, directory: Path, progress: Bytes | None) -> str:
     from http.client import HTTPException
     from urllib.error import HTTPError, URLError
-    from urllib.request import urlopen
+    from urllib.request import Request, urlopen
 
     for file, wanted in zip(FILES, (HUB_FILE, TOKENIZER_FILE), strict=True):
         url = hub_url(model, wanted)
         try:
-            with urlopen(url, timeout=SECONDS) as response:
+            with urlopen(Request(url, headers=AGENT), timeout=SECONDS) as response:
                 total = int(response.headers.get("Content-Length") or 0)
                 _write(model, response, url, directory / file, total, progress)
         except (URLError, TimeoutError, ConnectionError, HTTPException) as error:
@@ -285,6 +288,7 @@ def _write(
 ) -> None:
     """Writes what a source gives, if it is whole and one of the accepted files. The larger of the two tells its progress."""
     size = 0
+    target.touch(mode=0o600)  # whatever the umask: nobody else may exchange a model
     with target.open("wb") as stream:
         while block := source.read(_BLOCK):
             stream.write(block)

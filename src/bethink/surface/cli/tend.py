@@ -483,12 +483,12 @@ def bench(args: Namespace) -> Result:
     """Measure recall on labelled sets: load each through the ordinary write path into a throw-away database, ask its
     questions, and print the measures and times, with the range in which nDCG@10 lies for 95 of 100 samples of the questions.
 
-    The controls understand less than we do: `newest` reads no word; `bm25` and `convex` (.6 meaning) are the plain recipes
+    The controls understand less than we do: `newest` reads no word; `bm25`, `convex` (.6 meaning) and `rrf` are the plain recipes
     over the same memories, with the same addition for what is recent.
 
     Takes:
       DIRECTORY+        a set: a folder with corpus.jsonl and queries.jsonl
-      --mode MODE*      hybrid, vector, keyword, or a control: newest, bm25, convex; or reranked: hybrid with the first hits read again; may be repeated or a comma list (default: all but that)
+      --mode MODE*      hybrid, vector, keyword, or a control: newest, bm25, convex, rrf; or reranked: hybrid with the first hits read again; may be repeated or a comma list (default: all but that)
       --asked WHEN*     when the questions are asked: each at its `own` time, or a `day`, a `week`, a `month` of 30 days after the newest memory; may be repeated or a comma list (default: own)
       --sample N whole 1..  only so many questions of each set
       --as READING turns|conversations = turns  documents of a session as they stand, or read as a conversation, with topics and ideas

@@ -258,7 +258,7 @@ class Projects(Keeper):
         else:
             listed = [one for one in self.list_visible(caller) if one.scope.startswith("project:")]
             sought = found.scope if found else name
-            matches = [one for one in listed if sought in (one.scope, one.root)]
+            matches = [one for one in listed if sought in (one.scope, one.root or None)]
             matches = matches or [one for one in listed if one.name == name]
         if len(matches) > 1:
             raise Ambiguous(

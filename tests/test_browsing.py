@@ -11,7 +11,7 @@ import pytest
 from http_server import V1, Api, body, problem, served
 
 from bethink import Bethink
-from bethink.features import inbox, tending
+from bethink.features import browse, inbox, tending
 from bethink.features.inbox import ACTS, QUEUES
 from bethink.judge import Judgement
 from bethink.text import new_id
@@ -124,7 +124,9 @@ def test_conversations_stand_under_their_days_with_topics_as_shares(place):
     assert topics == {"Topic 0": 0.2, "Topic 1": 0.8}
 
 
-def test_a_timeline_can_be_of_one_host_and_has_pages(place):
+def test_a_timeline_can_be_of_one_host_and_has_pages(place, monkeypatch):
+    monkeypatch.setattr(browse, "PAGE", 2)  # however many there are, all of them are looked at
+    monkeypatch.setattr(browse, "MOST_SESSIONS", 2)
     for number in range(7):
         place.talk(f"t{number}", number, ("claude", "codex")[number % 2])
     assert sessions_of([place("GET /timeline", host="codex")]) == ["t1", "t3", "t5"]

@@ -107,6 +107,8 @@ def test_a_use_is_counted_unless_asked_not_to_and_an_overtaken_update_is_refused
     late = api.fails("PATCH " + path, 409, content="The limit is five", updated_at=seen)
     assert "changed since" in late
     assert api("PATCH " + path, importance=3, updated_at=first["updated_at"])["importance"] == 3
+    api("PATCH " + path, summary="How much is let in")
+    assert api("PATCH " + path, summary="")["summary"] == "The limit is twenty a second"
 
 
 def test_what_is_forgotten_can_be_restored_and_what_is_purged_cannot(api):

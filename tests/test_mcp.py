@@ -22,7 +22,7 @@ from bethink.hosts.base import extract_speech
 from bethink.recall.shape import tokens
 from bethink.surface import OPERATIONS
 from bethink.surface.mcp.schemas import MOST_IDS, MOST_STORED, PROMPTS, TOOLS
-from bethink.surface.mcp.server import TEXT_ONLY
+from bethink.surface.mcp.server import TEXT_ONLY, _codex_workspaces
 from bethink.text.fence import NOTICE
 from bethink.types import Passage, Source
 
@@ -250,7 +250,9 @@ def test_a_batch_says_what_became_of_each(talk):
 
 def test_getting_counts_as_a_use_and_tells_what_is_missing(talk, place):
     id = talk.store("Invoices are kept for ten years", kind="fact")
-    answer = talk.get_memories(ids=[id, "ffffffff"])
+    with direct(place) as memory:
+        whole = memory.resolve(id)
+    answer = talk.get_memories(ids=[id, whole, "ffffffff"])  # one memory, named twice
     assert "> Invoices are kept for ten years" in answer
     assert answer.endswith("There is no memory whose id starts with 'ffffffff'.")
     with direct(place) as memory:
@@ -495,6 +497,11 @@ def test_a_client_says_by_its_roots_which_project_it_is_in(tmp_path):
         talk.store("Told in the shop")
     with Bethink(tmp_path / "home" / "memory.db", directory=tmp_path / "shop") as memory:
         assert [one.content for one in memory.list()] == ["Told in the shop"]
+
+
+def test_what_codex_says_of_its_folders_is_believed_only_in_its_own_form():
+    for turn in (None, "text", [], {"workspaces": ["/shop"]}, {"workspaces": None}):
+        assert _codex_workspaces({"x-codex-turn-metadata": turn}) == []
 
 
 @pytest.mark.parametrize("way", ["option", "variable", "call"])

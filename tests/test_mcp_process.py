@@ -13,10 +13,11 @@ pytest.importorskip("mcp")
 from mcp_client import META, Bare, environment
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from bethink import Bethink
+from bethink import Bethink, embed
+from bethink.errors import EmbeddingError
 from bethink.surface.mcp import HANDSHAKES
 from bethink.surface.mcp import keeper as keeping
-from bethink.surface.mcp.keeper import Keeper
+from bethink.surface.mcp.keeper import Keeper, open_model
 
 RUN = "from bethink.surface.cli.main import main; main(['mcp'])"
 STORE = {
@@ -311,6 +312,21 @@ def test_a_model_that_takes_too_long_is_not_waited_for(keeper, monkeypatch):
     assert (answer.mode, len(answer.hits)) == ("keyword", 1)
     assert "still being fetched" in answer.hints[0]
     assert memory.stats().unembedded == 1
+
+
+def test_a_model_that_failed_is_tried_again_beside_the_calls(keeper, monkeypatch):
+    first = keeper.memory(None, "agent:x", meaning=True)
+    first._model.rest(EmbeddingError("The endpoint is down."))
+    assert keeper.memory(None, "agent:x", meaning=True).embedder is None
+    opening = []
+    monkeypatch.setattr(keeping, "open_model", lambda *those: opening.append(those))
+    monkeypatch.setattr(embed, "ASK_AGAIN", -1)
+    assert not keeper.has_model(None), "a hook does not wait for it"
+    [(memory, ready)] = opening
+    assert keeper.has_model(None) is False and len(opening) == 1, "once"
+    open_model(memory, ready)
+    again = keeper.memory(None, "agent:x", meaning=True)
+    assert keeper.has_model(None) and again.embedder is not None and again.store is first.store
 
 
 def test_getting_ready_ahead_of_time_happens_once_and_never_fails_loudly(keeper, place, caplog):

@@ -7,6 +7,7 @@ from memories import clock, open_memory  # noqa: F401
 
 from bethink.config import Config
 from bethink.errors import InvalidInput, NotFound
+from bethink.surface.mcp import tools
 from bethink.surface.mcp.tools import list_resources, read_resource
 
 TEXT = "# Tea\n\nOolong is sold in tins.\n"
@@ -95,6 +96,12 @@ def test_only_readable_markdown_is_listed_and_read(memory, project):
     for one in page:
         kind, text = read_resource(memory, one["uri"])
         assert (kind, len(text.encode())) == ("text/markdown", one["size"]), one
+
+
+def test_a_file_that_a_list_has_no_room_for_is_read_by_its_name(memory, monkeypatch):
+    monkeypatch.setattr(tools, "LISTED", 1)
+    assert [one["name"] for one in list_resources(memory)] == ["domain/tea.md"]
+    assert file(memory, "notes.md") == "notes.md\n"
 
 
 def test_a_memory_is_read_whole_by_the_beginning_of_its_id_without_counting(memory):

@@ -189,6 +189,16 @@ def test_a_ticket_gives_a_cookie_of_its_own_room_for_neither_scripts_nor_other_s
     assert client.get(f"/enter?ticket={ticket}").status_code == 401
 
 
+def test_who_signed_out_stays_out_also_with_a_copy_of_the_cookie(served):
+    client, mark = sign_in(served, served.session)
+    assert "set-cookie" in client.get("/search").headers  # each look holds the session on
+    script = {"Sec-Fetch-Dest": "empty"}  # whose answer may come after the one that signs out
+    assert "set-cookie" not in client.get("/live", headers=script).headers
+    left = client.post("/leave", content=f"mark={mark}", headers=FORM)
+    assert "Max-Age=0" in left.headers["set-cookie"]
+    assert client.get("/").status_code == 401
+
+
 def test_every_change_needs_the_mark_of_its_session_and_an_address_alone_changes_nothing(
     signed_in, sessions
 ):

@@ -104,6 +104,11 @@ class Bethink:
         self._model = LazyModel(self.config, None)
         self._model.rest(error)
 
+    @property
+    def is_model_due(self) -> bool:
+        """Whether a model that failed would be tried again by whoever needs it next."""
+        return self._model.is_due
+
     def __enter__(self) -> Self:
         return self
 

@@ -64,7 +64,7 @@ class LazyModel:
 
     @property
     def embedder(self) -> Embedder | None:
-        if self._cause and self._clock() - self._failed_at >= ASK_AGAIN:
+        if self.is_due:
             self.error = self._cause = None
         if self._embedder is None and self.error is None:
             try:
@@ -77,6 +77,11 @@ class LazyModel:
                 self.rest(error)
                 _note_failed_pull()
         return self._embedder
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it failed, and so long ago that it is tried again."""
+        return bool(self._cause) and self._clock() - self._failed_at >= ASK_AGAIN
 
     def rest(self, error: EmbeddingError) -> None:
         """The model failed at its work (an endpoint that is down, say): for a while words have to do."""

@@ -24,7 +24,8 @@ from bethink.ingest.reconcile import OPEN
 from bethink.llm import DAYS_REPORTED, open_budget
 from bethink.types import KINDS, STATEMENTS, Memory, Session, Span
 
-MOST_SESSIONS = 5000  # that are looked through for those of a host
+MOST_SESSIONS = 5000  # that are counted by host
+PAGE = 200  # sessions that are read at once when only some of them are wanted
 MOST_TURNS = 5000  # of one conversation that are looked through for a topic
 MOST_IDEAS = 1000
 IDEAS = tuple(kind for kind in KINDS if kind != "context")
@@ -36,8 +37,12 @@ def list_sessions(
     """Conversations, newest first; those of one host, if it is named."""
     if not host:
         return memory.store.sessions(scopes, limit, offset)
-    every = memory.store.sessions(scopes, MOST_SESSIONS)
-    return [one for one in every if one.host == host][offset : offset + limit]
+    found: list[Session] = []
+    start = 0
+    while len(found) < offset + limit and (page := memory.store.sessions(scopes, PAGE, start)):
+        found += [one for one in page if one.host == host]
+        start += len(page)
+    return found[offset : offset + limit]
 
 
 def measure_topics(memory: Bethink, of: Session) -> list[tuple[Span, float]]:
@@ -230,6 +235,10 @@ class _GraphBuilder:
         for node in fresh:
             if node.id.startswith(ABOUT) and not self._is_full():
                 self.add_memories(self._list_about(node.label, share), distance)
+        self._add_things(memories, distance)
+
+    def _add_things(self, memories: Sequence[Memory], distance: int) -> None:
+        """The things that memories are about."""
         every = (entity for one in self._memories.values() for entity in one.entities)
         shared = Counter(entity.name.casefold() for entity in every)
         for one in memories:

@@ -67,6 +67,8 @@ def edit_values(
         **fields,
         **{name: getattr(passage, name) for name in cleaned if name in fields},
     }
+    if "summary" in fields and not passage.summary:
+        changes["summary"] = summarize(passage.content)  # whoever empties it gets a new one
     if "content" in fields:
         changes |= {
             "content_hash": content_hash(passage.content),

@@ -111,15 +111,18 @@ class Keeper:
         )
 
     def _keep(self, key: Hashable, make: Callable[[], Bethink]) -> Opened:
-        """What is open under a key, made when it is first needed."""
+        """What is open under a key, made when it is first needed. A model is opened beside the calls, and so it is when it is time to
+        try again one that failed: a call waits for that only for a while, and a prompt's hook not at all."""
         with self._lock:
-            if key not in self._opened:
-                memory, ready = make(), threading.Event()
-                for warning in memory.config.warnings:
-                    log.warning(warning)
-                _ = memory.recent, memory.judge  # one cache of vectors and one judge for all copies
-                self._opened[key] = Opened(memory, ready)
-                threading.Thread(target=open_model, args=(memory, ready), daemon=True).start()
+            opened = self._opened.get(key)
+            if opened and not (opened.ready.is_set() and opened.memory.is_model_due):
+                return opened
+            memory, ready = opened.memory if opened else make(), threading.Event()
+            for warning in () if opened else memory.config.warnings:
+                log.warning(warning)
+            _ = memory.recent, memory.judge  # one cache of vectors and one judge for all copies
+            self._opened[key] = Opened(memory, ready)
+            threading.Thread(target=open_model, args=(memory, ready), daemon=True).start()
             return self._opened[key]
 
     def close(self, patience: float) -> bool:

@@ -187,8 +187,9 @@ class Handlers:
 
 def _codex_workspaces(meta: Any) -> list[Path]:
     """The directories that Codex names with every call."""
-    turn = (meta or {}).get("x-codex-turn-metadata") or {}
-    return [Path(name) for name in turn.get("workspaces") or ()]
+    turn = (meta or {}).get("x-codex-turn-metadata")
+    found = turn.get("workspaces") if isinstance(turn, dict) else None
+    return [Path(name) for name in found] if isinstance(found, dict) else []
 
 
 async def _ask_roots(context: Context) -> list[Path]:

@@ -187,7 +187,7 @@ def _describe_outcome(
 
 def get_memories(memory: Bethink, asked: Any) -> str:
     found, missing = _resolve(memory, asked.ids)
-    ids = list(found.values())
+    ids = list(dict.fromkeys(found.values()))
     memory.touch(ids)
     items = show_memories(memory, memory.store.get(ids), asked.max_tokens)
     return quote_items(items, missing, asked.max_tokens)
@@ -220,7 +220,7 @@ def update_memory(memory: Bethink, asked: Any) -> str:
 
 def forget_memories(memory: Bethink, asked: Any) -> str:
     found, missing = _resolve(memory, asked.ids)
-    ids = list(found.values())
+    ids = list(dict.fromkeys(found.values()))
     known, short = {one.id: one for one in memory.store.get(ids)}, memory.store.abbreviate(ids)
     done = memory.forget(*ids, asked=state.is_forgetting_asked(memory.project.root))
     waits = "is the user's own word; it waits in the inbox until the user runs: bethink forget {}"
@@ -344,7 +344,8 @@ PROMPTS: dict[str, Callable[..., str]] = {"query": write_query, "remember": writ
 # Resources. A name comes from outside, and is never made a path: it has to be that of a Markdown file which was found below a
 # knowledge folder, links followed.
 
-FILES = 1000  # of a knowledge folder that are listed
+FILES = 5000  # of a knowledge folder that can be read by name
+LISTED = 1000  # files in the one page of a list
 LARGEST = 2_000_000  # bytes of a file
 UNCUT = 1_000_000  # tokens: a resource is not cut
 
@@ -358,7 +359,7 @@ def list_resources(memory: Bethink) -> list[dict[str, Any]]:
             "mime_type": "text/markdown",
             "size": file.stat().st_size,
         }
-        for name, file in _find_files(memory).items()
+        for name, file in islice(_find_files(memory).items(), LISTED)
         if _read_offered(file, name)
     ]
 

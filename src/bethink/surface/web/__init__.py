@@ -53,12 +53,13 @@ class WebSession(NamedTuple):
 
 
 class Sessions:
-    """Makes and reads what is signed with one key. Remembers the tickets that were used."""
+    """Makes and reads what is signed with one key. Remembers the tickets that were used, and who signed out."""
 
     def __init__(self, key: bytes, began: float | None = None) -> None:
         self._key = key
         self._began = time.time() if began is None else began  # when the server started
         self._used: set[str] = set()
+        self._left: set[str] = set()
 
     def _signer(self, use: str) -> URLSafeTimedSerializer:
         from itsdangerous import URLSafeTimedSerializer  # not for commands that open no page
@@ -84,7 +85,11 @@ class Sessions:
     def find(self, cookie: str) -> WebSession | None:
         """The session that a cookie is of, if it is one of ours and still holds, with a new cookie for another while."""
         found = self._read("cookie", cookie, COOKIE_SECONDS)
-        return self.begin(*found[0]) if found else None
+        return self.begin(*found[0]) if found and found[0][0] not in self._left else None
+
+    def end(self, session: WebSession) -> None:
+        """Lets no cookie of a session in any more, also one that somebody copied, until the server ends."""
+        self._left.add(session.name)
 
     def mark(self, session: WebSession) -> str:
         """What a form has to carry, so that no other site can have made it."""

@@ -102,6 +102,7 @@ class Site:
         if method == "POST":
             visit = visit._replace(form=await self._read_form(request, session))
         if (method, address) == ("POST", LEAVE):
+            self._sessions.end(session)
             response = _ask_to_sign_in(request, left=True)
             _set_cookie(response, request, session, "", 0)
             return response
@@ -113,7 +114,10 @@ class Site:
         before = datetime.fromtimestamp(last, UTC) if last else None
         visit = visit._replace(path=parts, last_visit=before)
         response = await self._tools.projects.run(page.run, visit)
-        _set_cookie(response, request, session, session.cookie, COOKIE_SECONDS)
+        if (
+            looks
+        ):  # and not a script, whose answer may arrive after somebody signed out in another window
+            _set_cookie(response, request, session, session.cookie, COOKIE_SECONDS)
         if page.path == "/":
             _set_cookie(response, request, session, seen, SEEN_SECONDS, "-seen")
         return response

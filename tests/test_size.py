@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
     "tokens": 292_026,
-    "lines": 42_991,
+    "lines": 42_993,
     "files": 130,
     "import cycles": 0,
     "function-level imports of our own": 41,

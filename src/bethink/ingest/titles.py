@@ -359,7 +359,9 @@ def tells_what_remains(sentence: str) -> bool:
 def _is_statement(sentence: str) -> bool:
     """Whether a sentence of an answer tells something by itself: no question, no announcement, no label with a value."""
     plain = fold_case(sentence)
-    out = compile_pattern(rf"(?!done: )(?:{_UNDER_WAY}|^{FILLER}|^\w{{2,16}}: )|\?$").search(plain)
+    out = compile_pattern(
+        rf"(?!done: )(?:{_UNDER_WAY}|^{FILLER}|^noted\b|^\w{{2,16}}: )|\?$"
+    ).search(plain)
     return not out and len(plain.split()) > 2 and _names_something(sentence)
 
 

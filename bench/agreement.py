@@ -17,7 +17,7 @@ from pathlib import Path
 from common import machine, percentile, table, told
 
 from bethink.api import Bethink
-from bethink.bench import _scope, load, read
+from bethink.bench import _enter, load, read
 from bethink.config import Config
 from bethink.config import load as settings
 from bethink.embed import open_embedder
@@ -64,7 +64,7 @@ def compared(name: str, mode: str, queries, one: Bethink, other: Bethink) -> lis
                 query["query"],
                 mode=mode,
                 limit=DEPTH,
-                filter=Filter(scopes=(_scope(query),)),
+                filter=Filter(scopes=(_enter(memory, query),)),
                 related=False,
             )
             spent.append((time.perf_counter() - started) * 1000)
@@ -118,7 +118,7 @@ def main() -> None:
             config=config, store=SqliteStore(path), embedder=embedder, directory=args.keep
         )
         if fresh:
-            told(f"{folder.name}: {load(local, dataset)}")
+            load(local, dataset, folder, lambda label, done, total: told(f"{label} {done}/{total}"))
         server = PostgresStore(args.url, tenant=f"agreement {folder.name} {new_id()}")
         started = time.perf_counter()
         poured(local.store, server)

@@ -40,6 +40,9 @@ def test_a_token_is_shown_once_and_kept_as_a_hash_that_only_its_owner_can_read(c
     assert secret not in file.read_text()
     assert security.hash_token(secret) in file.read_text()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    (kept,) = json.loads(file.read_text())["tokens"]
+    (granted,) = kept["projects"]  # as servers of 0.10 read it
+    assert (granted["name"], granted["root"]) == ("shop", str(cli.project))
     assert secret not in cli.ok("token", "list")
 
 

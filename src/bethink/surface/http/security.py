@@ -327,7 +327,7 @@ class FileTokens(Tokens):
                     f"There is a token named '{token.name}' already.",
                     f"Name it otherwise, or `bethink token revoke {token.name}`.",
                 )
-            rows = [one._asdict() for one in (known | {token.id: token}).values()]
+            rows = [_write_row(one) for one in (known | {token.id: token}).values()]
             value = {"version": 1, "tokens": rows}
             text = json.dumps(value, indent=1, default=datetime.isoformat) + "\n"
             if text != was and not textfile.write(self.file, text, was, mode=0o600):
@@ -401,11 +401,17 @@ def _read_row(row: Mapping[str, Any]) -> Caller:
     granted = row["projects"]
     if granted is not None:
         granted = json.loads(granted) if isinstance(granted, str) else granted
-        # Files of 0.10 name the parts of each.
+        # A file names the parts of each, a database does not.
         named = (one.values() if isinstance(one, dict) else one for one in granted)
         granted = tuple(Grant(*map(str, one)) for one in named)
     personal = row["personal"] is True
     return Caller(projects=granted, personal=personal, **texts, **times)  # type: ignore[arg-type]
+
+
+def _write_row(token: Caller) -> dict[str, Any]:
+    """The row of a file, as a server of 0.10 that still runs reads it, too."""
+    granted = token.projects and [grant._asdict() for grant in token.projects]
+    return {**token._asdict(), "projects": granted}
 
 
 def _read_time(value: str | int) -> datetime:

@@ -114,14 +114,17 @@ def test_what_lies_in_a_container_is_forgotten_and_restored_there(cli):
 def test_weights_of_ones_own(cli):
     low = cli.add("The deploy runs on Friday", "--importance", "1")
     high = cli.add("The deploy runs on Monday", "--importance", "9")
+    cli.ok("config", "profiles", "weighty: relevance=0.1 importance=0.9, relevance relevance=1")
 
     def first(*how):
         return cli.json("search", "deploy Friday", "--mode", "keyword", *how)[0]["id"]
 
     assert first() == first("--intent", "relevance") == low
-    assert first("--profile", "importance=0.5") == high
+    assert first("--intent", "weighty") == first("--profile", "importance=0.5") == high
+    assert "Did you mean 'weighty'?" in cli.fails("search", "x", "--intent", "weigty", code=2)
     assert "Did you mean 'balanced'?" in cli.fails("search", "x", "--intent", "balancd", code=2)
-    assert "'size=1' are no weights" in cli.fails("search", "x", "--intent", "size=1", code=2)
+    assert "'size=1' is no weight" in cli.fails("search", "x", "--intent", "size=1", code=2)
+    assert "is no weight" in cli.fails("config", "profiles", "mine relevance=7", code=2)
 
 
 def test_entities_may_be_a_comma_list(cli):

@@ -225,16 +225,17 @@ def test_what_a_hook_cannot_do_is_counted_and_never_said(
 # What a session was given
 
 
-def test_old_sessions_are_cleaned_away(shop: Shop) -> None:
-    for session, times in (("old", (1, 1)), ("new", None)):
-        hook = Hook("prompt", "claude", session=session)
-        state.note_delivery(hook, [session])
-        os.utime(state._deliveries_file(hook), times)
+def test_old_sessions_are_cleaned_away_and_very_many_too(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "MOST_SESSIONS", 3)
+    hooks = [Hook("prompt", "claude", session=str(number)) for number in range(6)]
+    for number, hook in enumerate(hooks):
+        state.note_delivery(hook, [f"id-{number}"])
+        os.utime(state._deliveries_file(hook), (1, 1) if number == 5 else None)
     state.remove_old_deliveries()
-    left = [
-        state.read_deliveries(Hook("prompt", "claude", session=one)).ids for one in ("old", "new")
-    ]
-    assert left == [(), ("new",)]
+    assert len(list((state.folder() / "given").iterdir())) == 3
+    assert state.read_deliveries(hooks[5]) == state.Deliveries()
 
 
 def test_recalled_text_is_fenced_with_its_origin(shop: Shop) -> None:

@@ -138,8 +138,9 @@ def test_a_briefing_is_given_again_after_a_compaction_and_not_again_when_resumed
 
 def test_a_fork_has_the_briefing_of_the_session_that_it_was_copied_from(shop: Shop) -> None:
     shop.add("We deploy from main", "decision")
-    assert shop.start(source="fork", session_id="second") == ""
+    assert shop.start(source="fork", session_id="first"), "no session was ever told it"
     shop.add("We release on Tuesdays", "decision")
+    assert shop.start(source="fork", session_id="second") == ""
     assert "Tuesdays" in shop.start(source="compact", session_id="second")
 
 

@@ -62,6 +62,11 @@ def test_what_is_not_well_formed_is_searched_as_words(raw, words):
     assert ask(raw).expression is None
 
 
+def test_excluded_words_are_dropped_rather_than_wanted_when_only_a_kind_stands_beside_them():
+    query = ask("kind:decision -draft")
+    assert (query.kinds, query.text, query.expression) == (("decision",), "decision", None)
+
+
 def test_an_expression_of_too_many_terms_is_searched_as_words():
     query = ask(" OR ".join(f"word{number}" for number in range(TERM_LIMIT + 1)))
     assert query.expression is None
@@ -127,6 +132,7 @@ def test_a_kind_alone_is_still_something_to_search_for():
         ("it may fail", None, None),
         ('find "last week" in the logs', None, None),
         ("content:yesterday", None, None),
+        ("cache -yesterday", None, None),
         ("cache NOT yesterday", None, None),
         ("read src/last/2024-05-01.log", None, None),
     ],
@@ -172,6 +178,7 @@ QUESTIONS = (
 @settings(max_examples=300, deadline=None)
 @example("(" * 1_999 + "a")
 @example("a OR " * 400 + "a")
+@example("-a" * 1_000)
 @given(QUESTIONS)
 def test_every_string_is_a_question(raw):
     query = ask(raw)

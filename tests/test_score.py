@@ -94,12 +94,13 @@ def test_every_profile_that_may_be_chosen_has_weights_that_make_one():
         ), name
 
 
-def test_weights_of_ones_own_make_one():
+def test_weights_of_ones_own_make_one_and_fade_like_the_profile_of_that_name():
     mine = scoring.find_profile("relevance=0.9 importance=0.6 jitter=0.1")
     assert (mine.relevance, mine.importance, mine.jitter) == pytest.approx((0.6, 0.4, 0.1))
     assert scoring.find_profile("recency=1").fading == "days"
+    assert scoring.find_profile("continuity", ["continuity recency=1"]).fading == "hours"
     for wrong in ("jitter=0.1", "relevance=2", "relevance=", "size=1", "relevance=nan"):
-        with pytest.raises(InvalidInput, match="no weights"):
+        with pytest.raises(InvalidInput, match="expected"):
             scoring.find_profile(wrong)
 
 

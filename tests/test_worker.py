@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -85,7 +86,8 @@ def test_private_parts_and_secrets_never_arrive(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trouble", "told"), [("gone", "gone.jsonl"), ("bug", "ZeroDivisionError: a bug")]
+    ("trouble", "told"),
+    [("gone", "gone.jsonl"), ("bug", "ZeroDivisionError: a bug"), ("slow", "seconds of work")],
 )
 def test_what_cannot_be_read_is_tried_a_few_times_then_counted_and_set_aside(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, trouble: str, told: str
@@ -96,9 +98,12 @@ def test_what_cannot_be_read_is_tried_a_few_times_then_counted_and_set_aside(
         begun.append(path.stem)
         if path.stem == "bug":
             raise ZeroDivisionError("a bug")
+        if path.stem == "slow":
+            re.match("(a|a)*b", "a" * 40)  # exponential
         return reading(memory, path, *args, **more)
 
     monkeypatch.setattr(conversations, "read_on", fragile)
+    monkeypatch.setattr(worker, "PAGE_SECONDS", 0.2)
     desk.note(desk.folder / "gone.jsonl" if trouble == "gone" else desk.talk(trouble, *MORE))
     desk.note(desk.talk("a", *SAID))
     for _ in range(worker.ATTEMPTS):

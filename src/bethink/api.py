@@ -644,7 +644,7 @@ class Bethink:
         config = self.config
         mode = check_choice("mode", mode or config.mode, types.MODES)
         profile = profile or "relevance"
-        weights = find_profile(profile)
+        weights = find_profile(profile, config.profiles)
         by_relevance = weights == PROFILES["relevance"]
         embedder, hints = self._ready_embedder(mode)
         ask = Ask(

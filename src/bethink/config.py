@@ -7,7 +7,7 @@ ignored, because an environment is often not the user's own.
 
 # No `from __future__ import annotations`: NamedTuple compiles each annotation that is a text, and every command loads this.
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,33 @@ from bethink.text import suggest
 from bethink.types import MODES, NOTHING
 
 FUSIONS = ("adaptive", "rrf")
+WEIGHTS = ("relevance", "recency", "utility", "importance", "frequency")
+
+
+def read_weights(text: str) -> dict[str, float]:
+    """`relevance=0.6 recency=0.4 jitter=0.05` → what each counts, together 1, and how much chance there is."""
+    found = {}
+    for part in text.split():
+        name, _, number = part.partition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = -1.0
+        if name not in (*WEIGHTS, "jitter") or not 0 <= value <= 1:
+            raise ValueError(f"'{part}' is no weight; expected {', '.join(WEIGHTS)} or jitter=0..1")
+        found[name] = value
+    total = sum(found.get(name, 0.0) for name in WEIGHTS)
+    if not total:
+        raise ValueError("expected weights, such as relevance=0.6 recency=0.4")
+    return {name: found.get(name, 0.0) / total for name in WEIGHTS} | {
+        "jitter": found.get("jitter", 0.0)
+    }
+
+
+def read_profiles(values: Iterable[str]) -> dict[str, dict[str, float]]:
+    """The user's own profiles by name."""
+    split = [value.strip().partition(" ") for value in values if value.strip()]
+    return {name.rstrip(":"): read_weights(weights) for name, _, weights in split}
 
 
 class Setting(NamedTuple):
@@ -41,6 +68,7 @@ fusion {"|".join(FUSIONS)}   How the signals of a hybrid search are brought toge
 limit 1..1000   How many hits a search returns.
 min_similarity -1..1   Vector gate: cosines below it do not take part in a search; -1 lets all in.
 threshold 0..1   Final bar: hits with a lower score (0 to 1) are not returned.
+profiles   Profiles of your own for `--intent`, each a name and weights: `"mine relevance=0.6 recency=0.3 importance=0.1"`. One of ours is weighed anew.
 knowledge   Folders whose documents are a project's knowledge, relative to its root. Until it is set, those of the documentation are read, too.
 chunk_size 100..10000   Longest passage of an indexed document, in characters.
 chunk_overlap 0..50   Part of a passage that the next one repeats, in percent.
@@ -97,6 +125,7 @@ class Config(NamedTuple):
     limit: int = 10
     min_similarity: float = -1.0
     threshold: float = 0.0
+    profiles: tuple[str, ...] = ()
     knowledge: tuple[str, ...] = (".claude/knowledge",)
     chunk_size: int = 2000
     chunk_overlap: int = 15
@@ -166,6 +195,8 @@ def check(key: str, value: Any) -> Any:
         parts = value.split(",") if isinstance(value, str) else value
         if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
             raise ValueError("expected a list of strings")
+        if key == "profiles":
+            read_profiles(parts)
         return tuple(part.strip() for part in parts if part.strip())
     if not isinstance(value, str):
         raise ValueError("expected a string")

@@ -245,22 +245,30 @@ def _is_wanted(hook: Hook, config: Config) -> bool:
 
 
 def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:
-    """What a host is told in answer to a hook, in its dialect, noted as given. A fork begins with a copy of another session and its
-    briefing, and a session that is resumed is not given the same one again."""
+    """What a host is told in answer to a hook, in its dialect, noted as given."""
     if hook.event == "session-start":
         from bethink.hooks.briefing import render_briefing
 
         context = render_briefing(hook, memory)
-        known = bool(context.digest) and context.digest == state.read_deliveries(hook).briefing
-        if hook.source == "fork" or (hook.source == "resume" and known):
-            return ""
         if hook.source in EMPTIED:
             state.forget_deliveries(hook)
+        elif _has_briefing(hook, context.digest, memory.project.scope):
+            return ""
     else:
         from bethink.hooks.prompt import recall_for_prompt
 
         context = recall_for_prompt(hook, memory, meaning)
     output = state.render_answer(hook, context.text)
     if output:
-        state.note_delivery(hook, context.ids, context.digest)
+        state.note_delivery(hook, context.ids, context.digest, memory.project.scope)
     return output
+
+
+def _has_briefing(hook: Hook, briefing: str, scope: str) -> bool:
+    """Whether a session has its briefing already: one that is resumed was given the same; and a fork begins with a copy of the session
+    that it came from, with the briefing of that one, unless no session of the project was ever given any. The host does not say
+    which session it was, and has not written the copy yet."""
+    if hook.source == "fork":
+        return state.is_briefed(scope)
+    known = bool(briefing) and briefing == state.read_deliveries(hook).briefing
+    return hook.source == "resume" and known

@@ -234,10 +234,6 @@ def _lock_file(database: str) -> Path:
 
 
 def _acquire(database: str) -> int | None:
-    """The descriptor of a lock that nobody else holds. On a file system without locks two workers do no harm, they only do the same
-    work."""
-    import fcntl
-
     try:
         state.make_private(folder())
         held = os.open(_lock_file(database), os.O_RDWR | os.O_CREAT, 0o600)
@@ -245,14 +241,27 @@ def _acquire(database: str) -> int | None:
         raise BethinkError(
             f"{folder()} cannot be written: {error.strerror or error}.", "Check its permissions."
         ) from error
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(held)
-        return None
-    except OSError:
-        pass
+    # On a file system without locks two workers do no harm, they only do the same work.
+    with suppress(OSError):
+        if not _try_lock(held):
+            os.close(held)
+            return None
     return held
+
+
+def _try_lock(held: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(held, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
 
 
 # Waking a worker
@@ -261,7 +270,7 @@ def _acquire(database: str) -> int | None:
 def wake(database: str) -> None:
     """Starts the worker of a database, unless there is nothing to do or one is at it. That one looks once more after it let go of
     its lock, so that nothing noted before this call is left lying."""
-    if not list_entries(database) or not sys.executable or not hasattr(os, "fork"):
+    if not list_entries(database) or not sys.executable:
         return
     held = _acquire(database)
     if held is None:
@@ -274,7 +283,10 @@ def wake(database: str) -> None:
     else:
         command += ["--database", full_name(database)]
     try:
-        _fork([*command, "--lock", str(LOCK)], environment, held)
+        if sys.platform == "win32":
+            _spawn(command, environment)
+        else:
+            _fork([*command, "--lock", str(LOCK)], environment, held)
     finally:
         os.close(held)
 
@@ -311,8 +323,17 @@ def _fork(command: list[str], environment: dict[str, str], held: int) -> None:
 
 def yield_to_others() -> None:
     """A low priority, from the first moment: the agent's next turn comes first."""
-    with suppress(OSError):
+    with suppress(OSError, AttributeError):
         os.setpriority(os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))
+
+
+def _spawn(command: list[str], environment: dict[str, str]) -> None:
+    import subprocess
+
+    names = ("DETACHED_PROCESS", "CREATE_NEW_PROCESS_GROUP", "BELOW_NORMAL_PRIORITY_CLASS")
+    flags = sum(getattr(subprocess, name, 0) for name in names)
+    no = subprocess.DEVNULL
+    subprocess.Popen(command, stdin=no, stdout=no, stderr=no, creationflags=flags, env=environment)
 
 
 def worker_environment() -> dict[str, str]:

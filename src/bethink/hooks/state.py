@@ -55,6 +55,7 @@ LONGEST_MESSAGE = 300  # characters of a failure
 OTHER = "unknown"  # stands for hosts and events that do not exist, so that the rows stay few
 MOST_IDS = 1000  # of one session; the oldest go first
 OLD = 30 * 86400.0  # seconds after which a session is over
+MOST_SESSIONS = 500
 EVERYWHERE = "everywhere"  # the scope of a pause that holds in every project
 
 
@@ -298,6 +299,7 @@ class Deliveries(NamedTuple):
     ids: tuple[str, ...] = ()
     briefing: str = ""  # digest of the last one
     emptied: bool = False  # whether its context was, so that it no longer knows what it said itself
+    briefed: str = ""  # the scope of the project that the briefing was about
 
 
 def read_deliveries(hook: Hook) -> Deliveries:
@@ -309,11 +311,20 @@ def read_deliveries(hook: Hook) -> Deliveries:
         return Deliveries()
 
 
-def note_delivery(hook: Hook, ids: Iterable[str], briefing: str = "") -> None:
+def is_briefed(scope: str) -> bool:
+    """Whether any session of a project was given a briefing."""
+    with suppress(OSError):
+        kept = map(read_json, (folder() / "given").iterdir())
+        return any(isinstance(one, dict) and one.get("briefed") == scope for one in kept)
+    return False
+
+
+def note_delivery(hook: Hook, ids: Iterable[str], briefing: str = "", scope: str = "") -> None:
     """Keeps what this session is given now beside what it was given before."""
     before = read_deliveries(hook)
     known = tuple(dict.fromkeys((*before.ids, *ids)))[-MOST_IDS:]
-    _write_deliveries(hook, before._replace(ids=known, briefing=briefing or before.briefing))
+    last = (briefing, scope) if briefing else (before.briefing, before.briefed)
+    _write_deliveries(hook, before._replace(ids=known, briefing=last[0], briefed=last[1]))
 
 
 def forget_deliveries(hook: Hook) -> None:
@@ -328,11 +339,17 @@ def _write_deliveries(hook: Hook, value: Deliveries) -> None:
 
 
 def remove_old_deliveries() -> None:
-    """Removes the files of sessions that are over."""
+    """Removes the files of sessions that are over, and of all but the newest of very many."""
+    aged = []
     with suppress(OSError):
         for path in (folder() / "given").iterdir():
-            if path.stat().st_mtime < time.time() - OLD:
-                path.unlink(missing_ok=True)
+            with suppress(OSError):
+                aged.append((path.stat().st_mtime, path))
+    limit = time.time() - OLD
+    for at, (changed, path) in enumerate(sorted(aged, reverse=True)):
+        if at >= MOST_SESSIONS or changed < limit:
+            with suppress(OSError):
+                path.unlink()
 
 
 def digest(text: str) -> str:

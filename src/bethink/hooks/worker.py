@@ -11,9 +11,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bethink import config, hosts, project
@@ -35,6 +36,36 @@ from bethink.hooks.spool import SpoolEntry
 ATTEMPTS = 3  # times that an entry is begun without getting any further
 SECONDS = 600.0  # after which a worker ends; the next one goes on
 GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
+# of processor time for one page; by hand, far beyond what an ordinary one takes
+PAGE_SECONDS = 120.0
+
+
+class SlowText(BethinkError):
+    """One page took so long that something in it must be hostile to a pattern."""
+
+
+@contextmanager
+def limit_pages(transcript: str) -> Iterator[Callable[[], None]]:
+    """Ends the work on a transcript whose page takes too much processor time, so that the others get their turn. The function that it
+    gives begins a new page. Patterns look for signals while they work; what does not is ended by the alarm of `main`."""
+    main_thread = threading.current_thread() is threading.main_thread()
+    if not hasattr(signal, "setitimer") or not main_thread:
+        yield lambda: None
+        return
+
+    def give_up(*_: object) -> None:
+        raise SlowText(f"A page of {transcript} took more than {PAGE_SECONDS:g} seconds of work.")
+
+    def begin_page() -> None:
+        signal.setitimer(signal.ITIMER_VIRTUAL, PAGE_SECONDS)
+
+    before = signal.signal(signal.SIGVTALRM, give_up)
+    begin_page()
+    try:
+        yield begin_page
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def main(words: Sequence[str]) -> int:
@@ -156,14 +187,16 @@ def _read(opened: OpenMemory, path: Path, entry: SpoolEntry, until: float) -> bo
     )
     for embed in (True, False):
         try:
-            parts = conversations.read_on(
-                memory, transcript, entry.host, embed=embed, silent=silent
-            )
-            for number, _ in enumerate(parts):
-                if not number and entry.attempts > 1:
-                    spool.write(path, entry._replace(attempts=0))  # it does get further
-                if time.monotonic() >= until:
-                    return False
+            with limit_pages(entry.transcript) as begin_page:
+                parts = conversations.read_on(
+                    memory, transcript, entry.host, embed=embed, silent=silent
+                )
+                for number, _ in enumerate(parts):
+                    begin_page()
+                    if not number and entry.attempts > 1:
+                        spool.write(path, entry._replace(attempts=0))  # it does get further
+                    if time.monotonic() >= until:
+                        return False
             break
         except EmbeddingError:  # by words for now: `bethink reindex` makes up for it
             if not embed:

@@ -8,7 +8,6 @@ This module knows English stop words and cue phrases. It knows no store, no toke
 """
 
 import re
-from collections import deque
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import reduce
@@ -21,10 +20,13 @@ from bethink.types import KIND_ALIASES, KINDS, Filter, Query, Term
 SYNTAX_LIMIT = 2_000  # characters that are analysed; a longer question is pasted text, whose start says what it is about
 TEXT_LIMIT = 8_000  # characters that are embedded
 TERM_LIMIT = 64
+# `-v` and `-rf` are flags of a pasted command far more often than unwanted words
+SHORTEST_EXCLUSION = 3
 
-# From the loosest on; words that stand side by side bind tightest, as in SQLite's full-text language.
-OPERATORS = ("OR", "AND", "NOT")
-DEEPEST = 20  # parentheses of an expression; more are a pasted text
+OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
+# Side by side binds tightest, then NOT, AND and OR, as in SQLite's full-text language. "minus" is `-word`.
+BINDING = {"or": 1, "and": 2, "not": 3, "beside": 4, "minus": 4}
+COMPLETE = ("operand", "close")  # after which an expression could end
 NAMES = frozenset({"IT", "US", "WHO", "CAN", "May"})  # stop words only in small letters
 
 # What may follow a list noun for "decisions about caching" to ask for decisions, and "todos table schema" not for todos.
@@ -104,7 +106,8 @@ _UNPRINTABLE = "[\x00-\x08\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\uf
 _COLUMN = "(?:content|summary|section|tags)"
 _SCAN = rf"""(?x)
     (?P<paren>[()])
-  | (?P<field>(?i:\{{\s*{_COLUMN}\s*\}}\s*:\s*|(?:{_COLUMN}|kind|entity):(?![:/])))?
+  | (?P<minus>(?<![^\ \t(])-(?=[^\W\d_]|["“{{]))?
+    (?P<field>(?i:\{{\s*{_COLUMN}(?:[\s,]+{_COLUMN})*\s*\}}\s*:\s*|(?:{_COLUMN}|kind|entity):(?![:/])))?
     (?:"(?P<phrase>[^"]*)"\*?|“(?P<curly>[^“”]*)”|(?P<chunk>[^\s"“”()]+(?:\(\)[^\s"“”()]*)*))
 """
 _LANGUAGE, _GENITIVE = r"[A-Za-z](?:\+\+|#)", r"['’]s$"  # C++, C#; somebody's
@@ -144,25 +147,34 @@ class Token(NamedTuple):
     identifiers: tuple[str, ...] = ()
     entity: str = ""
     kinds: tuple[str, ...] = ()
+    excluded: bool = False
     literal: bool = False  # quoted, or syntax: its words are no cue for times and kinds
+
+    @property
+    def own(self) -> tuple[Term, ...]:
+        """What it is looked up by when it stands alone."""
+        return self.terms or self.stops
 
 
 class QueryPart(NamedTuple):
-    """What stands between two spaces or in quotes, and the field name before it."""
+    """What stands between two spaces or in quotes, and the field names before it."""
 
     text: str
-    field: str = ""
+    fields: tuple[str, ...] = ()
     quoted: bool = False
     prefix: bool = False
 
     @property
     def is_syntax(self) -> bool:
-        return self.quoted or self.prefix or bool(self.field)
+        return self.quoted or self.prefix or bool(self.fields)
 
     def make_terms(self, words: Iterable[Word]) -> tuple[Term, ...]:
-        column = self.field if self.field != "entity" else ""
-        texts = dict.fromkeys(word.text for word in words)
-        return tuple(Term(text, self.quoted, self.prefix, column or None) for text in texts)
+        columns: list[str | None] = [field for field in self.fields if field != "entity"]
+        return tuple(
+            Term(text, self.quoted, self.prefix, column)
+            for text in dict.fromkeys(word.text for word in words)
+            for column in columns or [None]
+        )
 
 
 Node = Term | tuple[str, Any, Any]
@@ -208,14 +220,26 @@ def _cut_between_words(whole: str) -> str:
 
 
 def _choose_terms(tokens: list[Token], head: str) -> tuple[list[Token], list[Term], Node | None]:
-    """The tokens that are wanted, their terms, and the expression that operators make of them."""
+    """The tokens that are wanted, their terms, and the expression that operators and exclusions make of them."""
+    if all(token.excluded or not (token.own or token.kinds) for token in tokens):
+        # `-word` alone has nothing to be taken from
+        tokens = [token._replace(excluded=False) for token in tokens]
+    kept = [token for token in tokens if not token.excluded]
     expression = _parse_expression(tokens)
-    if expression is None:
-        return tokens, _gather_terms(tokens, split=not head.isascii()), None
-    found, unwanted = map(set, _leaves(expression))
-    operands = [token for token in tokens if token.type == "operand"]
-    named = [one for one in operands if not one.terms or not unwanted.issuperset(one.terms)]
-    return named, _unique(term for one in named for term in one.terms if term in found), expression
+    if expression is not None:
+        wanted, unwanted = _leaves(expression)
+        named = [
+            token
+            for token in kept
+            if token.type == "operand"
+            and (not token.own or not all(term in unwanted for term in token.own))
+        ]
+        return named, _unique(wanted)[:TERM_LIMIT], expression
+    excluded = [_make_operand(token) for token in tokens if token.excluded][:TERM_LIMIT]
+    terms = _gather_terms(kept, split=not head.isascii() and not excluded)
+    if terms and excluded:
+        expression = _chain("not", [_chain("or", terms), *excluded])
+    return kept, terms, expression
 
 
 def _gather_terms(tokens: Sequence[Token], split: bool) -> list[Term]:
@@ -241,25 +265,30 @@ def _split_unspaced(term: Term) -> list[Term]:
 
 def _scan(head: str) -> list[Token]:
     shouting = not any(character.islower() for character in head)
-    tokens: list[Token] = []
+    tokens = []
     for match in re.finditer(_SCAN, head):
         text = match.group()
-        before = tokens[-1] if tokens else None
-        # "does NOT support" excludes nothing
-        said = text == "NOT" and before and before.type == "operand" and before.stops
         if match["paren"]:
             tokens.append(Token("open" if text == "(" else "close", *match.span(), text))
-        elif text in OPERATORS and not said:
+        elif text in OPERATORS:
             tokens.append(Token("operator", *match.span(), text, stops=(Term(text),)))
         else:
             tokens.append(_read_operand(match, head, shouting))
-    return tokens
+    # A kind filters everything, so the AND that joins it to the rest joins nothing: "kind:decision AND redis".
+    idle = {place + 1 for place, token in enumerate(tokens) if token.kinds}
+    if tokens and tokens[-1].kinds:
+        idle.add(len(tokens) - 2)
+    return [
+        token
+        for place, token in enumerate(tokens)
+        if place not in idle or (token.type, token.surface) != ("operator", "AND")
+    ]
 
 
 def _read_operand(match: re.Match[str], head: str, shouting: bool) -> Token:
     """The operand at a place: a phrase, a chunk between spaces, or either of them behind a field name."""
     part = _read_part(match)
-    if part.field == "kind":
+    if part.fields == ("kind",):
         kinds = _read_kinds(part.text)
         return Token("operand", *match.span(), "", kinds=kinds, literal=True)
     # A decorator with arguments mentions nobody.
@@ -267,28 +296,33 @@ def _read_operand(match: re.Match[str], head: str, shouting: bool) -> Token:
     stops = [] if part.is_syntax else [word for word in words if _is_stop(word, shouting)]
     mentioned = [word.text for word in words if word.mention]
     identifiers = tuple(word.text for word in words if word.identifier)
+    excluded = bool(match["minus"]) and not stops and _may_exclude(head, match, words)
+    dash = "-" if match["minus"] and not excluded else ""
     return Token(
         "operand",
         *match.span(),
-        surface=part.text.removeprefix("@") if mentioned else part.text.lstrip("^"),
+        surface=dash + (part.text.removeprefix("@") if mentioned else part.text.lstrip("^")),
         terms=part.make_terms(word for word in words if word not in stops),
         stops=part.make_terms(stops),
         identifiers=identifiers,
-        entity=part.text.strip(".,;:!?") if part.field == "entity" else "".join(mentioned[:1]),
-        literal=bool(part.quoted or part.field or identifiers),
+        entity=part.text.strip(".,;:!?") if "entity" in part.fields else "".join(mentioned[:1]),
+        excluded=excluded,
+        literal=bool(part.quoted or part.fields or excluded or identifiers),
     )
 
 
 def _read_part(match: re.Match[str]) -> QueryPart:
-    """What the scan found, without quotes, braces and the star of a prefix."""
-    field, text = (match["field"] or "").strip("{}: \t").lower(), match["chunk"]
+    """What the scan found, without quotes, field names and the star of a prefix."""
+    fields, text = tuple(re.findall(r"\w+", (match["field"] or "").lower())), match["chunk"]
     if text is None:
         quote = match["phrase"] or match["curly"] or ""
-        return QueryPart(" ".join(quote.split()), field, quoted=True)
-    if field == "kind" and not _read_kinds(text):
-        return QueryPart(match.group())  # not one of the kinds: then it is no syntax
+        return QueryPart(" ".join(quote.split()), fields, quoted=True)
+    if fields == ("kind",) and not _read_kinds(text):
+        return QueryPart(
+            match.group().removeprefix("-")
+        )  # not one of the kinds: then it is no syntax
     prefix = re.fullmatch(r"(\w[\w./-]*\w)\*[,;.!?]*", text)
-    return QueryPart(prefix[1] if prefix else text, field, prefix=prefix is not None)
+    return QueryPart(prefix[1] if prefix else text, fields, prefix=prefix is not None)
 
 
 def _find_words(part: QueryPart, mentions: bool) -> list[Word]:
@@ -306,6 +340,13 @@ def _read_kinds(value: str) -> tuple[str, ...]:
     kinds = [KIND_ALIASES.get(name, name) for name in names]
     kinds = [kind if kind in KINDS else kind.removesuffix("s") for kind in kinds]
     return tuple(kinds) if set(kinds) <= set(KINDS) else ()
+
+
+def _may_exclude(head: str, match: re.Match[str], words: list[Word]) -> bool:
+    """Whether a dash means "without": not in front of a command's flags, nor inside `code`."""
+    if head.count("`", 0, match.start()) % 2 or "=" in match.group():
+        return False
+    return bool(words) and (match["chunk"] is None or len(words[0].text) >= SHORTEST_EXCLUSION)
 
 
 def _is_stop(word: Word, shouting: bool) -> bool:
@@ -393,59 +434,91 @@ def _is_path(piece: str) -> bool:
 # Operators
 
 
-def _parse_expression(tokens: Sequence[Token]) -> Node | None:
-    """The expression that the tokens form if they are a well-formed one with an operator in it, else None."""
+def _parse_expression(tokens: list[Token]) -> Node | None:
+    """The expression that the tokens form if they are a well-formed one with an operator in it, else None. Without recursion: a
+    question may be two thousand parentheses."""
     if not any(token.type == "operator" for token in tokens):
         return None
-    if sum(token.type == "open" for token in tokens) > DEEPEST:
+    output: list[Node] = []
+    waiting: list[str] = []
+    before = Token("open", 0, 0, "")
+    for token in _without_stops(tokens):
+        operator = _find_operator(before, token)
+        if operator is None or (token.type == "close" and "(" not in waiting):
+            return None
+        if operator == "and not":
+            waiting[-1] = "not"
+        elif operator:
+            _reduce(output, waiting, BINDING[operator])
+            waiting.append(operator)
+        if token.type == "close":
+            _reduce(output, waiting, 0)
+            waiting.pop()
+        elif token.type == "open":
+            waiting.append("(")
+        elif token.type == "operand":
+            output.append(_make_operand(token))
+        before = token
+    if before.type not in COMPLETE or "(" in waiting:
         return None
-    waiting = deque(tokens)
-    try:
-        found = _parse_level(waiting, 0)
-    except (ValueError, IndexError):
+    _reduce(output, waiting, 0)
+    return output[0] if sum(map(len, _leaves(output[0]))) <= TERM_LIMIT else None
+
+
+def _find_operator(before: Token, token: Token) -> str | None:
+    """The operator that a token is, or that stands unwritten between it and the one before; "" for none, None where it may not stand."""
+    complete = before.type in COMPLETE
+    if token.type in ("operand", "open"):
+        joint = "minus" if token.excluded else "beside"
+        return joint if complete else None if token.excluded else ""
+    if (before.type, before.surface, token.surface) == ("operator", "AND", "NOT"):
+        return "and not"
+    # "does NOT support" excludes nothing
+    if not complete or (token.surface == "NOT" and before.stops):
         return None
-    if waiting or found is None or isinstance(found, Term):
-        return None
-    return found if sum(map(len, _leaves(found))) <= TERM_LIMIT else None
+    return OPERATORS.get(token.surface, "")
 
 
-def _parse_level(waiting: deque[Token], level: int) -> Node | None:
-    """What stands first, joined by operators that bind at least as tightly as those of the level. What looks for nothing, such as stop words,
-    joins nothing: nobody means `what AND is AND python`."""
-    if level > len(OPERATORS):
-        return _parse_unit(waiting)
-    left = _parse_level(waiting, level + 1)
-    while waiting:
-        token = waiting[0]
-        if level == len(OPERATORS):  # side by side
-            if token.type not in ("operand", "open"):
-                break
-            operator, next_level = "and", level + 1
-        elif token.type == "operator" and token.surface == OPERATORS[level]:
-            waiting.popleft()
-            operator, next_level = token.surface.lower(), level + 1
-            if operator == "and" and waiting and waiting[0].surface == "NOT":
-                waiting.popleft()
-                operator, next_level = "not", level + 2
-        else:
-            break
-        right = _parse_level(waiting, next_level)
-        if left is None and operator == "not":
-            raise ValueError("nothing to take it from")
-        left = (operator, left, right) if left is not None and right is not None else left or right
-    return left
+def _reduce(output: list[Node], waiting: list[str], binding: int) -> None:
+    """Joins what is complete by the operators that bind at least so tightly."""
+    while waiting and waiting[-1] != "(" and BINDING[waiting[-1]] >= binding:
+        operator = waiting.pop()
+        right, left = output.pop(), output.pop()
+        output.append(({"beside": "and", "minus": "not"}.get(operator, operator), left, right))
 
 
-def _parse_unit(waiting: deque[Token]) -> Node | None:
-    token = waiting.popleft()
-    if token.type == "operand":
-        return _chain("and", token.terms) if token.terms else None
-    if token.type != "open":
-        raise ValueError("an operand is missing")
-    inside = _parse_level(waiting, 0)
-    if waiting.popleft().type != "close":
-        raise ValueError("a parenthesis is missing")
-    return inside
+def _without_stops(tokens: list[Token]) -> list[Token]:
+    """The tokens without the stop words that stand beside something else: nobody means `what AND is AND python`."""
+    tokens = [token for token in tokens if token.type != "operand" or token.own]
+    if all(
+        len(token.surface) == 1 for token in tokens if token.type == "operand"
+    ):  # "a AND b": then "a" is no article
+        return [
+            token if token.type != "operand" else token._replace(terms=token.own, stops=())
+            for token in tokens
+        ]
+    kept: list[Token] = []
+    run: list[Token] = []
+    for token in [*tokens, Token("end", 0, 0, "")]:
+        if token.type == "operand" and token.stops and not token.terms:
+            run.append(token)
+            continue
+        beside = token.type in ("operand", "open") or (
+            kept and kept[-1].type in ("operand", "close")
+        )
+        if beside:  # but before NOT a stop word is kept, for it tells that the NOT is no operator
+            run = run[-1:] if token.surface == "NOT" else []
+        kept += [*run, token]
+        run = []
+    return kept[:-1]
+
+
+def _make_operand(token: Token) -> Node:
+    """A token as a node: all of its words, each in any of its columns."""
+    columns: dict[str, list[Term]] = {}
+    for term in token.own:
+        columns.setdefault(term.text, []).append(term)
+    return _chain("and", [_chain("or", terms) for terms in columns.values()])
 
 
 def _chain(operator: str, nodes: Sequence[Node]) -> Node:

@@ -39,6 +39,7 @@ from datetime import datetime
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
+from bethink.config import read_profiles, read_weights
 from bethink.errors import InvalidInput
 from bethink.recall.shape import choose_excerpt, find_sought
 from bethink.store.base import Statistics
@@ -335,21 +336,17 @@ PROFILES: Mapping[str, Profile] = {
 }
 
 
-def find_profile(text: str) -> Profile:
-    """A profile by its name, or of weights of one's own, such as `relevance=0.6 recency=0.4 jitter=0.05`, brought to a sum of 1."""
-    if "=" not in text:
-        return PROFILES[check_choice("profile", text, list(PROFILES))]
+def find_profile(text: str, own: Sequence[str] = ()) -> Profile:
+    """A profile by its name, one of the user's own or ours, or of weights as they are given. One of the user's own has the fading of ours of
+    that name; all others fade in days."""
     try:
-        weights = {name: float(value) for name, value in (one.split("=") for one in text.split())}
-        jitter = weights.pop("jitter", 0.0)
-        total = sum(weights.values())
-        if not total or not all(0 <= value <= 1 for value in (jitter, *weights.values())):
-            raise ValueError
-        shares = {name: value / total for name, value in weights.items()}
-        return Profile(**shares, jitter=jitter, fading="days")
-    except (TypeError, ValueError):
-        names = ", ".join(Profile._fields[:-1])
-        raise InvalidInput(f"'{text}' are no weights.", f"{names}, each =0..1") from None
+        weights = {text: read_weights(text)} if "=" in text else read_profiles(own)
+    except ValueError as error:
+        raise InvalidInput(f"{error}.", "relevance=0.6 recency=0.4") from None
+    if text in weights:
+        ours = PROFILES.get(text, PROFILES["balanced"])
+        return Profile(**weights[text], fading=ours.fading)
+    return PROFILES[check_choice("profile", text, list({**PROFILES, **weights}))]
 
 
 # How much a fully doubted memory loses against a firm one of the same relevance.

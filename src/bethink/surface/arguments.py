@@ -60,7 +60,7 @@ which memories:
 RANKING = """
 how to look:
 --mode MODE hybrid|vector|keyword     hybrid: by meaning and words; vector: by meaning; keyword: by words
---intent, --profile NAME              weigh recency and use too: relevance, balanced, continuity, fact_check, frequent, associative, explore, or weights: "relevance=0.6 recency=0.4"
+--intent, --profile NAME              weigh recency and use too: relevance, balanced, continuity, fact_check, frequent, associative, explore, one of the setting `profiles`, or weights: "relevance=0.6 recency=0.4"
 --threshold SCORE number 0..1         only scores (0 to 1) from here on
 --seed N whole 0..4294967296          make the chance in an intent repeatable
 --context TEXT                        what was said before, for a question that only points there: "and the other one?"

@@ -73,14 +73,16 @@ LEADS = {
     for meaning, words in (
         line.split(": ")
         for line in """
-since: since, ever since, starting, starting in, starting from, less than
+since: since, ever since, starting, starting in, starting from
 after: after, later than, newer than
 before: before, prior to, earlier than, older than
-until: until, till, up to, up until, through, as of, over, more than
+until: until, till, up to, up until, through, as of
 in: in, during, within, throughout
 on: on
 from: from
 between: between
+more: over, more than
+less: less than
 never: by, due, every, each, least, most
 """.strip().splitlines()
     )
@@ -98,9 +100,22 @@ HINTS = (*"day week month quarter year hour minute night this recently lately".s
 _MOMENT = rf"""(?<![\w.@#/\\'"`$-])(?:{_FORM})(?![\w@(="`]|'(?!s\b)|[-/.]\w)"""
 _LEAD = rf"(?<![\w-])({'|'.join(sorted(LEADS, key=len, reverse=True))})(?:\s+(?:the|early|late|about|around))*\s+$"
 _LIST = r"\s*(,|and|or|to|until|till|through|-|–|\.\.)\s*"
+_OFFSET = (
+    rf"\b(?:(?:day|night|morning|evening|week|weekend|month|year|hour|minute)s?|{_WEEKDAY})\s+$"
+)
 # What follows a form that means something else: "yesterday's date in Python", "the last quarter of the file", "recently used", and
 # of a year what it counts: "in 2024 rows".
-_DENIED = r"(?:['’]s)?\s+(?:date|timestamp|datetime)s?\b|\s+(?:of|used|before|after)\b"
+_DENIED_ALWAYS = r"(?:['’]s)?\s+(?:date|timestamp|datetime)s?\b"
+_DENIED = {
+    form: rf"{_DENIED_ALWAYS}|\s+(?:{words})\b"
+    for form, words in {
+        "weekday": "before|after",
+        "relative": "of",
+        "rolling": "of",
+        "recent": "used",
+    }.items()
+}
+_VERBS = r"\s+(?:be|not|have|also|cause|fail|need|break|happen|through|past|over|into|on|toward)\b"
 _COUNTED = (
     r"\s*(?:%|(?:ms|sec|kb|mb|gb|px|percent)\b)|\s+(?!(?:is|was|has|does|this|its|us)\b)[a-z]+s\b"
 )
@@ -237,18 +252,38 @@ def _find_moments(text: str) -> list[Moment]:
     """The expressions that mean a date where they stand, in order."""
     found: list[Moment] = []
     for match in re.finditer(_MOMENT, text, re.IGNORECASE):
-        lead, start = _find_lead(text, match.start())
-        range_end, previous = False, found[-1] if found else None
-        if previous and (link := re.fullmatch(_LIST, text[previous.end : match.start()], re.I)):
-            opened = previous.lead in ("from", "between")
-            range_end = opened or link[1] not in (",", "and", "or")
-            if opened or not lead:  # "in March and May", "from March until May"
-                lead, start = previous.lead, match.start()
-        if _means_date(match, lead, text[match.end() : match.end() + 24]):
-            words = _split_words(match.group())
-            found.append(Moment(str(match.lastgroup), words, start, match.end(), lead, range_end))
+        moment = _read_moment(text, match, found[-1] if found else None)
+        if moment is not None:
+            found.append(moment)
     # "what did he recently watch, on 6 October 2022"
-    return [one for one in found if one.form != "recent"] or found
+    found = [one for one in found if one.form != "recent"] or found
+    # A "between" without its second half is about something other than dates.
+    continued = {place for place, follower in enumerate(found[1:]) if follower.range_end}
+    return [
+        one
+        for place, one in enumerate(found)
+        if place in continued or one.range_end or one.lead != "between"
+    ]
+
+
+def _read_moment(text: str, match: re.Match[str], previous: Moment | None) -> Moment | None:
+    """A date expression with the word that leads it, its own or that of the one it is listed with; None if it means no date."""
+    lead, start = _find_lead(text, match.start())
+    range_end = False
+    if previous and (link := re.fullmatch(_LIST, text[previous.end : match.start()], re.I)):
+        opened = previous.lead in ("from", "between")
+        range_end = opened or link[1] not in (",", "and", "or")
+        if opened or not lead:  # "in March and May", "from March until May"
+            lead, start = previous.lead, match.start()
+    before, after = text[max(0, start - 12) : start], text[match.end() : match.end() + 24]
+    if lead in ("before", "after") and re.search(_OFFSET, before, re.IGNORECASE):
+        return None  # "the week before 9 June" is not all the time before it
+    if not _means_date(match, lead, after):
+        return None
+    form, words = str(match.lastgroup), _split_words(match.group())
+    if form == "ago" and lead in ("more", "less"):  # counted from now
+        form, words, lead = "rolling", words[:-1], "before" if lead == "more" else "since"
+    return Moment(form, words, start, match.end(), lead, range_end)
 
 
 def _find_lead(text: str, start: int) -> tuple[str, int]:
@@ -263,8 +298,12 @@ def _find_lead(text: str, start: int) -> tuple[str, int]:
 def _means_date(match: re.Match[str], lead: str, after: str) -> bool:
     """Whether a form is a date where it stands, rather than a name, a number, a verb or the subject of the question."""
     form, matched = str(match.lastgroup), match.group()
-    if lead == "never" or re.match(_DENIED, after):
+    if lead == "never" or re.match(_DENIED.get(form, _DENIED_ALWAYS), after):
         return False
+    if lead == "less" and form != "ago":
+        return False
+    if form == "date" and ":" in matched:
+        return bool(lead)  # without a word before it, a time stamp is the start of a log line
     if form == "year" and re.match(_COUNTED, after):
         return False
     has_year = form != "year" and re.search(_YEAR, matched) is not None
@@ -272,12 +311,27 @@ def _means_date(match: re.Match[str], lead: str, after: str) -> bool:
         return True
     if lead not in LEADS_NEEDED.get(form, (lead,)):
         return False
-    if form not in ("month", "named", "day_month", "month_day"):
+    if form in ("month", "named", "day_month", "month_day"):
+        return _is_month(form, matched, lead, after)
+    return matched.lower() != "today" or not after.startswith(("'", "’"))
+
+
+def _is_month(form: str, matched: str, lead: str, after: str) -> bool:
+    """Whether a month's name is one: "may" and "march" are verbs too, "dec" and "mar" are many things."""
+    found = re.search(_MONTH, matched, re.IGNORECASE)
+    if found is None:
+        return True  # a weekday: no other sense
+    name = found.group().rstrip(".")
+    if form == "month" and after.startswith(("'s", "’s")):  # April's opinion
+        return False
+    if name[0].isupper():
         return True
-    # "may" and "march" are verbs too, "dec" and "mar" are many things.
-    month = re.search(_MONTH, matched, re.IGNORECASE)
-    name = month.group() if month else "Monday"
-    return name[0].isupper() or (bool(lead) and (len(name) > 3 or name == "may"))
+    verb = name in ("may", "march")
+    if verb and re.match(_VERBS, after):
+        return False
+    if form in ("named", "month"):
+        return form == "month" if verb else len(name) > 3
+    return bool(lead)
 
 
 def _date_moments(moments: Sequence[Moment], now: datetime) -> list[tuple[Moment, Range]]:
@@ -351,7 +405,8 @@ def _read_period(form: str, words: list[str], now: datetime, future: bool = Fals
 def _read_relative(form: str, words: list[str], which: str, now: datetime) -> Period:
     """ "last week" is the one from Monday to Sunday; "past week" and "the last week" are the seven days up to now."""
     unit = words[-1].removesuffix("s")
-    if form == "rolling" or unit in ("hour", "day") or "past" in words or words[0] == "the":
+    up_to_now = which == "past" or words[:2] == ["the", "last"]
+    if form == "rolling" or unit in ("hour", "day") or (up_to_now and unit != "weekend"):
         since = now if unit in CLOCK_UNITS else _floor(now, "day")
         return _shift(since, unit, -_count(words) or -1), None
     count = {"this": 0, "next": 1}.get(which, -1)
@@ -377,7 +432,10 @@ def _read_date(form: str, words: list[str], which: str, now: datetime) -> Period
     if form in ("day_month", "month_day"):
         day, unit = numbers.pop(0), "day"
     passed = (month, day) > (now.month, now.day) or (which == "last" and month == now.month)
-    return _make_period(datetime(numbers[0] if numbers else now.year - passed, month, day), unit)
+    year = numbers[0] if numbers else now.year - passed
+    while not numbers and (month, day) == (2, 29) and year % 4:
+        year -= 1
+    return _make_period(datetime(year, month, day), unit)
 
 
 def _split_words(text: str) -> list[str]:

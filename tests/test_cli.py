@@ -176,6 +176,9 @@ def test_an_explicit_format_wins_over_json(cli):
     cli.add(DEPLOY)
     assert cli.ok("list", "--json", "--format", "csv").startswith("id,score,")
     assert cli.ok("--format", "md", "list", "--json").startswith("| id |")
+    for words in (["--json"], ["--format", "json"], ["--json", "--supersedes", "--format text"]):
+        assert cli("add", "ruff --format text", "--kind", "guess", *words).err.startswith("{")
+    assert cli("add", "--kind", "guess", "--", "--json").err.startswith("error: ")
 
 
 @pytest.mark.parametrize("format", ["csv", "md", "xml", "json"])

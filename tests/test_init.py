@@ -89,7 +89,8 @@ def test_one_step_makes_a_project_searchable(repository):
 def test_the_report_is_for_people_and_names_the_next_step(repository):
     lines = [line.strip() for line in repository.ok("init").splitlines()]
     assert lines[0].split() == ["project", "shop", str(repository.project)]
-    assert any(line.startswith("made ") and "README.md" in line for line in lines)
+    [made] = [line for line in lines if line.startswith("made ")]
+    assert all(name in made for name in ("gotchas.md", ".bethink/config.toml", ".gitignore"))
     assert any(line.startswith("ready ") and "can be searched" in line for line in lines)
     (search,) = [line for line in lines if "bethink search " in line]
     assert repository.json("search", search.split('"')[1]), search

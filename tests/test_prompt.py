@@ -85,16 +85,19 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(cli, tmp_path):
     [
         ({}, "There is no editor."),
         ({"EDITOR": "/no/such/editor"}, "cannot be started"),
+        ({"EDITOR": "false"}, "ended with 1. Nothing was changed."),
         ({"EDITOR": "vi 'unclosed"}, "cannot be read"),
         ({"EDITOR": "vi", "CLAUDECODE": "1"}, "bethink update"),
     ],
 )
-def test_without_an_editor_it_is_said_how_to_name_one(cli, environment, said):
+def test_without_an_editor_it_is_said_how_to_name_one(cli, tmp_path, environment, said):
     id = cli.add(DEPLOY)
     for name, value in environment.items():
         cli.monkeypatch.setenv(name, value)
+    cli.monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     result = cli("edit", id)
     assert result.code in (1, 2) and said in result.err and "Traceback" not in result.err
+    assert not list(tmp_path.glob("bethink-edit-*"))
 
 
 # open

@@ -222,6 +222,17 @@ def test_what_is_not_english_is_seen(text, english):
     assert is_english(text) is english
 
 
+@pytest.mark.parametrize("command", ["search", "recall", "add"])
+def test_a_model_for_other_languages_is_offered_once(cli, command):
+    offer = "multilingual-e5-small"
+    cli.add("We use pnpm, never npm")
+    assert offer not in cli(command, "Warum nutzen wir pnpm und nicht npm?").err  # hashing
+    cli.monkeypatch.setenv("BETHINK_EMBEDDING", "all-MiniLM-L6-v2")
+    assert offer not in cli(command, "why do we use pnpm?").err
+    assert offer in cli(command, "Wir nutzen pnpm, weil npm nicht richtig hebt").err
+    assert offer not in cli(command, "Wir nutzen pnpm und nie yarn").err
+
+
 # Past states, by a date or by an event that only memory knows
 
 OLD, NEW, OTHER = (

@@ -130,8 +130,9 @@ def backfill(
     transcripts: Iterable[tuple[str, Path]],
     *,
     embed: bool = True,
+    strict: bool = False,
 ) -> Indexed:
-    """Reads transcripts on from where each was left. One that cannot be read does not stop the others."""
+    """Reads transcripts on from where each was left. One that cannot be read does not stop the others, unless `strict`."""
     done = Indexed()
     for host, path in transcripts:
         try:
@@ -140,6 +141,8 @@ def backfill(
         except Overtaken:
             continue  # somebody else reads it
         except (OSError, BethinkError) as error:
+            if strict:
+                raise
             reason = (
                 error.message if isinstance(error, BethinkError) else str(error.strerror or error)
             )

@@ -42,7 +42,7 @@ from bethink.surface.render import (
     size,
     width,
 )
-from bethink.text import replace_broken, suggest
+from bethink.text import is_english, replace_broken, suggest
 from bethink.text.fence import Quote, clean, fence_text
 from bethink.text.when import LOCAL
 from bethink.types import NOTHING, TRUST
@@ -155,9 +155,12 @@ class Command(NamedTuple):
     @property
     def parts(self) -> tuple[str, str, str]:
         """What it does, what it takes, examples."""
-        if self.run.__doc__ is None:
-            raise BethinkError("With -OO Python forgets what a command takes.", "Run it without.")
-        about, _, examples = self.run.__doc__.partition("Examples:\n")
+        text = self.run.__doc__
+        if text is None:  # with -OO Python leaves it in the source
+            import inspect
+
+            text = inspect.getsource(self.run).split('"""')[1]
+        about, _, examples = text.partition("Examples:\n")
         about, _, takes = about.partition("Takes:\n")
         return about, takes, examples
 
@@ -437,6 +440,19 @@ class Bar:
 
 
 # What a command is given
+
+
+def offer_languages(memory: "Bethink", text: str) -> list[str]:
+    """Says once on this machine that another model knows more languages than English, when a question or a memory is in another."""
+    model = memory.config.embedding
+    other = model in ("none", "hashing", "http") or "/" in model or "multilingual" in model
+    marker = config.data_directory() / "languages-offered"
+    if other or is_english(text) or marker.exists():
+        return []
+    with suppress(OSError):  # then it is said again
+        marker.touch(mode=0o600)
+    better = "bethink config embedding multilingual-e5-small && bethink reindex"
+    return [f"{model} knows English; `{better}` finds other languages by meaning, too."]
 
 
 @contextmanager

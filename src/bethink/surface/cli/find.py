@@ -10,7 +10,7 @@ from bethink.errors import StoreError, UsageError
 from bethink.recall.pipeline import STRANGE
 from bethink.recall.shape import digest_lines, plain, plain_hit
 from bethink.surface import operations, render
-from bethink.surface.cli.console import Listing, Result, read_text
+from bethink.surface.cli.console import Listing, Result, offer_languages, read_text
 from bethink.surface.render import (
     cell,
     date,
@@ -100,16 +100,17 @@ def ask(
     # What a terminal gives may be no UTF-8, and a search takes any input.
     answer = operations.search(memory, replace_broken(question), args, wanted, **how)
     arranged = render.arrange_answer(memory, answer, budget)
+    hints = [*answer.hints, *offer_languages(memory, answer.query.raw)]
     if dual:
-        result = Result(operations.recall_record(arranged), hints=answer.hints)
+        result = Result(operations.recall_record(arranged), hints=hints)
     else:
         fields = (*render.FIELDS, "why") if explain else render.FIELDS
         listing = Listing(fields, "searchResults", "result", {"query": answer.query.raw})
         hits = [plain_hit(hit, explain) for hit in answer.hits]
-        result = Result(hits, hints=answer.hints, listing=listing)
+        result = Result(hits, hints=hints, listing=listing)
     if not answer.hits:
         other = OTHER if memory.store.count(memory.filter()) else BEGIN
-        return result._replace(notes=["No memories match."], hints=[*answer.hints, other])
+        return result._replace(notes=["No memories match."], hints=[*hints, other])
     if args.format != "text":
         return result
     if not dual and not args.for_agent:

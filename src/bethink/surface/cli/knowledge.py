@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink import config
-from bethink.errors import BethinkError, NotFound, UsageError
+from bethink.errors import NotFound, UsageError
 from bethink.features import conversations, knowledge
 from bethink.features.knowledge import FileStep, PartReport
 from bethink.hooks import state
@@ -152,10 +152,11 @@ def backfill(args: Namespace, memory: Bethink) -> Result:
     with Bar(args, "reading transcripts", "files") as bar:
         for number, (reader, file) in enumerate(found):
             bar(number, len(found), f"reading {one_line(file.name, 40)}")
-            done = done.plus(conversations.backfill(memory, [(reader, file)], embed=embed))
-    if done.failed and path == found[0][1]:  # the one file that was asked for
-        known = "claude|codex|copilot|gemini|opencode|cursor|plain"
-        raise BethinkError(done.failed[0][1], f"Name the agent that wrote it: --host {known}")
+            named = (
+                path == file
+            )  # of the one file that was asked for, what is wrong with it is an error
+            read = conversations.backfill(memory, [(reader, file)], embed=embed, strict=named)
+            done = done.plus(read)
     value = {
         "transcripts": len(found),
         "file": str(found[0][1]) if len(found) == 1 else None,
@@ -252,15 +253,19 @@ def brief_init(value: Mapping[str, Any]) -> dict[str, Any]:
     project = value["project"]
     told: dict[str, Any] = {"project": f"{project['name']} {project['root']}"}
     told["database"] = value["database"]
+    files: dict[str, list[str]] = {}
     for one in value["files"]:
         place = os.path.relpath(one["path"], project["worktree"])
         why = f" ({one['reason']})" if "reason" in one else ""
-        told.setdefault(one["status"], []).append(place + why)
+        files.setdefault(one["status"], []).append(place + why)
+    if "kept" in files:
+        files["kept"] = [many(len(files["kept"]), "file")]
+    told |= {
+        status: ", ".join(places) for status, places in files.items()
+    }  # every one that was written
     for part in value["parts"]:
         more = {name: found for name, found in part.items() if name not in ("part", "status")}
         told[part["part"]] = f"{part['status']} {brief(more)}"
-    if "kept" in told:
-        told["kept"] = many(len(told["kept"]), "file")
     ready = f"{many(value['memories'], 'memory')} can be searched"
     return {**told, "ready": ready, "next": value["next"]}
 

@@ -96,6 +96,9 @@ def describe_itself(rest: Sequence[str]) -> str:
 
 def wants_json(words: Sequence[str]) -> bool:
     """Whether what was typed asks for JSON, as far as that can be told of words that may be wrong: an explicit format wins."""
-    typed = " ".join(words).partition(" -- ")[0].replace("--format=", "--format ")
-    _, explicit, form = typed.rpartition("--format ")
-    return form.startswith("json") if explicit else "--json" in words
+    from itertools import pairwise
+
+    typed = list(words[: words.index("--")] if "--" in words else words)
+    named = [after for word, after in pairwise(typed) if word == "--format"]
+    named += [word.removeprefix("--format=") for word in typed if word.startswith("--format=")]
+    return named[-1].startswith("json") if named else "--json" in typed

@@ -25,6 +25,7 @@ from bethink.surface.cli.console import (
     confirm,
     decode_text,
     has_terminal,
+    offer_languages,
     open_memory,
     read_text,
     says_yes,
@@ -132,7 +133,8 @@ def add(args: Namespace, memory: Bethink) -> Result:
             "This text was purged, so it is not taken in again.",
             "Add --force to remember it all the same.",
         )
-    return describe_outcome(args, memory, outcome)
+    told = describe_outcome(args, memory, outcome)
+    return told._replace(hints=[*told.hints, *offer_languages(memory, text)])
 
 
 def describe_outcome(args: Namespace, memory: Bethink, outcome: Outcome) -> Result:
@@ -528,7 +530,11 @@ def edit(args: Namespace, memory: Bethink) -> Result:
         if text.strip() not in ("", was.content.strip()):
             changed = memory.update(was.id, was=was, content=text)
     except BaseException:
-        console.talk(f"Your text is kept in {draft}.")
+        left = draft.read_bytes().strip() if draft.exists() else b""
+        if left in (b"", was.content.strip().encode()):
+            shutil.rmtree(draft.parent)  # a memory leaves no copy that nobody asked for
+        else:
+            console.talk(f"Your text is kept in {draft}.")
         raise
     shutil.rmtree(draft.parent)
     return describe_change(memory, "unchanged" if changed is was else "updated", changed)

@@ -205,7 +205,7 @@ def test_other_machines_of_a_team_exchange_whole_memories(api):
     assert api("POST /sync/take", bundle=bundle, expect={id: version}) == {"left": []}
     assert api("POST /sync/take", bundle=bundle, expect={id: None}) == {"left": [id]}
     assert api("POST /sync/purged", hashes=[hash]) == {"purged": []}
-    assert api("POST /sync/remove", purge=[id]) == {"removed": 1}
+    assert api("POST /sync/remove", purge=[id]) == {"removed": 1, "left": []}
     assert api("POST /sync/outline", what=["told"])["lines"] == []
 
 

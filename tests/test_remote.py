@@ -10,9 +10,12 @@ from cli_runner import cli  # noqa: F401
 from http_server import problem, running, served
 from stores import HERE, NOW, make, put
 
+from bethink import post
 from bethink.errors import ConfigError
 from bethink.post import Key
-from bethink.store.transfer import team_scope
+from bethink.store.rows import Record
+from bethink.store.transfer import Bundle, team_scope
+from bethink.surface.cli import transfer
 from bethink.surface.cli.transfer import ServerPeer
 from bethink.surface.http import api as http_api
 from bethink.surface.http import security
@@ -140,6 +143,40 @@ def test_a_project_is_synced_through_the_server(anna, served, cli, tmp_path, mon
     assert not any(cli.json(*words).values())
 
 
+def test_a_laptop_of_0_10_is_understood(anna, served):
+    """It says what it wants, and which memories it no longer has. The server forgets these, unless somebody changed them."""
+    id, changed = anna.store("Imported by mistake"), anna.store("Of great importance")
+
+    def ask(operation, **body):
+        return anna.client.post(f"{V1}/sync/{operation}", json=body, params=anna.where)
+
+    told = problem(ask("outline", what=["told", "conversations"]), 422)
+    assert "Conversations and documents are no longer exchanged" in told["detail"]
+    lines = ask("outline", what=["told"]).json()["lines"]
+    expect = {line[0]: line[1] for line in lines}
+    anna.client.patch(f"{V1}/memories/{changed}", json={"importance": 9}, params=anna.where)
+    gone = {"gone": [id, changed], "expect": expect}
+    assert ask("remove", **gone).json() == {"removed": 1, "left": [changed]}
+    assert [one.memory.deleted_at is None for one in anna.peer.fetch([id, changed])] == [
+        False,
+        True,
+    ]
+    assert ask("remove", gone=[changed], expect={changed: "no version"}).json()["removed"] == 0
+
+
+def test_the_outline_of_a_server_of_0_9_is_understood(anna, monkeypatch):
+    line = ["01a1", "ab", "hash", True, False, None]
+    monkeypatch.setattr(post, "send", lambda *words: {"lines": [line], "links": []})
+    assert anna.peer.outline().lines["01a1"] == (b"\xab", "hash", True)
+
+
+def test_a_memory_that_is_larger_than_a_request_is_sent_alone(monkeypatch):
+    monkeypatch.setattr(transfer, "LARGEST_REQUEST", 10)
+    records = tuple(Record(make(text), True) for text in ("One", "Two"))
+    parts = list(transfer._split_bundle(Bundle(scopes=(("", "shop", ""),), records=records)))
+    assert [part.records for part in parts] == [records[:1], records[1:]]
+
+
 def test_nothing_reaches_another_project_through_a_bundle(anna, served):
     """A token for one project cannot read, change or remove what is in another, by id or by scope."""
     id = anna.store("Secret plans")
@@ -149,7 +186,9 @@ def test_nothing_reaches_another_project_through_a_bundle(anna, served):
     assert ben.post(f"{V1}/sync/records", json={"ids": [id]}, params=ours).json() == {"bundle": {}}
     problem(ben.post(f"{V1}/sync/records", json={"ids": [id]}, params=there), 404)
     problem(ben.post(f"{V1}/sync/outline", json={}, params={**ours, "personal": "true"}), 403)
-    assert ben.post(f"{V1}/sync/remove", json={"purge": [id]}, params=ours).json() == {"removed": 0}
+    assert ben.post(
+        f"{V1}/sync/remove", json={"gone": [id], "purge": [id]}, params=ours
+    ).json() == {"removed": 0, "left": []}
     bundle = served.owner.post(f"{V1}/sync/records", json={"ids": [id]}, params=there).json()[
         "bundle"
     ]

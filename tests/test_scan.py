@@ -241,6 +241,7 @@ def diverge(store, tmp_path):
         damage_by(lambda data: data[:-9]),
         damage_by(lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:]),
         damage_by(lambda data: b"x" * len(data)),
+        damage_by(lambda data: data[: (at := data.index(b"PK\1\2") + 10)] + b"?" + data[at + 1 :]),
     ],
 )
 def test_a_file_that_is_lost_damaged_or_another_databases_changes_nothing(filed, tmp_path, harm):

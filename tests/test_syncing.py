@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from cli_runner import cli  # noqa: F401
 from conftest import BACKENDS
@@ -367,9 +369,33 @@ def test_what_both_had_is_noted_in_the_database(laptops):
     assert load_shared(store, "team") == Shared()
     save_shared(store, "team", shared)
     assert load_shared(store, "team") == shared
+    assert json.loads(store.read_note("team"))["records"] == {"a": ""}  # 0.10 looks for versions
     of_0_10 = '{"records": {"a": "0102"}, "links": [["a", "b", "answers"]]}'
     store.take(Bundle(), note=("team", of_0_10))
     assert load_shared(store, "team") == shared
+
+
+def test_a_record_of_another_scope_is_not_given_out(laptops):
+    store, mine = laptops[0].store, make("Mine", scope=PERSONAL)
+    put(store, mine)
+    assert side(store).fetch([mine.id]) == []
+    assert side(store, PERSONAL).fetch([mine.id])[0].memory.content == "Mine"
+
+
+def test_an_import_that_was_exchanged_and_taken_back_stays_away(cli, tmp_path):  # noqa: F811
+    team, file = str(tmp_path / "team.db"), tmp_path / "notes.jsonl"
+    file.write_text('{"text": "Taken in by mistake"}\n')
+    other = ("--project", str(tmp_path), "--database", str(tmp_path / "other.db"))
+    words = ("sync", "--with", team, "--as", "shop")
+    cli.ok("import", str(file))
+    assert (cli.json(*words)["pushed"], cli.json(*words, *other)["pulled"]) == (1, 1)
+    file.write_text('{"text": "Taken in by mistake"}\n{"text": "Exchanged with nobody"}\n')
+    cli.ok("import", str(file))
+    done = cli.json("import", str(file), "--undo")
+    assert (done["removed"], done["forgotten"]) == (1, 1)
+    for place in ((), other, ()):
+        cli.ok(*words, *place)
+        assert cli.json("list", *place) == []
 
 
 def test_the_command_exchanges_with_a_database(cli, tmp_path):  # noqa: F811

@@ -51,7 +51,18 @@ from bethink.store.transfer import (
     version,
 )
 from bethink.text import as_entity, new_id
-from bethink.types import KINDS, NOTHING, PERSONAL, RELATIONS, TEAM, TRUST, Event, Memory, Relation
+from bethink.types import (
+    KINDS,
+    NOTHING,
+    PERSONAL,
+    RELATIONS,
+    TEAM,
+    TRUST,
+    Change,
+    Event,
+    Memory,
+    Relation,
+)
 
 GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\x00"
 LARGEST = 512 << 20  # bytes of a file that is read as a whole, packed or not. Set by hand.
@@ -532,22 +543,29 @@ class Undone(NamedTuple):
 
     removed: int = 0
     kept: int = 0  # that were changed since
+    forgotten: int = 0  # that were exchanged with a team, for which the next sync forgets them too
 
 
 def undo(memory: Bethink, place: Path, dry_run: bool = False) -> Undone | None:
     """Removes what imports of a file or folder added, as if it had never come: a later import brings it again. What was changed
-    since stays. None where nothing was imported from there."""
+    since stays, and what a team has got is forgotten instead, lest it come again from there. None where nothing was imported
+    from there."""
     journal = _journal(memory, place)
     if not journal.exists():
         return None
     lines = [json.loads(line) for line in journal.read_text("utf-8").splitlines()]
     added = {id: datetime.fromisoformat(line["at"]) for line in lines for id in line["ids"]}
     there = memory.store.get(list(added))
-    gone = [one.id for one in there if one.updated_at <= added[one.id]]
+    unchanged = [one.id for one in there if one.updated_at <= added[one.id]]
+    shared = sync.list_exchanged(memory.store)
+    gone = [id for id in unchanged if id not in shared]
+    hidden = [id for id in unchanged if id in shared]
     if not dry_run:
+        now = memory.clock()
+        memory.write(change=tuple(Change(id, "forget", {"deleted_at": now}) for id in hidden))
         memory.store.take(Bundle(gone=tuple(gone)))
         journal.unlink()
-    return Undone(len(gone), len(there) - len(gone))
+    return Undone(len(gone), len(there) - len(unchanged), len(hidden))
 
 
 def _journal(memory: Bethink, place: Path) -> Path:

@@ -46,6 +46,7 @@ from bethink.types import (
     RELATIONS,
     TRUST,
     Batch,
+    Change,
     Entity,
     Event,
     Memory,
@@ -427,8 +428,15 @@ def load_shared(store: Store, name: str) -> Shared:
 
 
 def save_shared(store: Store, name: str, shared: Shared) -> None:
-    value = {"records": sorted(shared.ids), "links": sorted(shared.links)}
+    # 0.10 notes a version of each, too, and must be able to read it.
+    value = {"records": dict.fromkeys(sorted(shared.ids), ""), "links": sorted(shared.links)}
     store.take(Bundle(), note=(name, json.dumps(value)))
+
+
+def list_exchanged(store: Store) -> set[str]:
+    """The memories that this database had in common with others after the last sync with each."""
+    notes = map(json.loads, store.list_notes("sync:"))
+    return {id for note in notes for id in note["records"]}
 
 
 class StorePeer:
@@ -472,6 +480,19 @@ class StorePeer:
             self.store.write(
                 Batch(at=self.clock(), actor=self.actor, purge=tuple(purge), unrelate=ended)
             )
+
+    def forget(self, ids: Expected) -> tuple[str, ...]:
+        """Forgets what a laptop of 0.10 no longer has, unless somebody changed it since: it may have been lost there, and
+        `restore` brings it back. Returns what stayed."""
+        found = self.store.records(list(ids), vectors=False)
+        same = [one.memory for one in found if ids[one.memory.id] in (None, version(one))]
+        now = self.clock()
+        hidden = [
+            Change(one.id, "forget", {"deleted_at": now}) for one in same if not one.deleted_at
+        ]
+        if hidden:
+            self.store.write(Batch(at=now, actor=self.actor, change=tuple(hidden)))
+        return tuple(ids.keys() - {one.id for one in same})
 
     def find_purged(self, hashes: Sequence[str]) -> set[str]:
         return self.store.find_purged(hashes)

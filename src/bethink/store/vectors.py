@@ -15,7 +15,7 @@ from __future__ import annotations
 import io
 import os
 import threading
-import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
@@ -406,21 +406,28 @@ def save_arrays(path: Path, *arrays: Any) -> None:
     """Writes a file for its owner alone, whole or not at all; not where it cannot be: a full disk, a folder that only root may write."""
     body = io.BytesIO()
     np.savez(body, *arrays)
+    data = body.getvalue()
     fresh = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
     flags = os.O_CREAT | os.O_WRONLY | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, exist_ok=True)
         try:
             with os.fdopen(os.open(fresh, flags, 0o600), "wb") as stream:
-                stream.write(body.getvalue())
+                stream.write(data + _sum(data))
             fresh.replace(path)
         finally:
             fresh.unlink(missing_ok=True)
 
 
 def load_arrays(path: Path) -> list[Any]:
-    """What `save_arrays` wrote, each array with a sum of its own; nothing where that is not there any more."""
+    """What `save_arrays` wrote; nothing where that is not there any more, whole and in this form."""
     try:
-        return list(np.load(io.BytesIO(path.read_bytes())).values())
-    except (OSError, ValueError, AttributeError, EOFError, zipfile.BadZipFile):
+        data = path.read_bytes()
+        whole = data[-4:] == _sum(data[:-4])
+        return list(np.load(io.BytesIO(data[:-4])).values()) if whole else []
+    except (OSError, ValueError, AttributeError, EOFError):
         return []
+
+
+def _sum(data: bytes) -> bytes:
+    return zlib.crc32(data).to_bytes(4, "little")

@@ -483,9 +483,10 @@ class ServerPeer:
 
     def outline(self) -> Outline:
         def read(answer: Any) -> Outline:
+            # A server of 0.9 says more of each.
             lines = {
                 str(id): OutlineEntry(bytes.fromhex(version), str(hash), bool(unique))
-                for id, version, hash, unique in answer["lines"]
+                for id, version, hash, unique, *_ in answer["lines"]
             }
             links = {}
             for source, target, type, at, actor in answer["links"]:
@@ -541,7 +542,10 @@ class ServerPeer:
 
 def _split_bundle(bundle: Bundle) -> Iterator[Bundle]:
     """Parts of a bundle that are small enough to be sent."""
-    if bundle.size <= 1 or len(json.dumps(bundle_to_json(bundle))) <= LARGEST_REQUEST:
+    if (
+        len(bundle.records + bundle.relations) <= 1
+        or len(json.dumps(bundle_to_json(bundle))) <= LARGEST_REQUEST
+    ):
         yield bundle
         return
     for name in ("records", "relations"):

@@ -7,6 +7,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from bethink.embed.base import WINDOW, clean, pieces, sentence_ends
 from bethink.embed.hashing import HashingEmbedder
 from bethink.embed.local import LocalEmbedder
 from bethink.errors import EmbeddingError
+from bethink.ingest.vectors import Recent, embed
 
 MODEL = models.KNOWN[models.DEFAULT]
 ODD_TEXTS = {
@@ -272,3 +274,15 @@ def test_a_copy_that_opens_faster_gives_the_same_bits_and_may_be_lost_or_damaged
     copies.rmdir()
     copies.write_text("no folder")  # nothing can be kept
     assert np.array_equal(embed(), first)
+
+
+def test_a_vector_that_another_thread_lets_go_of_is_made_anew():
+    class Fleeting(dict):
+        def __contains__(self, key):
+            return True
+
+    recent = Recent()
+    recent.held = Fleeting()
+    store = SimpleNamespace(read_cache=lambda hashes, model: {})
+    vectors, made = embed(["We use Redis", None], HashingEmbedder(), recent, store)
+    assert len(vectors[0]) == 1 and vectors[1] == () and len(made) == 1

@@ -440,6 +440,18 @@ def test_any_other_edit_is_told_and_left(cli, vault, trusted):
     assert exported(cli) == before
 
 
+def test_a_note_that_nobody_edited_changes_nothing_and_is_not_told_as_edited(cli, vault):
+    (mine,) = [id for id, one in exported(cli).items() if "Redis" in one["content"]]
+    cli.ok("update", mine, "--content", "Sessions are kept in Redis 8")
+    before = exported(cli)
+    done = cli.json("import", str(vault), "--trusted")
+    assert (done["added"], done["known"], done["left"]) == (0, 4, {})
+    assert exported(cli) == before
+    cli.add("Lines that Windows\r\nended")
+    for _ in range(2):
+        assert cli("export", "--format", "vault", str(vault)).code == 0
+
+
 def test_what_somebody_writes_into_a_vault_is_taken_in_and_stays(cli, vault):
     mine = vault / "Ideas.md"
     mine.write_text("---\ntags: [idea]\n---\nOwls could watch the logs at night.\n")

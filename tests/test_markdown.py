@@ -184,6 +184,12 @@ def test_windows_split_long_lines_between_sentences_or_words() -> None:
     assert all(len(chunk.text) <= 400 for chunk in by_lines("word " * 1000, 100, 99))
 
 
+@pytest.mark.parametrize("letter", ["e\u0301\u0323", "ที่", "👩\u200d💻\ufe0f"])
+def test_no_letter_is_parted_from_its_marks(letter: str) -> None:
+    for chunk in (*by_headers(letter * 500, 100, 0), *by_lines(letter * 500, 30, 0)):
+        assert chunk.text == letter * (len(chunk.text) // len(letter))
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     body=texts,
@@ -316,7 +322,14 @@ def test_only_directives_meant_for_us_can_be_unknown() -> None:
     assert parse(others).warnings == ()
     told = ("line 1: there is no directive 'colour'",)
     assert parse("<!-- bethink: colour=red -->").warnings == told
+    told = ("frontmatter: there is no directive 'colour'",)
+    assert parse("---\nbethink: {colour: red, kind: gotcha}\n---\n").warnings == told
     assert parse("<!-- bethink: off -->\nText").directives == {"index": False}
+
+
+def test_what_frontmatter_says_under_our_name_is_added_to_what_it_says_to_everybody() -> None:
+    page = parse("---\ntags: [a]\nkind: fact\nBethink:\n  tags: b\n  index: false\n---\nText.")
+    assert page.directives == {"tags": ("a", "b"), "kind": "fact", "index": False}
 
 
 def test_several_directives_stand_in_one_comment() -> None:

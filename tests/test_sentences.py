@@ -124,6 +124,11 @@ def test_a_long_statement_is_cut_at_a_word():
     (short,) = texts("word " * 60 + "end; " + "more " * 60)
     assert len(short) <= LONGEST and short.endswith("more…")
     assert len(texts("x" * 1000)[0]) <= LONGEST
+    # Words that are not set apart are cut anywhere, but for a letter from its marks.
+    (long,) = texts("Postgres " + "数据库存储数据" * 100)
+    assert LONGEST - 20 < len(long) <= LONGEST
+    (marked,) = texts("que\u0301" * 200)
+    assert marked.endswith("qu…")
 
 
 def test_a_turn_has_a_limit():

@@ -202,6 +202,12 @@ def test_a_digest_tells_what_was_asked_done_and_left(answer, work, done, left):
     assert digest(ASKED, ("assistant", answer), work=work) == (ASKED_FOR, done, left)
 
 
+def test_what_is_asked_again_at_greater_length_is_told_once():
+    first = "add retry logic to the payment worker, please"
+    again = "add retry logic to the payment worker with a backoff"
+    assert digest(("user", first), ("assistant", REPORT), ("user", again))[0] == again
+
+
 def test_what_nobody_answered_and_a_plan_that_nobody_took_up_are_left():
     later = ("user", "now move the dead letter queue to Redis")
     assert (

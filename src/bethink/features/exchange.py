@@ -34,7 +34,7 @@ from bethink.features.knowledge import MARKDOWN
 from bethink.features.readers import Reading, to_list
 from bethink.features.sync import Given, merge
 from bethink.ingest.extract import keywords
-from bethink.ingest.files import Found, read_text
+from bethink.ingest.files import Found, read_text, unify_line_ends
 from bethink.ingest.redact import redact_value
 from bethink.ingest.sync import Skipped
 from bethink.store import locate_database, open_copy
@@ -399,6 +399,13 @@ def _find_edits(
 def _find_known(store: Store, given: Sequence[Given]) -> list[tuple[str, Given]]:
     """What becomes of each memory, and the memory with the ids that it and others have here or will have; without those that
     were purged."""
+    found = _match_stored(store, given)
+    ids = {old: id for old, (id, _) in found.items()}
+    return [(found[old][1], _rename(one, ids)) for one in given if (old := one.memory.id) in found]
+
+
+def _match_stored(store: Store, given: Sequence[Given]) -> dict[str, tuple[str, str]]:
+    """For each memory that was not purged the id that it has here or will have, and what becomes of it."""
     # Where its id is taken by another scope it gets another, always the same, so that it is known when the file is read again.
     others = {one.memory.id: readers.make_id(one.memory.id, one.memory.scope) for one in given}
     wanted = [*others, *others.values()]
@@ -408,19 +415,20 @@ def _find_known(store: Store, given: Sequence[Given]) -> list[tuple[str, Given]]
     twins = {
         scope: store.duplicates(hashes, scope) for scope in {one.memory.scope for one in given}
     }
-    ids: dict[str, str] = {}
-    fates: list[tuple[str, Given]] = []
+    found: dict[str, tuple[str, str]] = {}
     for one in given:
         memory = one.memory
         is_free = there.get(memory.id, memory.scope) == memory.scope
         id = memory.id if is_free else others[memory.id]
         told = one.record.unique and memory.deleted_at is None
         twin = twins[memory.scope].get(memory.content_hash) if told else None
-        if id not in there and not twin and memory.content_hash in purged:
-            continue
-        ids[memory.id] = twin if twin and id not in there else id
-        fates.append((SAME if id in there else KNOWN if twin else ADDED, one))
-    return [(how, _rename(one, ids)) for how, one in fates]
+        if id in there:
+            found[memory.id] = id, SAME
+        elif twin:
+            found[memory.id] = twin, KNOWN
+        elif memory.content_hash not in purged:
+            found[memory.id] = id, ADDED
+    return found
 
 
 def _rename(one: Given, ids: Mapping[str, str]) -> Given:
@@ -610,7 +618,8 @@ class VaultNote(NamedTuple):
 
 def _digest(memory: Memory) -> str:
     """What somebody may edit of a note, in short."""
-    text = "\0".join([memory.content.strip(), memory.kind, *sorted(memory.tags)])
+    content = unify_line_ends(memory.content).strip()  # as a file is read
+    text = "\0".join([content, memory.kind, *sorted(memory.tags)])
     return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
@@ -714,9 +723,9 @@ def _read_vault(memory: Bethink, folder: Path) -> Reading:
             continue
         links = [{"type": type, "target": ids[name]} for type, name in note.links if name in ids]
         one = _read_memory({**note.value, "relations": links}, 1, note.path)
-        given.append(one._replace(saved=str(note.value.get("saved"))))
-    # Of two copies of a note the edited one counts.
-    given.sort(key=lambda one: one.saved == _digest(one.memory))
+        saved = str(note.value.get("saved"))
+        given.append(one if saved == _digest(one.memory) else one._replace(saved=saved))
+    given.sort(key=lambda one: not one.saved)  # of two copies of a note the edited one counts
     new = readers.convert(memory, rows, "vault", folder, trust=TRUST["user"])
     return new._replace(given=[*given, *new.given])
 

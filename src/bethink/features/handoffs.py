@@ -22,6 +22,7 @@ from bethink.text.fence import one_line as clean_line
 from bethink.types import NOTHING, TRUST, Memory, Passage, Source
 
 LONGEST = 30_000  # characters of a whole handoff: who reads more does not begin to work
+LONGEST_NAME = 200  # of its project and its branch, which stand in a heading
 SUMMARY_WORDS = 20
 IMPORTANCE = 6.0
 STALE = 14  # days after which work has mostly moved on; set by hand
@@ -133,11 +134,17 @@ def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:
     ids = tuple(dict.fromkeys(map(memory.resolve, handoff.memory_ids)))
     handoff = handoff._replace(project=project, branch=branch, memory_ids=ids)
     size = len(json.dumps(handoff, default=str, ensure_ascii=False))
-    if size > LONGEST:
-        raise InvalidInput(
-            f"The handoff has {size:,} characters; {LONGEST:,} are the most.",
-            "Keep what matters next.",
-        )
+    limits = {
+        "handoff": (size, LONGEST),
+        "handoff's project": (len(project), LONGEST_NAME),
+        "handoff's branch": (len(branch), LONGEST_NAME),
+    }
+    for name, (length, most) in limits.items():
+        if length > most:
+            raise InvalidInput(
+                f"The {name} has {length:,} characters; {most:,} are the most.",
+                "Keep what matters next.",
+            )
     before = [found for found in _list_live(memory) if read_handoff(found).branch == branch]
     passage = Passage(
         render_handoff(handoff),

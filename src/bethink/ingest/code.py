@@ -96,14 +96,9 @@ class Slice(NamedTuple):
 def passages(entry: MapEntry, text: str = "") -> list[Passage]:
     """The passages of a file; with its text, functions without documentation are told by their bodies."""
     source = text.split("\n") if text else []
-    groups: list[list[Slice]] = []  # small neighbours share a passage
-    size = 0
-    for slice in (slice for unit in _units(entry.symbols) for slice in _slices(unit, source)):
-        size += len(slice.text)
-        if not groups or size > SMALL:
-            groups.append([])
-            size = len(slice.text)
-        groups[-1].append(slice)
+    groups = _group_slices(
+        slice for unit in _units(entry.symbols) for slice in _slices(unit, source)
+    )
     if not groups:
         told = _words_in_body(source) or " ".join(text[:SPOKEN].split()) if entry.lines >= 5 else ""
         return [_file_passage(entry, told)] if entry.doc or told else []
@@ -113,6 +108,19 @@ def passages(entry: MapEntry, text: str = "") -> list[Passage]:
     names = dict.fromkeys(qualified_name(entry, symbol) for symbol in listed)
     told = f"Defines {_cut(', '.join(names), NAMES)}" if names else ""
     return [_file_passage(entry, told), *(_passage(entry, group) for group in groups)]
+
+
+def _group_slices(slices: Iterable[Slice]) -> list[list[Slice]]:
+    """Slices of passages; small neighbours share one."""
+    groups: list[list[Slice]] = []
+    size = 0
+    for slice in slices:
+        size += len(slice.text)
+        if not groups or size > SMALL:
+            groups.append([])
+            size = len(slice.text)
+        groups[-1].append(slice)
+    return groups
 
 
 def named_symbols(entry: MapEntry) -> list[str]:

@@ -469,19 +469,19 @@ def _find_done(
     wanted = []
     for (text, turn), own in zip(reports, vectors, strict=True):
         near = nearest(own[0], filter, recipe.store, recipe.embedder, WAITING) if len(own) else []
-        words = content_words(text)
-        alike = [one for one in fresh if len(words & content_words(one.content)) > 1]
-        wanted += [
-            (old, text, turn)
-            for old in (*(one.memory for one in near), *alike[:WAITING])
-            if _is_settled_by(turn, old)
-        ]
+        waiting = [*(one.memory for one in near), *_share_words(text, fresh)[:WAITING]]
+        wanted += [(old, text, turn) for old in waiting if _is_settled_by(turn, old)]
     judged = judge.relate([(old.content, text) for old, text, _ in wanted])
     return {
         old.id: turn.id
         for (old, text, turn), judgement in zip(wanted, judged, strict=True)
         if judgement.probabilities["completes"] >= needed_to_complete(old.content, text)
     }
+
+
+def _share_words(text: str, memories: Sequence[Memory]) -> list[Memory]:
+    words = content_words(text)
+    return [one for one in memories if len(words & content_words(one.content)) > 1]
 
 
 def _is_settled_by(turn: Memory, old: Memory) -> bool:

@@ -175,7 +175,7 @@ def find_traces(store: Store, purged: Sequence[Memory], visible: Collection[str]
                 *(
                     memory
                     for memory in said
-                    if memory not in going
+                    if memory.content_hash not in hashes
                     and (memory.position >= IDEAS, *_find_turn(memory)) in places
                 ),
             ),

@@ -95,8 +95,9 @@ def summarize(text: str) -> str:
     lead = [first.rstrip(":") + ":"] if headed and sentences else []
     whole = " ".join([*lead, *sentences]) or first
     told = (one for one in sentences if len(one) > SENTENCE and not _is_filler(one))
+    wide = 1 if compile_pattern("[가-힣]").search(whole) else WIDE  # Korean has spaces
     for one in (whole, next(told, whole)):
-        short = cut_text(one, SUMMARY_CHARACTERS, SUMMARY_WORDS, WIDE)
+        short = cut_text(one, SUMMARY_CHARACTERS, SUMMARY_WORDS, wide)
         if short == one:
             break
     return short
@@ -138,6 +139,8 @@ def entities(text: str) -> tuple[Entity, ...]:
     for pattern, name in _finders():
         for match, entity in [(match, name(match)) for match in pattern.finditer(shown)]:
             start, end = match.span()
+            if name is _name_file:  # what ends the sentence is no part of the name
+                end = start + len(match[0].rstrip("."))
             if entity:
                 found.append((start, entity))
             if entity or name in (_name_nothing, _name_marked, _name_person):

@@ -259,11 +259,8 @@ def explain(message: str, author: str = "") -> Explanation | None:
     subject, _, body = message[:READ].strip().partition("\n")
     subject = " ".join(subject.split())
     prose, footer = _read_prose(body)
-    unwritten = _pattern("unfinished").match(subject) or _pattern("generated").search(
-        message[:READ]
-    )
-    if not subject or unwritten or _pattern("bot").search(author):
-        return None  # it is not done yet, or a program made it
+    if not subject or _is_of_machines(subject, message, author):
+        return None
     if reverted := _find_reverted(subject, message):
         return _explain_revert(subject, prose, *reverted)
     breaking = bool(footer) or bool(_pattern("breaking").match(subject))
@@ -272,14 +269,24 @@ def explain(message: str, author: str = "") -> Explanation | None:
     score = _rate(subject, prose)
     long_enough = count_words(prose) >= SHORTEST_BODY or count_words(subject) >= SHORTEST_SUBJECT
     if breaking and (footer or long_enough):
-        after = f"\nBreaking change: {shorten(footer, 500)}" if footer else ""
-        content = shorten(f"{subject}.\n{shorten(prose, 700)}".rstrip() + after, LONGEST)
-        return Explanation("decision", content, subject, score + 1.0, breaking=True)
+        return _explain_break(subject, prose, footer, score)
     modest = _pattern("trivial").match(subject) or _pattern("feature").match(subject)
     if score < (MODEST if modest else ENOUGH):
         return None
     kind = "gotcha" if _mends(subject, prose) else "decision"
     return Explanation(kind, shorten(f"{subject}.\n{prose}", LONGEST), subject, score)
+
+
+def _explain_break(subject: str, prose: str, footer: str, score: float) -> Explanation:
+    after = f"\nBreaking change: {shorten(footer, 500)}" if footer else ""
+    content = shorten(f"{subject}.\n{shorten(prose, 700)}".rstrip() + after, LONGEST)
+    return Explanation("decision", content, subject, score + 1.0, breaking=True)
+
+
+def _is_of_machines(subject: str, message: str, author: str) -> bool:
+    """Whether a commit is not done yet, or a program made its message."""
+    of_program = _pattern("bot").search(author) or _pattern("generated").search(message[:READ])
+    return bool(of_program or _pattern("unfinished").match(subject))
 
 
 def _rate(subject: str, prose: str) -> float:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from bethink.errors import InvalidInput
 from bethink.ingest.files import Found, read_text, unify_line_ends
 from bethink.ingest.redact import redact
+from bethink.ingest.sentences import end_of_letter
 from bethink.ingest.sync import Document, Skipped
 from bethink.store.words import is_unspaced
 from bethink.text import check_kind
@@ -173,10 +174,13 @@ def _is_wordless(text: str) -> bool:
 def parse(text: str) -> Page:
     """Takes the text of a file apart. Accepts every string."""
     fields, first, body, warnings = _read_frontmatter(unify_line_ends(text))
-    ours = fields.get("bethink")
-    meant = {**fields, **ours} if isinstance(ours, dict) else fields
-    directives, wrong = _read_directives(meant, "frontmatter")
-    warnings += wrong
+    ours = (value for name, value in fields.items() if _normalize(name) == "bethink")
+    named = [value | {"bethink": True} for value in ours if isinstance(value, dict)]
+    directives: dict[str, Any] = {}
+    for meant in (fields, *named):
+        values, wrong = _read_directives(meant, "frontmatter")
+        directives = _merge(directives, values)
+        warnings += wrong
     known = outline(body)
     header = known.headings[0].line if known.headings else len(known.starts)
     pieces, at = [], 0
@@ -338,8 +342,8 @@ def _normalize(name: object) -> str:
 
 
 def _read_directives(fields: Mapping[str, Any], where: str) -> tuple[dict[str, Any], list[str]]:
-    """The directives among some fields, and a warning for each that cannot be understood. An unknown one is a mistake only in a
-    comment that names us: frontmatter is for everybody."""
+    """The directives among some fields, and a warning for each that cannot be understood. An unknown one is a mistake only
+    where we are named: frontmatter is for everybody."""
     found: dict[str, Any] = {}
     warnings: list[str] = []
     for given, value in fields.items():
@@ -646,9 +650,9 @@ def _ends_sentence(body: str, known: PageOutline, match: re.Match[str]) -> bool:
 
 
 def _last_word(body: str, start: int, limit: int) -> int:
-    """Where the last word before the limit begins; the limit itself where there is no white space."""
+    """Where the last word before the limit begins; where there is no white space, the last letter that is whole."""
     blanks = (at for at in range(limit, start, -1) if body[at - 1].isspace())
-    return next(blanks, limit)
+    return next(blanks, 0) or max(start + 1, end_of_letter(body, limit))
 
 
 def _find_overlap(

@@ -15,12 +15,14 @@ because a pasted text can end in any words.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from bethink.ingest.lexicon import compile_pattern, fold_case, phrases, word_set
+from bethink.store.words import is_unspaced
 
 LONGEST = 400  # characters of a statement
 WIDE = 3  # what a character of a script without spaces counts for: it is most of a token
@@ -346,12 +348,25 @@ def measure_width(text: str, wide: int = WIDE) -> int:
     return len(text) + (wide - 1) * sum(character > "\u2e7f" for character in text)
 
 
+def end_of_letter(text: str, at: int) -> int:
+    """The last place up to `at` that parts no letter from its marks, and no sign from what it is joined to."""
+    for end in range(at, max(0, at - 16), -1):
+        pair = text[end - 1 : end + 1]
+        if "\u200d" not in pair and not unicodedata.category(pair[1:] or " ").startswith("M"):
+            return end
+    return at
+
+
 def cut_text(text: str, width: int, words: int = 0, wide: int = WIDE) -> str:
     """A text that is as wide as that and has so many words, or as much of it, up to a word and with "…"."""
     short = " ".join(text.split()[:words]) if words else text
     if measure_width(short, wide) > width:
         # As if all of it were as wide as its average.
-        short = short[: width * len(short) // measure_width(short, wide) - 1].rsplit(" ", 1)[0]
+        end = max(0, width * len(short) // measure_width(short, wide) - 1)
+        short = short[: end_of_letter(short, end)]
+        whole = short.rpartition(" ")[0]
+        # Where words are not set apart, the last space may be far away.
+        short = whole if whole and not (is_unspaced(short[-1]) and 2 * len(whole) < end) else short
     return text if len(short) >= len(" ".join(text.split())) else short.rstrip(" ,;:.-–—(…") + "…"
 
 

@@ -3,7 +3,7 @@
 A title is the first request that says something, in the user's words without their politeness, cut where a clause ends or
 else with "…". A summary lists what was asked for, done, decided, concluded and left open, within 600 characters; it is made to
 be read, searched and embedded. A digest is three lines, at most 60 tokens in all: what was asked, what was done by the commits
-or by the last report, and what is said to remain.
+by the last report or to which files, and what is said to remain.
 
 Every word of them stands in a turn, in an idea or in what a tool did; the same turns always give the same. Only the beginning
 of a turn and a bounded number of turns are read. This module knows no store and no model, and of grammar only a few English
@@ -60,7 +60,8 @@ SUMMARY_SHARES = {"Focus": 160, "Done": 100, "Decisions": 130, "Conclusions": 90
 NEWEST = ("Decisions", "Conclusions", "Open")  # lines that tell what came about last
 DIGEST_SHARES = {"asked": 90, "done": 75, "left": 40}
 COMMITTED = 125  # of commits that are told where there are several
-COMMITS, CHECKS, LATER = 4, 4, 2  # that are remembered from page to page
+COMMITS, CHECKS, EDITS, LATER = 4, 4, 4, 2  # that are remembered from page to page
+ALIKE = 30  # characters by which two requests are the same
 RECAP = 1000  # characters; what a host writes at greater length is no recap
 NOTHING_LEFT = "nothing"
 
@@ -321,6 +322,7 @@ class Course(NamedTuple):
     asked: Sequence[str] = ()  # the first request that says something, and the last ones after it
     commits: Sequence[str] = ()
     pull: str = ""  # the number of the last pull request
+    edits: Sequence[str] = ()  # names of files
     checks: Mapping[str, bool] = NOTHING  # command → whether it passed the last time
     report: Sequence[str] = ()
     left: Sequence[str] = ()
@@ -359,10 +361,9 @@ def tells_what_remains(sentence: str) -> bool:
 def _is_statement(sentence: str) -> bool:
     """Whether a sentence of an answer tells something by itself: no question, no announcement, no label with a value."""
     plain = fold_case(sentence)
-    out = compile_pattern(
-        rf"(?!done: )(?:{_UNDER_WAY}|^{FILLER}|^noted\b|^\w{{2,16}}: )|\?$"
-    ).search(plain)
-    return not out and len(plain.split()) > 2 and _names_something(sentence)
+    out = compile_pattern(rf"{_UNDER_WAY}|^{FILLER}|^noted\b|^\w{{2,16}}: ").search(plain)
+    telling = not out or plain.startswith("done: ")
+    return telling and plain[-1:] != "?" and len(plain.split()) > 2 and _names_something(sentence)
 
 
 def follow(
@@ -381,10 +382,12 @@ def follow(
     outcomes = {name: what == "passed" for what, name in work if what in ("passed", "failed")}
     commits = [name for what, name in work if what == "commit"]
     pulls = [name for what, name in work if what == "pull request"]
+    edits = [path.rpartition("/")[2] for what, path in work if what == "edit"]
     course = course._replace(
         asked=_find_asked(course.asked, turns),
         commits=[*course.commits, *commits][-COMMITS:],
         pull=[course.pull, *pulls][-1],
+        edits=list(dict.fromkeys([*course.edits, *edits]))[-EDITS:],
         checks=dict([*{**course.checks, **outcomes}.items()][-CHECKS:]),
     )
     if recap:
@@ -430,8 +433,10 @@ def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
 def compose_digest(course: Course) -> dict[str, str]:
     """What a session was asked, did and left, within 60 tokens."""
     failing = [f"{check} fails" for check, passed in course.checks.items() if not passed]
+    # Who says the same again at greater length means the same.
+    asked = {fold_case(one)[:ALIKE]: one for one in map(_bare, course.asked)}
     wanted = {
-        "asked": _unlike(map(_bare, course.asked)),
+        "asked": _unlike(asked.values()),
         "done": list(map(_shorten_paths, _tell_done(course))),
         "left": list(map(_shorten_paths, course.left or failing[-1:])) or [NOTHING_LEFT],
     }
@@ -439,9 +444,10 @@ def compose_digest(course: Course) -> dict[str, str]:
 
 
 def _tell_done(course: Course) -> list[str]:
-    """The recap of the host; else the newest commits, as many as fit; else what the report says."""
+    """The recap of the host; else the newest commits, as many as fit; else what the report says, or which files were edited."""
     commits = "" if course.recap else _choose(course.commits, COMMITTED, newest=True)
-    told = [commits] if commits else list(course.report)
+    edited = [f"edited {', '.join(course.edits)}"] if course.edits else []
+    told = [commits] if commits else list(course.report) or edited
     if course.pull and not any(course.pull in one for one in told):
         told = [f"PR {course.pull}: {_join(told[:1])}".rstrip(": "), *told[1:]]
     return told

@@ -4,7 +4,7 @@ for whatever has none of it."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,11 @@ class Recent:
     def __init__(self) -> None:
         self.held: dict[tuple[bytes, str], Any] = {}
         self._lock = threading.Lock()
+
+    def find(self, keys: Iterable[bytes], model: str) -> dict[bytes, Any]:
+        """Those of the texts that are held. Each is asked for once: another thread may let go of it in between."""
+        met = ((key, self.held.get((key, model))) for key in keys)
+        return {key: vectors for key, vectors in met if vectors is not None}
 
     def keep(self, met: Mapping[tuple[bytes, str], Any]) -> None:
         with self._lock:
@@ -71,7 +76,7 @@ def start_embedding(
     model = embedder.model
     keys = [None if text is None else cache_key(text) for text in texts]
     text_of = {cache_key(text): text for text in texts if text is not None}
-    known = {key: recent.held[key, model] for key in text_of if (key, model) in recent.held}
+    known = recent.find(text_of, model)
     known |= store.read_cache([key for key in text_of if key not in known], model)
     missing = [key for key in text_of if key not in known]
     ready = len(texts) - len(missing)

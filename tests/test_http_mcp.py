@@ -98,6 +98,14 @@ def call(name, arguments):
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
+def test_a_batch_with_something_personal_from_whoever_may_not_tell_it_stores_nothing(served):
+    client = served.client(served.token("impersonal", "write", [served.projects.home.root]))
+    batch = [{"content": "A gateway of nobody"}, {"content": "I prefer tabs", "personal": True}]
+    response = client.post("/mcp", json=call("store_memories", {"memories": batch}), headers=BOTH)
+    assert "does not see personal memories" in response.text
+    assert "A gateway of nobody" not in client.get(f"{V1}/export").text
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_a_token_of_another_project_works_there_whatever_the_client_says(served, era):
     other = served.projects.home.root.parent / "other"

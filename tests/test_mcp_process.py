@@ -82,12 +82,15 @@ def test_what_is_no_message_is_answered_as_such_and_the_server_lives_on(bare):
         ('{"jsonrpc": "1.0", "id": 1, "method": "ping"}', -32600),
         ('{"id": 7}', -32600),
         ("[" * 100_000, -32700),
-        ('{"jsonrpc": "2.0", "method": "ping", "params": {"half": "\\ud800"}, "id": 7}', -32700),
+        *(
+            (f'{{"jsonrpc": "2.0", "params": {{"id": 1, "odd": {value}}}, "id": 7}}', -32700)
+            for value in (r'"\ud800"', "[" * 5000 + "]" * 5000, "9" * 5000)
+        ),
     ):
         bare.send(line)
         answer = bare.read()
-        # One that only the SDK cannot read is answered under its id: whoever sent it does not wait for another.
-        known = 7 if "half" in str(line) else None
+        # Half a character, great depth and a huge number are answered under their id: whoever sent them does not wait for another.
+        known = 7 if "odd" in str(line) else None
         assert (answer["id"], answer["error"]["code"]) == (known, code), line
     assert len(bare.ask("tools/list")["result"]["tools"]) == 9
 

@@ -16,7 +16,6 @@ import re
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn, Self
 from urllib.parse import unquote, urlsplit
@@ -342,14 +341,30 @@ async def _follow_parent(keeper: Keeper, parent: int) -> None:
 
 
 def _refuse_line(line: str, wrong: ValidationError) -> str:
-    """The answer to a line that is no message. One that only Python can read, such as one with half a character, is answered under
-    its id, so that its sender does not wait for another."""
+    """The answer to a line that is no message; to one that is no JSON under the id that it has, so that its sender does not wait for
+    another."""
     id, error = None, {"code": types.INVALID_REQUEST, "message": "No JSON-RPC message."}
     if wrong.errors()[-1]["type"] == "json_invalid":
         error = {"code": types.PARSE_ERROR, "message": "This line cannot be read as JSON."}
-        with suppress(ValueError, RecursionError, AttributeError):
-            id = json.loads(line).get("id")
+        id = _find_id(line)
     return json.dumps({"jsonrpc": "2.0", "id": id, "error": error}) + "\n"
+
+
+# The strings, brackets and other pieces of a line of JSON. Nothing here looks at a character twice.
+_PIECES = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\],:]|[^\s{}\[\],:"]++')
+
+
+def _find_id(line: str) -> int | str | None:
+    """The id of a message, found without reading the rest of it: half a character, a depth or a number that JSON cannot take."""
+    depth, before = 0, ("", "")
+    for found in _PIECES.finditer(line):
+        piece = found[0]
+        if depth == 1 and before == ('"id"', ":"):
+            plain = re.fullmatch(r'-?[0-9]{1,18}|"[^"\\]*"', piece)
+            return json.loads(piece, strict=False) if plain else None
+        depth += (piece in "{[") - (piece in "}]")
+        before = (before[1], piece)
+    return None
 
 
 def _prepare_log() -> None:

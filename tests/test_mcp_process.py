@@ -95,6 +95,13 @@ def test_what_is_no_message_is_answered_as_such_and_the_server_lives_on(bare):
     assert len(bare.ask("tools/list")["result"]["tools"]) == 9
 
 
+def test_half_a_handshake_is_refused_and_not_welcomed_first(bare):
+    for client in (None, 5, {"name": "half"}):
+        half = {**INITIALIZE, "clientInfo": client}
+        bare.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": half})
+    assert [bare.read()["error"]["code"] for _ in range(3)] == [-32602] * 3
+
+
 def test_wrong_requests_get_the_errors_of_the_protocol(bare):
     for method, params, code in (
         ("nothing/like/this", {}, -32601),

@@ -99,7 +99,7 @@ def test_only_readable_markdown_is_listed_and_read(memory, project):
 
 
 def test_a_file_that_a_list_has_no_room_for_is_read_by_its_name(memory, monkeypatch):
-    monkeypatch.setattr(tools, "LISTED", 1)
+    monkeypatch.setattr(tools, "FILES_LISTED", 1)
     assert [one["name"] for one in list_resources(memory)] == ["domain/tea.md"]
     assert file(memory, "notes.md") == "notes.md\n"
 

@@ -110,7 +110,7 @@ class Wire:
             if "method" not in message and message.get("id") in self.told:
                 self.told.remove(message["id"])
                 return
-        self._output.write(line.encode())
+        self._output.write(line.encode("utf-8", "replace"))
         self._output.flush()
 
 
@@ -145,7 +145,11 @@ class Greeting:
             version = params.get("protocolVersion")
             if method == DISCOVER:
                 return self._describe_server(params.get("_meta"))
-            if method != "initialize" or version not in HANDSHAKES:
+            # Who does not say all that a handshake needs is refused by the SDK, and must not hear a welcome before.
+            abilities, client = params.get("capabilities"), params.get("clientInfo")
+            is_named = isinstance(client, dict) and {"name", "version"} <= set(client)
+            is_whole = is_named and isinstance(abilities, dict)
+            if method != "initialize" or version not in HANDSHAKES or not is_whole:
                 return None
             self._has_begun = True
             self._forget_discovery()

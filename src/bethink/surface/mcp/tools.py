@@ -345,7 +345,7 @@ PROMPTS: dict[str, Callable[..., str]] = {"query": write_query, "remember": writ
 # knowledge folder, links followed.
 
 FILES = 5000  # of a knowledge folder that can be read by name
-LISTED = 1000  # files in the one page of a list
+FILES_LISTED = 1000  # files in the one page of a list
 LARGEST = 2_000_000  # bytes of a file
 UNCUT = 1_000_000  # tokens: a resource is not cut
 
@@ -359,7 +359,7 @@ def list_resources(memory: Bethink) -> list[dict[str, Any]]:
             "mime_type": "text/markdown",
             "size": file.stat().st_size,
         }
-        for name, file in islice(_find_files(memory).items(), LISTED)
+        for name, file in islice(_find_files(memory).items(), FILES_LISTED)
         if _read_offered(file, name)
     ]
 

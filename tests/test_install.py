@@ -166,7 +166,7 @@ def test_what_the_last_version_installed_is_brought_up_to_date_and_given_back(
     [
         (b'{"model": "opus"\n', 0o644, "Line 2 is no JSON"),
         (b"\xff\xfe{\x00}\x00", 0o644, "is no UTF-8 text"),
-        (b"[]", 0o644, "is of type list"),
+        (b"[]", 0o644, "is of type list, where an object is needed"),
         (DOCUMENTS["two blanks"].encode(), 0o444, "is read-only"),
     ],
 )

@@ -72,7 +72,84 @@ def test_fix_adds_no_part_that_was_left_out(cli, home, program):
     assert tree(home) == before
 
 
+def test_what_an_earlier_version_wrote_is_right_in_its_own_lines_and_stays_without_what_it_left_out(
+    cli, home, program
+):
+    cli.ok("install", "--gemini", "--no-mcp")
+    path, record = home / ".gemini/settings.json", cli.home / "install.json"
+    path.write_text(json.dumps(json.loads(path.read_text())))
+    rows = {}
+    for name, row in json.loads(record.read_text())["files"].items():
+        places = [["text", []]] if row["whole"] else [["hook", ["hooks", "AfterAgent"]]]
+        last = install.digest(path.read_text()) if name == str(path) else row["after"][-1]
+        known = {"existed": False, "original": "", "before": "", "folders": row["folders"]}
+        rows[name] = {"hosts": {"gemini": places}, "after": last, **known}
+    record.write_text(json.dumps({"version": 2, "files": rows}))
+    before = tree(home)
+    found = findings(cli, "--fix")
+    assert found["gemini config"]["ok"] and found["gemini hooks"]["ok"], found
+    assert tree(home) == before, "no server, and the skills are there"
+    # 0.10 kept such rows without their parts.
+    for row in (document := {"version": 3, "files": files_of(record)})["files"].values():
+        row["part"] = ""
+    record.write_text(json.dumps(document))
+    findings(cli, "--fix")
+    assert tree(home).keys() == before.keys(), "the skills stay"
+    cli.ok("uninstall")
+    assert tree(home) == {}
+
+
+def files_of(record):
+    return json.loads(record.read_text())["files"]
+
+
+def test_the_server_is_started_with_what_its_entry_sets(cli, home, program):
+    cli.ok("install", "--gemini", "--codex", "--no-skills", "--no-hooks")
+    start = program.read_text().partition("\n")[2]
+    program.write_text(f'#!/bin/sh\n[ "$MARK" = here ] || exit 1\n{start}')
+    assert not findings(cli)["gemini MCP"]["ok"]
+    path = home / ".gemini/settings.json"
+    document = json.loads(path.read_text())
+    document["mcpServers"]["bethink"]["env"] = {"MARK": "here"}
+    path.write_text(json.dumps(document))
+    found = findings(cli)
+    assert found["gemini config"]["ok"] and found["gemini MCP"]["ok"], found
+    assert not found["codex MCP"]["ok"], "its entry sets nothing"
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_an_entry_made_by_hand_is_told_and_run_only_in_the_words_of_install(
+    cli, home, program, by_name
+):
+    command = "bethink" if by_name else str(program)
+    server = {"mcpServers": {"bethink": {"command": command, "args": ["mcp"]}}}
+    laid(home, ".gemini/settings.json", json.dumps(server))
+    before = tree(home)
+    found = findings(cli, "--fix")
+    assert all(one["ok"] for one in found.values()), found
+    assert ("it was not run" in found["gemini config"]["message"]) is by_name
+    assert ("gemini MCP" in found) is not by_name
+    assert tree(home) == before
+
+
+def test_a_file_that_nobody_may_write_is_well_if_it_says_what_it_should(cli, home, program):
+    cli.ok("install", "--gemini", "--no-skills")
+    (home / ".gemini/settings.json").chmod(0o444)
+    found = findings(cli, "--fix")
+    assert found["gemini config"]["ok"] and found["gemini hooks"]["ok"], found
+
+
+def test_a_broken_file_is_named(cli, home, program):
+    cli.ok("install", "--claude", "--no-skills")
+    paths = [home / ".claude.json", home / ".claude/settings.json"]
+    for path in paths:
+        path.write_text("{")
+    found = findings(cli)["claude config"]
+    assert not found["ok"] and all(f"{path}: Line 1" in found["message"] for path in paths)
+
+
 def test_a_capture_and_what_is_not_read_yet_are_told(cli, home, monkeypatch):
+    assert "Codex runs hooks only after you trust them" in connect.check_capture("codex").message
     monkeypatch.setattr(spool, "read_captures", lambda: {"claude": time.time() - 42})
     assert (
         connect.check_capture("claude").message
@@ -213,6 +290,10 @@ def test_settings_that_get_in_the_way_of_the_entries_are_a_problem(
     path.write_text(json.dumps({**json.loads(path.read_text()), **setting}))
     found = findings(cli)["claude config"]
     assert not found["ok"] and told in found["message"] and fix in found["fix"]
+    if "enabledPlugins" in setting:
+        path.write_text(json.dumps(setting))
+        assert fix in findings(cli, "--fix")["claude config"]["fix"]
+        assert json.loads(path.read_text()) == setting, "beside the plugin nothing is put back"
 
 
 def test_what_somebody_made_of_our_entries_is_told_and_not_run(cli, home, program, tmp_path):

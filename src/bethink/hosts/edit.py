@@ -164,9 +164,10 @@ def _make_holder(document: Any, path: tuple[str, ...], kind: type) -> Any:
         if length:
             here = here.setdefault(path[length - 1], wanted())
         if not isinstance(here, wanted):
-            where, needed = ".".join(path[:length]) or "The file", wanted.__name__
+            where = ".".join(path[:length]) or "The file"
+            needed = "an object" if wanted is dict else "a list"
             raise InvalidInput(
-                f"{where} is of type {type(here).__name__}, where a {needed} is needed.",
+                f"{where} is of type {type(here).__name__}, where {needed} is needed.",
                 "Mend it by hand, then try again.",
             )
     return here

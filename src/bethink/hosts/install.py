@@ -36,6 +36,7 @@ from bethink.hosts.edit import (
     parse,
     put_entries,
     take_entries,
+    value_at,
 )
 from bethink.text import textfile
 
@@ -166,6 +167,30 @@ def allows_reads(host: str, place: InstallPlace) -> bool:
     return bool(reads) and {*reads} <= {*map(str, allowed or ())}
 
 
+def find_entered(host: str, place: InstallPlace) -> set[str]:
+    """Which of server and hooks stand in an agent's files, whoever put them there."""
+    found = set()
+    for target in list_files(host, place, ("mcp", "hooks")):
+        with suppress(BethinkError):  # nothing can be said of a file that cannot be read
+            text, toml = textfile.read(target.path) or "", is_toml(target.path)
+            found |= {target.part} if text == target.text else set()
+            for entry in target.entries:
+                if take_entries(text, [entry], host, "", toml) != text:
+                    found.add("hooks" if entry.kind == "hook" else "mcp")
+    return found
+
+
+def find_environment(host: str, place: InstallPlace) -> dict[str, str]:
+    """What an agent's entry sets in the environment of the MCP server."""
+    for target in list_files(host, place, ("mcp",)):
+        server = value_at(read_settings(target.path), tuple(AGENTS[host].server_path))
+        fields = server if isinstance(server, dict) else {}
+        told = fields.get("env") or fields.get("environment")
+        if isinstance(told, dict):
+            return {name: str(value) for name, value in told.items()}
+    return {}
+
+
 def find_plugin(host: str, place: InstallPlace) -> str:
     """The name of our plugin, where an agent's settings switch it on: it does what hooks, server and skills do."""
     about = AGENTS[host]
@@ -249,9 +274,11 @@ def load_records() -> dict[str, InstalledFile]:
 def _upgrade(path: str, row: dict[str, Any]) -> dict[str, Any]:
     """A row as 0.9 wrote it, which kept the place of every entry, as it is written now."""
     places = [place for entries in row["hosts"].values() for place in entries]
+    whole = "skills" if Path(path).name == "SKILL.md" else "hooks"
+    parts = {{"hook": "hooks", "text": whole}.get(kind, "mcp") for kind, _ in places}
     return {
         "hosts": [*row["hosts"]],
-        "part": "skills" if Path(path).name == "SKILL.md" else "",
+        "part": parts.pop() if len(parts) == 1 else "",
         "whole": ["text", []] in places,
         "original": row["original"] if row["existed"] else None,
         "after": [row["after"], row["before"]],
@@ -333,6 +360,8 @@ class Changes:
                 step = self.plan_entries(host, target, record, file, place, force)
                 changed = step.text != file.text and not untouched
                 backup = (self.back_up(path, file.text) if changed else "") or ""
+            if step.text != file.text:
+                _refuse_read_only(path, file.real)
             status = step.name_status(file.text, untouched)
             diff = render_difference(path, file.text, step.text)
             self.files[path] = file._replace(text=step.text)
@@ -362,21 +391,22 @@ class Changes:
         touched = record is not None and (original is None or not record.is_untouched(was))
         base = was
         if touched:
-            base = _take_leaving(host, target, was or "", original or "", place)
+            base = _take_leaving(host, target, was, original, place)
         elif record:
             base = original if record.original is not None else None
         if not target.entries:
             return _plan_return(record, base)
         start = base or (AGENTS[host].start if target.part == "hooks" else "")
         edited = put_entries(start, target.entries, host, is_toml(path), force, original)
-        reasons = (*edited.kept, *why_ignored(host, path, edited.text))
-        if not touched and edited.text == base:
+        text = _keep_lines(record, path, was or "", edited.text)
+        reasons = (*edited.kept, *why_ignored(host, path, text))
+        if not touched and text == base:
             return FilePlan(base, None, reasons, bool(edited.kept))
         known = record or InstalledFile(original=self.back_up(path, was))
-        fresh = _make_record(known, host, target, file, edited.text)
+        fresh = _make_record(known, host, target, file, text)
         # Where somebody touched it, the backup is not what is to be given back.
         fresh = fresh._replace(after=() if touched else fresh.after)
-        return FilePlan(edited.text, fresh, reasons, bool(edited.kept))
+        return FilePlan(text, fresh, reasons, bool(edited.kept))
 
     def read_original(self, record: InstalledFile | None) -> str | None:
         """What a file held before, '' where it was not there, None where that is not known."""
@@ -418,14 +448,20 @@ class Changes:
         return [one._replace(**failed.get(one.path, {})) for one in self.outcomes]
 
 
+def _keep_lines(record: InstalledFile | None, path: Path, was: str, text: str) -> str:
+    """The text, or what a file of ours holds if that says the same: another version wrote it in other lines."""
+    toml = is_toml(path)
+    return was if record and parse(was, toml) == parse(text, toml) else text
+
+
 def _take_leaving(
-    host: str, target: HostFile, text: str, original: str, place: InstallPlace
+    host: str, target: HostFile, text: str | None, original: str | None, place: InstallPlace
 ) -> str:
     """The text without those of our entries that are not wanted any more."""
     wanted = {entry.place for entry in target.entries}
     every = list_entries(host, place._replace(allow_reads=True))
     leaving = [entry for entry in every if entry.place not in wanted]
-    return take_entries(text, leaving, host, original, is_toml(target.path))
+    return take_entries(text or "", leaving, host, original or "", is_toml(target.path))
 
 
 def _plan_return(record: InstalledFile | None, base: str | None) -> FilePlan:
@@ -474,17 +510,20 @@ def _read_file(path: Path) -> PlannedFile:
     """A file as it is. What is behind a link is written, and the link itself stays."""
     try:
         real = textfile.resolve(path)
-        if real.is_file() and not real.stat().st_mode & 0o200:
-            raise InvalidInput(
-                f"{path} is read-only.",
-                f"chmod u+w {path}, or let whatever made it add the entries.",
-            )
     except (OSError, RuntimeError) as error:  # a circle of links, a folder that may not be entered
         raise BethinkError(
             f"{path} cannot be followed: {error}.", "Check the links and permissions on the way."
         ) from error
     text = textfile.read(real)
     return PlannedFile(real, text, text)
+
+
+def _refuse_read_only(path: Path, real: Path) -> None:
+    if real.is_file() and not real.stat().st_mode & 0o200:
+        raise InvalidInput(
+            f"{path} is read-only.",
+            f"chmod u+w {path}, or let whatever made it add the entries.",
+        )
 
 
 def _write_file(file: PlannedFile) -> None:

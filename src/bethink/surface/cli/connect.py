@@ -298,7 +298,7 @@ def render_findings(findings: Sequence[DoctorFinding]) -> Iterator[str]:
 def mend_agents(args: Namespace) -> None:
     """Writes the entries anew that `install` made, and forgets failures that were counted."""
     for one in find_connections(find_place(args)):
-        entered = [one.host] if one.parts else []
+        entered = [one.host] if one.parts and not (one.plugin or one.by_hand) else []
         for outcome in installer.install(entered, one.place, one.parts, force=True):
             if outcome.status in ("made", "changed"):
                 console.note(args, f"fixed: entries in {outcome.path}")
@@ -470,8 +470,9 @@ class Connection(NamedTuple):
 
     host: str
     place: InstallPlace
-    parts: tuple[str, ...]  # that `install` put there
-    plugin: str
+    parts: tuple[str, ...]  # that stand in its files
+    plugin: str = ""
+    by_hand: bool = False  # whether `install` did not put them there
 
     def report(self, name: str, trouble: str, well: str = "", fix: str = "") -> DoctorFinding:
         """What is wrong and how to mend it, or what is well."""
@@ -480,17 +481,24 @@ class Connection(NamedTuple):
 
 
 def find_connections(place: InstallPlace) -> Iterator[Connection]:
-    """Every agent that the record or a plugin connects."""
+    """Every agent that the record, a plugin or its own files connect."""
     records = installer.load_records()
     for host in AGENTS:
-        known = {one.part for one in records.values() if host in one.hosts}
+        # The MCP server answers prompts where the settings say so.
+        hooks = json.dumps(installer.read_settings(place.hooks_file(host)))
+        there = place._replace(warm=PROMPT_TOOL in hooks)
+        files = {str(one.path): one.part for one in installer.list_files(host, there)}
+        known = {
+            one.part or files.get(path, "") for path, one in records.items() if host in one.hosts
+        }
         # A file of several parts names none.
         parts = tuple(known | {*TRIED} if "" in known else known)
-        plugin = installer.find_plugin(host, place)
-        if plugin or {*TRIED} & {*parts}:
-            # The MCP server answers prompts where the settings say so.
-            hooks = json.dumps(installer.read_settings(place.hooks_file(host)))
-            yield Connection(host, place._replace(warm=PROMPT_TOOL in hooks), parts, plugin)
+        if plugin := installer.find_plugin(host, place):
+            yield Connection(host, there, parts, plugin)
+        elif {*TRIED} & {*parts}:
+            yield Connection(host, there, parts)
+        elif by_hand := installer.find_entered(host, there):
+            yield Connection(host, there, tuple(by_hand), by_hand=True)
 
 
 def examine_agents(args: Namespace) -> Iterator[DoctorFinding]:
@@ -499,16 +507,19 @@ def examine_agents(args: Namespace) -> Iterator[DoctorFinding]:
         found = list(find_connections(find_place(args)))
         if not found:
             yield DoctorFinding("agents", True, "none is connected; `bethink install` does it")
-        answers: dict[tuple[str, ...], tuple[str, str, str]] = {}
+        answers: dict[Any, tuple[str, str, str]] = {}
         for one in found:
             checked, one, parts = check_files(one)
             yield checked
             if "hooks" in parts:
                 yield check_hooks(one)
             if "mcp" in parts:
-                words = one.place.words
-                answers[words] = answers.get(words) or ask_server(one.place)
-                yield one.report("MCP", *answers[words])
+                told = installer.find_environment(one.host, one.place) if one.parts else {}
+                key = (one.place.words, *told.items())
+                environment = {**one.place.environment, **told}
+                place = one.place._replace(environment=environment)
+                answers[key] = answers.get(key) or ask_server(place)
+                yield one.report("MCP", *answers[key])
             yield check_capture(one.host)
             yield from check_failures(one.host)
         yield from check_pauses()
@@ -528,20 +539,32 @@ def check_files(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[st
     files = ", ".join(str(outcome.path) for outcome in outcomes)
     names = {"hooks": "hooks", "mcp": "the MCP server"}
     well = f"{' and '.join(names[part] for part in tried)} in {files}"
-    trouble, fix = "", ""
+    trouble, fix = find_trouble(one, wrong)
     if one.plugin:
         trouble = f"{files} and the plugin {one.plugin} both connect {AGENTS[one.host].title}"
         fix = f"Keep one: bethink uninstall --{one.host}"
-    settings = installer.read_settings(one.place.hooks_file(one.host))
-    if "hooks" in tried and settings.get("disableAllHooks") is True:
-        trouble = "disableAllHooks is set in the settings, so no hook runs."
-        fix = "Switch them on again in the settings of the agent."
-    for outcome in wrong:
-        trouble = f"{outcome.path} is not as `install` writes it; it was not run."
-        if outcome.reasons:
-            trouble = " ".join(outcome.reasons)
-            fix = f"Look at it, then run `bethink install --{one.host}`."
+    elif wrong and not trouble:
+        well = f"{files} starts Bethink in other words than `install` writes; it was not run."
     return one.report("config", trouble, well, fix), one, [*set(tried) - broken]
+
+
+def find_trouble(one: Connection, wrong: Sequence[FileOutcome]) -> tuple[str, str]:
+    """Why an agent would not start Bethink, and how to mend it; '' where nothing is known to be wrong, as of what was made by hand."""
+    reasons = [
+        reason if str(outcome.path) in reason else f"{outcome.path}: {reason}"
+        for outcome in wrong
+        for reason in outcome.reasons
+    ]
+    if reasons:
+        return " ".join(reasons), f"Look at it, then run `bethink install --{one.host}`."
+    if wrong and not one.by_hand:
+        paths = ", ".join(str(outcome.path) for outcome in wrong)
+        return f"{paths} is not as `install` writes it; it was not run.", ""
+    settings = installer.read_settings(one.place.hooks_file(one.host))
+    if "hooks" in one.parts and settings.get("disableAllHooks") is True:
+        off = "disableAllHooks is set in the settings, so no hook runs."
+        return off, "Switch them on again in the settings of the agent."
+    return "", ""
 
 
 def check_plugin(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[str]]:
@@ -620,6 +643,8 @@ def check_capture(host: str) -> DoctorFinding:
     if at is not None:
         last = f"last capture {render_span(max(0.0, time.time() - at))} ago"
     said = f"{last}; waiting: {many(len(waiting), 'transcript')}"
+    if at is None and AGENTS[host].note:  # by which it may be explained
+        said = f"{said}. {AGENTS[host].note}"
     return DoctorFinding(f"{host} capture", not late, said, "bethink backfill --all")
 
 

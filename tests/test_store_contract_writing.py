@@ -386,6 +386,15 @@ def test_the_last_memory_of_a_conversation_can_be_purged_and_its_transcript_is_r
     assert store.check(deep=True) == []
 
 
+def test_a_purge_takes_the_names_that_a_memory_had_earlier(store):
+    bird, marsupial = Entity("Zebrafinch"), Entity("Quokka")
+    memory = make("Owls", entities=(bird, marsupial))
+    put(store, memory, make("Mice", entities=(marsupial,)))
+    change(store, memory.id, entities=())
+    purge(store, memory)
+    assert store._column("SELECT name FROM entities") == ["Quokka"]
+
+
 def test_a_purge_takes_the_vectors_of_every_text_under_every_heading(store):
     text, edited = "the secret plan", "the secret plan of May"
     under = [f"{heading}\n{each}" for heading in ("Old", "New") for each in (text, edited)]

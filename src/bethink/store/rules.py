@@ -485,6 +485,8 @@ class Writer(Places):
         self.expunge([cache_key(text) for text in embedded])
         sql = "SELECT entity FROM memory_entities WHERE memory = ?"
         named = self.column(sql, key)
+        earlier = {name.casefold() for state in states for name, _ in state.get("entities", ())}
+        named += self.column("SELECT id FROM entities WHERE folded = ANY(?)", earlier)
         self.remove([key])
         self.run(DROP_UNNAMED, row["source"])
         self.release([id])

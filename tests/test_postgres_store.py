@@ -343,6 +343,14 @@ def test_a_line_of_the_audit_trail_cannot_be_changed(trail):
             postgres.run(trail.database.url, damage)  # not even by a superuser in passing
 
 
+@pytest.mark.parametrize("lines", ["number = 2", "number = 7", "true"])
+def test_lines_that_were_taken_out_of_the_audit_trail_are_missed(trail, lines):
+    behind = "SET session_replication_role = replica"  # so that no trigger hinders it
+    postgres.run(trail.database.url, behind, f"DELETE FROM bethink.audit WHERE {lines}")
+    (problem,) = trail.check(deep=True)
+    assert problem.part == "audit trail" and "of 7 lines are gone" in problem.message
+
+
 def test_the_audit_trail_says_who_did_what_and_is_kept_by_the_database(trail):
     with postgres.transaction(trail) as connection:
         found = connection.execute("SELECT number, changes FROM audit ORDER BY number").fetchall()

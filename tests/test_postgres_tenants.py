@@ -157,6 +157,24 @@ def test_every_table_is_closed_and_no_role_may_bypass():
     ]
 
 
+def test_every_key_of_a_tenants_table_leads_with_the_tenant():
+    rows = postgres.run(
+        postgres.shared().database.url,
+        "SELECT i.indrelid::regclass::text, (SELECT attname FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[0]) FROM pg_index i"
+        " JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'bethink'::regnamespace AND i.indisunique AND NOT c.relispartition",
+    )
+    # A token is looked up before it is known whose it is.
+    apart = {
+        "bethink.logins": "role",
+        "bethink.tenants": "id",
+        "bethink.migrations": "number",
+        "bethink.tokens": "hash",
+    }
+    assert {
+        (table, column) for table, column in rows if column not in ("tenant", apart.get(table))
+    } <= {("bethink.tenants", "name")}
+
+
 ATTACK = (
     "CREATE DOMAIN pg_temp.{name} AS pg_catalog.{name}"
     " CHECK (pg_catalog.set_config('attack.who', current_user, true) IS NOT NULL)"

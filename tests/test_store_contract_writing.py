@@ -305,6 +305,8 @@ def failing_batches():
     yield "no text", lambda known: {"access": known[:1], "change": (edit(known[1], kind="\udcff"),)}
     yield "a taken id", lambda known: {"add": (*ADDING["add"], taken, taken._replace(unique=False))}
     yield "no vector", lambda known: {"add": (*ADDING["add"], Entry(make("another"), ["none"]))}
+    small = Entry(make("another"), [vector("another")[:8]])
+    yield "a vector of another size", lambda known: {"add": (*ADDING["add"], small)}
     yield "a twin", lambda known: {"keep": tuple(known), "change": (edit(known[3], **twin),)}
 
 

@@ -505,7 +505,8 @@ class PostgresStore(Store):
 
     def check(self, deep: bool = False) -> Problems:
         problems = self._check_walls() + self._check_indexes()
-        return problems + self._check_rows() + self._check_vectors() if deep else problems
+        more = (self._check_rows, self._check_vectors, self._check_audit) if deep else ()
+        return problems + [problem for look in more for problem in look()]
 
     def _check_walls(self) -> Problems:
         """What keeps tenants apart must stand: row-level security on every table, and a role that cannot pass it."""
@@ -555,6 +556,16 @@ class PostgresStore(Store):
     def _check_vectors(self) -> Problems:
         damaged = f"SELECT count(*) FROM vectors v JOIN models d ON d.id = v.model WHERE {UNSOUND}"
         return report_damaged_vectors(self._run(damaged)[0][0])
+
+    def _check_audit(self) -> Problems:
+        """The database counts the lines of the audit trail in the tenant's row: whoever takes some out behind its back is given away."""
+        written, there = self._run(
+            "SELECT sealed, (SELECT count(*) FROM audit WHERE number <= sealed) FROM tenants"
+        )[0]
+        missing = written - there
+        return (
+            [Problem("audit trail", f"{missing} of {written} lines are gone.")] if missing else []
+        )
 
     # Beside memories
 

@@ -360,6 +360,9 @@ def test_the_overview_is_short_and_fenced(talk):
     for part in (*parts, "second region", "Open todos (", "staging keys"):
         assert part in body
     assert tokens(answer) < 700
+    for gate in range(6):
+        talk.store(f"Is gate {gate} of the port open at night?", kind="question")
+    assert talk.memory_overview().count("Is gate") == 5
 
 
 # Limits and mistakes

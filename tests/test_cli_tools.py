@@ -353,7 +353,7 @@ def test_bench_measures_every_mode(cli, tmp_path):
         (folder / f"{name}.jsonl").write_text(lines)
     (folder / "meta.json").write_text(json.dumps({"name": "tiny"}))
     rows = cli.json("bench", folder)
-    modes = ["hybrid", "vector", "keyword", "newest", "bm25", "convex"]
+    modes = ["hybrid", "vector", "keyword", "newest", "bm25", "convex", "rrf"]
     assert [(row["set"], row["mode"]) for row in rows] == [("tiny", mode) for mode in modes]
     assert all(row["any@5"] == 1.0 for row in rows if row["mode"] != "newest")
     table = cli.ok("bench", folder, "--mode", "keyword", "--asked", "day,month").splitlines()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -200,6 +201,19 @@ def test_what_matters_in_this_directory_comes_first(
         assert expected in shop.start(cwd=str(shop.project / part), session_id=part)
 
 
+def test_recent_and_important_decisions_come_before_old_ones(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bethink.hooks.briefing.MOST_KEPT", 2)
+    long_ago = datetime.now(UTC) - timedelta(days=400)
+    with shop.memory(clock=lambda: long_ago) as memory:
+        memory.add("We keep invoices for ten years", kind="decision", importance=10)
+        memory.add("We use tabs", kind="decision", importance=5)
+    shop.add("We deploy from main", "decision")
+    told = shop.start()
+    assert "deploy" in told and "ten years" in told and "tabs" not in told
+
+
 def test_the_handoff_of_this_branch_is_told_or_else_the_newest(shop: Shop) -> None:
     with shop.memory() as memory:
         labelled = handoffs.Handoff("Main is green", project="Shop App")  # no place of its own
@@ -320,6 +334,15 @@ def test_prompts_of_any_size_and_script_are_answered(shop: Shop) -> None:
     trace = "\n".join(f'File "/srv/a{n}.py", line {n}' for n in range(5000))
     for text in ("x" * 300_000, "a b " * 100_000, trace, "🦀" * 999):
         assert shop.ask(text) == ""
+
+
+def test_what_fits_a_replaced_memory_leads_to_what_replaced_it(shop: Shop) -> None:
+    old = shop.add("Sessions live in Memcached behind the edge proxy", "decision")
+    new = shop.add("Sessions live in Valkey now", "decision")
+    with shop.memory() as memory:
+        memory.link(new, old, "supersedes")
+    told = shop.ask("why is Memcached behind the edge proxy?")
+    assert "Valkey" in told and "Sessions live in Memcached" not in told
 
 
 def test_no_document_crowds_out_what_else_fits(shop: Shop) -> None:

@@ -44,6 +44,9 @@ def test_a_token_is_shown_once_and_kept_as_a_hash_that_only_its_owner_can_read(c
     (granted,) = kept["projects"]  # as servers of 0.10 read it
     assert (granted["name"], granted["root"]) == ("shop", str(cli.project))
     assert secret not in cli.ok("token", "list")
+    kept["expires"] = "2020-01-01"  # by hand
+    file.write_text(json.dumps({"version": 1, "tokens": [kept]}))
+    assert cli.json("token", "list")[0]["state"] == "expired"
 
 
 def test_a_token_is_for_this_project_for_reading_and_nothing_personal_unless_more_is_said(

@@ -417,7 +417,8 @@ def _write_row(token: Caller) -> dict[str, Any]:
 def _read_time(value: str | int) -> datetime:
     if isinstance(value, int):
         return datetime.fromtimestamp(value / 1000, UTC)
-    return datetime.fromisoformat(value)
+    found = datetime.fromisoformat(value)
+    return found.replace(tzinfo=found.tzinfo or UTC)  # a day that somebody wrote into the file
 
 
 # How

@@ -131,8 +131,7 @@ def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:
         )
     project = redact(clean_line(handoff.project) or memory.project.name).text
     branch = _resolve_branch(memory, clean_line(handoff.branch))
-    ids = tuple(dict.fromkeys(map(memory.resolve, handoff.memory_ids)))
-    handoff = handoff._replace(project=project, branch=branch, memory_ids=ids)
+    handoff = handoff._replace(project=project, branch=branch)
     size = len(json.dumps(handoff, default=str, ensure_ascii=False))
     limits = {
         "handoff": (size, LONGEST),
@@ -145,6 +144,8 @@ def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:
                 f"The {name} has {length:,} characters; {most:,} are the most.",
                 "Keep what matters next.",
             )
+    ids = tuple(dict.fromkeys(map(memory.resolve, handoff.memory_ids)))
+    handoff = handoff._replace(memory_ids=ids)
     before = [found for found in _list_live(memory) if read_handoff(found).branch == branch]
     passage = Passage(
         render_handoff(handoff),

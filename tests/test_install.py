@@ -107,7 +107,7 @@ def test_all_hosts_at_once_share_their_skills_until_the_last_one_goes(cli, home)
 
 def test_what_the_user_edits_between_install_and_uninstall_stays(cli, home):
     text, edit = DOCUMENTS["comments"], ('"opus", // for now', '"haiku", // since today')
-    added = '\n[projects."/x"]\ntrust_level = "trusted"\n'
+    added = '\n# mine\n[projects."/x"]\ntrust_level = "trusted"\n'
     settings = laid(home, ".claude/settings.json", text)
     config = laid(home, ".codex/config.toml", TOMLS["a table"])
     hooks = home / ".cursor/hooks.json"

@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 296_209,
-    "lines": 43_514,
+    "tokens": 296_416,
+    "lines": 43_531,
     "files": 130,
     "import cycles": 0,
     "function-level imports of our own": 41,

@@ -413,6 +413,22 @@ def _remove(text: str, path: Path, key: str | int) -> str:
     return text[:start] + text[end:]
 
 
+def _keep_comments(text: str, rest: str) -> str:
+    """The rest of a text without a table, with the comments at the end of what was taken out: they belong to what follows."""
+    cut, less = len(rest), len(text) - len(rest)
+    while cut and rest[cut - 1] == text[cut - 1 + less]:
+        cut -= 1
+    if not text.startswith(rest[:cut]):
+        return rest  # it was taken out in several places
+    # Where the end of one line is that of another, too, the table begins with its own line.
+    while text[cut] == rest[cut : cut + 1] and (text[cut].isspace() or text[cut - 1] != "\n"):
+        cut += 1
+    taken = text[cut : cut + less].splitlines(keepends=True)
+    ours = [at for at, line in enumerate(taken, 1) if line.strip()[:1] not in ("", "#")]
+    comments = "".join(taken[max(ours, default=0) :])
+    return rest[:cut] + comments.lstrip("\r\n") + rest[cut:]
+
+
 def rewrite_toml(text: str, path: tuple[str, ...], document: Any) -> str:
     """The text with the table that the document has at a path, at the end where it is new; or without it."""
     import tomlkit
@@ -434,6 +450,7 @@ def rewrite_toml(text: str, path: tuple[str, ...], document: Any) -> str:
             if there.get(key) != value:
                 holder[path[-1]][key] = value
         rest = mark + tomlkit.dumps(tree)
+        rest = rest if table else _keep_comments(text, rest)
     says = [
         {key: value for key, value in one.items() if value != {}}
         for one in (parse(rest, toml=True), document)

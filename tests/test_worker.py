@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import apsw
 import pytest
@@ -442,6 +443,27 @@ def test_only_one_process_holds_the_lock_and_it_is_let_go_when_its_holder_is_kil
         other.wait()
         with spool.lock(desk.database) as held:
             assert held
+
+
+def test_where_there_is_neither_fcntl_nor_fork_a_worker_is_started_all_the_same(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[list[str]] = []
+    held: list[int] = []
+
+    def locking(descriptor: int, *_: int) -> None:
+        if held:
+            raise PermissionError("somebody has it")
+        held.append(descriptor)
+
+    monkeypatch.setattr(spool, "sys", SimpleNamespace(platform="win32", executable=sys.executable))
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(LK_NBLCK=2, locking=locking))
+    monkeypatch.setattr(spool, "_spawn", lambda command, _: started.append(command))
+    desk.note("/talks/a.jsonl")
+    spool.wake(desk.database)
+    spool.wake(desk.database)
+    assert [command[-1] for command in started] == [spool.full_name(desk.database)]
 
 
 def test_a_worker_keeps_settings_and_keys_of_the_environment_and_nothing_of_the_session(

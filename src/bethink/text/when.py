@@ -174,6 +174,8 @@ def _read_option(text: str, now: datetime, future: bool) -> datetime:
     found = re.fullmatch(_FORM, text, re.IGNORECASE)
     if found and found.lastgroup != "date":
         words = _split_words(text)
+        if found.lastgroup == "ago":  # a moment, as "1 hour ago" is
+            return _shift(now, words[-2].removesuffix("s"), -_count(words))
         start, _ = _read_period(str(found.lastgroup), words, _drop_zone(now), future)
         return start.replace(tzinfo=now.tzinfo)
     if numeric := re.match(rf"{NUMERIC_DATE}(?!\d)", text):

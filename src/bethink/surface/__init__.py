@@ -50,7 +50,7 @@ contradictions  tend read       -                                -              
 inbox           -               GET /inbox                       -                list what is to be decided
 inbox-counts    -               GET /inbox/counts                -                count what is to be decided
 decide          -               POST /inbox                      -                decide about what waits in the inbox
-audit           tend read       -                                -                show or verify who changed what in a team's database
+audit           tend read       -                                -                show who changed what in a team's database
 export          transfer read   GET /export                      -                write memories out, all or a part
 ui              serve           -                                -                open the web page: search, browse, tend
 demo            tend            -                                -                show the product on a throw-away database

@@ -461,7 +461,7 @@ def list_models(current: str) -> Result:
 
 def audit(args: Namespace, memory: Bethink) -> Result:
     """Show who changed what in a team's PostgreSQL database, newest first. The database numbers and dates the
-    lines itself, and the role that serves can neither change nor remove one.
+    lines itself, and the role that serves can neither change nor remove one; `bethink doctor --deep` says if some are gone.
 
     Takes:
       --limit, -n N whole 1.. = 20       how many lines at most (20)

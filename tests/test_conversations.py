@@ -444,7 +444,7 @@ def test_a_story_of_three_sessions_answers_rightly(with_model, tmp_path):
 
 def test_a_file_that_is_no_transcript_is_an_error_when_it_was_named(cli):  # noqa: F811
     (cli.project / "README.md").write_text("# Shop\n\nSells tea.\n")
-    told = cli.fails("backfill", "README.md", code=1)
+    told = cli.fails("backfill", "README.md", code=2)
     assert told.count("README.md") == 1 and "--host claude|codex" in told
 
 

@@ -45,6 +45,8 @@ def test_two_sentences_of_a_paragraph_are_two_ideas_where_they_are_of_two_kinds(
         ("decision", f"{first}."),
         ("preference", then),
     ]
+    more = f"{said} We decided to keep the invoices in Postgres."
+    assert not any("suggest" in text for _, text in kinds(reader, asked, ("user", more), REPLY))
 
 
 def test_what_is_asked_for_later_is_to_do(reader):

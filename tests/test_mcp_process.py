@@ -277,6 +277,10 @@ def test_who_asks_what_the_server_is_may_go_on_in_either_version(place):
         told = bare.ask("server/discover")["result"]
         assert told == full.ask("server/discover")["result"]
         assert "stored" in bare.ask("tools/call", **STORE)["result"]["content"][0]["text"]
+    with Bare(*place) as late:
+        half = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
+        late.send({"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": half})
+        assert late.read()["error"]["code"] == -32602, "what is not whole is left to the SDK"
     with Bare(*place) as late:  # which did not wait for the answer
         late.ask("server/discover")
         begin(late)

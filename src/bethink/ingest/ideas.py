@@ -87,7 +87,9 @@ class Idea(NamedTuple):
     firm: bool
     confidence: float
     entities: tuple[Entity, ...] = ()
-    telling: int | None = None  # which answer of a language model told it, with all that it knew
+    telling: int | None = (
+        None  # number of the language model's answer; None where the judge read it
+    )
 
 
 class PlacedStatement(NamedTuple):
@@ -284,18 +286,18 @@ Found = tuple[float, str, PlacedStatement]  # chance, kind, statement
 
 def _drop_taken_up(found: Sequence[Found]) -> list[Found]:
     """Without what an assistant proposed and the user decided in words of their own, which say it better."""
-    decided = {
-        each.turn: content_words(each.text)
-        for _, kind, each in found
-        if kind == "decision" and each.speaker == "user"
-    }
-    return [
-        (chance, kind, each)
-        for chance, kind, each in found
-        if each.speaker == "user"
-        or not compile_pattern(_PROPOSES).search(fold_case(each.text))
-        or not content_words(each.text) & decided.get(each.turn + 1, frozenset())
+    decisions = [each for _, kind, each in found if kind == "decision"]
+    decided = [
+        (each.turn, content_words(each.text)) for each in decisions if each.speaker == "user"
     ]
+    taken_up = [
+        each
+        for each in decisions
+        if each.speaker != "user"
+        and compile_pattern(_PROPOSES).search(fold_case(each.text))
+        and any(turn == each.turn + 1 and content_words(each.text) & own for turn, own in decided)
+    ]
+    return [one for one in found if one[2] not in taken_up]
 
 
 def _keep_different(found: Sequence[Found]) -> list[Found]:

@@ -27,7 +27,7 @@ from bethink.judge import Judgement, asks
 from bethink.types import TRUST, Change, Memory, Proposal, Relation, supersede
 
 # How sure the judge must be for something to be done at once: each bar belongs to one set of weights. On 200 written pairs these find
-# .90 of the replacements, .80 of the same, .85 of the answers and of the completions (bench/LOG.md, 2026-11-16).
+# .90 of the replacements, .80 of the same, .85 of the answers and .90 of the completions (bench/LOG.md, 2026-11-16).
 REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.55, 0.55, 0.6, 0.45, 0.75
 # And for a known text that is no question, problem or to-do by its kind to count as answered or done. Of completions among working
 # chatter 16 of 25 are right from .6 on, 12 of 15 from here on (bench/LOG.md, 2026-11-16).

@@ -23,7 +23,7 @@ IDEA_KINDS = tuple("decision preference gotcha fact pattern problem solution que
 # About 4,000 tokens of text: small enough for local models, and a dozen such questions stay below the default ceiling.
 PORTION_CHARACTERS = 12_000
 IDEA_CHARACTERS = 400
-DIGEST_CHARACTERS = 200  # of one of its three lines
+DIGEST_CHARACTERS = 200  # of a line, which is asked for in 25 words
 NAME_WORDS = 6
 PASSAGE_CHARACTERS = 1200
 POINTS = {"Decided": "decisions", "Concluded": "conclusions", "Open": "questions"}
@@ -132,8 +132,8 @@ def read_ideas(
         cited = tuple(dict.fromkeys(raw["turns"]))
         source = "\n".join(said.get(number, "") for number in cited)
         known_turns = cited and all(number in said for number in cited)
-        fits = 0 < len(content) <= IDEA_CHARACTERS and is_grounded(content, source)
-        if not known_turns or not fits or content.casefold() in found:
+        is_borne_out = 0 < len(content) <= IDEA_CHARACTERS and is_grounded(content, source)
+        if not known_turns or not is_borne_out or content.casefold() in found:
             continue
         names = {entity["name"].strip(): entity["type"] for entity in raw["entities"]}
         entities = tuple(

@@ -29,7 +29,7 @@ from bethink.surface.mcp import schemas
 # of the SDK, which a test holds.
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS = "2026-07-28"
-DISCOVER, VERSION = "server/discover", "io.modelcontextprotocol/protocolVersion"
+DISCOVER, ENVELOPE = "server/discover", "io.modelcontextprotocol/"
 WELCOME: dict[str, Any] = {
     "capabilities": {
         "prompts": {"listChanged": False},
@@ -160,11 +160,13 @@ class Greeting:
 
     def _describe_server(self, meta: Any) -> dict[str, Any] | None:
         """What a client of the stateless version asks first. Some go on by a handshake where that is not told in three seconds."""
-        if not isinstance(meta, dict) or meta.get(VERSION) != STATELESS:
+        told = meta if isinstance(meta, dict) else {}
+        abilities = told.get(f"{ENVELOPE}clientCapabilities")
+        if told.get(f"{ENVELOPE}protocolVersion") != STATELESS or not isinstance(abilities, dict):
             return None
         return {
             **WELCOME,
-            "_meta": {"io.modelcontextprotocol/serverInfo": schemas.SERVER},
+            "_meta": {f"{ENVELOPE}serverInfo": schemas.SERVER},
             "cacheScope": "private",
             "resultType": "complete",
             "supportedVersions": [STATELESS],

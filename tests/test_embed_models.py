@@ -9,6 +9,7 @@ import threading
 import time
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from case_tables import cases
@@ -198,6 +199,30 @@ def test_two_processes_pulling_at_once_both_succeed(hub, home):
     assert [child.returncode for child in children] == [0, 0]
     assert answers == [str(home / "models" / "tiny")] * 2
     assert hub.asked.count(INT8) == 2
+    assert leftovers(home) == ["tiny"]
+
+
+@pytest.mark.parametrize("there", ["sound", "damaged"])
+def test_a_model_that_another_process_puts_there_meanwhile_is_kept_if_it_is_sound(
+    hub, home, monkeypatch, there
+):
+    """The other process is quick: it is done after this one has looked and before it renames."""
+    monkeypatch.setitem(models.KNOWN, "tiny", HUB)
+    ours, rename = [], Path.rename
+
+    def come_first(path, target):
+        if not ours:
+            ours.append(path)
+            other = models.pull("tiny") / "model.onnx"
+            other.with_name("theirs").touch()
+            if there == "damaged":
+                other.write_bytes(OTHER)
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", come_first)
+    folder = models.pull("tiny")
+    assert (folder / "model.onnx").read_bytes() == MODEL
+    assert (folder / "theirs").exists() is (there == "sound")
     assert leftovers(home) == ["tiny"]
 
 

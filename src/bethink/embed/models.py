@@ -15,6 +15,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -238,11 +239,20 @@ def _install(model: LocalModel, target: Path, progress: Bytes | None) -> None:
         manifest = staging / MANIFEST_FILE
         manifest.touch(mode=0o600)
         manifest.write_text(json.dumps(told, indent=2), encoding="utf-8")
-        if target.exists():  # another process was first, or it is damaged
+        _take_place(model, staging, target)
+
+
+def _take_place(model: LocalModel, staging: Path, target: Path) -> None:
+    """Renames first and looks afterwards: another process may be putting the same model there."""
+    for attempt in range(5):
+        with suppress(OSError):
+            staging.rename(target)
+            return
+        with suppress(FileNotFoundError):  # nothing is there, or no longer
             if _is_complete(target) and not _find_damage(model, target):
                 return
-            target.rename(Path(beside) / "damaged")
-        staging.rename(target)
+            target.rename(staging.with_name(f"damaged{attempt}"))
+    staging.rename(target)
 
 
 def _failed(model: LocalModel, why: str) -> EmbeddingError:

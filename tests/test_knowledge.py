@@ -250,6 +250,7 @@ def test_a_repo_map_goes_out_and_comes_in_again(coded, tmp_path):
     assert found["metadata"]["import_type"] == "repo-map"
     file.write_text('[{"path": "only/this.go"}]')
     assert coded.json(*take)["memories"] == {"added": 1, "kept": 0, "retired": 2}
+    assert coded.ok("search", "only/this.go", "--mode", "keyword").count("only/this.go") == 1
 
 
 # Analysis

@@ -126,6 +126,14 @@ def test_a_threshold_is_the_final_bar(memory):
     assert memory.search("snowy owl by day", threshold=1).hits == ()
 
 
+@pytest.mark.parametrize("fusion", ["adaptive", "rrf"])
+def test_what_is_only_near_in_meaning_must_pass_the_gate(open_memory, fusion):
+    memory = open_memory(config=Config(min_similarity=0.9, fusion=fusion))
+    memory.add_many([Passage(text) for text in OWLS])
+    assert texts(memory.search("pellet of a hawk")) == [OWLS[2]]
+    assert memory.search("a hawk flies").hits == ()
+
+
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [

@@ -45,14 +45,16 @@ def gather(
     model: str | None,
     mode: str,
     limit: int,
+    gate: float,
 ) -> Pool:
-    """`vector` is called only after everything that words can do is done, so that a model may work meanwhile."""
+    """`vector` is called only after everything that words can do is done, so that a model may work meanwhile. What is farther away in
+    meaning than `gate` is not found by it."""
     wide = filter._replace(follow=not filter.include_superseded and filter.as_of is None)
     pool = _find_by_words(query, store, wide, mode, limit)
     embedded = vector() if mode != "keyword" and model else None
     meaning = (embedded, model) if embedded is not None and model else None
     if meaning:
-        pool = _find_by_meaning(pool, query, store, wide, meaning, limit)
+        pool = _find_by_meaning(pool, query, store, wide, meaning, limit, gate)
     if any(candidate.span for candidate in pool.candidates):
         pool = _add_topics(pool, query, store, wide, meaning)
     return _follow_successors(pool, store, wide, meaning) if wide.follow else pool
@@ -76,12 +78,19 @@ def _find_by_words(query: Query, store: Store, filter: Filter, mode: str, limit:
 
 
 def _find_by_meaning(
-    pool: Pool, query: Query, store: Store, filter: Filter, meaning: Meaning, limit: int
+    pool: Pool,
+    query: Query,
+    store: Store,
+    filter: Filter,
+    meaning: Meaning,
+    limit: int,
+    gate: float,
 ) -> Pool:
     """The pool with what is near in meaning, and how near everything in it is."""
     near: dict[int, float] = {}
     if not query.strict:
-        near = dict(store.nearest(*meaning, filter, max(BY_MEANING, 2 * limit)).items)
+        nearest = store.nearest(*meaning, filter, max(BY_MEANING, 2 * limit)).items
+        near = {key: cosine for key, cosine in nearest if cosine >= gate}
     known = {**pool.found, **pool.boosts}
     others = [key for key in known if key not in near]
     cosines, mean = store.cosines(others, *meaning, filter.scopes)

@@ -219,7 +219,8 @@ def _gather(
     model = embedder.model if embedder else None
 
     def find(filter: Filter) -> Pool:
-        return gather(query, store, filter, vector, model, ask.mode, ask.limit + ask.offset)
+        most = ask.limit + ask.offset
+        return gather(query, store, filter, vector, model, ask.mode, most, ask.gate)
 
     filter = _narrow_filter(ask.filter, query)
     pool = find(filter)

@@ -535,7 +535,7 @@ def show_hits(memory: "Bethink", answer: Answer, explain: bool) -> Items:
             whole = " ".join(hit.memory.content.split())
             start, end = choose_excerpt(whole, sought, EXCERPT)
             text = "… " * (start > 0) + whole[start:end] + "…" * (end < len(whole))
-            if hit.memory.kind == "code":
+            if hit.memory.kind == "code" and not text.startswith(hit.memory.summary):
                 text = f"{hit.memory.summary}\n{text}"
             note = ", ".join(filter(None, [f"score {hit.score:.2f}", one.note]))
             beside = _explain_hit(hit, names, explain)

@@ -33,7 +33,8 @@ BEGIN = (
     '`bethink init` reads this project; `bethink add "We deploy on Fridays"` tells it something.'
 )
 OTHER = (
-    "Try other words, --all-projects, or --include-superseded; `bethink list` shows what there is."
+    "Try other words, fewer filters, --include-expired, --include-superseded or --all-projects;"
+    " `bethink list` shows what there is."
 )
 AROUND = 3  # turns or passages on either side of a memory
 AGENT_TOKENS = 4000  # of each memory that an agent gets in full, as by MCP for two

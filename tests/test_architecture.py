@@ -15,28 +15,13 @@ SOURCE = Path(__file__).parent.parent / "src" / "bethink"
 # Who may import whom: a module sees only modules of a lower level, function-level imports included.
 LEVELS = [
     ["errors", "types", "text", "skills", "surface"],
-    [
-        "config",
-        "post",
-        "project",
-        "embed.base",
-        "llm.base",
-        "hosts.base",
-        "hosts.edit",
-    ],
+    ["config", "post", "project", "embed.base", "llm.base", "hosts.base", "hosts.edit"],
     ["store", "embed", "llm", "hosts", "judge"],
     ["ingest", "recall", "hooks.state"],
     ["api"],
     ["features.language"],
     ["features", "surface.arguments", "surface.operations", "surface.render"],
-    [
-        "bench",
-        "features.browse",
-        "surface.mcp",
-        "surface.http",
-        "surface.web",
-        "hooks",
-    ],
+    ["bench", "features.browse", "surface.mcp", "surface.http", "surface.web", "hooks"],
     ["hosts.install"],
     ["surface.cli", "__main__"],
 ]

@@ -114,10 +114,7 @@ LATER = {"id": "q", "query": "rotate logs", "relevant_sessions": ["s2"], "time":
 def test_the_clock_helps_on_the_day_and_not_a_month_later(offline, tmp_path, as_conversations):
     folder = write(tmp_path / "talk", TALK, [LATER])
     rows = bench.run(
-        [folder],
-        ["keyword", "newest"],
-        asked=["own", "month"],
-        as_conversations=as_conversations,
+        [folder], ["keyword", "newest"], asked=["own", "month"], as_conversations=as_conversations
     )
     assert [(row["asked"], row["mode"], row["hit@1"]) for row in rows] == [
         ("own", "keyword", 1.0),

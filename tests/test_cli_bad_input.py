@@ -64,10 +64,7 @@ def test_purge_and_reset_need_a_yes_where_nobody_can_be_asked(cli):
     assert len(cli.json("list")) == 1
 
 
-@pytest.mark.parametrize(
-    ("argv", "said"),
-    cases("cli-bad-input-an-update-must-change-something"),
-)
+@pytest.mark.parametrize(("argv", "said"), cases("cli-bad-input-an-update-must-change-something"))
 def test_an_update_must_change_something(cli, argv, said):
     id = cli.add(DEPLOY)
     assert said in cli.fails(*argv.format(id=id).split(), code=2)

@@ -411,8 +411,7 @@ def check_promises(cli, tmp_path, monkeypatch, by_meaning):
 
 
 @pytest.mark.parametrize(
-    ("environment", "terminal", "coloured"),
-    cases("cli-tools-colour-is-where-a-terminal"),
+    ("environment", "terminal", "coloured"), cases("cli-tools-colour-is-where-a-terminal")
 )
 def test_colour_is_where_a_terminal_or_the_user_wants_it(
     cli, monkeypatch, environment, terminal, coloured

@@ -135,10 +135,7 @@ def test_a_token_of_another_project_works_there_whatever_the_client_says(served,
     asyncio.run(talk())
 
 
-@pytest.mark.parametrize(
-    ("content", "status"),
-    cases("http-mcp-what-is-no-call-gets"),
-)
+@pytest.mark.parametrize(("content", "status"), cases("http-mcp-what-is-no-call-gets"))
 def test_what_is_no_call_gets_an_error_of_the_protocol(served, content, status):
     response = served.owner.post("/mcp", content=content, headers=BOTH)
     assert response.status_code == status, response.text

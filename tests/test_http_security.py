@@ -163,8 +163,7 @@ def test_another_project_cannot_be_named_and_looks_as_if_it_did_not_exist(caller
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "fields"),
-    cases("http-security-ids-of-other-projects-are"),
+    ("method", "path", "fields"), cases("http-security-ids-of-other-projects-are")
 )
 def test_ids_of_other_projects_are_of_no_use(callers, two, method, path, fields):
     ids, _ = two

@@ -71,8 +71,7 @@ def test_a_token_is_for_this_project_for_reading_and_nothing_personal_unless_mor
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
-    cases("http-serve-what-is-no-token-command", {}),
+    ("words", "code", "said"), cases("http-serve-what-is-no-token-command", {})
 )
 def test_what_is_no_token_command_is_explained(cli, words, code, said):
     assert said in cli.fails("token", *words, code=code)
@@ -114,10 +113,7 @@ def test_tokens_that_others_could_have_written_are_not_trusted(cli, file):
 # What is refused
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    cases("http-serve-a-server-that-would-be"),
-)
+@pytest.mark.parametrize(("words", "code", "said"), cases("http-serve-a-server-that-would-be"))
 def test_a_server_that_would_be_unsafe_or_impossible_does_not_start(cli, words, code, said):
     result = cli("serve", *words)
     assert said in result.err and result.code == code

@@ -6,6 +6,7 @@ import threading
 
 import memories
 import pytest
+from case_tables import cases
 from memories import DAY, NOW, Failing, texts
 
 from bethink import Bethink
@@ -15,28 +16,29 @@ from bethink.errors import EmbeddingError, InvalidInput, NotFound
 from bethink.recall.pipeline import STRANGE
 from bethink.types import PERSONAL, Filter, Passage
 
-clock, open_memory, memory, hashing = (
-    memories.clock,
-    memories.open_memory,
-    memories.memory,
-    memories.hashing,
-)
+clock, open_memory = memories.clock, memories.open_memory
+memory, hashing = memories.memory, memories.hashing
 OWLS = ["The barn owl hunts at night", "The snowy owl hunts by day", "The owl pellet holds bones"]
 
 
-@pytest.mark.parametrize(
-    "question",
-    ["?", '"', "NEAR( * : ^ -", "the of and", "a" * 10_000, "owl\x00", "AND OR NOT", 'kind: "'],
-)
-def test_no_question_breaks_a_search(memory, question):
+def told(memory, texts, kind=None):
+    memory.add_many([Passage(text, kind) for text in texts], dedup=False)
+
+
+def test_no_question_breaks_a_search(memory):
     memory.add(OWLS[0])
-    assert len(memory.search(question).hits) <= 1
+    for question in cases("memory-search-no-question-breaks", {}):
+        assert len(memory.search(question).hits) <= 1
 
 
-@pytest.mark.parametrize("question", ["", " \n"])
-def test_an_empty_question_is_refused(memory, question):
-    with pytest.raises(InvalidInput, match="The question is empty"):
-        memory.search(question)
+def test_an_empty_question_an_unknown_mode_and_an_unknown_profile_are_refused(hashing):
+    for question in ("", " \n"):
+        with pytest.raises(InvalidInput, match="The question is empty"):
+            hashing.search(question)
+    for name, value in (("mode", "fuzzy"), ("profile", "mood")):
+        with pytest.raises(InvalidInput, match=f"'{value}' is not a {name}") as caught:
+            hashing.search("x", **{name: value})
+        assert caught.value.hint.startswith("One of ")
 
 
 def test_a_long_question_still_finds_the_one_word_that_fits(memory):
@@ -45,52 +47,28 @@ def test_a_long_question_still_finds_the_one_word_that_fits(memory):
     assert texts(memory.search(question)) == [OWLS[0]]
 
 
-@pytest.mark.parametrize(
-    ("question", "found"),
-    [
-        ("バックアップは何時？", "本番データベースは毎晩2時にバックアップされる"),
-        ("订单事件怎么传递", "支付服务使用 Kafka 传递订单事件"),
-        ("데이터베이스는 어디에 있나요", "운영 데이터베이스를 프랑크푸르트에 둔다"),
-        ("สำรองข้อมูลเมื่อไหร่", "ฐานข้อมูลสำรองข้อมูลทุกคืน"),
-    ],
-)
-def test_a_question_in_a_script_without_spaces_is_found_by_its_parts(memory, question, found):
-    memory.add_many(
-        [
-            Passage(found),
-            Passage("デプロイは金曜日に行う"),
-            Passage("周五不发布"),
-            Passage("금요일에는 배포하지 않는다"),
-            Passage("ปิดวันศุกร์"),
-        ]
-    )
-    assert texts(memory.search(question, mode="keyword"))[0] == found
-    assert texts(memory.search(f'"{found[:6]}"', mode="keyword")) == [found]
+SPACELESS = ["デプロイは金曜日に行う", "周五不发布", "금요일에는 배포하지 않는다", "ปิดวันศุกร์"]
+
+
+@pytest.mark.parametrize(("question", "found"), cases("memory-search-scripts-without-spaces"))
+def test_a_question_in_a_script_without_spaces_is_found_by_its_parts(hashing, question, found):
+    told(hashing, [found, *SPACELESS])
+    assert texts(hashing.search(question, mode="keyword"))[0] == found
+    assert texts(hashing.search(f'"{found[:6]}"', mode="keyword")) == [found]
 
 
 def test_a_question_for_nothing_but_a_kind_is_answered_by_it_and_otherwise_by_what_there_is(memory):
-    memory.add_many(
-        [
-            Passage(f"Let me see what we decide about owl {number}", kind="context")
-            for number in range(5)
-        ],
-        dedup=False,
-    )
+    told(memory, [f"Let me see what we decide about owl {n}" for n in range(5)], "context")
     assert len(memory.search("what did we decide?").hits) == 5
-    memory.add("The owls move to the north barn", kind="decision")
-    assert (
-        texts(memory.search("what did we decide?"))
-        == texts(memory.search("list all decisions"))
-        == ["The owls move to the north barn"]
-    )
+    decided = "The owls move to the north barn"
+    memory.add(decided, kind="decision")
+    for question in ("what did we decide?", "list all decisions"):
+        assert texts(memory.search(question)) == [decided]
     assert len(memory.search("what did we decide about owl 3?").hits) > 1
 
 
 def test_a_question_that_nothing_fits_gets_little_and_is_told_so(hashing):
-    hashing.add_many([Passage(text) for text in OWLS])
-    hashing.add_many(
-        [Passage(f"The law of barn {number} is old") for number in range(9)], dedup=False
-    )
+    told(hashing, [*OWLS, *(f"The law of barn {number} is old" for number in range(9))])
     for question in ("asdf qwer zxcv", "capital of France"):
         strange = hashing.search(question)
         assert (len(strange.hits), strange.total, strange.hints) == (3, 3, (STRANGE,)), question
@@ -108,9 +86,7 @@ def test_a_question_that_nothing_fits_gets_little_and_is_told_so(hashing):
 
 
 def test_pages_follow_each_other_and_the_total_is_told(memory):
-    memory.add_many(
-        [Passage(f"owl number {number} of the forest") for number in range(7)], dedup=False
-    )
+    told(memory, [f"owl number {number} of the forest" for number in range(7)])
     pages = [memory.search("owl", limit=3, offset=offset) for offset in (0, 3, 6, 9)]
     assert [len(page.hits) for page in pages] == [3, 3, 1, 0]
     assert {page.total for page in pages} == {7}
@@ -118,42 +94,30 @@ def test_pages_follow_each_other_and_the_total_is_told(memory):
 
 
 def test_a_threshold_is_the_final_bar(memory):
-    for text in OWLS:
-        memory.add(text)
-    answer = memory.search("snowy owl by day")
-    bar = answer.hits[1].score + 1e-9
-    assert len(memory.search("snowy owl by day", threshold=bar).hits) == 1
-    assert memory.search("snowy owl by day", threshold=1).hits == ()
+    told(memory, OWLS)
+    bar = memory.search("snowy owl by day").hits[1].score + 1e-9
+    for threshold, number in ((bar, 1), (1, 0)):
+        assert len(memory.search("snowy owl by day", threshold=threshold).hits) == number
 
 
 @pytest.mark.parametrize("fusion", ["adaptive", "rrf"])
 def test_what_is_only_near_in_meaning_must_pass_the_gate(open_memory, fusion):
     memory = open_memory(config=Config(min_similarity=0.9, fusion=fusion))
-    memory.add_many([Passage(text) for text in OWLS])
+    told(memory, OWLS)
     assert texts(memory.search("pellet of a hawk")) == [OWLS[2]]
     assert memory.search("a hawk flies").hits == ()
-
-
-@pytest.mark.parametrize(
-    ("wanted", "message"),
-    [
-        ({"mode": "fuzzy"}, "'fuzzy' is not a mode"),
-        ({"profile": "mood"}, "'mood' is not a profile"),
-    ],
-)
-def test_an_unknown_mode_or_profile_is_refused_with_the_choices(memory, wanted, message):
-    with pytest.raises(InvalidInput, match=message) as caught:
-        memory.search("x", **wanted)
-    assert caught.value.hint.startswith("One of ")
 
 
 def test_every_hit_says_why(hashing):
     hashing.add(OWLS[0])
     why = hashing.search("barn owl").hits[0].why
-    assert (
-        why["cosine"] > 0 and why["bm25"] > 0 and why["coverage"] == 1 and 0 < why["relevance"] <= 1
-    )
+    assert why["cosine"] > 0 and why["bm25"] > 0 and why["coverage"] == 1
+    assert 0 < why["relevance"] <= 1
     assert "recency" in hashing.search("barn owl", profile="continuity").hits[0].why
+
+
+def order(memory, question, **how):
+    return [hit.memory.id for hit in memory.search(question, **how).hits]
 
 
 def test_continuity_prefers_what_is_recent(hashing, clock):
@@ -161,52 +125,32 @@ def test_continuity_prefers_what_is_recent(hashing, clock):
     clock.move(hours=100)
     new = hashing.add("project status update.", dedup=False).id
     for seed in range(10):
-        assert [
-            hit.memory.id
-            for hit in hashing.search("project status", profile="continuity", seed=seed).hits
-        ] == [new, old]
+        assert order(hashing, "project status", profile="continuity", seed=seed) == [new, old]
 
 
-def test_frequent_prefers_what_was_voted_for(hashing):
-    hashing.add("coding patterns", dedup=False)
-    frequent = hashing.add("coding patterns.", dedup=False).id
-    hashing.vote(frequent, 5)
-    for seed in range(10):
-        assert hashing.search("coding", profile="frequent", seed=seed).hits[0].memory.id == frequent
-
-
-def test_fact_check_prefers_relevance_over_votes(hashing):
+def test_frequent_prefers_votes_and_fact_check_relevance(hashing):
     exact = hashing.add("TypeScript compiler options").id
-    hashing.vote(hashing.add("JavaScript build tools").id, 10)
+    voted = hashing.add("TypeScript build tools").id
+    hashing.vote(voted, 10)
     for seed in range(10):
-        assert (
-            hashing.search("TypeScript compiler", profile="fact_check", seed=seed).hits[0].memory.id
-            == exact
-        )
+        for profile, first in (("frequent", voted), ("fact_check", exact)):
+            found = order(hashing, "TypeScript compiler", profile=profile, seed=seed)
+            assert found[0] == first, profile
 
 
 def test_a_seed_makes_the_jitter_repeatable_and_exploring_changes_the_order(hashing):
-    hashing.add_many(
-        [Passage(f"memory item {number} about testing") for number in range(5)], dedup=False
-    )
-
-    def order(seed):
-        return [
-            hit.memory.id for hit in hashing.search("testing", profile="explore", seed=seed).hits
-        ]
-
-    assert all(len(order(seed)) == 5 for seed in range(5))
-    assert order(3) == order(3)
-    assert len({tuple(order(seed)) for seed in range(20)}) > 1
-    relevance = [hit.score for hit in hashing.search("testing", seed=1).hits]
-    assert relevance == [hit.score for hit in hashing.search("testing", seed=2).hits]
+    told(hashing, [f"memory item {number} about testing" for number in range(5)])
+    orders = [order(hashing, "testing", profile="explore", seed=seed) for seed in range(20)]
+    assert {len(found) for found in orders} == {5} and len(set(map(tuple, orders))) > 1
+    assert order(hashing, "testing", profile="explore", seed=3) == orders[3]
+    scores = [[hit.score for hit in hashing.search("testing", seed=n).hits] for n in (1, 2)]
+    assert scores[0] == scores[1]
 
 
 @pytest.mark.parametrize("fusion", ["adaptive", "rrf"])
 def test_every_fusion_finds_the_best(open_memory, fusion):
     memory = open_memory(config=Config(embedding="hashing", fusion=fusion))
-    for text in OWLS:
-        memory.add(text)
+    told(memory, OWLS)
     assert texts(memory.search("what do snowy owls do by day?"))[0] == OWLS[1]
 
 
@@ -231,61 +175,43 @@ def test_a_question_is_embedded_while_its_words_are_looked_up(open_memory, monke
 
 def test_scopes_never_leak(open_memory, tmp_path):
     (tmp_path / "other").mkdir()
-    here, other = open_memory(), open_memory(directory=tmp_path / "other")
-    container = open_memory(container="React Router")
-    told = {
-        "here": here.add("The owl of this project").id,
-        "other": other.add("The owl of another project").id,
-        "container": container.add("The owl of a container").id,
-        "personal": here.add("The owl that is mine", personal=True).id,
-    }
-    for memory, visible in (
-        (here, {"here", "personal"}),
-        (other, {"other", "personal"}),
-        (container, {"container", "personal"}),
-    ):
-        expected = {told[name] for name in visible}
+    places = {"here": open_memory(), "other": open_memory(directory=tmp_path / "other")}
+    places["container"] = open_memory(container="React Router")
+    here = places["here"]
+    ids = {name: memory.add(f"The owl of {name}").id for name, memory in places.items()}
+    ids["personal"] = here.add("The owl that is mine", personal=True).id
+    for name, memory in places.items():
+        expected = {ids[name], ids["personal"]}
         for mode in ("hybrid", "vector", "keyword"):
-            assert {hit.memory.id for hit in memory.search("owl", mode=mode).hits} == expected
-        assert (
-            {found.id for found in memory.list()}
-            == {found.id for found in memory.export()}
-            == expected
-        )
-        for name, id in told.items():
-            if name in visible:
-                assert memory.resolve(id) == id
-                continue
-            inside = told[min(visible)]
-            for refused in (
-                memory.resolve,
-                memory.one,
-                memory.get,
-                memory.history,
-                memory.relations,
-                memory.forget,
-                memory.vote,
-                memory.restore,
-                lambda id, memory=memory: memory.update(id, importance=1),
-                lambda id, memory=memory, inside=inside: memory.link(inside, id),
-                lambda id, memory=memory, inside=inside: memory.link(id, inside),
-                lambda id, memory=memory: memory.add("The owl that replaces it", supersedes=[id]),
-                lambda id, memory=memory: memory.forget(id, purge=True),
-            ):
-                with pytest.raises(NotFound):
-                    refused(id)
-    assert set(here.every_scope()) == {here.scope, other.scope, container.scope, PERSONAL}
+            assert set(order(memory, "owl", mode=mode)) == expected
+        for found in (memory.list(), memory.export()):
+            assert {one.id for one in found} == expected
+        assert {memory.resolve(id) for id in expected} == expected
+        for hidden in set(ids.values()) - expected:
+            check_unreachable(memory, hidden, ids[name])
+    assert set(here.every_scope()) == {*(one.scope for one in places.values()), PERSONAL}
     assert len(here.search("owl", filter=here.filter(scopes=here.every_scope())).hits) == 4
     assert here.search("owl", filter=Filter(scopes=())).hits == ()
 
 
+def check_unreachable(memory, id, inside):
+    names = "resolve one get history relations forget vote restore".split()
+    for refused in (
+        *(lambda name=name: getattr(memory, name)(id) for name in names),
+        lambda: memory.update(id, importance=1),
+        lambda: memory.link(inside, id),
+        lambda: memory.link(id, inside),
+        lambda: memory.add("The owl that replaces it", supersedes=[id]),
+        lambda: memory.forget(id, purge=True),
+    ):
+        with pytest.raises(NotFound):
+            refused()
+
+
 def test_what_a_hit_is_related_to_never_leaves_the_scopes(open_memory):
     here, container = open_memory(), open_memory(container="lib")
-    mine, inside = (
-        here.add("My own owl", personal=True).id,
-        container.add("The owl of the library").id,
-    )
-    container.link(inside, mine)
+    mine = here.add("My own owl", personal=True).id
+    container.link(container.add("The owl of the library").id, mine)
     (hit,) = here.search("own owl").hits
     assert hit.related == ()
 
@@ -294,18 +220,10 @@ def test_worktrees_of_a_repository_share_their_memory(open_memory, tmp_path):
     root, linked = tmp_path / "shop", tmp_path / "feature"
     root.mkdir()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    for words in (
-        ("init",),
-        ("commit", "--allow-empty", "-m", "first"),
-        ("worktree", "add", str(linked)),
-    ):
-        subprocess.run(
-            ("git", "-c", "user.name=T", "-c", "user.email=t@example.org", *words),
-            cwd=root,
-            check=True,
-            capture_output=True,
-            env=environment,
-        )
+    git = "git -c user.name=T -c user.email=t@example.org".split()
+    for words in ("init", "commit --allow-empty -m first", f"worktree add {linked}"):
+        command = [*git, *words.split()]
+        subprocess.run(command, cwd=root, check=True, capture_output=True, env=environment)
     open_memory(directory=root).add(OWLS[0])
     assert texts(open_memory(directory=linked).search("barn owl")) == [OWLS[0]]
 
@@ -330,28 +248,22 @@ def test_without_a_model_search_goes_by_words_and_meaning_is_refused(open_memory
     memory.add(OWLS[0])
     answer = memory.search("barn owl")
     assert (texts(answer), answer.mode, answer.hints) == ([OWLS[0]], "keyword", ())
-    with pytest.raises(EmbeddingError, match="No embedding model is set"):
-        memory.search("barn owl", mode="vector")
-    with pytest.raises(EmbeddingError, match="No embedding model is set"):
-        memory.reindex()
+    for needs_one in (lambda: memory.search("barn owl", mode="vector"), memory.reindex):
+        with pytest.raises(EmbeddingError, match="No embedding model is set"):
+            needs_one()
 
 
 def test_a_model_that_is_not_there_is_told_and_words_go_on(open_memory):
     memory = open_memory("snowflake-arctic-embed-s")
     receipt = memory.add_many([Passage(OWLS[0])])
-    assert (
-        receipt.added == 1
-        and receipt.hints[0].startswith("Working by words only:")
-        and receipt.hints == memory.hints
-    )
+    assert receipt.added == 1 and receipt.hints == memory.hints
     answer = memory.search("barn owl")
     assert texts(answer) == [OWLS[0]] and answer.hints == memory.hints
     for needs_one in (lambda: memory.search("barn owl", mode="vector"), memory.reindex):
         with pytest.raises(EmbeddingError, match="is not installed") as refused:
             needs_one()
-        assert refused.value.hint and memory.hints == (
-            f"Working by words only: {refused.value.message} {refused.value.hint}",
-        )
+        why = f"{refused.value.message} {refused.value.hint}"
+        assert refused.value.hint and memory.hints == (f"Working by words only: {why}",)
     assert memory.search("barn owl", mode="keyword").hints == ()
 
 
@@ -362,10 +274,8 @@ def test_a_model_that_fails_while_writing_loses_nothing(open_memory):
     assert receipt.hints == ("Working by words only: The endpoint is down. Start it.",)
     assert memory.stats().unembedded == 2 and memory.stats().vectors == {}
     later = open_memory(embedder=Failing())
-    assert (
-        later.update(later.list()[0].id, content="The eagle owl sings").content
-        == "The eagle owl sings"
-    )
+    changed = later.update(later.list()[0].id, content="The eagle owl sings")
+    assert changed.content == "The eagle owl sings"
     with pytest.raises(EmbeddingError, match="endpoint is down"):
         open_memory(embedder=Failing()).reindex()
     assert open_memory().reindex() == 2 and memory.stats().unembedded == 0
@@ -386,25 +296,23 @@ def vectors(memory):
 
 
 def test_a_changed_model_is_noticed_and_reindexing_mends_it(open_memory):
-    before = open_memory(embedder=HashingEmbedder(64))
-    for text in OWLS:
-        before.add(text)
+    told(open_memory(embedder=HashingEmbedder(64)), OWLS)
     after = open_memory(embedder=HashingEmbedder(128))
     answer = after.search("snowy owl")
     assert texts(answer)[0] == OWLS[1]
     assert "hashing-64, not hashing-128" in answer.hints[0] and "bethink reindex" in answer.hints[0]
     assert after.search("snowy owl", mode="vector").hits == ()
-    told = []
-    assert after.reindex(progress=lambda *at: told.append(at)) == 3
-    assert told == [(3, 3)] and after.reindex() == 0
+    steps = []
+    assert after.reindex(progress=lambda *at: steps.append(at)) == 3
+    assert steps == [(3, 3)] and after.reindex() == 0
     answer = after.search("snowy owl", mode="vector")
     assert texts(answer)[0] == OWLS[1] and answer.hints == ()
     assert vectors(after) == {"hashing-128": 3}
 
 
 def test_reindexing_may_be_stopped_and_goes_on_where_it_was(open_memory):
-    before = open_memory(embedder=HashingEmbedder(64))
-    before.add_many([Passage(f"owl number {number}") for number in range(150)], dedup=False)
+    owls = [f"owl number {number}" for number in range(150)]
+    told(open_memory(embedder=HashingEmbedder(64)), owls)
     after = open_memory(embedder=HashingEmbedder(128))
 
     def stop(done, total):
@@ -419,11 +327,8 @@ def test_reindexing_may_be_stopped_and_goes_on_where_it_was(open_memory):
 
 
 def test_an_export_yields_everything_that_is_visible_from_here(memory, clock):
-    kept, replaced = memory.add(OWLS[0]).id, memory.add(OWLS[1]).id
-    forgotten, expired = (
-        memory.add(OWLS[2]).id,
-        memory.add("The freeze ends", expires_at=NOW + DAY).id,
-    )
+    kept, replaced, forgotten = (memory.add(text).id for text in OWLS)
+    expired = memory.add("The freeze ends", expires_at=NOW + DAY).id
     mine = memory.add("I like owls", personal=True).id
     memory.forget(forgotten)
     memory.link(kept, replaced, "supersedes")
@@ -433,10 +338,8 @@ def test_an_export_yields_everything_that_is_visible_from_here(memory, clock):
 
 
 def test_stats_count_what_there_is(hashing):
-    one, other = (
-        hashing.add("We decided to use Redis", kind="decision").id,
-        hashing.add("The owl hunts", kind="fact").id,
-    )
+    one = hashing.add("We decided to use Redis", kind="decision").id
+    other = hashing.add("The owl hunts", kind="fact").id
     hashing.add("I like tabs", kind="preference", personal=True)
     gone = hashing.add("A passing thought", kind="fact").id
     hashing.link(one, other)

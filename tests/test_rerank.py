@@ -2,6 +2,7 @@
 
 import memories
 import pytest
+from case_tables import cases
 from memories import texts
 
 from bethink.embed.hashing import HashingEmbedder
@@ -19,10 +20,11 @@ RIGHT = "It sleeps all day and goes out after mice at dusk, said the keeper of t
 TOLD = ["The barn owl hunt is a song", "Does the barn owl hunt in winter", RIGHT]
 
 
-class Reader:
+class Reader(TrainedJudge):
     """Finds that what speaks of dusk answers, and remembers what it was asked."""
 
     def __init__(self):
+        super().__init__(1)
         self.asked = []
 
     def prepare(self):
@@ -32,16 +34,14 @@ class Reader:
         self.asked += pairs
         return [30.0 if "dusk" in text else 0.0 for _, text in pairs]
 
-    def relate(self, pairs):
-        return TrainedJudge(1).relate(pairs)
 
-    def read(self, pairs):
-        return TrainedJudge(1).read(pairs)
+READER = Reader()
 
 
 @pytest.fixture
 def judge():
-    return Reader()
+    READER.asked.clear()
+    return READER
 
 
 @pytest.fixture
@@ -69,22 +69,10 @@ def test_pages_are_parts_of_one_order(memory):
     assert sorted(texts(again)) == sorted(texts(plain))
 
 
-@pytest.mark.parametrize(
-    ("question", "how"),
-    [
-        (QUESTION, {"rerank": False}),
-        (QUESTION, {"mode": "keyword"}),
-        (QUESTION, {"profile": "continuity"}),
-        ("barn owl hunt", {}),
-        ("fix: the barn owl hunts at night", {}),
-        ("do not hunt the owl", {}),
-        ("barn AND owl", {}),
-        (QUESTION + " " + "and so on " * 40 + "?", {}),
-    ],
-)
-def test_nobody_is_asked(memory, judge, question, how):
-    memory.search(question, **{"rerank": True, **how})
-    assert judge.asked == []
+def test_nobody_is_asked(memory, judge):
+    for question, how in cases("rerank-nobody-is-asked", {"QUESTION": QUESTION}):
+        memory.search(question, **{"rerank": True, **how})
+        assert judge.asked == [], (question, how)
 
 
 @pytest.mark.parametrize("kind", ["document", "code"])
@@ -113,49 +101,27 @@ def test_only_the_first_few_are_read_and_of_each_the_part_that_fits(memory, judg
     assert all(len(text) <= 300 and "owl" in text for _, text in judge.asked)
 
 
-@pytest.mark.parametrize(
-    ("text", "asks"),
-    [
-        ("How do we deploy?", True),
-        ("where's the retry logic", True),
-        ("and which one did we keep", True),
-        ("the other one?", True),
-        ("why not viper", True),
-        ("deploy", False),
-        ("deploy?", False),
-        ("feat: whatever when it is", False),
-        ("Is", False),
-        ("don't cache tokens", False),
-        ("Wie deployen wir den Server und warum?", False),
-        ("was macht Redis hier?", False),
-        ("was ist der Grund für den Cache?", False),
-        ("was the cache chosen for speed?", True),
-        ("部署在哪里？", False),
-    ],
-)
-def test_a_question_is_known_by_its_form(text, asks):
-    assert is_question(text) == asks
+def test_a_question_is_known_by_its_form():
+    for text, asks in cases("rerank-questions"):
+        assert is_question(text) == asks, text
 
 
-@pytest.mark.parametrize(
-    ("command", "asked"),
-    [
-        (("search",), False),
-        (("search", "--no-rerank"), False),
-        (("search", "--rerank", "--explain"), True),
-        (("recall",), True),
-        (("recall", "--no-rerank"), False),
-        (("recall", "--mode", "keyword"), False),
-    ],
-)
-def test_recall_reads_again_and_search_when_told(cli, monkeypatch, judge, command, asked):
+def test_recall_reads_again_and_search_when_told(cli, monkeypatch, judge):
     for text in TOLD:
         cli.add(text)
     monkeypatch.setattr("bethink.judge.load", lambda config: judge)
-    name, *options = command
-    out = cli.ok(name, QUESTION, *options)
-    assert bool(judge.asked) == asked
-    assert ("fits" in out) == ("--explain" in options)
+    for command, asked in (
+        ("search", False),
+        ("search --no-rerank", False),
+        ("search --rerank --explain", True),
+        ("recall", True),
+        ("recall --no-rerank", False),
+        ("recall --mode keyword", False),
+    ):
+        judge.asked.clear()
+        shown = cli.ok(*command.split(), QUESTION)
+        assert bool(judge.asked) == asked, command
+        assert ("fits" in shown) == ("--explain" in command)
 
 
 def test_agents_get_it_and_two_of_a_set_are_refused(cli, memory, judge):
@@ -167,9 +133,7 @@ def test_agents_get_it_and_two_of_a_set_are_refused(cli, memory, judge):
 
 def test_the_judge_itself_tells_an_answer_from_what_resembles_the_question(open_memory):
     memory = open_memory(judge=TrainedJudge(1), embedder=HashingEmbedder())
-    told = [
-        "Ben: A dog is so much work, when do you sleep?",
-        "Anna: We brought Rex home from the shelter last May, my first dog.",
-    ]
+    right = "Anna: We brought Rex home from the shelter last May, my first dog."
+    told = ["Ben: A dog is so much work, when do you sleep?", right]
     memory.add_many([Passage(text, "context") for text in told], dedup=False)
-    assert texts(memory.search("When did Anna get her dog?", rerank=True))[0] == told[-1]
+    assert texts(memory.search("When did Anna get her dog?", rerank=True))[0] == right

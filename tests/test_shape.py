@@ -2,22 +2,14 @@
 
 import json
 
-import pytest
+from case_tables import cases
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from stores import NOW, make
 
+from bethink.recall import shape
 from bethink.recall.query import parse
-from bethink.recall.shape import (
-    choose_excerpt,
-    citation,
-    dual,
-    find_places,
-    find_sought,
-    plain,
-    plain_hit,
-    tokens,
-)
+from bethink.recall.shape import choose_excerpt, dual, find_places, find_sought, plain_hit, tokens
 from bethink.types import Answer, Entity, Hit, Query, Relation
 
 KEYS = (
@@ -33,25 +25,15 @@ def answer(*texts, total=None, **fields):
 
 
 def test_a_plain_memory_has_the_documented_keys_and_is_json():
-    memory = make(
-        "We chose Redis",
-        lines=(3, 9),
-        source="docs/a.md",
-        source_type="markdown",
-        tags=("cache",),
-        entities=(Entity("Redis", "technology"),),
-        expires_at=NOW,
-        answered=False,
-        metadata={"by": "Maria"},
-    )
-    shaped = json.loads(json.dumps(plain(memory)))
+    read = {"lines": (3, 9), "source": "docs/a.md", "source_type": "markdown", "tags": ("cache",)}
+    about = {"expires_at": NOW, "answered": False, "metadata": {"by": "Maria"}}
+    memory = make("We chose Redis", entities=(Entity("Redis", "technology"),), **read, **about)
+    shaped = json.loads(json.dumps(shape.plain(memory)))
     assert list(shaped) == KEYS
-    assert (
-        shaped["lines"] == [3, 9] and shaped["path"] == "docs/a.md" and shaped["tags"] == ["cache"]
-    )
-    assert shaped["entities"] == [{"name": "Redis", "type": "technology"}]
-    assert shaped["expires_at"] == "2026-03-20T12:00:00.000Z" and shaped["deleted_at"] is None
-    assert shaped["metadata"] == {"by": "Maria"} and shaped["answered"] is False
+    expected = {"lines": [3, 9], "path": "docs/a.md", "tags": ["cache"], "answered": False}
+    expected |= {"expires_at": "2026-03-20T12:00:00.000Z", "deleted_at": None}
+    expected |= {"entities": [{"name": "Redis", "type": "technology"}], "metadata": {"by": "Maria"}}
+    assert {name: shaped[name] for name in expected} == expected
 
 
 def test_a_plain_hit_leads_with_id_and_score_and_tells_why_only_when_asked():
@@ -61,41 +43,23 @@ def test_a_plain_hit_leads_with_id_and_score_and_tells_why_only_when_asked():
     shaped = plain_hit(hit)
     assert list(shaped) == ["id", "score", *KEYS[1:], "related"]
     assert shaped["score"] == 0.1235
-    assert [(link["type"], link["direction"], link["id"]) for link in shaped["related"]] == [
-        ("supersedes", "out", other.id),
-        ("answers", "in", other.id),
-    ]
+    related = [(link["type"], link["direction"], link["id"]) for link in shaped["related"]]
+    assert related == [("supersedes", "out", other.id), ("answers", "in", other.id)]
     assert plain_hit(hit, explain=True)["why"] == {"cosine": 0.5}
     assert "related" not in plain_hit(hit._replace(related=()))
 
 
-@pytest.mark.parametrize(
-    ("fields", "place"),
-    [
-        ({"source": "note:user"}, "note:user"),
-        (
-            {"source": "docs/auth.md", "source_type": "markdown", "lines": (12, 40)},
-            "docs/auth.md:12-40",
-        ),
-        (
-            {"source": "docs/auth.md", "source_type": "markdown", "lines": (12, 12)},
-            "docs/auth.md:12",
-        ),
-        ({"source": "docs/auth.md", "source_type": "markdown"}, "docs/auth.md"),
-        ({"source": "session abc", "source_type": "transcript", "lines": (7, 7)}, "session abc:7"),
-    ],
-)
-def test_a_citation_says_where_a_memory_came_from(fields, place):
-    assert citation(make("text", **fields)) == place
+def test_a_citation_says_where_a_memory_came_from():
+    for fields, place in cases("shape-citations"):
+        assert shape.citation(make("text", **fields)) == place
 
 
 COUNTS = {"": 0, "a": 1, "four": 1, "fives": 2, "word " * 8: 10, "é" * 8: 2}
 COUNTS |= {"数据库": 2, "数" * 30: 20, "用 Redis 缓存": 4, "한국어": 2}
 
 
-@pytest.mark.parametrize(("text", "count"), COUNTS.items())
-def test_tokens_are_counted_by_script(text, count):
-    assert tokens(text) == count
+def test_tokens_are_counted_by_script():
+    assert {text: tokens(text) for text in COUNTS} == COUNTS
 
 
 def test_an_index_line_and_the_whole_text_when_there_is_room():
@@ -109,15 +73,12 @@ def test_an_index_line_and_the_whole_text_when_there_is_room():
     assert not any("truncated" in detail for detail in shaped.details)
 
 
-def test_the_first_detail_is_cut_rather_than_missing():
-    shaped = dual(answer("We chose Redis because " + "it is fast " * 500, "second " * 300), 150)
-    first, *rest = shaped.details
+def test_the_first_detail_is_cut_and_a_later_one_that_is_too_long_makes_room_for_a_shorter_one():
+    cut = dual(answer("We chose Redis because " + "it is fast " * 500, "second " * 300), 150)
+    (first,) = cut.details
     assert first["truncated"] and first["content"].endswith(" …")
     assert first["content"].startswith("We chose Redis because it is fast")
-    assert rest == [] and shaped.tokens_used <= 150
-
-
-def test_a_later_text_that_is_too_long_makes_room_for_a_shorter_one():
+    assert cut.tokens_used <= 150
     shaped = dual(answer("short one", "long " * 400, "short two"), 200)
     assert [detail["content"] for detail in shaped.details] == ["short one", "short two"]
     assert len(shaped.index) == 3
@@ -131,8 +92,7 @@ def test_more_is_told_of_when_the_index_or_the_page_ends():
 
 
 def test_a_line_is_paid_for_only_where_the_text_is_not_shown():
-    short = answer(*(f"memory number {number}" for number in range(32)))
-    shaped = dual(short, 300)
+    shaped = dual(answer(*(f"memory number {number}" for number in range(32))), 300)
     assert len(shaped.index) >= 15, "five lines, paid for twice, left 27 out"
     assert shaped.tokens_used <= 300 and shaped.has_more
     paid = [12 + tokens(line["summary"]) for line in shaped.index]
@@ -141,73 +101,45 @@ def test_a_line_is_paid_for_only_where_the_text_is_not_shown():
     assert len(long.details) == 1 and len(long.index) > 1
 
 
-@settings(deadline=None, derandomize=True)
+@settings(max_examples=50)
 @given(
-    texts=some.lists(
-        some.text(some.sampled_from("ab  \n数é.")).map(lambda text: text * 20), max_size=12
-    ),
-    summary=some.sampled_from(["short", "word " * 48, "数" * 240, "x" * 5000, " " * 5000]),
-    max_tokens=some.integers(50, 2000),
+    some.lists(some.text(some.sampled_from("ab  \n数é.")).map(lambda text: text * 20), max_size=12),
+    some.sampled_from(["short", "word " * 48, "数" * 240, "x" * 5000, " " * 5000]),
+    some.integers(50, 2000),
 )
 def test_an_answer_stays_within_its_budget(texts, summary, max_tokens):
     shaped = dual(answer(*texts, summary=summary), max_tokens)
-    assert shaped.tokens_used <= max_tokens
     whole = {detail["id"] for detail in shaped.details}
     spent = sum(tokens(line["summary"]) for line in shaped.index if line["id"] not in whole)
     spent += sum(tokens(detail["content"]) for detail in shaped.details)
-    assert spent <= shaped.tokens_used
+    assert spent <= shaped.tokens_used <= max_tokens
     assert bool(shaped.index) == bool(texts)
 
 
 # What a text holds of what was looked for
 
 
-def marked(question, text):
-    return [text[start:end] for start, end in find_places(text, find_sought(parse(question, NOW)))]
+def test_what_was_found_is_what_is_marked():
+    for question, text, words in cases("shape-marked"):
+        places = find_places(text, find_sought(parse(question, NOW)))
+        assert [text[start:end] for start, end in places] == words, question
 
 
-@pytest.mark.parametrize(
-    ("question", "text", "words"),
-    [
-        ("deploy", "We deployed it; deploying takes a minute", ["deployed", "deploying"]),
-        ("how do we deploy?", "How we do it: we deploy", ["deploy"]),
-        ("cafe", "The Café and the CAFÉ", ["Café", "CAFÉ"]),
-        ('"rate limit"', "The rate limit and its rates", ["rate", "limit", "rates"]),
-        ("depl*", "deployment, depletion, replay", ["deployment", "depletion"]),
-        ("redis AND NOT memcached", "Redis and memcached", ["Redis"]),
-        ("http url", "parseHttpUrl and HTTP", ["parseHttpUrl", "HTTP"]),
-        ("snake_case", "a snake_case name", ["snake", "case"]),
-        ("東京", "私は東京タワーに行く", ["東京"]),
-        ("東京タワー", "私は東京タワーに行く", ["東京タワー"]),
-        ("the", "the fact", ["the"]),
-        ("", "nothing is asked", []),
-        ("<script>", "a <script> tag", ["script"]),
-        ("zzz", "nothing of that", []),
-    ],
-)
-def test_what_was_found_is_what_is_marked(question, text, words):
-    assert marked(question, text) == words
+def excerpt(text, question, length):
+    return choose_excerpt(text, find_sought(parse(question, NOW)), length)
 
 
 def test_the_part_with_most_of_the_question_is_shown_from_the_beginning_of_a_sentence():
-    text = (
-        "Redis is here. "
-        + "Something else entirely. " * 60
-        + "The cart lives in Redis for seven days. "
-        + "And more. " * 60
-    )
-    start, end = choose_excerpt(text, find_sought(parse("redis cart seven days", NOW)), 120)
+    wanted = "The cart lives in Redis for seven days. "
+    text = f"Redis is here. {'Something else entirely. ' * 60}{wanted}{'And more. ' * 60}"
+    start, end = excerpt(text, "redis cart seven days", 120)
     assert text[start:end].startswith("The cart lives in Redis")
     assert end - start <= 120
-
-
-def test_a_short_text_is_shown_whole_and_a_long_word_is_cut():
-    assert choose_excerpt("short", find_sought(parse("x", NOW)), 100) == (0, 5)
-    start, end = choose_excerpt("x" * 5000, find_sought(parse("y", NOW)), 100)
-    assert (start, end - start) == (0, 100)
+    assert excerpt("short", "x", 100) == (0, 5)
+    assert excerpt("x" * 5000, "y", 100) == (0, 100)
 
 
 def test_a_text_of_any_size_takes_little_time():
     huge = "word redis " * 500_000
     assert len(find_places(huge, find_sought(parse("redis", NOW)))) <= 2001 + 1
-    assert choose_excerpt(huge, find_sought(parse("redis", NOW)), 300)[1] <= 300
+    assert excerpt(huge, "redis", 300)[1] <= 300

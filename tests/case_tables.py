@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 FOLDER = Path(__file__).with_name("cases")
 
@@ -14,3 +17,15 @@ def cases(name: str, names: dict[str, Any] | None = None) -> list[Any]:
     if names is not None:
         return [eval(line, dict(names)) for line in lines]
     return [ast.literal_eval(line) for line in lines]
+
+
+def rules(
+    functions: dict[str, Callable[..., Any]], names: dict[str, Any] | None = None
+) -> pytest.MarkDecorator:
+    """Gives a test each row of several tables: the table's name says a rule, its function takes what the row begins with and gives its last item."""
+    rows = [
+        pytest.param(function, row[:-1], row[-1], id=f"{name}-{at}")
+        for name, function in functions.items()
+        for at, row in enumerate(cases(name, names))
+    ]
+    return pytest.mark.parametrize(("function", "given", "expected"), rows)

@@ -54,14 +54,11 @@ def test_few_patterns_are_only_known_while_the_program_runs():
     assert len(UNKNOWN) <= BUILT, UNKNOWN
 
 
+# Whatever one of these calls is measured with it: summaries of texts, statements and where what was pasted begins.
 LOOPS = {
     "redact": redact.redact,
     "extract": lambda text: extract.extract(Passage(text)),
     "keywords": extract.keywords,
-    "summarize": extract.summarize,
-    "pasted": sentences.find_pasted,
-    "statements": sentences.statements,
-    "split": sentences.split_sentences,
     "places": lambda text: list(ideas.place_statements([("user", text), ("assistant", text)])),
     "names": lambda text: titles.name([("user", text)]),
     "summaries": lambda text: titles.summarise([("user", text)], [("decision", text, True)]),
@@ -83,30 +80,21 @@ def test_a_loop_over_words_is_linear(name):
 
 
 def analyse(text: str) -> None:
-    for name in ("redact", "extract", "statements", "query"):
+    for name in ("redact", "extract", "query"):
         LOOPS[name](text)
-
-
-def fuzzed(count: int, length: int) -> list[str]:
-    """Texts of one length: letters of a few classes, words, signs and what secrets begin with, in any order."""
-    chance = random.Random(14)
-    classes = [
-        string.ascii_lowercase,
-        string.digits,
-        string.punctuation,
-        " \n\t",
-        "éß漢字ー🙂\u200b\u202e",
-    ]
-    pieces = [*KILLERS, *WORDS, *SPOKEN, *(letter for letters in classes for letter in letters)]
-    texts = []
-    for _ in range(count):
-        some = chance.sample(pieces, chance.randint(1, 12))
-        texts.append("".join(chance.choices(some, k=length))[:length])
-    return texts
+    sentences.statements(text)
 
 
 def test_no_text_costs_twenty_times_what_its_neighbours_cost():
-    texts = fuzzed(10_000, 160) + [long_text("", unit)(160) for unit in (*KILLERS, *WORDS, *SPOKEN)]
+    """Texts of one length: letters of a few classes, words, signs and what secrets begin with, in any order."""
+    chance, units = random.Random(14), [*KILLERS, *WORDS, *SPOKEN]
+    letters = (
+        string.ascii_lowercase + string.digits + string.punctuation + " \n\téß漢字ー🙂\u200b\u202e"
+    )
+    texts = [long_text("", unit)(160) for unit in units]
+    for _ in range(1_500):
+        some = chance.sample([*units, *letters], chance.randint(1, 12))
+        texts.append("".join(chance.choices(some, k=160))[:160])
     analyse(texts[0])
     costs = [growth.cost(analyse, text) for text in texts]
     usual = sorted(costs)[len(costs) // 2]
@@ -131,13 +119,8 @@ def test_a_note_of_code_and_one_of_base64_are_kept(hashing, text):
 @pytest.mark.parametrize("unit", ["a'", "a/", "a_", "漢"])
 def test_a_question_of_one_endless_word_costs_what_a_long_question_costs(hashing, unit):
     hashing.add("note " + unit * 20_000)
-    short, long = (
-        min(
-            growth.cost(lambda text: hashing.search(text, mode="keyword"), unit * size)
-            for _ in range(3)
-        )
-        for size in (60, 1_000)
-    )
+    ask = partial(hashing.search, mode="keyword")
+    short, long = (min(growth.cost(ask, unit * size) for _ in range(3)) for size in (60, 1_000))
     assert long < 4 * max(short, growth.FLOOR)
     assert hashing.search(unit * 1_000, mode="keyword").hits
 

@@ -601,6 +601,14 @@ def test_the_purge_of_a_turn_names_what_was_taken_from_it(memory, tmp_path):
     assert memory.find_traces([turn, idea]).rest == ()
 
 
+def test_what_a_user_pasted_is_no_idea(memory, tmp_path):
+    said = "We decided to keep PostgreSQL for all orders. Look at this:\n\nWe decided to move every invoice to MySQL."
+    fill(memory, talk(tmp_path, ("user", said), ("assistant", "I see.")))
+    (decision,) = kept(memory, "decision")
+    assert kept(memory, "context")[0].content == said
+    assert "PostgreSQL" in decision.content and "MySQL" not in decision.content
+
+
 def test_one_file_with_conversations_about_several_projects_is_shared_out(memory, tmp_path):
     file = talk(tmp_path, *CHOICE)
     other = talk(tmp_path, *CHANGE, session="s2", project="bakery")

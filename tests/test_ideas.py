@@ -12,7 +12,6 @@ from bethink.judge import TrainedJudge
 
 REPLY = ("assistant", "Understood.")
 PLAIN = cases("ideas-plain")
-NOTHING = cases("ideas-nothing")
 
 
 @pytest.fixture(scope="module")
@@ -31,84 +30,30 @@ def test_a_plain_statement_is_kept_as_what_it_is(reader, said, kind):
     assert 0 < idea.confidence <= 1
 
 
-@pytest.mark.parametrize("said", NOTHING)
-def test_transitions_and_thoughts_leave_nothing(reader, said):
-    assert kinds(reader, ("user", said), REPLY) == []
+@pytest.mark.parametrize(("turns", "expected"), cases("ideas-kept"))
+def test_what_lasts_is_kept_in_the_users_words_and_talk_of_the_moment_leaves_nothing(
+    reader, turns, expected
+):
+    assert kinds(reader, *turns) == expected
 
 
-def test_two_sentences_of_a_paragraph_are_two_ideas_where_they_are_of_two_kinds(reader):
-    said = "Ok, we keep the sessions in Redis for 12 hours. Never log session ids, they are credentials."
+# What a conversation holds, the kinds that are asked for, and a word of each idea that is kept of them.
+@pytest.mark.parametrize(("turns", "asked", "expected"), cases("ideas-open"))
+def test_what_was_answered_done_or_said_by_others_is_no_idea_and_what_waits_is_one(
+    reader, turns, asked, expected
+):
+    found = [text for kind, text in kinds(reader, *turns) if not asked or kind in asked]
+    assert len(found) == len(expected), found
+    assert all(word in text for word, text in zip(expected, found, strict=True)), found
+
+
+def test_what_was_proposed_is_decided_in_the_users_words_and_names_are_found(reader):
     asked = ("assistant", "I suggest Redis for the sessions, they expire by themselves there.")
-    first, then = said.split(". ", 1)
-    # What the assistant proposed is decided in the user's words.
-    assert kinds(reader, asked, ("user", said), REPLY) == [
-        ("decision", f"{first}."),
-        ("preference", then),
-    ]
-    more = f"{said} We decided to keep the invoices in Postgres."
-    assert not any("suggest" in text for _, text in kinds(reader, asked, ("user", more), REPLY))
-
-
-def test_what_is_asked_for_later_is_to_do(reader):
-    turns = [("user", "Please write the lifetime down in the docs later."), REPLY]
-    assert kinds(reader, *turns) == [("todo", turns[0][1])]
-
-
-def test_talk_of_the_moment_leaves_nothing(reader):
-    turns = cases("ideas-talk-of-the-moment-leaves")
-    assert kinds(reader, *turns) == []
-
-
-def test_code_quotes_logs_and_other_roles_say_nothing(reader):
-    turn = "> We decided to use Kafka.\n\n```\n# we decided to use RabbitMQ\n```\n2025-01-01 12:00:00 ERROR we decided to use NATS\n"
-    other = "We decided to use Kafka."
-    assert kinds(reader, ("user", turn), ("system", other), ("tool", other)) == []
-
-
-def test_what_says_the_same_is_kept_once_and_a_small_difference_is_kept(reader):
-    turns = [
-        ("user", "we decided to use port 8080 for the api"),
-        ("assistant", "Noted."),
-        ("user", "so we decided to use port 8080 for the api"),
-        ("user", "we decided to use port 9090 for the metrics"),
-    ]
-    texts = [text for _, text in kinds(reader, *turns)]
-    assert len(texts) == 2 and "8080" in texts[0] and "9090" in texts[1]
-
-
-def test_labels_and_headings_are_believed(reader):
-    turn = "## Next steps\n- Rotate the keys of the gateway\n- [x] Write the changelog\n\n**Root cause:** the lock is per connection.\n\nDecision: we keep SQLite."
-    assert kinds(reader, ("user", turn)) == [
-        ("todo", "Rotate the keys of the gateway"),
-        ("fact", "Root cause: the lock is per connection."),
-        ("decision", "Decision: we keep SQLite."),
-    ]
-
-
-def test_names_are_found(reader):
-    said = "we decided to use PostgreSQL for the `OrderService`"
-    (idea,) = read_ideas([("user", said)], reader)
-    assert {(entity.name, entity.type) for entity in idea.entities} == {
-        ("PostgreSQL", "technology"),
-        ("OrderService", "symbol"),
-    }
-
-
-def test_a_question_that_was_answered_and_work_that_was_done_leave_no_open_end(reader):
-    turns = [
-        ("user", "How long do sessions live?"),
-        ("assistant", "Sessions live thirty minutes. The limit stands in config/session.rb."),
-        ("user", "Add a test for the refund path."),
-        ("assistant", "I added three cases to the refund tests. All of them pass now."),
-    ]
-    assert not {"question", "todo"} & {idea.kind for idea in read_ideas(turns, reader)}
-
-
-def test_what_somebody_else_wrote_is_no_idea_of_the_user(reader):
-    issue = "Can you answer this issue?\n\n## Steps\n\n> We decided to drop PostgreSQL.\n\n- The team uses Oracle.\n- Always deploy on Fridays."
-    assert not [
-        idea for idea in read_ideas([("user", issue), REPLY], reader) if "Oracle" in idea.text
-    ]
+    said = "Ok, we keep the sessions in Redis for 12 hours. We decided to keep the invoices in Postgres."
+    assert not any("suggest" in text for _, text in kinds(reader, asked, ("user", said), REPLY))
+    (idea,) = read_ideas([("user", "we decided to use PostgreSQL for the `OrderService`")], reader)
+    named = {(entity.name, entity.type) for entity in idea.entities}
+    assert named == {("PostgreSQL", "technology"), ("OrderService", "symbol")}
 
 
 def test_only_turns_from_the_first_are_read(reader):
@@ -117,78 +62,25 @@ def test_only_turns_from_the_first_are_read(reader):
     assert [idea.turn for idea in read_ideas(turns, reader, first=2)] == [2]
 
 
-BACKLOG = """**Pending to-dos:**
-
-| # | Title | Area | Age |
-|---|---|---|---|
-| 1 | Move the invoice numbering into the database | api | 14d |
-| 2 | Add a dark theme to the admin pages | ui | today |
-
-| Column | Meaning |
-|---|---|
-| area | the part of the shop that a to-do belongs to |
-"""
-
-
-def test_the_rows_of_a_list_of_what_waits_are_to_dos_though_the_talk_goes_on(reader):
-    turns = [
-        ("user", "Which to-dos do we have?"),
-        ("assistant", BACKLOG),
-        ("user", "Thanks. How long do sessions live?"),
-        ("assistant", "Next steps:\n\n- read the session store\n\nSessions live thirty minutes."),
-        ("user", "Fine."),
-    ]
-    assert [idea.text for idea in read_ideas(turns, reader) if idea.kind == "todo"] == [
-        "Move the invoice numbering into the database",
-        "Add a dark theme to the admin pages",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("said", "left"),
-    cases("ideas-what-the-last-report-leaves"),
-)
+@pytest.mark.parametrize(("said", "left"), cases("ideas-what-the-last-report-leaves"))
 def test_what_the_last_report_leaves_to_do_is_open(reader, said, left):
     turns = [("user", "Cache the carts."), ("assistant", f"I cached the carts in Redis. {said}")]
-    assert (
-        any(said in idea.text for idea in read_ideas(turns, reader) if idea.kind == "todo") == left
-    )
+    assert any(said in text for kind, text in kinds(reader, *turns) if kind == "todo") == left
 
 
-PIECES = [said for said, _ in PLAIN] + [
-    *(
-        "yes",
-        "no",
-        "go with 2",
-        "\x00\ud800",
-        "我们决定使用PostgreSQL。为什么？",
-        "why?",
-        "It works now.",
-    ),
-    "## Next steps\n- rotate the keys\n- [ ] write docs",
-    "Options:\n\n1. use Redis\n2. use Kafka",
-    "Root cause: the lock is per connection. That fixed it.",
-    "```\ncode\n```",
-    "Want me to switch the ids to random ones?",
-]
-TURNS = st.lists(
-    st.tuples(
-        st.sampled_from(["user", "assistant", "assistant", "system"]),
-        st.lists(st.sampled_from(PIECES) | st.text(max_size=12), max_size=4).map("\n\n".join),
-    ),
-    max_size=8,
-)
+PIECES = [said for said, _ in PLAIN] + cases("ideas-pieces")
+ROLES = st.sampled_from(["user", "assistant", "assistant", "system"])
+SAID = st.lists(st.sampled_from(PIECES) | st.text(max_size=12), max_size=4).map("\n\n".join)
 
 
 @settings(max_examples=25, deadline=None)
-@given(TURNS)
+@given(st.lists(st.tuples(ROLES, SAID), max_size=8))
 def test_ideas_are_few_different_and_in_the_words_of_their_turns(reader, turns):
     found = read_ideas(turns, reader)
     assert [idea.turn for idea in found] == sorted(idea.turn for idea in found)
     assert len({idea.text for idea in found}) == len(found)
     for idea in found:
         role, text = turns[idea.turn]
-        assert role in ("user", "assistant")
-        assert idea.kind in (*LASTING, "question", "todo")
+        assert role in ("user", "assistant") and idea.kind in (*LASTING, "question", "todo")
         assert len(idea.text) <= 400
         assert set(re.findall(r"\w+", idea.text)) <= set(re.findall(r"\w+", text))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
-import pytest
-from case_tables import cases
+from case_tables import rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,72 +21,47 @@ from bethink.store.words import (
     unpack,
 )
 
-FIXED = settings(max_examples=150, deadline=None, derandomize=True, database=None)
-
 
 def paired(found):
     """Words that stand side by side, stop words not counted: the cheap form of a phrase."""
     return set(pairwise(lexemes._drop_stops(found)))
 
 
-@pytest.mark.parametrize(("identifier", "expected"), cases("lexemes-identifiers-fall-into-parts"))
-def test_identifiers_fall_into_parts(identifier, expected):
-    assert parts(identifier) == expected
+@rules(
+    {
+        "lexemes-identifiers-fall-into-parts": parts,
+        "lexemes-a-text-is-prepared": prepare,
+        "lexemes-a-text-becomes-lexemes": tokenize,
+    },
+    globals(),
+)
+def test_a_text_is_prepared_and_becomes_lexemes(function, given, expected):
+    assert function(*given) == expected
 
 
-@pytest.mark.parametrize(("text", "expected"), cases("lexemes-a-text-is-prepared"))
-def test_a_text_is_prepared_for_the_index(text, expected):
-    assert prepare(text) == expected
-
-
-@pytest.mark.parametrize(("text", "expected"), cases("lexemes-a-text-becomes-lexemes", globals()))
-def test_a_text_becomes_lexemes(text, expected):
-    assert tokenize(text) == expected
-
-
-def test_pairs_are_of_neighbours_that_say_something():
-    assert paired(tokenize("the cache of sessions in Redis")) == {
-        ("cach", "session"),
-        ("session", "redi"),
-    }
+def test_pairs_are_of_neighbours_that_say_something_and_a_packed_text_answers_for_its_words():
+    found = paired(tokenize("the cache of sessions in Redis"))
+    assert found == {("cach", "session"), ("session", "redi")}
     assert paired(["one"]) == paired([]) == paired(tokenize("and of the")) == set()
-
-
-def test_a_packed_text_answers_for_its_words():
     words = tokenize("redis cache redis, cache redis of sessions")
-    blob = pack(words)
-    single = [hash_word(word) for word in ("redi", "cach", "session", "of", "owl")]
-    double = [
-        pair_hash(pair)
-        for pair in (
-            ("redi", "cach"),
-            ("cach", "redi"),
-            ("redi", "session"),
-            ("session", "redi"),
-            ("redi", "of"),
-        )
-    ]
-    assert count_occurrences(blob, single, double) == (
-        (3, 2, 1, 1, 0),
-        (True, True, True, False, False),
-    )
-    assert list(unpack(blob)) == sorted(hash_word(word) for word in set(words))
+    single = [hash_word(word) for word in "redi cach session of owl".split()]
+    asked = "redi cach|cach redi|redi session|session redi|redi of".split("|")
+    double = [pair_hash(tuple(pair.split())) for pair in asked]
+    together = (True, True, True, False, False)
+    assert count_occurrences(pack(words), single, double) == ((3, 2, 1, 1, 0), together)
+    assert list(unpack(pack(words))) == sorted(hash_word(word) for word in set(words))
 
 
 WORD = st.text(alphabet="abcdeé漢", min_size=1, max_size=3)
+WORDS, PAIRS = st.lists(WORD, max_size=40), st.lists(st.tuples(WORD, WORD), max_size=8)
 
 
-@FIXED
-@given(
-    st.lists(WORD, max_size=40),
-    st.lists(WORD, max_size=8),
-    st.lists(st.tuples(WORD, WORD), max_size=8),
-)
+@settings(max_examples=100, deadline=None, derandomize=True, database=None)
+@given(WORDS, st.lists(WORD, max_size=8), PAIRS)
 def test_occurrences_agree_with_counting(words, asked, pairs):
     counts = Counter(map(hash_word, words))
     beside = {pair_hash(pair) for pair in paired(words)}
-    found, together = count_occurrences(
-        pack(words), [hash_word(word) for word in asked], [pair_hash(pair) for pair in pairs]
-    )
-    assert found == tuple(counts[hash_word(word)] for word in asked)
-    assert together == tuple(pair_hash(pair) in beside for pair in pairs)
+    single, double = [hash_word(word) for word in asked], [pair_hash(pair) for pair in pairs]
+    found, together = count_occurrences(pack(words), single, double)
+    assert found == tuple(counts[word] for word in single)
+    assert together == tuple(pair in beside for pair in double)

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from case_tables import cases
+from case_tables import cases, rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trees import FIXTURES, load_rows
@@ -18,7 +18,6 @@ from bethink.errors import InvalidInput
 from bethink.ingest import symbols
 from bethink.ingest.symbols import (
     LANGUAGES,
-    FileOutline,
     language_of,
     outline,
     strip_comment,
@@ -26,7 +25,7 @@ from bethink.ingest.symbols import (
     summarize_comment,
 )
 
-CODE = Path(__file__).parent / "fixtures" / "code"
+CODE = FIXTURES / "code"
 
 
 def read(text: str, language: str) -> list[symbols.Symbol]:
@@ -39,41 +38,34 @@ SIGNATURES = load_rows("symbols/signatures.txt", 3)
 FILE_DOCS = dict(cases("symbols-file_docs"))
 
 
-def outlined(name: str) -> FileOutline:
-    text = (CODE / name).read_text("utf-8")
-    language = language_of(name, text)
-    assert language is not None
-    return outline(text, language)
-
-
 def test_every_language_has_a_fixture():
     assert {language_of(name) for name in NAMES} == set(LANGUAGES)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_definitions_of_a_file_are_found_where_they_stand(name):
-    """First line, kind, qualified name of what each stands in (- for nothing), name."""
-    expected = (FIXTURES / "symbols" / f"{name}.txt").read_text("utf-8").splitlines()
-    found = outlined(name).symbols
-    assert [
-        f"{one.lines[0]} {one.kind} {one.parent or '-'} {one.name}" for one in found
-    ] == expected
+def test_the_definitions_of_a_file_are_found_where_they_stand_with_their_docs_and_signatures(name):
+    """First line, kind, qualified name of what each stands in (- for nothing), name. The licence of a file is not its documentation."""
+    text = (CODE / name).read_text("utf-8")
+    found = outline(text, language_of(name, text))
+    shown = [f"{one.lines[0]} {one.kind} {one.parent or '-'} {one.name}" for one in found.symbols]
+    assert shown == (FIXTURES / "symbols" / f"{name}.txt").read_text("utf-8").splitlines()
+    assert found.doc == FILE_DOCS.get(name, found.doc)
+    named = {one.name: one for one in reversed(found.symbols)}  # the first of a name
+    docs = [(symbol, named[symbol].doc) for file, symbol, _ in DOCS if file == name]
+    assert docs == [(symbol, doc) for file, symbol, doc in DOCS if file == name]
+    signed = [(symbol, named[symbol].signature) for file, symbol, _ in SIGNATURES if file == name]
+    assert signed == [(symbol, line) for file, symbol, line in SIGNATURES if file == name]
 
 
-@pytest.mark.parametrize("name", FILE_DOCS)
-def test_a_file_says_what_it_is_about_and_its_licence_does_not(name):
-    assert outlined(name).doc == FILE_DOCS[name]
-
-
-@pytest.mark.parametrize(("name", "symbol", "doc"), DOCS)
-def test_documentation_is_found_and_cleaned(name, symbol, doc):
-    assert next(each.doc for each in outlined(name).symbols if each.name == symbol) == doc
-
-
-@pytest.mark.parametrize(("name", "symbol", "signature"), SIGNATURES)
-def test_a_signature_is_one_line_without_body_and_comments(name, symbol, signature):
-    (first, *_) = [each.signature for each in outlined(name).symbols if each.name == symbol]
-    assert first == signature
+@rules(
+    {
+        "symbols-the-language-of-a": language_of,
+        "symbols-what-a-comment-says": lambda raw: summarize_comment(strip_comment(raw)),
+        "symbols-what-a-docstring-says": lambda raw: summarize_comment(strip_docstring(raw)),
+    }
+)
+def test_the_language_of_a_file_and_what_a_comment_says(function, given, expected):
+    assert function(*given) == expected
 
 
 @pytest.mark.parametrize(("language", "text", "names"), cases("symbols-partial"))
@@ -82,22 +74,15 @@ def test_a_syntax_error_costs_only_what_stands_at_it(language, text, names):
 
 
 EMPTY = ["", "\n", "   \n\t\n", "\ufeff", "\0", "\ud800 half a pair", "密码 = 1\n", "\r\r\r"]
-NESTED = [
-    ("(", ")"),
-    ("{", "}"),
-    ("[", "]"),
-    ("if (x) {", "}"),
-    ("a.b(", ")"),
-    ("namespace a {", "}"),
-]
+CLOSED = {"(": ")", "{": "}", "[": "]"}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_texts_without_definitions_have_none_and_any_nesting_is_survived(language):
     for text in EMPTY:
         assert [symbol for symbol in read(text, language) if symbol.name != "密码"] == []
-    for begin, end in NESTED:
-        read("x = " + begin * 10_000 + "1" + end * 10_000 + "\n", language)
+    for begin in (*CLOSED, "if (x) {", "a.b(", "namespace a {"):
+        read("x = " + begin * 3_000 + "1" + CLOSED[begin[-1]] * 3_000 + "\n", language)
 
 
 @pytest.mark.parametrize("deep", ["{" * 200_000, "1+" * 200_000 + "1", "a.b(" * 100_000])
@@ -139,13 +124,12 @@ attr_reader task private /** */ // # @a #[a] /// //! \" ' ` { } ( ) [ ] < > : ; 
 """.split(" ")
 
 
+TEXTS = st.text(max_size=200) | st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join)
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
-@settings(max_examples=40, deadline=None, derandomize=True)
-@given(
-    text=st.one_of(
-        st.text(max_size=200), st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join)
-    )
-)
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(text=TEXTS)
 def test_no_text_makes_reading_fail(language, text):
     found = outline(text, language)
     assert len(found.doc) <= 600
@@ -166,21 +150,6 @@ def test_long_signatures_docs_and_decorators_are_cut():
 @pytest.mark.parametrize(("language", "text", "expected"), cases("symbols-a-comment-belongs-to"))
 def test_a_comment_belongs_to_what_it_stands_by(language, text, expected):
     assert expected in [(symbol.name, symbol.doc) for symbol in read(text, language)]
-
-
-@pytest.mark.parametrize(("path", "text", "language"), cases("symbols-the-language-of-a"))
-def test_the_language_of_a_file(path, text, language):
-    assert language_of(path, text) == language
-
-
-@pytest.mark.parametrize(("raw", "said"), cases("symbols-what-a-comment-says"))
-def test_what_a_comment_says(raw, said):
-    assert summarize_comment(strip_comment(raw)) == said
-
-
-@pytest.mark.parametrize(("raw", "said"), cases("symbols-what-a-docstring-says"))
-def test_what_a_docstring_says(raw, said):
-    assert summarize_comment(strip_docstring(raw)) == said
 
 
 @pytest.mark.parametrize("text", cases("symbols-cleaning-takes-no-longer-for", {}))

@@ -45,8 +45,9 @@ def ours():
 
 
 def test_every_character_is_treated_alike(ours, library):
-    beyond = range(0x30000, 0x110000, 101)
-    codes = [code for code in (*range(0x30000), *beyond) if not 0xD800 <= code < 0xE000]
+    # Behind the symbols all are ideographs, whose compatible forms are the last, and then nothing much.
+    codes = [*range(0xD800), *range(0xE000, 0x20000), *range(0x2F800, 0x2FA20)]
+    codes += range(0x20000, 0x110000, 101)
     for start in range(0, len(codes), 4096):
         block = codes[start : start + 4096]
         text = " ".join(f"x{chr(code)}y {chr(code)}" for code in block)
@@ -55,10 +56,9 @@ def test_every_character_is_treated_alike(ours, library):
             pytest.fail(f"{[hex(code) for code in wrong]}")
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_fuzzed_texts_have_the_same_ids(ours, library, seed):
-    rng = random.Random(seed)
-    for _ in range(500):
+def test_fuzzed_texts_have_the_same_ids(ours, library):
+    rng = random.Random(0)
+    for _ in range(1000):
         some = rng.sample(STUFF, rng.choice([2, 5, 20, 80]))
         text = "".join(rng.choices([*some, " "], k=rng.choice([1, 3, 12, 90, 150])))
         assert ours.encode(text) == library.encode(text), repr(text)
@@ -72,24 +72,15 @@ def test_real_texts_have_the_same_ids(ours, library, pattern):
     assert ours.encode(text) == library.encode(text)
 
 
-@pytest.mark.parametrize(
-    "kind", ["one word", "new words", "marks", "Chinese", "unknown", "accents"]
-)
-def test_time_is_linear_for_hostile_text(ours, kind):
+@pytest.mark.parametrize("unit", ["a", None, "?!", "漢字", "\U0001f680x", "e\u0301\u0301\u0301"])
+def test_time_is_linear_for_hostile_text_and_words_that_are_new(ours, unit):
     rng = random.Random(7)
 
-    def make(size):
-        new = "".join(rng.choices(LETTERS, k=size))
-        texts = {
-            "one word": "a" * size,
-            "new words": " ".join(new[at : at + 99] for at in range(0, size, 99)),
-            "marks": "?!" * (size // 2),
-            "Chinese": "漢字" * (size // 2),
-            "unknown": "\U0001f680x" * (size // 2),
-            "accents": "e\u0301\u0301\u0301" * (size // 4),
-        }
-        return texts[kind]
+    def make_words(size):
+        letters = "".join(rng.choices(LETTERS, k=size))
+        return " ".join(letters[at : at + 99] for at in range(0, size, 99))
 
+    make = make_words if unit is None else growth.long_text("", unit)
     assert not growth.grows_too_fast(ours.encode, make)
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from test_conversations import transcript
 
 from bethink.api import Bethink
@@ -82,3 +83,8 @@ def eventually(condition: Callable[[], object], seconds: float = 30.0) -> bool:
             return True
         time.sleep(0.02)
     return bool(condition())
+
+
+@pytest.fixture
+def desk(offline: Path, tmp_path: Path) -> Desk:
+    return Desk(tmp_path, offline)

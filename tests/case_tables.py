@@ -29,3 +29,8 @@ def rules(
         for at, row in enumerate(cases(name, names))
     ]
     return pytest.mark.parametrize(("function", "given", "expected"), rows)
+
+
+def each(arguments: str, name: str, names: dict[str, Any] | None = None) -> pytest.MarkDecorator:
+    """Runs a test once for every case of a table."""
+    return pytest.mark.parametrize(arguments, cases(name, names))

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bethink import Bethink
 from bethink.hooks.run import run
 
@@ -18,9 +20,8 @@ class Shop:
         (self.project / ".git").mkdir(parents=True)
         self.branch("main")
         self.woken: list[str] = []
-        monkeypatch.setattr(
-            "bethink.hooks.spool.wake", self.woken.append
-        )  # these tests are about what hooks do, not the worker
+        # These tests are about what hooks do, not the worker.
+        monkeypatch.setattr("bethink.hooks.spool.wake", self.woken.append)
 
     def branch(self, name: str) -> None:
         (self.project / ".git" / "HEAD").write_text(f"ref: refs/heads/{name}\n")
@@ -34,9 +35,8 @@ class Shop:
             return memory.add(content, kind=kind, **options).id
 
     def printed(self, event: str, host: str = "claude", **said: Any) -> str:
-        return run(
-            event, host, json.dumps({"cwd": str(self.project), "session_id": "s1", **said}).encode()
-        )
+        told = {"cwd": str(self.project), "session_id": "s1", **said}
+        return run(event, host, json.dumps(told).encode())
 
     def start(self, **said: Any) -> str:
         """The briefing of a session, as its model reads it."""
@@ -48,8 +48,9 @@ class Shop:
 
 
 def context(printed: str) -> str:
-    if not printed:
-        return ""
-    told = json.loads(printed)["hookSpecificOutput"]["additionalContext"]
-    assert isinstance(told, str)
-    return told
+    return json.loads(printed)["hookSpecificOutput"]["additionalContext"] if printed else ""
+
+
+@pytest.fixture
+def shop(tmp_path, offline, monkeypatch):
+    return Shop(tmp_path, offline, monkeypatch)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import apsw
 import pytest
+from case_tables import cases
 from transcripts import read, stored, who
 
 from bethink import hosts
@@ -14,36 +16,18 @@ from bethink.hosts import base
 from bethink.hosts.base import Fact
 
 SCHEMA = """
-CREATE TABLE session (id text PRIMARY KEY, project_id text, parent_id text, directory text NOT NULL, title text NOT NULL,
-  time_created integer, time_updated integer);
-CREATE TABLE message (id text PRIMARY KEY, session_id text NOT NULL, time_created integer, time_updated integer, data text NOT NULL);
-CREATE TABLE part (id text PRIMARY KEY, message_id text NOT NULL, session_id text NOT NULL, time_created integer, time_updated integer,
-  data text NOT NULL);
+CREATE TABLE session (id text PRIMARY KEY, project_id, parent_id, directory NOT NULL, title NOT NULL, time_created, time_updated);
+CREATE TABLE message (id text PRIMARY KEY, session_id NOT NULL, time_created, time_updated, data text NOT NULL);
+CREATE TABLE part (id text PRIMARY KEY, message_id NOT NULL, session_id NOT NULL, time_created, time_updated, data text NOT NULL);
 CREATE TABLE credential (secret text);
 """
 START = 1_777_885_200_000  # 2026-05-04T09:00Z
 DONE = {"start": START + 60_000, "end": START + 61_000}
 USER = {"role": "user", "time": {"created": START}, "agent": "build"}
-AGENT = {
-    "role": "assistant",
-    "time": {"created": START, "completed": START + 9},
-    "path": {"cwd": "/home/ada/shop/api"},
-    "agent": "build",
-}
-READ = {"status": "completed", "input": {"filePath": "cache.py"}, "output": "Redis"}
-OURS = {"input": {}, "output": "secret"}
-COMPACTING = AGENT | {"summary": True, "mode": "compaction"}
-SESSION = [
-    ("msg_1", USER, {"type": "text", "text": "Which cache?"}),
-    ("msg_1", USER, {"type": "text", "text": "Called the Read tool with …", "synthetic": True}),
-    ("msg_2", AGENT, {"type": "step-start"}),
-    ("msg_2", AGENT, {"type": "reasoning", "text": "hm", "time": DONE}),
-    ("msg_2", AGENT, {"type": "tool", "tool": "read", "state": READ}),
-    ("msg_2", AGENT, {"type": "tool", "tool": "bethink_search_memories", "state": OURS}),
-    ("msg_2", AGENT, {"type": "text", "text": "Redis, with an hour to live.", "time": DONE}),
-    ("msg_3", USER, {"type": "compaction", "auto": True}),
-    ("msg_4", COMPACTING, {"type": "text", "text": "They cache in Redis.", "time": DONE}),
-]
+AGENT = USER | {"role": "assistant", "path": {"cwd": "/home/ada/shop/api"}}
+AGENT["time"] = {"created": START, "completed": START + 9}
+# What is said in the session of the tests, part by part.
+SESSION = cases("hosts-opencode-session", globals())
 SAID = [
     ("user", "Which cache?"),
     ("assistant", "Redis, with an hour to live."),
@@ -100,12 +84,13 @@ def test_a_database_in_use_gives_its_sessions(opencode):
     assert transcript.lines == len(turns) + transcript.skipped.total()
 
 
-@pytest.mark.parametrize(("code", "outcome"), [(0, "passed"), (1, "failed")])
-def test_what_a_tool_did_comes_with_the_next_turn(opencode, code, outcome):
-    state = {"status": "completed", "input": {"command": "pytest"}, "metadata": {"exit": code}}
-    opencode.say("msg_5", AGENT, {"type": "tool", "tool": "bash", "callID": "c1", "state": state})
-    opencode.say("msg_5", AGENT, {"type": "text", "text": "Done.", "time": DONE})
-    assert read(opencode.path)[0][-1].work == (Fact(outcome, "pytest"),)
+def test_what_a_tool_did_comes_with_the_next_turn(opencode):
+    for code, outcome in ((0, "passed"), (1, "failed")):
+        state = {"status": "completed", "input": {"command": "pytest"}, "metadata": {"exit": code}}
+        call = {"type": "tool", "tool": "bash", "callID": "c1", "state": state}
+        opencode.say(f"msg_5{code}", AGENT, call)
+        opencode.say(f"msg_5{code}", AGENT, {"type": "text", "text": "Done.", "time": DONE})
+        assert read(opencode.path)[0][-1].work == (Fact(outcome, "pytest"),)
 
 
 def test_pages_of_any_size_give_the_same_turns(opencode):
@@ -183,9 +168,7 @@ def test_rows_that_make_no_sense_are_counted(opencode, monkeypatch):
 
 
 def test_a_database_of_something_else_is_refused_in_a_sentence(tmp_path):
-    path = tmp_path / "opencode.db"
-    connection = apsw.Connection(str(path))
-    connection.execute("CREATE TABLE fish (name)")
-    connection.close()
+    with contextlib.closing(apsw.Connection(str(tmp_path / "opencode.db"))) as connection:
+        connection.execute("CREATE TABLE fish (name)")
     with pytest.raises(BethinkError, match=r"cannot be read: .*no such table"):
-        list(hosts.read(path).turns())
+        list(hosts.read(tmp_path / "opencode.db").turns())

@@ -1,11 +1,12 @@
-"""Codex, Copilot CLI and Gemini CLI: what was said, once, by whom and where."""
+"""Codex, Copilot CLI, Gemini CLI, and chats of no host: what was said, once, by whom and where."""
 
 from __future__ import annotations
 
 import sys
 
 import pytest
-from transcripts import CODEX, LINE_FILES, read, written
+from case_tables import cases, each
+from transcripts import CODEX, LINE_FILES, read, stored, table, written
 
 from bethink import hosts
 from bethink.errors import BethinkError
@@ -27,15 +28,12 @@ def test_files_come_from_patches_and_from_the_commands_that_read_them():
     assert transcript.lines == len(turns) + transcript.skipped.total()
 
 
-def test_a_fork_keeps_the_identity_of_what_it_copied():
+def test_a_fork_keeps_the_identity_of_what_it_copied_and_the_same_words_twice_are_two(tmp_path):
     fork, transcript = read(LINE_FILES["codex fork"])
     assert [turn.id for turn in fork[:3]] == [turn.id for turn in read(OLDER)[0]]
     assert fork[3].text.startswith("One database")
     assert {turn.session for turn in fork} == {transcript.session}
     assert transcript.session == "019f0000-0000-7000-8000-000000000003"
-
-
-def test_the_same_words_twice_are_two_turns(tmp_path):
     lines = OLDER.read_text().splitlines()
     turns, _ = read(written(tmp_path / "rollout.jsonl", *lines, lines[3]))
     assert len(turns) == len({turn.id for turn in turns}) == 4
@@ -79,22 +77,10 @@ def test_without_the_package_a_compressed_rollout_is_refused_with_a_hint(tmp_pat
     assert "bethink[zstd]" in refused.value.hint
 
 
-# Copilot CLI
+# Copilot CLI and Gemini CLI
 
 
-@pytest.mark.parametrize(
-    ("told", "environment", "directory"),
-    [
-        (b"id: s1\ncwd: /home/ada/shop\n", {}, "/home/ada/shop"),
-        # A server that the user registered starts in the right place.
-        (b"cwd: /home/ada/shop\n", {"COPILOT_PLUGIN_ROOT": ""}, ""),
-        (b"cwd: /home/ada/shop\n", {"COPILOT_AGENT_SESSION_ID": "../session-state/s1"}, ""),
-        (b"cwd: 7\n", {}, ""),
-        (b"cwd: [", {}, ""),
-        (b"\0\xff", {}, ""),
-        (None, {}, ""),
-    ],
-)
+@each("told,environment,directory", "hosts-copilot-places")
 def test_copilot_tells_a_plugins_server_where_its_session_works(
     tmp_path, told, environment, directory
 ):
@@ -115,17 +101,11 @@ def test_copilot_follows_the_session_into_another_folder():
     assert transcript.project == "/home/ada/shop"
 
 
-# Gemini CLI
-
-
-def test_gemini_finds_its_project_beside_the_chats():
+def test_gemini_finds_its_project_beside_the_chats_and_counts_no_tools_of_a_copy(tmp_path):
     turns, _ = read(LINE_FILES["gemini"])
     assert {turn.cwd for turn in turns} == {"/home/ada/shop"}
     assert turns[2].files == ("logging.ini",)
     assert turns[2].at.minute == 4  # when it was said, not when a resume copied it
-
-
-def test_gemini_does_not_count_the_tools_of_a_copy(tmp_path):
     call = {"name": "write_file", "args": {"file_path": "a.py"}}
     used = {"id": "a", "type": "gemini", "content": "", "toolCalls": [call]}
     done = {"id": "b", "type": "gemini", "content": "Written."}
@@ -134,3 +114,77 @@ def test_gemini_does_not_count_the_tools_of_a_copy(tmp_path):
     head = {"sessionId": "s", "projectHash": "h"}
     turns, _ = read(written(tmp_path / "chat.jsonl", head, used, done, copied, more))
     assert [(one.text, one.files) for one in turns] == [("Written.", ("a.py",)), ("Thanks.", ())]
+
+
+# Chats of no host
+
+TALK = [("user", "What is the port?"), ("assistant", "8443, behind TLS.")]
+NAMES = "Human: What is the port?\n\nAI: 8443, behind TLS.\n"
+
+
+def said(path):
+    return [(role, text) for _, role, text in table(path)]
+
+
+@each("text", "hosts-plain-styles")
+def test_speakers_are_found_in_markdown(tmp_path, text):
+    path = tmp_path / "chat.md"
+    path.write_bytes(text.encode())
+    assert hosts.detect(path) == "plain"
+    assert said(path) == TALK
+
+
+def test_a_turn_cites_the_line_of_its_speaker_and_json_lines_with_roles_are_a_chat(tmp_path):
+    path = tmp_path / "chat.md"
+    path.write_text(cases("hosts-plain-styles")[0])
+    turns, transcript = read(path)
+    assert [turn.line for turn in turns] == [3, 7]
+    assert transcript.title_of(transcript.session) == "A chat"
+    turns, transcript = read(LINE_FILES["plain"])
+    assert (turns[0].at.hour, turns[1].id, turns[0].session) == (9, "m3", "chat")
+    assert transcript.skipped == {"no speech": 2}
+
+
+@pytest.mark.parametrize(
+    ("asks", "answers", "code"),
+    [
+        ("## User\n", "## Assistant\n", "```\nUser: root\nAssistant: no\n```\n\n**User:** a field"),
+        ("Human: ", "AI: ", "~~~\nUser: root\nAssistant: none\n~~~"),
+    ],
+)
+def test_names_in_code_and_weaker_styles_are_text(tmp_path, asks, answers, code):
+    path = tmp_path / "chat.md"
+    path.write_text(f"{asks}What does it print?\n{answers}Names:\n{code}\n")
+    assert said(path) == [("user", "What does it print?"), ("assistant", f"Names:\n{code}")]
+
+
+def test_a_chat_that_changed_is_read_again_under_the_same_identities(tmp_path):
+    path = tmp_path / "chat.md"
+    path.write_text(NAMES)
+    before, transcript = read(path)
+    assert read(path, stored(transcript.position))[0] == []
+    path.write_text(f"{NAMES}\nHuman: And the host?\n")
+    turns, transcript = read(path, stored(transcript.position))
+    assert turns[:2] == before and [turn.line for turn in turns] == [1, 3, 5]
+    assert read(path, stored(transcript.position))[0] == []
+    pages = list(hosts.read(path).pages(limit_turns=2))
+    assert [len(page.turns) for page in pages] == [2, 1]
+    assert len(read(path, stored(pages[0].position))[0]) == 3, "until the last page is written"
+
+
+@each("name,data", "hosts-no-chat")
+def test_what_is_no_chat_is_not_taken_for_one(tmp_path, name, data):
+    path = tmp_path / name
+    path.write_bytes(data)
+    assert hosts.detect(path) is None
+    assert read(path, host="plain")[0] == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "latin-1"])
+def test_other_encodings_lose_no_turn(tmp_path, encoding):
+    path = tmp_path / "chat.txt"
+    path.write_bytes("User: Où est la clé?\n\nAssistant: À côté.\n".encode(encoding))
+    turns, _ = read(path)
+    assert [turn.role for turn in turns] == ["user", "assistant"]
+    expected = "O\ufffd est la cl\ufffd?" if encoding == "latin-1" else "Où est la clé?"
+    assert turns[0].text == expected

@@ -12,30 +12,21 @@ from transcripts import CLAUDE, FIXTURES, LINE_FILES, table
 from bethink import hosts
 from bethink.errors import InvalidInput, NotFound
 
-EVERY_FIXTURE = pytest.mark.parametrize(
+
+@pytest.mark.parametrize(
     "path",
     sorted(path for path in FIXTURES.rglob("*.json*") if ".meta." not in path.name),
     ids=lambda path: path.stem,
 )
-
-
-@EVERY_FIXTURE
-def test_a_transcript_is_what_people_and_agents_said_once(path):
+def test_a_transcript_is_what_people_and_agents_said_once(path, tmp_path):
     """`turns.txt` names each file, then its turns: the line, who spoke, the words."""
-    turns = [
-        f"  {line} {who} {json.dumps(text, ensure_ascii=False)}\n"
-        for line, who, text in table(path)
-    ]
-    expected = f"\n{path.relative_to(FIXTURES)}\n{''.join(turns)}"
+    words = [(line, who, json.dumps(text, ensure_ascii=False)) for line, who, text in table(path)]
+    turns = "".join(f"  {line} {who} {text}\n" for line, who, text in words)
+    expected = f"\n{path.relative_to(FIXTURES)}\n{turns}"
     said = "\n" + (FIXTURES / "turns.txt").read_text("utf-8")
     assert expected in said
     assert not said.partition(expected)[2].startswith(" ")
-
-
-@EVERY_FIXTURE
-def test_every_fixture_is_recognised_by_what_stands_in_it(path, tmp_path):
-    other = tmp_path / "download.jsonl"  # the name does not matter
-    shutil.copy(path, other)
+    other = shutil.copy(path, tmp_path / "download.jsonl")  # the name does not matter
     assert hosts.detect(path) == hosts.read(other).host == path.relative_to(FIXTURES).parts[0]
 
 
@@ -64,7 +55,7 @@ def test_transcripts_are_found_where_the_host_keeps_them(
     assert list(hosts.locate(host, {}, tmp_path / "elsewhere")) == []
 
 
-def test_the_newest_comes_first(tmp_path):
+def test_the_newest_comes_first_and_opencode_is_found_by_name_and_by_setting(tmp_path):
     folder = tmp_path / ".claude" / "projects" / "p"
     folder.mkdir(parents=True)
     for name, age in (("old", 100), ("new", 300), ("middle", 200)):
@@ -72,21 +63,13 @@ def test_the_newest_comes_first(tmp_path):
         os.utime(folder / f"{name}.jsonl", (age, age))
     (folder / "journal.jsonl").touch()
     assert [path.stem for path in hosts.locate("claude", {}, tmp_path)] == ["new", "middle", "old"]
-
-
-@pytest.mark.parametrize(
-    ("environment", "expected"),
-    [
-        ({}, ["opencode-beta.db", "opencode.db"]),
-        ({"OPENCODE_DB": "mine.db"}, ["mine.db", "opencode-beta.db", "opencode.db"]),
-    ],
-)
-def test_opencode_databases_are_found_by_name_and_by_setting(tmp_path, environment, expected):
     folder = tmp_path / ".local" / "share" / "opencode"
     folder.mkdir(parents=True)
     for name in ("opencode.db", "opencode-beta.db", "mine.db", "opencode.db-wal"):
         (folder / name).touch()
-    assert sorted(path.name for path in hosts.locate("opencode", environment, tmp_path)) == expected
+    for environment, more in (({}, []), ({"OPENCODE_DB": "mine.db"}, ["mine.db"])):
+        found = hosts.locate("opencode", environment, tmp_path)
+        assert sorted(path.name for path in found) == [*more, "opencode-beta.db", "opencode.db"]
 
 
 def test_what_is_not_there_or_not_known_is_said_in_a_sentence(tmp_path):

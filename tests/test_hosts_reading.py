@@ -1,4 +1,4 @@
-"""What holds for every reader: steps equal one go, files that change under it, bad input, bounds and speed."""
+"""What holds for every reader: steps equal one go, files that change under it, bad input, bounds, what of a message counts as said."""
 
 from __future__ import annotations
 
@@ -7,17 +7,27 @@ import tracemalloc
 from collections import Counter
 
 import pytest
+from case_tables import each
+from growth import grows_too_fast, long_text
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transcripts import LINE_FILES, SESSION, claude_line, read, stored, written
 
 from bethink import hosts
 from bethink.hosts import base, transcript
-from bethink.hosts.base import Fact
+from bethink.hosts.base import (
+    FENCE_LINES,
+    TEXT_LENGTH,
+    Fact,
+    extract_speech,
+    find_memory_mode,
+    shorten,
+    split_private,
+)
 
 EVERY = pytest.mark.parametrize("name", LINE_FILES)
 RELAXED = settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 KEYS = st.sampled_from(["type", "text", "id", "kind"])
 SCALAR = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
@@ -77,27 +87,21 @@ def test_pages_of_any_size_give_the_same_turns_and_each_can_be_gone_on_from(name
         assert distinct(rest).keys() >= distinct(after).keys()
 
 
-def test_a_half_written_last_line_waits(tmp_path):
+def test_a_half_written_last_line_waits_and_one_that_only_lacks_its_end_is_given_at_once(tmp_path):
     first, second = json.dumps(claude_line(1, "naïve")), json.dumps(claude_line(2, "second"))
     path = written(tmp_path / "s.jsonl", first, second[:50], end="")
     turns, transcript = read(path)
     assert [turn.text for turn in turns] == ["naïve"]
     assert transcript.skipped == {"half-written last line": 1}
     assert transcript.position.offset == len(first.encode()) + 1
-    written(path, first, second)
+    written(path, first, second, end="")
     turns, transcript = read(path, stored(transcript.position))
     assert ([turn.line for turn in turns], transcript.skipped) == ([2], {})
-
-
-def test_a_last_line_that_only_lacks_its_line_break_is_given_at_once(tmp_path):
-    path = written(tmp_path / "s.jsonl", claude_line(1, "one"), end="")
-    turns, transcript = read(path)
-    assert [turn.text for turn in turns] == ["one"]
     with path.open("a") as file:
-        file.write("\r\n" + json.dumps(claude_line(2, "two")) + "\n")
+        file.write("\r\n" + json.dumps(claude_line(3, "third")) + "\n")
     turns, transcript = read(path, stored(transcript.position))
-    assert [(turn.line, turn.text) for turn in turns] == [(2, "two")]
-    assert transcript.position.line == 2
+    assert [(turn.line, turn.text) for turn in turns] == [(3, "third")]
+    assert transcript.position.line == 3
 
 
 @pytest.mark.parametrize(
@@ -164,22 +168,7 @@ def said(number: int, text: str) -> bytes:
     return json.dumps(claude_line(number, text)).encode()
 
 
-@pytest.mark.parametrize(
-    ("line", "given", "reason"),
-    [
-        (b'{"type":"user","mess', [], "broken line"),
-        (b'{"type":"user","mess' + said(5, "behind a torn one"), [], "broken line"),
-        (b"\0\0\0" + said(5, "behind zeros"), ["behind zeros"], None),
-        (b"\xef\xbb\xbf" + said(5, "behind a mark"), ["behind a mark"], None),
-        (said(5, "caf@").replace(b"@", b"\xe9"), ["caf\ufffd"], None),
-        (said(5, "half \ud83d of a smile"), ["half ? of a smile"], None),
-        (said(5, "a\ttab").replace(b"\\t", b"\t"), ["a\ttab"], None),
-        (b"\0" * 500, [], "broken line"),
-        (b"[1, 2]", [], "broken line"),
-        (b'{"a":' * 5000, [], "broken line"),
-        (b'{"type":"user","n":' + b"9" * 6000 + b"}", [], "broken line"),
-    ],
-)
+@each("line,given,reason", "hosts-bad-lines", globals())
 def test_a_bad_line_costs_only_itself(tmp_path, line, given, reason):
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"\n".join([said(1, "word 1"), line, said(2, "word 2"), b""]))
@@ -187,9 +176,6 @@ def test_a_bad_line_costs_only_itself(tmp_path, line, given, reason):
     assert [turn.text for turn in turns] == ["word 1", *given, "word 2"]
     assert transcript.skipped == ({reason: 1} if reason else {})
     assert turns[-1].line == transcript.lines == 3
-
-
-# bounds and speed
 
 
 def test_a_line_beyond_the_bound_is_passed_over_in_little_memory(tmp_path, monkeypatch):
@@ -203,9 +189,6 @@ def test_a_line_beyond_the_bound_is_passed_over_in_little_memory(tmp_path, monke
     assert [(turn.line, turn.text) for turn in turns] == [(1, "before"), (3, "behind")]
     assert reader.skipped == {"too long": 1}
     assert most < 10 << 20
-
-
-# the edges of reading bytes
 
 
 @EVERY
@@ -260,21 +243,7 @@ def gemini_work(command, output, failed):
 
 
 @pytest.mark.parametrize("lines_of", [claude_work, codex_work, copilot_work, gemini_work])
-@pytest.mark.parametrize(
-    ("command", "output", "failed", "work"),
-    [
-        (COMMIT, "", False, [Fact("commit", "Cache the carts")]),
-        # What git reports counts: it may be another subject, and it stands whatever failed behind it.
-        ("git commit -F note && git push", PUSHED, True, [Fact("commit", "Cache carts")]),
-        (COMMIT, "nothing to commit", True, []),
-        ("go test ./... | tail -3", "--- FAIL: TestCart\nFAIL", False, [Fact("failed", "go test")]),
-        ("cd shop && npm run lint", "", False, [Fact("passed", "npm run lint")]),
-        ("pytest -q", "1 failed, 3 passed", False, [Fact("failed", "pytest")]),
-        ("pytest -q", "0 failed, 3 passed", False, [Fact("passed", "pytest")]),
-        ("gh pr create", "https://git.example/a/b/pull/7\n", False, [Fact("pull request", "#7")]),
-        ("cat test.log; ls build", "[x 1a2b3c4] no", False, []),
-    ],
-)
+@each("command,output,failed,work", "hosts-work", globals())
 def test_commits_checks_and_pull_requests_come_with_the_next_turn(
     tmp_path, lines_of, command, output, failed, work
 ):
@@ -296,27 +265,79 @@ def test_what_a_call_did_is_known_also_when_its_result_comes_in_the_next_reading
 
 
 PLAN = "Implement the following plan:\n\n# Cache the carts"
-DETAILS = "\n\nIf you need specific details from before exiting plan mode, read x"
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        claude_line(1, PLAN + DETAILS),
+def test_a_plan_that_is_handed_back_is_kept_as_a_plan(tmp_path):
+    details = "\n\nIf you need specific details from before exiting plan mode, read x"
+    for line in (
+        claude_line(1, PLAN + details),
         claude_line(1, "go", planContent="# Cache the carts"),
         {"role": "user", "content": PLAN},
-    ],
-)
-def test_a_plan_that_is_handed_back_is_kept_as_a_plan(tmp_path, line):
-    (turn,), _ = read(written(tmp_path / "s1.jsonl", line))
-    assert (turn.plan, turn.summary, turn.role, turn.text) == (True, False, "user", PLAN)
+    ):
+        (turn,), _ = read(written(tmp_path / "s1.jsonl", line))
+        assert (turn.plan, turn.summary, turn.role, turn.text) == (True, False, "user", PLAN), line
 
 
-@pytest.mark.parametrize(
-    "typed", ["/remember why redis?", "$remember why redis?", "/bethink:remember x"]
-)
-def test_a_call_of_our_skills_is_nothing_that_was_said(tmp_path, typed):
-    turns, transcript = read(written(tmp_path / "s1.jsonl", {"role": "user", "content": typed}))
-    assert not turns and transcript.skipped == {"no speech": 1}
+def test_a_call_of_our_skills_is_nothing_that_was_said(tmp_path):
+    for typed in ("/remember why redis?", "$remember why redis?", "/bethink:remember x"):
+        turns, transcript = read(written(tmp_path / "s1.jsonl", {"role": "user", "content": typed}))
+        assert not turns and transcript.skipped == {"no speech": 1}, typed
     turns, _ = read(written(tmp_path / "s1.jsonl", {"role": "user", "content": "/rememberance"}))
     assert len(turns) == 1
+
+
+# what of a message counts as said, and how much of it is kept
+
+
+def test_a_long_block_and_a_long_text_lose_their_middle_at_lines_where_they_can():
+    block = "\n".join(f"line {number}" for number in range(352))
+    text = shorten(f"It fails:\n```text\n{block}\n```\nWhy?")
+    assert "[… 316 lines left out]" in text
+    assert text.startswith("It fails:\n```text\nline 0\n")
+    assert text.endswith("line 351\n```\nWhy?")
+    assert text.count("\n") < FENCE_LINES + 5
+    assert shorten("```\n" + "x\n" * 500).count("x") < FENCE_LINES, "also where it is never closed"
+    nested = "````md\n```\n" + "x\n" * 20 + "```\n````\nend"
+    assert shorten(nested) == nested, "a short one stays, a fence inside it too"
+    lines = [f"{number:05} " + "word " * 10 for number in range(2000)]
+    text = shorten("\n".join(lines))
+    assert len(text) < TEXT_LENGTH
+    head, _, tail = text.partition("\n[… ")
+    assert all(line.rstrip() in text for line in (lines[0], lines[-1]))
+    assert head.split("\n")[-1].startswith(("00", "01"))
+    assert "characters left out]" in tail
+    assert len(shorten("x" * 100_000)) < TEXT_LENGTH
+
+
+@each("text,mode,left", "hosts-memory-mode")
+def test_memory_is_switched_by_a_line_of_its_own(text, mode, left):
+    assert find_memory_mode(text) == (mode, left)
+
+
+HOSTILE = "<command-namex <system-reminder> <bethink-memory memory-mode: \x1b[ ```\n"
+
+
+@pytest.mark.parametrize("unit", HOSTILE.split(" "))
+def test_a_hostile_text_costs_what_its_length_costs(unit):
+    def heard(text):
+        return find_memory_mode(extract_speech(text).text)
+
+    assert not grows_too_fast(heard, long_text("", unit))
+
+
+@given(st.text(max_size=200))
+def test_any_text_can_be_stored(text):
+    said = extract_speech(text).text
+    assert said.encode().decode() == said
+    assert "\0" not in said
+
+
+@given(st.text(alphabet="abc <>/\n", max_size=60), st.text(alphabet="ab", min_size=1, max_size=5))
+def test_what_was_recalled_is_never_learned(inside, mark):
+    text = f"before\n<bethink-memory id={mark}>SECRET {inside} SECRET</bethink-memory id={mark}>\nafter"
+    assert extract_speech(text).text.split() == ["before", "after"]
+
+
+@each("text,opened,left,open_behind", "hosts-private-blocks")
+def test_a_private_block_goes_on_over_turns_until_it_is_closed(text, opened, left, open_behind):
+    assert split_private(text, opened) == (left, open_behind)

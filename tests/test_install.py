@@ -9,7 +9,8 @@ from contextlib import contextmanager, suppress
 from itertools import count
 
 import pytest
-from agent_files import DOCUMENTS, HOSTS, PROGRAM, TOMLS, home_of, laid, tree
+from agent_files import DOCUMENTS, HOSTS, PROGRAM, TOMLS, laid, statuses, tree, write_version_2
+from case_tables import each
 
 from bethink import skills
 from bethink.errors import BethinkError
@@ -19,7 +20,7 @@ from bethink.surface.cli.connect import list_notes
 from bethink.surface.mcp.schemas import TOOLS
 from bethink.text import textfile
 
-pytest_plugins = ["cli_runner"]
+pytest_plugins = ["cli_runner", "agent_files"]
 
 # Every file in which somebody else's entries may stand.
 SHARED = {
@@ -33,13 +34,16 @@ SHARED = {
 KINDS = ("comments", "CRLF", "other tools' hooks", "empty", "unicode", "one line")
 
 
-@pytest.fixture
-def home(cli, monkeypatch, tmp_path):
-    return home_of(monkeypatch, tmp_path)
+def lay_shared(home, name, kind, mode=0o644):
+    table = TOMLS["CRLF" if kind == "CRLF" else "a table"]
+    for file in SHARED[name]:
+        laid(home, file, table if file.endswith(".toml") else DOCUMENTS[kind], mode)
+    return tree(home)
 
 
-def statuses(outcome):
-    return {one["path"]: one["status"] for one in outcome["files"]}
+def be_program(monkeypatch, path="/new/bethink"):
+    """From now on the command has another name."""
+    monkeypatch.setattr(install, "find_command", lambda: (path,))
 
 
 def test_a_server_that_could_not_start_is_not_registered(cli, home, monkeypatch):
@@ -55,37 +59,23 @@ def test_a_server_that_could_not_start_is_not_registered(cli, home, monkeypatch)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", HOSTS)
 def test_install_and_uninstall_leave_every_file_as_it_was(cli, home, name, kind):
-    table = TOMLS["CRLF" if kind == "CRLF" else "a table"]
-    for file in SHARED[name]:
-        text = table if file.endswith(".toml") else DOCUMENTS[kind]
-        laid(home, file, text, 0o600 if kind == "unicode" else 0o644)
-    before = tree(home)
-    installed = cli.json("install", f"--{name}", "--no-skills")
-    assert {"made", "changed"} >= set(statuses(installed).values()) > set()
-    there = tree(home)
-    assert set(statuses(cli.json("install", f"--{name}", "--no-skills")).values()) == {"unchanged"}
-    assert tree(home) == there != before
-    assert cli("uninstall", "--json").code == 0
-    assert tree(home) == before
-
-
-@pytest.mark.parametrize("name", HOSTS)
-def test_a_dry_run_shows_all_and_changes_nothing(cli, home, name):
-    laid(home, SHARED[name][0], "" if name == "codex" else DOCUMENTS["two blanks"])
-    before = tree(home)
-    dry = cli.json("install", f"--{name}", "--dry-run")
-    assert tree(home) == before
+    before = lay_shared(home, name, kind, 0o600 if kind == "unicode" else 0o644)
+    words = ("install", f"--{name}", *(() if kind == "comments" else ("--no-skills",)))
+    dry = cli.json(*words, "--dry-run")
+    assert tree(home) == before, "a dry run changes nothing"
     assert not (cli.home / "install.json").exists() and not (cli.home / "backups").exists()
-    real = cli.json("install", f"--{name}")
-    for one in (*dry["files"], *real["files"]):
+    installed = cli.json(*words)
+    assert {"made", "changed"} >= set(statuses(installed).values()) > set()
+    for one in (*dry["files"], *installed["files"]):
         one["backup"] = bool(one["backup"])
-    assert dry["files"] == real["files"]
+    assert dry["files"] == installed["files"], "and shows all"
     for backup in (cli.home / "backups" / "agents").iterdir():
-        assert backup.read_bytes() == before[SHARED[name][0]][1]
+        assert backup.read_bytes() in {before[file][1] for file in SHARED[name]}
         assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     there = tree(home)
+    assert set(statuses(cli.json(*words)).values()) == {"unchanged"}
     planned = statuses(cli.json("uninstall", "--dry-run"))
-    assert tree(home) == there
+    assert tree(home) == there != before
     assert statuses(cli.json("uninstall")) == planned
     assert tree(home) == before, "what was made is gone, folders too"
     assert not (cli.home / "install.json").exists()
@@ -131,7 +121,7 @@ def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(cli, home, mon
     cli.ok("install", "--claude")
     for file in files:
         file.write_text(file.read_text().replace('"opus"', '"haiku"'))
-    monkeypatch.setattr(install, "find_command", lambda: ("/new/bethink",))
+    be_program(monkeypatch)
     cli.ok("install", "--claude")
     assert [file.read_text().count("/new/bethink") for file in files] == [1, 7]
     assert not any(PROGRAM in file.read_text() for file in files)
@@ -145,31 +135,15 @@ def test_what_the_last_version_installed_is_brought_up_to_date_and_given_back(
     laid(home, ".claude/settings.json", DOCUMENTS["comments"])
     before = tree(home)
     cli.ok("install", "--claude", "--opencode")
-    record = cli.home / "install.json"
-    files = json.loads(record.read_text())["files"]
-    rows = {}
-    for path, row in files.items():
-        hosts = {host: [["text", []]] if row["whole"] else [] for host in row["hosts"]}
-        digests = {"after": row["after"][-1], "before": "", "folders": row["folders"]}
-        known = {"existed": row["original"] is not None, "original": row["original"] or ""}
-        rows[path] = {"hosts": hosts, **known, **digests}
-    record.write_text(json.dumps({"version": 2, "files": rows}))
-    monkeypatch.setattr(install, "find_command", lambda: ("/new/bethink",))
+    write_version_2(cli.home / "install.json", [])
+    be_program(monkeypatch)
     cli.ok("install", "--claude", "--opencode")
     assert PROGRAM not in (home / ".claude.json").read_text()
     cli.ok("uninstall")
     assert tree(home) == before
 
 
-@pytest.mark.parametrize(
-    ("data", "mode", "told"),
-    [
-        (b'{"model": "opus"\n', 0o644, "Line 2 is no JSON"),
-        (b"\xff\xfe{\x00}\x00", 0o644, "is no UTF-8 text"),
-        (b"[]", 0o644, "is of type list, where an object is needed"),
-        (DOCUMENTS["two blanks"].encode(), 0o444, "is read-only"),
-    ],
-)
+@each("data,mode,told", "install-cannot-be-changed", globals())
 def test_a_file_that_cannot_be_changed_is_left_alone_and_the_others_go_on(
     cli, home, data, mode, told
 ):
@@ -276,30 +250,18 @@ def test_a_skill_whose_new_text_could_not_be_written_is_still_ours(
 
 @pytest.mark.parametrize("first", [True, False])
 def test_a_skill_of_our_name_that_is_somebody_elses_is_kept(cli, home, first):
-    def write():
-        return laid(home, ".claude/skills/remember/SKILL.md", "---\nname: remember\n---\nmine\n")
-
-    theirs = write() if first else None
+    file = (".claude/skills/remember/SKILL.md", "---\nname: remember\n---\nmine\n")
+    if first:
+        laid(home, *file)
     printed = cli.ok("install", "--claude")
-    theirs = theirs or write()  # the user made something else of ours
-    assert "it was kept" in printed or "it was kept" in cli.ok("install", "--claude")
+    theirs = laid(home, *file)  # or the user made something else of ours
+    assert "it was kept" in (printed if first else cli.ok("install", "--claude"))
     cli.ok("uninstall")
     assert theirs.read_text().endswith("mine\n")
     assert list((home / ".claude/skills").iterdir()) == [theirs.parent]
 
 
-@pytest.mark.parametrize(
-    ("words", "answer", "allowed"),
-    [
-        ((), "\n", True),
-        ((), "n\n", False),
-        ((), "", False),
-        (("--no-mcp",), "\n", False),
-        (("--allow-reads",), None, True),
-        ((), None, False),
-    ],
-)
-@pytest.mark.parametrize("kind", ["comments", "empty"])
+@each("kind,words,answer,allowed", "install-allow-rule")
 def test_tools_that_only_read_are_offered_an_allow_rule(cli, home, kind, words, answer, allowed):
     path = laid(home, ".claude/settings.json", DOCUMENTS[kind])
     before = tree(home)
@@ -321,18 +283,7 @@ def test_tools_that_only_read_are_offered_an_allow_rule(cli, home, kind, words, 
 OFFER = "at most 50,000 tokens of your plan a day"
 
 
-@pytest.mark.parametrize(
-    ("words", "answer", "settings", "offered", "chosen"),
-    [
-        ((), "n\ny\n", "", True, "claude"),
-        ((), "n\n\n", "", True, ""),
-        ((), None, "", True, ""),
-        (("--dry-run",), "n\ny\n", "", True, ""),
-        (("--no-hooks",), None, "", False, ""),
-        ((), None, 'llm = "none"\n', False, "none"),
-        ((), None, "llm_daily_tokens = 0\n", False, ""),
-    ],
-)
+@each("words,answer,settings,offered,chosen", "install-own-claude")
 def test_the_users_own_claude_is_offered_with_what_it_takes_a_day(
     cli, home, monkeypatch, tmp_path, words, answer, settings, offered, chosen
 ):
@@ -349,20 +300,16 @@ def test_the_users_own_claude_is_offered_with_what_it_takes_a_day(
         assert OFFER not in cli("install", "--claude").err, "it is offered once"
 
 
-def test_a_rule_that_the_user_had_stays(cli, home):
-    rule = install.AGENTS["claude"].reads[0]
-    text = json.dumps({"permissions": {"allow": [rule, "Bash(ls:*)"]}}, indent=2)
+def test_the_rules_name_every_tool_that_only_reads_and_one_that_the_user_had_stays(cli, home):
+    rules = install.AGENTS["claude"].reads
+    reading = [name for name, tool in TOOLS.items() if tool.hints.get("readOnlyHint")]
+    assert [rule.rpartition("__")[2] for rule in rules if "__" in rule] == reading
+    text = json.dumps({"permissions": {"allow": [rules[0], "Bash(ls:*)"]}}, indent=2)
     path = laid(home, ".claude/settings.json", text)
     cli.ok("install", "--claude", "--allow-reads")
     path.write_text(path.read_text().replace('"hooks": {', '"env": {},\n  "hooks": {'))
     cli.ok("uninstall")
     assert json.loads(path.read_text()) == {**json.loads(text), "env": {}}
-
-
-def test_the_rules_name_every_tool_that_only_reads():
-    reading = [name for name, tool in TOOLS.items() if tool.hints.get("readOnlyHint")]
-    named = [rule.rpartition("__")[2] for rule in install.AGENTS["claude"].reads if "__" in rule]
-    assert named == reading
 
 
 def test_a_plugin_that_the_user_changed_is_kept_and_disarmed(cli, home):
@@ -379,15 +326,13 @@ def test_a_plugin_that_the_user_changed_is_kept_and_disarmed(cli, home):
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_a_part_that_is_left_out_later_goes(cli, home, name):
-    for file in SHARED[name]:
-        laid(home, file, TOMLS["a table"] if file.endswith(".toml") else DOCUMENTS["comments"])
-    before = tree(home)
-    cli.ok("install", f"--{name}", "--no-hooks", "--no-skills")
+    before = lay_shared(home, name, "comments")
+    less = ("install", f"--{name}", "--no-hooks", "--no-skills")
+    cli.ok(*less)
     server_alone = tree(home)
     cli.ok("install", f"--{name}")
-    dry = cli.json("install", f"--{name}", "--no-hooks", "--no-skills", "--dry-run")
-    real = cli.json("install", f"--{name}", "--no-hooks", "--no-skills")
-    assert statuses(dry) == statuses(real)
+    dry = cli.json(*less, "--dry-run")
+    assert statuses(dry) == statuses(cli.json(*less))
     assert tree(home) == server_alone
     cli.ok("uninstall")
     assert tree(home) == before
@@ -396,12 +341,9 @@ def test_a_part_that_is_left_out_later_goes(cli, home, name):
 def test_without_a_name_the_hosts_that_are_here_are_connected(cli, home, monkeypatch, tmp_path):
     assert "None of the agents" in cli.fails("install", code=1)
     (home / ".gemini").mkdir()
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    laid(programs, "codex", "#!/bin/sh\n", 0o755)
-    monkeypatch.setenv("PATH", str(programs))
-    result = cli("install")
-    assert "found: Codex, Gemini CLI" in result.err
+    program = laid(tmp_path, "programs/codex", "#!/bin/sh\n", 0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert "found: Codex, Gemini CLI" in cli("install").err
     assert (home / ".codex/hooks.json").exists()
     assert not (home / ".claude.json").exists()
 
@@ -444,13 +386,12 @@ def test_an_installed_plugin_is_not_doubled(cli, home, name, file, text):
 
 
 def test_a_damaged_record_is_told_and_force_finds_the_entries(cli, home):
-    laid(home, ".claude/settings.json", DOCUMENTS["other tools' hooks"])
+    settings = laid(home, ".claude/settings.json", DOCUMENTS["other tools' hooks"])
     cli.ok("install", "--claude", "--cursor", "--no-skills")
     record = cli.home / "install.json"
     record.write_text("{")
     assert "is damaged" in cli.fails("uninstall", code=1)
     record.unlink()
-    settings = home / ".claude/settings.json"
     assert "--force" in cli("uninstall").err and "session-start" in settings.read_text()
     cli.ok("uninstall", "--force")
     assert "bethink" not in settings.read_text() and "say done" in settings.read_text()
@@ -458,7 +399,8 @@ def test_a_damaged_record_is_told_and_force_finds_the_entries(cli, home):
 
 
 def test_a_server_that_the_user_registered_is_kept_and_survives(cli, home):
-    text = '{"mcpServers": {"bethink": {"type": "stdio", "command": "uvx", "args": ["bethink", "mcp"], "env": {}}}}'
+    entry = {"type": "stdio", "command": "uvx", "args": ["bethink", "mcp"], "env": {}}
+    text = json.dumps({"mcpServers": {"bethink": entry}})
     path = laid(home, ".claude.json", text)
     assert "from somebody else, and was kept" in cli.ok("install", "--claude")
     cli.ok("uninstall")
@@ -476,23 +418,18 @@ def test_secrets_beside_a_change_are_not_printed(cli, home):
     assert key in (home / ".claude.json").read_text()
 
 
-def test_hooks_of_a_program_with_blanks_in_its_path_are_quoted_for_the_shell(cli, home):
-    cli.ok("install", "--codex", "--claude")
-    files = (".codex/hooks.json", ".claude/settings.json")
-    settings = [json.loads((home / file).read_text()) for file in files]
-    codex, claude = (one["hooks"]["Stop"][0]["hooks"][0] for one in settings)
+def test_hooks_are_quoted_for_the_shell_and_warm_ones_are_never_answered_twice(cli, home):
+    def hooks(event, host="claude/settings"):
+        groups = json.loads((home / f".{host}.json").read_text())["hooks"][event]
+        return [one["hooks"][0] for one in groups]
+
+    cli.ok("install", "--codex", "--claude", "--warm")
+    (codex,), (claude,) = hooks("Stop", "codex/hooks"), hooks("Stop")
     assert codex["command"] == "'/opt/my tools/bethink' hook stop --host codex"
     assert (claude["command"], claude["args"]) == (PROGRAM, ["hook", "stop", "--host", "claude"])
-
-
-def test_warm_prompts_are_answered_by_the_server_and_never_twice(cli, home):
-    def prompts():
-        return json.loads((home / ".claude/settings.json").read_text())["hooks"]["UserPromptSubmit"]
-
-    cli.ok("install", "--claude", "--warm")
-    assert [one["hooks"][0]["type"] for one in prompts()] == ["mcp_tool"]
+    assert [one["type"] for one in hooks("UserPromptSubmit")] == ["mcp_tool"]
     cli.ok("install", "--claude")
-    assert [one["hooks"][0]["type"] for one in prompts()] == ["command"]
+    assert [one["type"] for one in hooks("UserPromptSubmit")] == ["command"]
     cli.ok("uninstall")
     assert tree(home) == {}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from agent_files import DOCUMENTS, TOMLS
+from case_tables import cases, each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,47 +78,20 @@ def test_what_is_put_in_looks_like_the_rest(document, unit, end):
     assert put_entries(DOCUMENTS[document], SERVER, "cursor").text.endswith(middle + end)
 
 
-@pytest.mark.parametrize(
-    ("text", "index", "expected"),
-    [
-        ('{"a": 1, /* c */ "b": 2}', 1, '{"a": 1 /* c */}'),
-        ('{"a": 1, "b": 2}', 0, '{"b": 2}'),
-        ('{ "a": 1, "b": 2, "c": 3 }', 1, '{ "a": 1, "c": 3 }'),
-        (
-            '{\n  "a": 1,\n  "b": 2, // about b\n  "c": 3\n}',
-            1,
-            '{\n  "a": 1, // about b\n  "c": 3\n}',
-        ),
-        ('{"a": 1, "b": 2,}', 1, '{"a": 1,}'),
-        ('{\n  // about a\n  "a": 1\n}', 0, "{\n  // about a\n}"),
-        ("[1, 2, 3]", 2, "[1, 2]"),
-        ("[1]", 0, "[]"),
-    ],
-)
+@each("text,index,expected", "install-member-taken-out")
 def test_one_member_is_taken_out_and_its_surroundings_stay_whole(text, index, expected):
     value = edit.parse(text)
     del value[list(value)[index] if isinstance(value, dict) else index]
     assert edit.rewrite_json(text, value) == expected
 
 
-EDITS = {
-    "a value elsewhere": ('"model": "opus"', '"model": "haiku"'),
-    "a hook beside ours": (
-        '"Stop": [',
-        '"Stop": [\n      { "hooks": [{ "type": "command", "command": "mine" }] },',
-    ),
-    "a member before ours": ("{\n", '{\n  "first": 1,\n', 1),
-    "another server": ('"mcpServers": {', '"mcpServers": {\n    "mine": { "command": "x" },'),
-    "a comment": ('  "hooks": {', '  // about hooks\n  "hooks": {'),
-}
+EDITS = dict(cases("install-edits"))
 
 
 @pytest.mark.parametrize("made", EDITS)
 def test_what_the_user_changed_meanwhile_stays(made):
-    text = DOCUMENTS["other tools' hooks"].replace(
-        '{\n  "hooks"', '{\n  "model": "opus",\n  "hooks"'
-    )
-    entries = JSON_ENTRIES["claude"]
+    model = ('{\n  "hooks"', '{\n  "model": "opus",\n  "hooks"')
+    text, entries = DOCUMENTS["other tools' hooks"].replace(*model), JSON_ENTRIES["claude"]
     put = put_entries(text, entries, "claude").text
     changed = put.replace(*EDITS[made])
     assert changed != put
@@ -126,10 +100,10 @@ def test_what_the_user_changed_meanwhile_stays(made):
 
 def test_a_group_that_the_user_shares_with_our_hook_keeps_theirs():
     document = json.loads(put_entries("{}\n", HOOKS, "claude").text)
-    document["hooks"]["Stop"][0]["hooks"].append({"type": "command", "command": "mine"})
-    assert json.loads(take_entries(json.dumps(document), HOOKS, "claude", "{}\n")) == {
-        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]}
-    }
+    mine = {"type": "command", "command": "mine"}
+    document["hooks"]["Stop"][0]["hooks"].append(mine)
+    left = take_entries(json.dumps(document), HOOKS, "claude", "{}\n")
+    assert json.loads(left) == {"hooks": {"Stop": [{"hooks": [mine]}]}}
 
 
 @pytest.mark.parametrize(
@@ -149,19 +123,17 @@ def test_an_upgrade_changes_our_command_and_nothing_else(name, part, text, mine,
     assert take_entries(upgraded, newer, name, text, toml) == text
 
 
-@pytest.mark.parametrize(
-    "value",
-    ['{"command": "theirs"}', '{"command": "uvx", "args": ["bethink", "mcp"]}', '"x"', "null"],
-)
-def test_a_server_of_our_name_that_somebody_else_made_is_kept(value):
-    text = '{"mcpServers": {"bethink": %s}}' % value  # noqa: UP031
-    put = put_entries(text, SERVER, "cursor")
-    assert put.text == text and len(put.kept) == 1
-    assert take_entries(text, SERVER, "cursor", text) == text
-    forced = put_entries(text, SERVER, "cursor", force=True).text
-    assert edit.parse(forced)["mcpServers"]["bethink"] == SERVER[0].value
-    if value != "null":
-        assert edit.parse(take_entries(forced, SERVER, "cursor", text)) == edit.parse(text)
+def test_a_server_of_our_name_that_somebody_else_made_is_kept():
+    theirs = ({"command": "theirs"}, {"command": "uvx", "args": ["bethink", "mcp"]}, "x", None)
+    for value in theirs:
+        text = json.dumps({"mcpServers": {"bethink": value}})
+        put = put_entries(text, SERVER, "cursor")
+        assert put.text == text and len(put.kept) == 1
+        assert take_entries(text, SERVER, "cursor", text) == text
+        forced = put_entries(text, SERVER, "cursor", force=True).text
+        assert edit.parse(forced)["mcpServers"]["bethink"] == SERVER[0].value
+        if value is not None:
+            assert edit.parse(take_entries(forced, SERVER, "cursor", text)) == edit.parse(text)
 
 
 NO_JSON = '{ {"a":} {\'a\':1} {"a":1"b":2} {"a":01} {"a":"\t"} {}{} {,} /* {"a":"\\x"} {"a":NaN}'
@@ -180,32 +152,27 @@ def test_what_cannot_be_understood_is_refused_with_a_sentence(text):
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inside: (
-        st.lists(inside, max_size=4) | st.dictionaries(st.text(max_size=6), inside, max_size=4)
-    ),
-    max_leaves=20,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner),
+    max_leaves=8,
 )
 HANDLER = st.fixed_dictionaries({"type": st.just("command"), "command": st.text(max_size=10)})
-GROUP = st.fixed_dictionaries(
-    {"hooks": st.lists(HANDLER, max_size=2)}, optional={"matcher": st.text(max_size=3)}
-)
+HANDLERS = {"hooks": st.lists(HANDLER, max_size=2)}
+GROUP = st.fixed_dictionaries(HANDLERS, optional={"matcher": st.text(max_size=3)})
 EVENTS = st.sampled_from(["Stop", "stop", "SessionStart", "sessionStart", "Other"])
-SETTINGS = st.fixed_dictionaries(
-    {"model": JSON},
-    optional={
-        "hooks": st.dictionaries(EVENTS, st.lists(GROUP | HANDLER, max_size=3), max_size=3),
-        "mcpServers": st.dictionaries(st.text(max_size=5), JSON, max_size=2),
-    },
-)
+THEIRS = {
+    "hooks": st.dictionaries(EVENTS, st.lists(GROUP | HANDLER, max_size=3), max_size=3),
+    "mcpServers": st.dictionaries(st.text(max_size=5), JSON, max_size=2),
+}
+SETTINGS = st.fixed_dictionaries({"model": JSON}, optional=THEIRS)
 FILLERS = st.sampled_from(["", " ", "\n", "// note\n", "/* a */", " /* b\n */ ", "\n\n  // c\n  "])
 
 
 @given(
-    SETTINGS,
-    st.sampled_from([None, 0, 2, "\t"]),
-    st.sampled_from(["\n", "\r\n"]),
-    FILLERS,
-    st.sampled_from(sorted(JSON_ENTRIES)),
+    value=SETTINGS,
+    indent=st.sampled_from([None, 0, 2, "\t"]),
+    end=st.sampled_from(["\n", "\r\n"]),
+    filler=FILLERS,
+    name=st.sampled_from(sorted(JSON_ENTRIES)),
 )
 def test_any_json_document_says_afterwards_what_it_said(value, indent, end, filler, name):
     text = json.dumps(value, indent=indent).replace("{", "{" + filler, 1).replace("\n", end)
@@ -237,10 +204,8 @@ def test_what_was_put_into_toml_can_be_taken_out_to_the_byte(document):
         assert shorter.startswith(text.rstrip("\n"))
 
 
-INLINE = 'mcp_servers = { other = { command = "x" } }\n'
-
-
-@pytest.mark.parametrize("text", [INLINE, "a = 1\na = 2\n", "[", "a = \n", "mcp_servers = 3\n"])
-def test_toml_that_cannot_be_extended_is_refused(text):
-    with pytest.raises(InvalidInput):
-        put_entries(text, CODEX, "codex", toml=True)
+def test_toml_that_cannot_be_extended_is_refused():
+    inline = 'mcp_servers = { other = { command = "x" } }\n'
+    for text in (inline, "a = 1\na = 2\n", "[", "a = \n", "mcp_servers = 3\n"):
+        with pytest.raises(InvalidInput):
+            put_entries(text, CODEX, "codex", toml=True)

@@ -9,21 +9,29 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+from case_tables import cases
 
 import bethink
 from bethink.embed.hashing import HashingEmbedder
 from bethink.recall.query import parse
 from bethink.store.base import Store
+from bethink.store.places import turn_identity
+from bethink.store.transfer import PARTS, Tally, digest, rename_scope
 from bethink.text import new_id
 from bethink.types import (
     PERSONAL,
     Batch,
     Change,
+    Entity,
     Entry,
     Filter,
     Memory,
     Query,
     Receipt,
+    Relation,
+    Session,
+    Source,
+    Span,
     Term,
     Words,
 )
@@ -47,13 +55,8 @@ def content_hash(text: str) -> str:
 def make(content: str, **fields: Any) -> Memory:
     """A memory with sensible values for whatever a test does not care about."""
     given = {"scope": HERE, "kind": "fact", "summary": content[:40], "created_at": day(1), **fields}
-    given.setdefault("updated_at", given["created_at"])
-    return Memory(
-        id=given.pop("id", None) or new_id(),
-        content=content,
-        content_hash=content_hash(content),
-        **given,
-    )
+    usual = {"id": new_id(), "updated_at": given["created_at"], **given}
+    return Memory(content=content, content_hash=content_hash(content), **usual)
 
 
 def vectors_of(memory: Memory) -> Any:
@@ -68,43 +71,37 @@ def write(store: Store, at: datetime = NOW, **parts: Any) -> Receipt:
     return store.write(Batch(at=at, **parts))
 
 
-def put(
-    store: Store, *memories: Memory, embed: bool = True, unique: bool = True, **parts: Any
-) -> Receipt:
+def put(store: Store, *memories: Memory, embed=True, unique=True, **parts: Any) -> Receipt:
     """Writes memories as one batch, with vectors. Passages of a document are never `unique`: that is for what was told."""
-    entries = tuple(
-        Entry(
-            memory, vectors_of(memory) if embed else (), unique and memory.source_type != "markdown"
-        )
-        for memory in memories
-    )
-    return write(store, add=entries, model=MODEL if embed else None, **parts)
+
+    def entry(memory: Memory) -> Entry:
+        vectors = vectors_of(memory) if embed else ()
+        return Entry(memory, vectors, unique and memory.source_type != "markdown")
+
+    return write(store, add=tuple(map(entry, memories)), model=MODEL if embed else None, **parts)
 
 
-def everything(*scopes: str) -> Filter:
-    """A filter that hides nothing in these scopes."""
-    return Filter(
-        scopes=scopes or (HERE,),
-        now=NOW,
-        include_deleted=True,
-        include_expired=True,
-        include_superseded=True,
-        include_quarantined=True,
-    )
+def tell(store: Store, *texts: str, **fields: Any) -> list[Memory]:
+    """Writes a memory for each text, all with these fields."""
+    memories = [make(text, **fields) for text in texts]
+    put(store, *memories)
+    return memories
 
 
 def seen(*scopes: str, **fields: Any) -> Filter:
     return Filter(scopes=scopes or (HERE,), now=NOW, **fields)
 
 
+def everything(*scopes: str) -> Filter:
+    """A filter that hides nothing in these scopes."""
+    hidden = ("deleted", "expired", "superseded", "quarantined")
+    return seen(*scopes, **{f"include_{what}": True for what in hidden})
+
+
 def child_environment(**more: str) -> dict[str, str]:
     """For another process that is to import the same sources as this one."""
-    source = str(Path(bethink.__file__).parent.parent)
-    return {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH")))),
-        **more,
-    }
+    paths = str(Path(bethink.__file__).parent.parent), os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **more}
 
 
 def pick(one, names: str) -> tuple:
@@ -116,28 +113,42 @@ def ids(memories) -> set[str]:
     return {memory.id for memory in memories}
 
 
-def change(
-    store: Store, id: str, action: str = "update", at=NOW, actor: str = "user", **fields
-) -> None:
+def change(store: Store, id: str, action="update", at=NOW, actor="user", **fields) -> None:
     write(store, at, actor=actor, change=(Change(id, action, fields),))
+
+
+def edit(store: Store, memory: Memory, text: str, **how) -> None:
+    change(store, memory.id, content=text, content_hash=content_hash(text), **how)
+
+
+def forget(store: Store, memory: Memory, at=NOW) -> None:
+    change(store, memory.id, "forget", at=at, deleted_at=at)
+
+
+def purge(store: Store, *memories: Memory, **parts) -> Receipt:
+    return write(store, purge=tuple(memory.id for memory in memories), **parts)
+
+
+def replace(store: Store, new: Memory, old: Memory, at=NOW) -> None:
+    """The new memory takes the place of the old one."""
+    changes = (Change(old.id, "supersede", {"superseded_by": new.id, "valid_to": new.created_at}),)
+    write(store, at=at, change=changes, relate=(Relation(new.id, old.id, "supersedes"),))
 
 
 def by_words(store: Store, query: str | Query, filter=None, limit: int = LIMIT) -> list[str]:
     """Ids that the words of a query find, best first, after the filter had its say."""
     asked = parse(query, NOW) if isinstance(query, str) else query
     filter = filter or seen()
-    keys = [key for key, _ in store.keyword(asked, filter, limit).items]
-    return _visible(store, keys, filter)
+    return _visible(store, store.keyword(asked, filter, limit), filter)
 
 
 def by_meaning(store: Store, text: str, filter=None, limit: int = LIMIT) -> list[str]:
     filter = filter or seen()
-    return _visible(
-        store, [key for key, _ in store.nearest(vector(text), MODEL, filter, limit).items], filter
-    )
+    return _visible(store, store.nearest(vector(text), MODEL, filter, limit), filter)
 
 
-def _visible(store: Store, keys: list[int], filter) -> list[str]:
+def _visible(store: Store, ranking, filter) -> list[str]:
+    keys = [key for key, _ in ranking.items]
     shown = {candidate.key for candidate in store.candidates(keys, filter, Words(), ())}
     loaded = store.load(keys)
     return [loaded[key].id for key in keys if key in shown]
@@ -171,11 +182,8 @@ def snapshot(store: Store) -> tuple:
 
 def files(path: Path) -> list[Path]:
     """Those of a SQLite database."""
-    return [
-        file
-        for suffix in ("", "-wal", "-shm", "-journal")
-        if (file := Path(f"{path}{suffix}")).exists()
-    ]
+    every = [Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm", "-journal")]
+    return [file for file in every if file.exists()]
 
 
 def raw(path: Path, sql: str, values=()) -> list:
@@ -185,3 +193,45 @@ def raw(path: Path, sql: str, values=()) -> list:
         return list(connection.execute(sql, values))
     finally:
         connection.close()
+
+
+PAGE = {"source": "docs/a.md", "source_type": "markdown", "section": "Manual", "kind": "document"}
+
+
+def fill(store: Store) -> dict[str, Memory]:
+    """Something of everything that a store keeps, and how it came about."""
+    table = cases("stores-something-of-everything", {**globals(), "Entity": Entity})
+    known = {name: make(text, **fields) for name, text, fields in table}
+    told, old, new, hidden, gone, _, *pages, turn = known.values()
+    put(store, *list(known.values())[:6], scopes={HERE: ("shop", "/code/shop")})
+    read = Source("docs/a.md", "markdown", "abc", 9, {"collection": "docs"})
+    put(store, *pages, sources=((HERE, read),))
+    talk = ("session-1", HERE, "claude", "Redis", "talk.jsonl", day(3), day(4), {"model": "x"})
+    topic = ("Redis or not", "We talked of Redis", (1, 20), 0, day(3), {"open": True})
+    write(
+        store,
+        model=MODEL,
+        sessions=(Session(*talk),),
+        spans=((Span("span-1", HERE, "session-1", None, *topic), [vector("Redis or not")]),),
+        add=(Entry(turn, vectors_of(turn), False, turn_identity("claude", "first")),),
+        sources=((HERE, Source("talk.jsonl", "transcript", None, 1234, {"state": [1]})),),
+    )
+    edit(store, told, "Sessions are kept in Valkey", actor="agent:x")
+    made = {told.id: [vector("Sessions are kept in Valkey")]}
+    write(store, at=day(25), model=MODEL, vectors=made)
+    write(store, change=(Change(told.id, "vote", {"vote": 2.5}),), access=(told.id,))
+    forget(store, hidden, day(22))
+    replace(store, new, old)
+    write(store, relate=(Relation(told.id, turn.id, "relates_to"),))
+    purge(store, gone)
+    return known
+
+
+def tally(store: Store, names=None) -> dict[str, Tally]:
+    """What a store holds, part by part, as counts and digests, under other names of its scopes."""
+    return {
+        part: Tally().plus(
+            digest(part, rename_scope(item, names or {})) for item in store.items(part)
+        )
+        for part in PARTS
+    }

@@ -20,12 +20,15 @@ from stores import (
     change,
     content_hash,
     day,
+    edit,
     everything,
+    ids,
     make,
     pick,
     put,
     seen,
     snapshot,
+    tell,
     vector,
     write,
 )
@@ -39,32 +42,8 @@ from bethink.types import PERSONAL, Entity, Relation, Session, Source, Span
 
 
 def test_a_memory_comes_back_as_it_was_written(store):
-    full = make(
-        "Sessions are kept in Redis, not in cookies",
-        kind="architecture",
-        summary="sessions in Redis",
-        importance=7.5,
-        confidence=0.25,
-        usefulness=2.0,
-        access_count=3,
-        last_accessed=day(3),
-        valid_from=day(2),
-        valid_to=day(30),
-        expires_at=day(60),
-        answered=True,
-        source="docs/auth.md",
-        source_type="markdown",
-        lines=(10, 14),
-        position=4,
-        section="Auth > Sessions",
-        span="span-1",
-        session="session-1",
-        tags=("auth", "Größe"),
-        keywords=("sessions", "redis"),
-        entities=(Entity("Redis", "technology"), Entity("cookies")),
-        metadata={"ticket": "OPS-7", "nested": {"list": [1, 2.5, None, "é"]}},
-        trust=1,
-    )
+    (fields,) = cases("store-contract-every-field", globals())
+    full = make("Sessions are kept in Redis, not in cookies", **fields)
     put(store, full)
     (found,) = store.get([full.id])
     assert found._replace(entities=()) == full._replace(entities=())
@@ -73,48 +52,32 @@ def test_a_memory_comes_back_as_it_was_written(store):
 
 def test_a_time_at_the_end_of_the_calendar_is_kept_within_it(store):
     last = datetime.max.replace(tzinfo=timezone(timedelta(hours=-5)))
-    memory = make(
-        "never expires", created_at=last, valid_from=last, expires_at=last, last_accessed=last
-    )
-    put(
-        store,
-        memory,
-        make("an owl"),
-        sessions=(Session("s1", HERE, "claude", started_at=last, ended_at=last),),
-    )
-    write(store, at=last, spans=((Span("t1", HERE, "s1", None, "Owls", "", (1, 2), 0, last), ()),))
+    times = dict.fromkeys(("created_at", "valid_from", "expires_at", "last_accessed"), last)
+    put(store, memory := make("never expires", **times), make("an owl"))
+    talk = Session("s1", HERE, "claude", started_at=last, ended_at=last)
+    span = Span("t1", HERE, "s1", None, "Owls", "", (1, 2), 0, last)
+    write(store, at=last, sessions=(talk,), spans=((span, ()),))
     change(store, memory.id, at=last, valid_to=last)
     (found,) = store.get([memory.id])
     kept = found.expires_at
     assert datetime.max.replace(tzinfo=UTC) - kept < timedelta(milliseconds=2)
-    times = pick(found, "created_at updated_at valid_from valid_to expires_at last_accessed")
-    assert set(times) == {kept}
+    assert {*pick(found, "updated_at valid_to"), *pick(found, " ".join(times))} == {kept}
     assert [event.at for event in store.history(memory.id)][-1] == kept
     assert store.sessions((HERE,))[0].ended_at == store.spans("s1", (HERE,))[0].created_at == kept
     assert store.count(everything()) == 2 and by_words(store, "owl")
     assert store.check(deep=True) == []
 
 
-def test_any_text_is_kept_to_the_letter(store):
-    memories = [make(text) for text in cases("store-contract-any-text-is-kept", globals())]
-    put(store, *memories)
-    for memory in memories:
-        assert store.get([memory.id])[0].content == memory.content
-    assert store.check(deep=True) == []
-
-
-def test_get_keeps_the_order_asked_for_and_leaves_out_what_is_unknown(store):
-    memories = [make(f"number {n}") for n in range(4)]
-    put(store, *memories)
-    wanted = [memories[2].id, make("never stored").id, memories[0].id]
-    assert [memory.id for memory in store.get(wanted)] == [memories[2].id, memories[0].id]
+def test_any_text_is_kept_to_the_letter_and_found_in_the_order_asked_for(store):
+    texts = cases("store-contract-any-text-is-kept", globals())
+    memories = tell(store, *texts)
+    asked = [*(memory.id for memory in reversed(memories)), make("never stored").id]
+    assert [memory.content for memory in store.get(asked)] == texts[::-1]
     assert store.get([]) == []
-
-
-def test_a_text_that_cannot_be_stored_is_refused_with_a_sentence(store):
     with pytest.raises(InvalidInput, match="cannot be stored"):
         put(store, make("fine", tags=("half a pair \udcff",)))
-    assert store.count(everything()) == 0
+    assert store.count(everything()) == len(texts)
+    assert store.check(deep=True) == []
 
 
 # Lists
@@ -167,11 +130,7 @@ def calendar(lasting) -> tuple[Store, dict[str, str]]:
     return store, fill(store)
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    FILTERS,
-    ids=lambda value: str(value)[:60] if isinstance(value, dict) else "",
-)
+@pytest.mark.parametrize(("fields", "expected"), FILTERS, ids=lambda value: str(value)[:60])
 def test_every_read_obeys_the_filter(calendar, fields, expected):
     store, march = calendar
     filter = seen()._replace(**fields)
@@ -194,26 +153,23 @@ def test_every_read_obeys_the_filter(calendar, fields, expected):
 
 
 def test_a_filter_may_name_as_many_things_as_there_are(store):
-    where = {"source": "docs/70000.md", "source_type": "markdown", "entities": (Entity("70000"),)}
-    memory = make(OWL, tags=("70000",), **where)
+    memory = make(OWL, source="docs/70000.md", source_type="markdown")
     put(store, memory, make("another owl"))
-    many = tuple(map(str, range(70_001)))
-    assert by_words(store, "owl", seen(sources=[f"docs/{name}.md" for name in many])) == [memory.id]
+    many = [f"docs/{number}.md" for number in range(70_001)]
+    assert by_words(store, "owl", seen(sources=many)) == [memory.id]
 
 
 def test_what_was_said_is_told_from_what_was_told_of_it(store):
     said = make("said", session="s", source="talk.jsonl", source_type="transcript")
     put(store, said, make("a summary", session="s", source="compaction:s"), unique=False)
     assert store.count(seen(session="s")) == 2
-    assert store.count(seen(session="s", transcribed=True)) == 1
-    assert [one.id for one in store.list(seen(transcribed=True))] == [said.id]
+    assert [one.id for one in store.list(seen(session="s", transcribed=True))] == [said.id]
 
 
 @pytest.mark.parametrize("how", [by_words, by_meaning])
 def test_hidden_memories_do_not_take_the_places_of_visible_ones(store, how):
-    gone = [make(f"zebra zebra zebra {n}", deleted_at=day(2)) for n in range(40)]
-    live = make("a single zebra among very many other animals of the savannah, seen at dawn")
-    put(store, *gone, live)
+    tell(store, *(f"zebra zebra zebra {n}" for n in range(40)), deleted_at=day(2))
+    (live,) = tell(store, "a single zebra among very many other animals, seen at dawn")
     assert how(store, "zebra", limit=10) == [live.id]
 
 
@@ -230,31 +186,22 @@ TWINS = (
 @pytest.fixture(scope="module")
 def twins(lasting) -> Store:
     store = lasting()
-    put(
-        store,
-        *(make(f"text {id}", id=id) for id in TWINS),
-        make("not here", id="01922222-0000-7000-8000-000000000000", scope=OTHER),
-    )
+    put(store, *(make(f"text {id}", id=id) for id in TWINS))
+    tell(store, "not here", id="01922222-0000-7000-8000-000000000000", scope=OTHER)
     return store
 
 
-@pytest.mark.parametrize(("prefix", "which"), cases("store-contract-an-id-is-known", globals()))
+KNOWN = {"TWINS": TWINS, "NotFound": NotFound, "Ambiguous": Ambiguous}
+
+
+@pytest.mark.parametrize(("prefix", "which"), cases("store-contract-an-id-is-known", KNOWN))
 def test_an_id_is_known_by_any_unique_prefix(twins, prefix, which):
-    if which is None:
-        with pytest.raises(NotFound) as caught:
+    if isinstance(which, int):
+        assert twins.resolve(prefix, [HERE]) == TWINS[which]
+    else:
+        with pytest.raises(which) as caught:
             twins.resolve(prefix, [HERE])
         assert caught.value.hint
-    else:
-        assert twins.resolve(prefix, [HERE]) == TWINS[which]
-
-
-@pytest.mark.parametrize(
-    "prefix",
-    ["0", "019", "01900000", "01900000-1111", "019000001111", TWINS[0][:-1], TWINS[0][:-1].upper()],
-)
-def test_a_prefix_of_several_ids_is_ambiguous(twins, prefix):
-    with pytest.raises(Ambiguous, match="fits several memories"):
-        twins.resolve(prefix, [HERE])
 
 
 def test_short_ids_are_unique_prefixes(twins):
@@ -262,9 +209,7 @@ def test_short_ids_are_unique_prefixes(twins):
     short = twins.abbreviate(every)
     assert list(short) == every
     for id, prefix in short.items():
-        assert id.startswith(prefix)
-        assert len(prefix) >= 8
-        assert not prefix.endswith("-")
+        assert len(prefix) >= 8 and not prefix.endswith("-")
         assert [other for other in every if other.startswith(prefix)] == [id]
         assert twins.resolve(prefix) == id
 
@@ -273,22 +218,13 @@ def test_short_ids_are_unique_prefixes(twins):
 
 
 def test_an_overview_counts_what_there_is(store, march):
-    a, b = list(march)[:2]
-    write(
-        store, relate=(Relation(a, b, "builds_on"),), model=MODEL, cache={"00" * 16: [vector("x")]}
-    )
+    link = Relation(*list(march)[:2], "builds_on")
+    write(store, relate=(link,), model=MODEL, cache={"00" * 16: [vector("x")]})
     found = store.overview()
     assert pick(found, "memories deleted relations cached unembedded") == (13, 1, 1, 1, 0)
     assert found.by_scope == {HERE: 11, OTHER: 1, PERSONAL: 1}
-    assert found.by_kind == {
-        "fact": 7,
-        "decision": 2,
-        "question": 2,
-        "document": 1,
-        "preference": 1,
-    }
-    assert found.vectors == {MODEL: 14}
-    assert found.entities == 3
+    kinds = {"fact": 7, "decision": 2, "question": 2, "document": 1, "preference": 1}
+    assert (found.by_kind, found.vectors, found.entities) == (kinds, {MODEL: 14}, 3)
     assert found.database_bytes > 0
     inside = store.overview([OTHER])
     assert pick(inside, "memories deleted by_scope by_kind") == (1, 0, {OTHER: 1}, {"decision": 1})
@@ -298,28 +234,17 @@ def test_an_overview_counts_what_there_is(store, march):
 
 def test_an_empty_store_is_well_and_answers_everything(store):
     assert store.check(deep=True) == []
-    assert (
-        store.count(seen()),
-        store.list(seen()),
-        list(store.scan(seen())),
-        store.scopes(),
-        store.models(),
-    ) == (0, [], [], [], [])
-    assert store.overview().memories == 0
+    assert store.list(seen()) == list(store.scan(seen())) == store.scopes() == store.models() == []
+    assert store.count(seen()) == store.overview().memories == 0
     assert by_words(store, "anything") == by_meaning(store, "anything") == []
-    assert store.rebuild() == 0
-    assert store.drop_vectors() == 0
-    assert store.reset() == 0
+    assert store.rebuild() == store.drop_vectors() == store.reset() == 0
     assert write(store).outcomes == ()
 
 
 def test_a_rebuilt_index_gives_the_same_answers(store, march):
-    put(
-        store,
-        make("a text in docs", source="docs/walrus.md", source_type="markdown", section="Heading"),
-        unique=False,
-    )
-    change(store, next(iter(march)), content="owl of the night, changed", content_hash="changed")
+    page = {"source": "docs/walrus.md", "source_type": "markdown", "section": "Heading"}
+    tell(store, "a text in docs", **page)
+    edit(store, store.get(list(march)[:1])[0], "owl of the night, changed")
     before = snapshot(store)
     assert store.rebuild() == 15
     assert snapshot(store) == before
@@ -337,44 +262,35 @@ def test_a_backup_opens_and_is_the_same(backend: Backend, store, march, tmp_path
     assert copy.check(deep=True) == []
     put(copy, make("only in the copy"))
     assert snapshot(store) == before
-    with pytest.raises(StoreError, match="exists already"):
-        store.backup(str(target))
-    with pytest.raises(StoreError, match="does not exist"):
-        store.backup(str(tmp_path / "nowhere" / "backup"))
+    for place, said in ((target, "exists already"), (tmp_path / "no" / "copy", "does not exist")):
+        with pytest.raises(StoreError, match=said):
+            store.backup(str(place))
 
 
 def test_resetting_a_scope_leaves_the_others(store, march):
     mine = [id for id, name in march.items() if name not in ("other", "mine")]
-    write(
-        store,
-        relate=(Relation(mine[0], mine[1], "builds_on"),),
-        sources=((HERE, Source("docs/a.md", "markdown", "h")),),
-    )
+    read = (HERE, Source("docs/a.md", "markdown", "h"))
+    write(store, relate=(Relation(mine[0], mine[1], "builds_on"),), sources=(read,))
     assert store.reset([HERE]) == 12
-    assert store.list(everything()) == []
-    assert {march[memory.id] for memory in store.scan(everything(HERE, OTHER, PERSONAL))} == {
-        "other",
-        "mine",
-    }
-    assert store.relations(mine) == []
-    assert store.history(mine[0]) == []
+    left = store.scan(everything(HERE, OTHER, PERSONAL))
+    assert {march[id] for id in ids(left)} == {"other", "mine"}
+    assert store.relations(mine) == store.history(mine[0]) == []
     assert store.source(HERE, "docs/a.md") is None
     assert by_words(store, "owl", everything()) == by_meaning(store, OWL, everything()) == []
     assert len(by_words(store, "owl", seen(OTHER))) == len(by_meaning(store, OWL, seen(OTHER))) == 1
     assert store.overview().entities == 1
     assert store.check(deep=True) == []
     assert put(store, make("a new start")).added == 1
-    assert store.reset(["project:unknown"]) == 0
-    assert store.reset([]) == 0
+    assert store.reset(["project:unknown"]) == store.reset([]) == 0
 
 
 def test_resetting_everything_leaves_nothing_and_works_on(store, march):
     write(store, purge=(next(iter(march)),), model=MODEL, cache={"00" * 16: [vector("x")]})
     assert store.reset() == 13
     found = store.overview()
-    assert pick(found, "memories deleted relations entities sources cached") == (0, 0, 0, 0, 0, 0)
+    assert set(pick(found, "memories deleted relations entities sources cached")) == {0}
     assert set(found.vectors.values()) <= {0}
     assert store.find_purged([content_hash(f"{OWL} of plain")]) == set()
     assert store.check(deep=True) == []
-    assert put(store, make(f"{OWL} of plain")).added == 1
+    tell(store, f"{OWL} of plain")
     assert len(by_words(store, "owl")) == len(by_meaning(store, OWL)) == 1

@@ -16,31 +16,32 @@ from stores import (
     content_hash,
     day,
     everything,
+    fill,
     make,
+    purge,
     put,
     snapshot,
+    tally,
+    tell,
     write,
 )
-from travel import fill, tallies
 
 from bethink.errors import InvalidInput, Overtaken, StoreError
-from bethink.store import transfer as migration
+from bethink.store import transfer
 from bethink.store.rows import Record
 from bethink.store.sqlite import SqliteStore
-from bethink.store.transfer import (
-    PARTS,
-    Bundle,
-    bundle_from_json,
-    bundle_to_json,
-    digest,
-    team_scope,
-    version,
-)
+from bethink.store.transfer import PARTS, Bundle, digest, migrate, team_scope, version
 from bethink.types import PERSONAL, Batch, Change, Entity, Event, Relation
 
 
 @pytest.fixture
-def full(tmp_path):
+def store_kind():
+    """These tests say themselves which database is meant."""
+    return "sqlite"
+
+
+@pytest.fixture
+def source(tmp_path):
     """A store with something of everything, from which the others are filled."""
     store = SqliteStore(tmp_path / "full.db", timeout=5)
     store.known = fill(store)
@@ -48,60 +49,38 @@ def full(tmp_path):
     store.close()
 
 
-def pour(source, target, **how):
-    for part in PARTS:
-        for bundle in source.export(part, size=2):
-            assert target.take(bundle, allow_purged=True, **how) == ()
+@pytest.fixture
+def back(tmp_path):
+    """An empty store, to which everything comes back."""
+    store = SqliteStore(tmp_path / "back.db", timeout=5)
+    yield store
+    store.close()
 
 
-def test_everything_comes_over_to_the_letter_and_back(full, store, tmp_path):
-    pour(full, store)
-    assert tallies(store) == tallies(full)
-    back = SqliteStore(tmp_path / "back.db", timeout=5)
-    pour(store, back)
-    assert tallies(back) == tallies(full)
-    assert [memory.id for memory in snapshot(back)[0]] == [
-        memory.id for memory in snapshot(full)[0]
-    ]
-    assert back.check(deep=True) == []
-    back.close()
-
-
-def test_only_the_scopes_that_are_asked_for_come_out(full):
-    for part, number in (
-        ("records", 1),
-        ("scopes", 1),
-        ("sources", 1),
-        ("sessions", 0),
-        ("spans", 0),
-        ("relations", 0),
-        ("turns", 0),
-    ):
-        assert len(list(full.items(part, [OTHER]))) == number, part
-    assert list(full.items("records", [])) == []
-    assert len(list(full.items("relations", [HERE]))) == 2
+def test_only_the_scopes_that_are_asked_for_come_out(source):
+    wanted = {"records": 1, "scopes": 1, "sources": 1}
+    for part in ("records", "scopes", "sources", "sessions", "spans", "relations", "turns"):
+        assert len(list(source.items(part, [OTHER]))) == wanted.get(part, 0), part
+    assert list(source.items("records", [])) == []
+    assert len(list(source.items("relations", [HERE]))) == 2
 
 
 def record(memory, *actions, unique=True):
-    return Record(
-        memory,
-        unique,
-        tuple(
-            Event(NOW, "user", action, {}, {"importance": 1.0}) for action in actions or ("add",)
-        ),
-    )
+    changed = {"importance": 1.0}
+    events = [Event(NOW, "user", action, {}, changed) for action in actions or ("add",)]
+    return Record(memory, unique, tuple(events))
+
+
+def take(store, *records, **how):
+    """Ids of those that were left."""
+    return store.take(Bundle(records=records), **how)
 
 
 def test_a_newer_version_takes_the_place_of_the_old_one(store):
-    first = make("Tea at four", entities=(Entity("tea"),))
-    put(store, first)
-    changed = first._replace(
-        content="Tea at five",
-        content_hash=content_hash("Tea at five"),
-        tags=("habit",),
-        entities=(Entity("five"),),
-    )
-    assert store.take(Bundle(records=(record(changed, "add", "update"),))) == ()
+    (first,) = tell(store, "Tea at four", entities=(Entity("tea"),))
+    text = {"content": "Tea at five", "content_hash": content_hash("Tea at five")}
+    changed = first._replace(**text, tags=("habit",), entities=(Entity("five"),))
+    assert take(store, record(changed, "add", "update")) == ()
     assert store.get([first.id])[0] == changed
     assert by_words(store, "five") == [first.id]
     assert by_words(store, "four") == []
@@ -111,120 +90,92 @@ def test_a_newer_version_takes_the_place_of_the_old_one(store):
 
 
 def test_what_changed_meanwhile_is_not_overwritten(store):
-    first, unknown = make("Tea at four"), make("Coffee at ten")
-    put(store, first)
+    (first,), unknown = tell(store, "Tea at four"), make("Coffee at ten")
     was = version(store.records([first.id])[0])
     change(store, first.id, importance=1.0)
-    given = Bundle(records=(record(first._replace(importance=9.0)), record(unknown)))
-    assert store.take(given, expect={first.id: was, unknown.id: was}) == (first.id, unknown.id)
+    given = (record(first._replace(importance=9.0)), record(unknown))
+    assert take(store, *given, expect={first.id: was, unknown.id: was}) == (first.id, unknown.id)
     assert store.get([first.id])[0].importance == 1.0
     now = version(store.records([first.id])[0])
-    assert store.take(given, expect={first.id: now, unknown.id: None}) == ()
+    assert take(store, *given, expect={first.id: now, unknown.id: None}) == ()
     assert store.get([first.id])[0].importance == 9.0
-    assert store.take(given, expect={unknown.id: None}) == (unknown.id,)
+    assert take(store, *given, expect={unknown.id: None}) == (unknown.id,)
 
 
 def test_a_text_that_the_scope_holds_already_is_not_taken_twice(store):
-    first, twin = make("Tea at four"), make("Tea at four")
-    put(store, first)
-    assert store.take(Bundle(records=(record(twin),))) == (twin.id,)
-    assert store.take(Bundle(records=(record(twin._replace(deleted_at=NOW)),))) == ()
-    assert (
-        store.take(
-            Bundle(
-                records=(
-                    record(make("Tea at four", scope=OTHER)),
-                    record(make("Tea at four"), unique=False),
-                )
-            )
-        )
-        == ()
-    )
+    twin = make("Tea at four")
+    tell(store, "Tea at four")
+    assert take(store, record(twin)) == (twin.id,)
+    assert take(store, record(twin._replace(deleted_at=NOW))) == ()
+    elsewhere, passage = make("Tea at four", scope=OTHER), make("Tea at four")
+    assert take(store, record(elsewhere), record(passage, unique=False)) == ()
 
 
 def test_a_text_that_was_purged_is_not_taken_in_a_history_either(store):
-    first, second = make("Tea at four"), make("Coffee at ten")
-    put(store, first, second)
-    write(store, purge=(first.id,))
-    events = (
-        Event(NOW, "user", "add", {}, {}),
-        Event(NOW, "user", "update", {"content": "Tea at four"}, {"content": "Coffee at ten"}),
-    )
-    fresh, known = (
-        Record(make("Tea at five"), True, events),
-        Record(second._replace(importance=9.0), True, events),
-    )
-    assert store.take(Bundle(records=(fresh, known))) == (fresh.memory.id, second.id)
+    first, second = tell(store, "Tea at four", "Coffee at ten")
+    purge(store, first)
+    before, after = {"content": "Tea at four"}, {"content": "Coffee at ten"}
+    events = (*record(first).events, Event(NOW, "user", "update", before, after))
+    fresh = Record(make("Tea at five"), True, events)
+    known = Record(second._replace(importance=9.0), True, events)
+    assert take(store, fresh, known) == (fresh.memory.id, second.id)
     assert store.get([fresh.memory.id]) == []
     assert len(store.history(second.id)) == 1
-    assert store.take(Bundle(records=(fresh, known)), allow_purged=True) == ()
+    assert take(store, fresh, known, allow_purged=True) == ()
     again = known._replace(memory=second._replace(importance=1.0))
-    assert store.take(Bundle(records=(again,))) == ()  # which brings nothing that is not there
+    assert take(store, again) == ()  # which brings nothing that is not there
 
 
 def test_what_is_gone_leaves_no_trace_and_may_come_back(store):
-    first, second = make("Tea at four"), make("Coffee at ten")
-    put(store, first, second)
+    first, second = tell(store, "Tea at four", "Coffee at ten")
     store.take(Bundle(gone=(first.id, "nobody")))
     assert [memory.id for memory in store.scan(everything())] == [second.id]
     assert by_words(store, "tea") == []
     assert by_meaning(store, "Tea at four") == [second.id]
     assert store.check(deep=True) == []
-    assert store.take(Bundle(records=(record(first),))) == ()
+    assert take(store, record(first)) == ()
 
 
 def test_a_note_goes_in_with_its_bundle_or_not_at_all(store):
     assert store.read_note("place") is None
     store.take(Bundle(scopes=((HERE, "shop", ""),)), note=("place", "here"))
     store.take(Bundle(), note=("place", "there"))
-    assert store.read_note("place") == "there"
     wrong = record(make("Tea"))._replace(vectors=(("m", 64, b"short"),))
     with pytest.raises(InvalidInput, match="bytes"):
-        store.take(Bundle(records=(record(make("Coffee")), wrong)), note=("place", "nowhere"))
+        take(store, record(make("Coffee")), wrong, note=("place", "nowhere"))
     assert store.read_note("place") == "there"
     assert store.count(everything()) == 0
 
 
 def test_what_is_purged_or_reset_is_quoted_by_no_answer_that_was_kept(store):
-    (memory, other) = make("gone"), make("stays")
-    put(store, memory, other)
-
-    def keep():
-        for name in ("answer:1", "answers", "place"):
+    memory, other = tell(store, "gone", "stays")
+    names = ("answer:1", "answers", "place")
+    for end, kept in (
+        (lambda: change(store, other.id, importance=3.0), names),
+        (lambda: purge(store, memory), names[1:]),
+        (lambda: store.reset((HERE,)), names[1:]),
+    ):
+        for name in names:
             store.take(Bundle(), note=(name, "gone"))
-
-    def kept():
-        return [name for name in ("answer:1", "answers", "place") if store.read_note(name)]
-
-    keep()
-    change(store, other.id, importance=3.0)
-    assert len(kept()) == 3
-    write(store, purge=(memory.id,))
-    assert kept() == ["answers", "place"]
-    keep()
-    store.reset((HERE,))
-    assert kept() == ["answers", "place"]
+        end()
+        assert tuple(name for name in names if store.read_note(name)) == kept
 
 
-def test_tombstones_of_two_stores_are_not_mixed(full, store):
-    mine = make("mine")
-    put(store, mine)
-    write(store, purge=(mine.id,))
+def test_tombstones_of_two_stores_are_not_mixed(source, store):
+    purge(store, *tell(store, "mine"))
     with pytest.raises(StoreError, match="purged"):
-        store.take(next(full.export("tombstones")))
+        store.take(next(source.export("tombstones")))
     assert store.find_purged([content_hash("mine")])
 
 
-def test_a_bundle_survives_json(full):
-    import json
-
+def test_a_bundle_survives_json(source):
     for part in PARTS:
-        bundle = next(full.export(part))
-        back = bundle_from_json(json.loads(json.dumps(bundle_to_json(bundle))))
-        assert [digest(part, item) for item in getattr(back, part)] == [
-            digest(part, item) for item in getattr(bundle, part)
-        ]
-    assert bundle_from_json({}) == Bundle()
+        bundle = next(source.export(part))
+        text = json.dumps(transfer.bundle_to_json(bundle))
+        back = transfer.bundle_from_json(json.loads(text))
+        digests = [[digest(part, item) for item in getattr(one, part)] for one in (back, bundle)]
+        assert digests[0] == digests[1], part
+    assert transfer.bundle_from_json({}) == Bundle()
 
 
 def test_a_write_under_a_key_is_done_once(store, backend):
@@ -240,39 +191,22 @@ def test_a_write_under_a_key_is_done_once(store, backend):
 
 
 def test_a_change_of_what_somebody_changed_meanwhile_is_refused(store):
-    told = make("Tea at four")
-    put(store, told)
-    was = store.get([told.id])[0].updated_at
-    write(
-        store,
-        at=day(21),
-        change=(Change(told.id, "update", {"importance": 1.0}),),
-        unchanged=((told.id, was),),
-    )
+    (told,) = tell(store, "Tea at four")
+    unchanged = ((told.id, store.get([told.id])[0].updated_at),)
+
+    def weigh(importance, at):
+        changes = (Change(told.id, "update", {"importance": importance}),)
+        write(store, at=at, change=changes, unchanged=unchanged)
+
+    weigh(1.0, day(21))
     with pytest.raises(Overtaken, match=told.id):
-        write(
-            store,
-            at=day(22),
-            change=(Change(told.id, "update", {"importance": 2.0}),),
-            unchanged=((told.id, was),),
-        )
+        weigh(2.0, day(22))
     assert store.get([told.id])[0].importance == 1.0
     with pytest.raises(Overtaken):
-        write(store, at=day(22), unchanged=(("nobody", was),))
+        write(store, at=day(22), unchanged=(("nobody", NOW),))
 
 
-@pytest.fixture
-def store_kind():
-    """These tests say themselves which database is meant."""
-    return "sqlite"
-
-
-@pytest.fixture
-def source(tmp_path):
-    store = SqliteStore(tmp_path / "source.db", timeout=5)
-    store.known = fill(store)
-    yield store
-    store.close()
+# Everything of one database into another
 
 
 class Interrupted(Exception):
@@ -313,29 +247,32 @@ class Busy:
 
 def as_there(source, store):
     """What the source holds, with its scopes named as the target names them."""
-    return tallies(source, migration.map_scopes(source, store))
+    return tally(source, transfer.map_scopes(source, store))
 
 
-def test_there_and_back_is_where_it_began(source, store, tmp_path):
-    back = SqliteStore(tmp_path / "back.db", timeout=5)
-    there = migration.migrate(Busy(source), store, "here")
+def test_everything_comes_over_to_the_letter_and_back(source, store, back):
+    there = migrate(Busy(source), store, "here")
     assert there.parts["records"].number == 9
-    again = migration.migrate(store, back, "there")
+    # Projects go by name in a team's database and by folder in one's own.
+    team = hasattr(store, "act_as")
+    assert sorted(store.scopes()) == sorted([team_scope("shop") if team else HERE, OTHER, PERSONAL])
+    again = migrate(store, back, "there")
     assert there.parts == as_there(source, store)
-    assert again.parts == tallies(source) == tallies(back)
-    back.close()
+    assert again.parts == tally(source) == tally(back)
+    assert [one.id for one in snapshot(back)[0]] == [one.id for one in snapshot(source)[0]]
+    assert back.check(deep=True) == []
 
 
 def test_it_goes_on_where_it_was_cut_off_wherever_that_was(source, tmp_path):
-    whole, pages, cut = tallies(source), 0, True
+    whole, pages, cut = tally(source), 0, True
     while cut:
         store = SqliteStore(tmp_path / f"cut-{pages}.db", timeout=5)
         cut = False
         try:
-            migration.migrate(Busy(source), Breaking(store, pages), "here")
+            migrate(Busy(source), Breaking(store, pages), "here")
         except Interrupted:
             cut = True
-        moved = migration.migrate(source, store, "here")
+        moved = migrate(source, store, "here")
         assert moved.parts == whole
         assert moved.resumed == (pages > 0)
         store.close()
@@ -344,65 +281,48 @@ def test_it_goes_on_where_it_was_cut_off_wherever_that_was(source, tmp_path):
 
 
 def test_what_is_written_to_the_source_meanwhile_comes_too(source, store):
-    known = source.known
+    told, new, turn = (source.known[name].id for name in ("told", "new", "turn"))
 
     def happen():
         put(source, make("A late arrival"), sources=())
-        change(source, known["told"].id, importance=2.0)
-        write(source, relate=(Relation(known["told"].id, known["new"].id, "relates_to"),))
-        write(source, unrelate=(Relation(known["told"].id, known["turn"].id, "relates_to"),))
+        change(source, told, importance=2.0)
+        write(source, relate=(Relation(told, new, "relates_to"),))
+        write(source, unrelate=(Relation(told, turn, "relates_to"),))
         write(source, retire=((HERE, "docs/a.md"),))
-        write(source, purge=(known["hidden"].id,))
+        purge(source, source.known["hidden"])
 
-    moved = migration.migrate(Busy(source, "records", happen), store, "here")
-    assert moved.parts == as_there(source, store) == tallies(store)
+    moved = migrate(Busy(source, "records", happen), store, "here")
+    assert moved.parts == as_there(source, store) == tally(store)
     assert store.check(deep=True) == []
 
 
-def test_projects_go_by_name_in_a_teams_database_and_by_folder_in_ones_own(source, store, tmp_path):
-    migration.migrate(source, store, "here")
-    team = hasattr(store, "act_as")
-    assert sorted(store.scopes()) == sorted([team_scope("shop") if team else HERE, OTHER, PERSONAL])
-    assert len(list(store.scan(everything(team_scope("shop"))))) == (8 if team else 0)
-
-
-def test_projects_of_the_same_name_are_not_thrown_together(tmp_path, backend):
-    one, store = SqliteStore(tmp_path / "one.db", timeout=5), backend.open()
-    put(
-        one,
-        make("Mine"),
-        make("Theirs", scope=OTHER),
-        scopes={HERE: ("api", "/a/api"), OTHER: ("api", "/b/api")},
-    )
-    migration.migrate(one, store, "here")
+def test_projects_of_the_same_name_are_not_thrown_together(back, store):
+    names = {HERE: ("api", "/a/api"), OTHER: ("api", "/b/api")}
+    put(back, make("Mine"), make("Theirs", scope=OTHER), scopes=names)
+    migrate(back, store, "here")
     assert {*store.scopes()} - {PERSONAL} == {HERE, OTHER}
-    one.close()
 
 
 def test_a_database_with_memories_of_its_own_is_left_alone(source, store):
     put(store, make("Mine"))
     with pytest.raises(InvalidInput, match="holds 1 memories already") as error:
-        migration.migrate(source, store, "here")
+        migrate(source, store, "here")
     assert "sync" in error.value.hint
     assert store.count(everything()) == 1
     store.reset()
-    migration.migrate(source, store, "here")
+    migrate(source, store, "here")
     with pytest.raises(InvalidInput, match="brought from here"):
-        migration.migrate(source, store, "elsewhere")
+        migrate(source, store, "elsewhere")
 
 
 def test_the_command_moves_and_says_what_it_compared(cli, tmp_path):  # noqa: F811
     id = cli.add("We deploy from main", "--kind", "decision")
     cli.ok("vote", id)
-    told = cli.ok("migrate", "--to", str(tmp_path / "new.db"))
-    assert "verified  true" in told
-    assert (
-        cli.json("get", id, "--database", str(tmp_path / "new.db"))[0]["content"]
-        == "We deploy from main"
-    )
-    value = cli.json("migrate", "--to", str(tmp_path / "new.db"))
-    assert value["verified"]
-    assert value["resumed"]
+    new = str(tmp_path / "new.db")
+    assert "verified  true" in cli.ok("migrate", "--to", new)
+    assert cli.json("get", id, "--database", new)[0]["content"] == "We deploy from main"
+    value = cli.json("migrate", "--to", new)
+    assert value["verified"] and value["resumed"]
     assert value["parts"]["records"]["number"] == 1
-    history = json.loads(cli.ok("--json", "history", id, "--database", str(tmp_path / "new.db")))
+    history = cli.json("history", id, "--database", new)
     assert [event["action"] for event in history] == ["add", "vote"]

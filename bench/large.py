@@ -15,7 +15,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from bethink.embed.hashing import HashingEmbedder
+from bethink.embed import HashingEmbedder
 from bethink.store import connection, sqlite
 from bethink.store.sqlite import SqliteStore
 from bethink.text import new_id

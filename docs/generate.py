@@ -32,7 +32,7 @@ sys.path.insert(0, str(ROOT / "src"))
 from bethink import __version__, errors, types  # noqa: E402
 from bethink import api as memories  # noqa: E402
 from bethink.config import PERSONAL, SETTINGS, Config  # noqa: E402
-from bethink.recall import candidates, score  # noqa: E402
+from bethink.recall import pipeline, score  # noqa: E402
 from bethink.recall.score import PROFILES  # noqa: E402
 from bethink.store import base  # noqa: E402
 from bethink.store.connection import MIGRATIONS  # noqa: E402
@@ -859,7 +859,7 @@ w          = {score.COVERAGE:g} where the average memory has {score.LONG:g} word
 coverage   = share of the question's word weight that the memory holds
 
 pairs      = share of the question's neighbouring words that stand side by side in the memory, by weight
-named      = {candidates.NAMED:g} for each entity that the question names and the memory is about, at most two
+named      = {pipeline.NAMED:g} for each entity that the question names and the memory is about, at most two
 topic      = {score.TOPIC:g} · how well the topic of its conversation fits
 neighbours = {score.NEIGHBOUR:g} · (the best neighbour's x − the median x); two places away counts half
 recent     = {score.RECENT:g} · e^(−age / {score.FADE / 86400:g} days) + {score.TODAY:g} · e^(−age / {score.DAY_FADE / 3600:g} hours)

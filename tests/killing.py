@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import postgres
 from stores import NOW, by_words, child_environment, everything, make
 
-from bethink.embed.hashing import HashingEmbedder
+from bethink.embed import HashingEmbedder
 from bethink.errors import BethinkError
 from bethink.store.postgres import PostgresStore
 from bethink.types import Batch, Entry, Relation

@@ -7,7 +7,7 @@ import pytest
 
 from bethink import Bethink
 from bethink.config import Config
-from bethink.embed.hashing import HashingEmbedder
+from bethink.embed import HashingEmbedder
 from bethink.errors import EmbeddingError
 from bethink.surface.mcp import schemas, tools
 

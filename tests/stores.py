@@ -12,7 +12,7 @@ import apsw
 from case_tables import cases
 
 import bethink
-from bethink.embed.hashing import HashingEmbedder
+from bethink.embed import HashingEmbedder
 from bethink.recall.query import parse
 from bethink.store.base import Store
 from bethink.store.places import turn_identity

@@ -12,8 +12,8 @@ from memories import texts
 from bethink.errors import InvalidInput
 from bethink.features import inbox, tending
 from bethink.ingest.compare import KNOWN, MOST_PAIRS
+from bethink.ingest.lexicon import tell_apart
 from bethink.ingest.reconcile import LONGEST, SAME
-from bethink.ingest.wording import tell_apart
 from bethink.judge import KINDS, RELATED, Judgement, StatementReading
 from bethink.types import TRUST, Passage, Source
 

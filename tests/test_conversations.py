@@ -13,7 +13,7 @@ from case_tables import cases
 from cli_runner import cli  # noqa: F401
 
 from bethink.api import Bethink
-from bethink.embed.hashing import HashingEmbedder
+from bethink.embed import HashingEmbedder
 from bethink.errors import InvalidInput, Overtaken
 from bethink.features import conversations, inbox
 from bethink.hooks import state

@@ -33,7 +33,7 @@ from bethink import __version__, config, types
 from bethink.embed import base
 from bethink.embed.models import KNOWN
 from bethink.ingest import extract
-from bethink.recall import candidates, pipeline, query, score
+from bethink.recall import pipeline, query, score
 from bethink.surface.cli import COMMANDS, console
 from bethink.surface.cli.main import main
 
@@ -255,7 +255,7 @@ def test_pages_written_by_hand_have_the_numbers_of_the_code() -> None:
     numbers = (
         f"(k₁ = {score.K1:g}, b = {score.B:g})",
         f"k = {score.RRF_K}",
-        f"Up to {candidates.BY_WORDS} memories by words and {candidates.BY_MEANING} by meaning",
+        f"Up to {pipeline.BY_WORDS} memories by words and {pipeline.BY_MEANING} by meaning",
         f"less up to {score.DOUBT:.0%}".replace("%", " %"),
         f"(1 − {score.DOUBT:g} · (1 − confidence))",
         f"less than {score.FIT:.1f} of the way".replace("0.", "."),

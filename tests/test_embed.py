@@ -14,12 +14,11 @@ import pytest
 from case_tables import cases
 
 from bethink.config import Config
-from bethink.embed import models, open_embedder
+from bethink.embed import HashingEmbedder, models, open_embedder
 from bethink.embed.base import WINDOW, clean, pieces, sentence_ends
-from bethink.embed.hashing import HashingEmbedder
 from bethink.embed.local import LocalEmbedder
 from bethink.errors import EmbeddingError
-from bethink.ingest.vectors import Recent, embed
+from bethink.ingest.pipeline import Recent, embed
 
 MODEL = models.KNOWN[models.DEFAULT]
 ODD_TEXTS = {

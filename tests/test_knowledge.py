@@ -12,7 +12,7 @@ from memories import use_tool
 from trees import plant
 
 from bethink import Bethink
-from bethink.embed.hashing import HashingEmbedder
+from bethink.embed import HashingEmbedder
 from bethink.errors import NotFound
 from bethink.surface.mcp import tools
 

@@ -11,7 +11,7 @@ from memories import DAY, NOW, Failing, texts
 
 from bethink import Bethink
 from bethink.config import Config
-from bethink.embed.hashing import HashingEmbedder
+from bethink.embed import HashingEmbedder
 from bethink.errors import EmbeddingError, InvalidInput, NotFound
 from bethink.recall.pipeline import STRANGE
 from bethink.types import PERSONAL, Filter, Passage

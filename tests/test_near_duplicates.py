@@ -8,7 +8,7 @@ import test_embed
 from case_tables import cases
 
 from bethink.api import Bethink
-from bethink.ingest.wording import say_the_same
+from bethink.ingest.lexicon import say_the_same
 
 model_or_pull, local = test_embed.model_or_pull, test_embed.local
 

@@ -9,7 +9,7 @@ from case_tables import cases
 from memories import texts
 
 from bethink.api import Bethink
-from bethink.embed.hashing import HashingEmbedder
+from bethink.embed import HashingEmbedder
 from bethink.recall.query import find_event
 from bethink.text import is_english
 from bethink.types import Passage, Source

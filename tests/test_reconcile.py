@@ -5,8 +5,8 @@ from case_tables import cases, rules
 from stores import make
 
 from bethink.ingest.extract import entities
+from bethink.ingest.lexicon import contrasts, find_change, mentions, say_the_same
 from bethink.ingest.reconcile import SUBJECT, SUPERSEDED, Neighbour, reconcile, take_headline
-from bethink.ingest.wording import contrasts, find_change, mentions, say_the_same
 
 JWT = "Auth uses JWT tokens with 24h expiry"
 MAGIC = "Users sign in with a magic link that is sent by email"

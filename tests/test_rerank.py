@@ -5,7 +5,7 @@ import pytest
 from case_tables import cases
 from memories import texts
 
-from bethink.embed.hashing import HashingEmbedder
+from bethink.embed import HashingEmbedder
 from bethink.judge import TrainedJudge
 from bethink.recall.score import READ_HITS, is_question
 from bethink.surface.mcp.schemas import read_call

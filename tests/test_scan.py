@@ -9,7 +9,7 @@ import pytest
 from stores import EMBEDDER, HERE, MODEL, everything, make, put, write
 
 from bethink import Bethink
-from bethink.embed.hashing import HashingEmbedder
+from bethink.embed import HashingEmbedder
 from bethink.store import vectors as vectors_module
 from bethink.store.connection import codes_folder
 from bethink.store.sqlite import SqliteStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bethink.api import Bethink
-from bethink.embed.hashing import HashingEmbedder
+from bethink.embed import HashingEmbedder
 from bethink.errors import InvalidInput
 from bethink.ingest.sync import Document, Skipped, Synced
 from bethink.types import Passage

@@ -8,7 +8,7 @@ import pytest
 from cli_runner import cli  # noqa: F401
 
 from bethink.api import Bethink
-from bethink.embed.hashing import HashingEmbedder
+from bethink.embed import HashingEmbedder
 from bethink.features import knowledge, tending
 from bethink.types import Passage, Source
 

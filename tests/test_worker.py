@@ -15,8 +15,7 @@ from capturing import MORE, SAID, Desk
 from transcripts import written
 
 from bethink import Bethink
-from bethink.embed import models
-from bethink.embed.hashing import HashingEmbedder
+from bethink.embed import HashingEmbedder, models
 from bethink.errors import BethinkError, EmbeddingError, InvalidInput
 from bethink.features import conversations
 from bethink.hooks import spool, state, worker

@@ -20,10 +20,10 @@ from bethink.embed.base import Embedder
 from bethink.errors import Ambiguous, BethinkError, EmbeddingError, InvalidInput, NotFound
 from bethink.recall.pipeline import Ask, recall
 from bethink.recall.score import PROFILES, find_profile
-from bethink.store import open_store
 from bethink.store.base import Overview, Problem, Store
 from bethink.store.places import EMBEDDING_TEXT, embedded_text
 from bethink.store.rows import stamp
+from bethink.store.sqlite import open_store
 from bethink.text import as_entity, check_choice, check_kind, check_range, suggest_one_of
 from bethink.types import (
     PERSONAL,
@@ -44,8 +44,8 @@ from bethink.types import (
 if TYPE_CHECKING:
     from bethink.ingest.compare import WriteOptions
     from bethink.ingest.edit import Traces
+    from bethink.ingest.pipeline import Recent
     from bethink.ingest.sync import Document, Skipped, SourceUpdate, Synced
-    from bethink.ingest.vectors import Recent
     from bethink.judge import Judge
 
 CANDIDATES = 5  # sessions that are named where a prefix fits several
@@ -167,7 +167,7 @@ class Bethink:
     @cached_property
     def recent(self) -> Recent:
         """The vectors that this process made last."""
-        return ingest.vectors.Recent()
+        return ingest.pipeline.Recent()
 
     @property
     def hints(self) -> tuple[str, ...]:
@@ -425,7 +425,7 @@ class Bethink:
             return {}
         texts = {memory.id: embedded_text(memory) for memory in memories}
         try:
-            return ingest.vectors.make_batch_parts(
+            return ingest.pipeline.make_batch_parts(
                 "vectors", texts, embedder, self.recent, self.store
             )
         except EmbeddingError as error:
@@ -754,7 +754,7 @@ class Bethink:
         if embedder is None:
             raise self._model.explain_missing()
         try:
-            return ingest.vectors.reindex(
+            return ingest.pipeline.reindex(
                 self.store, embedder, self.recent, self.write, full, progress
             )
         except EmbeddingError as error:

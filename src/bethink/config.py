@@ -9,11 +9,14 @@ ignored, because an environment is often not the user's own.
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.errors import ConfigError
 from bethink.text import suggest
 from bethink.types import MODES, NOTHING
+
+if TYPE_CHECKING:
+    from bethink.project import Project
 
 FUSIONS = ("adaptive", "rrf")
 WEIGHTS = ("relevance", "recency", "utility", "importance", "frequency")
@@ -183,6 +186,15 @@ def trusts(root: Path) -> bool:
         return str(root) in (data_directory() / "local-projects").read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return False
+
+
+def locate_database(config: Config, project: "Project") -> str:
+    """The path or URL of the database that `open_store` opens. Opens nothing."""
+    target = config.database
+    if target:
+        return target if "://" in target else str(Path(target).expanduser().absolute())
+    local = project.local_database
+    return str(local if local.exists() and trusts(project.root) else data_directory() / "memory.db")
 
 
 def check(key: str, value: Any) -> Any:

@@ -1,15 +1,27 @@
-"""Text → vectors: opens the embedder that the settings ask for. Each kind is one file; `base.py` says what they share."""
+"""Text → vectors: opens the embedder that the settings ask for. Each kind of model is one file; `base.py` says what they share. The one
+that needs no model is here: words, their beginnings and their trigrams, hashed into a fixed number of places. It knows spelling, not
+meaning, which is enough for tests and for machines that cannot have a model."""
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
+from itertools import islice
+from math import log
+from typing import TYPE_CHECKING
 
 from bethink.config import Config, data_directory
-from bethink.embed.base import Bytes, Embedder
-from bethink.embed.hashing import HashingEmbedder
+from bethink.embed.base import Bytes, Embedder, clean
 from bethink.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from bethink.embed.base import Matrix, Progress
 
 PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself
 # Seconds until a model that failed at its work is asked again. Set by hand: an endpoint that restarts is back within a minute,
@@ -116,3 +128,83 @@ def _note_failed_pull() -> None:
         note.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if _may_pull():
             note.touch()
+
+
+# Without a model
+
+DIMENSIONS = 256
+WINDOW_WORDS = 400
+_WORD = re.compile(r"\w+")
+# A run without spaces, such as a page of Chinese, counts as several words so that windows stay windows.
+_LONGEST_WORD = 64
+
+
+class HashingEmbedder:
+    def __init__(self, dimensions: int = DIMENSIONS) -> None:
+        self.dimensions = dimensions
+        self.model = f"hashing-{dimensions}"
+        self.baseline = self.unrelated = 0.0  # no shared words, no similarity
+
+    def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[Matrix]:
+        import numpy as np
+
+        result = []
+        for text in texts:
+            result.append(np.stack([_vector(words, self.dimensions) for words in _windows(text)]))
+            if progress:
+                progress(len(result))
+        return result
+
+    def query(self, text: str) -> Matrix:
+        return _vector(next(_windows(text)), self.dimensions)
+
+
+def _words(text: str) -> Iterator[str]:
+    for match in _WORD.finditer(unicodedata.normalize("NFKC", clean(text)).casefold()):
+        word = match.group()
+        for start in range(0, len(word), _LONGEST_WORD):
+            yield word[start : start + _LONGEST_WORD]
+
+
+def _windows(text: str) -> Iterator[list[str]]:
+    words = _words(text)
+    yield list(islice(words, WINDOW_WORDS))
+    while window := list(islice(words, WINDOW_WORDS)):
+        yield window
+
+
+def _vector(words: Sequence[str], dimensions: int) -> Matrix:
+    import numpy as np
+
+    vector = np.zeros(dimensions, dtype=np.float32)
+    for word, count in Counter(words).items():
+        # Repetition counts ever less, and short words, which are mostly "the" and "is", count little.
+        weight = (1 + log(count)) * min(1.0, (len(word) / 5) ** 2)
+        for number, share in _features(word):
+            vector[(number >> 1) % dimensions] += weight * share * (1 if number & 1 else -1)
+    length = float(np.linalg.norm(vector))
+    if (
+        length < 1e-6
+    ):  # No words at all, or words that cancel out: still a unit vector, and always the same one.
+        vector[:] = 0
+        vector[0] = length = 1.0
+    return vector / np.float32(length)
+
+
+@lru_cache(maxsize=50_000)
+def _features(word: str) -> tuple[tuple[int, float], ...]:
+    """The word itself, its beginning in place of a stem, and its trigrams, each as a hash with its share of the word's weight."""
+    framed = f"^{word}$"
+    trigrams = [framed[i : i + 3] for i in range(len(framed) - 2)]
+    share = 0.6 / len(trigrams) ** 0.5
+    features = [
+        (f"w:{word}", 0.4),
+        (f"p:{word[:5]}", 1.0),
+        *((f"t:{trigram}", share) for trigram in trigrams),
+    ]
+    return tuple((_hash(name), part) for name, part in features)
+
+
+def _hash(name: str) -> int:
+    """Stable across processes and machines, unlike `hash()`. The multiplication mixes what CRC-32 leaves linear."""
+    return (zlib.crc32(name.encode()) * 0x9E3779B97F4A7C15 >> 20) & 0xFFFFFFFF

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from bethink import project as projects
 from bethink.api import Bethink
-from bethink.config import data_directory, mask_password
+from bethink.config import data_directory, locate_database, mask_password
 from bethink.errors import BethinkError, InvalidInput, StoreCorrupt
 from bethink.features import readers, sync
 from bethink.features.knowledge import MARKDOWN
@@ -37,10 +37,10 @@ from bethink.ingest.extract import keywords
 from bethink.ingest.files import Found, read_text, unify_line_ends
 from bethink.ingest.redact import redact_value
 from bethink.ingest.sync import Skipped
-from bethink.store import locate_database, open_copy
 from bethink.store.base import Store
 from bethink.store.places import content_hash
 from bethink.store.rows import Record, Stored
+from bethink.store.sqlite import open_copy
 from bethink.store.transfer import (
     PAGE,
     Bundle,

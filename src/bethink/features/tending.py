@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from bethink.api import Bethink
 from bethink.ingest.compare import is_one_statement, nearest
+from bethink.ingest.lexicon import count_shared_words, say_the_same, tell_apart
 from bethink.ingest.reconcile import (
     ANSWERS,
     COMPLETES,
@@ -30,7 +31,6 @@ from bethink.ingest.reconcile import (
     why_not,
 )
 from bethink.ingest.reconcile import SAME as SURELY_SAME
-from bethink.ingest.wording import count_shared_words, say_the_same, tell_apart
 from bethink.judge import Judgement
 from bethink.types import STATEMENTS, Change, Filter, Memory, Relation, supersede
 

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bethink import config as configuration
 from bethink import project as projects
+from bethink.config import locate_database
 from bethink.errors import BethinkError
 from bethink.hooks import spool, state
-from bethink.hooks.evidence import is_telling
+from bethink.hooks.prompt import is_telling
 from bethink.hooks.state import AUTO, Hook
-from bethink.store import locate_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from bethink.embed.base import Embedder
+from bethink.ingest.lexicon import find_change
 from bethink.ingest.reconcile import (
     OPEN,
     SETTLING,
@@ -24,7 +25,6 @@ from bethink.ingest.reconcile import (
     reconcile,
     take_headline,
 )
-from bethink.ingest.wording import find_change
 from bethink.judge import RELATED, Judge, Judgement, describe_place
 from bethink.store.base import Store
 from bethink.types import NOTHING, STATEMENTS, Change, Filter, Memory, Relation

@@ -18,7 +18,15 @@ from bethink.ingest.compare import WAITING, WriteOptions, compare, nearest
 from bethink.ingest.extract import SUMMARY_CHARACTERS, SUMMARY_WORDS, entities, extract
 from bethink.ingest.ideas import Idea, content_words, holds_anywhere, is_said, read_ideas
 from bethink.ingest.lexicon import compile_pattern, fold_case
-from bethink.ingest.pipeline import clean_passage, fold_changes, make_entries, make_memory
+from bethink.ingest.pipeline import (
+    Recent,
+    Vectors,
+    clean_passage,
+    embed,
+    fold_changes,
+    make_entries,
+    make_memory,
+)
 from bethink.ingest.reconcile import may_settle, needed_to_complete
 from bethink.ingest.redact import redact, redact_value
 from bethink.ingest.sentences import cut_text, is_mostly_pasted
@@ -35,7 +43,6 @@ from bethink.ingest.titles import (
     summarise,
 )
 from bethink.ingest.topics import Topic, TopicTurn, arrange, resume_state, segment
-from bethink.ingest.vectors import Recent, Vectors, embed
 from bethink.llm import tasks
 from bethink.llm.base import Model, ModelError
 from bethink.store.base import Store

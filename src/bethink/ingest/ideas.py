@@ -16,10 +16,17 @@ from typing import NamedTuple
 
 from bethink.config import Config
 from bethink.ingest.extract import entities
-from bethink.ingest.lexicon import FILLER, compile_pattern, cue_scores, fold_case, word_set
+from bethink.ingest.lexicon import (
+    FILLER,
+    compile_pattern,
+    contrasts,
+    cue_scores,
+    fold_case,
+    is_tentative,
+    word_set,
+)
 from bethink.ingest.sentences import LONGEST, Statement, find_pasted, statements
 from bethink.ingest.titles import tells_what_remains
-from bethink.ingest.wording import contrasts, is_tentative
 from bethink.judge import Judge, StatementReading, TrainedJudge, asks, describe_place
 from bethink.types import Entity
 

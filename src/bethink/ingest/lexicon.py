@@ -3,7 +3,11 @@
 The data are plain tables: `words.toml` holds lists of words and technologies, `cues.toml` phrases with the kind that they speak
 for. Phrases are tried only where one of their literals stands; the outcome is that of searching the text for each pattern.
 
-This module sees words, names and phrases. It does not know what a sentence, a summary or an entity is.
+Then how the words of two statements compare: the same, exchanged, denied, changed from one thing to another. Two statements can be
+near to an embedding model and still say different things: one number, one "not", one name or one "before" apart, or the same words in
+another order. Those are not the same: losing a memory is worse than keeping two.
+
+This module sees words, names and phrases. It does not know what a summary, an entity or a kind is. Pure: text in, answer out.
 """
 
 from __future__ import annotations
@@ -13,6 +17,10 @@ import tomllib
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from bethink.ingest.redact import remove_marks
+from bethink.judge import asks
+from bethink.text import STOP_WORDS
 
 DATA = Path(__file__).with_name("data")
 LONGEST_IDENTIFIER = 80
@@ -197,3 +205,275 @@ def firmness(text: str, value: float) -> float:
     for hedge in cues()["hedge"]:
         value -= hedge.weight * min(len(hedge.find(text)), 2)
     return value + sum(cue.weight * min(len(cue.find(text)), 3) for cue in cues()["firm"])
+
+
+# Two statements
+
+_NEGATIONS = frozenset(
+    "not no never none without nor neither disable disabled stop stopped avoid forbid forbidden".split()
+)
+# A word or a number, without its spelling: "24h" is "24 h". Signs count where they tell something: C is not C++, < is not >.
+_TOKEN = re.compile(r"(?:[^\W\d_]+(?:'[^\W\d_]+)?|(?<![\w-])-?\d+|\d+)[+#]*|[<>%$€£]|[!=]=")
+_AUXILIARIES = frozenset("am is are be been being do does doing has have having will".split())
+# Words that only hold a sentence together. "Was" and "had" are none of them: what was so is not what is so.
+_FILLING = _AUXILIARIES | frozenset(
+    "a an the that which who and also just please really now currently our".split()
+)
+# Words that turn what was said before them into something else.
+_TURNING = frozenset(
+    "after although before but except however if instead nor once only or otherwise rather though unless until when whenever while without".split()
+)
+# Words that say when or where: two statements of which one has them and the other has not speak of different things.
+_PLACED = frozenset("was were outside inside".split())
+# Stop words that make a difference where one of them stands for another.
+_TELLING = frozenset(
+    "after all any before both can could down few may might more most must off on only over same should since some under until up while".split()
+)
+_ENDINGS = (
+    ("ies", "y"),
+    ("ied", "y"),
+    ("es", ""),
+    ("s", ""),
+    ("ed", ""),
+    ("ed", "e"),
+    ("ing", ""),
+    ("ing", "e"),
+)
+
+# What may be called old or new: a part of a clause, in which "3.8" and "next.js" keep their dots. Bounded, because a text
+# may hold a hundred thousand words such as "from".
+_THING = r"(?:[^,.;]|\.(?=\w)){1,61}"
+_NAME = r"[\w.+#-]{1,40}"
+
+# "switched from X to Y", "replaced X with Y", "Y instead of X": X stands before the arrow in each pair of groups.
+_CHANGES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b(?:switch(?:ed|ing)?|mov(?:ed|ing|e)|migrat(?:ed|ing|e)|chang(?:ed|ing|e)|convert(?:ed|ing)?|went)\s(?:\w+\s){{0,4}}?from\s(?P<old>{_THING}?)\s(?:over\s)?to\s(?P<new>{_THING})",
+        rf"\b(?:replac(?:ed|ing|e)|swap(?:ped|ping)?)\s(?P<old>{_THING}?)\s(?:with|by|for)\s(?P<new>{_THING})",
+        rf"\b(?P<new>{_NAME}(?:\s{_NAME})?)\s(?:instead of|rather than|in place of)\s(?P<old>{_THING})",
+        rf"\bno longer (?:use|using|need|run|on|support)\s(?P<old>{_THING}?)(?:,|;|\.(?!\w)|\bbut\b|\band\b)(?P<new>(?:{_THING}|,)*)",
+    )
+)
+_CHANGING = frozenset(
+    "switch switched move moved migrate migrated change changed convert converted replace replaced swap swapped use uses used using longer"
+    " instead rather place went now team service project system everything data".split()
+)
+
+
+def say_the_same(one: str, other: str) -> bool:
+    """Whether the first of two near texts adds nothing: the second begins with what it says, word for word but for inflections,
+    articles and punctuation, and does not turn it into something else. Both ask, or neither does. What was redacted in it may be
+    anything, and so adds something."""
+    mine, theirs = _content_words(one), _content_words(other)
+    return (
+        len(mine) <= len(theirs)
+        and remove_marks(one) == one
+        and all(map(_variant, mine, theirs))  # in order: what calls is not what is called
+        and (_TURNING | _NEGATIONS).isdisjoint(theirs[len(mine) :])
+        and asks(one) == asks(other)
+    )
+
+
+def _split_words(text: str) -> list[str]:
+    """The words of a text in order, in small letters, with every "not" written out."""
+    text = text.lower().replace("’", "'")
+    for short, long in (("cannot", "can not"), ("can't", "can not"), ("won't", "will not")):
+        text = text.replace(short, long)
+    return [token.partition("'")[0] for token in _TOKEN.findall(text.replace("n't", " not"))]
+
+
+def _content_words(text: str) -> list[str]:
+    """The words of a text in order, without those that only hold it together."""
+    words = _split_words(text)
+    # In front of all others an auxiliary asks, or insists; and behind a verb a tool can be called "just".
+    kept = {0} if words and words[0] in _AUXILIARIES else set()
+    kept |= {len(words) - 1} if words[-1:] == ["just"] else set()
+    return [word for at, word in enumerate(words) if word not in _FILLING or at in kept]
+
+
+def contrasts(new: str, old: str) -> bool:
+    """Whether each has a word that the other lacks ("Monday" for "Friday"), or much was added.
+
+    Minimal pairs are what embedding models see least, and they are exactly what a change of mind looks like. Variants of
+    one word (auth, authentication) are no exchange."""
+    mine, theirs = _content(new), _content(old)
+    in_mine, in_theirs = (frozenset().union(*map(_bases, words)) for words in (mine, theirs))
+    fresh = [word for word in mine if _bases(word).isdisjoint(in_theirs)]
+    lost = [word for word in theirs if _bases(word).isdisjoint(in_mine)]
+    return bool(fresh and lost) or len(fresh) * 3 > max(3, len(mine))
+
+
+def _content(text: str) -> list[str]:
+    return [
+        word
+        for word in re.findall(r"\w+", text.lower())
+        if word not in STOP_WORDS or word in _TELLING
+    ]
+
+
+def _variant(one: str, other: str) -> bool:
+    return one == other or not _bases(one).isdisjoint(_bases(other))
+
+
+@lru_cache(4096)
+def _bases(word: str) -> frozenset[str]:
+    """What a word may be an inflection of: retries and retried of retry, cached and caching of cache. A word that only begins like
+    another (main, maintenance) is another word."""
+    found = {word}
+    for ending, restored in _ENDINGS if not word.endswith(("ss", "eed")) else ():
+        stem = word.removesuffix(ending)
+        verb = ending in ("ed", "ing")
+        vowels = not verb or any(map("aeiouy".__contains__, stem))  # not: string, bring
+        if stem != word and vowels and len(stem + restored) >= (2 if ending == "s" else 3):
+            found.add(stem + restored)
+            if verb and stem[-1:] == stem[-2:-1]:
+                found.add(stem[:-1])  # stopped, running
+    names = _other_names()
+    return frozenset(names.get(base, base) for base in found)
+
+
+@cache
+def _other_names() -> dict[str, str]:
+    """Words by another name that is as common: configuration, config."""
+    return dict(pair.split(" = ") for pair in phrases("other_names"))
+
+
+def differ_in_denial(one: str, other: str) -> bool:
+    """Whether one of two texts denies more than the other."""
+    return _negations(one) != _negations(other)
+
+
+def _negations(text: str) -> int:
+    return sum(word in _NEGATIONS for word in _split_words(text))
+
+
+def find_change(text: str) -> tuple[str, str] | None:
+    """The old and the new thing of a stated change, or None."""
+    spaced = " ".join(text.split())
+    for pattern in _CHANGES:
+        if found := pattern.search(spaced):
+            old, new = found["old"].strip(), found["new"].strip()
+            if 0 < len(old) <= 60:
+                return old, new[:60]
+    return None
+
+
+def share_subject(one: str, other: str, change: tuple[str, str]) -> bool:
+    """Whether both name something beside the old and the new thing and the changing itself."""
+    beside = {*_CHANGING, *_content(" ".join(change))}
+    return not {*_content(one)}.isdisjoint({*_content(other)} - beside)
+
+
+def mentions(text: str, thing: str) -> bool:
+    """Whether a text speaks of a thing: all of its words stand there."""
+    words, wanted = set(_split_words(text)), _split_words(thing)[:4]
+    return bool(wanted) and all(word in words or word.rstrip("s") in words for word in wanted)
+
+
+_TENTATIVE = (
+    r"\b(?:maybe|perhaps|might|(?:are|am|is|'re|'m) (?:thinking|considering|wondering|tempted|leaning)|thinking (?:of|about)|considering"
+    r"|not sure|wonder(?:ing)? (?:if|whether)|what if|should we|could (?:also )?(?:use|try|switch|move|go))\b"
+)
+# What a report says was done: not what is being done, nor what it was for.
+_DID = r"(?:[a-z]{3,}ed|made|built|wrote|written|rewrote|rewritten|split|sent|set|cut|put|done)\b"
+_REPORTS = (
+    rf"^(?:done\W{{1,4}})?(?:(?:all|both|also) )?{_DID}|\b(?:i|we|i've|we've|have|has|been|was|were|now|all) (?:(?:also|now|then|just) )?{_DID}"
+    r"|\b(?:resolved|fixed|committed|pushed|merged|updated|inserted|opened|added|removed|renamed|migrated|implemented|shipped|passes)\b"
+)
+
+
+def tells_of_work(text: str) -> bool:
+    """Whether a sentence, in small letters, reports something as done."""
+    return re.search(_REPORTS, text) is not None
+
+
+def is_tentative(text: str) -> bool:
+    """Whether a text only thinks of something: it may come to replace what holds, and does not yet."""
+    return re.search(_TENTATIVE, text, re.IGNORECASE) is not None
+
+
+def count_shared_words(one: str, other: str) -> int:
+    """Telling words that both hold."""
+    return len(_telling_words(one) & _telling_words(other))
+
+
+def _telling_words(text: str) -> set[str]:
+    words = {
+        word[:6]
+        for word in re.findall(r"[^\W\d_]{3,}", remove_marks(text).lower())
+        if word not in STOP_WORDS
+    }
+    return words - _ANYTHING
+
+
+# Words of every such statement, by their first six letters: they make no two of them alike.
+_ANYTHING = {
+    word[:6]
+    for word in "use used using should need want decided decision going will can let make made still now issue problem fix fixed question".split()
+}
+
+
+# What tells two statements apart that a judge takes for the same.
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_NUMBER_WORDS = {
+    word: str(value)
+    for value, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve".split()
+    )
+} | {"both": "2"}
+# Parts of a system that stand beside each other: what is said of one says nothing of another in its line.
+_COUNTERPARTS = [
+    {word: name for name in line.split("|") for word in name.strip().split(",")}
+    for line in """prod,production,live | staging,stage | dev,development | local,localhost | test,testing | qa
+frontend,ui | backend
+client | server
+android | ios,iphone | web,browser
+windows | linux | mac,macos
+chrome | firefox | safari | edge
+upload,uploads | download,downloads
+import,imports | export,exports
+reader,readers | writer,writers""".splitlines()
+]
+_NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w-]*|(?<!\w)\w+[_/][\w./-]+")
+_ALIKE = 0.65  # share of words from which what differs is more telling than what is shared
+
+
+def tell_apart(one: str, other: str) -> bool:
+    """Whether a number, a name or a part of the system stands in one of two statements in place of another: then they are not
+    the same, whoever says so. Of two that share most of their words an exchanged one decides, or an "only", or a "not"."""
+    mine, theirs = _numbers(one), _numbers(other)
+    exchanged = bool(mine - theirs and theirs - mine) or other_part(one, other)
+    if exchanged or (_leaves_name_out(one, other) and _leaves_name_out(other, one)):
+        return True
+    words, others = set(_content(one)), set(_content(other))
+    if len(words & others) < _ALIKE * max(1, len(words), len(others)):
+        return False
+    said, told = (re.findall(r"\w+", text.lower()) for text in (one, other))
+    turned = sorted(said) == sorted(told) and said != told  # "A calls B" and "B calls A"
+    denied = contrasts(one, other) or contrasts(other, one) or differ_in_denial(one, other)
+    return turned or denied or not (_TURNING | _PLACED).isdisjoint(set(said) ^ set(told))
+
+
+def _leaves_name_out(one: str, other: str) -> bool:
+    """Whether one text has a name that the other does not speak of. A path is meant whole, of a word its beginning will do."""
+    lowered = other.lower()
+    return any(
+        (name if "/" in name or "_" in name else name[:4]).lower() not in lowered
+        for name in _NAMED.findall(one)
+    )
+
+
+def _numbers(text: str) -> set[str]:
+    words = (_NUMBER_WORDS.get(word) for word in re.findall(r"[a-z]+", text.lower()))
+    return {*_NUMBER.findall(text), *filter(None, words)}
+
+
+def other_part(one: str, other: str) -> bool:
+    """Whether two statements speak of parts of a system that stand beside each other, such as frontend and backend."""
+    texts = [set(re.findall(r"[a-z]+", text.lower())) for text in (one, other)]
+    for parts in _COUNTERPARTS:
+        here, there = ({parts[word] for word in words & parts.keys()} for words in texts)
+        if here and there and here.isdisjoint(there):
+            return True
+    return False

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from bethink.ingest.wording import (
+from bethink.ingest.lexicon import (
     contrasts,
     count_shared_words,
     differ_in_denial,

@@ -27,6 +27,7 @@ from bethink.ingest.lexicon import (
     is_path,
     phrases,
     plain_words,
+    tells_of_work,
     word_set,
 )
 from bethink.ingest.sentences import (
@@ -36,7 +37,6 @@ from bethink.ingest.sentences import (
     prose,
     statements,
 )
-from bethink.ingest.wording import tells_of_work
 from bethink.store.words import space_out
 from bethink.types import NOTHING
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from bethink import config as configuration
 from bethink import project as projects
 from bethink.api import Bethink
+from bethink.config import locate_database
 from bethink.errors import Ambiguous, InvalidInput, NotFound, StoreBusy
 from bethink.ingest.redact import redact
 from bethink.project import Project
-from bethink.store import locate_database
 from bethink.store.base import Store
 from bethink.store.transfer import team_scope
 from bethink.surface.http.security import SESSION, Caller, Grant, refuse_personal, refuse_write

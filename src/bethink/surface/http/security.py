@@ -35,8 +35,8 @@ from bethink.errors import (
     UsageError,
 )
 from bethink.post import is_address
-from bethink.store import open_store
 from bethink.store.rows import stamp
+from bethink.store.sqlite import open_store
 from bethink.text import textfile
 from bethink.types import NOTHING, PERSONAL, TEAM
 

@@ -52,100 +52,78 @@ def memory(open_memory, judge):
     return open_memory(judge=judge)
 
 
-def tell(memory, clock, judge, relation, probability=0.95, old=OLD, new=NEW, kind="fact", **more):
-    """The id of a known statement, and what became of a new one that stands so to it."""
-    judge.says = ("unrelated", 1.0)
-    known = memory.add(old, kind=kind).id
-    clock.move(days=1)
-    judge.says = (relation, probability)
-    return known, memory.add(new, **more)
+@pytest.fixture
+def tell(memory, clock, judge):
+    """Gives the id of a known statement, and what became of a new one that stands so to it."""
+
+    def tell(relation, probability=0.95, old=OLD, new=NEW, kind="fact"):
+        judge.says = ("unrelated", 1.0)
+        known = memory.add(old, kind=kind).id
+        clock.move(days=1)
+        judge.says = (relation, probability)
+        return known, memory.add(new)
+
+    return tell
 
 
-def test_what_surely_replaces_does_so_at_once_and_one_command_undoes_it(memory, clock, judge):
-    old, outcome = tell(memory, clock, judge, "replaces")
-    assert outcome.supersedes == (old,)
-    assert outcome.plain()["supersedes"] == [old]
+@pytest.fixture
+def agent(open_memory, judge):
+    return open_memory(judge=judge, trust=TRUST["agent"])
+
+
+def test_what_surely_replaces_does_so_at_once_and_one_command_undoes_it(memory, tell):
+    old, outcome = tell("replaces")
+    assert outcome.supersedes == (old,) and outcome.plain()["supersedes"] == [old]
     assert texts(memory.search(QUESTION)) == [NEW]
-    assert memory.restore(old).superseded_by is None
-    assert memory.one(old).valid_to is None
+    assert memory.restore(old).superseded_by is None and memory.one(old).valid_to is None
     assert set(texts(memory.search(QUESTION))) == {OLD, NEW}
-    assert not inbox.list_queue(memory, "contradictions").items
-    assert not inbox.list_queue(memory, "duplicates").items
+    for queue in ("contradictions", "duplicates"):
+        assert not inbox.list_queue(memory, queue).items
 
 
-def test_what_may_replace_is_told_and_waits_in_the_inbox_and_the_newer_comes_first(
-    memory, clock, judge
-):
-    old, outcome = tell(memory, clock, judge, "replaces", 0.5)
+def test_what_may_replace_is_told_and_waits_in_the_inbox_and_the_newer_comes_first(memory, tell):
+    old, outcome = tell("replaces", 0.5)
     assert outcome.supersedes == ()
-    assert outcome.plain()["proposals"] == [
-        {"relation": "replaces", "id": old, "reason": "not sure", "probability": 0.5}
-    ]
+    proposal = {"relation": "replaces", "id": old, "reason": "not sure", "probability": 0.5}
+    assert outcome.plain()["proposals"] == [proposal]
     hits = memory.search("CAN bus at 250 kbit/s").hits
     assert [hit.memory.content for hit in hits] == [NEW, OLD]
     assert [(one.type, other.id) for one, other in hits[0].related] == [("may_replace", old)]
-    assert [one.id for one in inbox.list_queue(memory, "contradictions").items[0].memories] == [
-        outcome.id,
-        old,
-    ]
+    waiting = inbox.list_queue(memory, "contradictions").items[0].memories
+    assert [one.id for one in waiting] == [outcome.id, old]
     as_of = memory.filter(as_of=memory.one(old).created_at)
     assert texts(memory.search(QUESTION, filter=as_of)) == [OLD]
+    assert texts(memory.search('"250"', limit=1))[0] == NEW, "though only the older is found"
 
 
 @pytest.mark.parametrize(
-    ("relation", "probability", "wavers"),
-    cases("compare-where-the-judge-wavers-both"),
+    ("relation", "probability", "wavers"), cases("compare-where-the-judge-wavers-both")
 )
 def test_where_the_judge_wavers_both_stay_and_the_newer_comes_first(
-    memory, clock, judge, relation, probability, wavers
+    memory, tell, judge, relation, probability, wavers
 ):
     judge.wavers = wavers
-    old, outcome = tell(memory, clock, judge, relation, probability)
+    old, outcome = tell(relation, probability)
     assert outcome.supersedes == () and memory.one(old).superseded_by is None
     assert texts(memory.search("CAN bus at 250 kbit/s"))[:2] == [NEW, OLD]
 
 
-def test_what_answers_or_does_closes_what_is_open_by_both_together(memory, clock, judge):
-    judge.wavers = {"answers": 0.3}
-    todo = "Find out how long a SKU of the shop can be."
-    old, _ = tell(memory, clock, judge, "completes", 0.6, todo, "A SKU can be 18 long.", "question")
-    assert memory.one(old).answered
-
-
-def test_the_newer_comes_even_if_only_the_older_is_found(memory, clock, judge):
-    tell(memory, clock, judge, "replaces", 0.5)
-    assert texts(memory.search('"250"', limit=1))[0] == NEW
-
-
-def test_the_same_in_other_words_is_one_memory_and_the_caller_is_told_which(memory, clock, judge):
-    old, outcome = tell(
-        memory, clock, judge, "same", new="The gearbox harness runs its CAN bus at 250 kbit/s."
-    )
+def test_the_same_in_other_words_is_one_memory_and_the_caller_is_told_which(memory, tell):
+    old, outcome = tell("same", new="The gearbox harness runs its CAN bus at 250 kbit/s.")
     assert (outcome.status, outcome.duplicate_of) == ("near_duplicate", old)
     assert len(memory.list()) == 1
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    cases("compare-what-differs-in-a-number"),
-)
+@pytest.mark.parametrize(("old", "new"), cases("compare-what-differs-in-a-number"))
 def test_what_differs_in_a_number_a_name_a_place_or_a_denial_is_never_the_same(
-    memory,
-    clock,
-    judge,
-    old,
-    new,
+    memory, tell, old, new
 ):
     assert tell_apart(old, new)
-    _, outcome = tell(memory, clock, judge, "same", 0.99, old, new)
-    assert outcome.status == "added"
+    assert tell("same", 0.99, old, new)[1].status == "added"
     assert len(memory.list()) == 2
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    cases("compare-other-words-for-the-same"),
-)
+@pytest.mark.parametrize(("old", "new"), cases("compare-other-words-for-the-same"))
 def test_other_words_for_the_same_are_not_told_apart(old, new):
     assert not tell_apart(old, new)
 
@@ -158,12 +136,9 @@ def test_other_words_for_the_same_are_not_told_apart(old, new):
         ("completes", "todo", "Rotate the deploy key of the shop.", "The deploy key was rotated."),
     ],
 )
-def test_what_is_settled_is_closed_and_can_be_opened_again(
-    memory, clock, judge, relation, kind, old, new
-):
-    known, outcome = tell(memory, clock, judge, relation, old=old, new=new, kind=kind)
-    assert outcome.settles == (known,)
-    assert memory.one(known).answered
+def test_what_is_settled_is_closed_and_can_be_opened_again(memory, tell, relation, kind, old, new):
+    known, outcome = tell(relation, old=old, new=new, kind=kind)
+    assert outcome.settles == (known,) and memory.one(known).answered
     assert ("answers", outcome.id) in {(one.type, one.source) for one in memory.relations(known)}
     assert memory.restore(known).answered is False
     assert "answers" not in {one.type for one in memory.relations(known)}
@@ -171,45 +146,48 @@ def test_what_is_settled_is_closed_and_can_be_opened_again(
         memory.restore(known)
 
 
-def test_a_plan_that_is_no_to_do_is_replaced_by_what_became_of_it(memory, clock, judge):
-    old, outcome = tell(memory, clock, judge, "completes", kind="decision")
-    assert outcome.supersedes == (old,)
+def test_what_answers_or_does_closes_what_is_open_by_both_together_and_replaces_a_plan(
+    memory, tell, judge
+):
+    planned, outcome = tell("completes", kind="decision")
+    assert outcome.supersedes == (planned,), "it is no to-do"
+    judge.wavers = {"answers": 0.3}
+    todo = "Find out how long a SKU of the shop can be."
+    old, _ = tell("completes", 0.6, todo, "A SKU can be 18 long.", "question")
+    assert memory.one(old).answered
 
 
-@pytest.mark.parametrize("relation", ["refines", "contradicts", "unrelated"])
-def test_what_still_holds_is_not_touched(memory, clock, judge, relation):
-    old, outcome = tell(memory, clock, judge, relation, 1.0)
+@pytest.mark.parametrize(
+    ("relation", "types"),
+    [("refines", ["builds_on"]), ("contradicts", ["contradicts"]), ("unrelated", [])],
+)
+def test_what_still_holds_is_not_touched(memory, tell, relation, types):
+    old, outcome = tell(relation, 1.0)
     assert (outcome.supersedes, outcome.settles, outcome.proposals) == ((), (), ())
     assert len(memory.list()) == 2
-    type = {"refines": ["builds_on"], "contradicts": ["contradicts"]}.get(relation, [])
-    assert [one.type for one in memory.relations(old)] == type
+    assert [one.type for one in memory.relations(old)] == types
 
 
 @pytest.mark.parametrize("relation", ["replaces", "contradicts"])
-def test_trust_has_the_last_word(memory, open_memory, clock, judge, relation):
-    judge.says = ("unrelated", 1.0)
+def test_trust_has_the_last_word(memory, agent, clock, judge, relation):
     old = memory.add(OLD).id
     clock.move(days=1)
     judge.says = (relation, 1.0)
-    outcome = open_memory(judge=judge, trust=TRUST["agent"]).add(NEW)
-    assert outcome.supersedes == ()
-    assert [(one.relation, one.reason) for one in outcome.proposals] == [
-        ("replaces", "less trusted")
-    ]
+    outcome = agent.add(NEW)
+    proposed = [(one.relation, one.reason) for one in outcome.proposals]
+    assert (outcome.supersedes, proposed) == ((), [("replaces", "less trusted")])
     assert {one.type for one in memory.relations(old)} == {"may_replace", "contradicts"}
     assert texts(memory.search(QUESTION))[0] == OLD
 
 
-def test_the_users_own_words_stand_for_an_agents(memory, open_memory, clock, judge):
-    old = open_memory(judge=judge, trust=TRUST["agent"]).add(OLD).id
+def test_the_users_own_words_stand_for_an_agents(memory, agent, clock, judge):
+    old = agent.add(OLD).id
     judge.says = ("same", 1.0)
     clock.move(days=1)
     assert memory.add("CAN on the gearbox harness: 250 kbit/s.").supersedes == (old,)
 
 
-def test_an_agent_that_is_sure_says_so_with_the_same_text(memory, open_memory, clock, judge):
-    agent = open_memory(judge=judge, trust=TRUST["agent"])
-    judge.says = ("unrelated", 1.0)
+def test_an_agent_that_is_sure_says_so_with_the_same_text(memory, agent, clock, judge):
     old = agent.add(OLD).id
     clock.move(days=1)
     judge.says = ("replaces", 0.5)
@@ -250,50 +228,54 @@ def test_the_same_batch_twice_adds_nothing(memory, judge):
     assert len(memory.list()) == 3
 
 
-def test_a_chain_in_one_batch_leaves_the_last(memory, judge):
-    judge.says = ("replaces", 1.0)
-    texts_ = [f"The gearbox harness has its CAN bus at {rate} kbit/s." for rate in (125, 250, 500)]
-    memory.add_many([Passage(text) for text in texts_])
-    assert texts(memory.list()) == [texts_[-1]]
-    assert len(list(memory.export())) == 3
-
-
-def test_two_that_replace_each_other_in_turn_stay_a_chain(memory, clock, judge):
+def test_those_that_replace_each_other_in_turn_or_in_one_batch_stay_a_chain(memory, clock, judge):
     judge.says = ("replaces", 1.0)
     for text in (OLD, NEW, OLD, NEW):
         clock.move(days=1)
         assert memory.add(text).status == "added"
     assert texts(memory.list()) == [NEW]
-    assert len(list(memory.export())) == 4
+    rates = [f"The gearbox harness has its CAN bus at {rate} kbit/s." for rate in (125, 250, 750)]
+    memory.add_many([Passage(text) for text in rates])
+    assert texts(memory.list()) == [rates[-1]]
+    assert len(list(memory.export())) == 7
 
 
 @pytest.mark.parametrize("text", ["CAN", "CAN bus " * (LONGEST // 4)])
-def test_what_is_no_one_statement_is_not_judged(memory, clock, judge, text):
-    old, outcome = tell(memory, clock, judge, "replaces", 1.0, new=text)
-    assert outcome.status == "added"
-    assert memory.one(old).superseded_by is None
+def test_what_is_no_one_statement_is_not_judged(memory, tell, judge, text):
+    old, outcome = tell("replaces", 1.0, new=text)
+    assert outcome.status == "added" and memory.one(old).superseded_by is None
     assert judge.asked == []
 
 
 # Over what is there
 
 
-def stored(memory, clock, judge, old=OLD, new=NEW, kind="fact"):
-    """Two statements that nobody compared when they came."""
-    judge.says = ("unrelated", 1.0)
-    ids = []
-    for text, of in ((old, kind), (new, "fact")):
-        ids.append(memory.add(text, kind=of, dedup=False).id)
-        clock.move(days=1)
-    return ids
+@pytest.fixture
+def stored(memory, clock, judge):
+    """Puts down two statements that nobody compared when they came."""
+
+    def store(old=OLD, new=NEW, kind="fact"):
+        judge.says = ("unrelated", 1.0)
+        ids = []
+        for text, of in ((old, kind), (new, "fact")):
+            ids.append(memory.add(text, kind=of, dedup=False).id)
+            clock.move(days=1)
+        return ids
+
+    return store
+
+
+def planned(memory):
+    return [step.action for step in tending.plan_consolidation(memory)]
 
 
 @pytest.mark.parametrize(
-    ("relation", "kind", "action"),
-    cases("compare-consolidation-does-what-the-judge"),
+    ("relation", "kind", "action"), cases("compare-consolidation-does-what-the-judge")
 )
-def test_consolidation_does_what_the_judge_is_sure_of(memory, clock, judge, relation, kind, action):
-    old, new = stored(memory, clock, judge, kind=kind)
+def test_consolidation_does_what_the_judge_is_sure_of(
+    memory, stored, judge, relation, kind, action
+):
+    old, new = stored(kind=kind)
     judge.says = (relation, 0.9)
     (step,) = [step for step in tending.plan_consolidation(memory) if step.action == action]
     assert step.memories[0].id == new
@@ -303,31 +285,26 @@ def test_consolidation_does_what_the_judge_is_sure_of(memory, clock, judge, rela
     assert bool(known.answered) is (action == "answer")
 
 
-def test_the_same_in_other_words_is_merged_and_what_differs_is_not(memory, clock, judge):
-    same = "The gearbox harness runs its CAN bus at 250 kbit/s."
-    stored(memory, clock, judge, new=same)
-    judge.says = ("same", 0.9)
-    assert [step.action for step in tending.plan_consolidation(memory)] == ["merge"]
-    judge.says = ("same", SAME - 0.05)
-    assert [step.action for step in tending.plan_consolidation(memory)] == []
+def test_the_same_in_other_words_is_merged_and_what_differs_is_not(memory, stored, judge):
+    stored(new="The gearbox harness runs its CAN bus at 250 kbit/s.")
+    for probability, steps in ((0.9, ["merge"]), (SAME - 0.05, [])):
+        judge.says = ("same", probability)
+        assert planned(memory) == steps
 
 
-def test_what_seems_to_disagree_by_its_words_alone_is_left_out(memory, clock, judge):
-    stored(
-        memory, clock, judge, "Uploads go to the north bucket.", "Uploads go to the south bucket."
-    )
-    judge.says = ("unrelated", 0.9)
-    assert tending.find_contradictions(memory) == []
-    judge.says = ("contradicts", 0.9)
-    assert len(tending.find_contradictions(memory)) == 1
+def test_what_seems_to_disagree_by_its_words_alone_is_left_out(memory, stored, judge):
+    stored("Uploads go to the north bucket.", "Uploads go to the south bucket.")
+    for relation, found in (("unrelated", 0), ("contradicts", 1)):
+        judge.says = (relation, 0.9)
+        assert len(tending.find_contradictions(memory)) == found
 
 
-def test_consolidation_lets_no_agent_replace_the_user(memory, open_memory, clock, judge):
+def test_consolidation_lets_no_agent_replace_the_user(memory, agent, clock, judge):
     memory.add(OLD)
     clock.move(days=1)
-    open_memory(judge=judge, trust=TRUST["agent"]).add(NEW)
+    agent.add(NEW)
     judge.says = ("replaces", 1.0)
-    assert {step.action for step in tending.plan_consolidation(memory)} == {"contradict"}
+    assert set(planned(memory)) == {"contradict"}
 
 
 @pytest.mark.parametrize(("typed", "replaced"), [("y\n", True), ("\n", False)])
@@ -341,32 +318,29 @@ def test_on_a_terminal_the_teller_decides_at_once(cli, monkeypatch, judge, typed
 
 
 @pytest.mark.parametrize("relation", ["replaces", "same", "answers", "completes"])
-def test_what_nobody_would_miss_changes_nothing(memory, clock, judge, relation):
+def test_what_nobody_would_miss_changes_nothing(memory, tell, relation):
     passing = "The CAN bus tests of the gearbox harness are running again."
-    known, outcome = tell(memory, clock, judge, relation, new=passing)
+    known, outcome = tell(relation, new=passing)
     assert outcome.status == "added" and not (outcome.supersedes or outcome.settles)
     assert not memory.one(known).superseded_by and not outcome.proposals
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_a_step_that_nobody_would_miss_is_done_only_where_it_waits(memory, clock, judge, waits):
+def test_a_step_that_nobody_would_miss_is_done_only_where_it_waits(memory, tell, judge, waits):
     judge.opens = waits
     step = "The CAN bus tests of the gearbox harness are running now."
-    known, _ = tell(memory, clock, judge, "completes", old=step, new=NEW)
+    known, _ = tell("completes", old=step)
     assert bool(memory.one(known).superseded_by) is waits
 
 
 def test_a_batch_costs_what_it_holds(open_memory, tmp_path):
     def cost(number):
-        statements = [
-            f"Service {at} listens on port {at} of rack {3 * at}." for at in range(number)
-        ]
+        told = [f"Service {at} listens on port {at} of rack {3 * at}." for at in range(number)]
         memory = open_memory(database=tmp_path / f"{number}.db")
         began = time.process_time()
-        memory.add_many([Passage(text, "fact") for text in statements])
+        memory.add_many([Passage(text, "fact") for text in told])
         return time.process_time() - began
 
     cost(10)
-    assert cost(1600) < 9 * cost(
-        400
-    )  # four times as many; each against each would cost sixteen times as much
+    # Four times as many; each against each would cost sixteen times as much.
+    assert cost(1600) < 9 * cost(400)

@@ -50,6 +50,15 @@ def model_or_pull():
             pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
 
 
+@pytest.fixture
+def with_model(model_or_pull, tmp_path, monkeypatch):
+    """A home in which the packaged model is found, and the usual settings."""
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BETHINK_OFFLINE", "1")
+    monkeypatch.delenv("BETHINK_EMBEDDING", raising=False)
+    monkeypatch.setenv("BETHINK_MODEL_DIR", str(model_or_pull.parent))
+
+
 @pytest.fixture(scope="session")
 def local(model_or_pull):
     return LocalEmbedder(MODEL, model_or_pull, 2)
@@ -64,23 +73,13 @@ def home(tmp_path, monkeypatch):
 
 
 def long_text(characters):
-    words = "The build|a cache|our database|the parser|(the old one)|naïve café|e.g. this".split(
-        "|"
-    )
-    text, i = "", 0
+    words = "The build|a cache|our database|the parser|(the old one)|naïve café|e.g. this"
+    words, text, i = words.split("|"), "", 0
     while len(text) < characters:
         text += f"{words[i % 7]} number {i} was changed because of {words[(i * 3 + 1) % 7]}."
         text += "\n\n" if i % 9 == 8 else " "
         i += 1
     return text
-
-
-def run_python(code, *arguments, **environment):
-    command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(
-        command, env=os.environ | environment, capture_output=True, text=True, check=True
-    )
-    return done.stdout
 
 
 @pytest.mark.parametrize("limit", [1, 7, 80, 1000, 100_000])
@@ -91,22 +90,17 @@ def test_pieces_join_up_to_the_whole_text(limit):
         assert all(len(part) <= limit for part in parts)
 
 
-def test_sentences_end_at_marks_lines_and_chinese_stops():
+def test_sentences_end_at_marks_and_lines_and_cleaning_mends_what_is_no_good_text():
     text = 'It works. "Does it?" Yes!\nv1.2 stays 好。行'
     assert [text[end:][:2] for end in sentence_ends(text)] == ['"D', "Ye", "v1", "行"]
-
-
-def test_cleaning_keeps_good_text_and_mends_the_rest():
     assert clean("naïve 🚀\n") == "naïve 🚀\n"
     assert clean("a\x00b\ud83dc\ud83d\ude80") == "a b�c🚀"
 
 
 def test_hashing_is_the_same_on_every_machine_and_brings_alike_sentences_together():
     query = HashingEmbedder().query
-    assert (
-        hashlib.sha256(query("Der schnelle Fuchs 42").tobytes()).hexdigest()[:16]
-        == "afb1495b0698ef54"
-    )
+    bits = hashlib.sha256(query("Der schnelle Fuchs 42").tobytes()).hexdigest()
+    assert bits[:16] == "afb1495b0698ef54"
     for one, other in cases("embed-hashing-brings-near-identical"):
         assert float(query(one) @ query(other)) > 0.9
 
@@ -156,16 +150,12 @@ def test_windows_cover_every_token_of_a_long_text(local):
 
 
 def test_a_paraphrase_is_nearer_than_another_topic(local):
-    known, same, other = (
-        matrix[0]
-        for matrix in local.documents(
-            [
-                "The login session expires after an hour.",
-                "Users are signed out sixty minutes after they log in.",
-                "The cat sleeps on the warm windowsill.",
-            ]
-        )
+    texts = (
+        "The login session expires after an hour.",
+        "Users are signed out sixty minutes after they log in.",
+        "The cat sleeps on the warm windowsill.",
     )
+    known, same, other = (matrix[0] for matrix in local.documents(texts))
     assert float(known @ same) > float(known @ other) + 0.1
     question = local.query("How long does a user stay logged in?")
     assert min(float(question @ known), float(question @ same)) > float(question @ other) + 0.1
@@ -221,17 +211,12 @@ def test_a_folder_is_a_model_with_mean_pooling(model_or_pull, tmp_path, local):
     assert not np.allclose(embedder.documents([text])[0], local.documents([text])[0], atol=1e-2)
 
 
-def test_each_kind_is_opened_by_its_name(home):
-    none = Config(embedding="none")
-    assert open_embedder(none) is None
-    hashing = Config(embedding="hashing")
-    assert open_embedder(hashing).model == "hashing-256"
-    http = Config(embedding="http", embedding_url="http://localhost:11434/v1")
-    http = http._replace(embedding_model="nomic")
+def test_each_kind_is_opened_by_its_name_and_one_not_installed_names_the_command_to_type(home):
+    assert open_embedder(Config(embedding="none")) is None
+    assert open_embedder(Config(embedding="hashing")).model == "hashing-256"
+    url = "http://localhost:11434/v1"
+    http = Config(embedding="http", embedding_url=url, embedding_model="nomic")
     assert open_embedder(http).model == "nomic@localhost:11434"
-
-
-def test_a_model_that_is_not_installed_is_an_error_with_the_command_to_type(home):
     commands = {"snowflake-arctic-embed-s": "", "Xenova/gte-small": " gte-small"}
     for name, argument in commands.items():
         with pytest.raises(EmbeddingError, match="' is not installed") as caught:
@@ -243,15 +228,17 @@ def test_a_model_that_is_not_installed_is_an_error_with_the_command_to_type(home
     assert models.identity("gte-small") is None
 
 
-def test_the_runtime_of_the_model_leaves_nothing_behind(tmp_path, model_or_pull, monkeypatch):
+def test_the_runtime_of_the_model_leaves_nothing_behind(tmp_path, model_or_pull):
     code = (
         "import sys; from pathlib import Path; from bethink.embed import models; from bethink.embed.local import LocalEmbedder\n"
         "LocalEmbedder(models.KNOWN[models.DEFAULT], Path(sys.argv[1]), 1).query('hello')\n"
         "print([name for name in ('tokenizers', 'huggingface_hub') if name in sys.modules])"
     )
+    environment = os.environ | {"HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
     for name in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    assert run_python(code, model_or_pull, HOME=str(tmp_path), TMPDIR=str(tmp_path)) == "[]\n"
+        environment.pop(name, None)
+    command = [sys.executable, "-c", code, model_or_pull]
+    assert subprocess.check_output(command, env=environment) == b"[]\n"
     left = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert [path.parent.name for path in left] == [".optimised"]
 

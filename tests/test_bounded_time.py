@@ -17,7 +17,7 @@ import pytest
 from case_tables import cases
 from growth import KILLERS, grows_too_fast, killers_for, long_text
 
-from bethink.hooks import prompt
+from bethink.hooks import evidence
 from bethink.ingest import extract, ideas, redact, sentences, titles, topics
 from bethink.recall import query
 from bethink.store import words as lexemes
@@ -66,7 +66,7 @@ LOOPS = {
     "query": lambda text: query.parse(text, NOW),
     "lexemes": lexemes.prepare,
     "fence": fence.clean,
-    "unsaid": prompt.spell_out,
+    "unsaid": evidence.spell_out,
 }
 WORDS = ["password=", "token: ", "sk-", "eyJ", "-----BEGIN ", "<private>", "ghp_", "<|im_start|>"]
 SPOKEN = cases("bounded-time-spoken")

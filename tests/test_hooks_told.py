@@ -15,7 +15,7 @@ from bethink import Bethink
 from bethink.config import Config
 from bethink.features import conversations, handoffs, promotion
 from bethink.hooks import prompt
-from bethink.hooks.prompt import confidence, is_telling, read_prompt
+from bethink.hooks.evidence import confidence, is_telling, read_prompt
 from bethink.hooks.state import Hook
 from bethink.recall.shape import tokens
 from bethink.store.base import Statistics

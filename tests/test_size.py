@@ -19,17 +19,17 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 296_471,
-    "lines": 43_547,
-    "files": 125,
-    "import cycles": 1,
-    "function-level imports of our own": 38,
-    "functions of complexity over 15": 1,
+    "tokens": 296_554,
+    "lines": 43_574,
+    "files": 126,
+    "import cycles": 0,
+    "function-level imports of our own": 39,
+    "functions of complexity over 15": 0,
     "class names used twice": 0,
-    "test lines": 31_556,
+    "test lines": 31_213,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
-RUNS = {"add": 30, "search": 25, "hook": 21, "backfill": 39}
+RUNS = {"add": 30, "search": 24, "hook": 22, "backfill": 39}
 
 UNCOUNTED = {
     tokenize.COMMENT,

@@ -14,16 +14,22 @@ from typing import TYPE_CHECKING, Any, Self
 from bethink import config as configuration
 from bethink import ingest, types
 from bethink import project as projects
-from bethink.config import Config
+from bethink.config import Config, locate_database
 from bethink.embed import LazyModel, without_vectors
 from bethink.embed.base import Embedder
-from bethink.errors import Ambiguous, BethinkError, EmbeddingError, InvalidInput, NotFound
+from bethink.errors import (
+    Ambiguous,
+    BethinkError,
+    EmbeddingError,
+    InvalidInput,
+    NotFound,
+    StoreError,
+)
 from bethink.recall.pipeline import Ask, recall
 from bethink.recall.score import PROFILES, find_profile
 from bethink.store.base import Overview, Problem, Store
 from bethink.store.places import EMBEDDING_TEXT, embedded_text
 from bethink.store.rows import stamp
-from bethink.store.sqlite import open_store
 from bethink.text import as_entity, check_choice, check_kind, check_range, suggest_one_of
 from bethink.types import (
     PERSONAL,
@@ -49,6 +55,31 @@ if TYPE_CHECKING:
     from bethink.judge import Judge
 
 CANDIDATES = 5  # sessions that are named where a prefix fits several
+
+
+def open_store(config: Config, project: projects.Project) -> Store:
+    """The database that the settings name, else the project's own, else the user's."""
+    target = config.database
+    if config.shared:
+        try:
+            from bethink.store.postgres import PostgresStore
+        except ImportError as error:
+            raise StoreError(
+                f"PostgreSQL needs a package that is not installed: {error.name}.",
+                "pip install 'bethink[postgres]'",
+            ) from error
+        return PostgresStore(
+            target, tenant=config.tenant, user=config.user, timeout=config.busy_timeout
+        )
+    if "://" in target:
+        scheme = target.partition("://")[0]
+        raise StoreError(
+            f"No database is spoken to by {scheme}://.",
+            "Give a path, or postgresql://USER@HOST/NAME.",
+        )
+    from bethink.store.sqlite import SqliteStore
+
+    return SqliteStore(Path(locate_database(config, project)), config.busy_timeout)
 
 
 class Bethink:
@@ -691,37 +722,6 @@ class Bethink:
     def history(self, id: str) -> builtins.list[Event]:
         """Every change of a memory, oldest first; the numbers of versions count from 1."""
         return self.store.history(self.resolve(id))
-
-    def disputes(
-        self, memories: Sequence[types.Memory]
-    ) -> builtins.list[tuple[types.Memory, types.Memory]]:
-        """The pairs (proposed, known) around these memories in which the first was proposed in place of the second, by somebody
-        who is not trusted enough or by a rule that is not sure, as far as both still hold."""
-        proposed = [
-            one
-            for one in self.store.relations([memory.id for memory in memories])
-            if one.type == "may_replace"
-        ]
-        ends = sorted({end for one in proposed for end in (one.source, one.target)})
-        live = {
-            one.id: one
-            for one in (self.store.get(ends) if ends else ())
-            if one.deleted_at is None and one.superseded_by is None and one.scope in self.scopes
-        }
-        return [
-            (live[one.source], live[one.target])
-            for one in proposed
-            if one.source in live and one.target in live
-        ]
-
-    def drop_disputed(self, memories: Sequence[types.Memory]) -> builtins.list[types.Memory]:
-        """Without what is only proposed in place of something that is trusted more or newer, which stands for both."""
-        doubted = {
-            new.id
-            for new, old in self.disputes(memories)
-            if (new.trust, new.created_at) < (old.trust, old.created_at)
-        }
-        return [one for one in memories if one.id not in doubted]
 
     def relations(self, id: str) -> builtins.list[Relation]:
         """The relations of a memory, in both directions."""

@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.features import handoffs
 from bethink.hooks import state
-from bethink.hooks.prompt import Context, is_always_told, is_own, quote
+from bethink.hooks.prompt import (
+    Context,
+    drop_disputed,
+    find_disputes,
+    is_always_told,
+    is_own,
+    quote,
+)
 from bethink.hooks.state import Hook
 from bethink.recall.shape import cut, digest_lines, tokens
 from bethink.text.fence import Quote, fence_items, new_marker
@@ -139,7 +146,7 @@ def _sections(hook: Hook, memory: Bethink) -> list[Section]:
     kept = _best(hook, memory, KEPT, now, place)[:MOST_KEPT]
     chosen = (*questions, *todos, *kept)
     ids = {one.id for one in chosen}
-    disputes = [(new.id, old.id) for new, old in memory.disputes(chosen) if old.id in ids]
+    disputes = [(new.id, old.id) for new, old in find_disputes(memory, chosen) if old.id in ids]
     short = memory.store.abbreviate([*ids, *(new for new, _ in disputes)])
     disputed = {old: f"disputed by {short[new]}" for new, old in disputes}
     return [
@@ -200,7 +207,7 @@ def _best(
         and _is_settled(one)
         and not (hook.source == "resume" and is_own(hook, one))
     ]
-    found = memory.drop_disputed(found)
+    found = drop_disputed(memory, found)
     worth = {one.id: _worth(one, now, place) for one in found}
     ranked = sorted(found, key=lambda one: -worth[one.id])
     return list({one.content_hash or one.content: one for one in reversed(ranked)}.values())[::-1]

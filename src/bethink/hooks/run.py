@@ -24,7 +24,7 @@ from bethink import project as projects
 from bethink.config import locate_database
 from bethink.errors import BethinkError
 from bethink.hooks import spool, state
-from bethink.hooks.prompt import is_telling
+from bethink.hooks.evidence import is_telling
 from bethink.hooks.state import AUTO, Hook
 
 if TYPE_CHECKING:

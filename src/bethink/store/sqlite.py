@@ -1,5 +1,4 @@
-"""The SQLite store: one file, one connection per thread. What is common to all stores is in `base`, `rules` and `transfer`. `open_store`
-opens whichever database is set."""
+"""The SQLite store: one file, one connection per thread. What is common to all stores is in `base`, `rules` and `transfer`."""
 
 from __future__ import annotations
 
@@ -16,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from bethink.config import locate_database
-from bethink.errors import StoreCorrupt, StoreError
+from bethink.errors import StoreCorrupt
 from bethink.store import connection as database
 from bethink.store import rows
 from bethink.store.base import Problem, Problems, Result, Scores, Store, report_damaged_vectors
@@ -39,9 +37,7 @@ from bethink.store.words import (
 from bethink.types import Batch, Filter, Query, Ranking, Receipt
 
 if TYPE_CHECKING:
-    from bethink.config import Config
     from bethink.embed.base import Embedder
-    from bethink.project import Project
     from bethink.store.vectors import VectorIndex
 
 PATIENCE = 2.0  # seconds that a purge waits for others to end their reads; set by hand
@@ -418,32 +414,6 @@ class SqliteStore(Store):
     def backup(self, path: str) -> int:
         with translate_errors(self.path):
             return database.backup(self.connection, Path(path))
-
-
-# Opening
-
-
-def open_store(config: Config, project: Project) -> Store:
-    """The database that the settings name, else the project's own, else the user's."""
-    target = config.database
-    if config.shared:
-        try:
-            from bethink.store.postgres import PostgresStore
-        except ImportError as error:
-            raise StoreError(
-                f"PostgreSQL needs a package that is not installed: {error.name}.",
-                "pip install 'bethink[postgres]'",
-            ) from error
-        return PostgresStore(
-            target, tenant=config.tenant, user=config.user, timeout=config.busy_timeout
-        )
-    if "://" in target:
-        scheme = target.partition("://")[0]
-        raise StoreError(
-            f"No database is spoken to by {scheme}://.",
-            "Give a path, or postgresql://USER@HOST/NAME.",
-        )
-    return SqliteStore(Path(locate_database(config, project)), config.busy_timeout)
 
 
 @contextmanager

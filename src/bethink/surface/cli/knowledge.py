@@ -221,23 +221,19 @@ def init(args: Namespace) -> int:
     notes = find_notes(project, start.resolve(), database)
     connected = connect.connect_hosts(args, agents) if agents and not stopped else Result()
     value = {
-        "project": {name: str(getattr(project, name)) for name in ("name", "root", "worktree")},
+        "project": {
+            "name": project.name,
+            "root": str(project.root),
+            "worktree": str(project.worktree),
+        },
         "database": database,
         "local": database == str(project.local_database),
-        "files": [
-            leave_out_empty(path=str(one.path), status=DONE_WORDS[one.action], reason=one.reason)
-            for one in steps
-        ],
-        "parts": [
-            leave_out_empty(**pick(one, "part status reason hint"))
-            | (sync_record(one.synced) if one.synced else {})
-            for one in taken
-            if one.part
-        ],
+        "files": list(map(file_record, steps)),
+        "parts": [part_record(part) for part in taken if part.part],
         "notes": notes,
         "memories": number,
         "hints": list(memory.hints),
-        "next": [f"bethink {f'search {ASK}' if number else f'add {TELL}'}", "bethink doctor"],
+        "next": [f"bethink {next_step(number)}", "bethink doctor"],
         "stopped": stopped,
         **({"agents": connected.value} if connected.value else {}),
     }
@@ -250,6 +246,19 @@ def init(args: Namespace) -> int:
     if not agents:
         offer_install(args)
     return connected.code or int(any("fail" in one[1] for one in (*steps, *taken)))
+
+
+def next_step(memories: int) -> str:
+    return f"search {ASK}" if memories else f"add {TELL}"
+
+
+def file_record(step: FileStep) -> dict[str, Any]:
+    return leave_out_empty(path=str(step.path), status=DONE_WORDS[step.action], reason=step.reason)
+
+
+def part_record(part: PartReport) -> dict[str, Any]:
+    numbers = sync_record(part.synced) if part.synced else {}
+    return leave_out_empty(**pick(part, "part status reason hint")) | numbers
 
 
 def leave_out_empty(**fields: str | None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 from urllib.parse import urlencode
 
 from bethink import post
+from bethink.api import open_store
 from bethink.config import check, locate_database, mask_password, project_file
 from bethink.errors import BethinkError, ConfigError, InvalidInput, StoreCorrupt, UsageError
 from bethink.features import exchange, knowledge, readers
@@ -30,7 +31,6 @@ from bethink.features.sync import (
 from bethink.post import Key, PostError
 from bethink.project import container_name
 from bethink.recall.shape import plain
-from bethink.store.sqlite import open_store
 from bethink.store.transfer import (
     Bundle,
     bundle_from_json,

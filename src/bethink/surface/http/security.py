@@ -20,6 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from bethink.api import open_store
 from bethink.config import data_directory
 from bethink.errors import (
     Ambiguous,
@@ -36,7 +37,6 @@ from bethink.errors import (
 )
 from bethink.post import is_address
 from bethink.store.rows import stamp
-from bethink.store.sqlite import open_store
 from bethink.text import textfile
 from bethink.types import NOTHING, PERSONAL, TEAM
 

@@ -290,3 +290,5 @@ def test_what_an_agent_tells_by_a_command_is_the_agents_word(cli, monkeypatch, k
     assert cli.json("get", old)[0]["superseded_by"] is None
     cli.ok("link", new["id"], "supersedes", old)
     assert cli.json("get", old)[0]["superseded_by"] == new["id"]
+    shown = cli.ok("get", new["id"])
+    assert "supersedes [" in shown and "may replace [" not in shown, "what was proposed is done"

@@ -219,7 +219,8 @@ def _read_option(
     """Puts an option into what was given; its value stands behind it unless it is known."""
     one = flags.get(flag)
     if one is None:
-        close = suggest("--" + flag.lstrip("-"), [name for name in flags if name[:2] == "--"])
+        close = suggest(flag.lstrip("-"), [name[2:] for name in flags if name[:2] == "--"])
+        close = close.replace("'", "'--", 1)  # its dashes are like those of any other
         raise UsageError(f"There is no option {flag} here.", close if len(flag) > 2 else None)
     if one.type == SWITCH:
         given[one.name] = True

@@ -675,8 +675,10 @@ def _quote_object(values: Mapping[str, Any]) -> str:
 
 
 def _quote_relations(one: Memory, related: Related, names: Names, most: int = RELATED) -> list[str]:
-    lines = []
+    lines, done = [], {relation[:2] for relation, _ in related if relation.type == "supersedes"}
     for relation, other in related[:most]:
+        if relation.type == "may_replace" and relation[:2] in done:
+            continue  # it was proposed, and has been done since
         forward, backward = RELATION_WORDS[relation.type]
         word = "which superseded"  # further back in a chain
         if one.id in (relation.source, relation.target):

@@ -140,6 +140,7 @@ def test_what_is_settled_is_closed_and_can_be_opened_again(memory, tell, relatio
     known, outcome = tell(relation, old=old, new=new, kind=kind)
     assert outcome.settles == (known,) and memory.one(known).answered
     assert ("answers", outcome.id) in {(one.type, one.source) for one in memory.relations(known)}
+    assert texts(memory.search(old))[:2] == [new, old]
     assert memory.restore(known).answered is False
     assert "answers" not in {one.type for one in memory.relations(known)}
     with pytest.raises(InvalidInput):

@@ -637,11 +637,14 @@ def _find_related(ids: Sequence[str], store: Store) -> dict[str, dict[Relation, 
 
 def put_newer_first(hits: Sequence[Hit], limit: int) -> list[Hit]:
     """Of two statements about the same thing that cannot both hold, the more trusted and newer one comes first, even while nobody has
-    decided: it takes the place of the other, which follows it."""
+    decided: it takes the place of the other, which follows it. What was found with the question or the to-do that it closed comes
+    before that, too."""
     ordered: dict[str, Hit] = {}
     there = {hit.memory.id: hit for hit in hits}
     for hit in hits:
         for relation, other in hit.related:
+            if (relation.type, relation.source) == ("answers", other.id) and other.id in there:
+                ordered.setdefault(other.id, there[other.id])
             if relation.type in ("may_replace", "contradicts") and _outranks(other, hit.memory):
                 first = there.get(other.id) or Hit(
                     other, hit.score, hit.why, _reverse_relations(hit, other)

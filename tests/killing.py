@@ -1,11 +1,10 @@
 """Writers on a PostgreSQL server that is killed under them, and the look at what is there afterwards.
 
-python killing.py URL TENANT NUMBER     one writer: adds until its stdin ends, and tells each id once it is acknowledged
+python killing.py URL NUMBER FILE     one writer: adds until its stdin ends, and tells the file each id once it is acknowledged
 """
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import subprocess
@@ -13,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import postgres
 from stores import NOW, by_words, child_environment, everything, make
@@ -24,37 +23,27 @@ from bethink.store.postgres import PostgresStore
 from bethink.types import Batch, Entry, Relation
 
 EMBEDDER = HashingEmbedder(384)  # of a size that has an index
-SCOPE = "project:here"
+ALL = everything("project:here")
 PATIENCE = 180.0  # seconds for a server to come back on a busy machine
 
 
-def text(writer: int, number: int) -> str:
-    return f"Writer w{writer}x counted to n{writer}x{number}x and saw owls"
-
-
-def write(url: str, tenant: str, writer: int) -> None:
-    """Adds memories one after the other; every tenth replaces the one before it in the same transaction."""
-    store = PostgresStore(url, tenant=tenant, user=f"writer-{writer}", timeout=60)
+def write(url: str, writer: str, file: str) -> None:
+    """Adds memories one after the other; every tenth is related to the one before it in the same transaction."""
+    store = PostgresStore(url, tenant="faults", user=f"writer-{writer}", timeout=60)
     number, last = 0, ""
     os.set_blocking(0, False)
-    while not _ended():
-        memory = make(text(writer, number))
-        relate = (Relation(memory.id, last, "builds_on"),) if last and number % 10 == 0 else ()
-        batch = Batch(
-            at=NOW,
-            add=(Entry(memory, EMBEDDER.documents([memory.content])[0], False),),
-            model=EMBEDDER.model,
-            relate=relate,
-        )
-        try:
-            store.write(batch)
-        except BethinkError as error:
-            tell(unknown=memory.id, why=error.message)
-        else:
-            tell(acknowledged=memory.id, number=number)
-            last = memory.id
-        number += 1
-    tell(ended=number)
+    with Path(file).open("w", buffering=1) as told:
+        while not _ended():
+            memory = make(f"Writer w{writer}x counted to n{writer}x{number}x and saw owls")
+            relate = (Relation(memory.id, last, "builds_on"),) if last and number % 10 == 0 else ()
+            entry = Entry(memory, EMBEDDER.documents([memory.content])[0], False)
+            try:
+                store.write(Batch(at=NOW, add=(entry,), model=EMBEDDER.model, relate=relate))
+                told.write(f"acknowledged {memory.id}\n")
+                last = memory.id
+            except BethinkError:
+                told.write(f"unknown {memory.id}\n")
+            number += 1
     store.close()
 
 
@@ -64,11 +53,6 @@ def _ended() -> bool:
         return os.read(0, 1) == b""
     except BlockingIOError:
         return False
-
-
-def tell(**said: Any) -> None:
-    sys.stdout.write(json.dumps(said) + "\n")
-    sys.stdout.flush()
 
 
 class Result(NamedTuple):
@@ -87,97 +71,70 @@ def kill_and_look(
     kills: int, writers: int, seed: int, folder: Path, between: tuple[float, float] = (0.4, 1.5)
 ) -> Result:
     """Writers on a server of their own that is killed again and again; then everything that was acknowledged is looked for."""
-    chance = random.Random(seed)
+    chance, gaps = random.Random(seed), []
     server = postgres.Server(fsync="on", synchronous_commit="on", full_page_writes="on")
     try:
         PostgresStore(server.url, tenant="faults").close()
-        running = [_started(server.url, number, folder) for number in range(writers)]
-        gaps = []
+        running = {
+            folder / f"{number}": _start(server.url, folder, number) for number in range(writers)
+        }
         for _ in range(kills):
-            _wait_for_more(running, folder)
+            _wait_for_more(running)
             time.sleep(chance.uniform(*between))
             server.kill()
             killed = time.monotonic()
             server.start()
-            _wait_for_more(running, folder)
+            _wait_for_more(running)
             gaps.append(time.monotonic() - killed)
-        for process in running:
+        for process in running.values():
             process.stdin.close()
-        assert [process.wait(120) for process in running] == [0] * writers, "a writer failed"
-        return _looked(server.url, kills, writers, folder, max(gaps))
+        assert not any(process.wait(120) for process in running.values()), "a writer failed"
+        told = [line.split() for file in running for line in file.read_text().splitlines()]
+        acknowledged = [id for what, id in told if what == "acknowledged"]
+        found = _look(server.url, acknowledged)
+        unknown = len(told) - len(acknowledged)
+        return Result(kills, len(acknowledged), unknown, *found, max(gaps), writers)
     finally:
         server.stop()
 
 
-def _started(url: str, number: int, folder: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, str(Path(__file__)), url, "faults", str(number)]
+def _start(url: str, folder: Path, number: int) -> subprocess.Popen[bytes]:
+    file = folder / f"{number}"
+    file.touch()
     paths = os.pathsep.join((str(Path(__file__).parent), child_environment()["PYTHONPATH"]))
-    with (folder / f"writer-{number}").open("wb") as out:
-        return subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=out, env=child_environment(PYTHONPATH=paths)
-        )
+    command = [sys.executable, __file__, url, str(number), str(file)]
+    environment = child_environment(PYTHONPATH=paths)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
 
 
-def _told(folder: Path, writers: int) -> list[dict[str, Any]]:
-    lines = [
-        line
-        for number in range(writers)
-        for line in (folder / f"writer-{number}").read_text().split("\n")[:-1]
-    ]
-    return [json.loads(line) for line in lines]
-
-
-def _wait_for_more(running: list[subprocess.Popen[bytes]], folder: Path) -> None:
+def _wait_for_more(running: dict[Path, subprocess.Popen[bytes]]) -> None:
     """Until each writer was acknowledged something more."""
-    before = [
-        (folder / f"writer-{number}").read_text().count("acknowledged")
-        for number in range(len(running))
-    ]
+    before = {file: file.read_text().count("acknowledged") for file in running}
     deadline = time.monotonic() + PATIENCE
-    for number, process in enumerate(running):
-        while (folder / f"writer-{number}").read_text().count("acknowledged") <= before[number]:
-            assert process.poll() is None, f"writer {number} ended"
-            assert time.monotonic() < deadline, f"writer {number} does not get on"
+    for file, process in running.items():
+        while file.read_text().count("acknowledged") <= before[file]:
+            assert process.poll() is None, f"writer {file.name} ended"
+            assert time.monotonic() < deadline, f"writer {file.name} does not get on"
             time.sleep(0.02)
 
 
-def _looked(url: str, kills: int, writers: int, folder: Path, longest: float) -> Result:
-    told = _told(folder, writers)
-    acknowledged = [said["acknowledged"] for said in told if "acknowledged" in said]
-    unknown = [said["unknown"] for said in told if "unknown" in said]
+def _look(url: str, acknowledged: list[str]) -> tuple[int, int, int, list[str]]:
+    """How many are lost, doubled and not found, and what the check says."""
     store = PostgresStore(url, tenant="faults")
     try:
-        memories = list(store.scan(everything(SCOPE)))
-        there = Counter(memory.content for memory in memories)
-        known = {memory.id: memory.content for memory in memories}
-        lost = [id for id in acknowledged if id not in known]
-        doubled = [content for content, number in there.items() if number > 1]
+        known = {memory.id: memory.content for memory in store.scan(ALL)}
         unfound = 0
         for id in acknowledged[:: max(1, len(acknowledged) // 60)]:
             if id in known:
-                word = known[id].split()[4]
-                near = store.nearest(
-                    EMBEDDER.query(known[id]), EMBEDDER.model, everything(SCOPE), 3
-                )
-                keys = store.keys([id])
-                unfound += by_words(store, word, everything(SCOPE)) != [id] or keys[id] not in [
-                    key for key, _ in near.items
-                ]
-        problems = [problem.message for problem in store.check(deep=True)]
-        return Result(
-            kills,
-            len(acknowledged),
-            len(unknown),
-            len(lost),
-            len(doubled),
-            unfound,
-            problems,
-            longest,
-            writers,
-        )
+                near = store.nearest(EMBEDDER.query(known[id]), EMBEDDER.model, ALL, 3).items
+                by_vector = store.keys([id])[id] in [key for key, _ in near]
+                unfound += not by_vector or by_words(store, known[id].split()[4], ALL) != [id]
+        lost = sum(id not in known for id in acknowledged)
+        doubled = sum(number > 1 for number in Counter(known.values()).values())
+        return lost, doubled, unfound, [problem.message for problem in store.check(deep=True)]
     finally:
         store.close()
 
 
 if __name__ == "__main__":
-    write(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    write(*sys.argv[1:])

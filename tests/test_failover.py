@@ -16,18 +16,13 @@ import postgres
 import pytest
 from killing import kill_and_look
 from psycopg.conninfo import conninfo_to_dict
-from stores import HERE, MODEL, NOW, by_words, make, put, seen, vectors_of
+from stores import HERE, MODEL, NOW, by_words, make, put, seen, tell, vectors_of
 
 from bethink.errors import OutcomeUnknown, StoreUnavailable
 from bethink.store.postgres import PostgresStore
 from bethink.types import Batch, Change, Entry, Relation, Source
 
 WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%tenants%FOR UPDATE%'"
-# More lines in the audit trail than anybody would look through, as other writers make them.
-TRAIL = (
-    "INSERT INTO bethink.audit(tenant, number, at, person, actor, mark, changes, hash)"
-    " SELECT {tenant}, 0, now(), '', 'user', 'another ' || n, '{{}}', '' FROM generate_series(1, 1100) n"
-)
 
 
 class Proxy:
@@ -42,9 +37,7 @@ class Proxy:
         parts = conninfo_to_dict(postgres.database_url())
         self.target = str(parts["host"]), int(str(parts.get("port") or 5432))
         self.faults: list[str] = []
-        self.meanwhile: list[
-            Callable[[], object]
-        ] = []  # done after a cut, before anybody knows of it
+        self.meanwhile: list[Callable[[], object]] = []  # after a cut, before anybody knows of it
         self.port = postgres.free_port()
         self.listener: socket.socket | None = None
         self.listen()
@@ -131,17 +124,14 @@ def store(proxy: Proxy) -> Iterator[PostgresStore]:
 
 def marks(store: PostgresStore, word: str) -> int:
     """How many lines of the audit trail speak of this."""
+    query = "SELECT count(*) FROM audit WHERE strpos(changes, %s) > 0"
     with postgres.transaction(store) as connection:
-        row = connection.execute(
-            "SELECT count(*) FROM audit WHERE strpos(changes, %s) > 0", (word,)
-        ).fetchone()
-    return int(row[0])
+        return connection.execute(query, (word,)).fetchone()[0]
 
 
 @pytest.mark.parametrize("faults", [["never"], ["late"], ["answer", "answer"]])
 def test_a_write_whose_connection_is_cut_at_its_commit_is_there_once(store, proxy, faults):
-    old = make("The old way")
-    put(store, old)
+    (old,) = tell(store, "The old way")
     new = make("A new way to find herons", source="docs/birds.md", source_type="markdown")
     # Everything in it would show if it were done twice: a second row, a second vote, a position that was read on already.
     batch = Batch(
@@ -157,10 +147,7 @@ def test_a_write_whose_connection_is_cut_at_its_commit_is_there_once(store, prox
     receipt = store.write(batch)
     assert not proxy.faults
     assert (receipt.added, receipt.changed, receipt.outcomes[0].id) == (1, 1, new.id)
-    assert [memory.content for memory in store.list(seen(), order="oldest")] == [
-        "The old way",
-        "A new way to find herons",
-    ]
+    assert {memory.id for memory in store.list(seen())} == {old.id, new.id}
     assert store.get([old.id])[0].usefulness == 1
     assert store.source(HERE, "docs/birds.md").position == 7
     assert [event.action for event in store.history(old.id)] == ["add", "vote"]
@@ -187,13 +174,10 @@ def test_a_write_that_nobody_can_be_asked_about_is_said_to_be_unknown_and_may_be
     store.close()
 
 
-def test_one_of_several_servers_that_are_named_is_waited_for():
-    proxy = Proxy()
+def test_one_of_several_servers_that_are_named_is_waited_for(proxy):
     proxy.refuse()
-    url = (
-        between(f"127.0.0.1:{postgres.free_port()},127.0.0.1:{proxy.port}")
-        + "&target_session_attrs=read-write"
-    )
+    both = f"127.0.0.1:{postgres.free_port()},127.0.0.1:{proxy.port}"
+    url = f"{between(both)}&target_session_attrs=read-write"
     with ThreadPoolExecutor(1) as pool:
         opening = pool.submit(PostgresStore, url, tenant=postgres.new_tenant(), timeout=20)
         with pytest.raises(TimeoutError):
@@ -203,34 +187,31 @@ def test_one_of_several_servers_that_are_named_is_waited_for():
     assert put(store, make("a heron")).added == 1
     assert store.path.count("127.0.0.1:") == 2
     store.close()
-    proxy.refuse()
 
 
 def test_a_commit_that_no_standby_has_is_not_acknowledged():
     """PostgreSQL says yes, with a warning, to a commit whose wait for the standby somebody cut short."""
     server = postgres.Server(synchronous_commit="on")
-    standby = "SHOW synchronous_standby_names"
     cancel = (
         "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
     )
+
+    def wait_for_standby(name):
+        change = f"ALTER SYSTEM SET synchronous_standby_names = '{name}'"
+        postgres.run(server.url, change, "SELECT pg_reload_conf()")
+        shown = "SHOW synchronous_standby_names"
+        wait_until(lambda: postgres.run(server.url, shown) == [(name,)])
+
     try:
         store = PostgresStore(server.url, timeout=1)
         put(store, make("a heron"))
-        postgres.run(
-            server.url,
-            "ALTER SYSTEM SET synchronous_standby_names = 'another'",
-            "SELECT pg_reload_conf()",
-        )
-        wait_until(lambda: postgres.run(server.url, standby) == [("another",)])
+        wait_for_standby("another")
         with ThreadPoolExecutor(1) as pool:
             writing = pool.submit(put, store, make("an owl"))
             wait_until(lambda: postgres.run(server.url, cancel) == [(0,)] and writing.done())
             with pytest.raises(OutcomeUnknown):
                 writing.result()
-        postgres.run(
-            server.url, "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()"
-        )
-        wait_until(lambda: postgres.run(server.url, standby) == [("",)])
+        wait_for_standby("")
         assert put(store, make("an owl")).outcomes[0].status == "duplicate"
         store.close()
     finally:

@@ -11,3 +11,6 @@ INSERT INTO spans VALUES (1, 'control', NULL, 'LoRa', 'The radio reaches two kil
 INSERT INTO entities VALUES (1, 'ESP32', 'technology');
 INSERT INTO idea_entities VALUES (1, 1);
 INSERT INTO relations VALUES (1, 2, 1, 'answers');
+INSERT INTO ideas VALUES (1, 1, 'How far does the radio reach?', 'question', 0.9, 1, '/h/.claude/projects/{slug}/a.jsonl', 7, '2026-01-02 10:00:00');
+INSERT INTO ideas VALUES (2, 1, 'LoRa reaches two kilometres', 'solution', 0.9, NULL, '/h/.claude/projects/{slug}/a.jsonl', 7, '2026-01-02 10:00:00');
+INSERT INTO ideas VALUES (3, NULL, 'Of another project', 'decision', 0.9, NULL, '/h/.claude/projects/-home-zoo/b.jsonl', 7, '2026-01-02 10:00:00');

@@ -2,43 +2,31 @@
 
 import json
 import math
+import xml.etree.ElementTree as ElementTree
 
 import pytest
+from case_tables import cases
 
 from bethink import bench
 from bethink.errors import InvalidInput
 
-IDEAL_2 = 1 + 1 / math.log2(3)
-FEW = [
-    # found, wanted, hit@1, any@5, any@10, recall@5, recall@10, all@5, MRR, nDCG@10
-    ("a", "a", 1, 1, 1, 1, 1, 1, 1, 1),
-    ("xa", "a", 0, 1, 1, 1, 1, 1, 1 / 2, 1 / math.log2(3)),
-    ("ab", "ab", 1, 1, 1, 1, 1, 1, 1, 1),
-    ("axb", "ab", 1, 1, 1, 1, 1, 1, 1, 1.5 / IDEAL_2),
-    ("xxxxaxb", "ab", 0, 1, 1, 1 / 2, 1, 0, 1 / 5, (1 / math.log2(6) + 1 / math.log2(8)) / IDEAL_2),
-    ("xxxxxa", "ab", 0, 0, 1, 0, 1 / 2, 0, 1 / 6, 1 / math.log2(7) / IDEAL_2),
-    ("xyz", "a", 0, 0, 0, 0, 0, 0, 0, 0),
-    ("", "a", 0, 0, 0, 0, 0, 0, 0, 0),
-    ("abcdef", "abcdef", 1, 1, 1, 5 / 6, 1, 0, 1, 1),
-    ("abcdefghij", "abcdefghijkl", 1, 1, 1, 5 / 12, 10 / 12, 0, 1, 1),
-]
+pytest_plugins = ["cli_runner"]
 
 
-@pytest.mark.parametrize(
-    ("found", "wanted", "expected"), [(found, wanted, expected) for found, wanted, *expected in FEW]
-)
-def test_every_measure_is_what_it_says(found, wanted, expected):
-    judged = bench.judge(list(found), set(wanted))
-    assert list(judged) == list(bench.MEASURES)
-    assert list(judged.values()) == pytest.approx(expected)
+def test_every_measure_is_what_it_says():
+    """In this order: hit@1, any@5, any@10, recall@5, recall@10, all@5, MRR, nDCG@10."""
+    names = {"math": math, "IDEAL_2": 1 + 1 / math.log2(3)}
+    for found, wanted, *expected in cases("bench-measures", names):
+        judged = bench.judge(list(found), set(wanted))
+        assert list(judged) == list(bench.MEASURES)
+        assert list(judged.values()) == pytest.approx(expected), found
 
 
 def write(folder, documents, queries, **meta):
     folder.mkdir(exist_ok=True)
     for name, rows in (("corpus", documents), ("queries", queries)):
-        (folder / f"{name}.jsonl").write_text(
-            "\n".join(json.dumps(row) for row in rows) + "\n", "utf-8"
-        )
+        lines = "\n".join(json.dumps(row) for row in rows)
+        (folder / f"{name}.jsonl").write_text(lines + "\n", "utf-8")
     if meta:
         (folder / "meta.json").write_text(json.dumps(meta))
     return folder
@@ -93,11 +81,8 @@ def test_a_session_counts_once_however_many_of_its_turns_are_found(offline, tmp_
         {"id": f"a{at}", "text": f"owl number {at} sleeps", "session": "many"} for at in range(20)
     ]
     last = {"id": "b", "text": "one owl among mice in a barn, far from any other", "session": "few"}
-    folder = write(
-        tmp_path / "talk",
-        [*talk, last],
-        [{"id": "q", "query": "owl", "relevant_sessions": ["few"]}],
-    )
+    question = {"id": "q", "query": "owl", "relevant_sessions": ["few"]}
+    folder = write(tmp_path / "talk", [*talk, last], [question])
     (row,) = bench.run([folder], ["keyword"])
     assert (row["set"], row["hit@1"], row["MRR"]) == ("talk", 0.0, 0.5)
 
@@ -113,25 +98,21 @@ LATER = {"id": "q", "query": "rotate logs", "relevant_sessions": ["s2"], "time":
 @pytest.mark.parametrize("as_conversations", [False, True])
 def test_the_clock_helps_on_the_day_and_not_a_month_later(offline, tmp_path, as_conversations):
     folder = write(tmp_path / "talk", TALK, [LATER])
-    rows = bench.run(
-        [folder], ["keyword", "newest"], asked=["own", "month"], as_conversations=as_conversations
-    )
-    assert [(row["asked"], row["mode"], row["hit@1"]) for row in rows] == [
-        ("own", "keyword", 1.0),
-        ("own", "newest", 1.0),
-        ("month", "keyword", 0.0),
-        ("month", "newest", 0.0),
-    ]
+    how = {"asked": ["own", "month"], "as_conversations": as_conversations}
+    rows = bench.run([folder], ["keyword", "newest"], **how)
+    found = {(row["asked"], row["mode"]): row["hit@1"] for row in rows}
+    assert found == {
+        (asked, mode): worth
+        for asked, worth in (("own", 1.0), ("month", 0.0))
+        for mode in ("keyword", "newest")
+    }
 
 
-def test_a_hit_of_a_conversation_is_known_by_the_line_it_cites(offline, tmp_path):
+def test_a_hit_of_a_conversation_is_known_by_its_line_and_only_turns_are_read_so(offline, tmp_path):
     query = {"id": "q", "query": "done", "relevant": ["11"]}
     folder = write(tmp_path / "talk", TALK[:2], [query])
     (row,) = bench.run([folder], ["hybrid"], as_conversations=True)
     assert row["hit@1"] == 1.0
-
-
-def test_only_turns_of_user_and_assistant_are_read_as_conversations(offline, tmp_path):
     folder = write(tmp_path / "talk", DOCUMENTS, QUERIES)
     with pytest.raises(InvalidInput, match="The document 1 of talk is no turn"):
         bench.run([folder], ["hybrid"], as_conversations=True)
@@ -145,38 +126,32 @@ POOL = [  # by words a, by meaning c; together b
 ]
 
 
-@pytest.mark.parametrize(
-    ("recipe", "expected"),
-    [
-        ("bm25", ["new", "a", "b", "c"]),
-        ("convex", ["b", "new", "c", "a"]),
-        ("rrf", ["a", "b", "new", "c"]),
-    ],
-)
-def test_plain_recipes_get_the_same_addition_for_what_is_recent(recipe, expected):
-    assert [one.document for one in bench.order_by_recipe(POOL, recipe)] == expected
+def test_plain_recipes_get_the_same_addition_for_what_is_recent():
+    expected = {"bm25": "new a b c", "convex": "b new c a", "rrf": "a b new c"}
+    for recipe, order in expected.items():
+        found = bench.order_by_recipe(POOL, recipe)
+        assert [one.document for one in found] == order.split(), recipe
 
 
-NO_DOCUMENT = r"corpus.jsonl:1 is no JSON object with id and text"
-NOTHING_RELEVANT = "says of nothing that it is relevant"
+def test_a_bad_set_is_refused_with_its_place(offline, tmp_path):
+    names = {"DOCUMENTS": DOCUMENTS, "QUERIES": QUERIES}
+    for documents, queries, message in cases("bench-bad-sets", names):
+        with pytest.raises(InvalidInput, match=message):
+            bench.run([write(tmp_path / "bad", documents, queries)], ["keyword"])
 
 
-@pytest.mark.parametrize(
-    ("documents", "queries", "message"),
-    [
-        ([], QUERIES, NO_DOCUMENT),
-        (["text"], QUERIES, NO_DOCUMENT),
-        ([{"id": "1"}], QUERIES, NO_DOCUMENT),
-        ([{"id": 1, "text": "x"}], QUERIES, NO_DOCUMENT),
-        (DOCUMENTS, [{"id": "q", "query": "x"}], NOTHING_RELEVANT),
-        (DOCUMENTS, [{"id": "q", "query": "x", "relevant": []}], NOTHING_RELEVANT),
-        (
-            DOCUMENTS,
-            [*QUERIES, {"id": "q"}],
-            r"queries.jsonl:5 is no JSON object with id and query",
-        ),
-    ],
-)
-def test_a_bad_set_is_refused_with_its_place(offline, tmp_path, documents, queries, message):
-    with pytest.raises(InvalidInput, match=message):
-        bench.run([write(tmp_path / "bad", documents, queries)], ["keyword"])
+def test_the_command_measures_every_mode_and_time_to_ask_at(cli, tmp_path):
+    texts = {"a": "ships sail the sea", "b": "trains run on rails"}
+    documents = [{"id": id, "text": text} for id, text in texts.items()]
+    question = {"id": "q", "query": "what sails the sea?", "relevant": ["a"]}
+    folder = write(tmp_path / "tiny", documents, [question], name="tiny")
+    rows = cli.json("bench", folder)
+    modes = ["hybrid", "vector", "keyword", "newest", "bm25", "convex", "rrf"]
+    assert [(row["set"], row["mode"]) for row in rows] == [("tiny", mode) for mode in modes]
+    assert all(row["any@5"] == 1.0 for row in rows if row["mode"] != "newest")
+    table = cli.ok("bench", folder, "--mode", "keyword", "--asked", "day,month").splitlines()
+    assert table[0].split()[:4] == ["set", "asked", "mode", "hit@1"]
+    assert table[2].split()[:4] == ["tiny", "month", "keyword", "1.0"]
+    assert "is not a time to ask at" in cli.fails("bench", folder, "--asked", "year", code=2)
+    shown = cli.ok("bench", folder, "--mode", "keyword", "--format", "xml")
+    assert ElementTree.fromstring(shown)[0].findtext("any_5") == "1.0"

@@ -77,13 +77,9 @@ def modules_after(*argv, home, project):
     """The modules that one command leaves loaded in a fresh process."""
     code = "import sys; from bethink.surface.cli.main import main; code = main(sys.argv[1:]); loaded = sorted(sys.modules)"
     code += "; import json; sys.stderr.write('\\n' + json.dumps([code, loaded]))"
-    environment = {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": SOURCE,
-        "BETHINK_HOME": str(home),
-        "BETHINK_EMBEDDING": "hashing",
-    }
+    known = {"BETHINK_HOME": str(home), "BETHINK_EMBEDDING": "hashing", "PYTHONPATH": SOURCE}
     program = [sys.executable, "-c", code, *argv]
+    environment = {"PATH": os.environ["PATH"], **known}
     done = subprocess.run(program, capture_output=True, text=True, env=environment, cwd=project)
     exit_code, modules = json.loads(done.stderr.splitlines()[-1])
     assert exit_code == 0, done.stderr
@@ -99,20 +95,15 @@ def test_version_and_help_load_next_to_nothing(argv, tmp_path):
 
 
 def test_reading_by_words_loads_no_model_and_no_numbers(cli):
+    """Nor a named tuple whose annotations are texts: each is compiled, which made a tenth of a cold search."""
     id = cli.add(DEPLOY)
     search = "search deploy --mode keyword --explain"
     for command in (search, "list", f"get {id}", f"history {id}", "stats", "export", f"vote {id}"):
         loaded = modules_after(*command.split(), home=cli.home, project=cli.project)
         assert not loaded & {*HEAVY, *(WRITING if command == search else ())}, command
-
-
-def test_what_a_search_loads_has_no_named_tuple_whose_annotations_are_texts(cli):
-    """NamedTuple compiles each annotation that is a text, which made a tenth of a cold search."""
-    loaded = modules_after(
-        *"search deploy --mode keyword".split(), home=cli.home, project=cli.project
-    )
-    files = [Path(SOURCE, *name.split(".")).with_suffix(".py") for name in loaded]
-    texts = {file: file.read_text("utf-8") for file in files if file.exists()}
+        if command == search:
+            files = [Path(SOURCE, *name.split(".")).with_suffix(".py") for name in loaded]
+            texts = {file: file.read_text("utf-8") for file in files if file.exists()}
     late = "\nfrom __future__ import annotations\n"
     assert [file for file, text in texts.items() if late in text and "(NamedTuple)" in text] == []
 
@@ -120,21 +111,10 @@ def test_what_a_search_loads_has_no_named_tuple_whose_annotations_are_texts(cli)
 # Completion
 
 
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("bethink sea", ["search"]),
-        ("bethink ", list(COMMANDS)),
-        ("bethink search x --mo", ["--mode"]),
-        ("bethink search x --mode ", ["hybrid", "vector", "keyword"]),
-        ("bethink --database x.db add --kind dec", ["decision"]),
-        ("bethink model p", ["pull"]),
-        ("bethink list --format ", list(layout.FORMATS)),
-        ("bethink nonsense --f", []),
-    ],
-)
-def test_what_may_follow_is_completed(cli, line, found):
-    assert list(cli.json("completion", "words", line)) == found
+def test_what_may_follow_is_completed(cli):
+    names = {"COMMANDS": COMMANDS, "FORMATS": layout.FORMATS}
+    for line, found in cases("cli-tools-completed", names):
+        assert list(cli.json("completion", "words", line)) == found
 
 
 @pytest.mark.parametrize(
@@ -201,15 +181,11 @@ def test_vectors_of_another_model_are_a_problem_that_can_be_fixed(cli):
     assert findings(cli) == {}
 
 
-def change_database(cli, statement):
-    connection = apsw.Connection(str(cli.home / "memory.db"))
-    connection.execute(statement)
-    connection.close()
-
-
 def test_a_broken_index_is_mended(cli):
     cli.add(DEPLOY)
-    change_database(cli, "INSERT INTO memories_fts(memories_fts) VALUES ('delete-all')")
+    connection = apsw.Connection(str(cli.home / "memory.db"))
+    connection.execute("INSERT INTO memories_fts(memories_fts) VALUES ('delete-all')")
+    connection.close()
     assert findings(cli)["full-text index"]["fix"] == "bethink doctor --fix"
     assert cli.json("search", "deploy", "--mode", "keyword") == []
     assert cli("doctor", "--fix").code == 0
@@ -218,15 +194,15 @@ def test_a_broken_index_is_mended(cli):
 
 def test_open_permissions_are_mended(cli, tmp_path):
     cli.add(DEPLOY)
-    hooks = cli.home / "hooks"
-    hooks.mkdir(exist_ok=True)
-    for folder in (cli.home, hooks):
+    folders = [cli.home, cli.home / "hooks"]
+    for folder in folders:
+        folder.mkdir(exist_ok=True)
         folder.chmod(0o755)
     found = findings(cli)
     assert "others can look into" in found["hooks folder"]["message"]
     assert "0755" in found["folder"]["message"]
     assert cli("doctor", "--fix").code == 0
-    assert {path.stat().st_mode & 0o777 for path in (cli.home, hooks)} == {0o700}
+    assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
     # A folder of others must only not be open to changes.
     other = tmp_path / "data"
     other.mkdir(mode=0o755)
@@ -237,15 +213,15 @@ def test_open_permissions_are_mended(cli, tmp_path):
     assert "others can change" in findings(cli, *elsewhere)["folder"]["message"]
 
 
-@pytest.mark.parametrize(
-    ("text", "check"), [("limt = 3", "settings"), ("database = '/proc/nowhere/x.db'", "database")]
-)
-def test_settings_that_cannot_be_used_are_findings(cli, text, check):
-    cli.home.mkdir(mode=0o700)
-    (cli.home / "config.toml").write_text(text)
-    assert check in findings(cli)
-    assert cli("doctor", "--fix").code == 1
-    (cli.home / "config.toml").unlink()
+def test_settings_that_cannot_be_used_are_findings(cli, file):
+    for text, check in (
+        ("limt = 3", "settings"),
+        ("database = '/proc/nowhere/x.db'", "database"),
+    ):
+        file.write_text(text)
+        assert check in findings(cli)
+        assert cli("doctor", "--fix").code == 1
+    file.unlink()
     cli.monkeypatch.setenv("BETHINK_LIMIT", "many")
     assert "BETHINK_LIMIT" in findings(cli)["settings"]["message"]
 
@@ -342,28 +318,6 @@ def test_reset_asks_and_takes_only_its_scope(cli):
     assert cli.json("stats")["memories"] == 0 and findings(cli, "--deep") == {}
 
 
-def test_bench_measures_every_mode(cli, tmp_path):
-    folder = tmp_path / "tiny"
-    folder.mkdir()
-    texts = {"a": "ships sail the sea", "b": "trains run on rails"}
-    documents = [{"id": id, "text": text} for id, text in texts.items()]
-    question = {"id": "q", "query": "what sails the sea?", "relevant": ["a"]}
-    for name, rows in (("corpus", documents), ("queries", [question])):
-        lines = "".join(json.dumps(row) + "\n" for row in rows)
-        (folder / f"{name}.jsonl").write_text(lines)
-    (folder / "meta.json").write_text(json.dumps({"name": "tiny"}))
-    rows = cli.json("bench", folder)
-    modes = ["hybrid", "vector", "keyword", "newest", "bm25", "convex", "rrf"]
-    assert [(row["set"], row["mode"]) for row in rows] == [("tiny", mode) for mode in modes]
-    assert all(row["any@5"] == 1.0 for row in rows if row["mode"] != "newest")
-    table = cli.ok("bench", folder, "--mode", "keyword", "--asked", "day,month").splitlines()
-    assert table[0].split()[:4] == ["set", "asked", "mode", "hit@1"]
-    assert table[2].split()[:4] == ["tiny", "month", "keyword", "1.0"]
-    assert "is not a time to ask at" in cli.fails("bench", folder, "--asked", "year", code=2)
-    shown = cli.ok("bench", folder, "--mode", "keyword", "--format", "xml")
-    assert ElementTree.fromstring(shown)[0].findtext("any_5") == "1.0"
-
-
 # What the demo says, and what then must be seen, as patterns over all that follows up to the next sentence.
 PROMISES = dict(cases("demo-promises"))
 
@@ -410,18 +364,15 @@ def check_promises(cli, tmp_path, monkeypatch, by_meaning):
 # Looks
 
 
-@pytest.mark.parametrize(
-    ("environment", "terminal", "coloured"), cases("cli-tools-colour-is-where-a-terminal")
-)
-def test_colour_is_where_a_terminal_or_the_user_wants_it(
-    cli, monkeypatch, environment, terminal, coloured
-):
+def test_colour_is_where_a_terminal_or_the_user_wants_it(cli, monkeypatch):
     cli.add(DEPLOY)
-    for name, value in {"TERM": "xterm", **environment}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
-    assert ("\x1b[" in cli.ok("list")) == coloured
-    assert "\x1b" not in cli.ok("list", "--json") + cli.ok("list", "--for-agent")
+    for environment, terminal, coloured in cases("cli-tools-colour-is-where-a-terminal"):
+        with monkeypatch.context() as patch:
+            for name, value in {"TERM": "xterm", **environment}.items():
+                patch.setenv(name, value)
+            patch.setattr(sys.stdout, "isatty", lambda terminal=terminal: terminal)
+            assert ("\x1b[" in cli.ok("list")) == coloured, environment
+            assert "\x1b" not in cli.ok("list", "--json") + cli.ok("list", "--for-agent")
 
 
 class Arguments:
@@ -443,20 +394,20 @@ def test_a_day_is_a_day_where_the_user_is(cli, monkeypatch):
 HOSTILE = "evil \x1b]52;c;ZXZpbA==\x07 and \x9b31m text"
 
 
-@pytest.mark.parametrize("format", ["text", "json", "csv", "md", "xml"])
-def test_a_terminal_is_given_nothing_that_it_obeys(cli, monkeypatch, format):
+def test_a_terminal_is_given_nothing_that_it_obeys(cli, monkeypatch):
     id = cli.add(HOSTILE)
     monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    for command in ("list", "export", "search evil", f"get {id}"):
-        shown = cli.ok(*command.split(), "--format", format)
-        assert "evil" in shown and layout.plain(shown) == shown
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.stdout, "isatty", lambda: True)
+        for format in ("text", "json", "csv", "md", "xml"):
+            for command in ("list", "export", "search evil", f"get {id}"):
+                shown = cli.ok(*command.split(), "--format", format)
+                assert "evil" in shown and layout.plain(shown) == shown
     assert cli.json("get", id)[0]["content"] == HOSTILE
 
 
 def show_progress(monkeypatch):
-    """Lets all of it be shown, as on a terminal."""
+    """All of it, as on a terminal."""
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
@@ -476,36 +427,31 @@ def test_progress_is_one_line_on_a_terminal(capsys, monkeypatch):
     assert "left" not in bar.line(1, 6000, elapsed=1.0) + bar.line(6000, 6000, elapsed=60.0)
 
 
-@pytest.mark.parametrize(
-    "command", ["init", "index docs", "analyze", "import --markdown docs", "reindex --full"]
-)
+LONG = ["init", "index docs", "analyze", "import --markdown docs", "reindex --full"]
+
+
+@pytest.mark.parametrize("command", LONG)
 def test_long_commands_tell_how_far_they_are_of_how_much(cli, monkeypatch, command):
+    files = {f"docs/{n}.md": f"# Part {n}\n\nThis part is about {n}.\n" for n in range(3)}
+    files["pyproject.toml"] = '[project]\nname = "shop"\ndependencies = ["flask"]\n'
     (cli.project / "docs").mkdir()
-    for number in range(3):
-        text = f"# Part {number}\n\nThis part is about {number}.\n"
-        (cli.project / f"docs/{number}.md").write_text(text)
-    about = '[project]\nname = "shop"\ndependencies = ["flask"]\n'
-    (cli.project / "pyproject.toml").write_text(about)
+    for name, text in files.items():
+        (cli.project / name).write_text(text)
     cli.add(DEPLOY)
+    assert " of " not in cli(*command.split()).err
     show_progress(monkeypatch)
     told = cli(*command.split())
     assert told.code == 0 and re.search(r"\w+ [1-9]\d* of [1-9]\d*", told.err), told
     assert " of " not in cli(*command.split(), "--json").err + cli(*command.split(), "--quiet").err
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
-    assert " of " not in cli(*command.split()).err
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
+LINES = st.none() | st.just("1-2")
+RECORDS = st.fixed_dictionaries({"id": TEXTS, "content": TEXTS, "lines": LINES})
 
 
-@settings(max_examples=80, deadline=None)
-@given(
-    st.lists(
-        st.fixed_dictionaries({"id": TEXTS, "content": TEXTS, "lines": st.none() | st.just("1-2")}),
-        max_size=4,
-    ),
-    TEXTS,
-)
+@settings(max_examples=30)
+@given(st.lists(RECORDS, max_size=4), TEXTS)
 def test_formats_give_back_what_they_were_given(records, query):
     fields = ("id", "content", "lines")
 
@@ -521,7 +467,7 @@ def test_formats_give_back_what_they_were_given(records, query):
     assert len(shown("md").splitlines()) == len(records) + 2
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30)
 @given(st.text(max_size=300), st.integers(41, 120))
 def test_folding_loses_no_word(text, width):
     with pytest.MonkeyPatch.context() as patch:

@@ -18,31 +18,18 @@ from bethink.types import Batch, Session, Span
 __all__ = ["api", "served"]
 
 
-def test_what_is_added_is_found_by_search(api):
-    api.add("We deploy from main, never from a branch", "The orders service uses PostgreSQL")
+def test_what_is_added_is_found_page_by_page_and_told_within_a_budget(api):
+    texts = [f"Build number {n} uses a cache of its own, kind {n * 7}" for n in range(25)]
+    api.add(*texts, "We deploy from main, never from a branch", dedup=False)
     (first, *_) = api("GET /search", query="how do we deploy?")["items"]
     assert first["content"] == "We deploy from main, never from a branch" and "why" not in first
     (first, *_) = api("GET /search", query="deploy", explain="true", mode="keyword")["items"]
     assert first["why"]["relevance"] > 0
-
-
-def test_a_search_has_pages_that_never_repeat_a_memory(api):
-    texts = [f"Build number {n} uses a cache of its own, kind {n * 7}" for n in range(25)]
-    api.add(*texts, dedup=False)
     pages = api.page("GET /search", query="cache build", limit=10, intent="explore")
     seen = [hit["id"] for page in pages for hit in page["items"]]
-    assert len(seen) == len(set(seen)) == pages[0]["total"] == 25
-
-
-def test_recall_answers_within_its_budget(api):
-    api.add(
-        "The orders service moved from MySQL to PostgreSQL because of jsonb",
-        "Invoices are sent at night",
-        "Deployments wait for two reviews",
-    )
-    found = api("GET /recall", query="which database do orders use?", max_tokens=120)
-    assert found["tokens_used"] <= 120
-    assert "PostgreSQL" in found["details"][0]["content"]
+    assert len(seen) == len(set(seen)) == pages[0]["total"] >= 25
+    found = api("GET /recall", query="from which branch do we deploy?", max_tokens=120)
+    assert found["tokens_used"] <= 120 and "from main" in found["details"][0]["content"]
 
 
 def test_a_batch_says_what_became_of_each_and_takes_secrets_out(api):
@@ -79,15 +66,7 @@ def test_a_repeated_request_with_the_same_key_is_done_once_and_a_failed_one_leav
     assert [one["usefulness"] for one in (*voted, api(vote))] == [2, 2, 3]
 
 
-def test_personal_memories_are_seen_from_every_project(api):
-    (id,) = api.add("I prefer short commit messages in the imperative", personal=True)
-    asked = {"query": "commit messages", "personal": "true", "container": "elsewhere"}
-    found = api("GET /search", **asked)["items"]
-    assert [(hit["id"], hit["scope"]) for hit in found] == [(id, "personal")]
-    api(f"DELETE /memories/{id}", purge="true")
-
-
-def test_a_new_statement_replaces_an_old_one(api):
+def test_a_new_statement_replaces_an_old_one_and_what_is_personal_is_seen_everywhere(api):
     (old,) = api.add("We review every change by two people")
     told = {"content": "We review every change by one person", "supersedes": [old[:20]]}
     (new,) = api("POST /memories", memories=[told])["outcomes"]
@@ -95,6 +74,11 @@ def test_a_new_statement_replaces_an_old_one(api):
     assert [one["id"] for one in api.list()] == [new["id"]]
     (related,) = api(f"GET /memories/{new['id']}")["related"]
     assert [related[name] for name in ("type", "direction", "id")] == ["supersedes", "out", old]
+    (id,) = api.add("I prefer short commit messages in the imperative", personal=True)
+    asked = {"query": "commit messages", "personal": "true", "container": "elsewhere"}
+    found = api("GET /search", **asked)["items"]
+    assert [(hit["id"], hit["scope"]) for hit in found] == [(id, "personal")]
+    api(f"DELETE /memories/{id}", purge="true")
 
 
 def test_a_use_is_counted_unless_asked_not_to_and_an_overtaken_update_is_refused(api):
@@ -138,7 +122,7 @@ def test_a_purge_that_is_only_proposed_leaves_the_rule(tmp_path, offline):
         assert not rule.exists()
 
 
-def test_history_and_surroundings_are_shown_and_votes_add_up(api):
+def test_history_surroundings_votes_and_relations(api):
     (id,) = api.add("The port is 80")
     changed = api(f"PATCH /memories/{id}", content="The port is 443", expires="30d")
     assert changed["expires_at"]
@@ -149,9 +133,6 @@ def test_history_and_surroundings_are_shown_and_votes_add_up(api):
     assert api(f"POST /memories/{id}/votes", value=3)["usefulness"] == 3
     assert [one["id"] for one in api(f"GET /memories/{id}/around")["items"]] == [id]
     assert api("GET /projects")["personal"] is True
-
-
-def test_memories_are_linked_and_unlinked(api):
     question, answer = api.add("Which queue do we use?", "RabbitMQ is our queue")
     link = {"target": question, "type": "answers"}
     made = api(f"POST /memories/{answer}/relations", **link)
@@ -161,22 +142,17 @@ def test_memories_are_linked_and_unlinked(api):
     api.fails(f"DELETE /memories/{answer}/relations", 404, **link)
 
 
-def test_a_list_has_pages(api):
-    ids = api.add(*(f"Note number {n} about topic {n * 13}" for n in range(25)), dedup=False)
-    first = api("GET /memories", limit=10)
-    assert (first["total"], first["next"]) == (25, 10)
-    pages = api.page("GET /memories", limit=10)
-    assert [one["id"] for page in pages for one in page["items"]] == list(reversed(ids))
-
-
-def test_an_export_streams_every_memory_as_lines(api):
+def test_a_list_has_pages_and_an_export_streams_every_memory_as_lines(api):
     ids = api.add(*(f"Line {number}: {number * 31}" for number in range(250)), dedup=False)
+    first = api("GET /memories", limit=100)
+    assert (first["total"], first["next"]) == (250, 100)
+    pages = api.page("GET /memories", limit=100)
+    assert [one["id"] for page in pages for one in page["items"]] == list(reversed(ids))
     api(f"DELETE /memories/{ids[0]}")
     response = api.send("GET /export")
     assert response.headers["content-type"] == "application/x-ndjson"
     assert [json.loads(line)["id"] for line in response.text.splitlines()] == ids
-    few = api.send("GET /export", everything="false")
-    assert len(few.text.splitlines()) == 249
+    assert len(api.send("GET /export", everything="false").text.splitlines()) == 249
 
 
 def test_a_session_is_found_by_the_beginning_of_its_id_with_its_topics(api, served):
@@ -187,13 +163,10 @@ def test_a_session_is_found_by_the_beginning_of_its_id_with_its_topics(api, serv
     served.projects.base.store.write(batch)
     assert [one["name"] for one in api("GET /sessions/s01")["topics"]] == ["Moving the cache"]
     api.fails("GET /sessions/zz", 404)
-    for address, asked in (
-        ("GET /sessions/s0", {}),
-        ("GET /memories", {"session": "s0"}),
-        ("GET /search", {"query": "x", "session": "s0"}),
-    ):
-        told = api.send(address, **asked)
-        assert told.status_code == 409 and "s00, s01, s02" in told.text, told.text
+    s0 = {"session": "s0"}
+    asked = {"GET /sessions/s0": {}, "GET /memories": s0, "GET /search": {"query": "x", **s0}}
+    for address, given in asked.items():
+        assert "s00, s01, s02" in str(problem(api.send(address, **given), 409))
     assert api.list(session="s01") == []
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -18,7 +17,7 @@ import uvicorn
 
 from bethink import project as projects
 from bethink.surface.http import app, security
-from bethink.surface.http.api import OPERATIONS, Operation, describe
+from bethink.surface.http.api import OPERATIONS, describe
 from bethink.surface.http.projects import Projects
 from bethink.surface.http.security import Grant
 
@@ -36,9 +35,8 @@ class Running:
     def client(self, token: str | None, room: str = "", **headers: str) -> httpx2.Client:
         """A client with a token, or with none; for pages in the room of a session."""
         sent = {**headers, **({"Authorization": f"Bearer {token}"} if token else {})}
-        made = httpx2.Client(
-            base_url=self.address + room, headers=sent, timeout=30, verify=False, trust_env=False
-        )
+        how = {"timeout": 30, "verify": False, "trust_env": False}
+        made = httpx2.Client(base_url=self.address + room, headers=sent, **how)
         self._clients.append(made)
         return made
 
@@ -47,30 +45,22 @@ class Running:
         """Whoever started the server."""
         return self.client(self.session)
 
-    def token(
-        self, name: str, scope: str = "read", folders: list[Path] | None = None, **more: Any
-    ) -> str:
-        granted = (
-            [Grant(one.scope, str(one.root), one.name) for one in map(projects.find, folders)]
-            if folders is not None
-            else None
-        )
-        now = more.pop("now", datetime.now(UTC))
-        return security.FileTokens(self.file).create(
-            name, scope, granted, personal=more.pop("personal", False), now=now, **more
-        )[0]
+    def token(self, name, scope="read", folders=None, personal=False, now=None, **more) -> str:
+        found = map(projects.find, folders or ())
+        granted = [Grant(one.scope, str(one.root), one.name) for one in found]
+        about = {"personal": personal, "now": now or datetime.now(UTC), **more}
+        known = security.FileTokens(self.file)
+        return known.create(name, scope, None if folders is None else granted, **about)[0]
+
+    def expired(self, name: str) -> str:
+        ended = {"now": LONG_AGO, "expires": LONG_AGO + timedelta(days=1)}
+        return self.token(name, "write", personal=True, **ended)
 
     def add(self, text: str, client: httpx2.Client | None = None, **more: Any) -> str:
         """The id of a new memory, told by the owner or by another client."""
-        params = {name: more.pop(name) for name in ("project", "container") if name in more}
         told = {"memories": [{"content": text}], **more}
-        sent = (client or self.owner).post(f"{V1}/memories", json=told, params=params)
+        sent = (client or self.owner).post(f"{V1}/memories", json=told)
         return str(body(sent, 201)["outcomes"][0]["id"])
-
-    def expired(self, name: str) -> str:
-        return self.token(
-            name, "write", now=LONG_AGO, expires=LONG_AGO + timedelta(days=1), personal=True
-        )
 
     def close(self) -> None:
         for client in self._clients:
@@ -78,27 +68,20 @@ class Running:
 
 
 @contextmanager
-def running(
-    home: Path,
-    directory: Path,
-    *,
-    allow: tuple[str, ...] = (),
-    port: int = 0,
-    tls: tuple[str, str] | tuple[()] = (),
-) -> Iterator[Running]:
+def running(home: Path, directory: Path, *, port=0, tls=()):
     """Serves a directory until the block ends, and sees that nothing is left running."""
     session = security.new_secret()
     file = home / "tokens.json"
     owned = Projects(directory)
-    admission = security.make_admission("127.0.0.1", allow, security.FileTokens(file), session)
+    admission = security.make_admission("127.0.0.1", (), security.FileTokens(file), session)
     bound = app.listen("127.0.0.1", port)
     started = threading.Event()
     server = uvicorn.Server(app.configure(app.build(owned, admission, started.set), *tls))
     thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
-    port = bound.getsockname()[1]
+    address = f"http{'s' if tls else ''}://127.0.0.1:{bound.getsockname()[1]}"
     thread.start()
     assert started.wait(20)
-    here = Running(f"http{'s' if tls else ''}://127.0.0.1:{port}", owned, file, session)
+    here = Running(address, owned, file, session)
     try:
         yield here
     finally:
@@ -124,13 +107,20 @@ def problem(response: httpx2.Response, status: int) -> dict[str, Any]:
     return found
 
 
-def conforms(operation: Operation, response: httpx2.Response) -> None:
+def conforms(operation, response: httpx2.Response) -> None:
     """Holds an answer against its description."""
     if operation.answer:
         reference = {"$ref": f"#/components/schemas/{operation.answer}"}
         schema = {**reference, "components": describe()["components"]}
         wrong = jsonschema.Draft202012Validator(schema).iter_errors(response.json())
         assert [f"{error.json_path}: {error.message[:200]}" for error in wrong] == []
+
+
+def find_operation(method: str, path: str):
+    for one in OPERATIONS:
+        if one.method == method and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", one.path), path):
+            return one
+    raise KeyError(path)
 
 
 class Api:
@@ -142,17 +132,11 @@ class Api:
     def send(self, address: str, headers: Any = None, **given: Any) -> httpx2.Response:
         """What is given goes into the body where the operation has one, else into the address."""
         method, path = address.split(" ", 1)
-        operation = next(
-            one
-            for one in OPERATIONS
-            if one.method == method and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", one.path), path)
-        )
-        where, fields = {"container": self.container}, given
+        operation = find_operation(method, path)
+        sent: dict[str, Any] = {"params": {"container": self.container}, "json": given}
         if operation.body is None:
-            where, fields = where | given, None  # type: ignore[assignment]
-        response = self.client.request(
-            method, V1 + path, params=where, json=fields, headers=headers
-        )
+            sent = {"params": sent["params"] | given}
+        response = self.client.request(method, V1 + path, headers=headers, **sent)
         if response.status_code < 300:
             assert response.status_code == operation.status
             conforms(operation, response)
@@ -185,13 +169,11 @@ def api(served: Running, request: pytest.FixtureRequest) -> Api:
     return Api(served, re.sub(r"\W+", "-", request.node.name)[:60])
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """One server for the tests of a file. A test that must not meet what others stored names a container of its own."""
-    folder = tmp_path_factory.mktemp("served")
-    home, shop = folder / "home", folder / "shop"
-    for path in (home, shop, folder / "other"):
-        path.mkdir()
+@contextmanager
+def home_at(folder: Path):
+    """A home of these tests' own, with the embedder that needs no model."""
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         for variable in ("BETHINK_DATABASE", "BETHINK_MODEL_DIR", "BETHINK_DEBUG"):
             patch.delenv(variable, raising=False)
@@ -199,5 +181,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         patch.setenv("BETHINK_EMBEDDING", "hashing")
         patch.setenv("BETHINK_OFFLINE", "1")
         patch.setenv("HOME", str(folder))
-        with running(home, shop) as here:
-            yield here
+        yield home
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory):
+    """One server for the tests of a file. A test that must not meet what others stored names a container of its own."""
+    folder = tmp_path_factory.mktemp("served")
+    for name in ("shop", "other"):
+        (folder / name).mkdir()
+    with home_at(folder) as home, running(home, folder / "shop") as here:
+        yield here

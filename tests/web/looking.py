@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
 FINGER = 44  # pixels
+NARROW, WIDE = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
 
 
-def axe(page: Page) -> list[str]:
-    """The problems of any level that axe-core finds on a page, one line each. It looks from outside the page's own policy."""
+@cache
+def read_axe() -> str:
     found = find_spec("axe_playwright_python")
     assert found and found.origin, "pip install axe-playwright-python"
-    script = (Path(found.origin).parent / "axe.min.js").read_text("utf-8")
+    return (Path(found.origin).parent / "axe.min.js").read_text("utf-8")
+
+
+def axe(page: Page, *rules: str) -> list[str]:
+    """The problems of any level that axe-core finds on a page, one line each, by all its rules or by some. It looks from
+    outside the page's own policy."""
     if not page.evaluate("() => 'axe' in window"):
-        page.evaluate(f"() => {{ {script} \n }}")
-    result: dict[str, Any] = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+        page.evaluate(f"() => {{ {read_axe()} \n }}")
+    options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+    result = page.evaluate("options => axe.run(document, options)", options)
     return [
         f"{violation['id']}: {node['html'][:200]} {node['failureSummary'][:300]}"
         for violation in result["violations"]
@@ -28,35 +35,28 @@ def axe(page: Page) -> list[str]:
 
 def sticks_out(page: Page) -> bool:
     """Whether the page is wider than its window."""
-    return bool(
-        page.evaluate(
-            "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"
-        )
-    )
+    root = "document.documentElement"
+    return page.evaluate(f"() => {root}.scrollWidth > {root}.clientWidth")
 
 
 def find_small(page: Page) -> list[str]:
     """What can be pressed and is smaller than a finger, but for links inside a sentence."""
-    found: list[str] = page.evaluate(
+    return page.evaluate(
         """least => [...document.querySelectorAll('a[href], button, input, select, textarea, summary')]
             .filter(one => one.checkVisibility() && !one.closest('.skip') && !(one.matches('a') && one.closest('p, dd, li.note')
                 && getComputedStyle(one).display === 'inline'))
-            .map(one => [one.matches('[type=checkbox]') ? one.closest('label') : one])
-            .map(([one]) => [one, one.getBoundingClientRect()])
+            .map(one => one.matches('[type=checkbox]') ? one.closest('label') : one)
+            .map(one => [one, one.getBoundingClientRect()])
             .filter(([, box]) => box.width < least || box.height < least)
             .map(([one, box]) => `${one.outerHTML.slice(0, 120)} ${box.width} x ${box.height}`)""",
         FINGER - 0.5,
     )
-    return found
 
 
 def focused(page: Page) -> str:
     """The text or name of what has the focus."""
-    return str(
-        page.evaluate(
-            "() => document.activeElement.getAttribute('name') || document.activeElement.textContent.trim()"
-        )
-    )
+    active = "document.activeElement"
+    return page.evaluate(f"() => {active}.getAttribute('name') || {active}.textContent.trim()")
 
 
 def text_box(page: Page) -> Locator:
@@ -73,3 +73,7 @@ def press(page: Page, button: str, done: str = "") -> None:
 
 def expect_title(page: Page, text: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_contain_text(text)
+
+
+def expect_alert(page: Page, text: str) -> None:
+    expect(page.get_by_role("alert").filter(has_text=text)).to_be_visible()

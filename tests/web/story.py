@@ -8,7 +8,6 @@ have some.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -74,19 +73,16 @@ def tell(folder: Path) -> Story:
         for line in (FOLDER / "story-told.txt").read_text("utf-8").splitlines():
             days, kind, importance, tags, entities, text = line.split("|")
             memory.clock = _at(now, float(days))
-            about = {
-                name: value.split(",")
-                for name, value in (("tags", tags), ("entities", entities))
-                if value
-            }
-            made = memory.add(text, kind=kind, importance=float(importance), dedup=False, **about)
+            about = {"tags": tags.split(",") if tags else (), "importance": float(importance)}
+            if entities:
+                about["entities"] = entities.split(",")
+            made = memory.add(text, kind=kind, dedup=False, **about)
             ids[f"{text.split()[0].lower()} {kind}"] = made.id
         memory.clock = _at(now, 5)
         _change(memory, ids)
     with Bethink(directory=other, clock=_at(now, 5)) as memory:
-        memory.add(
-            "Lighthouse renders its charts on the server; the browser gets an SVG", kind="decision"
-        )
+        charts = "Lighthouse renders its charts on the server; the browser gets an SVG"
+        memory.add(charts, kind="decision")
         memory.add("The tide tables come from the hydrographic office every midnight", kind="fact")
         steps = "I prefer small steps with a test each"
         ids["personal"] = memory.add(steps, kind="preference", personal=True).id
@@ -117,31 +113,29 @@ def _change(memory: Bethink, ids: dict[str, str]) -> None:
     memory.trust = TRUST["user"]
 
 
-def _at(now: datetime, days: float) -> Callable[[], datetime]:
+def _at(now: datetime, days: float):
     return lambda: now - timedelta(days=days)
 
 
-def _transcript(
-    folder: Path, host: str, session: str, began: datetime, turns: Sequence[str], project: Path
-) -> Path:
+def _transcript(folder: Path, host: str, session: str, began: datetime, turns, project) -> Path:
     lines: list[dict[str, Any]] = []
     for number, text in enumerate(turns):
-        role = "assistant" if number % 2 else "user"
+        role, way = ("assistant", "output") if number % 2 else ("user", "input")
         moment = (began + timedelta(minutes=3 * number)).isoformat(timespec="milliseconds")
         at = {"timestamp": moment.replace("+00:00", "Z")}
         if host == "claude":
             who = {"uuid": f"{session}-{number}", "sessionId": session, "cwd": str(project)}
             lines.append({**claude_line(number, text, role), **who, **at})
         else:
-            content = [{"type": f"{'output' if number % 2 else 'input'}_text", "text": text}]
+            content = [{"type": f"{way}_text", "text": text}]
             said = {"type": "message", "role": role, "content": content}
             lines.append({**at, "type": "response_item", "payload": said})
-    name = f"{session}.jsonl"
-    if host == "codex":
-        about = {"id": session, "timestamp": began.isoformat(), "cwd": str(project)}
-        lines.insert(0, {"timestamp": began.isoformat(), "type": "session_meta", "payload": about})
-        name = f"rollout-{began:%Y-%m-%dT%H-%M-%S}-{name}"
-    return written(folder / name, *lines)
+    if host == "claude":
+        return written(folder / f"{session}.jsonl", *lines)
+    at = {"timestamp": began.isoformat()}
+    about = {"type": "session_meta", "payload": {**at, "id": session, "cwd": str(project)}, **at}
+    name = f"rollout-{began:%Y-%m-%dT%H-%M-%S}-{session}.jsonl"
+    return written(folder / name, about, *lines)
 
 
 def decide_about(project: Path) -> dict[str, str]:
@@ -158,26 +152,19 @@ def decide_about(project: Path) -> dict[str, str]:
 
 def crowd(memory: Bethink, count: int) -> None:
     """Many memories about few things, each related to the next, for a graph of any size."""
-    at = datetime.now(UTC)
-    made = [
-        Memory(
-            new_id(),
-            memory.scope,
-            ("decision", "fact", "gotcha")[number % 3],
-            f"Part {number} of the crowd does thing {number * 7 % 101}",
-            f"Part {number} of the crowd",
-            at,
-            at,
-            entities=(Entity("Crowd", "project"), Entity(f"Group {number % 40}", "concept")),
-        )
-        for number in range(count)
-    ]
+    at, made = datetime.now(UTC), []
+    for number in range(count):
+        kind = ("decision", "fact", "gotcha")[number % 3]
+        name = f"Part {number} of the crowd"
+        text = f"{name} does thing {number * 7 % 101}"
+        about = (Entity("Crowd", "project"), Entity(f"Group {number % 40}", "concept"))
+        made.append(Memory(new_id(), memory.scope, kind, text, name, at, at, entities=about))
     near = [Relation(one.id, other.id, "relates_to") for one, other in itertools.pairwise(made)]
     entries = tuple(Entry(one, (), False) for one in made)
     memory.store.write(Batch(at=at, add=entries, relate=tuple(near)))
 
 
-def long_talk(memory: Bethink, id: str, days: float, topics: Sequence[str], turns: int = 2) -> None:
+def long_talk(memory: Bethink, id: str, days: float, topics, turns: int = 2) -> None:
     """A conversation with several topics, and in each of them questions and answers."""
     at, scope = datetime.now(UTC) - timedelta(days=days), memory.scope
     uri = f"/transcripts/{id}.jsonl"
@@ -187,25 +174,16 @@ def long_talk(memory: Bethink, id: str, days: float, topics: Sequence[str], turn
         lines = (first, first + turns * 2 * (place + 1))
         about = f"What was said about: {name}"
         spans.append((Span(f"{id}-{place}", scope, id, None, name, about, lines, 0, at), ()))
+        where = {"session": id, "span": f"{id}-{place}", "source": uri, "source_type": "transcript"}
         for step in range(turns * 2):
-            role = "assistant" if step % 2 else "user"
-            told = {"role": role, "turn": f"{id}-{place}-{step}", "host": "claude"}
+            role, line = "assistant" if step % 2 else "user", first + step
             text = f"{role} on {name}, number {step}"
-            where = {
-                "session": id,
-                "span": f"{id}-{place}",
-                "source": uri,
-                "source_type": "transcript",
-            }
-            where |= {"lines": (first + step, first + step), "position": first + step}
-            made = Memory(new_id(), scope, "context", text, text, at, at, metadata=told, **where)
+            told = {"role": role, "turn": f"{id}-{place}-{step}", "host": "claude"}
+            here = {**where, "metadata": told, "lines": (line, line), "position": line}
+            made = Memory(new_id(), scope, "context", text, text, at, at, **here)
             said.append(Entry(made, (), False))
     title, end = f"Talk about {topics[0].lower()}", at + timedelta(hours=1)
-    batch = Batch(
-        at=at,
-        sources=((scope, Source(uri, "transcript")),),
-        sessions=(Session(id, scope, "claude", title, uri, at, end),),
-        spans=tuple(spans),
-        add=tuple(said),
-    )
+    talk = (Session(id, scope, "claude", title, uri, at, end),)
+    source = ((scope, Source(uri, "transcript")),)
+    batch = Batch(at=at, sources=source, sessions=talk, spans=tuple(spans), add=tuple(said))
     memory.store.write(batch)

@@ -9,8 +9,10 @@ import re
 import pytest
 from case_tables import cases
 from conftest import window
+from http_server import body
 from looking import sticks_out
 from markupsafe import Markup
+from playwright.sync_api import expect
 
 from bethink.surface.web.render import show_unseen
 
@@ -21,18 +23,10 @@ ALONE += ("long word", "bidi", "unseen", "unseen between markup", "marks", "mark
 QUESTIONS = ("%00", "\ud83d", "a" * 9000, "'; DROP TABLE memories; --", "../../etc/passwd")
 # What is unseen or turns text around is shown as what it is.
 SHOWN = {"bidi": ("U+202E", "U+202C"), "unseen": ("U+200B", "U+FEFF", "U+E0041")}
-PAGES = (
-    "/",
-    "/search",
-    "/search?q=script",
-    "/search?q=window.hacked",
-    "/search?q=elsewhere+example&project=all",
-    "/timeline",
-    "/graph",
-    "/inbox",
-    "/health",
-    "/projects",
-)
+PAGES = """
+    / /search /search?q=script /search?q=window.hacked /search?q=elsewhere+example&project=all
+    /timeline /graph /inbox /health /projects
+""".split()
 # Elements and attributes that no page of ours has inside its content.
 FOREIGN = (
     "main :is(script, iframe, object, embed, style, link, base, meta, img, video, audio, math, [style], [srcdoc], form:not([action^='/']),"
@@ -43,69 +37,65 @@ FOREIGN = (
 @pytest.fixture(scope="module")
 def hostile(world):
     """The memories, hostile in every part of them that is text. Name → id."""
+    assert len(HOSTILE) >= 30
     found = {}
     for name, text in HOSTILE.items():
         short = text[:200]
         about = {"tags": [short[:50]], "entities": [f"concept:{short[:50]}"], "summary": short}
         statement = {"content": text, "kind": "question", **about}
-        body = {"memories": [statement], "dedup": False, "source": short}
-        answer = world.server.owner.post("/api/v1/memories", json=body)
-        assert answer.status_code == 201, (name, answer.text)
-        found[name] = answer.json()["outcomes"][0]["id"]
-    assert len(found) >= 30
+        told = {"memories": [statement], "dedup": False, "source": short}
+        answer = body(world.server.owner.post("/api/v1/memories", json=told), 201)
+        found[name] = answer["outcomes"][0]["id"]
     return found
 
 
-def inert(page, wrong, where):
+@pytest.fixture
+def page(browser, world):
+    with window(browser, world, viewport={"width": 380, "height": 700}) as opened:
+        opened.page.on("dialog", lambda dialog: opened.wrong.append(f"dialog: {dialog.message}"))
+        yield opened.page
+
+
+def check_inert(page, where):
     assert page.evaluate("() => window.hacked") is None, where
-    assert page.locator(FOREIGN).count() == 0, (
-        where,
-        page.locator(FOREIGN).first.evaluate("node => node.outerHTML"),
-    )
+    assert page.locator(FOREIGN).evaluate_all("nodes => nodes.map(n => n.outerHTML)") == [], where
     handlers = "() => [...document.querySelectorAll('*')].flatMap(node => [...node.attributes]).filter(a => a.name.startsWith('on')).length"
     assert page.evaluate(handlers) == 0, where
     assert page.locator("input[name=mark][value=stolen]").count() == 0, where
-    assert wrong == [], where
 
 
-def test_every_hostile_memory_is_plain_text_on_its_own_page(browser, world, hostile):
-    with window(browser, world, viewport={"width": 380, "height": 700}) as opened:
-        page = opened.page
-        page.on("dialog", lambda dialog: opened.wrong.append(f"dialog: {dialog.message}"))
-        for name in ALONE:
-            id = hostile[name]
-            page.goto(f"/memory/{id}")
-            page.keyboard.press("e")
-            inert(page, opened.wrong, name)
-            assert not sticks_out(page), name
-            text = world.server.owner.get(f"/api/v1/memories/{id}").json()["content"]
-            shown = page.locator("article.memory").text_content()
-            assert _plain(str(Markup(show_unseen(text)).striptags())) in _plain(shown), name
-            assert page.locator("#edit textarea").input_value() == text.replace("\r\n", "\n"), name
-            unseen = page.locator("article.memory .unseen").all_inner_texts()
-            assert set(SHOWN.get(name, ())) <= set(unseen)
+def test_every_hostile_memory_is_plain_text_on_its_own_page(page, world, hostile):
+    for name in ALONE:
+        page.goto(f"/memory/{hostile[name]}")
+        page.keyboard.press("e")
+        check_inert(page, name)
+        assert not sticks_out(page), name
+        text = world.server.owner.get(f"/api/v1/memories/{hostile[name]}").json()["content"]
+        shown = page.locator("article.memory").text_content()
+        assert _plain(str(Markup(show_unseen(text)).striptags())) in _plain(shown), name
+        assert page.locator("#edit textarea").input_value() == text.replace("\r\n", "\n"), name
+        unseen = page.locator("article.memory .unseen").all_inner_texts()
+        assert set(SHOWN.get(name, ())) <= set(unseen)
 
 
-def test_every_page_stays_whole_with_all_of_them_on_it(browser, world, hostile):
-    with window(browser, world, viewport={"width": 380, "height": 700}) as opened:
-        page = opened.page
-        page.on("dialog", lambda dialog: opened.wrong.append(f"dialog: {dialog.message}"))
-        for path in PAGES:
-            page.goto(path)
-            for why in page.locator(".why summary").all()[:3]:
-                why.click()
-            inert(page, opened.wrong, path)
-            assert not sticks_out(page), path
-            frame = [page.locator(part).count() for part in ("header.top", "footer.foot")]
-            assert frame == [1, 1], path
+def test_every_page_stays_whole_with_all_of_them_on_it(page, hostile):
+    for path in PAGES:
+        page.goto(path)
+        for why in page.locator(".why summary").all()[:3]:
+            why.click()
+        check_inert(page, path)
+        assert not sticks_out(page), path
+        frame = [page.locator(part).count() for part in ("header.top", "footer.foot")]
+        assert frame == [1, 1], path
 
 
-def test_a_hostile_question_is_only_a_question(page, signed_in, hostile):
+def test_a_hostile_question_is_only_a_question(page, hostile):
+    page.goto("/search")
     for question in (*list(HOSTILE.values())[:12], *QUESTIONS):
-        page.goto("/search")
-        page.locator("#q").fill(question)
-        page.wait_for_function("() => new URLSearchParams(location.search).get('q')")
-        inert(page, signed_in.wrong, question[:40])
+        with page.expect_response(lambda response: "part=results" in response.url):
+            page.locator("#q").fill(question)
+        expect(page.locator("#results[aria-busy=true]")).to_have_count(0)
+        check_inert(page, question[:40])
         assert page.locator("#q").count() == 1
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 from conftest import window
-from looking import expect_title, press, text_box
+from looking import expect_alert, expect_title, press, text_box
 from playwright.sync_api import expect
+
+NINE = "The ferry to Tallinn leaves at nine"
 
 
 @pytest.fixture
 def fresh(world):
     """A memory of this test's own."""
-    id = world.server.add("The ferry to Tallinn leaves at nine", dedup=False, force=True)
+    id = world.server.add(NINE, dedup=False, force=True)
     yield id
     world.server.owner.delete(f"/api/v1/memories/{id}?purge=true")
 
@@ -34,7 +36,7 @@ def test_an_edit_is_kept_shown_as_a_difference_and_undone(page, world, fresh):
     expect(page.locator(".diff ins").first).to_contain_text("ten")
     press(page, "Undo")
     expect_title(page, "leaves at nine")
-    assert stored(world, fresh)["content"] == "The ferry to Tallinn leaves at nine"
+    assert stored(world, fresh)["content"] == NINE
 
 
 def test_what_somebody_else_changed_meanwhile_is_not_overwritten_and_nothing_typed_is_lost(
@@ -43,16 +45,14 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten_and_nothing_typ
     page.goto(f"/memory/{fresh}")
     page.keyboard.press("e")
     text_box(page).fill("The ferry leaves at noon")
-    world.server.owner.patch(
-        f"/api/v1/memories/{fresh}", json={"content": "The ferry was cancelled"}
-    )
+    changed = {"content": "The ferry was cancelled"}
+    world.server.owner.patch(f"/api/v1/memories/{fresh}", json=changed)
     press(page, "Save")
-    expect(page.get_by_role("alert").filter(has_text="changed meanwhile")).to_be_visible()
+    expect_alert(page, "changed meanwhile")
     expect_title(page, "cancelled")
     expect(text_box(page)).to_have_value("The ferry leaves at noon")
     assert stored(world, fresh)["content"] == "The ferry was cancelled"
-    press(page, "Save")  # now knowing of it
-    expect(page.get_by_role("status")).to_contain_text("Saved")
+    press(page, "Save", "Saved")  # now knowing of it
     assert stored(world, fresh)["content"] == "The ferry leaves at noon"
 
 
@@ -63,9 +63,9 @@ def test_an_edit_that_cannot_be_is_told_and_kept_in_the_form(page, world, fresh)
         page.get_by_role("textbox", name=field, exact=True).fill(value)
         page.locator("#edit form").evaluate("form => form.noValidate = true")
         press(page, "Save")
-        expect(page.get_by_role("alert").filter(has_text=told)).to_be_visible()
+        expect_alert(page, told)
         page.once("dialog", lambda dialog: dialog.accept())  # something typed would be left
-    assert stored(world, fresh)["content"] == "The ferry to Tallinn leaves at nine"
+    assert stored(world, fresh)["content"] == NINE
     assert stored(world, fresh)["expires_at"] is None
 
 
@@ -85,33 +85,30 @@ def test_a_replaced_memory_says_by_what_and_can_be_brought_back(page, world):
 
 
 def test_relations_are_made_and_taken_back(page, world, fresh):
-    other = world.id("renew todo")
-    page.goto(f"/memory/{fresh}")
-    page.get_by_text("Relate it to another").click()
-    page.get_by_label("How").select_option("builds_on")
-    page.get_by_label("Id of the other").fill(other)
-    page.get_by_role("button", name="Relate", exact=True).click()
+    def relate(other):
+        page.goto(f"/memory/{fresh}")
+        page.get_by_text("Relate it to another").click()
+        page.get_by_label("How").select_option("builds_on")
+        page.get_by_label("Id of the other").fill(other)
+        press(page, "Relate")
+
+    relate(world.id("renew todo"))
     expect(page.locator(".relations")).to_contain_text("builds on")
     expect(page.locator(".relations a")).to_contain_text("Renew the certificate")
     press(page, "Undo")
     expect(page.get_by_text("None yet.")).to_be_visible()
     assert stored(world, fresh)["related"] == []
-    page.goto(f"/memory/{fresh}")
-    page.get_by_text("Relate it to another").click()
-    page.get_by_label("Id of the other").fill("ffffffff")
-    page.get_by_role("button", name="Relate", exact=True).click()
-    expect(page.get_by_role("alert").filter(has_text="ffffffff")).to_be_visible()
+    relate("ffffffff")
+    expect_alert(page, "ffffffff")
 
 
 def test_an_idea_is_shown_among_the_turns_it_came_from(page):
     page.goto("/search?q=pg_trgm&kind=decision&host=claude")
     page.locator(".hit a.open").first.click()
-    own = page.locator(".turn.own")
-    expect(own).to_contain_text("pg_trgm")
+    expect(page.locator(".turn.own")).to_contain_text("pg_trgm")
     expect(page.locator(".turn").first).to_contain_text("talk about the port search")
-    assert "/session/a1000000-0000-4000-8000-000000000002" in str(
-        page.get_by_role("link", name="The whole conversation").get_attribute("href")
-    )
+    whole = page.get_by_role("link", name="The whole conversation").get_attribute("href")
+    assert "/session/a1000000-0000-4000-8000-000000000002" in whole
 
 
 def test_everything_can_be_done_without_scripts(browser, world, fresh):

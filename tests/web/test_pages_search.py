@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from case_tables import cases
-from conftest import window
-from looking import focused
+from http_server import body
+from looking import expect_alert, focused
 from playwright.sync_api import expect
 
 from bethink.surface.web.pages import count_strong
@@ -37,36 +37,27 @@ def test_more_leads_on_without_repeating_anything(page):
     assert not set(titles(page)) & set(first)
 
 
-def test_filters_narrow_what_is_shown(page):
+def test_filters_narrow_what_is_shown_and_one_that_cannot_be_read_is_told(page):
     for asked, there, missing in cases("pages-search-filters-narrow-what-is-shown"):
         page.goto(f"/search?{asked}")
         expect(page.locator("#results")).to_contain_text(there)
         assert missing not in page.locator("#results").inner_text(), asked
-
-
-def test_a_filter_that_cannot_be_read_is_told_and_nothing_breaks(page):
     page.goto("/search?since=banana")
-    expect(page.get_by_role("alert").filter(has_text="banana")).to_be_visible()
+    expect_alert(page, "banana")
     page.goto("/search?project=nowhere")
     expect(page.get_by_role("heading", level=1)).to_have_text("Not found")
 
 
-def test_a_score_is_told_on_demand_and_every_signal_of_it_is_a_bar(page):
+def test_the_reasons_of_a_score_and_what_hardly_fits_are_shown_on_demand(page):
     page.goto("/search?q=redis")
     expect(page.locator(".hit .value").first).to_be_hidden()
     page.locator(".why summary").first.click()
     expect(page.locator(".hit .value").first).to_be_visible()
     bars = page.locator(".why").first.locator(".bars meter")
-    assert {"words", "relevance"} <= set(
-        bars.evaluate_all("bars => bars.map(bar => bar.getAttribute('aria-label'))")
-    )
-    assert all(
-        0 <= share <= 1
-        for share in bars.evaluate_all("bars => bars.map(bar => bar.value / bar.max)")
-    )
-
-
-def test_what_hardly_fits_is_shown_on_demand(page):
+    read = "bars => Object.fromEntries(bars.map(bar => [bar.ariaLabel, bar.value / bar.max]))"
+    shares = bars.evaluate_all(read)
+    assert {"words", "relevance"} <= set(shares)
+    assert all(0 <= share <= 1 for share in shares.values())
     page.goto("/search?q=how+do+we+deploy")
     shown = page.locator(".hit").count()
     assert 1 <= shown <= 5
@@ -85,10 +76,8 @@ def test_code_is_shown_as_code_with_its_matches_marked(page, world):
     code = "def send_events(broker):\n    for row in outbox:\n        broker.publish(row)\n" * 9
     note = "Call `send_events` once:\n```python\nsend_events(broker)  # <b>\n```\nand no `twice"
     statements = [{"content": code, "kind": "code"}, {"content": note, "kind": "fact"}]
-    answer = world.server.owner.post(
-        "/api/v1/memories?container=coded", json={"memories": statements, "dedup": False}
-    )
-    assert answer.status_code == 201
+    told = {"memories": statements, "dedup": False}
+    body(world.server.owner.post("/api/v1/memories?container=coded", json=told), 201)
     page.goto("/search?container=coded&q=send_events")
     hit = page.locator(".hit", has=page.locator(".is-code"))
     expect(hit.locator("pre.code mark").first).to_have_text("send")
@@ -122,16 +111,13 @@ def test_everything_works_with_the_keyboard_alone(page):
     expect(page.locator("#q")).to_have_value("redis carts")
 
 
-def test_the_first_page_is_light_and_asks_for_nothing_from_elsewhere(browser, world):
-    with window(browser, world) as opened:
-        opened.page.goto("/search", wait_until="load")
-        parts = opened.page.evaluate(
-            "() => performance.getEntriesByType('resource').map(entry => entry.name)"
-        )
-        sizes = {url: len(opened.page.request.get(url).body()) for url in (opened.page.url, *parts)}
-        assert {url.rpartition("/")[2] for url in sizes} >= {"search", "site.css", "site.js"}
-        assert sum(sizes.values()) < FIRST_PAGE, sizes
-        assert opened.wrong == []
+def test_the_first_page_is_light(page):
+    page.goto("/search", wait_until="load")
+    loaded = "() => performance.getEntriesByType('resource').map(entry => entry.name)"
+    parts = (page.url, *page.evaluate(loaded))
+    sizes = {url.rpartition("/")[2]: len(page.request.get(url).body()) for url in parts}
+    assert set(sizes) >= {"search", "site.css", "site.js"}
+    assert sum(sizes.values()) < FIRST_PAGE, sizes
 
 
 def test_a_slow_answer_never_replaces_a_newer_one(page):
@@ -140,17 +126,15 @@ def test_a_slow_answer_never_replaces_a_newer_one(page):
     page.goto("/search")
     page.route("**/search?q=redis&part=results", lambda route: held.append(route))
     page.locator("#q").fill("redis")
-    page.wait_for_function(
-        "() => document.getElementById('results').getAttribute('aria-busy') === 'true'"
-    )
+    page.wait_for_selector("#results[aria-busy=true]")
     page.locator("#q").fill("webhooks")
     expect(page.locator(".hit a.open").first).to_contain_text("Webhooks")
     assert held
     for route in held:
         route.fulfill(body="<p id='late'>late</p>", content_type="text/html")
-    page.evaluate(
-        "async () => { await fetch('/healthz'); await new Promise(requestAnimationFrame); }"
-    )  # whatever came late is there by now
+    # Whatever came late is there by then.
+    late = "async () => { await fetch('/healthz'); await new Promise(requestAnimationFrame); }"
+    page.evaluate(late)
     assert page.locator("#late").count() == 0
     expect(page.locator(".hit a.open").first).to_contain_text("Webhooks")
     page.wait_for_url(lambda url: "q=webhooks" in url)

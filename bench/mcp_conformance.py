@@ -1,6 +1,6 @@
 """The server with the fixtures that the MCP conformance suite asks for, to be run by hand; docs/guides/server.md has the results.
 
-    PYTHONPATH=src:tests python tests/http_conformance.py [PORT]
+    PYTHONPATH=src python bench/mcp_conformance.py [PORT]
     npx @modelcontextprotocol/conformance@0.2.0-alpha.12 server --url http://127.0.0.1:7399/mcp --requirements 2026-07-28
 
 The suite calls tools, resources and prompts by names of its own. Here they stand beside those of the product, on the same server
@@ -13,14 +13,11 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import anyio
 import mcp_types as types
-from mcp.server.lowlevel import Server
 
 from bethink.surface.http import app, security
 from bethink.surface.http.projects import Projects
@@ -32,32 +29,28 @@ PIXEL = (
 SOUND = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 
 
-def text(said: str) -> types.TextContent:
+def text(said):
     return types.TextContent(type="text", text=said)
 
 
-def picture() -> types.ImageContent:
-    return types.ImageContent(type="image", data=PIXEL, mime_type="image/png")
+def resource(uri, said, kind="text/plain"):
+    content = types.TextResourceContents(uri=uri, mime_type=kind, text=said)
+    return types.EmbeddedResource(type="resource", resource=content)
 
 
-def resource(uri: str, said: str, kind: str = "text/plain") -> types.EmbeddedResource:
-    return types.EmbeddedResource(
-        type="resource", resource=types.TextResourceContents(uri=uri, mime_type=kind, text=said)
-    )
-
-
+PICTURE = types.ImageContent(type="image", data=PIXEL, mime_type="image/png")
 EMBEDDED = resource("test://embedded-resource", "This is an embedded resource content.")
 MIXED = resource("test://mixed-content-resource", '{"test":"data","value":123}', "application/json")
-TOOLS: dict[str, list[Any]] = {
+TOOLS = {
     "test_simple_text": [text("This is a simple text response for testing.")],
-    "test_image_content": [picture()],
+    "test_image_content": [PICTURE],
     "test_audio_content": [types.AudioContent(type="audio", data=SOUND, mime_type="audio/wav")],
     "test_embedded_resource": [EMBEDDED],
-    "test_multiple_content_types": [text("Multiple content types test:"), picture(), MIXED],
+    "test_multiple_content_types": [text("Multiple content types test:"), PICTURE, MIXED],
     "test_error_handling": [text("This tool intentionally returns an error for testing")],
     "test_tool_with_progress": [text("Done in three steps.")],
 }
-PROMPTS: dict[str, Callable[[dict[str, str]], list[Any]]] = {
+PROMPTS = {
     "test_simple_prompt": lambda given: [text("This is a simple prompt for testing.")],
     "test_prompt_with_arguments": lambda given: [
         text(f"Prompt with arguments: arg1='{given['arg1']}', arg2='{given['arg2']}'")
@@ -66,24 +59,21 @@ PROMPTS: dict[str, Callable[[dict[str, str]], list[Any]]] = {
         resource(given["resourceUri"], "Embedded resource content for testing."),
         text("Please process the embedded resource above."),
     ],
-    "test_prompt_with_image": lambda given: [picture(), text("Please analyze the image above.")],
+    "test_prompt_with_image": lambda given: [PICTURE, text("Please analyze the image above.")],
 }
 STATIC = "This is the content of the static text resource."
 
 
-Handler = Callable[[Any, Any], Any]
-
-
-def with_fixtures(server: Server[Any]) -> Server[Any]:
+def with_fixtures(server):
     """The product's server with the suite's names beside its own."""
 
-    async def list_tools(own: Handler, context: Any, params: Any) -> Any:
+    async def list_tools(own, context, params):
         found = await own(context, params)
         about = {"description": "For conformance.", "input_schema": {"type": "object"}}
         extra = [types.Tool(name=name, **about) for name in TOOLS]
         return found.model_copy(update={"tools": [*found.tools, *extra]})
 
-    async def call_tool(own: Handler, context: Any, params: Any) -> Any:
+    async def call_tool(own, context, params):
         if params.name not in TOOLS:
             return await own(context, params)
         if params.name == "test_tool_with_progress":
@@ -93,9 +83,8 @@ def with_fixtures(server: Server[Any]) -> Server[Any]:
         failed = params.name == "test_error_handling"
         return types.CallToolResult(content=TOOLS[params.name], is_error=failed)
 
-    async def read_resource(own: Handler, context: Any, params: Any) -> Any:
+    async def read_resource(own, context, params):
         uri = str(params.uri)
-        content: Any
         if uri == "test://static-text":
             content = types.TextResourceContents(uri=uri, mime_type="text/plain", text=STATIC)
         elif uri == "test://static-binary":
@@ -108,43 +97,34 @@ def with_fixtures(server: Server[Any]) -> Server[Any]:
             return await own(context, params)
         return types.ReadResourceResult(contents=[content])
 
-    async def get_prompt(own: Handler, context: Any, params: Any) -> Any:
+    async def get_prompt(own, context, params):
         if params.name not in PROMPTS:
             return await own(context, params)
         contents = PROMPTS[params.name](params.arguments or {})
         messages = [types.PromptMessage(role="user", content=content) for content in contents]
         return types.GetPromptResult(messages=messages)
 
-    for method, handler in (
-        ("tools/list", list_tools),
-        ("tools/call", call_tool),
-        ("resources/read", read_resource),
-        ("prompts/get", get_prompt),
-    ):
+    handlers = {"tools/list": list_tools, "tools/call": call_tool}
+    handlers |= {"resources/read": read_resource, "prompts/get": get_prompt}
+    for method, handler in handlers.items():
         entry = server.get_request_handler(method)
-        assert entry is not None
         server.add_request_handler(method, entry.params_type, partial(handler, entry.handler))
     return server
 
 
-def told(address: str) -> None:
-    sys.stdout.write(f"{address}/mcp\n")
-    sys.stdout.flush()
-
-
-def main() -> None:
+def main():
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 7399
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update(BETHINK_HOME=folder, BETHINK_EMBEDDING="hashing", BETHINK_OFFLINE="1")
         own = app.build_mcp
-        app.build_mcp = lambda projects: with_fixtures(own(projects))  # type: ignore[assignment]
+        app.build_mcp = lambda projects: with_fixtures(own(projects))
         known = security.FileTokens(Path(folder) / "tokens.json")
         admission = security.make_admission("127.0.0.1", [], known, "secret")
 
-        def make(started: Callable[[], None]) -> Any:
+        def make(started):
             built = app.build(Projects(Path(folder)), admission, started)
 
-            async def admitted(scope: Any, receive: Any, send: Any) -> None:
+            async def admitted(scope, receive, send):
                 """The suite sends no token."""
                 if scope["type"] == "http":
                     scope["headers"] = [*scope["headers"], (b"authorization", b"Bearer secret")]
@@ -152,7 +132,7 @@ def main() -> None:
 
             return admitted
 
-        app.run(make, app.Serving("127.0.0.1", port), told)
+        app.run(make, app.Serving("127.0.0.1", port), lambda address: print(f"{address}/mcp"))
 
 
 if __name__ == "__main__":

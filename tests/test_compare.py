@@ -108,6 +108,12 @@ def test_where_the_judge_wavers_both_stay_and_the_newer_comes_first(
     assert texts(memory.search("CAN bus at 250 kbit/s"))[:2] == [NEW, OLD]
 
 
+def test_an_answer_without_a_word_of_its_question_must_be_sure(memory, tell):
+    question, other = "What happens at a power failure?", "Fixed by a tcxo voltage of 1.8."
+    old, outcome = tell("answers", 0.7, question, other, "question")
+    assert [one.id for one in outcome.proposals] == [old] and not memory.one(old).answered
+
+
 def test_the_same_in_other_words_is_one_memory_and_the_caller_is_told_which(memory, tell):
     old, outcome = tell("same", new="The gearbox harness runs its CAN bus at 250 kbit/s.")
     assert (outcome.status, outcome.duplicate_of) == ("near_duplicate", old)

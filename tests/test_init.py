@@ -223,20 +223,25 @@ def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowl
         "docs/stock.rst": "=====\nStock\n=====\n\nCount\n=====\n\nShelves\n~~~~~~~\n\nThey are counted in autumn.\n",
         "docs/api.adoc": "= Interface\n\n== Limits\n\nCallers wait after ninety questions.\n",
         "wiki/sums.ipynb": json.dumps(notebook),
+        "README.md": "# Shop\n\nIt sells tea.\n\n## Testing\n\nRun `make test` first, before every commit of any part.\n",
     }
     plant(cli.project, files)
     (cli.project / "site").mkdir()
-    told = cli("init", "--skip-map").err
-    assert "docs (3 documents), wiki (1 document)" in told and "site" not in told
+    told = cli("init", "--skip-map")
+    assert "README.md (1 document), docs (3 documents), wiki (1 document)" in told.err
+    assert "site" not in told.err and "6 empty" in told.out
     for words, section, place in [
         ("third of the month", "Billing", "docs/billing.md:1-3"),
         ("counted autumn", "Stock > Count > Shelves", "docs/stock.rst:2-11"),
         ("ninety questions", "Interface > Limits", "docs/api.adoc:1-5"),
         ("rounded upwards", "sums", "wiki/sums.ipynb"),
+        ("sells tea", "Shop > Testing", "README.md:1-7"),
     ]:
         found = cli.json("search", words, "--mode", "keyword")[0]
         lines = "-".join(map(str, found["lines"] or ()))
         assert (found["section"], f"{found['source']}:{lines}".rstrip(":")) == (section, place)
+    # Index and analysis both read it; a search tells it once.
+    assert len(cli.json("search", "every commit", "--mode", "keyword")) == 1
     assert "docs" not in cli("init", "--skip-map", "--skip-index").err
     cli.ok("config", "knowledge", ".claude/knowledge", "--project-file")
     assert "docs (" not in cli("init", "--skip-map").err

@@ -13,7 +13,7 @@ from bethink import Bethink
 from bethink.config import Config
 from bethink.embed import HashingEmbedder
 from bethink.errors import EmbeddingError, InvalidInput, NotFound
-from bethink.recall.pipeline import STRANGE
+from bethink.recall.pipeline import STRANGE, UNFIT
 from bethink.types import PERSONAL, Filter, Passage
 
 clock, open_memory = memories.clock, memories.open_memory
@@ -82,7 +82,8 @@ def test_a_question_that_nothing_fits_gets_little_and_is_told_so(hashing):
     # Who says what fits, or narrows the search, gets it all.
     narrow = hashing.filter(kinds=("general", "fact", "domain"))
     for more in ({"threshold": 0.0}, {"filter": narrow}, {"profile": "explore"}):
-        assert len(hashing.search(few, **by_words, **more).hits) > 3, more
+        every = hashing.search(few, **by_words, **more)
+        assert len(every.hits) > 3 and every.hints[:1] == (UNFIT,), more
     assert len(hashing.search("asdf qwer zxcv", mode="vector").hits) > 3
     assert not hashing.search("when does the barn owl hunt").hints
 

@@ -58,11 +58,12 @@ def find_folders(root: Path, config: Config) -> list[Path]:
 
 
 def find_documentation(root: Path, config: Config) -> list[str]:
-    """The folders of documentation that are read because nobody set what is knowledge."""
+    """The README and the folders of documentation that are read because nobody set what is knowledge."""
     if "knowledge" in config.origins or config.knowledge != config._field_defaults["knowledge"]:
         return []
     top = root.resolve()
-    return [name for name in markdown.DOCUMENTATION if (root / name).resolve().is_relative_to(top)]
+    names = (*markdown.READMES, *markdown.DOCUMENTATION)
+    return [name for name in names if (root / name).resolve().is_relative_to(top)]
 
 
 def find_documents(root: Path, config: Config, starts: Sequence[Path]) -> Iterator[Found | Skipped]:

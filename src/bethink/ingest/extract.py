@@ -67,6 +67,10 @@ _FILE = r"(?<![\w\x00])(?:[~.]{0,2}/|[A-Za-z]:\\)?[\w@.+-]+(?:[/\\][\w@.+-]+)*/?
 _MENTION = r"(?<![\w.@/\x00])@([A-Za-z][\w-]{1,38})(?![\w(./-])"
 _SYMBOL = r"(?<![\w.\x00@/-])([A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)*)(\(\))?(?![\w\x00])"
 _WORD = r"[A-Za-z0-9.](?:(?<=\.)NET\b|(?<!\.)[\w+#]*(?:[./](?=[A-Za-z0-9])[\w+#]*)*)"
+# Letters and a number that are no norm, encoding, type of number or error: ESP32.
+_PART = (
+    r"(?!(?:AES|BASE|CRC|CVE|ERR|FLOAT|INT|ISO|PEP|RFC|RSA|SHA|TS|UINT|UTF)\d)[A-Z]{2,}\d\d[A-Z\d]*"
+)
 
 
 def extract(passage: Passage) -> Passage:
@@ -207,8 +211,11 @@ def _name_person(match: re.Match[str]) -> Entity | None:
 
 
 def _name_technology(match: re.Match[str]) -> Entity | None:
-    """A name that is an ordinary word has to be meant: not as a sentence's first word, unless the next one says so."""
+    """A name that is an ordinary word has to be meant: not as a sentence's first word, unless the next one says so. Letters and a number
+    name a part."""
     text, name = match.string, technology(match[0].replace("-", " ")) or technology(match[0])
+    if name is None and compile_pattern(_PART, 0).fullmatch(match[0]):
+        name = match[0]
     if name is None and (name := technologies().ordinary.get(match[0])):
         after = compile_pattern(r"[ \t]+([\w.']+)").match(text[match.end() : match.end() + 40])
         beside = after is not None and after[1].rstrip(".").lower() in word_set("beside_technology")

@@ -314,7 +314,9 @@ def _keep_different(found: Sequence[Found]) -> list[Found]:
     for chance, kind, each in sorted(found, key=lambda one: -one[0]):
         place = each.turn, kind == "todo"
         most = TODOS if kind == "todo" else PER_TURN
-        if of_turn[place] < most and not any(_says(other, each) for *_, other in kept):
+        # What grew by a sentence that is kept as the same kind, such as "I changed my mind", is told by it.
+        told = any(other == kind and known.text in each.text for _, other, known in kept)
+        if of_turn[place] < most and not told and not any(_says(one, each) for *_, one in kept):
             kept.append((chance, kind, each))
             of_turn[place] += 1
     return sorted(kept, key=lambda one: (one[2].turn, one[2].statement.position))

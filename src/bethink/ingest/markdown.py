@@ -58,6 +58,7 @@ KIND_NAMES = {
     "discoveries": "discovery",
 }
 # Where projects keep documentation. It is read like the knowledge folders, unless the setting `knowledge` says what is.
+READMES = ("README.md", "README.rst", "README.adoc")
 DOCUMENTATION = ("docs", "doc", "documentation", "handbook", "wiki", "site", "notebooks")
 # A line of text with a line of one sign below it, and perhaps above it, where the text may be indented.
 RST_TITLE = re.compile(

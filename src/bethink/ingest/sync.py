@@ -45,6 +45,7 @@ class Synced(NamedTuple):
     moved: tuple[tuple[str, str], ...] = ()
     vanished: tuple[str, ...] = ()
     unchanged: int = 0
+    empty: int = 0  # new sources that hold nothing to remember, or ask to be left out
     skipped: tuple[Skipped, ...] = ()
     memories_added: int = 0
     memories_kept: int = 0
@@ -53,7 +54,7 @@ class Synced(NamedTuple):
 
     @property
     def sources(self) -> int:
-        return len(self.added) + len(self.changed) + len(self.moved) + self.unchanged
+        return sum(map(len, (self.added, self.changed, self.moved))) + self.unchanged + self.empty
 
 
 class SourceUpdate(NamedTuple):
@@ -91,13 +92,13 @@ def sync(
     documents are done; those that are being embedded count in part."""
     seen: dict[str, str] = {}  # uri → what became of its source
     skipped: list[Skipped] = []
-    updates: list[SourceUpdate] = []  # without their passages
+    updates: list[SourceUpdate] = []  # with their first passages alone
     counts: Counter[str] = Counter()
     hints: dict[str, None] = {}
     for group in _group(_find_updates(documents, collection, seen, skipped, progress)):
         told = _tell_part(group, len(seen) - len(group), progress) if progress else None
         receipt = collection.write(group, told)
-        updates += [one._replace(passages=()) for one in group]
+        updates += [one._replace(passages=one.passages[:1]) for one in group]
         kept = sum(one.status == "kept" for one in receipt.outcomes)
         counts.update(added=receipt.added, kept=kept, retired=receipt.retired)
         hints |= dict.fromkeys(receipt.hints)
@@ -108,12 +109,15 @@ def sync(
     vanished = [uri for uri in collection.known if uri not in accounted and looked(uri)]
     retired = collection.retire(vanished) if vanished else 0
     stayed = [one for one in updates if not one.moved_from]
+    new = [one for one in stayed if one.is_new]
+    added = tuple(one.source.uri for one in new if one.passages)
     return Synced(
-        added=tuple(one.source.uri for one in stayed if one.is_new),
+        added=added,
         changed=tuple(one.source.uri for one in stayed if not one.is_new),
         moved=tuple(moved),
         vanished=tuple(vanished),
         unchanged=list(seen.values()).count("unchanged"),
+        empty=len(new) - len(added),
         skipped=tuple(skipped),
         memories_added=counts["added"],
         memories_kept=counts["kept"],

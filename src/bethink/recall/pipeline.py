@@ -50,6 +50,7 @@ from bethink.types import (
     Query,
     Relation,
     Words,
+    path_of,
     turn_of,
 )
 
@@ -74,6 +75,7 @@ FITS, HELD = 0.235, 0.21
 # four sets falls below (bench/LOG.md, 2026-11-16).
 THIN = 0.2
 FEW = 3  # hits that are shown then; by words alone, if they hold a word of the question at all
+UNFIT = "Nothing fits this question well."
 STRANGE = "Nothing fits this question well: only a few of the nearest are shown."
 # What follow-ups are made of beside stop words: they point at something that was said before. And as many of its words are taken along.
 POINTING = frozenset(
@@ -141,10 +143,11 @@ def recall(
     hits = _load_hits(ranked[: ask.offset + ask.limit + SPARE], query, store, explain)
     total, hints = len(ranked), ask.hints
     if not (query.strict or query.kinds) and _is_strange(hits[: ask.limit], asked):
-        hints = (STRANGE, *hints)
         if _may_sift(ask):
             hits = _take_few(hits, asked)
-            total = len(hits)
+            total, hints = len(hits), (STRANGE, *hints)
+        else:
+            hints = (UNFIT, *hints)
     hits = hits[ask.offset : ask.offset + ask.limit]
     if ask.related:
         hits = expand(hits, store, filter.scopes, filter.include_deleted)
@@ -162,15 +165,31 @@ def _recap(query: Query, ask: Ask, store: Store) -> Answer:
 def _load_hits(
     chosen: Ranked, query: Query, store: Store, explain: Callable[[Candidate], dict[str, float]]
 ) -> list[Hit]:
-    """The memories behind candidates; of turns that are the very same words, the best."""
+    """The memories behind candidates; of turns that are the very same words, and of what index and analysis tell of the same lines, the
+    best."""
     memories = store.load([one.key for _, one in chosen])
     sought = find_sought(query)
     kept: dict[str, Hit] = {}
+    of_file: dict[str, list[Memory]] = {}
     for value, one in chosen:
-        if memory := memories.get(one.key):
-            said = memory.content_hash if memory.kind == "context" else memory.id
-            kept.setdefault(said, Hit(title_code(memory, sought), value, explain(one)))
+        memory = memories.get(one.key)
+        if memory is None:
+            continue
+        beside = of_file.setdefault(path_of(memory.source), []) if memory.lines else []
+        said = memory.content_hash if memory.kind == "context" else memory.id
+        if said not in kept and not any(_tells_again(memory, other) for other in beside):
+            kept[said] = Hit(title_code(memory, sought), value, explain(one))
+            beside.append(memory)
     return list(kept.values())
+
+
+def _tells_again(memory: Memory, other: Memory) -> bool:
+    """Whether one reader of a file tells what another tells of it in the same words."""
+    if memory.source == other.source:
+        return False
+    words = (set(re.findall(r"\w+", one.content.casefold())) for one in (memory, other))
+    fewer, more = sorted(words, key=len)
+    return fewer <= more
 
 
 # Understanding the question

@@ -174,6 +174,7 @@ def sync_record(synced: Synced) -> dict[str, Any]:
         "moved": [{"from": path_of(old), "to": path_of(new)} for old, new in synced.moved],
         "vanished": [path_of(uri) for uri in synced.vanished],
         "unchanged": synced.unchanged,
+        "empty": synced.empty,
         "skipped": [{"source": path_of(uri), "reason": reason} for uri, reason in synced.skipped],
         "memories": {
             "added": synced.memories_added,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bethink.errors import StoreError, UsageError
-from bethink.recall.pipeline import STRANGE
+from bethink.recall.pipeline import UNFIT
 from bethink.recall.shape import digest_lines, plain, plain_hit
 from bethink.surface import operations, render
 from bethink.surface.cli.console import Listing, Result, offer_languages, read_text
@@ -134,7 +134,7 @@ def find_reason(memory: Bethink, subject: str) -> dict[str, Any] | None:
     """The decision that fits a subject best, why it was taken, what it replaced, the newest first, and the turn of a conversation in
     which it was taken; None where nothing that was decided fits."""
     answer = memory.search(subject, filter=memory.filter(kinds=DECIDED), limit=LOOKED)
-    if not answer.hits or STRANGE in answer.hints:
+    if not answer.hits or UNFIT in answer.hints:
         return None
     hit = next((hit for hit in answer.hits if hit.memory.kind == "decision"), answer.hits[0])
     decision = hit.memory

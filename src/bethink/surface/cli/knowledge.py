@@ -51,9 +51,10 @@ def synced_result(synced: Synced) -> Result:
 
 
 def index(args: Namespace, memory: Bethink) -> Result:
-    """Bring the Markdown files of the knowledge folders in step with memory: new ones are read, unchanged ones skipped,
-    changed ones replace their own memories, moved ones keep them, vanished ones retire them. The setting `knowledge` names
-    the folders (.claude/knowledge by default). Files that git ignores are left out.
+    """Bring the knowledge folders and the documentation in step with memory: new files are read, unchanged ones skipped, changed
+    ones replace their own memories, moved ones keep them, vanished ones retire them. That is .claude/knowledge, the README and
+    folders such as docs, or what the setting `knowledge` names instead; Markdown, reStructuredText, AsciiDoc and notebooks.
+    Files that git ignores, or that say `index: false`, are left out.
 
     Takes:
       PATH*             these only; the setting `knowledge` names the usual ones

@@ -17,6 +17,7 @@ from mcp import Client, StdioServerParameters
 from bethink.surface.mcp.schemas import TOOLS
 
 SOURCE = Path(__file__).parent.parent / "src"
+SERVER = ("-m", "bethink", "mcp")
 ERAS = ("2026-07-28", "legacy")
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -27,13 +28,8 @@ META = {
 
 def environment(home: Path, **more: str) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    ours = {
-        "BETHINK_HOME": str(home),
-        "BETHINK_EMBEDDING": "hashing",
-        "BETHINK_OFFLINE": "1",
-        "PYTHONPATH": str(SOURCE),
-    }
-    return {**kept, **ours, **more}
+    ours = {"BETHINK_EMBEDDING": "hashing", "BETHINK_OFFLINE": "1", "PYTHONPATH": str(SOURCE)}
+    return kept | ours | {"BETHINK_HOME": str(home)} | more
 
 
 class Talk:
@@ -97,20 +93,11 @@ class Bare:
     """A server process and the lines that go in and come out."""
 
     def __init__(
-        self,
-        project: Path,
-        home: Path,
-        *words: str,
-        program: tuple[str, ...] = ("-m", "bethink", "mcp"),
-        **env: str,
+        self, project: Path, home: Path, *words: str, program: Any = SERVER, **env: str
     ) -> None:
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         self.process = subprocess.Popen(
-            [sys.executable, *program, *words],
-            cwd=project,
-            env=environment(home, **env),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            [sys.executable, *program, *words], cwd=project, env=environment(home, **env), **pipes
         )
         self.number = 0
 
@@ -119,18 +106,20 @@ class Bare:
         self.process.stdin.write((raw.encode() if isinstance(raw, str) else raw) + b"\n")
         self.process.stdin.flush()
 
+    def tell(self, method: str, id: Any = None, **params: Any) -> None:
+        """Sends a request of the old era, or without an id a notification."""
+        message = {"jsonrpc": "2.0", "method": method, "params": params}
+        self.send(message if id is None else message | {"id": id})
+
     def ask(self, method: str, meta: dict[str, Any] | None = None, **params: Any) -> dict[str, Any]:
         """Asks in the stateless era and gives the whole answer."""
         self.number += 1
-        self.send(
-            {
-                "jsonrpc": "2.0",
-                "id": self.number,
-                "method": method,
-                "params": {**params, "_meta": {**META, **(meta or {})}},
-            }
-        )
+        self.tell(method, self.number, **params, _meta=META | (meta or {}))
         return self.read()
+
+    def say(self, name: str = "memory_overview", **more: Any) -> str:
+        """The text that a tool answers."""
+        return self.ask("tools/call", name=name, **more)["result"]["content"][0]["text"]
 
     def read(self) -> dict[str, Any]:
         line = self.process.stdout.readline()
@@ -141,6 +130,12 @@ class Bare:
         """Waits for the end of the process: its exit code and what else it wrote."""
         out, err = self.process.communicate(timeout=20)
         return self.process.returncode, out, err.decode()
+
+    def close_input(self) -> tuple[int, bytes, str]:
+        """The host is done: how the server ends then."""
+        self.process.stdin.close()
+        self.process.stdin = open(os.devnull, "wb")  # noqa: PTH123, SIM115
+        return self.ends()
 
     def __enter__(self) -> Bare:
         return self

@@ -51,10 +51,7 @@ def place(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def talk(place):
-    era, project, home = place
-    with talking(
-        era, project, home, client_info=Implementation(name="Test Host", version="1")
-    ) as talk:
+    with talking(*place, client_info=Implementation(name="Test Host", version="1")) as talk:
         yield talk
 
 
@@ -62,12 +59,9 @@ def direct(place):
     """The same memory without the server, as a person would see it."""
     _, project, home = place
     given = home / "config.toml"
-    config = (
-        Config(**tomllib.loads(given.read_text()))
-        if given.exists()
-        else Config(database=str(home / "memory.db"))
-    )
-    return Bethink(config=config._replace(embedding="hashing"), directory=project)
+    settings = tomllib.loads(given.read_text()) if given.exists() else {}
+    settings = {"database": str(home / "memory.db")} | settings
+    return Bethink(config=Config(**settings)._replace(embedding="hashing"), directory=project)
 
 
 # The list of tools
@@ -89,18 +83,16 @@ def test_the_tools_are_listed_in_order_with_hints_and_one_stays_loaded(talk):
 
 
 def test_all_schemas_together_stay_small(talk):
-    listed = talk("list_tools", cache_mode="bypass").model_dump_json(
-        by_alias=True, exclude_none=True
-    )
-    assert len(listed) / 4 <= 1500
+    listed = talk("list_tools", cache_mode="bypass")
+    assert len(listed.model_dump_json(by_alias=True, exclude_none=True)) / 4 <= 1500
 
 
 def test_the_server_says_who_it_is(talk):
-    info = talk.client.server_info if talk.client.mode == "legacy" else None
-    if info:
-        assert (info.name, info.version) == ("bethink", __version__)
     listed = talk("list_prompts", cache_mode="bypass")
-    if talk.client.mode != "legacy":
+    if talk.client.mode == "legacy":
+        info = talk.client.server_info
+        assert (info.name, info.version) == ("bethink", __version__)
+    else:
         assert listed.meta["io.modelcontextprotocol/serverInfo"]["name"] == "bethink"
         assert (listed.ttl_ms > 0, listed.cache_scope) == (True, "private")
 
@@ -161,25 +153,25 @@ def test_what_expired_is_told_when_it_is_asked_for(talk, place):
 
 
 def test_memories_are_listed_in_pages_and_each_comes_once(talk):
-    for number in range(7):
+    for number in range(5):
         talk.store(f"Page test {number}: the lantern hangs low", tags=["lantern"])
     seen, offset = [], 0
     while offset is not None:
-        asked = {"tags": ["lantern"], "limit": 3, "offset": offset}
+        asked = {"tags": ["lantern"], "limit": 2, "offset": offset}
         result = talk("call_tool", "search_memories", asked)
         told = result.structured_content
-        assert (told["total_count"], told["answer"]) == (7, result.content[0].text)
+        assert (told["total_count"], told["answer"]) == (5, result.content[0].text)
         assert told["tokens_used"] == tokens(told["answer"])
         seen += re.findall(r"Page test (\d)", told["answer"])
         assert told["has_more"] == ("next_offset" in told)
         offset = told.get("next_offset")
-    assert seen == list("6543210"), "the newest first"
-    assert "No memories match." in talk.search_memories(tags=["lantern"], offset=7)
+    assert seen == list("43210"), "the newest first"
+    assert "No memories match." in talk.search_memories(tags=["lantern"], offset=5)
 
 
 def test_a_search_says_in_numbers_what_it_left_out(talk):
-    for number in range(32):
-        talk.store(f"The otter of pond {number} sleeps in hole {number}", tags=["otter"])
+    otters = [f"The otter of pond {number} sleeps in hole {number}" for number in range(32)]
+    talk.store_memories(memories=[{"content": text, "tags": ["otter"]} for text in otters])
     seen, offset = set(), 0
     while offset is not None:
         asked = {"query": "otter pond", "mode": "keyword", "tags": ["otter"], "limit": 50}
@@ -195,15 +187,6 @@ def test_a_search_says_in_numbers_what_it_left_out(talk):
     assert len(seen) == 32
 
 
-def test_agents_that_would_show_numbers_in_place_of_the_text_get_the_text(tmp_path):
-    assert all(map(TEXT_ONLY.search, ("claude-code", "codex-mcp-client", "github-copilot")))
-    (tmp_path / "shop").mkdir()
-    client = Implementation(name="claude-code", version="1")
-    with talking(ERAS[0], tmp_path / "shop", tmp_path / "home", client_info=client) as talk:
-        result = talk("call_tool", "search_memories", {})
-    assert result.structured_content is None and result.content[0].text == "No memories match."
-
-
 def test_self_is_the_kind_of_what_the_user_prefers(talk):
     id = talk.store("I like tabs better than spaces", kind="self")
     assert f"[{id}] preference" in talk.search_memories(query="tabs or spaces?", kinds=["self"])
@@ -215,7 +198,13 @@ def test_the_project_is_analysed_on_request(tmp_path):
     project = tmp_path / "shop"
     project.mkdir()
     (project / "Makefile").write_text("test:\n\tpytest -q\n")
-    with talking(ERAS[0], project, tmp_path / "home") as talk:
+    # Agents that would show numbers in place of the text get the text alone.
+    assert all(map(TEXT_ONLY.search, ("claude-code", "codex-mcp-client", "github-copilot")))
+    client = Implementation(name="claude-code", version="1")
+    with talking(ERAS[0], project, tmp_path / "home", client_info=client) as talk:
+        result = talk("call_tool", "search_memories", {})
+        assert result.structured_content is None
+        assert result.content[0].text == "No memories match."
         told = talk.store_memories(analyze="files")
         assert re.match(r"Read \d+ files: memories [1-9]\d* added, 0 kept, 0 retired\.", told), told
         assert "make test" in talk.search_memories(query="how to run tests?", tags=["command"])
@@ -296,10 +285,8 @@ def test_the_users_own_word_is_forgotten_when_the_user_says_so(talk, place, monk
     talk.forget_memories(ids=ids[:1])
     with direct(place) as memory:
         assert memory.one(ids[0]).deleted_at is None
-        items = inbox.list_queue(memory, "doubtful").items
-        assert [(item.memories[0].id, item.reason) for item in items] == [
-            (ids[0], "an agent would forget it")
-        ]
+        (item,) = inbox.list_queue(memory, "doubtful").items
+        assert (item.memories[0].id, item.reason) == (ids[0], "an agent would forget it")
         inbox.decide(memory, "forget", ids[:1])
         assert not memory.restore(ids[0]).tags
         assert not inbox.list_queue(memory, "doubtful").items
@@ -340,39 +327,30 @@ def test_a_handoff_goes_from_one_session_to_the_next(talk, place):
     assert "only a label" in talk.get_handoff(project="another")
 
 
-def test_a_handoff_under_another_name_comes_back_here(talk):
+def test_a_handoff_under_another_name_comes_back_here_and_into_a_short_overview(talk):
     given = {"ticket": "SHOP-12"}
     told = talk.store_handoff(summary="Under a label", project="Shop App", metadata=given)
     assert "for Shop App, branch main." in told
     for answer in (talk.get_handoff(), talk.get_handoff(project="Shop App")):
         assert "> Under a label" in answer and 'metadata: {"ticket": "SHOP-12"}' in answer
-    assert "Under a label" in talk.memory_overview()
-
-
-def test_the_overview_is_short_and_fenced(talk):
-    talk.store("Do we need a second region?", kind="question")
-    talk.store("Rotate the staging keys", kind="todo")
-    talk.store_handoff(summary="Overviews are next")
+    gates = [f"Is gate {gate} of the port open at night?" for gate in range(6)]
+    todo = {"content": "Rotate the staging keys", "kind": "todo"}
+    questions = [{"content": text, "kind": "question"} for text in gates]
+    talk.store_memories(memories=[todo, *questions])
     answer = talk.memory_overview()
     assert re.search(r"Project shop: [\d,]+ memories", answer)
     body = FENCED.search(answer)[2]
-    parts = ("Last handoff:", "Overviews are next", "Open questions (")
-    for part in (*parts, "second region", "Open todos (", "staging keys"):
+    for part in ("Last handoff:", "Under a label", "Open questions (", "Open todos (", "staging"):
         assert part in body
-    assert tokens(answer) < 700
-    for gate in range(6):
-        talk.store(f"Is gate {gate} of the port open at night?", kind="question")
-    assert talk.memory_overview().count("Is gate") == 5
+    assert body.count("Is gate") == 5 and tokens(answer) < 700
 
 
 # Limits and mistakes
 
 
 def test_ten_hits_fit_into_a_thousand_tokens(talk):
-    passage = (
-        "The warehouse service {} keeps its stock levels in Postgres and publishes every change"
-    )
-    passage += " to the event bus, so that the shop can show what is left. "
+    passage = "The warehouse service {} keeps its stock levels in Postgres and publishes every "
+    passage += "change to the event bus, so that the shop can show what is left. "
     batch = [{"content": passage.format(number) * 6} for number in range(30)]
     talk.store_memories(memories=batch)
     for arguments in ({}, {"limit": 50, "max_tokens": 300}, {"max_tokens": 100}):
@@ -385,9 +363,8 @@ def test_ten_hits_fit_into_a_thousand_tokens(talk):
     assert len(re.findall(r"^\[01", answer, re.MULTILINE)) == 10
 
 
-MOST = "'{}' has 10,000 items; {} are the most in one call."
 NAMES = {
-    "MOST": MOST,
+    "MOST": "'{}' has 10,000 items; {} are the most in one call.",
     "MOST_IDS": MOST_IDS,
     "MOST_STORED": MOST_STORED,
     "FINE": {"content": "fine too"},
@@ -397,6 +374,9 @@ NAMES = {
 def test_a_mistake_is_told_with_what_would_be_right(talk):
     for tool, arguments, said in cases("mcp-mistakes", NAMES):
         assert said in talk.refused(tool, **arguments)
+    with pytest.raises(MCPError, match="Did you mean 'search_memories'") as unknown:
+        talk("call_tool", "search_memory", {})
+    assert unknown.value.code == -32602
 
 
 def test_memories_of_other_projects_do_not_exist_here(talk, place, tmp_path):
@@ -427,14 +407,6 @@ def test_an_imported_document_does_not_fill_the_answer(talk, place):
     origins = re.findall(r"^\[01[^\]]*\] \w+, (\w+), ([^,]+),", answer, re.MULTILINE)
     assert origins.count(("imported", "import/evil.md")) <= 3
     assert "abolished" in answer
-
-
-def test_an_unknown_tool_or_prompt_is_an_error_of_the_protocol(talk):
-    with pytest.raises(MCPError, match="Did you mean 'search_memories'") as unknown:
-        talk("call_tool", "search_memory", {})
-    assert unknown.value.code == -32602
-    with pytest.raises(MCPError, match="no prompt 'nope'"):
-        talk("get_prompt", "nope", {})
 
 
 # Resources
@@ -479,6 +451,7 @@ def test_a_prompt_with_wrong_arguments_is_refused(talk):
         ("query", {}, "'topic' is missing"),
         ("remember", {"question": " "}, "question is empty"),
         ("query", {"topic": "x", "topics": "y"}, "no argument 'topics'"),
+        ("nope", {}, "no prompt 'nope'"),
     ):
         with pytest.raises(MCPError, match=said) as refused:
             talk("get_prompt", name, arguments)
@@ -488,28 +461,28 @@ def test_a_prompt_with_wrong_arguments_is_refused(talk):
 # Where
 
 
+def told_in(folder, home):
+    with Bethink(home / "memory.db", directory=folder) as memory:
+        return [one.content for one in memory.list()]
+
+
 def test_a_client_says_by_its_roots_which_project_it_is_in(tmp_path):
-    for name in ("cwd", "shop", "other"):
-        (tmp_path / name).mkdir()
+    home, here, shop = (tmp_path / name for name in ("home", "cwd", "shop"))
+    here.mkdir()
+    shop.mkdir()
 
     async def roots(context):
-        places = [tmp_path / "missing", tmp_path / "shop"]
+        places = [tmp_path / "missing", shop]
         return ListRootsResult(roots=[Root(uri=place.as_uri()) for place in places])
 
-    with talking("legacy", tmp_path / "cwd", tmp_path / "home", list_roots_callback=roots) as talk:
+    with talking("legacy", here, home, list_roots_callback=roots) as talk:
         talk.store("Told in the shop")
-    with Bethink(tmp_path / "home" / "memory.db", directory=tmp_path / "shop") as memory:
-        assert [one.content for one in memory.list()] == ["Told in the shop"]
-
-
-def test_what_codex_says_of_its_folders_is_believed_only_in_its_own_form():
-    for turn in (None, "text", [], {"workspaces": ["/shop"]}, {"workspaces": None}):
-        assert _codex_workspaces({"x-codex-turn-metadata": turn}) == []
+    assert told_in(shop, home) == ["Told in the shop"]
 
 
 @pytest.mark.parametrize("way", ["option", "variable", "call"])
 def test_the_project_can_be_given_at_the_start_and_with_a_call(tmp_path, way):
-    here, shop = tmp_path / "cwd", tmp_path / "shop"
+    home, here, shop = (tmp_path / name for name in ("home", "cwd", "shop"))
     here.mkdir()
     shop.mkdir()
     words = ("--project", str(shop)) if way == "option" else ()
@@ -517,8 +490,9 @@ def test_the_project_can_be_given_at_the_start_and_with_a_call(tmp_path, way):
     workspaces = {str(shop if way == "call" else here): {}}
     meta = {"x-codex-turn-metadata": {"workspaces": workspaces}}
     told = {"memories": [{"content": "Told in the shop"}]}
-    with Bare(here, tmp_path / "home", *words, **env) as bare:
+    with Bare(here, home, *words, **env) as bare:
         answer = bare.ask("tools/call", name="store_memories", arguments=told, meta=meta)
         assert answer["result"]["isError"] is False
-    with Bethink(tmp_path / "home" / "memory.db", directory=shop) as memory:
-        assert [one.content for one in memory.list()] == ["Told in the shop"]
+    assert told_in(shop, home) == ["Told in the shop"]
+    for turn in (None, "text", [], {"workspaces": ["/shop"]}, {"workspaces": None}):
+        assert _codex_workspaces({"x-codex-turn-metadata": turn}) == []

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 pytest.importorskip("mcp")
 
 from mcp.shared.exceptions import MCPError
-from mcp_client import ERAS, Talk, talking, text_of
+from mcp_client import ERAS, talking, text_of
 from mcp_types import CallToolRequestParams
 
 from bethink.api import Bethink
@@ -37,46 +36,51 @@ def project(offline: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def keeper(project: Path) -> Any:
-    keeper = Keeper(project)
-    yield keeper
-    assert keeper.close(10)
+def open_keeper():
+    opened = []
+
+    def open_(folder):
+        opened.append(Keeper(folder))
+        return opened[-1]
+
+    yield open_
+    assert all(keeper.close(10) for keeper in opened)
 
 
-def asked(
-    keeper: Keeper, text: str = "Valkey cluster replica", session: str = "s1", **more: Any
-) -> str:
+@pytest.fixture
+def keeper(project, open_keeper):
+    return open_keeper(project)
+
+
+def asked(keeper, text="Valkey cluster replica", session="s1", **more):
     return answer_prompt_hook(keeper, {"prompt": text, "session_id": session, **more})
 
 
-def test_a_host_can_call_the_hook_though_no_model_sees_it(project: Path, offline: Path) -> None:
-    def call(talk: Talk, **arguments: str) -> str:
-        result = talk(
-            "call_tool",
-            HOOK,
-            {"session_id": "s1", "cwd": str(project), "source": "${source}", **arguments},
-        )
-        assert not result.is_error
-        return text_of(result)
+def test_a_host_can_call_the_hook_though_no_model_sees_it(project, offline):
+    told = {"session_id": "s1", "cwd": str(project), "source": "${source}"}
+    prompt = "does the Valkey cluster get a replica?"
 
     with talking(ERAS[1], project, offline) as talk:
+
+        def call(**arguments):
+            result = talk("call_tool", HOOK, told | arguments)
+            assert not result.is_error
+            return text_of(result)
+
         assert HOOK not in TOOLS and HOOK not in [tool.name for tool in talk("list_tools").tools]
-        told = json.loads(call(talk, prompt="does the Valkey cluster get a replica?"))
-        assert DECISION in told["hookSpecificOutput"]["additionalContext"]
+        context = json.loads(call(prompt=prompt))["hookSpecificOutput"]["additionalContext"]
+        assert DECISION in context
         # Once is enough. An empty object, because Claude Code tells the model of a hook that answers with an empty text.
-        assert call(talk, prompt="does the Valkey cluster get a replica?") == "{}"
-        assert call(talk, prompt="hello there", session_id="s2") == "{}"
+        assert call(prompt=prompt) == call(prompt="hello there", session_id="s2") == "{}"
 
 
-def test_only_a_host_on_this_machine_can_call_it(keeper: Keeper) -> None:
+def test_only_a_host_on_this_machine_can_call_it(keeper):
     params = CallToolRequestParams(name=HOOK, arguments={"prompt": "Valkey", "cwd": "/"})
     with pytest.raises(MCPError, match="There is no tool"):
         asyncio.run(Handlers(keeper, False).call_tool(None, params))  # type: ignore[arg-type]
 
 
-def test_it_answers_for_the_directory_that_the_session_is_in(
-    keeper: Keeper, project: Path, tmp_path: Path
-) -> None:
+def test_it_answers_for_the_directory_that_the_session_is_in(keeper, project, tmp_path):
     other = tmp_path / "elsewhere"
     other.mkdir()
     with Bethink(directory=other) as memory:
@@ -86,9 +90,7 @@ def test_it_answers_for_the_directory_that_the_session_is_in(
     assert DECISION in asked(keeper, cwd=str(project / "gone"))
 
 
-def test_the_same_switches_hold(
-    keeper: Keeper, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_switches_hold(keeper, project, monkeypatch):
     monkeypatch.setenv("BETHINK_HOOKS", "off")
     assert asked(keeper) == "{}"
     monkeypatch.delenv("BETHINK_HOOKS")
@@ -100,46 +102,34 @@ def test_the_same_switches_hold(
 
 
 def test_outside_git_a_folder_of_the_servers_project_is_no_other_and_paused_with_it(
-    offline: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "notes" / "deep").mkdir(parents=True)
-    with Bethink(directory=tmp_path / "notes") as memory:
+    offline, tmp_path, open_keeper
+):
+    deep = tmp_path / "notes" / "deep"
+    deep.mkdir(parents=True)
+    with Bethink(directory=deep.parent) as memory:
         memory.add(DECISION, kind="decision")
-    keeper = Keeper(tmp_path / "notes")
-    try:
-        assert DECISION in asked(keeper, cwd=str(tmp_path / "notes" / "deep"))
-        state.pause_memory(find(tmp_path / "notes").scope)
-        assert asked(keeper, session="s2", cwd=str(tmp_path / "notes" / "deep")) == "{}"
-    finally:
-        assert keeper.close(10)
+    keeper = open_keeper(deep.parent)
+    assert DECISION in asked(keeper, cwd=str(deep))
+    state.pause_memory(find(deep.parent).scope)
+    assert asked(keeper, session="s2", cwd=str(deep)) == "{}"
 
 
-def test_a_prompt_is_never_sent_to_an_endpoint(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_prompt_is_never_sent_to_an_endpoint(project, open_keeper, monkeypatch):
     sent: list[str] = []
     monkeypatch.setattr(HttpEmbedder, "_query", lambda self, text: sent.append(text))
     monkeypatch.setenv("BETHINK_EMBEDDING", "http")
     monkeypatch.setenv("BETHINK_EMBEDDING_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("BETHINK_EMBEDDING_MODEL", "any")
     monkeypatch.delenv("BETHINK_OFFLINE")
-    keeper = Keeper(project)
-    try:
-        assert keeper._open(project).ready.wait(10) and keeper.has_model(None)
-        assert DECISION in asked(keeper)
-        assert sent == []
-    finally:
-        assert keeper.close(10)
+    keeper = open_keeper(project)
+    assert keeper._open(project).ready.wait(10) and keeper.has_model(None)
+    assert DECISION in asked(keeper)
+    assert sent == []
 
 
-def test_whatever_it_is_given_it_never_fails(keeper: Keeper, project: Path) -> None:
-    for arguments in (
-        {},
-        {"prompt": 7},
-        {"prompt": "x" * 300_000, "cwd": "\0"},
-        {"prompt": "Valkey", "cwd": ["/"], "host": {}},
-        {"what": "?"},
-    ):
+def test_whatever_it_is_given_it_never_fails(keeper, project):
+    wrong = [{}, {"prompt": 7}, {"prompt": "x" * 300_000, "cwd": "\0"}, {"what": "?"}]
+    for arguments in (*wrong, {"prompt": "Valkey", "cwd": ["/"], "host": {}}):
         assert answer_prompt_hook(keeper, arguments) == "{}"
     assert state.read_failures() == []
     keeper.directory = None

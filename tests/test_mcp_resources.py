@@ -26,9 +26,8 @@ def project(tmp_path, offline):
 
 @pytest.fixture
 def memory(project, open_memory):  # noqa: F811
-    return open_memory(
-        config=Config(embedding="hashing", knowledge=(".claude/knowledge", "docs", "notes.md"))
-    )
+    places = (".claude/knowledge", "docs", "notes.md")
+    return open_memory(config=Config(embedding="hashing", knowledge=places))
 
 
 def file(memory, path):

@@ -64,11 +64,7 @@ def test_a_conversation_comes_with_its_topic_and_the_turns_beside_it(memory):
     sessions = (Session("3f2a", scope, "claude"),)
     where = {"scopes": {scope: ("shop", "")}, "sessions": sessions, "spans": ((span, ()),)}
     memory.store.write(Batch(at=NOW, **where))
-    said = [
-        ("user", "Shall we talk about lunch?"),
-        ("assistant", "Valkey replaces Redis for sessions"),
-        ("user", "Good, go on"),
-    ]
+    said = ("Shall we talk about lunch?", "Valkey replaces Redis for sessions", "Good, go on")
     turns = [
         Passage(
             text,
@@ -76,10 +72,10 @@ def test_a_conversation_comes_with_its_topic_and_the_turns_beside_it(memory):
             span="s1",
             session="3f2a",
             lines=(at, at),
-            metadata={"role": role},
+            metadata={"role": "assistant" if at == 2 else "user"},
             position=at,
         )
-        for at, (role, text) in enumerate(said, start=1)
+        for at, text in enumerate(said, start=1)
     ]
     memory.ingest([(Source("talk.jsonl", "transcript"), turns)])
     answer = answer_text(memory, memory.search("Valkey sessions", limit=1))
@@ -109,20 +105,12 @@ def test_several_memories_share_the_room_and_say_when_they_are_cut(memory):
 
 def test_a_whole_memory_tells_what_is_known_about_it(memory):
     old = memory.add("Staging runs on Heroku", kind="fact").id
-    new = memory.add(
-        "Staging runs on Fly",
-        kind="decision",
-        importance=9,
-        confidence=0.5,
-        tags=["infra"],
-        entities=["technology:Fly"],
-        supersedes=[old],
-        expires_at=NOW + timedelta(days=10),
-    ).id
+    about = {"kind": "decision", "importance": 9, "confidence": 0.5, "tags": ["infra"]}
+    about |= {"entities": ["technology:Fly"], "expires_at": NOW + timedelta(days=10)}
+    new = memory.add("Staging runs on Fly", **about, supersedes=[old]).id
     memory.vote(new, 2)
-    [text, beside] = [
-        quote_items(show_memories(memory, memory.store.get([id]), 1000)) for id in (new, old)
-    ]
+    shown = [show_memories(memory, memory.store.get([id]), 1000) for id in (new, old)]
+    text, beside = map(quote_items, shown)
     facts = "importance: 9; confidence: 50%; votes: +2; expires: 2026-03-30; tags: infra"
     assert f"{facts}; entities: Fly" in text
     assert re.search(r"  supersedes \[01[^\]]+\] 2026-03-20: Staging runs on Heroku", text)
@@ -143,8 +131,6 @@ def test_open_questions_of_people_come_before_those_of_imported_texts(memory):
     imported = [Passage(f"Imported question {number}?", kind="question") for number in range(8)]
     memory.ingest([(Source("faq.md", "markdown"), imported)])
     answer = use_tool(memory, "memory_overview")
-    assert re.search(
-        r"Open questions \(9\):\n\[[^\]]+\] question, user, note:user, 2026-03-20: Do people ask this\?",
-        answer,
-    )
+    first = r"\[[^\]]+\] question, user, note:user, 2026-03-20: Do people ask this\?"
+    assert re.search(rf"Open questions \(9\):\n{first}", answer)
     assert answer.count("Imported question") == tools.LISTED - 1

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import time
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from capturing import MORE, SAID, Desk
-from cli_runner import cli  # noqa: F401
 
 from bethink.api import Bethink
 from bethink.errors import BethinkError
@@ -18,13 +16,9 @@ from bethink.hooks.run import run
 from bethink.hooks.state import Hook
 from bethink.project import find
 
+pytest_plugins = ["capturing", "cli_runner"]
 TEXTS = [text for _, text in SAID]
 MORE_TEXTS = [text for _, text in MORE]
-
-
-@pytest.fixture
-def desk(offline: Path, tmp_path: Path) -> Desk:
-    return Desk(tmp_path, offline)
 
 
 def ago(**span: float) -> datetime:
@@ -36,79 +30,67 @@ def keep(*pauses: state.Pause) -> None:
     state.pauses_file().write_text(json.dumps([one._asdict() for one in pauses]))
 
 
-def test_a_project_is_paused_in_all_of_its_folders_and_no_other(cli, tmp_path):  # noqa: F811
+def paused(*paths):
+    return [state.is_paused(str(path)) for path in paths]
+
+
+def test_a_project_is_paused_in_all_of_its_folders_and_no_other_until_it_is_resumed(cli, tmp_path):
     (cli.project / ".git").mkdir()
     (cli.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (cli.project / "deep" / "down").mkdir(parents=True)
     (tmp_path / "bakery").mkdir()
-    assert not state.is_paused(str(cli.project))
+    places = (cli.project, cli.project / "deep" / "down", tmp_path / "bakery")
+    assert paused(*places) == [False] * 3
     assert cli.ok("pause") == "paused shop\n"
-    assert [
-        state.is_paused(str(path))
-        for path in (cli.project, cli.project / "deep" / "down", tmp_path / "bakery")
-    ] == [True, True, False]
+    assert paused(*places) == [True, True, False]
     assert cli.ok("resume") == "resumed shop\n"
-    assert not state.is_paused(str(cli.project))
+    assert paused(*places) == [False] * 3
 
 
-def test_everywhere_is_everywhere_and_is_told_apart_from_a_project(cli, tmp_path):  # noqa: F811
+def test_everywhere_is_everywhere_and_is_told_apart_from_a_project(cli, tmp_path):
     cli.ok("pause", "--everywhere")
-    assert all(map(state.is_paused, (str(cli.project), str(tmp_path), "/nowhere")))
+    assert all(paused(cli.project, tmp_path, "/nowhere"))
     result = cli("resume")
     assert "Nothing was paused" in result.out and "resume --everywhere" in result.err
-    assert state.is_paused(str(cli.project))
+    assert paused(cli.project) == [True]
     cli.ok("pause")
     told = cli.json("resume", "--everywhere")
     scopes = [one["scope"] for one in told["resumed"]]
     assert (scopes, told["still_paused"]) == (["everywhere", find(cli.project).scope], [])
-    assert not state.is_paused(str(cli.project))
+    assert paused(cli.project) == [False]
     assert cli.ok("resume", "--everywhere") == "Nothing was paused.\n"
 
 
-def test_a_pause_for_some_time_ends_by_itself(cli, monkeypatch):  # noqa: F811
+def test_pausing_twice_is_one_pause_and_one_for_some_time_ends_by_itself(cli, monkeypatch):
+    cli.ok("pause")
     told = cli.json("pause", "--for", "2h")["paused"]
     since, until = (datetime.fromisoformat(told[name]) for name in ("since", "until"))
     assert timedelta(hours=1.99) < until - since < timedelta(hours=2.01)
-    assert state.is_paused(str(cli.project))
+    assert [one.until is None for one in state.read_pauses() if one.holds(time.time())] == [False]
+    assert paused(cli.project) == [True]
     now = time.time()
     monkeypatch.setattr(state.time, "time", lambda: now + 7300)
-    assert not state.is_paused(str(cli.project))
+    assert paused(cli.project) == [False]
 
 
-def test_pausing_twice_is_one_pause_and_the_last_word_counts(cli):  # noqa: F811
-    cli.ok("pause")
-    cli.ok("pause", "--for", "1h")
-    assert [one.until is None for one in state.read_pauses() if one.holds(time.time())] == [False]
-    cli.ok("resume")
-    assert not state.is_paused(str(cli.project))
-
-
-def test_reading_a_chat_without_times_while_memory_is_paused_is_warned_of(cli, tmp_path):  # noqa: F811
+def test_reading_a_chat_without_times_while_memory_is_paused_is_warned_of(cli, tmp_path):
     chat = tmp_path / "chat.jsonl"
     chat.write_text('{"role": "user", "content": "We decided to use PostgreSQL for the orders."}\n')
     cli.ok("pause")
     warned = cli("backfill", chat)
-    assert (
-        warned.code == 0
-        and "warning: Memory is paused (shop)" in warned.err
-        and "no time" in warned.err
-    )
+    assert warned.code == 0 and "no time" in warned.err
+    assert "warning: Memory is paused (shop)" in warned.err
     cli.ok("resume")
     assert "paused" not in cli("backfill", chat).err
 
 
 @pytest.mark.parametrize("scope", ["project", "everywhere"])
-def test_what_was_said_meanwhile_is_not_captured_by_the_next_stop(desk: Desk, scope: str) -> None:
+def test_what_was_said_meanwhile_is_not_captured_by_the_next_stop(desk, scope):
     # Four turns, a minute apart, from twenty minutes ago; the two in the middle fall into a pause.
     began = ago(minutes=20)
     at = began.timestamp()
-    keep(
-        state.Pause(
-            state.EVERYWHERE if scope == "everywhere" else find(desk.project).scope,
-            at + 30,
-            at + 150,
-        )
-    )
+    where = state.EVERYWHERE if scope == "everywhere" else find(desk.project).scope
+    keep(state.Pause(where, at + 30, at + 150))
     desk.note(desk.talk("a", *SAID, began=began))
     desk.work()
     assert desk.turns() == [TEXTS[0], TEXTS[3]]
@@ -117,9 +99,7 @@ def test_what_was_said_meanwhile_is_not_captured_by_the_next_stop(desk: Desk, sc
 
 
 @pytest.mark.parametrize("works_there", [False, True])
-def test_another_projects_pause_holds_only_for_what_was_said_there(
-    desk: Desk, tmp_path: Path, works_there: bool
-) -> None:
+def test_another_projects_pause_holds_only_for_what_was_said_there(desk, tmp_path, works_there):
     (tmp_path / "bakery").mkdir()
     keep(state.Pause(find(tmp_path / "bakery").scope, ago(hours=2).timestamp()))
     file = desk.talk("a", *SAID, began=ago(minutes=20))
@@ -132,26 +112,22 @@ def test_another_projects_pause_holds_only_for_what_was_said_there(
     assert desk.turns() == (TEXTS[:2] + TEXTS[3:] if works_there else TEXTS)
 
 
-def test_a_backfill_long_after_leaves_it_out_too(cli, tmp_path):  # noqa: F811
+def test_a_backfill_long_after_leaves_it_out_too(cli, tmp_path):
     began = ago(days=40)
     keep(state.Pause(find(cli.project).scope, began.timestamp() - 60, began.timestamp() + 3600))
     desk = Desk(tmp_path, cli.home, "shop")
-    told = cli.json("backfill", str(desk.talk("a", *SAID, began=began)))
+    told = cli.json("backfill", desk.talk("a", *SAID, began=began))
     assert (told["turns"], told["skipped"]) == (0, {"memory off": 4})
-    told = cli.json(
-        "backfill", str(desk.talk("a", *MORE, began=began + timedelta(hours=2), append=True))
-    )
-    assert told["turns"] == 2
-    assert sorted(one["content"] for one in cli.json("list", "--kind", "context")) == sorted(
-        MORE_TEXTS
-    )
+    file = desk.talk("a", *MORE, began=began + timedelta(hours=2), append=True)
+    assert cli.json("backfill", file)["turns"] == 2
+    assert {one["content"] for one in cli.json("list", "--kind", "context")} == set(MORE_TEXTS)
     assert cli.json("topics")[0]["id"] == "a"
 
 
-@pytest.mark.parametrize("paused", ["", "deep"])
+@pytest.mark.parametrize("folder", ["", "deep"])
 def test_outside_git_a_pause_holds_in_the_folders_of_the_project_that_the_session_began_in(
-    offline: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paused: str
-) -> None:
+    offline, tmp_path, monkeypatch, folder
+):
     shop = tmp_path / "shop"
     (shop / "deep").mkdir(parents=True)
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(shop))
@@ -165,7 +141,7 @@ def test_outside_git_a_pause_holds_in_the_folders_of_the_project_that_the_sessio
 
     asked = "does the Valkey cluster get a replica?"
     assert "third replica" in told("prompt", "before", prompt=asked)
-    state.pause_memory(find(shop / paused).scope)
+    state.pause_memory(find(shop / folder).scope)
     assert told("prompt", "a", prompt=asked) == ""
     assert told("session-start", "b") == told("pre-compact", "a") == ""
     told("stop", "a")
@@ -178,7 +154,7 @@ def test_outside_git_a_pause_holds_in_the_folders_of_the_project_that_the_sessio
 class Cursor:
     """A conversation of a host that tells no times, and in some versions not where it keeps it."""
 
-    def __init__(self, desk: Desk, file: str = "cursor.jsonl", named: bool = True) -> None:
+    def __init__(self, desk, file="cursor.jsonl", named=True):
         self.desk, self.file = desk, desk.folder / file
         self.named = str(self.file) if named else ""
         self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -195,9 +171,7 @@ class Cursor:
 
 
 @pytest.mark.parametrize("worker", ["at once", "at the end", "killed"])
-def test_a_host_that_tells_no_times_is_read_past_what_was_said_meanwhile(
-    desk: Desk, worker: str
-) -> None:
+def test_a_host_that_tells_no_times_is_read_past_what_was_said_meanwhile(desk, worker):
     cursor = Cursor(desk)
 
     def step(*pairs: tuple[str, str]) -> None:
@@ -224,8 +198,8 @@ def test_a_host_that_tells_no_times_is_read_past_what_was_said_meanwhile(
 
 
 def test_where_the_host_does_not_name_the_file_either_nothing_said_meanwhile_is_learned(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    desk, monkeypatch
+):
     monkeypatch.setenv("HOME", str(desk.folder))
     cursor = Cursor(desk, ".cursor/projects/shop/agent-transcripts/cursor.jsonl", named=False)
     cursor.say(*SAID[:2])
@@ -235,24 +209,21 @@ def test_where_the_host_does_not_name_the_file_either_nothing_said_meanwhile_is_
     cursor.say(*SAID[2:])
     cursor.stop()
     state.resume_memory(find(desk.project).scope)
-    cursor.stop()
-    desk.work()
-    cursor.say(*MORE)
-    cursor.stop()
-    desk.work()
+    for said in ((), MORE):
+        cursor.say(*said)
+        cursor.stop()
+        desk.work()
     assert desk.turns() == TEXTS[:2] + MORE_TEXTS
 
 
 NO_TIME = '[{"scope": "x", "since": "then", "until": null}]'
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", "[1]", '[{"scope": "x"}]', '{"a": 1}', NO_TIME, "\x00"]
-)
-def test_a_file_that_cannot_be_understood_is_a_pause_that_says_how_to_end(cli, content):  # noqa: F811
+def test_a_file_that_cannot_be_understood_is_a_pause_that_says_how_to_end(cli):
     state.pauses_file().parent.mkdir(parents=True)
-    state.pauses_file().write_text(content)
-    assert state.is_paused(str(cli.project))
-    with pytest.raises(BethinkError, match="counts as paused"):
-        state.read_pauses()
-    assert "pauses.json" in cli.fails("resume", "--everywhere", code=1)
+    for content in ("", "{", "[1]", '[{"scope": "x"}]', '{"a": 1}', NO_TIME, "\x00"):
+        state.pauses_file().write_text(content)
+        assert paused(cli.project) == [True], content
+        with pytest.raises(BethinkError, match="counts as paused"):
+            state.read_pauses()
+        assert "pauses.json" in cli.fails("resume", "--everywhere", code=1)

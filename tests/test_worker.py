@@ -12,6 +12,8 @@ from types import SimpleNamespace
 import apsw
 import pytest
 from capturing import MORE, SAID, Desk
+from case_tables import cases
+from test_hosts_opencode import AGENT, DONE, USER, Opencode
 from transcripts import written
 
 from bethink import Bethink
@@ -22,16 +24,12 @@ from bethink.hooks import spool, state, worker
 from bethink.hooks.prompt import is_own
 from bethink.hooks.state import Hook
 
+pytest_plugins = ["capturing"]
 TEXTS = [text for _, text in SAID]
 MORE_TEXTS = [text for _, text in MORE]
 
 
-@pytest.fixture
-def desk(offline: Path, tmp_path: Path) -> Desk:
-    return Desk(tmp_path, offline)
-
-
-def test_a_noted_transcript_becomes_memory_and_leaves_the_spool(desk: Desk) -> None:
+def test_a_noted_transcript_becomes_memory_and_leaves_the_spool(desk):
     desk.note(desk.talk("a", *SAID))
     assert desk.work() == 1
     assert desk.turns() == TEXTS
@@ -44,7 +42,7 @@ def test_a_noted_transcript_becomes_memory_and_leaves_the_spool(desk: Desk) -> N
     assert state.read_failures() == []
 
 
-def test_a_second_capture_adds_only_what_is_new(desk: Desk) -> None:
+def test_a_second_capture_adds_only_what_is_new(desk):
     desk.note(desk.talk("a", *SAID))
     desk.work()
     desk.note(desk.talk("a", *MORE, append=True))
@@ -53,12 +51,10 @@ def test_a_second_capture_adds_only_what_is_new(desk: Desk) -> None:
     assert desk.turns() == TEXTS + MORE_TEXTS
 
 
-def test_a_sub_agents_words_go_to_the_session_it_worked_for(desk: Desk) -> None:
+def test_a_sub_agents_words_go_to_the_session_it_worked_for(desk):
     desk.note(desk.talk("a", *SAID))
-    said = desk.talk(
-        "x", ("user", "Look for queues."), ("assistant", "Found one: mail.out.")
-    ).read_text()
-    lines = [json.loads(line) for line in said.splitlines()]
+    said = desk.talk("x", ("user", "Look for queues."), ("assistant", "Found one: mail.out."))
+    lines = [json.loads(line) for line in said.read_text().splitlines()]
     for line in lines:
         line |= {"sessionId": "a", "isSidechain": True, "agentId": "f00"}
     (desk.folder / "a" / "subagents").mkdir(parents=True)
@@ -67,12 +63,10 @@ def test_a_sub_agents_words_go_to_the_session_it_worked_for(desk: Desk) -> None:
     desk.work()
     assert sorted(desk.turns()) == sorted([*TEXTS, "Found one: mail.out."])
     with desk.memory() as memory:
-        assert {one.session for one in memory.list(filter=memory.filter(kinds=("context",)))} == {
-            "a"
-        }
+        assert {one.session for one in memory.list(limit=99)} == {"a"}
 
 
-def test_private_parts_and_secrets_never_arrive(desk: Desk) -> None:
+def test_private_parts_and_secrets_never_arrive(desk):
     key = "sk-ant-" + "api03-" + "A1b2C3d4" * 8
     said = f"Use <private>the villa in Nice</private> as the example, and the key {key} for tests."
     whole = ("user", "<private>nobody may know of the villa</private>")
@@ -90,8 +84,8 @@ def test_private_parts_and_secrets_never_arrive(desk: Desk) -> None:
     [("gone", "gone.jsonl"), ("bug", "ZeroDivisionError: a bug"), ("slow", "seconds of work")],
 )
 def test_what_cannot_be_read_is_tried_a_few_times_then_counted_and_set_aside(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, trouble: str, told: str
-) -> None:
+    desk, monkeypatch, trouble, told
+):
     reading, begun = conversations.read_on, []
 
     def fragile(memory, path, *args, **more):
@@ -117,23 +111,18 @@ def test_what_cannot_be_read_is_tried_a_few_times_then_counted_and_set_aside(
     assert told in failure.message
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"\x00\xff" * 1000, b"not a transcript\n", b"{}\n", b'{"type": "user"']
-)
-def test_a_file_that_is_no_transcript_does_not_keep_the_others_waiting(
-    desk: Desk, content: bytes
-) -> None:
-    (desk.folder / "odd.jsonl").write_bytes(content)
-    desk.note(desk.folder / "odd.jsonl")
+def test_files_that_are_no_transcripts_do_not_keep_the_others_waiting(desk):
+    odd = (b"", b"\x00\xff" * 1000, b"not a transcript\n", b"{}\n", b'{"type": "user"')
+    for number, content in enumerate(odd):
+        (desk.folder / f"odd{number}.jsonl").write_bytes(content)
+        desk.note(desk.folder / f"odd{number}.jsonl")
     desk.note(desk.talk("a", *SAID))
     desk.work()
     assert desk.turns() == TEXTS
     assert spool.list_waiting() == []
 
 
-def test_what_files_folders_and_sessions_are_named_leaves_no_secret(
-    offline: Path, tmp_path: Path
-) -> None:
+def test_what_files_folders_and_sessions_are_named_leaves_no_secret(offline, tmp_path):
     secret = "ghp_" + "a1B2" * 9
     folder = tmp_path / secret
     folder.mkdir()
@@ -148,7 +137,6 @@ def test_what_files_folders_and_sessions_are_named_leaves_no_secret(
         assert len(list(memory.store.sessions(memory.scopes, 9, 0))) == 1
         prompt = state.from_fields("prompt", "claude", told | {"prompt": "RabbitMQ?"})
         assert all(is_own(prompt, one) for one in memory.list(limit=9))
-    written(tmp_path / "talk.jsonl", {"role": "unknown"})
     talk.unlink()
     desk.note(talk)
     for _ in range(worker.ATTEMPTS):
@@ -165,11 +153,12 @@ def test_what_files_folders_and_sessions_are_named_leaves_no_secret(
         Bethink(desk.database, container=secret)
 
 
-def test_an_entry_that_ends_its_worker_every_time_is_given_up(desk: Desk) -> None:
+def test_an_entry_that_ends_its_worker_every_time_is_given_up(desk):
     desk.note(desk.talk("a", *SAID))
-    for _ in range(worker.ATTEMPTS):
+    for attempt in range(1, worker.ATTEMPTS + 1):
         (path,) = spool.list_entries(desk.database)
-        spool.take(path)  # and the process is gone before anything was read
+        # The process is gone before anything was read: the entry is still there.
+        assert spool.take(path)[1].attempts == attempt
     desk.work()
     assert (spool.list_waiting(), len(spool.list_aside()), desk.turns()) == ([], 1, [])
     assert "never got anywhere" in state.read_failures()[0].message
@@ -178,7 +167,7 @@ def test_an_entry_that_ends_its_worker_every_time_is_given_up(desk: Desk) -> Non
     assert desk.turns() == TEXTS + MORE_TEXTS
 
 
-def test_out_of_time_the_rest_stays_for_the_next_worker(desk: Desk) -> None:
+def test_out_of_time_the_rest_stays_for_the_next_worker(desk):
     desk.note(desk.talk("a", *SAID))
     desk.note(desk.talk("b", *MORE))
     assert worker.run(desk.database, seconds=0) == 0
@@ -189,8 +178,8 @@ def test_out_of_time_the_rest_stays_for_the_next_worker(desk: Desk) -> None:
 
 @pytest.mark.parametrize("blocked", [False, True])
 def test_what_is_noted_right_after_the_last_look_is_still_read(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blocked: bool
-) -> None:
+    desk, tmp_path, monkeypatch, blocked
+):
     if blocked:  # something else has to wait
         other = Desk(tmp_path, desk.home, "bakery")
         (other.project / ".bethink").mkdir()
@@ -211,7 +200,7 @@ def test_what_is_noted_right_after_the_last_look_is_still_read(
     assert [entry.session for entry in spool.list_waiting()] == ["b"] * blocked
 
 
-def test_a_locked_database_loses_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_database_loses_nothing(desk, monkeypatch):
     monkeypatch.setenv("BETHINK_BUSY_TIMEOUT", "0.1")
     with desk.memory():
         pass
@@ -227,7 +216,7 @@ def test_a_locked_database_loses_nothing(desk: Desk, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("damage", ["no database at all", "settings"])
-def test_what_somebody_has_to_mend_first_keeps_what_waits(desk: Desk, damage: str) -> None:
+def test_what_somebody_has_to_mend_first_keeps_what_waits(desk, damage):
     desk.note(desk.talk("a", *SAID))
     broken = Path(desk.database) if damage != "settings" else desk.home / "config.toml"
     broken.write_text("this is = = nothing " * 100)
@@ -241,9 +230,7 @@ def test_what_somebody_has_to_mend_first_keeps_what_waits(desk: Desk, damage: st
 
 
 @pytest.mark.parametrize("model", ["not installed", "failing"])
-def test_without_a_model_it_works_by_words_and_fetches_nothing(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, model: str
-) -> None:
+def test_without_a_model_it_works_by_words_and_fetches_nothing(desk, monkeypatch, model):
     def fails(*_, **__):
         raise EmbeddingError("The endpoint is down.")
 
@@ -259,7 +246,7 @@ def test_without_a_model_it_works_by_words_and_fetches_nothing(
         assert memory.store.models() == []
 
 
-def test_two_projects_and_two_databases_do_not_mix(desk: Desk, tmp_path: Path) -> None:
+def test_two_projects_and_two_databases_do_not_mix(desk, tmp_path):
     other = Desk(tmp_path, desk.home, "bakery")
     other.database = str(tmp_path / "bakery.db")
     desk.note(desk.talk("a", *SAID))
@@ -270,54 +257,38 @@ def test_two_projects_and_two_databases_do_not_mix(desk: Desk, tmp_path: Path) -
     assert (desk.turns(), other.turns()) == (TEXTS, MORE_TEXTS)
 
 
-def test_a_host_that_names_no_transcript_is_asked_for_that_of_the_session(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_host_that_names_no_transcript_is_asked_for_that_of_the_session(desk, monkeypatch):
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(desk.folder / "claude"))
-    file = desk.talk("a", *SAID)
     kept = desk.folder / "claude" / "projects" / "-p" / "a.jsonl"
     kept.parent.mkdir(parents=True)
-    file.rename(kept)
+    desk.talk("a", *SAID).rename(kept)
     spool.note(Hook("stop", "claude", session="a", directory=str(desk.project)), desk.database)
     assert desk.work() == 1
     assert desk.turns() == TEXTS
 
 
-def test_opencode_names_a_session_and_its_database_is_read(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from test_hosts_opencode import AGENT, DONE, USER, Opencode
-
+def test_opencode_names_a_session_and_its_database_is_read(desk, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(desk.folder))
     (desk.folder / "opencode").mkdir()
     opencode = Opencode(desk.folder / "opencode").session()
     opencode.say("msg_1", USER, {"type": "text", "text": "Which cache?"})
-    opencode.say(
-        "msg_2", AGENT, {"type": "text", "text": "Redis, with an hour to live.", "time": DONE}
-    )
-    spool.note(
-        Hook("stop", "opencode", session="ses_1", directory=str(desk.project)), desk.database
-    )
+    opencode.say("msg_2", AGENT, {"type": "text", "text": "Redis, for an hour.", "time": DONE})
+    told = Hook("stop", "opencode", session="ses_1", directory=str(desk.project))
+    spool.note(told, desk.database)
     assert desk.work() == 1
     opencode.connection.close()
     with desk.memory() as memory:
         (session,) = memory.store.sessions(memory.every_scope(), 5, 0)
-        assert (session.id, session.host) == ("ses_1", "opencode")
-    assert (spool.list_waiting(), state.read_failures(), list(spool.read_captures())) == (
-        [],
-        [],
-        ["opencode"],
-    )
+    assert (session.id, session.host) == ("ses_1", "opencode")
+    assert (spool.list_waiting(), state.read_failures()) == ([], [])
+    assert list(spool.read_captures()) == ["opencode"]
 
 
 # The spool: what hooks note and a worker takes away
 
 
-def test_a_note_is_one_private_file_that_says_what_to_read(desk: Desk) -> None:
+def test_a_note_is_one_private_file_that_says_what_to_read(desk):
     desk.note("/talks/a.jsonl")
-    (entry,) = spool.list_waiting()
-    assert entry[:5] == ("claude", "/talks/a.jsonl", "a", str(desk.project), "stop")
-    assert entry.database == desk.database
     (file,) = (path for path in spool.folder().iterdir() if path.is_file())
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     spool.note_capture("claude")
@@ -326,34 +297,21 @@ def test_a_note_is_one_private_file_that_says_what_to_read(desk: Desk) -> None:
     state.folder().chmod(0o755)
     spool.note_capture("claude")
     assert stat.S_IMODE(state.folder().stat().st_mode) == 0o700
-
-
-def test_a_transcript_noted_again_is_one_entry_and_another_one_is_another(desk: Desk) -> None:
-    for _ in range(3):
-        desk.note("/talks/a.jsonl")
-    desk.note("/talks/a.jsonl", "session-end")
+    for event in ("stop", "session-end"):  # noted again it is one entry, another one is another
+        desk.note("/talks/a.jsonl", event)
     desk.note("/talks/b.jsonl")
-    assert sorted((entry.transcript, entry.event) for entry in spool.list_waiting()) == [
-        ("/talks/a.jsonl", "session-end"),
-        ("/talks/b.jsonl", "stop"),
-    ]
+    noted = {(entry.transcript, entry.event) for entry in spool.list_waiting()}
+    assert noted == {("/talks/a.jsonl", "session-end"), ("/talks/b.jsonl", "stop")}
+    assert len(spool.list_waiting()) == 2
 
 
-def test_the_same_database_has_one_name_wherever_it_is_named_from(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_has_one_name_and_its_tenants_have_entries_of_their_own(
+    desk, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    assert (
-        spool.key_of("team.db")
-        == spool.key_of(str(tmp_path / "team.db"))
-        == spool.key_of(str(tmp_path / "x" / ".." / "team.db"))
-    )
+    names = ("team.db", tmp_path / "team.db", tmp_path / "x" / ".." / "team.db")
+    assert len({spool.key_of(str(name)) for name in names}) == 1
     assert spool.full_name("postgresql://ada@db/team") == "postgresql://ada@db/team"
-
-
-def test_tenants_of_one_database_have_entries_of_their_own(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
     desk.database = "postgresql://ada@db/team"
     desk.note("/talks/a.jsonl")
     monkeypatch.setenv("BETHINK_TENANT", "bakery")
@@ -362,95 +320,70 @@ def test_tenants_of_one_database_have_entries_of_their_own(
     assert (len(spool.list_entries(desk.database)), len(spool.list_waiting())) == (1, 2)
 
 
-@pytest.mark.parametrize(
-    "hook",
-    [
-        pytest.param(Hook("stop", "claude"), id="neither a transcript nor a session"),
-        pytest.param(Hook("subagent-stop", "claude", "s", "/a.jsonl"), id="of the host's own"),
-    ],
-)
-def test_what_cannot_be_read_is_not_noted(desk: Desk, hook: Hook) -> None:
-    spool.note(hook, desk.database)
-    assert spool.list_waiting() == []
-
-
-def test_a_home_that_cannot_be_written_is_an_error_that_says_so(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_home_that_cannot_be_written_is_an_error_that_says_so(desk, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "file" / "home"))
     with pytest.raises(BethinkError, match="cannot be written"):
         desk.note("/talks/a.jsonl")
 
 
-def test_a_note_made_while_the_worker_reads_is_kept(desk: Desk) -> None:
+def test_a_note_made_while_the_worker_reads_is_kept_and_counts_its_attempts(desk):
     desk.note("/talks/a.jsonl")
-    (path,) = spool.list_entries(desk.database)
-    taken, _ = spool.take(path)
+    for _ in range(2):
+        (path,) = spool.list_entries(desk.database)
+        spool.take(path)
+    desk.note("/talks/a.jsonl")
+    newest = next(path for path in spool.list_entries(desk.database) if path.suffix == spool.NEW)
+    taken, entry = spool.take(newest)
+    assert entry.attempts == 3
+    assert len(spool.list_entries(desk.database)) == 1
     desk.note("/talks/a.jsonl")
     taken.unlink()
     assert len(spool.list_entries(desk.database)) == 1
 
 
-def test_an_entry_that_a_killed_worker_had_in_hand_is_still_there_and_its_attempts_are_counted(
-    desk: Desk,
-) -> None:
-    desk.note("/talks/a.jsonl")
-    for attempt in (1, 2):
-        (path,) = spool.list_entries(desk.database)
-        assert spool.take(path)[1].attempts == attempt
-    desk.note("/talks/a.jsonl")
-    newest = next(path for path in spool.list_entries(desk.database) if path.suffix == spool.NEW)
-    assert spool.take(newest)[1].attempts == 3
-    assert len(spool.list_entries(desk.database)) == 1
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"{", b"[]", b"null", b"\xff\x00", b'{"host": 1}', b"[" * 100_000, b'{"host": "claude"}'],
-)
-def test_a_broken_entry_is_set_aside_and_counted(desk: Desk, content: bytes) -> None:
-    file = desk.talk("a", *SAID)
-    desk.note(file)
-    (path,) = spool.list_entries(desk.database)
-    broken = path.with_name(f"{spool.key_of(desk.database)}-broken.json")
-    broken.write_bytes(content)
+def test_broken_entries_are_set_aside_and_counted(desk):
+    desk.note(desk.talk("a", *SAID))
+    broken = cases("worker-broken-entries", {})
+    for number, content in enumerate(broken):
+        name = f"{spool.key_of(desk.database)}-broken{number}.json"
+        (spool.folder() / name).write_bytes(content)
     assert len(spool.list_waiting()) == 1
     desk.work()
     assert spool.list_entries(desk.database) == []
-    assert [kept.read_bytes() for kept in spool.list_aside()] == [content]
+    assert sorted(kept.read_bytes() for kept in spool.list_aside()) == sorted(broken)
     assert "set aside" in state.read_failures()[0].message
     assert len(desk.turns()) == len(SAID)
 
 
-def test_only_one_process_holds_the_lock_and_it_is_let_go_when_its_holder_is_killed(
-    desk: Desk,
-) -> None:
-    code = "import sys\nfrom bethink.hooks import spool\nwith spool.lock(sys.argv[1]) as held:\n  print(held, flush=True)\n  sys.stdin.read()"
-    with subprocess.Popen(
-        [sys.executable, "-c", code, desk.database],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as other:
+LOCKING = """
+import sys
+from bethink.hooks import spool
+with spool.lock(sys.argv[1]) as held:
+    print(held, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_only_one_process_holds_the_lock_and_it_is_let_go_when_its_holder_is_killed(desk):
+    def is_free(database):
+        with spool.lock(database) as held:
+            return held
+
+    command = [sys.executable, "-c", LOCKING, desk.database]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as other:
         assert other.stdout.readline() == "True\n"
-        with spool.lock(desk.database) as held:
-            assert not held
-        with spool.lock(desk.database + "2") as held:
-            assert held
+        assert not is_free(desk.database) and is_free(desk.database + "2")
         other.kill()
         other.wait()
-        with spool.lock(desk.database) as held:
-            assert held
+        assert is_free(desk.database)
 
 
-def test_where_there_is_neither_fcntl_nor_fork_a_worker_is_started_all_the_same(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started: list[list[str]] = []
-    held: list[int] = []
+def test_where_there_is_neither_fcntl_nor_fork_a_worker_is_started_all_the_same(desk, monkeypatch):
+    started, held = [], []
 
-    def locking(descriptor: int, *_: int) -> None:
+    def locking(descriptor, *_):
         if held:
             raise PermissionError("somebody has it")
         held.append(descriptor)
@@ -466,8 +399,8 @@ def test_where_there_is_neither_fcntl_nor_fork_a_worker_is_started_all_the_same(
 
 
 def test_a_worker_keeps_settings_and_keys_of_the_environment_and_nothing_of_the_session(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     kept = {"BETHINK_LIMIT", "CODEX_HOME", "OPENAI_API_KEY", "LC_ALL"}
     left = {"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_ENV_FILE", "AWS_SECRET_ACCESS_KEY"}
     for name in kept | left | {"LD_PRELOAD"}:

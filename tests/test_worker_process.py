@@ -16,6 +16,7 @@ from capturing import SAID, Desk, eventually
 
 from bethink.hooks import spool, state
 
+pytest_plugins = ["capturing"]
 # An agent's session whose Stop hook notes the transcript and wakes the worker; then it waits to be killed.
 SESSION = """
 import sys
@@ -29,21 +30,17 @@ sys.stdin.read()
 """
 
 
-@pytest.fixture
-def desk(offline: Path, tmp_path: Path) -> Desk:
-    return Desk(tmp_path, offline)
-
-
-def session(desk: Desk, transcript: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", SESSION, desk.database, str(transcript), str(desk.project)]
-    environment = os.environ | {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s"}
+def session(desk: Desk, name: str, *said: tuple[str, str]) -> subprocess.Popen[str]:
+    """An agent that has noted what was said, and waits to be killed."""
+    file = desk.talk(name, *said)
+    command = [sys.executable, "-c", SESSION, desk.database, str(file), str(desk.project)]
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env=environment,
+        env=os.environ | {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s"},
         cwd=desk.project,
     )
 
@@ -65,6 +62,12 @@ def workers(desk: Desk) -> list[int]:
     return [process for process, line in commands().items() if wanted <= set(line.split(b"\0"))]
 
 
+def kill_workers(desk: Desk) -> None:
+    for worker in workers(desk):
+        with suppress(ProcessLookupError):  # it has just ended
+            os.kill(worker, signal.SIGKILL)
+
+
 def end(process: subprocess.Popen[str]) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
@@ -84,38 +87,36 @@ def drained(desk: Desk) -> bool:
     )
 
 
-def test_a_worker_survives_its_agent_and_holds_nothing_of_it(desk: Desk) -> None:
+def test_a_worker_survives_its_agent_and_holds_nothing_of_it(desk):
     with desk.memory():
         pass
     writer = apsw.Connection(desk.database)
     writer.execute("BEGIN IMMEDIATE")  # so that the worker has to wait
     try:
-        agent = session(desk, desk.talk("a", *SAID))
+        agent = session(desk, "a", *SAID)
         assert agent.stdout.readline() == "noted\n"
         assert eventually(lambda: workers(desk))
         (worker,) = workers(desk)
         end(agent)  # returns although the worker lives: it does not hold the agent's output
         process = Path("/proc") / str(worker)
-        assert eventually(
-            lambda: int((process / "stat").read_text().rpartition(")")[2].split()[16]) >= 10
-        )  # its priority
-        status = (process / "stat").read_text().rpartition(")")[2].split()
-        assert (
-            int(status[1]) != agent.pid and int(status[3]) != agent.pid
-        )  # neither its child nor of its session
+
+        def status():
+            return [
+                int(one) for one in (process / "stat").read_text().rpartition(")")[2].split()[1:]
+            ]
+
+        assert eventually(lambda: status()[15] >= 10), "its priority"
+        assert agent.pid not in (status()[0], status()[2]), "neither its child nor of its session"
         assert str((process / "cwd").readlink()) == "/"
-        assert [str((process / "fd" / str(number)).readlink()) for number in range(3)] == [
-            os.devnull
-        ] * 3
-        held = set()
+        held = {}
         for entry in (process / "fd").iterdir():
             with suppress(FileNotFoundError):  # closed since it was listed
-                held.add(str(entry.readlink()))
-        assert not {name for name in held if name.startswith(("pipe:", "/dev/pts"))}
+                held[entry.name] = str(entry.readlink())
+        assert [held[number] for number in "012"] == [os.devnull] * 3
+        assert not [name for name in held.values() if name.startswith(("pipe:", "/dev/pts"))]
         environment = (process / "environ").read_bytes().split(b"\0")
-        assert b"BETHINK_HOOKS=off" in environment and not [
-            one for one in environment if one.startswith(b"CLAUDE")
-        ]
+        assert b"BETHINK_HOOKS=off" in environment
+        assert not [one for one in environment if one.startswith(b"CLAUDE")]
         assert workers(desk) == [worker]
     finally:
         writer.close()
@@ -124,9 +125,7 @@ def test_a_worker_survives_its_agent_and_holds_nothing_of_it(desk: Desk) -> None
 
 
 @pytest.mark.parametrize("event", ["stop", "session-start"])
-def test_a_hook_ends_in_memory_and_takes_up_what_a_killed_worker_left(
-    desk: Desk, event: str
-) -> None:
+def test_a_hook_ends_in_memory_and_takes_up_what_a_killed_worker_left(desk, event):
     file = desk.talk("a", *SAID)
     told = {"session_id": "a", "cwd": str(desk.project), "transcript_path": str(file)}
     if event == "session-start":
@@ -134,17 +133,16 @@ def test_a_hook_ends_in_memory_and_takes_up_what_a_killed_worker_left(
         spool.take(spool.list_entries(desk.database)[0])
         told = {"session_id": "b", "cwd": str(desk.project), "source": "startup"}
     command = [sys.executable, "-m", "bethink", "hook", event, "--host", "claude"]
-    done = subprocess.run(
-        command, input=json.dumps(told).encode(), capture_output=True, timeout=60, cwd=desk.project
-    )
+    options = {"capture_output": True, "timeout": 60, "cwd": desk.project}
+    done = subprocess.run(command, input=json.dumps(told).encode(), **options)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert drained(desk)
     assert desk.turns() == [text for _, text in SAID]
 
 
 def test_a_teams_database_is_served_too_and_its_password_stands_in_no_command_line(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    desk, monkeypatch
+):
     import postgres
 
     postgres.use(monkeypatch)
@@ -162,7 +160,7 @@ def test_a_teams_database_is_served_too_and_its_password_stands_in_no_command_li
     assert desk.turns() == [text for _, text in SAID]
 
 
-def test_while_one_works_no_other_is_started(desk: Desk) -> None:
+def test_while_one_works_no_other_is_started(desk):
     desk.note(desk.talk("a", *SAID))
     with spool.lock(desk.database):
         spool.wake(desk.database)
@@ -174,51 +172,38 @@ def test_while_one_works_no_other_is_started(desk: Desk) -> None:
     assert drained(desk)
 
 
-def test_twenty_sessions_ended_at_once_lose_nothing_and_leave_no_process(desk: Desk) -> None:
-    files = [
-        desk.talk(f"s{number:02d}", ("user", f"Remember shelf number {number:02d}."), SAID[1])
-        for number in range(20)
-    ]
-    agents = [session(desk, file) for file in files]
+def test_sessions_that_end_at_once_lose_nothing_and_leave_no_process(desk):
+    shelves = [("user", f"Remember shelf number {number}.") for number in range(9)]
+    agents = [session(desk, shelf[1][-2:], shelf, SAID[1]) for shelf in shelves]
     for agent in agents:
         assert agent.stdout.readline() == "noted\n"
     for agent in agents:
         os.killpg(agent.pid, signal.SIGKILL)
-    for worker in workers(desk):
-        os.kill(worker, signal.SIGKILL)
+    kill_workers(desk)
     for agent in agents:
         agent.communicate()
     assert eventually(lambda: gone(desk))
     # The next session to come along.
-    following = session(desk, desk.talk("next", ("user", "Remember the last shelf."), SAID[1]))
+    following = session(desk, "next", ("user", "Remember the last shelf."), SAID[1])
     assert following.stdout.readline() == "noted\n"
     end(following)
     assert drained(desk)
     said = [text for text in desk.turns() if text.startswith("Remember")]
-    assert sorted(said) == sorted(
-        [
-            *(f"Remember shelf number {number:02d}." for number in range(20)),
-            "Remember the last shelf.",
-        ]
-    )
+    assert sorted(said) == sorted([*(text for _, text in shelves), "Remember the last shelf."])
     assert spool.list_aside() == []
-    assert [
-        failure for failure in state.read_failures() if "Another process" not in failure.message
-    ] == []
+    failures = [failure.message for failure in state.read_failures()]
+    assert [message for message in failures if "Another process" not in message] == []
 
 
-def test_a_worker_killed_again_and_again_repeats_nothing(desk: Desk) -> None:
-    said = [
-        (role, f"{text} ({number})") for number in range(150) for role, text in SAID
-    ]  # three pages
+def test_a_worker_killed_in_the_middle_of_each_page_repeats_nothing(desk):
+    said = [("user", f"Look at shelf {number}") for number in range(450)]
     desk.note(desk.talk("long", *said))
-    for _ in range(4):
+    # A page is 200 turns. Whenever one went in the worker is killed, and it is never killed twice before one went in.
+    for read in (200, 400):
         spool.wake(desk.database)
-        eventually(lambda: workers(desk), 5)
-        for worker in workers(desk):
-            os.kill(worker, signal.SIGKILL)
+        assert eventually(lambda read=read: len(desk.turns()) >= read)
+        kill_workers(desk)
         assert eventually(lambda: gone(desk))
     spool.wake(desk.database)
     assert drained(desk)
-    turns = desk.turns()
-    assert len(turns) == len(set(turns)) == len(said)
+    assert sorted(desk.turns()) == sorted(text for _, text in said)

@@ -134,6 +134,24 @@ def test_a_chain_of_replacements_is_returned_whole(memory, clock):
     assert [other.id for _, other in hit.related] == ids[-2::-1]
 
 
+@pytest.mark.parametrize(
+    ("old", "told", "kind"),
+    [
+        ("decision", None, "decision"),
+        ("gotcha", None, "gotcha"),
+        ("decision", "fact", "fact"),
+        ("question", None, "fact"),
+    ],
+)
+def test_what_replaces_a_decision_is_one_unless_its_kind_was_told(memory, old, told, kind):
+    replaced = memory.add("Orders go through Kafka", kind=old).id
+    new = memory.add("Orders are kept in PostgreSQL", kind=told, supersedes=[replaced]).id
+    assert memory.one(new).kind == kind
+    plain = memory.add("Chocolate cake for everybody").id
+    memory.link(plain, new, "supersedes")
+    assert memory.one(plain).kind == kind
+
+
 def test_a_changed_text_is_found_by_its_new_words_and_meaning(hashing, clock):
     id = hashing.add("The cache is Redis", entities=("person:Maria",)).id
     hashing.add("Our queue of jobs is Kafka")

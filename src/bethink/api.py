@@ -558,6 +558,8 @@ class Bethink:
             more = (Relation(new.id, old.id, "contradicts"),)
         elif type == "supersedes":
             changes = (types.supersede(old.id, new),)
+            if new.kind == "general" and old.kind not in ingest.reconcile.OPEN:
+                changes += (Change(new.id, "update", {"kind": old.kind}),)
         elif type == "answers" and not old.answered:
             changes = (Change(old.id, "answer", {"answered": True}),)
         self.write(relate=(relation, *more), change=changes)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from bethink.ingest import compare, edit, ideas, pipeline, redact, sync
+    from bethink.ingest import compare, edit, ideas, pipeline, reconcile, redact, sync
 
-__all__ = ["compare", "edit", "ideas", "pipeline", "redact", "sync"]
+__all__ = ["compare", "edit", "ideas", "pipeline", "reconcile", "redact", "sync"]
 
 
 def __getattr__(name: str) -> ModuleType:

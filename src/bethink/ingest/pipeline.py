@@ -19,6 +19,7 @@ from bethink.embed.base import Embedder, submit_ahead
 from bethink.errors import InvalidInput
 from bethink.ingest.compare import Comparison, WriteOptions, compare
 from bethink.ingest.extract import extract, keywords
+from bethink.ingest.reconcile import OPEN
 from bethink.ingest.redact import redact, redact_value
 from bethink.store.base import Store
 from bethink.store.places import cache_key, content_hash, embedded_text, topic_text
@@ -93,6 +94,10 @@ def ingest(
     own, anew = vectors[: len(fresh)], vectors[len(fresh) :]
     explicit = [one.passage.supersedes for one in fresh]
     found = compare(memories, own, options, store, embedder, explicit=explicit)
+    memories = [
+        _take_over_kind(memory, one.passage, verdict.supersedes, store)
+        for memory, one, verdict in zip(memories, fresh, found.verdicts, strict=True)
+    ]
     # Memories that new ones name count as used.
     named = [(memories[at].id, other) for at in found.new for other in fresh[at].passage.relates_to]
     batch = _batch_of_sources(groups, options, moved, replace_sources)._replace(
@@ -281,6 +286,18 @@ def make_memory(passage: Passage, source: Source, options: WriteOptions, positio
 
 
 # Writing
+
+
+def _take_over_kind(
+    memory: Memory, passage: Passage, replaced: Sequence[str], store: Store
+) -> Memory:
+    """A statement of which nobody said what kind it is has that of the one it replaces, and its weight: what is decided anew stays a
+    decision, for briefings and for `why`."""
+    vague = passage.kind is None and memory.kind in ("general", "fact")
+    for old in store.get(replaced[:1]) if vague and replaced else ():
+        if old.kind not in OPEN:
+            return memory._replace(kind=old.kind, importance=max(memory.importance, old.importance))
+    return memory
 
 
 def make_entries(

@@ -17,9 +17,8 @@ from bethink.llm.base import Task
 
 FORM = {"colour": ("red", "green"), "sizes": [int], "note": "A note."}
 GOOD = {"colour": "red", "sizes": [1, 2], "note": "fine"}
-TASK = Task(
-    "ideas", "Say what it is.", (("turn 1, user", "A red thing of sizes 1 and 2."),), FORM, 500
-)
+PARTS = (("turn 1, user", "A red thing of sizes 1 and 2."),)
+TASK = Task("ideas", "Say what it is.", PARTS, FORM, 500)
 
 KNOWN = {"type", "properties", "required", "additionalProperties", "items", "enum", "description"}
 USAGE = (120, 30)
@@ -102,18 +101,19 @@ class Exchange(BaseHTTPRequestHandler):
     def malformed(self):
         if self.path.endswith("/embeddings"):
             return None
+        needed = {"model", "messages"}
         if self.anthropic:
             if self.headers["anthropic-version"] != "2023-06-01":
                 return "anthropic-version: header is required"
-            allowed = set("model max_tokens system messages output_config".split())
-            needed = {"model", "max_tokens", "messages"}
+            allowed = "model max_tokens system messages output_config"
+            needed |= {"max_tokens"}
             form = self.body.get("output_config", {}).get("format", {})
         else:
-            allowed = set("model messages temperature max_tokens max_completion_tokens".split())
-            allowed |= {"stream", "response_format"}
-            needed = {"model", "messages"}
+            allowed = (
+                "model messages temperature max_tokens max_completion_tokens stream response_format"
+            )
             form = self.body.get("response_format", {}).get("json_schema", {})
-        unknown, missing = set(self.body) - allowed, needed - set(self.body)
+        unknown, missing = set(self.body) - set(allowed.split()), needed - set(self.body)
         if unknown or missing:
             return f"Extra inputs {sorted(unknown)}, missing {sorted(missing)}"
         return not_strict(form["schema"]) if "schema" in form else None
@@ -125,19 +125,14 @@ class Exchange(BaseHTTPRequestHandler):
         else:
             whole = json.loads(OPENAI)
             choice = whole["choices"][0]
-            choice["message"]["content"] = text
-            if "refusal" in more:
-                choice["message"]["refusal"] = more.pop("refusal")
+            choice["message"] |= {"content": text, "refusal": more.pop("refusal", None)}
             choice["finish_reason"] = more.pop("finish_reason", "stop")
         self.send(200, json.dumps(whole | {"model": self.body["model"]} | more).encode())
 
     def fail(self, code, message, headers):
-        error = {"type": "invalid_request_error", "message": message}
-        whole = (
-            {"type": "error", "error": error, "request_id": "req_1"}
-            if self.anthropic
-            else {"error": error}
-        )
+        whole = {"error": {"type": "invalid_request_error", "message": message}}
+        if self.anthropic:
+            whole |= {"type": "error", "request_id": "req_1"}
         self.send(code, json.dumps(whole).encode(), headers)
 
     def send(self, code, data, headers=None, length=None):
@@ -159,22 +154,16 @@ class Exchange(BaseHTTPRequestHandler):
 
 def not_strict(schema):
     """Why a strict mode would refuse a schema."""
+    kind = schema["type"]
     if unknown := set(schema) - KNOWN:
-        return f"output_config.format.schema: For '{schema['type']}' type, properties {sorted(unknown)} are not supported"
-    if schema["type"] == "object":
-        if schema.get("additionalProperties") is not False or set(schema["required"]) != set(
-            schema["properties"]
-        ):
+        return f"output_config.format.schema: For '{kind}' type, properties {sorted(unknown)} are not supported"
+    inner = [schema["items"]] if kind == "array" else []
+    if kind == "object":
+        inner = schema["properties"].values()
+        closed = schema.get("additionalProperties") is False
+        if not closed or set(schema["required"]) != set(schema["properties"]):
             return "Invalid schema for response_format: 'additionalProperties' must be false and 'required' name every property"
-        return next(
-            (
-                complaint
-                for inner in schema["properties"].values()
-                if (complaint := not_strict(inner))
-            ),
-            None,
-        )
-    return not_strict(schema["items"]) if schema["type"] == "array" else None
+    return next(filter(None, map(not_strict, inner)), None)
 
 
 class Server(ThreadingHTTPServer):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from case_tables import cases
+from trees import plant
 
 from bethink.ingest import git
 from bethink.ingest.git import explain
@@ -47,9 +48,19 @@ def test_what_was_mended_is_a_trap_and_what_was_chosen_a_decision(kind, message)
     assert found is not None and found.kind == kind
 
 
-@pytest.mark.parametrize("message", cases("analyze-git-a-cue-in-what"))
-def test_a_cue_in_what_nobody_wrote_for_readers_counts_for_nothing(message):
-    assert explain(message) is None
+STRONG = "\n\nWe decided this because the root cause was a race condition, which led to lost orders in production."
+
+
+def test_what_nobody_wrote_for_readers_counts_for_nothing_and_any_message_has_an_answer():
+    assert [text for text in cases("analyze-git-a-cue-in-what") if explain(text)] == []
+    subjects = cases("analyze-git-some-subjects-promise-nothing")
+    assert [text for text in subjects if explain(text + STRONG)] == []
+    assert explain("Store orders in the queue first" + STRONG) is not None
+    for author in ("dependabot[bot]", "renovate", "github-actions[bot]", "shop-bot"):
+        assert explain(KEEP[0], author) is None
+    assert explain(KEEP[0], "Ada") is not None
+    for text in cases("analyze-git-any-message-has-an-answer", {}):
+        explain(text)
 
 
 @pytest.mark.parametrize(("message", "expected"), cases("analyze-git-told"))
@@ -58,31 +69,12 @@ def test_what_a_message_tells_and_what_it_leaves_out(message, expected):
     assert found is not None and {name: getattr(found, name) for name in expected} == expected
 
 
-STRONG = "\n\nWe decided this because the root cause was a race condition, which led to lost orders in production."
-
-
-@pytest.mark.parametrize("subject", cases("analyze-git-some-subjects-promise-nothing"))
-def test_some_subjects_promise_nothing_whatever_follows(subject):
-    assert explain(subject + STRONG) is None
-    assert explain("Store orders in the queue first" + STRONG) is not None
-
-
-def test_machines_explain_nothing_and_any_message_has_an_answer():
-    for author in ("dependabot[bot]", "renovate", "github-actions[bot]", "shop-bot"):
-        assert explain(KEEP[0], author) is None
-    assert explain(KEEP[0], "Ada") is not None
-    for text in cases("analyze-git-any-message-has-an-answer", {}):
-        explain(text)
-
-
 # Real repositories
 
 
-IDENTITY = {
-    f"GIT_{role}_{what}": value
-    for role in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))
-}
+IDENTITY = {"AUTHOR_NAME": "Ada", "AUTHOR_EMAIL": "ada@example.org"}
+IDENTITY |= {"COMMITTER_NAME": "Ada", "COMMITTER_EMAIL": "ada@example.org"}
+IDENTITY |= {"CONFIG_GLOBAL": os.devnull, "CONFIG_NOSYSTEM": "1"}
 
 
 class Repository:
@@ -91,30 +83,21 @@ class Repository:
         root.mkdir(parents=True)
         self.run("init", "--quiet", "--initial-branch=main")
 
-    def run(self, *arguments: str, given: bytes | None = None, **environment: str) -> str:
+    def run(self, *arguments: str, given: bytes | None = None) -> str:
         at = (START + timedelta(days=self.count)).isoformat()
         clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        clean |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-        dates = {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
-        done = subprocess.run(
-            ["git", *arguments],
-            cwd=self.root,
-            env=clean | IDENTITY | dates | environment,
-            input=given,
-            capture_output=True,
-            check=True,
-        )
+        own = IDENTITY | {"AUTHOR_DATE": at, "COMMITTER_DATE": at}
+        command = ["git", "-C", str(self.root), *arguments]
+        clean |= {f"GIT_{name}": value for name, value in own.items()}
+        done = subprocess.run(command, env=clean, input=given, capture_output=True, check=True)
         return done.stdout.decode("utf-8", "replace").strip()
 
-    def commit(self, text: str | bytes, *files: str, **environment: str) -> str:
+    def commit(self, text: str | bytes, *files: str) -> str:
         self.count += 1
-        for file in files or (f"file{self.count}.txt",):
-            path = self.root / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"{self.count}\n")
+        plant(self.root, dict.fromkeys(files or (f"file{self.count}.txt",), f"{self.count}\n"))
         self.run("add", "--all")
         given = text.encode() if isinstance(text, str) else text
-        self.run("commit", "--quiet", "--cleanup=verbatim", "--file=-", given=given, **environment)
+        self.run("commit", "--quiet", "--cleanup=verbatim", "--file=-", given=given)
         return self.run("rev-parse", "HEAD")
 
 
@@ -197,7 +180,7 @@ def test_a_worktree_a_sub_folder_and_a_merge_see_one_history(repository, tmp_pat
         assert ids(root) == [id]
 
 
-def test_old_encodings_and_controls_do_no_harm(repository):
+def test_old_encodings_controls_and_forged_commits_do_no_harm(repository):
     # Today's git mends what is no UTF-8 when it commits. What older ones wrote still lies in repositories.
     who = b"Ada <ada@example.org> 1709290000 +0000"
     text = "Rundungsfehler in der Währung behoben\n\nBroken because 0.1 has no exact binary form: see Müller, so that totals differ.\n"
@@ -207,29 +190,23 @@ def test_old_encodings_and_controls_do_no_harm(repository):
     id = repository.run("hash-object", "-t", "commit", "-w", "--stdin", given=raw)
     repository.run("update-ref", "HEAD", id)
     why = b"The terminal beeped because the bell was kept, which led to complaints."
+    forged = "0" * 40  # A message cannot pretend to be another commit.
+    lie = "We decided to use this because it is forged, so that it is kept."
+    repository.commit(f"Forge\n\nx\x1e\n{forged}\n1700000000\nMallory\n{lie}")
     repository.commit(b"Show \x1b[31mred\x1b[0m text\x07\n\n" + why + b"\r\nMore \x9b here.\x02")
     documents, skipped = found(repository.root)
     texts = [document.passages()[0].content for document in documents]
     assert skipped == [] and "Währung" in texts[0] and "Müller" in texts[0]
-    assert texts[1].startswith("Show red text.\n")
+    assert texts[-1].startswith("Show red text.\n")
+    assert forged not in [document.hash for document in documents]
     assert not any(ord(one) < 32 and one != "\n" for text in texts for one in text)
-
-
-def test_a_message_cannot_pretend_to_be_another_commit(repository):
-    forged = "0" * 40
-    repository.commit(
-        f"Forge\n\nx\x1e\n{forged}\n1700000000\nMallory\nWe decided to use this because it is forged, so that it is kept."
-    )
-    assert forged not in ids(repository.root)
 
 
 def test_where_there_is_no_history_there_is_a_reason(tmp_path, repository, monkeypatch):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     (tmp_path / "plain").mkdir()
-    for root, why in (
-        (tmp_path / "plain", "not a git repository"),
-        (repository.root, "does not have any commits yet"),
-    ):
+    reasons = {tmp_path / "plain": "not a git", repository.root: "does not have any commits yet"}
+    for root, why in reasons.items():
         assert found(root)[0] == [] and why in found(root)[1][0]
     missing = ([], ["git is not installed, or the folder is gone"])
     assert found(tmp_path / "missing") == missing
@@ -253,13 +230,14 @@ def test_nothing_in_the_repository_is_executed(repository, tmp_path):
     repository.commit(REASON, "a.txt")
     (repository.root / ".gitattributes").write_text("* diff=evil filter=evil\n")
     repository.commit(REASON.replace("money", "weights"), "a.txt")
-    programs = "core.pager core.fsmonitor core.sshCommand diff.external diff.evil.command diff.evil.textconv filter.evil.smudge"
-    more = "filter.evil.clean gpg.program core.editor core.alternateRefsCommand"
-    for name in (*programs.split(), *more.split()):
-        repository.run("config", name, str(script))
-    repository.run("config", "core.hooksPath", str(tmp_path))
-    for name in ("log.showSignature", "pager.log", "log.showRoot"):
-        repository.run("config", name, "true")
+    programs = "core.pager core.fsmonitor core.sshCommand diff.external diff.evil.command diff.evil.textconv"
+    programs += (
+        " filter.evil.smudge filter.evil.clean gpg.program core.editor core.alternateRefsCommand"
+    )
+    given = dict.fromkeys(programs.split(), script) | {"core.hooksPath": tmp_path}
+    given |= dict.fromkeys(("log.showSignature", "pager.log", "log.showRoot"), "true")
+    for name, value in given.items():
+        repository.run("config", name, str(value))
     assert len(ids(repository.root)) == 2
     assert not touched.exists()
 

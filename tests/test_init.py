@@ -25,15 +25,9 @@ FILES_ONLY = ("--skip-analyze", "--skip-index", "--skip-map")
 KNOWLEDGE = ".claude/knowledge"
 PARTS = ("analyze", "index", "map")
 FOLDERS = ("architecture", "components", "domain", "patterns")
-NO_DATABASE = b"not a database, but long enough to be taken for one" * 100
 
 
-FILES = {
-    "README.md": "# Shop\n\nA shop that sells tea by subscription.\n\n## Testing\n\nRun `make test`.\n",
-    "Makefile": "test:\n\tpytest\n",
-    "src/cart.py": '"""The cart."""\n\n\ndef total(items):\n    """Sums all prices."""\n    return sum(items)\n',
-    f"{KNOWLEDGE}/domain/tea.md": "# Tea\n\n## Oolong\n\nOolong is sold in tins of 100 grams, never loose.\n",
-}
+FILES = dict(cases("init-files"))
 
 
 def git(folder, *words):
@@ -74,7 +68,7 @@ def parts(report: dict) -> dict[str, str]:
 # The whole of it
 
 
-def test_one_step_makes_a_project_searchable(repository):
+def test_one_step_makes_a_project_searchable_and_a_second_run_reads_nothing_again(repository):
     report = repository.json("init")
     assert set(statuses(report).values()) == {"made"}
     assert parts(report) == dict.fromkeys(PARTS, "done")
@@ -84,6 +78,17 @@ def test_one_step_makes_a_project_searchable(repository):
     found = repository.json("search", "total of the cart") + repository.json("search", "run tests")
     assert "src/cart.py" in [one["path"] for one in found]
     assert any("make test" in one["content"] for one in found)
+    before = tree(repository.project)
+    second = repository.json("init")
+    assert tree(repository.project) == before
+    assert set(statuses(second).values()) == {"kept"}
+    assert second["memories"] == report["memories"]
+    for part in second["parts"]:
+        assert part["added"] == part["changed"] == part["vanished"] == []
+        assert part["memories"]["added"] == 0
+    told = repository.ok("init")
+    assert "8 files" in told
+    assert re.search(r"\nindex +done +(\d+) sources, \1 unchanged\n", told)
 
 
 def test_the_report_is_for_people_and_names_the_next_step(repository):
@@ -97,21 +102,6 @@ def test_the_report_is_for_people_and_names_the_next_step(repository):
     assert lines[-1].startswith("next ") and lines[-1].endswith(" bethink doctor")
 
 
-def test_a_second_run_changes_no_file_and_reads_nothing_again(repository):
-    first = repository.json("init")
-    before = tree(repository.project)
-    second = repository.json("init")
-    assert tree(repository.project) == before
-    assert set(statuses(second).values()) == {"kept"}
-    assert second["memories"] == first["memories"]
-    for part in second["parts"]:
-        assert part["added"] == part["changed"] == part["vanished"] == []
-        assert part["memories"]["added"] == 0
-    told = repository.ok("init")
-    assert "8 files" in told
-    assert re.search(r"\nindex +done +(\d+) sources, \1 unchanged\n", told)
-
-
 def test_a_template_is_knowledge_once_it_is_filled(cli):
     assert cli.json("init")["memories"] == 0
     assert "0 memories can be searched" in cli.ok("init")
@@ -122,13 +112,12 @@ def test_a_template_is_knowledge_once_it_is_filled(cli):
     assert "Cron runs in UTC" in cli.json("search", "cron")[0]["content"]
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_each_part_can_be_skipped(repository, part):
-    found = parts(repository.json("init", f"--skip-{part}"))
-    assert found == {**dict.fromkeys(PARTS, "done"), part: "skipped"}
-
-
-def test_a_missing_extra_is_told_and_fails_nothing(repository, monkeypatch):
+def test_each_part_can_be_skipped_and_a_missing_extra_is_told_and_fails_nothing(
+    repository, monkeypatch
+):
+    for part in PARTS:
+        found = parts(repository.json("init", f"--skip-{part}"))
+        assert found == {**dict.fromkeys(PARTS, "done"), part: "skipped"}
     monkeypatch.setattr(knowledge, "find_spec", lambda name: None)
     report = repository.json("init")
     assert parts(report)["map"] == "skipped"
@@ -150,10 +139,7 @@ def test_folders_templates_settings_and_ignore_file_are_made(cli):
     (cli.project / ".bethink/memory.db").touch()
     shown = git(cli.project, "status", "--porcelain", "-uall")
     assert "config.toml" in shown and "memory.db" not in shown
-
-
-def test_the_settings_template_holds_what_a_project_may_set_and_sets_nothing(cli):
-    cli.ok("init", *FILES_ONLY)
+    # The template of the settings holds what a project may set, and sets nothing.
     file = cli.project / ".bethink/config.toml"
     assert tomllib.loads(file.read_text()) == {}
     set_all = "\n".join(line[2:] for line in file.read_text().splitlines() if " = " in line)
@@ -201,7 +187,7 @@ def test_files_that_are_there_are_kept(cli):
     (cli.project / ".bethink/config.toml").write_text("limit = 3\n")
     before = tree(cli.project)
     assert set(statuses(cli.json("init", *FILES_ONLY, "--force")).values()) == {"kept"}
-    assert tree(cli.project) == before
+    assert tree(cli.project) == before, "what is there is kept"
 
 
 # Where
@@ -217,26 +203,12 @@ def test_a_path_may_be_given_one_way(cli):
 
 
 def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowledge(cli):
-    notebook = {"cells": [{"cell_type": "markdown", "source": ["Sums are rounded ", "upwards."]}]}
-    files = {
-        "docs/billing.md": "# Billing\n\nInvoices are sent on the third of the month.\n",
-        "docs/stock.rst": "=====\nStock\n=====\n\nCount\n=====\n\nShelves\n~~~~~~~\n\nThey are counted in autumn.\n",
-        "docs/api.adoc": "= Interface\n\n== Limits\n\nCallers wait after ninety questions.\n",
-        "wiki/sums.ipynb": json.dumps(notebook),
-        "README.md": "# Shop\n\nIt sells tea.\n\n## Testing\n\nRun `make test` first, before every commit of any part.\n",
-    }
-    plant(cli.project, files)
+    plant(cli.project, dict(cases("init-documentation")))
     (cli.project / "site").mkdir()
     told = cli("init", "--skip-map")
     assert "README.md (1 document), docs (3 documents), wiki (1 document)" in told.err
     assert "site" not in told.err and "6 empty" in told.out
-    for words, section, place in [
-        ("third of the month", "Billing", "docs/billing.md:1-3"),
-        ("counted autumn", "Stock > Count > Shelves", "docs/stock.rst:2-11"),
-        ("ninety questions", "Interface > Limits", "docs/api.adoc:1-5"),
-        ("rounded upwards", "sums", "wiki/sums.ipynb"),
-        ("sells tea", "Shop > Testing", "README.md:1-7"),
-    ]:
+    for words, section, place in cases("init-documentation-found"):
         found = cli.json("search", words, "--mode", "keyword")[0]
         lines = "-".join(map(str, found["lines"] or ()))
         assert (found["section"], f"{found['source']}:{lines}".rstrip(":")) == (section, place)
@@ -262,21 +234,24 @@ def test_in_a_worktree_settings_go_to_the_root_and_knowledge_to_the_worktree(
     assert (cli.project / ".gitignore").exists()
 
 
-NO_PROJECT = [
-    ("nowhere", 1, "nowhere cannot be read: No such file"),
-    ("file.txt", 1, "file.txt cannot be read: Not a directory"),
-    ("/", 2, "it is not a project"),
-    (".", 2, "it is not a project"),  # the home directory
-]
-
-
-@pytest.mark.parametrize(("path", "code", "said"), NO_PROJECT)
-def test_paths_that_are_no_project_are_refused(cli, monkeypatch, path, code, said):
-    monkeypatch.setattr(projects.Path, "home", lambda: cli.project)
-    (cli.project / "file.txt").write_text("x")
-    before = tree(cli.project)
-    assert said in cli.fails("init", path, code=code)
-    assert tree(cli.project) == before
+def test_paths_that_are_no_project_are_refused(cli, monkeypatch, tmp_path):
+    home = tmp_path / "ada"
+    plant(home, {"file.txt": "x"})
+    monkeypatch.setattr(projects.Path, "home", lambda: home)
+    for path, code, said in (
+        ("nowhere", 1, "nowhere cannot be read: No such file"),
+        ("file.txt", 1, "file.txt cannot be read: Not a directory"),
+        ("/", 2, "it is not a project"),
+        (".", 2, "it is not a project"),  # the home directory
+    ):
+        assert said in cli.fails("init", home / path, code=code)
+    for name in ("two\nlines", os.fsdecode(b"caf\xe9")):  # which no list of projects can hold
+        (home / name).mkdir()
+        said = cli.fails("init", "--local", "--project", home / name, code=2)
+        assert "cannot be kept in a list of projects" in said and not list((home / name).iterdir())
+    assert {path.name for path in home.iterdir()} >= {"file.txt"} and not (
+        home / ".claude"
+    ).exists()
 
 
 # What is in the way
@@ -312,86 +287,73 @@ def test_a_link_out_of_the_project_is_not_followed(cli, tmp_path):
 # A database of its own
 
 
-def test_local_gives_the_project_a_database_of_its_own(repository):
-    repository.add("Told before")
-    repository.ok("init", "--local", *FILES_ONLY)
-    database, noted = repository.project / ".bethink/memory.db", repository.home / "local-projects"
+def test_local_gives_the_project_a_database_of_its_own(cli):
+    cli.add("Told before")
+    database, noted = cli.project / ".bethink/memory.db", cli.home / "local-projects"
+    cli.ok("init", "--local", *FILES_ONLY)
     assert database.stat().st_mode & 0o777 == noted.stat().st_mode & 0o777 == 0o600
-    assert noted.read_text() == f"{repository.project}\n"
-    assert repository.json("list") == []
-    id = repository.add("Told after")
-    with Bethink(database, directory=repository.project) as memory:
+    assert cli.json("list") == []
+    id = cli.add("Told after")
+    with Bethink(database, directory=cli.project) as memory:
         assert [one.id for one in memory.list()] == [id]
-    problems = [line for line in repository("doctor").out.splitlines() if line[:7] == "PROBLEM"]
+    problems = [line for line in cli("doctor").out.splitlines() if line[:7] == "PROBLEM"]
     assert "permissions" not in " ".join(problems)
 
 
 def test_local_stays_local_and_is_noted_once_beside_others(cli):
-    cli.home.mkdir()
-    (cli.home / "local-projects").write_text("/somewhere/else")
-    cli.ok("init", "--local", *FILES_ONLY)
-    assert (cli.home / "local-projects").read_text() == f"/somewhere/else\n{cli.project}\n"
-    before = tree(cli.home)
-    for options in ([], ["--local"]):
+    plant(cli.home, {"local-projects": "/somewhere/else"})
+    for options in (["--local"], [], ["--local"]):
         assert cli.json("init", *options, *FILES_ONLY)["local"] is True
-    assert tree(cli.home) == before
+    assert (cli.home / "local-projects").read_text() == f"/somewhere/else\n{cli.project}\n"
 
 
 def test_a_database_that_came_with_the_project_is_taken_over_only_by_force(cli):
-    foreign = cli
     with Bethink(cli.project / ".bethink/memory.db", directory=cli.project) as memory:
         memory.add("Somebody else's words")
-    shown = foreign("init", *FILES_ONLY)
+    shown = cli("init", *FILES_ONLY)
     assert shown.code == 0 and "is not used: it may have come with the project" in shown.err
-    assert foreign.json("list") == []
-    before = tree(foreign.project)
-    assert "somebody else's words" in foreign.fails("init", "--local", code=2)
-    assert tree(foreign.project) == before
-    assert not (foreign.home / "local-projects").exists()
-    assert foreign.json("init", "--local", "--force", *FILES_ONLY)["local"] is True
-    assert [one["content"] for one in foreign.json("list")] == ["Somebody else's words"]
+    assert cli.json("list") == []
+    before = tree(cli.project)
+    assert "somebody else's words" in cli.fails("init", "--local", code=2)
+    assert tree(cli.project) == before
+    assert not (cli.home / "local-projects").exists()
+    assert cli.json("init", "--local", "--force", *FILES_ONLY)["local"] is True
+    assert [one["content"] for one in cli.json("list")] == ["Somebody else's words"]
 
 
-def test_a_file_that_is_no_database_is_not_trusted_even_by_force(cli):
-    plant(cli.project, {".bethink/memory.db": NO_DATABASE})
+def test_local_is_refused_where_another_database_is_set_or_a_file_is_none(
+    cli, monkeypatch, tmp_path
+):
+    assert "would win" in cli.fails("init", "--local", "--database", tmp_path / "x.db", code=2)
+    with monkeypatch.context() as patch:
+        patch.setenv("BETHINK_DATABASE", str(tmp_path / "x.db"))
+        assert "$BETHINK_DATABASE" in cli.fails("init", "--local", code=2)
+    assert list(cli.project.iterdir()) == []
+    plant(cli.project, {".bethink/memory.db": b"not a database, but long enough for one" * 100})
     assert "not a Bethink database" in cli.fails("init", "--local", "--force", code=1)
     assert not (cli.home / "local-projects").exists()
-
-
-def test_local_is_refused_where_another_database_is_set(cli, monkeypatch, tmp_path):
-    assert "would win" in cli.fails("init", "--local", "--database", tmp_path / "x.db", code=2)
-    monkeypatch.setenv("BETHINK_DATABASE", str(tmp_path / "x.db"))
-    assert "$BETHINK_DATABASE" in cli.fails("init", "--local", code=2)
-    assert list(cli.project.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["two\nlines", os.fsdecode(b"caf\xe9")])
-def test_a_path_that_no_list_can_hold_is_refused(cli, name, tmp_path):
-    folder = tmp_path / name
-    folder.mkdir()
-    said = cli.fails("init", "--local", "--project", folder, code=2)
-    assert "cannot be kept in a list of projects" in said and list(folder.iterdir()) == []
 
 
 # Stopped
 
 
 def test_ctrl_c_leaves_a_usable_state_and_the_next_run_goes_on(repository, monkeypatch):
-    part = "index"
-    real = knowledge.PARTS[part]
+    real = knowledge.PARTS["index"]
 
     def stop(done, sources):
         if done == sources:  # the first group is written
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setitem(knowledge.PARTS, part, lambda memory, progress: real(memory, progress=stop))
+        patch.setitem(
+            knowledge.PARTS, "index", lambda memory, progress: real(memory, progress=stop)
+        )
         shown = repository("--json", "init")
     assert shown.code == 130
     assert shown.err.endswith("stopped; `bethink init` goes on from here\n")
     report = json.loads(shown.out)
     assert report["stopped"] is True
-    assert list(parts(report).items())[-1] == (part, "stopped")
+    assert list(parts(report).items())[-1] == ("index", "stopped")
     assert repository.json("search", "tea shop cart") != []  # what was read before the stop is kept
     assert set(parts(repository.json("init")).values()) == {"done"}
     assert "100 grams" in repository.json("search", "how is oolong sold?")[0]["content"]

@@ -8,6 +8,7 @@ import os
 import subprocess
 
 import pytest
+from case_tables import cases
 from memories import use_tool
 from trees import plant
 
@@ -19,18 +20,9 @@ from bethink.surface.mcp import tools
 pytest_plugins = ["cli_runner"]
 
 KNOWLEDGE = ".claude/knowledge"
-GUIDE = """\
-# Deploying
-
-We deploy from main, never from a branch.
-
-## Rollback
-
-Run the previous tag again. The database is never rolled back.
-
-## Feature flags
-
-Flags live in Consul and are read at start.
+GUIDE = """# Deploying\n\nWe deploy from main, never from a branch.\n
+## Rollback\n\nRun the previous tag again. The database is never rolled back.\n
+## Feature flags\n\nFlags live in Consul and are read at start.
 """
 CACHE = "---\ntags: [redis]\n---\n# Cache\n\nThe cache forgets everything at midnight.\n"
 NOTHING = {"added": 0, "kept": 0, "retired": 0}
@@ -94,13 +86,9 @@ def test_a_second_run_reads_nothing_and_embeds_nothing(project, monkeypatch):
 
 
 def test_what_was_indexed_by_its_path_stays_until_its_file_is_gone(project):
-    docs = plant(
-        project.project / "docs",
-        {
-            "billing.md": "# Billing\n\nInvoices are sent on the third of the month.\n",
-            "returns.md": "# Returns\n\nA return is paid back within two weeks.\n",
-        },
-    )
+    returns = {"returns.md": "# Returns\n\nA return is paid back within two weeks.\n"}
+    billing = {"billing.md": "# Billing\n\nInvoices are sent on the third of the month.\n"}
+    docs = plant(project.project / "docs", billing | returns)
     project.ok("index", "docs")
     assert project.json("index")["vanished"] == []
     parts = {one["part"]: one for one in project.json("init", "--skip-map")["parts"]}
@@ -115,11 +103,10 @@ def test_what_was_indexed_by_its_path_stays_until_its_file_is_gone(project):
 
 
 def test_bad_files_are_named_and_the_rest_is_indexed(project):
-    folder = project.project / KNOWLEDGE
-    (folder / "binary.md").write_bytes(b"\x00\x01\x02" * 100)
-    (folder / "huge.md").write_bytes(b"word " * 2_100_000)
-    (folder / "broken.md").write_text("---\ntags: [a, b\n---\n# Broken\n\nStill readable text.\n")
-    (folder / "open.md").write_text("# Open\n\n```python\nprint('no end')\n")
+    files = {"binary.md": b"\x00\x01\x02" * 100, "huge.md": b"word " * 2_100_000}
+    files["broken.md"] = "---\ntags: [a, b\n---\n# Broken\n\nStill readable text.\n"
+    files["open.md"] = "# Open\n\n```python\nprint('no end')\n"
+    folder = plant(project.project / KNOWLEDGE, files)
     (folder / "loop").symlink_to(folder)
     (folder / "gone.md").symlink_to(folder / "nowhere.md")
     os.mkfifo(folder / "pipe.md")
@@ -127,8 +114,8 @@ def test_bad_files_are_named_and_the_rest_is_indexed(project):
     assert result.code == 0 and "binary" in result.out
     rows = project.json("index")["skipped"]
     skipped = {row["source"].rpartition("/")[2]: row["reason"] for row in rows}
-    assert {"binary.md", "huge.md", "gone.md", "pipe.md"} <= set(skipped)
     assert "binary" in skipped["binary.md"] and "MB" in skipped["huge.md"]
+    assert {"gone.md", "pipe.md"} <= set(skipped)
     for text in ("Still readable text", "no end", "never from a branch"):
         assert text in everything(project)
 
@@ -155,7 +142,9 @@ def test_an_empty_project_says_what_to_do(cli):
     assert "outside the project" in cli.fails("index", code=2)
 
 
-def test_import_takes_any_markdown_by_windows_of_lines(project, tmp_path):
+def test_import_takes_any_markdown_by_windows_of_lines_and_stays_in_its_container(
+    project, tmp_path
+):
     outage = "The queue was full because the worker had died.\n" * 120
     page = "# Page\n\nMDX is read as Markdown.\n"
     files = {"post.markdown": f"# Outage\n\n{outage}", "page.mdx": page, "skip.txt": "no Markdown"}
@@ -169,10 +158,7 @@ def test_import_takes_any_markdown_by_windows_of_lines(project, tmp_path):
     assert names(project.json(*take)["vanished"]) == ["page.mdx"]
     project.ok("index")
     assert "post.markdown" in everything(project)  # other sources are left alone
-
-
-def test_an_import_into_a_container_stays_there(project, tmp_path):
-    (tmp_path / "router.md").write_text("# Router\n\nLoaders run before the route renders.\n")
+    plant(tmp_path, {"router.md": "# Router\n\nLoaders run before the route renders.\n"})
     container = ("--container", "react-router")
     project.ok("import", "--markdown", str(tmp_path / "router.md"), *container)
     ask = ("search", "loaders route", "--mode", "keyword")
@@ -190,38 +176,20 @@ def test_settings_change_the_passages_of_the_next_run(project):
     assert len(project.json("list", "--all")) > several
 
 
-@pytest.mark.parametrize("options", [[], ["--json"]])
-def test_a_missing_extra_is_one_error_and_comes_first(project, monkeypatch, options):
-    monkeypatch.setattr("bethink.features.knowledge.find_spec", lambda name: None)
-    (project.project / "cart.py").write_text("def total(items):\n    return sum(items)\n")
-    refused = project.fails("map", *options, code=1)
-    assert "hint: pip install 'bethink[code]'" in refused and "skipped" not in refused
-
-
 # The code map
-
-CLIENT = '''\
-"""Talks to the payment gateway."""
-
-
-class Gateway:
-    def charge(self, cents: int) -> str:
-        """Charges a card, and tries again when the connection breaks."""
-        return self._with_backoff(cents)
-
-    def _with_backoff(self, cents: int) -> str:
-        """Waits longer after each failed attempt."""
-        return str(cents)
-'''
-CART = (
-    "/** Sums the prices. */\nexport function totalOf(items: number[]): number {\n  return 0;\n}\n"
-)
 
 
 @pytest.fixture
 def coded(cli):
-    plant(cli.project / "src", {"client.py": CLIENT, "cart.ts": CART})
+    plant(cli.project / "src", dict(cases("knowledge-code")))
     return cli
+
+
+def test_a_missing_extra_is_one_error_and_comes_first(coded, monkeypatch):
+    monkeypatch.setattr("bethink.features.knowledge.find_spec", lambda name: None)
+    for options in ([], ["--json"]):
+        refused = coded.fails("map", *options, code=1)
+        assert "hint: pip install 'bethink[code]'" in refused and "skipped" not in refused
 
 
 def test_code_is_found_by_symbol_path_and_purpose(coded):
@@ -229,11 +197,9 @@ def test_code_is_found_by_symbol_path_and_purpose(coded):
     assert sorted(coded.json("map")[0]) == keys
     assert coded.json("stats")["memories"] == 0, "--json prints and stores nothing"
     assert "2 added" in coded.ok("map")
-    for question, path in (
-        ("totalOf", "src/cart.ts"),
-        ("src/client.py", "src/client.py"),
-        ("tries again when the connection breaks", "src/client.py"),
-    ):
+    questions = {"totalOf": "src/cart.ts", "src/client.py": "src/client.py"}
+    questions["tries again when the connection breaks"] = "src/client.py"
+    for question, path in questions.items():
         hit = coded.json("search", question, "--limit", "1")[0]
         assert (hit["path"], hit["kind"]) == (path, "code") and hit["lines"]
     assert "unchanged  2" in coded.ok("map")
@@ -279,10 +245,7 @@ def test_analysis_finds_commands_decisions_and_what_replaced_them(cli):
 
 def git(cli, *words):
     named = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
-    done = subprocess.run(
-        ["git", *named, *words], cwd=cli.project, check=True, capture_output=True, text=True
-    )
-    return done.stdout.strip()
+    return subprocess.check_output(["git", *named, *words], cwd=cli.project, text=True).strip()
 
 
 def test_commits_that_explain_become_memories_that_cite_them_without_private_parts(cli):
@@ -303,15 +266,7 @@ def test_commits_that_explain_become_memories_that_cite_them_without_private_par
 
 TOLD = "Globex pays 40 million"
 KEY = "0123456789abcdef0123456789abcdef"  # behind `key-` the form of a vendor's key
-FILES = {
-    "README.md": f"# Shop\n\n<private>\n\nThe shop exists because {TOLD}.\n\n## Decisions\n\nWe decided to use Redis because {TOLD}.\n\n"
-    "</private>\n\nShop sells bread.\n",
-    "docs/adr/0001-kafka.md": f"# 1. Use Kafka\n\n## Status\n\nAccepted\n\n<private>\n\n## Context\n\n{TOLD}.\n\n## Decision\n\nWe will use "
-    f"Kafka because {TOLD}.\n\n</private>\n\n## Consequences\n\nWe run brokers.\n",
-    "CLAUDE.md": f"# Rules\n\n<private>\n\n## Gotchas\n\n- Never tell anyone that {TOLD}.\n\n</private>\n\n- Run tests with make\n",
-    "Makefile": f"# <private>\ndeploy: ## deploys what {TOLD} for\n\ttrue\n# </private>\n\ntest: ## runs the tests\n\tpytest\n",
-    "shop.py": f'"""Sells bread."""\n\n# <private>\n\n\ndef deal():\n    """A deal: {TOLD}."""\n\n\n# </private>\n\n\ndef bake():\n    """Bakes bread."""\n',
-}
+FILES = dict(cases("knowledge-private", {"TOLD": TOLD}))
 
 
 def test_readers_see_no_private_part_of_a_file_and_every_line_stays_where_it_was(cli):
@@ -358,7 +313,7 @@ def test_a_name_is_text_too_without_its_secrets_and_on_one_line(cli):
         f"{name}/broken.md": b"\0\0",
     }
     plant(cli.project, files)
-    said = "".join(cli.ok(*command) for command in (["index", "."], ["map"], ["analyze"]))
+    said = cli.ok("index", ".") + cli.ok("map") + cli.ok("analyze")
     said += str(cli.json("map", "--json")) + everything(cli)
     assert token not in said and "\x1b" not in said
     found = cli.json("list", "--all")
@@ -372,32 +327,26 @@ def test_a_name_is_text_too_without_its_secrets_and_on_one_line(cli):
 # What asks to be left out: `index: false` in the frontmatter, or the same as a comment, wherever it stands
 
 OUT = "Quokkas decide about the budget, never the board"
-HEADS = {
-    "docs/marsupials.md": "---\nindex: false\n---\n# Quokka plan\n\n",
-    ".claude/knowledge/gotchas.md": "<!-- vector-index: false -->\n# Quokka gotchas\n\n",
-    "docs/adr/0002-quokka.md": "---\nvector-index: false\n---\n# 2. Let quokkas decide\n\n## Decision\n\n",
-    "docs/part.md": "# Bread\n\nBread is baked at night.\n\n## Quokkas\n<!-- index: false -->\n\n",
-}
+HEADS = cases("knowledge-left-out")
 
 
 def test_what_asks_to_be_left_out_is_told_and_listed_by_nobody(cli):
     (cli.project / ".git").mkdir()
-    plant(cli.project, {name: f"{text}{OUT}.\n" for name, text in HEADS.items()})
+    plant(cli.project, {name: f"{text}{OUT}.\n" for name, text in HEADS})
     bread = {"README.md": "# Shop\n\nShop sells bread.\n"}
     plant(cli.project, bread | {"docs/bread.md": "# Bread\n\nBread is baked at night.\n"})
     cli.ok("init")
     question = "Who decides about the quokka budget, the board?"
-    hooks = (("prompt", {"prompt": question}), ("session-start", {"source": "startup"}))
+    given = {"prompt": {"prompt": question}, "session-start": {"source": "startup"}}
     told = [
-        cli.ok("search", question, "--json"),
-        cli.ok("search", "quokka*", "--mode", "keyword", "--json"),
-        cli.ok("recall", question, "--for-agent"),
-        everything(cli),
-        *(
-            cli.ok("hook", hook, "--host", "claude", stdin=json.dumps(given))
-            for hook, given in hooks
-        ),
+        cli.ok("hook", event, "--host", "claude", stdin=json.dumps(message))
+        for event, message in given.items()
     ]
+    told += [
+        str(cli.json("search", question)),
+        str(cli.json("search", "quokka*", "--mode", "keyword")),
+    ]
+    told += [cli.ok("recall", question, "--for-agent"), everything(cli)]
     with Bethink(directory=cli.project) as memory:
         assert [one["name"] for one in tools.list_resources(memory)] == ["bread.md"]
         told += [

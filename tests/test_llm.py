@@ -64,8 +64,8 @@ def failing(server, kind, budget, *replies, **options):
     return error
 
 
-def only_failure(budget):
-    """The one call that was counted, and what was said of it."""
+def only_failures(budget):
+    """What was counted, of which no call ended well."""
     report = budget.report()
     count = report["purposes"]["ideas"]
     assert count["calls"] == count["failed"] == sum(report["failures"].values())
@@ -87,13 +87,9 @@ def test_the_settings_lead_to_an_answer_and_its_cost_is_kept(server, kind):
     settings = SETTINGS._replace(llm=kind, llm_url=server.url)
     assert open_model(settings, clean).ask(TASK) == GOOD
     report = open_budget(settings).report()
-    assert (report["today"], report["tokens"], report["failures"], report["unfinished"]) == (
-        150,
-        150,
-        {},
-        0,
-    )
     assert report["purposes"] == {"ideas": count(1, 0, *fake_llm.USAGE)}
+    expected = {"today": 150, "tokens": 150, "failures": {}, "unfinished": 0}
+    assert {name: report[name] for name in expected} == expected
 
 
 def test_a_request_has_the_shape_that_each_service_documents(server, budget):
@@ -122,16 +118,13 @@ def test_openai_itself_is_asked_in_the_words_of_its_newer_models():
     assert body["max_completion_tokens"] == 500 and not {"max_tokens", "temperature"} & set(body)
 
 
-@pytest.mark.parametrize(("url", "path", "sent_to"), cases("llm-the-path-is-added"))
-def test_the_path_is_added_to_the_address(url, path, sent_to):
-    assert post.address(url, path).path == sent_to
-
-
-@pytest.mark.parametrize("url", cases("llm-a-bad-address-is"))
-def test_a_bad_address_is_refused_before_anything_is_sent(url):
-    with pytest.raises(ModelError, match="`llm_url`") as caught:
-        open_model(SETTINGS._replace(llm="anthropic", llm_url=url), clean)
-    assert "secret" not in f"{caught.value.message} {caught.value.hint}"
+def test_the_path_is_added_to_the_address_and_a_bad_one_is_refused_before_anything_is_sent():
+    for url, path, sent_to in cases("llm-the-path-is-added"):
+        assert post.address(url, path).path == sent_to
+    for url in cases("llm-a-bad-address-is"):
+        with pytest.raises(ModelError, match="`llm_url`") as caught:
+            open_model(SETTINGS._replace(llm="anthropic", llm_url=url), clean)
+        assert "secret" not in f"{caught.value.message} {caught.value.hint}"
 
 
 def test_a_local_server_needs_no_key_and_the_services_do(server, budget, monkeypatch):
@@ -159,11 +152,11 @@ def test_a_refused_key_is_named_by_its_variable_and_never_shown(server, budget, 
     assert KEY not in repr(post.Key(KEY, "OPENAI_API_KEY"))
 
 
-@pytest.mark.parametrize("code", [301, 307])
-def test_a_redirect_takes_neither_key_nor_text_elsewhere(server, budget, code):
+def test_a_redirect_takes_neither_key_nor_text_elsewhere(server, budget):
     with serving() as other:
-        to = status(code, Location=f"{other.url}/v1/messages")
-        assert "redirects" in failing(server, "anthropic", budget, to).message
+        for code in (301, 307):
+            to = status(code, Location=f"{other.url}/v1/messages")
+            assert "redirects" in failing(server, "anthropic", budget, to).message
         assert other.requests == []
 
 
@@ -174,61 +167,29 @@ def fields(sizes="[]", note='""', colour='"red"'):
     return f'{{"colour": {colour}, "sizes": {sizes}, "note": {note}}}'
 
 
-@pytest.mark.parametrize(
-    ("garbage", "complaint"),
-    [
-        ("I think it is red.", NO_JSON),
-        ("", NO_JSON),
-        ('{"colour": "red", "sizes": [1', NO_JSON),
-        ("[" * 50_000 + '{"a":' * 50_000, NO_JSON),
-        ('{"colour": NaN}', NO_JSON),
-        ('{"colour": "red"}', "lacks 'sizes'"),
-        (fields(colour='"blue"'), "colour is none of: red, green"),
-        (fields(sizes=f"[{'1,' * 100}1]"), "sizes has more than 100 items"),
-        (fields(sizes="[true]"), "sizes[0] is not of type integer"),
-        (fields(sizes="[1.5]"), "sizes[0] is not of type integer"),
-        (fields(note=f'"{"x" * 8001}"'), "note has more than 8000 characters"),
-        (fields(note="null"), "note is not of type string"),
-    ],
-)
-def test_an_answer_of_another_form_is_refused(server, budget, garbage, complaint):
-    error = failing(server, "openai", budget, says(garbage))
-    assert complaint in error.message and error.reason == "garbage"
-    assert only_failure(budget)["tokens"] == 150
+def test_an_answer_of_another_form_is_refused(server, budget):
+    for garbage, complaint in cases("llm-garbage", globals()):
+        error = failing(server, "openai", budget, says(garbage))
+        assert complaint in error.message and error.reason == "garbage"
+    assert only_failures(budget)["tokens"] == 150 * len(cases("llm-garbage", globals()))
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        '<think>{I wonder} {"colour": "green"}</think>\n' + json.dumps(GOOD),
-        "```json\n" + json.dumps(GOOD, indent=1) + "\n```",
-        "Here {you} are: " + json.dumps(GOOD) + " I hope it helps.",
-        json.dumps({**GOOD, "colour": " Red", "extra": {"run": "rm -rf /"}, "sizes": [1.0, 2]}),
-    ],
-)
 def test_talk_around_an_answer_is_passed_over_and_what_was_not_asked_for_is_left_out(
-    server, budget, said
+    server, budget
 ):
-    server.script[:] = [says(said)]
-    assert model_at(server, "openai", budget).ask(TASK) == GOOD
+    model = model_at(server, "openai", budget)
+    for said in cases("llm-talk-around", globals()):
+        server.script[:] = [says(said)]
+        assert model.ask(TASK) == GOOD
     server.script[:] = [says(fields(note='"half \\ud800 pair, \\u0000 nothing"'))]
-    note = model_at(server, "openai", budget).ask(TASK)["note"]
+    note = model.ask(TASK)["note"]
     assert note.encode() and "\x00" not in note  # it can be stored
 
 
-@pytest.mark.parametrize(
-    ("kind", "reply", "reason"),
-    [
-        ("anthropic", says("no", stop_reason="refusal"), "declined"),
-        ("openai", says(None, refusal="I can't help with that."), "declined"),
-        ("openai", says("", finish_reason="content_filter"), "declined"),
-        ("anthropic", says('{"colour": "re', stop_reason="max_tokens"), "cut off"),
-        ("openai", says('{"colour": "re', finish_reason="length"), "cut off"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "reply", "reason"), cases("llm-refusals", {"says": says}))
 def test_a_refusal_and_a_short_answer_are_told(server, budget, kind, reply, reason):
     assert failing(server, kind, budget, reply).reason == reason
-    assert only_failure(budget)["tokens"] == 150
+    assert only_failures(budget)["tokens"] == 150
 
 
 CALL = {"name": "Bash", "arguments": json.dumps(GOOD)}
@@ -246,14 +207,14 @@ def test_an_envelope_of_another_form_or_a_call_of_a_tool_is_no_answer(server, bu
 
 
 @both
-@pytest.mark.parametrize(
-    "usage", [None, "many", {}, {"output_tokens": -1, "completion_tokens": 7.5}]
-)
-def test_a_cost_that_is_not_told_is_estimated(server, budget, kind, usage):
-    server.script[:] = [says(json.dumps(GOOD), usage=usage)]
-    model_at(server, kind, budget).ask(TASK)
-    count = budget.report()["purposes"]["ideas"]
-    assert 100 < count["input_tokens"] < 700 and 5 < count["output_tokens"] < 50
+def test_a_cost_that_is_not_told_is_estimated(server, budget, kind):
+    odd = (None, "many", {}, {"output_tokens": -1, "completion_tokens": 7.5})
+    for calls, usage in enumerate(odd, 1):
+        server.script[:] = [says(json.dumps(GOOD), usage=usage)]
+        model_at(server, kind, budget).ask(TASK)
+        count = budget.report()["purposes"]["ideas"]
+        assert 100 * calls < count["input_tokens"] < 700 * calls
+        assert 5 * calls < count["output_tokens"] < 50 * calls
 
 
 def test_a_busy_model_is_asked_again_when_it_says(server, budget, monkeypatch):
@@ -268,20 +229,23 @@ def test_a_busy_model_is_asked_again_when_it_says(server, budget, monkeypatch):
     assert budget.spent() == 150  # what was not worked on costs nothing
 
 
+LATE = "did not answer within 0.3 seconds"
+
+
 @pytest.mark.parametrize(
     ("reply", "message", "reason"),
     [
-        (fake_llm.silent, "did not answer within 0.3 seconds", "unreachable"),
-        (fake_llm.drip, "did not answer within 0.3 seconds", "unreachable"),
+        (fake_llm.silent, LATE, "unreachable"),
+        (fake_llm.drip, LATE, "unreachable"),
         (fake_llm.hang_up, "cannot be reached", "unreachable"),
         (fake_llm.hang_up_in_body, "cannot be reached", "unreachable"),
         (fake_llm.huge, "more than 2 MB", "garbage"),
     ],
 )
 def test_time_and_memory_of_a_call_are_bounded(server, budget, reply, message, reason):
-    error = failing(server, "openai", budget, reply, timeout=0.3 if "0.3" in message else 60.0)
+    error = failing(server, "openai", budget, reply, timeout=0.3 if message == LATE else 60.0)
     assert message in error.message and error.reason == reason
-    assert only_failure(budget)["tokens"] > 100  # it may have been worked on
+    assert only_failures(budget)["tokens"] > 100  # it may have been worked on
 
 
 def test_a_proxy_is_used_for_other_machines_and_a_server_without_tls_is_named(
@@ -302,14 +266,11 @@ SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
 @both
 def test_nothing_leaves_unredacted(server, budget, kind):
     server.script[:] = [answers(GOOD)]
-    parts = (
-        ("turn 1, user", f"the token is {SECRET} <private>my salary"),
-        (f"turn 2 {SECRET}", f"password = hunter2hunter2 {SECRET}"),
-    )
+    first = ("turn 1, user", f"the token is {SECRET} <private>my salary")
+    parts = (first, (f"turn 2 {SECRET}", f"password = hunter2hunter2 {SECRET}"))
     model_at(server, kind, budget).ask(TASK._replace(parts=parts, instruction=f"Use {SECRET}."))
-    (request,) = server.requests
-    sent = json.dumps(request.body)
-    assert not any(secret in sent for secret in (SECRET, "hunter2", "salary"))
+    sent = json.dumps(server.requests[0].body)
+    assert not [secret for secret in (SECRET, "hunter2", "salary") if secret in sent]
     assert "[REDACTED" in sent
     assert "turn 2" in sent, "a private block that one turn never closes hides no other turn"
     assert all(SECRET not in path.read_text() for path in Path(budget._directory).iterdir())

@@ -2,9 +2,9 @@
 
 import json
 import stat
-import subprocess
 import sys
 from datetime import date, timedelta
+from subprocess import PIPE, Popen
 
 import pytest
 from fake_llm import count
@@ -47,11 +47,10 @@ def test_a_call_that_ends_after_midnight_counts_on_the_day_it_began(tmp_path):
     assert budget.report()["tokens"] == 100
 
 
-@pytest.mark.parametrize("line", [b'{"purpose":"ideas","in', b"\xff\xfe\x00"])
-def test_torn_lines_count_nothing_and_break_nothing(budget, line):
+def test_torn_lines_count_nothing_and_break_nothing(budget):
     budget.note(budget.allow("ideas", 10), Usage(10))
     with file_of(budget).open("ab") as file:
-        file.write(line)
+        file.write(b'\xff\xfe\x00\n{"purpose":"ideas","in')
     hold = budget.allow("ideas", 40)
     assert budget.spent() == 50
     budget.note(hold, Usage(20))
@@ -84,42 +83,31 @@ def test_an_answer_is_not_lost_because_its_cost_cannot_be_noted(budget):
 
 
 WORKER = """
-import sys
-from datetime import date
-from pathlib import Path
-from bethink.llm.base import ModelError, Usage
+import contextlib, datetime, pathlib, sys
 from bethink.llm import Budget
-
-budget = Budget(Path(sys.argv[1]), int(sys.argv[2]), lambda: date(2026, 11, 15))
+from bethink.llm.base import ModelError, Usage
+budget = Budget(pathlib.Path(sys.argv[1]), 900, lambda: datetime.date(2026, 11, 15))
 sys.stdin.readline()
 made = 0
 for number in range(60):
-    try:
-        hold = budget.allow(sys.argv[3], 10)
-    except ModelError:
-        continue
-    made += 1
-    budget.note(hold, Usage(7, 3), "" if number % 2 else "timeout")
+    with contextlib.suppress(ModelError):
+        hold = budget.allow(sys.argv[2], 10)
+        made += 1
+        budget.note(hold, Usage(7, 3), "" if number % 2 else "timeout")
 print(made)
 """
 
 
 def test_processes_that_count_at_once_lose_nothing_and_stay_below_the_ceiling(tmp_path):
-    ceiling, calls = 900, 90
-    command = [sys.executable, "-c", WORKER, tmp_path, str(ceiling)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    workers = [subprocess.Popen([*command, f"worker {at}"], **pipes) for at in range(3)]
+    purposes = [f"worker {at}" for at in range(3)]
+    command, pipes = [sys.executable, "-c", WORKER, tmp_path], {"stdin": PIPE, "stdout": PIPE}
+    workers = [Popen([*command, purpose], **pipes) for purpose in purposes]
     for worker in workers:
-        worker.stdin.write("go\n")
+        worker.stdin.write(b"go\n")
         worker.stdin.flush()
     made = [int(worker.communicate()[0]) for worker in workers]
-    report = Budget(tmp_path, ceiling, lambda: DAY).report()
-    assert sum(made) == calls
-    purposes = report["purposes"]
-    counted = [purposes.get(f"worker {at}", {"calls": 0})["calls"] for at in range(3)]
-    assert counted == made
-    assert (
-        report["tokens"] == report["today"] == 10 * sum(made) <= ceiling
-        and report["unfinished"] == 0
-    )
-    assert report["failures"].get("ceiling", 0) == 180 - sum(made)
+    report = Budget(tmp_path, 900, lambda: DAY).report()
+    counted = [report["purposes"].get(one, {"calls": 0})["calls"] for one in purposes]
+    assert counted == made and sum(made) == 90
+    assert report["tokens"] == report["today"] == 900 and report["unfinished"] == 0
+    assert report["failures"]["ceiling"] == 180 - 90

@@ -154,10 +154,13 @@ def test_what_is_settled_is_closed_and_can_be_opened_again(memory, tell, relatio
 
 
 def test_what_answers_or_does_closes_what_is_open_by_both_together_and_replaces_a_plan(
-    memory, tell, judge
+    memory, open_memory, tell, judge
 ):
     planned, outcome = tell("completes", kind="decision")
     assert outcome.supersedes == (planned,), "it is no to-do"
+    agent = open_memory(judge=judge, trust=TRUST["agent"])
+    done = agent.add("The gearbox harness has its CAN bus at 500 kbit/s now.")
+    assert not done.proposals, "who carries it out does not dispute it"
     judge.wavers = {"answers": 0.3}
     todo = "Find out how long a SKU of the shop can be."
     old, _ = tell("completes", 0.6, todo, "A SKU can be 18 long.", "question")

@@ -524,6 +524,22 @@ def test_a_session_has_a_digest_that_grows_with_it_and_its_topic_tells_the_commi
         assert conversations.sessions(whole)[0].digest == session.digest
 
 
+def test_what_the_user_put_off_is_left_until_it_is_done_and_greetings_are_no_session(
+    memory, tmp_path
+):
+    said = [("user", "hello there"), ("assistant", "Hello!")]
+    fill(memory, talk(tmp_path, *said))
+    assert conversations.sessions(memory) == []
+    for asked, answer, left in (
+        ("Remind me to rename the orders table.", "Noted.", "rename the orders table"),
+        ("Now fix the footer.", "I fixed the footer.", "rename the orders table"),
+        ("Do it now.", "I renamed the orders table.", "nothing"),
+    ):
+        said += [("user", asked), ("assistant", answer)]
+        fill(memory, talk(tmp_path, *said))
+        assert left in conversations.sessions(memory)[0].digest["left"]
+
+
 def test_a_digest_goes_with_what_is_purged_and_holds_no_secret(memory, tmp_path):
     secret = "Use AKIAIOSFODNN7EXAMPLE and ghp_abcdefghijklmnopqrstuvwxyz0123456789"
     call = {

@@ -4,7 +4,7 @@ decided and learned that matters here, and how to ask for more. Nothing where th
 It stands in the context of a whole session unasked, so only the word of people and their agents goes in, never that of imported texts or
 tools; and nothing that the host puts there by itself. Questions and decisions of the last weeks count before older ones, those about
 files below the directory before those about others. What was said to be open in a conversation counts as open only if the conversation
-ended with it: whatever came after it may have settled it.
+ended with it, or if the user put it off: whatever came after it may have settled it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from bethink.hooks.prompt import (
 from bethink.hooks.state import Hook
 from bethink.recall.shape import cut, digest_lines, tokens
 from bethink.text.fence import Quote, fence_items, new_marker
-from bethink.types import PERSONAL, TRUST, turn_of
+from bethink.types import PERSONAL, PUT_OFF, TRUST, turn_of
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -65,11 +65,9 @@ def render_briefing(hook: Hook, memory: Bethink) -> Context:
     marker = new_marker()
     frame = tokens(fence_items([], marker))
     left = budget - frame - tokens(MORE) - 2
-    sections = [
-        _last_session(hook, memory),
-        _handoff(memory, int(left * SHARE)),
-        *_sections(hook, memory),
-    ]
+    last = _last_session(hook, memory)
+    said = "\n".join(str(line.quote) for line in last.lines)
+    sections = [last, _handoff(memory, int(left * SHARE)), *_sections(hook, memory, said)]
     taken: list[list[BriefingLine]] = [[] for _ in sections]
     # In turns, so that no section takes the room of all others.
     for at in range(max(MOST_OPEN, MOST_KEPT)):
@@ -137,13 +135,15 @@ def _handoff(memory: Bethink, room: int) -> Section:
     return Section(title, [BriefingLine(told._replace(brief=False))])
 
 
-def _sections(hook: Hook, memory: Bethink) -> list[Section]:
+def _sections(hook: Hook, memory: Bethink, said: str) -> list[Section]:
+    """What is open and what holds, without the to-dos that the digest has said."""
     now = memory.clock()
     place = _place(hook, memory)
     open_ = _still_open(memory, _best(hook, memory, OPEN, now, place))
     questions = [one for one in open_ if one.kind == "question"][:MOST_OPEN]
-    todos = [one for one in open_ if one.kind == "todo"][:MOST_OPEN]
+    todos = [one for one in open_ if one.kind == "todo" and one.content.rstrip(".") not in said]
     kept = _best(hook, memory, KEPT, now, place)[:MOST_KEPT]
+    todos = todos[:MOST_OPEN]
     chosen = (*questions, *todos, *kept)
     ids = {one.id for one in chosen}
     disputes = [(new.id, old.id) for new, old in find_disputes(memory, chosen) if old.id in ids]
@@ -157,11 +157,11 @@ def _sections(hook: Hook, memory: Bethink) -> list[Section]:
 
 
 def _still_open(memory: Bethink, found: Sequence[Memory]) -> list[Memory]:
-    """What nothing was said after that could have settled it: what somebody noted, and with what a conversation ended."""
+    """What nothing was said after that could have settled it: what somebody noted or put off, and with what a conversation ended."""
     ends: dict[str, list[Memory]] = {}
     kept = []
     for one in found:
-        if one.session and one.source_type == "transcript":
+        if one.session and one.source_type == "transcript" and PUT_OFF not in one.metadata:
             if one.session not in ends:
                 turns = memory.filter(scopes=(one.scope,), session=one.session, kinds=("context",))
                 ends[one.session] = memory.list(filter=turns, limit=ENDING)

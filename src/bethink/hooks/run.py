@@ -234,7 +234,7 @@ def _note_start(hook: Hook, place: SessionPlace) -> None:
     whether the user asks to forget something."""
     if hook.source in state.PEOPLE:
         state.note_forgetting(hook.prompt, place.project.root)
-        if hook.transcript:
+        if hook.transcript or hook.host in spool.UNNAMED:
             spool.note(hook, place.database, place.project)
 
 

@@ -14,6 +14,7 @@ worked for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -78,7 +79,7 @@ class OpencodeTranscript(Transcript):
         return self.make_turn(
             name_of(part, "id") or id,
             str(role),
-            text_of(part, "text"),
+            unquote(text_of(part, "text"), role),
             time_of(dict_of(part, "time"), "start") or time_of(dict_of(message, "time"), "created"),
             session=parent or self.session,
             summary=role == "assistant" and message.get("summary") is True,
@@ -157,6 +158,12 @@ class OpencodeTranscript(Transcript):
 
 
 read = OpencodeTranscript
+
+
+def unquote(text: str, role: Any) -> str:
+    """A text, and a user's without the quotes in which `opencode run` puts each word of its command line that has a blank."""
+    inner = re.fullmatch(r'"((?:[^"\\]|\\.)+)"', text, re.DOTALL) if role == "user" else None
+    return inner[1].replace('\\"', '"') if inner else text
 
 
 def is_finished(message: dict[str, Any], part: dict[str, Any]) -> bool:

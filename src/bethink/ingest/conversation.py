@@ -16,7 +16,15 @@ from bethink.embed.base import Embedder
 from bethink.hosts.base import Turn, hash_words, shorten
 from bethink.ingest.compare import WAITING, WriteOptions, compare, nearest
 from bethink.ingest.extract import SUMMARY_CHARACTERS, SUMMARY_WORDS, entities, extract
-from bethink.ingest.ideas import Idea, content_words, holds_anywhere, is_said, read_ideas
+from bethink.ingest.ideas import (
+    TODOS,
+    Idea,
+    content_words,
+    holds_anywhere,
+    is_said,
+    puts_off,
+    read_ideas,
+)
 from bethink.ingest.lexicon import compile_pattern, fold_case
 from bethink.ingest.pipeline import (
     Recent,
@@ -52,6 +60,7 @@ from bethink.types import (
     ASKED_IMPORTANCE,
     NOTHING,
     PERSONAL,
+    PUT_OFF,
     SAID_IN,
     TRUST,
     Batch,
@@ -171,7 +180,7 @@ def prepare(recipe: Recipe) -> Prepared:
     ]
     batch = batch._replace(
         scopes={**recipe.options.scopes, **({PERSONAL: (PERSONAL, "")} if own_ways else {})},
-        sessions=_describe_session(recipe, heard, session, digest),
+        sessions=_describe_session(recipe, heard, session, digest, _list_waiting(recipe, batch)),
         spans=tuple(zip(spans, vectors, strict=True)),
         add=(*turns, *batch.add),
         model=recipe.embedder.model if recipe.embedder else None,
@@ -331,19 +340,34 @@ def _load_session(recipe: Recipe) -> Session:
     return found[0] if found and found[0].id == id else Session(id, scope)
 
 
+def _list_waiting(recipe: Recipe, batch: Batch) -> list[str]:
+    """What the user put off in this session and nobody did, the newest first."""
+    filter = Filter((recipe.options.scope,), ("todo",), session=recipe.session, answered=False)
+    known = recipe.store.list(filter._replace(now=recipe.options.now), TODOS)
+    made = [entry.memory for entry in batch.add if not entry.memory.answered]
+    done = {change.id for change in batch.change}
+    waiting = [one for one in (*made[::-1], *known) if PUT_OFF in one.metadata]
+    return [one.content for one in waiting if one.id not in done]
+
+
 def _describe_session(
-    recipe: Recipe, heard: Sequence[HeardTurn], known: Session, digest: Mapping[str, str]
+    recipe: Recipe,
+    heard: Sequence[HeardTurn],
+    known: Session,
+    digest: Mapping[str, str],
+    waiting: Sequence[str],
 ) -> tuple[Session, ...]:
-    """The session with its title and its digest as they are after this page; nothing if the page tells nothing of it."""
+    """The session with its title and its digest as they are after this page; nothing if the page tells nothing of it, or greetings
+    alone were exchanged so far."""
     recap = _find_recap(recipe.turns)
-    if not heard and not (recap and known.title):
+    if not _is_new(heard, recap, known):
         return ()
     own = [one for one in heard if one.turn.agent is None]
     spoken, said = [one.turn for one in own], [one.said for one in own]
     work = [fact for one in heard for fact in one.turn.work]
     planned = any(turn.plan for turn in spoken[-1:])
     course = follow(known.metadata.get("course", {}), said, work, recap, planned)
-    told = {"digest": digest or compose_digest(course), "course": course._asdict()}
+    told = {"digest": digest or compose_digest(course, waiting), "course": course._asdict()}
     places = [{"cwd": turn.cwd} for turn in spoken if turn.cwd][:1]
     times = [turn.at for turn in spoken if turn.at]
     now = session_title(said, work)
@@ -358,6 +382,12 @@ def _describe_session(
         metadata={**(places[0] if places else {}), **known.metadata, **told},
     )
     return (session,)
+
+
+def _is_new(heard: Sequence[HeardTurn], recap: str, known: Session) -> bool:
+    if known.title:
+        return bool(heard or recap)
+    return any(one.turn.work or not says_nothing(one.memory.content) for one in heard)
 
 
 def _find_recap(turns: Sequence[Turn]) -> str:
@@ -520,6 +550,8 @@ def _keep_idea(recipe: Recipe, idea: Idea, heard: HeardTurn, topics: Topics, num
     own = recipe.options.personal and preferred and holds_anywhere(idea.text)
     if own:
         metadata[SAID_IN] = recipe.options.scope
+    if speaker == "user" and idea.kind == "todo" and puts_off(idea.text):
+        metadata[PUT_OFF] = True
     passage = Passage(
         idea.text,
         kind=idea.kind,

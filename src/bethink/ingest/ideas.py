@@ -64,11 +64,12 @@ _PASSING = (
     r"|\btests? (?:all )?(?:pass|passed|are green)\b|\b\d+ tests\b|\bcoverage\b.{0,30}\d ?%|\blint(?:er)? (?:is )?(?:clean|passes)\b"
     rf"|^[^.!?]{{2,80}} ?[—–:-] {_DID}|^{_DID}(?:: | (?:the|a|an|two|three|all|both|`))"
 )
+_REPORT = rf"(?:done\W{{1,3}})?i(?:'ve| have)? (?:also |now )?{_DID}"
 _OPTIONS = r"\b(?:options?|approach(?:es)?|ways|alternatives?|directions|choices|possibilities|variants?|scenarios?)\b"
 _BACKLOG = r"\b(?:pending|to-?dos?|backlog|outstanding|deferred|future|later|you(?:'ll| will)? (?:still )?(?:need|have) to)\b"
 _PROPOSES = r"\b(?:i(?:'d| would)? (?:suggest|recommend|propose|go (?:with|for))|my (?:recommendation|suggestion|take|preference)|recommended:)"
 # What is asked for at another time is not done with the answer.
-_LATER = r"\b(?:later|eventually|some day|at some point|next (?:week|month|sprint|time)|tomorrow|in a follow-?up)\b"
+_LATER = r"\b(?:later|eventually|some day|at some point|next (?:week|month|sprint|time)|tomorrow|in a follow-?up|(?:remind (?:me|us)|don'?t forget) to)\b"
 
 # How somebody wants others to work with them, in any project: they ask it of whoever works, about the work itself. Who says "we" speaks of
 # a project.
@@ -254,12 +255,19 @@ def _name_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, f
     if user and label:
         return ANNOUNCED.get(label, label), LABELLED
     chance = reading.worth * sum(reading.kinds[kind] for kind in LASTING)
-    vague = asks(each.statement.text) or (user and is_tentative(core))
-    if chance < KEPT[each.speaker] or vague:
+    if chance < KEPT[each.speaker] or _settles_nothing(each):
         return "none", 0.0
     clear = _find_cued(core) if user else {}
     kind = max(LASTING, key=lambda kind: (clear.get(kind, 0.0), reading.kinds[kind]))
     return kind, chance**0.5
+
+
+def _settles_nothing(each: PlacedStatement) -> bool:
+    """Whether somebody asks, a user only thinks of something, or an assistant reports its own work, which carries out what was decided."""
+    core = each.statement.core
+    report = compile_pattern(_REPORT, 0).match(fold_case(core))
+    passing = is_tentative(core) if each.speaker == "user" else bool(report)
+    return passing or asks(each.statement.text)
 
 
 def _find_cued(core: str) -> dict[str, float]:
@@ -281,9 +289,13 @@ def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | Non
     likeliest = max(reading.kinds, key=reading.kinds.__getitem__)
     if likeliest not in ("question", "todo"):
         return None
-    later = compile_pattern(_LATER).search(fold_case(statement.core))
-    stays = likeliest == "question" or later or reading.open >= STILL_OPEN
+    stays = likeliest == "question" or puts_off(statement.text) or reading.open >= STILL_OPEN
     return likeliest if user and stays and not each.replied else "none"
+
+
+def puts_off(text: str) -> bool:
+    """Whether somebody says outright that something is to be done another time: what is said next does not do it."""
+    return bool(compile_pattern(_LATER).search(fold_case(text))) or tells_what_remains(text)
 
 
 # What repeats

@@ -230,11 +230,13 @@ class _Found:
             self.supersedes.append(old.id)
 
     def settle(self, old: Memory, relation: str, probability: float = 1.0) -> None:
-        """A question, a problem or a to-do is closed. What surely stands open without being of such a kind is replaced."""
+        """A question, a problem or a to-do is closed. What surely stands open without being of such a kind is replaced; an agent that
+        carries out what a user decided does not dispute it."""
         if old.kind not in OPEN and probability < PLAINLY:
             self.proposals.append(Proposal(relation, old.id, UNSURE, probability))
         elif old.kind not in OPEN:
-            self.replace(old, probability=probability)
+            if why_not(self.new, old) != LESS_TRUSTED:
+                self.replace(old, probability=probability)
         elif old.answered or asks(self.new.content) or self.is_known(old.id):
             return
         elif may_settle(self.new, old):

@@ -99,7 +99,7 @@ _WISHES = (
     r"|extract|find|fix|handle|implement|improve|investigate|look|make|merge|migrate|move|open|optimi[sz]e|rebase|refactor|release|remove|rename|replace"
     r"|restore|review|rewrite|run|set|simplify|split|switch|test|try|turn|undo|update|upgrade|use|wire|write)\b"
 )
-_UNDER_WAY = r"^(?:goal|next)\b|\b(?:now|next|then) (?:i|let)\b|\bnow \w+ing\b|\bneed to \w+|^(?:i'm |i am )?\w{3,}ing\b|\blet me\b|\bi'll\b"
+_UNDER_WAY = r"^(?:goal|next)\b|\b(?:now|next|then) (?:i|let)\b|\bnow \w+ing\b|(?<!still )\bneed to \w+|^(?:i'm |i am )?\w{3,}ing\b|\blet me\b|\bi'll\b"
 # What asks an agent to carry out a plan, which has a heading of its own.
 _PLANNED = r"\s*implement the following plan:?\s*"
 _CALLED = r"#{1,3} (?:plan: ?)?(.+)"
@@ -109,7 +109,7 @@ _OFFER = (
     r"(?:^|[.;,] )(?:do you want me to|would you like me to|want me to|shall i|should i) (.{4,})\?"
 )
 _REMAINS = (
-    r"\b(?:not yet|still (?:needs?|have|has) to|left to do|to be done|remains to|when (?:you(?:'re| are) )?ready|(?:awaiting|pending) (?:your|a|the)"
+    r"\b(?:not yet|(?:still|yet) (?:(?:needs?|have|has) )?to|left to do|to be done|remains to|when (?:you(?:'re| are) )?ready|(?:awaiting|pending) (?:your|a|the)"
     r"|you(?:'ll| will)? need to|not (?:been )?(?:committed|pushed|merged|tested|implemented))\b"
 )
 
@@ -398,7 +398,11 @@ def follow(
     if not turns:
         return course
     told = find_report(turns).done or course.report
-    answers = [one for one in _answers(turns[-1:]) if _is_statement(one)][:1]
+    answers = [
+        one
+        for one in _answers(turns[-1:])
+        if _is_statement(one) and not compile_pattern(_REMAINS).search(fold_case(one))
+    ][:1]
     return course._replace(report=told or answers, left=_find_left(turns, plan), recap=False)
 
 
@@ -430,15 +434,16 @@ def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
     return [*filter(_names_something, under_way)][:1] or _requests(turns, len(turns))[-1:]
 
 
-def compose_digest(course: Course) -> dict[str, str]:
-    """What a session was asked, did and left, within 60 tokens."""
+def compose_digest(course: Course, waiting: Sequence[str] = ()) -> dict[str, str]:
+    """What a session was asked, did and left, within 60 tokens. `waiting` are the to-dos of it that nobody did."""
     failing = [f"{check} fails" for check, passed in course.checks.items() if not passed]
     # Who says the same again at greater length means the same.
     asked = {fold_case(one)[:ALIKE]: one for one in map(_bare, course.asked)}
     wanted = {
         "asked": _unlike(asked.values()),
         "done": list(map(_shorten_paths, _tell_done(course))),
-        "left": list(map(_shorten_paths, course.left or failing[-1:])) or [NOTHING_LEFT],
+        "left": _unlike(map(_shorten_paths, (*(course.left or failing[-1:]), *waiting)))
+        or [NOTHING_LEFT],
     }
     return _share_out(wanted, DIGEST_SHARES)
 

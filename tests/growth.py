@@ -111,66 +111,51 @@ def patterns() -> tuple[list[Used], list[str]]:
     unknown: list[str] = []
     kept: list[Used] = []
     for module in modules():
-        for used, place in used_in(module):
+        for used in used_in(module):
             if isinstance(used, str):
-                unknown.append(place)
-            elif isinstance(used.pattern.pattern, str):
+                unknown.append(used)
+            else:
                 found.setdefault((used.pattern, used.method), used)
         for name, value in vars(module).items():
             kept += [Used(f"{module.__name__}.{name}", one, "search") for one in held(value)]
     used_somewhere = {pattern for pattern, _ in found}
     for used in kept:
-        if used.pattern not in used_somewhere and isinstance(used.pattern.pattern, str):
+        if used.pattern not in used_somewhere:
             found.setdefault((used.pattern, used.method), used)
-    return list(found.values()), unknown
+    return [used for used in found.values() if isinstance(used.pattern.pattern, str)], unknown
 
 
 def held(value: Any, depth: int = 4) -> Iterator[re.Pattern[str]]:
     if isinstance(value, re.Pattern):
         yield value
-    elif depth and isinstance(value, dict):
-        for item in (*value, *value.values()):
-            yield from held(item, depth - 1)
-    elif depth and isinstance(value, list | tuple | set | frozenset):
-        for item in value:
+    elif depth and isinstance(value, dict | list | tuple | set | frozenset):
+        for item in (*value, *value.values()) if isinstance(value, dict) else value:
             yield from held(item, depth - 1)
 
 
-def used_in(module: Any) -> Iterator[tuple[Used | str, str]]:
+def used_in(module: Any) -> Iterator[Used | str]:
+    """Each pattern that a module uses, and each call whose pattern cannot be told."""
     tree = ast.parse(Path(str(module.__file__)).read_text())
     for node, names in calls(tree, dict(vars(module))):
         function = node.func
-        if not isinstance(function, ast.Attribute) or function.attr not in (*METHODS, "compile"):
+        if not isinstance(function, ast.Attribute) or function.attr not in METHODS:
             continue
-        place = f"{module.__name__}:{node.lineno}"
-        owner = function.value
-        if isinstance(owner, ast.IfExp):
-            for choice in (evaluated(owner.body, names), evaluated(owner.orelse, names)):
-                if isinstance(choice, re.Pattern):
-                    yield Used(place, choice, function.attr), place
-            continue
+        place, owner = f"{module.__name__}:{node.lineno}", function.value
+        certain = isinstance(owner, ast.Call) and "compile" in ast.unparse(owner.func)
         if isinstance(owner, ast.Name) and owner.id == "re":
-            if function.attr == "compile":
-                continue
-            value = evaluated(node.args[0], names)
-            flags = [evaluated(word.value, names) for word in node.keywords if word.arg == "flags"]
-            flags += [
-                value
-                for value in (evaluated(argument, names) for argument in node.args[1:])
-                if isinstance(value, re.RegexFlag)
-            ]
-            value = re.compile(value, *flags[:1]) if isinstance(value, str) else value
-        elif isinstance(owner, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
-            value = evaluated(owner, names)
-            compiles = isinstance(owner, ast.Call) and "compile" in ast.unparse(owner.func)
-            if not isinstance(value, re.Pattern) and not compiles:
-                continue
+            certain = True
+            given = [*node.args, *(word.value for word in node.keywords)]
+            first, *more = (evaluated(argument, names) for argument in given)
+            flags = [value for value in more if isinstance(value, re.RegexFlag)]
+            found = [re.compile(first, *flags[:1]) if isinstance(first, str) else first]
+        elif isinstance(owner, ast.IfExp):
+            found = [evaluated(owner.body, names), evaluated(owner.orelse, names)]
         else:
-            continue
-        if isinstance(value, re.Pattern):
-            yield Used(place, value, function.attr), place
-        else:
-            yield "", f"{place} {ast.unparse(node)[:90]}"
+            found = [evaluated(owner, names)]
+        told = [Used(place, one, function.attr) for one in found if isinstance(one, re.Pattern)]
+        yield from told
+        if certain and not told:
+            yield f"{place} {ast.unparse(node)[:90]}"
 
 
 def calls(node: ast.AST, names: dict[str, Any]) -> Iterator[tuple[ast.Call, dict[str, Any]]]:
@@ -192,29 +177,20 @@ def calls(node: ast.AST, names: dict[str, Any]) -> Iterator[tuple[ast.Call, dict
 
 
 def evaluated(node: ast.expr, names: dict[str, Any]) -> Any:
-    allowed = (ast.Constant, ast.JoinedStr, ast.Name, ast.BinOp, ast.Attribute, ast.Subscript)
-    compiles = isinstance(node, ast.Call) and (
-        "compile" in ast.unparse(node.func) or not (node.args or node.keywords)
-    )
-    if not compiles and not isinstance(node, allowed):
-        return None
-    if isinstance(node, ast.Call) and not compiles:
-        return None
-    if isinstance(node, ast.Call) and not node.args:
-        target = node.func
-        if not isinstance(target, ast.Name) or not hasattr(names.get(target.id), "cache_info"):
+    """What an expression is, if that can be told without running the program: a pattern that is compiled, named or remembered."""
+    if isinstance(node, ast.Call):
+        function = ast.unparse(node.func)
+        remembered = not (node.args or node.keywords) and names.get(function)
+        if not hasattr(remembered, "cache_info") and not (node.args and "compile" in function):
             return None
+    elif not isinstance(
+        node, ast.Constant | ast.JoinedStr | ast.Name | ast.BinOp | ast.Attribute | ast.Subscript
+    ):
+        return None
     try:
         return eval(compile(ast.Expression(node), "pattern", "eval"), dict(names))
-    except (
-        NameError,
-        AttributeError,
-        TypeError,
-        KeyError,
-        IndexError,
-        ValueError,
-    ):  # only known while it runs
-        return None
+    except (NameError, AttributeError, TypeError, LookupError, ValueError):
+        return None  # only known while it runs
 
 
 # What is hard for a pattern
@@ -243,18 +219,15 @@ def step(operation: Any, argument: Any, head: str, found: list[tuple[str, str]])
     if operation is constants.IN:
         return member(argument)
     if operation is constants.BRANCH:
-        texts = [walk(branch, head, found) for branch in argument[1]]
-        return texts[0]
-    if operation is constants.SUBPATTERN:
-        return walk(argument[-1], head, found)
-    if operation is constants.ATOMIC_GROUP:
-        return walk(argument, head, found)
+        first, *_ = [walk(branch, head, found) for branch in argument[1]]
+        return first
+    if operation in (constants.SUBPATTERN, constants.ATOMIC_GROUP):
+        return walk(argument[-1] if operation is constants.SUBPATTERN else argument, head, found)
     if operation in (constants.MAX_REPEAT, constants.MIN_REPEAT, constants.POSSESSIVE_REPEAT):
         least, most, body = argument
         unit = walk(body, head, found)
         if most > 16:
-            found.append((head, unit))
-            found.append(("", head[-40:] + unit))
+            found += [(head, unit), ("", head[-40:] + unit)]
         return unit * min(least, 40)
     return ""
 

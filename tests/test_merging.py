@@ -6,6 +6,7 @@ import itertools
 import random
 
 import pytest
+from case_tables import cases
 from stores import day, make
 
 from bethink.features.sync import apply_fields, merge
@@ -34,35 +35,7 @@ USEFUL = [
     said(2, "vote", before={"usefulness": 0.0}, usefulness=2.0),
     said(3, "vote", before={"usefulness": 2.0}, usefulness=3.0),
 ]
-TEA = [["Tea", "concept"]]
-CASES = [  # what was said here, there, what stands, and what both changed
-    ([], [], {}, ()),
-    ([said(2, importance=7.0)], [], {"importance": 7.0}, ()),
-    (
-        [said(2, importance=7.0)],
-        [said(3, kind="gotcha")],
-        {"importance": 7.0, "kind": "gotcha"},
-        (),
-    ),
-    ([said(4, importance=7.0)], [said(3, importance=2.0)], {"importance": 7.0}, ("importance",)),
-    ([said(3, importance=7.0)], [said(3, "update", "x", importance=7.0)], {"importance": 7.0}, ()),
-    ([said(2, content="Five")], [said(3, content="Six")], {"content": "Six"}, ("content",)),
-    ([FORGOTTEN], [said(3, importance=1.0)], {"deleted_at": day(2), "importance": 1.0}, ()),
-    ([FORGOTTEN], [said(3, "restore", deleted_at=None)], {"deleted_at": None}, ("deleted_at",)),
-    (
-        [said(2, tags='["a"]')],
-        [said(2, metadata='{"x": 1}')],
-        {"tags": ("a",), "metadata": {"x": 1}},
-        (),
-    ),
-    (
-        [said(2, entities=TEA)],
-        [said(2, answered=1)],
-        {"entities": (Entity(*TEA[0]),), "answered": True},
-        (),
-    ),
-    (USEFUL, [NOT_USEFUL], {"usefulness": 2.0}, ()),
-]
+CASES = cases("merging-what-stands", {**globals(), "Entity": Entity})
 
 
 @pytest.mark.parametrize(("mine", "theirs", "expected", "conflicts"), CASES)
@@ -72,9 +45,8 @@ def test_each_field_keeps_what_was_last_said_of_it(mine, theirs, expected, confl
         merged = merge(first, second)
         assert {name: getattr(merged.record.memory, name) for name in expected} == expected
         assert merged.conflicts == conflicts
-        assert {event.action for event in merged.record.events} >= {
-            event.action for event in (*mine, *theirs)
-        }
+        actions = {event.action for event in merged.record.events}
+        assert actions >= {event.action for event in (*mine, *theirs)}
     assert version(merge(one, other).record) == version(merge(other, one).record)
 
 
@@ -98,10 +70,8 @@ def _field(chance: random.Random) -> dict:
 
 
 def test_uses_of_both_are_kept_and_do_not_make_a_difference():
-    one, other = (
-        base(access_count=3, last_accessed=day(4)),
-        base(access_count=5, last_accessed=day(2)),
-    )
+    one = base(access_count=3, last_accessed=day(4))
+    other = base(access_count=5, last_accessed=day(2))
     assert version(one) == version(other)
     merged = merge(one, other).record.memory
     assert (merged.access_count, merged.last_accessed) == (5, day(4))

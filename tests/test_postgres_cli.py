@@ -26,27 +26,20 @@ def team(cli, monkeypatch, tmp_path):
     return act
 
 
-def contents(hits) -> set[str]:
-    return {hit["content"] for hit in hits}
-
-
 def test_a_project_is_shared_by_its_name_and_what_is_personal_is_not(team):
     team("anna", "add", "We deploy on Fridays")
     team("anna", "add", "I like tea on Fridays", "--personal")
     team("anna", "add", "The office is closed on Fridays", "--team")
     team("anna", "add", "Another project's Fridays", folder="other")
-    assert contents(team("anna", "search", "fridays")) == {
-        "We deploy on Fridays",
-        "I like tea on Fridays",
-        "The office is closed on Fridays",
-    }
-    assert contents(team("ben", "search", "fridays")) == {
-        "We deploy on Fridays",
-        "The office is closed on Fridays",
-    }
-    assert contents(team("ben", "search", "fridays", folder="elsewhere")) == {
-        "The office is closed on Fridays"
-    }
+    everybodys = {"The office is closed on Fridays"}
+    shared = everybodys | {"We deploy on Fridays"}
+    for person, folder, seen in (
+        ("anna", "shop", shared | {"I like tea on Fridays"}),
+        ("ben", "shop", shared),
+        ("ben", "elsewhere", everybodys),
+    ):
+        hits = team(person, "search", "fridays", folder=folder)
+        assert {hit["content"] for hit in hits} == seen
     assert team("ben", "stats")["by_scope"].get("personal") is None
 
 
@@ -55,10 +48,8 @@ def test_history_and_audit_trail_name_the_person(team, cli):
     team("ben", "update", id, "--importance", "9")
     assert [event["actor"] for event in team("anna", "history", id)] == ["anna", "ben"]
     lines = cli.json("audit")
-    assert [(line["person"], line["changes"]) for line in lines] == [
-        ("ben", {"update": [id]}),
-        ("anna", {"add": [id]}),
-    ]
+    told = [(line["person"], line["changes"]) for line in lines]
+    assert told == [("ben", {"update": [id]}), ("anna", {"add": [id]})]
     assert f"add {id}" in cli.ok("audit", "--limit", "5")
 
 
@@ -71,17 +62,10 @@ def test_your_own_database_has_no_team_and_no_audit_trail(cli, monkeypatch):
 def test_no_command_prints_a_password(cli, monkeypatch):
     monkeypatch.delenv("BETHINK_DATABASE")
     url = f"postgresql://anna:hunter2@127.0.0.1:{postgres.free_port()}/team?sslpassword=hunter2"
-    said = [
-        cli("config", "database", url),
-        cli("config"),
-        cli("config", "database"),
-        cli("config", "--json"),
-        cli("add", "x"),
-        cli("doctor"),
-        cli("stats"),
-        cli("init", "--dry-run"),
-    ]
-    assert "hunter2" not in "".join(result.out + result.err for result in said)
+    cli.ok("config", "database", url)
+    told = "config|config database|config --json|add x|doctor|stats|init --dry-run".split("|")
+    for result in (cli(*words.split()) for words in told):
+        assert "hunter2" not in result.out + result.err
     assert "cannot be reached" in cli.fails("search", "tea", code=1)
     assert "hunter2" in (cli.home / "config.toml").read_text()
 

@@ -18,18 +18,10 @@ def no_project_above(tmp_path, monkeypatch):
 
 
 def git(folder, *words):
-    identity = (
-        "-c",
-        "user.name=Test",
-        "-c",
-        "user.email=test@example.org",
-        "-c",
-        "init.defaultBranch=main",
-    )
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    subprocess.run(
-        ("git", *identity, *words), cwd=folder, check=True, capture_output=True, env=environment
-    )
+    identity = "-c user.name=Test -c user.email=test@example.org -c init.defaultBranch=main".split()
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = ("git", *identity, *words)
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, env=plain)
 
 
 @pytest.fixture
@@ -50,24 +42,19 @@ def test_a_repository_and_its_folders_are_one_project(repository, monkeypatch):
     assert found.local_database == repository / ".bethink" / "memory.db"
 
 
-def test_worktrees_share_the_identity_and_the_root(repository, tmp_path):
+def test_worktrees_share_the_identity_and_the_root_and_those_of_a_bare_repository_are_their_own(
+    repository, tmp_path
+):
     git(repository, "worktree", "add", str(tmp_path / "elsewhere"))
     linked, main = project.find(tmp_path / "elsewhere"), project.find(repository)
-    assert pick(linked, "identity scope root name") == (
-        main.identity,
-        main.scope,
-        main.root,
-        "shop",
-    )
+    shared = "identity scope root name"
+    assert pick(linked, shared) == pick(main, shared)
     assert linked.worktree == tmp_path / "elsewhere"
-
-
-def test_a_worktree_of_a_bare_repository_is_its_own_root(repository, tmp_path):
     git(tmp_path, "clone", "--bare", str(repository), "shop.git")
     for name in ("one", "two"):
         git(tmp_path / "shop.git", "worktree", "add", "-b", name, str(tmp_path / name))
     one, two = project.find(tmp_path / "one"), project.find(tmp_path / "two")
-    assert one.identity == two.identity != project.find(repository).identity
+    assert one.identity == two.identity != main.identity
     assert one.root == tmp_path / "one"
 
 
@@ -82,23 +69,20 @@ def test_a_submodule_is_a_project_of_its_own(repository):
     assert found.identity != project.find(repository).identity
 
 
-@pytest.mark.parametrize("entry", ["worktree", "repository", "link"])
-def test_a_git_file_that_points_into_another_repository_does_not_join_it(
-    repository, tmp_path, entry
-):
+def test_a_git_file_that_points_into_another_repository_does_not_join_it(repository, tmp_path):
     git(repository, "worktree", "add", str(tmp_path / "linked"))
-    hostile = tmp_path / "hostile"
-    hostile.mkdir()
-    if entry == "link":
-        (hostile / ".git").symlink_to(repository / ".git")
-    else:
-        place = {"worktree": ".git/worktrees/linked", "repository": ".git"}[entry]
-        (hostile / ".git").write_text(f"gitdir: {repository / place}\n")
-    found = project.find(hostile)
-    assert (found.root, found.name) == (hostile, "hostile")
-    assert found.identity != project.find(repository).identity
-    project.pin(found)
-    assert not (repository / ".git" / project.NOTE).exists()
+    for place in (".git/worktrees/linked", ".git", None):
+        hostile = tmp_path / f"hostile {place}".replace("/", "-")
+        hostile.mkdir()
+        if place is None:
+            (hostile / ".git").symlink_to(repository / ".git")
+        else:
+            (hostile / ".git").write_text(f"gitdir: {repository / place}\n")
+        found = project.find(hostile)
+        assert (found.root, found.name) == (hostile, hostile.name)
+        assert found.identity != project.find(repository).identity
+        project.pin(found)
+        assert not (repository / ".git" / project.NOTE).exists()
 
 
 # The id of a repository
@@ -134,7 +118,9 @@ def test_a_clone_and_a_copy_are_projects_of_their_own(repository, tmp_path):
 def test_the_first_write_pins_and_pinning_changes_nothing(repository, tmp_path):
     before = project.find(repository)
     assert not (repository / ".git" / project.NOTE).exists()
-    with Bethink(tmp_path / "memory.db", directory=repository, config=Config()) as memory:
+    with Bethink(
+        tmp_path / "memory.db", directory=repository, config=Config(embedding="none")
+    ) as memory:
         memory.search("anything", mode="keyword")
         assert not (repository / ".git" / project.NOTE).exists()
         memory.add("We deploy from main")
@@ -143,19 +129,19 @@ def test_the_first_write_pins_and_pinning_changes_nothing(repository, tmp_path):
 
 
 def test_a_folder_that_is_put_under_git_keeps_its_memories(tmp_path):
+    def finds(folder) -> bool:
+        config = Config(embedding="none")
+        with Bethink(tmp_path / "memory.db", directory=folder, config=config) as memory:
+            found = bool(memory.search("deploy", mode="keyword").hits)
+            memory.add("We deploy from main")
+            return found
+
     folder = tmp_path / "new"
     folder.mkdir()
-    config = Config(embedding="none")
-    with Bethink(tmp_path / "memory.db", directory=folder, config=config) as memory:
-        memory.add("We deploy from main")
+    assert not finds(folder)
     git(folder, "init")
-    for _ in range(2):
-        with Bethink(tmp_path / "memory.db", directory=folder, config=config) as memory:
-            assert memory.search("deploy", mode="keyword").hits
-            memory.add("Tea is at four")
-    folder.rename(tmp_path / "newer")
-    with Bethink(tmp_path / "memory.db", directory=tmp_path / "newer", config=config) as memory:
-        assert memory.search("deploy", mode="keyword").hits
+    assert finds(folder) and finds(folder)
+    assert finds(folder.rename(tmp_path / "newer"))
 
 
 def test_outside_git_the_nearest_marked_folder_counts_else_the_directory_itself(tmp_path):
@@ -167,31 +153,24 @@ def test_outside_git_the_nearest_marked_folder_counts_else_the_directory_itself(
     assert project.find(inner).scope == project.find(tmp_path / "notes").scope
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"nonsense", b"gitdir", b"\xff\xfe\x00", b"gitdir: \x00\x00"]
-)
-def test_a_broken_git_file_counts_as_none(tmp_path, text):
-    folder = tmp_path / "broken"
-    folder.mkdir()
-    (folder / ".git").write_bytes(text)
-    assert project.find(folder).root == folder
-    assert project.find(folder).common is None
+def test_a_broken_git_file_counts_as_none(tmp_path):
+    for text in (b"", b"nonsense", b"gitdir", b"\xff\xfe\x00", b"gitdir: \x00\x00"):
+        (tmp_path / ".git").write_bytes(text)
+        found = project.find(tmp_path)
+        assert (found.root, found.common) == (tmp_path, None)
 
 
-@pytest.mark.parametrize(
-    ("given", "plain"),
-    [
+def test_a_container_has_a_plain_name(tmp_path):
+    found = project.find(tmp_path)
+    for given, plain in (
         ("react-router", "react-router"),
         (" React Router ", "react-router"),
         ("React__Router!", "react-router"),
         ("v2", "v2"),
         ("a/../b", "a-b"),
-    ],
-)
-def test_a_container_has_a_plain_name(tmp_path, given, plain):
-    assert project.container_name(given) == plain
-    found = project.find(tmp_path)
-    assert found.container(given) == f"container:{found.identity}/{plain}"
+    ):
+        assert project.container_name(given) == plain
+        assert found.container(given) == f"container:{found.identity}/{plain}"
 
 
 @pytest.mark.parametrize("given", ["", "  ", "---", "../.."])

@@ -59,22 +59,18 @@ def test_what_did_not_change_is_neither_read_nor_embedded_again(memory):
     def never() -> list[Passage]:
         raise AssertionError("read although unchanged")
 
-    again = sync(
-        memory,
-        document("a.md", OWLS, BATS)._replace(passages=never),
-        document("b.md", CATS)._replace(passages=never),
-    )
+    same = (document("a.md", OWLS, BATS), document("b.md", CATS))
+    again = sync(memory, *(one._replace(passages=never) for one in same))
     assert again == Synced(unchanged=2)
     assert memory.embedder.texts == 0
 
 
 def test_a_changed_source_keeps_what_it_still_holds_and_replaces_the_rest(memory):
-    sync(memory, document("a.md", OWLS, BATS), document("b.md", CATS))
+    other = document("b.md", CATS)
+    sync(memory, document("a.md", OWLS, BATS), other)
     before = held(memory)
     memory.embedder.texts = 0
-    changed = sync(
-        memory, document("a.md", OWLS, "Bats leave the tower in spring."), document("b.md", CATS)
-    )
+    changed = sync(memory, document("a.md", OWLS, "Bats leave the tower in spring."), other)
     after = held(memory)
     assert (changed.changed, changed.unchanged) == (("a.md",), 1)
     assert (changed.memories_added, changed.memories_kept, changed.memories_retired) == (1, 1, 1)
@@ -83,35 +79,18 @@ def test_a_changed_source_keeps_what_it_still_holds_and_replaces_the_rest(memory
     assert not memory.check(deep=True)
 
 
-def test_a_kept_passage_learns_where_it_stands_now_without_an_entry_in_its_history(memory):
+def test_a_kept_passage_learns_where_it_stands_now_and_is_found_by_its_new_heading(memory):
     sync(memory, document("a.md", OWLS, BATS))
     id = held(memory)[BATS]
-    sync(
-        memory,
-        Document(
-            "a.md",
-            "2",
-            lambda: [
-                Passage("New first.", lines=(1, 2)),
-                Passage(BATS, section="Part 1", lines=(40, 44)),
-            ],
-        ),
-    )
-    found = memory.get(id)[0]
-    assert (found.lines, found.position, len(memory.history(id))) == ((40, 44), 1, 1)
+    for section, events in (("Part 1", 1), ("Nocturnal mammals", 2)):
+        passages = [Passage("New first."), Passage(BATS, section=section, lines=(40, 44))]
+        sync(memory, Document("a.md", section, lambda passages=passages: passages))
+        (found,) = memory.get(id)
+        assert (found.section, found.lines, found.position) == (section, (40, 44), 1)
+        assert len(memory.history(id)) == events  # only a new heading is told in its history
+    for mode in ("keyword", "vector"):
+        assert memory.search("nocturnal mammals", mode=mode).hits[0].memory.id == id
     assert not memory.check(deep=True)
-
-
-def test_a_passage_under_another_heading_keeps_its_id_and_is_found_by_the_new_one(memory):
-    sync(memory, document("a.md", OWLS))
-    id = held(memory)[OWLS]
-    sync(
-        memory,
-        Document("a.md", "2", lambda: [Passage(OWLS, section="Nocturnal birds", lines=(1, 9))]),
-    )
-    assert memory.get(id)[0].section == "Nocturnal birds"
-    assert memory.search("nocturnal", mode="keyword").hits[0].memory.id == id
-    assert memory.search("nocturnal birds", mode="vector").hits[0].memory.id == id
 
 
 def test_a_vanished_source_retires_its_memories_and_is_read_anew_when_it_returns(memory):
@@ -121,15 +100,10 @@ def test_a_vanished_source_retires_its_memories_and_is_read_anew_when_it_returns
     gone = sync(memory, document("b.md", CATS))
     assert (gone.vanished, gone.memories_retired) == (("a.md",), 1)
     assert list(held(memory)) == [CATS]
-    assert [
-        found.memory.content
-        for found in memory.search("owls").hits
-        if "Owls" in found.memory.content
-    ] == []
+    assert used not in [hit.memory.id for hit in memory.search("owls").hits]
     back = sync(memory, document("a.md", OWLS), document("b.md", CATS))
-    assert back.added == ("a.md",) and held(memory)[OWLS] == used, (
-        "a memory that was used comes back with its id and votes"
-    )
+    assert back.added == ("a.md",)
+    assert held(memory)[OWLS] == used, "a memory that was used comes back with its id and votes"
     assert memory.get(used)[0].usefulness == 1
 
 
@@ -144,23 +118,15 @@ def test_a_moved_source_keeps_its_ids_and_is_found_by_its_new_path(memory):
     sync(memory, document("guides/a.md", OWLS, BATS, hash="h"))
     before = held(memory)
     memory.embedder.texts = 0
-    moved = sync(
-        memory,
-        document("manual/birds.md", OWLS, BATS, hash="h"),
-        alive=lambda uri: uri != "guides/a.md",
-    )
-    assert (moved.moved, moved.added, moved.vanished) == (
-        (("guides/a.md", "manual/birds.md"),),
-        (),
-        (),
-    )
+    there = document("manual/birds.md", OWLS, BATS, hash="h")
+    moved = sync(memory, there, alive=lambda uri: uri != "guides/a.md")
+    assert moved.moved == (("guides/a.md", "manual/birds.md"),)
+    assert moved.added == moved.vanished == ()
     assert held(memory) == before and memory.embedder.texts == 0
     assert {found.path for found in memory.list()} == {"manual/birds.md"}
-    assert (
-        memory.search("manual", mode="keyword").hits
-        and not memory.search("guides", mode="keyword").hits
-    )
-    assert sync(memory, document("manual/birds.md", OWLS, BATS, hash="h")) == Synced(unchanged=1)
+    assert memory.search("manual", mode="keyword").hits
+    assert not memory.search("guides", mode="keyword").hits
+    assert sync(memory, there) == Synced(unchanged=1)
     assert not memory.check(deep=True)
 
 
@@ -180,26 +146,17 @@ def test_a_source_moved_onto_one_that_was_there_before_takes_its_place(memory):
     assert not memory.check(deep=True)
 
 
-def test_a_source_that_cannot_be_read_is_told_and_keeps_what_it_held(memory):
-    sync(memory, document("a.md", OWLS), document("b.md", CATS))
-    result = sync(memory, Skipped("a.md", "permission denied"), document("b.md", CATS))
-    assert result.skipped == (Skipped("a.md", "permission denied"),) and result.vanished == ()
-    assert set(held(memory)) == {OWLS, CATS}
-
-
-def test_a_reader_that_fails_on_one_document_does_not_stop_the_others(memory):
+def test_what_cannot_be_read_is_told_keeps_what_it_held_and_stops_nobody(memory):
     def broken() -> list[Passage]:
         raise InvalidInput("The table on line 3 has no end.", "Close it.")
 
-    result = sync(memory, Document("a.md", "1", broken), document("b.md", CATS))
-    assert result.skipped == (
-        Skipped("a.md", "The table on line 3 has no end"),
-    ) and result.added == ("b.md",)
-
-
-def test_wholly_private_passages_are_left_out_and_the_rest_goes_in(memory):
-    result = sync(memory, document("a.md", "<private>the vault code</private>", OWLS))
-    assert result.memories_added == 1 and list(held(memory)) == [OWLS]
+    sync(memory, document("a.md", OWLS), document("b.md", CATS))
+    unread = (Skipped("a.md", "permission denied"), Document("b.md", "2", broken))
+    result = sync(memory, *unread, document("c.md", "<private>the vault code</private>", BATS))
+    told = (unread[0], Skipped("b.md", "The table on line 3 has no end"))
+    assert (result.skipped, result.vanished) == (told, ())
+    assert (result.added, result.memories_added) == (("c.md",), 1)
+    assert set(held(memory)) == {OWLS, CATS, BATS}
 
 
 def test_collections_do_not_retire_each_others_sources(memory):
@@ -207,7 +164,5 @@ def test_collections_do_not_retire_each_others_sources(memory):
     other = sync(memory, document("b.md", CATS), collection="import:b")
     assert other.vanished == () and len(memory.list()) == 2
     taken = sync(memory, document("a.md", OWLS), collection="import:b", looked=lambda _: False)
-    assert taken.changed == ("a.md",) and taken.memories_kept == 1, (
-        "the last reader of a file owns it"
-    )
+    assert (taken.changed, taken.memories_kept) == (("a.md",), 1)  # its last reader owns it
     assert sync(memory) == Synced() and len(memory.list()) == 2

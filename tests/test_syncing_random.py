@@ -6,7 +6,7 @@ import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from stores import everything
+from stores import everything, make, replace, write
 
 from bethink import Bethink
 from bethink.config import Config
@@ -15,8 +15,7 @@ from bethink.features import tending
 from bethink.features.sync import Shared, StorePeer, Sync
 from bethink.store.sqlite import SqliteStore
 from bethink.store.transfer import list_texts, version
-from bethink.text import new_id
-from bethink.types import Batch, Change, Entry, Filter, Relation, Source
+from bethink.types import Entry, Filter, Source
 
 OPERATIONS = (
     "add repeat edit edit vote supersede supersede consolidate consolidate talk forget restore unlink purge"
@@ -28,16 +27,10 @@ class Side:
 
     def __init__(self, path, name, chance):
         self.store, self.name = SqliteStore(path / f"{name}.db", timeout=5), name
-        self.chance = chance
-        self.now = datetime(2026, 4, 1, tzinfo=UTC)
+        self.chance, self.now = chance, datetime(2026, 4, 1, tzinfo=UTC)
         (path / name).mkdir()
-        self.memory = Bethink(
-            store=self.store,
-            directory=path / name,
-            config=Config(embedding="none"),
-            clock=self.clock,
-            actor=name,
-        )
+        how = {"config": Config(embedding="none"), "clock": self.clock, "actor": name}
+        self.memory = Bethink(store=self.store, directory=path / name, **how)
         self.scope = self.memory.scope
         self.purged: dict[str, set[str]] = {}  # id → the texts that it had
         self.said = 0
@@ -48,19 +41,16 @@ class Side:
 
     def text(self) -> str:
         self.said += 1
-        return (
-            f"{self.name} said {self.said} of {self.chance.choice(('queues', 'deploys', 'caches'))}"
-        )
+        subject = self.chance.choice(("queues", "deploys", "caches"))
+        return f"{self.name} said {self.said} of {subject}"
 
     def all(self) -> dict[str, object]:
         ids = [one.id for one in self.store.scan(everything(self.scope))]
         return {record.memory.id: record for record in self.store.records(ids)}
 
     def visible(self) -> set[str]:
-        return {
-            one.id
-            for one in self.store.scan(Filter((self.scope,), now=self.now + timedelta(days=1000)))
-        }
+        later = self.now + timedelta(days=1000)
+        return {one.id for one in self.store.scan(Filter((self.scope,), now=later))}
 
     def stands(self, id: str, all, visible) -> bool:
         """Whether a memory, or what replaced it in the end, can be seen."""
@@ -99,32 +89,17 @@ class Side:
         self.memory.link(new, old, "supersedes")
 
     def consolidate(self, one, other):
-        tending.apply_steps(
-            self.memory, [tending.Step("merge", tuple(self.store.get([one, other])), "alike")]
-        )
+        both = tuple(self.store.get([one, other]))
+        tending.apply_steps(self.memory, [tending.Step("merge", both, "alike")])
 
     def talk(self, old, _):
         """An idea of a conversation, which is nobody else's, takes the place of what was told."""
-        told, at = self.store.get([old])[0], self.clock()
-        idea = told._replace(
-            id=new_id(),
-            content=self.text(),
-            source="talk.jsonl",
-            source_type="transcript",
-            session="talk",
-            created_at=at,
-        )
-        idea = idea._replace(updated_at=at, content_hash=f"{self.name}-{self.said}")
-        self.store.write(
-            Batch(
-                at=at,
-                actor=self.name,
-                sources=((self.scope, Source("talk.jsonl", "transcript")),),
-                add=(Entry(idea, (), False),),
-                change=(Change(old, "supersede", {"superseded_by": idea.id, "valid_to": at}),),
-                relate=(Relation(idea.id, old, "supersedes"),),
-            )
-        )
+        at, where = self.clock(), {"source": "talk.jsonl", "source_type": "transcript"}
+        idea = make(self.text(), scope=self.scope, created_at=at, session="talk", **where)
+        source = (self.scope, Source("talk.jsonl", "transcript"))
+        batch = {"add": (Entry(idea, (), False),), "sources": (source,)}
+        write(self.store, at, actor=self.name, **batch)
+        replace(self.store, idea, self.store.get([old])[0], at)
 
     def forget(self, id, _):
         self.memory.forget(id)
@@ -134,18 +109,13 @@ class Side:
         self.memory.restore(self.chance.choice(hidden or ["nothing"]))
 
     def unlink(self, *_):
-        known = [
-            one for one in self.store.relations(sorted(self.all())) if one.type == "supersedes"
-        ]
-        if known:
+        related = self.store.relations(sorted(self.all()))
+        if known := [one for one in related if one.type == "supersedes"]:
             self.memory.unlink(*self.chance.choice(known)[:3])
 
     def purge(self, id, _):
-        self.purged[id] = {
-            text
-            for text in list_texts(self.store.records([id])[0])
-            if not text.startswith("Everybody")
-        }
+        texts = list_texts(self.store.records([id])[0])
+        self.purged[id] = {text for text in texts if not text.startswith("Everybody")}
         self.memory.forget(id, purge=True)
 
 
@@ -163,9 +133,8 @@ def synced(mine: Side, theirs: Side, shared: Shared, purged):
             chosen = id in there and (
                 there[id].memory.deleted_at or not other.stands(id, there, seen_there)
             )
-            assert side.stands(id, now, seen) or chosen, (
-                f"{all[id].memory.content!r} was lost by {side.name}"
-            )
+            lost = f"{all[id].memory.content!r} was lost by {side.name}"
+            assert side.stands(id, now, seen) or chosen, lost
     return report, shared
 
 
@@ -193,9 +162,8 @@ def test_nothing_that_either_side_sees_is_lost_and_nothing_purged_comes_back(tmp
             {id: version(one) for id, one in side.all().items() if not one.memory.session}
             for side in sides
         )
-        for id in {id for id in {**ours, **theirs} if ours.get(id) != theirs.get(id)} - set(
-            report.left
-        ):
+        apart = {id for id in {**ours, **theirs} if ours.get(id) != theirs.get(id)}
+        for id in apart - set(report.left):
             # Only what is replaced by something that the other side does not show, or told there in the same words.
             own = [side.all()[id] for side in sides if id in side.all()]
             told = [one.memory.content_hash for side in sides for one in side.all().values()]

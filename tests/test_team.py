@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from types import SimpleNamespace
 from urllib.parse import urlencode
@@ -35,9 +35,10 @@ class Servers:
 
     def client(self, number, token):
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        return self._stack.enter_context(
-            httpx2.Client(base_url=self.urls[number], headers=headers, timeout=30, trust_env=False)
+        client = httpx2.Client(
+            base_url=self.urls[number], headers=headers, timeout=30, trust_env=False
         )
+        return self._stack.enter_context(client)
 
     def both(self, token):
         return [self.client(number, token) for number in range(len(self.urls))]
@@ -81,15 +82,6 @@ def contents(client, path="/memories", **params):
     return sorted(one["content"] for one in found)
 
 
-def together(function, given):
-    """Calls a function in as many threads as there is something to give it."""
-    threads = [threading.Thread(target=function, args=one) for one in given]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
 def test_a_token_holds_on_every_server_until_it_is_revoked(cli, team):
     secret = token(cli, "anna", "--scope", "write", "--team", "shop", "--personal")
     one, other = team.both(secret)
@@ -98,8 +90,8 @@ def test_a_token_holds_on_every_server_until_it_is_revoked(cli, team):
     assert [hit["id"] for hit in found["items"]] == [id]
     assert not (cli.home / "tokens.json").exists()
     listed = cli.json("token", "list")
-    assert [[one[name] for name in ("name", "person", "state")] for one in listed] == [
-        ["anna", "anna", "active"]
+    assert [(one["name"], one["person"], one["state"]) for one in listed] == [
+        ("anna", "anna", "active")
     ]
     assert [project["name"] for project in listed[0]["projects"]] == ["shop"]
     assert "already" in cli.fails("token", "create", "--name", "anna", code=2)
@@ -155,24 +147,19 @@ def test_members_use_the_web_page_with_their_tokens_until_they_are_revoked(cli, 
 
 def test_a_request_that_reaches_both_servers_is_done_once(cli, team):
     secret = token(cli, "anna", "--scope", "write", "--team", "shop")
-    answers: list[httpx2.Response] = []
+    one, other = team.both(secret)
 
     def post(client, key):
         told = {"memories": [{"content": f"Said under {key}"}], "dedup": False}
         headers = {"Idempotency-Key": key}
-        answers.append(client.post(f"{V1}/memories", params=SHOP, headers=headers, json=told))
+        answer = client.post(f"{V1}/memories", params=SHOP, headers=headers, json=told)
+        return body(answer, 201)["outcomes"][0]["id"]
 
-    for key in ("a", "b", "c"):
-        together(post, [(client, key) for client in team.both(secret) for _ in range(2)])
-    assert {answer.status_code for answer in answers} == {201}
-    listed = body(team.client(0, secret).get(f"{V1}/memories", params=SHOP))["items"]
-    said = sorted(one["content"] for one in listed)
-    assert said == ["Said under a", "Said under b", "Said under c"]
-    again = team.client(1, secret)
-    for key in ("a", "b", "c"):
-        post(again, key)
-        assert answers[-1].status_code == 201
-        assert answers[-1].json()["outcomes"][0]["id"] in {one["id"] for one in listed}
+    keys = ("a", "b", "c")
+    with ThreadPoolExecutor(4) as pool:
+        given = {key: set(pool.map(post, (one, other) * 2, [key] * 4)) for key in keys}
+    assert contents(one) == [f"Said under {key}" for key in keys]
+    assert {key: {post(other, key)} for key in keys} == given
 
 
 def test_people_share_a_project_and_keep_what_is_personal_to_themselves(cli, team):
@@ -250,9 +237,8 @@ def test_a_laptop_is_brought_in_step_with_the_team_by_address_and_by_database(
     assert cli.json("sync", "--with", team.urls[0])["pushed"] == 1
     again = cli.json("sync", "--with", team.urls[0])
     assert (again["pushed"], again["pulled"]) == (0, 0)
-    with postgres.transaction(
-        postgres.shared().act_as(os.environ["BETHINK_TENANT"], "")
-    ) as connection:
+    here = postgres.shared().act_as(os.environ["BETHINK_TENANT"], "")
+    with postgres.transaction(here) as connection:
         found = connection.execute("SELECT actor FROM history").fetchall()
     assert found == [("anna",)], "the team reads who told it"
     assert [event["actor"] for event in cli.json("history", told)] == ["user"]

@@ -6,11 +6,12 @@ from case_tables import cases
 from memories import texts
 
 from bethink.embed import HashingEmbedder
+from bethink.ingest.compare import STRANGERS
 from bethink.judge import TrainedJudge
 from bethink.recall.score import READ_HITS, is_question
 from bethink.surface.mcp.schemas import read_call
 from bethink.surface.mcp.tools import search_memories
-from bethink.types import Passage, Source
+from bethink.types import TRUST, Passage, Source
 
 pytest_plugins = ("cli_runner",)
 clock, open_memory = memories.clock, memories.open_memory
@@ -29,6 +30,9 @@ class Reader(TrainedJudge):
 
     def prepare(self):
         pass
+
+    def relate(self, pairs):
+        return [STRANGERS] * len(pairs)
 
     def fit(self, pairs):
         self.asked += pairs
@@ -84,6 +88,28 @@ def test_documents_and_code_keep_their_places(memory, judge, kind):
     again = texts(memory.search(f"{QUESTION} in code", rerank=True))
     assert {text: again.index(text) for text in places} == places
     assert not any(text.endswith("dusk") for _, text in judge.asked)
+
+
+@pytest.mark.parametrize(
+    ("said", "disputed"),
+    [
+        ("We no longer use ClamAV, uploads are stored at once", True),
+        ("Uploads that ClamAV lets pass are stored in Frankfurt", False),
+    ],
+)
+def test_a_document_comes_behind_what_the_user_says_otherwise(open_memory, said, disputed):
+    memory = open_memory(judge=TrainedJudge(1), embedder=HashingEmbedder())
+    passage = Passage(
+        "# Uploads\n\nUploads are scanned by ClamAV before they are stored.", "document"
+    )
+    memory.ingest([(Source("README.md", "markdown"), [passage])], trust=TRUST["import"])
+    memory.add(said)
+    for how in ({}, {"rerank": True}):
+        found = memory.search("are uploads scanned before they are stored?", **how).hits
+        assert [hit.memory.kind == "document" for hit in found[:2]] == [not disputed, disputed], how
+        document = found[1 if disputed else 0]
+        told = [relation.type for relation, _ in document.related]
+        assert told == ["contradicts"] * disputed
 
 
 def test_the_kind_that_is_asked_for_stays_first(memory):

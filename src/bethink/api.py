@@ -695,11 +695,11 @@ class Bethink:
             hypothesis=hypothesis,
             context=context,
             sift=threshold is None and by_relevance,
+            rerank=rerank and by_relevance,
         )
         if mode == "vector" and embedder is None:
             raise self._model.explain_missing()
-        wanted = rerank and ask.mode != "keyword" and by_relevance
-        judge = self.judge if wanted else None
+        judge = self.judge if ask.mode != "keyword" else None
         try:
             return recall(
                 query, ask, self.store, embedder, self.clock(), random.Random(seed), judge

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bethink.embed.base import Embedder, submit_ahead
 from bethink.recall.query import KNOWN, NamedEvent, apply_event_time, find_event, parse
 from bethink.recall.score import (
+    DISTILLED,
     MEANING,
     PROFILES,
     STRETCH,
@@ -34,7 +35,7 @@ from bethink.recall.score import (
     rerank,
     score,
 )
-from bethink.recall.shape import find_sought, title_code
+from bethink.recall.shape import choose_sentence, find_sought, title_code
 from bethink.store.base import Store
 from bethink.store.words import as_words, query_words
 from bethink.text import STOP_WORDS
@@ -42,6 +43,7 @@ from bethink.types import (
     ASKED_IMPORTANCE,
     IDEAS,
     KINDS,
+    TRUST,
     Answer,
     Candidate,
     Filter,
@@ -57,7 +59,7 @@ from bethink.types import (
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from bethink.judge import Judge
+    from bethink.judge import Judge, Judgement
 
 # A question that names a time prefers memories of that time without shutting the others out. Set by hand; the sets in bench/ hold
 # too few such questions to tune on.
@@ -76,6 +78,9 @@ FITS, HELD = 0.235, 0.21
 THIN = 0.2
 FEW = 3  # hits that are shown then; by words alone, if they hold a word of the question at all
 UNFIT = "Nothing fits this question well."
+# Hits of each side that are held against each other, and how probably two must dispute each other: as sure as not, since all that
+# follows is their order. Of 40 pairs of which one ends the other the judge knows 36 (bench/suite/data/poison.jsonl).
+DISPUTING, DISPUTED = 3, 0.5
 STRANGE = "Nothing fits this question well: only a few of the nearest are shown."
 # What follow-ups are made of beside stop words: they point at something that was said before. And as many of its words are taken along.
 POINTING = frozenset(
@@ -103,6 +108,7 @@ class Ask(NamedTuple):
     context: str = ""  # what was said before the question
     looking_up: bool = False  # the time of an event, for another question
     sift: bool = False  # leave out most of what does not fit, unless a filter says what does
+    rerank: bool = False  # let the judge read the first hits again
 
 
 def recall(
@@ -114,9 +120,10 @@ def recall(
     rng: random.Random,
     judge: Judge | None = None,
 ) -> Answer:
-    """The answer to a question. With a judge the first hits are read a second time."""
+    """The answer to a question. The judge, where there is one, says which hits dispute each other, and reads the first ones a second
+    time if that is asked for."""
     question = complete_question(question, ask.context)
-    reader = judge if is_question(question) else None
+    reader = judge if ask.rerank and is_question(question) else None
     if reader:  # its model is read from disk while memories are looked for
         submit_ahead(_workers(), reader.prepare)
     asked = embedder if ask.mode != "keyword" else None
@@ -143,15 +150,12 @@ def recall(
     hits = _load_hits(ranked[: ask.offset + ask.limit + SPARE], query, store, explain)
     total, hints = len(ranked), ask.hints
     if not (query.strict or query.kinds) and _is_strange(hits[: ask.limit], asked):
-        if _may_sift(ask):
-            hits = _take_few(hits, asked)
-            total, hints = len(hits), (STRANGE, *hints)
-        else:
-            hints = (UNFIT, *hints)
+        hits, total, hint = _sift(hits, total, ask, asked)
+        hints = (hint, *hints)
     hits = hits[ask.offset : ask.offset + ask.limit]
     if ask.related:
         hits = expand(hits, store, filter.scopes, filter.include_deleted)
-        hits = hits if held or filter.as_of else put_newer_first(hits, ask.limit)
+        hits = hits if held or filter.as_of else put_newer_first(hits, ask.limit, judge)
     return Answer(query, tuple(hits), total, ask.mode, ask.profile, hints)
 
 
@@ -334,15 +338,16 @@ def _rank(
 # Telling
 
 
-def _may_sift(ask: Ask) -> bool:
-    """Whether what does not fit may be left out: whoever narrows the search, or says what an answer looks like, gets it all."""
-    return ask.sift and ask.mode != "vector" and not (ask.hypothesis or ask.filter.narrow)
-
-
-def _take_few(hits: Sequence[Hit], embedder: Embedder | None) -> list[Hit]:
-    """The nearest few; without a model only such that hold a word of the question. By meaning none is left out for its words: of
-    short statements, asked for in other words, a quarter are as far away as strangers."""
-    return [hit for hit in hits if embedder or hit.why.get("coverage")][:FEW]
+def _sift(
+    hits: list[Hit], total: int, ask: Ask, embedder: Embedder | None
+) -> tuple[list[Hit], int, str]:
+    """What is shown where nothing fits, of how many, and what is said: the nearest few, without a model only such that hold a word of
+    the question. By meaning none is left out for its words: of short statements, asked for in other words, a quarter are as far away
+    as strangers. Whoever narrows the search, or says what an answer looks like, gets all."""
+    if not ask.sift or ask.mode == "vector" or ask.hypothesis or ask.filter.narrow:
+        return hits, total, UNFIT
+    few = [hit for hit in hits if embedder or hit.why.get("coverage")][:FEW]
+    return few, len(few), STRANGE
 
 
 def _is_strange(hits: Sequence[Hit], embedder: Embedder | None) -> bool:
@@ -654,10 +659,44 @@ def _find_related(ids: Sequence[str], store: Store) -> dict[str, dict[Relation, 
     return related
 
 
-def put_newer_first(hits: Sequence[Hit], limit: int) -> list[Hit]:
+def mark_disputed(hits: Sequence[Hit], judge: Judge) -> list[Hit]:
+    """The hits, those that stand on nobody's word (a document, what was pasted) related to the user's statements behind them that say
+    otherwise: a README is not read again whenever somebody decides something. Of a passage the judge sees the sentence that
+    shares most words with the statement, and either may be the older one."""
+    stated = [
+        (place, hit.memory)
+        for place, hit in enumerate(hits)
+        if hit.memory.kind in DISTILLED and hit.memory.trust >= TRUST["user"]
+    ][:DISPUTING]
+    claimed = [
+        (place, hit.memory)
+        for place, hit in enumerate(hits)
+        if hit.memory.kind in ("document", "context") and hit.memory.trust <= TRUST["import"]
+    ][:DISPUTING]
+    wanted = [(at, own) for at, _ in claimed for place, own in stated if place > at]
+    texts = [
+        (choose_sentence(hits[at].memory.content, own.content), own.content) for at, own in wanted
+    ]
+    judged = judge.relate([pair for one, other in texts for pair in ((one, other), (other, one))])
+    marked = list(hits)
+    for (at, own), *both in zip(wanted, judged[::2], judged[1::2], strict=True):
+        if max(_differ(one) for one in both) >= DISPUTED:
+            found = (Relation(own.id, hits[at].memory.id, "contradicts"), own)
+            marked[at] = marked[at]._replace(related=(*marked[at].related, found))
+    return marked
+
+
+def _differ(judgement: Judgement) -> float:
+    """How probably two texts cannot both hold."""
+    return judgement.probabilities["replaces"] + judgement.probabilities["contradicts"]
+
+
+def put_newer_first(hits: Sequence[Hit], limit: int, judge: Judge | None) -> list[Hit]:
     """Of two statements about the same thing that cannot both hold, the more trusted and newer one comes first, even while nobody has
     decided: it takes the place of the other, which follows it. What was found with the question or the to-do that it closed comes
     before that, too."""
+    if judge:
+        hits = mark_disputed(hits, judge)
     ordered: dict[str, Hit] = {}
     there = {hit.memory.id: hit for hit in hits}
     for hit in hits:

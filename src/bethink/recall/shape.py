@@ -261,6 +261,13 @@ def choose_excerpt(text: str, wanted: Sought | None, room: int) -> tuple[int, in
     return start, gap if gap > start else end
 
 
+def choose_sentence(text: str, other: str) -> str:
+    """The sentence or line of a text that shares most words with another text, without its marks of Markdown."""
+    words = set(tokenize(other))
+    lines = [line.strip("#>*- \t") for line in _BREAK.split(text[:LONGEST])]
+    return max(lines, key=lambda line: len(words.intersection(tokenize(line))))
+
+
 def _find_densest(text: str, marks: list[tuple[int, int]], room: int) -> int:
     best, where = 0, 0
     for at, (start, _) in enumerate(marks):

@@ -29,7 +29,7 @@ LIMITS = {
     "test lines": 29_206,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
-RUNS = {"add": 30, "search": 24, "hook": 22, "backfill": 39}
+RUNS = {"add": 30, "search": 25, "hook": 22, "backfill": 39}
 
 UNCOUNTED = {
     tokenize.COMMENT,

@@ -108,10 +108,27 @@ def test_where_the_judge_wavers_both_stay_and_the_newer_comes_first(
     assert texts(memory.search("CAN bus at 250 kbit/s"))[:2] == [NEW, OLD]
 
 
+def test_what_was_told_earlier_and_comes_later_is_replaced_or_answered_by_what_is_known(
+    memory, clock, judge
+):
+    new = memory.add(NEW).id
+    clock.move(days=-7)
+    judge.says = ("replaces", 0.95)
+    old = memory.add(OLD)
+    assert old.proposals == () and memory.one(old.id).superseded_by == new
+    assert judge.asked == [(OLD, NEW)]
+    judge.says = ("answers", 0.95)
+    assert memory.one(memory.add(QUESTION, kind="question").id).answered
+    assert texts(memory.search(QUESTION))[0] == NEW and not tending.find_contradictions(memory)
+
+
 def test_an_answer_without_a_word_of_its_question_must_be_sure(memory, tell):
     question, other = "What happens at a power failure?", "Fixed by a tcxo voltage of 1.8."
     old, outcome = tell("answers", 0.7, question, other, "question")
     assert [one.id for one in outcome.proposals] == [old] and not memory.one(old).answered
+    assert len(tending.find_contradictions(memory)) == 1
+    memory.update(old, answered=True)
+    assert not tending.find_contradictions(memory)
 
 
 def test_the_same_in_other_words_is_one_memory_and_the_caller_is_told_which(memory, tell):

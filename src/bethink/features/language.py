@@ -17,7 +17,7 @@ from bethink.types import Answer
 if TYPE_CHECKING:
     from bethink.llm.base import Model
 
-NONE_SET = "bethink config llm anthropic, openai or claude"
+NONE_SET = "`bethink config llm claude` sets one; `anthropic` and `openai` are others."
 
 
 def open_language_model(memory: Bethink) -> Model | None:

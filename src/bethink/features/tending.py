@@ -151,6 +151,7 @@ def find_opposites(memory: Bethink, around: Surroundings) -> list[Pair]:
         _dispute(one, other, 1.0, known[other.id])
         for other in memory.store.get(sorted(known))
         if other.deleted_at is None and other.superseded_by is None and other.scope in memory.scopes
+        if not (one.answered or other.answered)  # what was open is settled
     ]
     return found + [
         _dispute(one, neighbour.memory, neighbour.similarity, "seems to say otherwise")

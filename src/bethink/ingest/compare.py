@@ -17,6 +17,7 @@ from bethink.ingest.reconcile import (
     SETTLING,
     STATED,
     SUBJECT,
+    Effects,
     Neighbour,
     Verdict,
     apply_verdict,
@@ -107,6 +108,9 @@ def compare(
         apply_verdict(memory, verdict, _load_proposed(verdict, memory, store))
         for memory, verdict in zip(memories, verdicts, strict=True)
     ]
+    for at, memory in enumerate(memories):
+        if verdicts[at].duplicate is None:
+            parts += _apply_later(memory, near[at], judged[at])
     return Comparison(
         verdicts,
         tuple(change for part in parts for change in part.change),
@@ -144,6 +148,20 @@ def _judge_each(
         verdicts.append(verdict)
         gone |= {memory.id} if verdict.duplicate else set(verdict.supersedes)
     return verdicts
+
+
+def _apply_later(
+    memory: Memory, near: Sequence[Neighbour], judged: Mapping[str, Judgement]
+) -> Iterator[Effects]:
+    """What those that were told after a memory, and are known before it, as when an earlier conversation is read last, mean for it."""
+    for one in near:
+        later = one.memory
+        if later.created_at > memory.created_at and later.id in judged:
+            told = {memory.id: judged[later.id]}
+            verdict = reconcile(later, [one._replace(memory=memory)], threshold=None, judged=told)
+            yield apply_verdict(later, verdict)
+            if verdict.supersedes:
+                return
 
 
 def _load_by_id(store: Store, ids: set[str]) -> dict[str, Memory]:
@@ -299,17 +317,18 @@ def _ask(
         for number, one in enumerate(_same_subject(memory, near[at])[:KNOWN])
     ]
     wanted = sorted(wanted, key=lambda each: each[:2])[:MOST_PAIRS]
-    pairs = [(old.content, memories[at].content) for _, at, old in wanted]
-    judgements = judge.relate(pairs) if pairs else []
+    # Each pair as it was told, the earlier first.
+    pairs = [sorted((old, memories[at]), key=lambda one: one.created_at) for _, at, old in wanted]
+    judgements = judge.relate([(old.content, new.content) for old, new in pairs]) if pairs else []
     changing = [
-        (memories[at], old, judgement.relation)
-        for (_, at, old), judgement in zip(wanted, judgements, strict=True)
+        (new, old, judgement.relation)
+        for (old, new), judgement in zip(pairs, judgements, strict=True)
         if judgement.relation in CHANGING
     ]
     passing = _find_passing(judge, changing)
-    for (_, at, old), judgement in zip(wanted, judgements, strict=True):
-        passes = (memories[at].id, old.id, judgement.relation) in passing
-        found[at][old.id] = STRANGERS if passes else judgement
+    for (_, at, known), (old, new), judgement in zip(wanted, pairs, judgements, strict=True):
+        passes = (new.id, old.id, judgement.relation) in passing
+        found[at][known.id] = STRANGERS if passes else judgement
     return found
 
 

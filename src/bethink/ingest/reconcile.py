@@ -160,8 +160,8 @@ def reconcile(
     explicit: Sequence[Memory] = (),
 ) -> Verdict:
     """What a new memory means for its neighbours, nearest first. `threshold` is the cosine from which the same words are a
-    duplicate, None if duplicates are wanted; `judged` what the judge says of each neighbour it was asked about; `explicit` what
-    whoever told it says that it replaces."""
+    duplicate, None if duplicates are wanted; `judged` what the judge says of each neighbour it was asked about, the earlier of the two
+    first; `explicit` what whoever told it says that it replaces."""
     judged = judged or {}
     for neighbour in neighbours if threshold is not None else ():
         if _repeats(new, neighbour, threshold or 0.0, judged.get(neighbour.memory.id)):
@@ -176,7 +176,7 @@ def reconcile(
         judgement = judged.get(old.id)
         if _stands(judgement) and found.changes(neighbour):
             found.replace(old)
-        elif judgement is not None:
+        elif judgement is not None and old.created_at <= new.created_at:
             found.judge(old, judgement)
     return found.verdict()
 

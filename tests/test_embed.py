@@ -1,6 +1,7 @@
-"""Text into vectors: cutting, hashing, and the real local model."""
+"""Text into vectors: cutting, hashing, the real local model, and an endpoint that is a server on this machine."""
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -9,29 +10,23 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
+import fake_llm
 import numpy as np
 import pytest
 from case_tables import cases
 
+from bethink import post
+from bethink.api import Bethink
 from bethink.config import Config
-from bethink.embed import HashingEmbedder, models, open_embedder
+from bethink.embed import ASK_AGAIN, HashingEmbedder, http, models, open_embedder
 from bethink.embed.base import WINDOW, clean, pieces, sentence_ends
+from bethink.embed.http import HttpEmbedder
 from bethink.embed.local import LocalEmbedder
 from bethink.errors import EmbeddingError
 from bethink.ingest.pipeline import Recent, embed
 
 MODEL = models.KNOWN[models.DEFAULT]
-ODD_TEXTS = {
-    "empty": "",
-    "blank": " \n\t ",
-    "NUL": "before\x00after",
-    "lone surrogate": "half \ud83d of a pair \udc00",
-    "Chinese": "我们决定使用数据库。它很快！" * 20,
-    "emoji": "👩‍👩‍👧 shipped 🚀",
-    "special tokens": "[CLS] [SEP] [PAD] </s>",
-    "one endless word": "a" * 30_000,
-    "right to left": "مرحبا بالعالم",
-}
+ODD_TEXTS = cases("embed-odd", {})
 UNRELATED = cases("embed-unrelated")
 
 
@@ -105,37 +100,26 @@ def test_hashing_is_the_same_on_every_machine_and_brings_alike_sentences_togethe
         assert float(query(one) @ query(other)) > 0.9
 
 
-@pytest.mark.parametrize("dimensions", [64, 256])
-def test_hashing_gives_unit_vectors_for_any_text(dimensions):
-    embedder = HashingEmbedder(dimensions)
-    assert embedder.model == f"hashing-{dimensions}" and embedder.dimensions == dimensions
-    seen = []
-    for matrix in embedder.documents([*ODD_TEXTS.values(), "word " * 1000], seen.append):
-        assert matrix.dtype == np.float32 and matrix.shape[1] == dimensions
-        assert np.allclose(np.linalg.norm(matrix, axis=1), 1, atol=1e-5)
-    assert matrix.shape[0] == 3
-    assert seen == list(range(1, len(ODD_TEXTS) + 2))
+@pytest.mark.parametrize("kind", ["hashing", "local"])
+def test_vectors_are_unit_float32_for_any_text_and_progress_counts_texts(local, kind):
+    for embedder in [local] if kind == "local" else [HashingEmbedder(64), HashingEmbedder()]:
+        seen, texts = [], ["one", long_text(4000), *ODD_TEXTS]
+        matrices = embedder.documents(texts, seen.append)
+        assert seen == list(range(1, len(texts) + 1)) and embedder.documents([]) == []
+        assert matrices[0].shape[0] == 1 and matrices[1].shape[0] > 1
+        for matrix in [*matrices, *(embedder.query(text)[None] for text in texts)]:
+            assert matrix.dtype == np.float32 and matrix.shape[1] == embedder.dimensions
+            assert np.allclose(np.linalg.norm(matrix, axis=1), 1, atol=1e-5)
+    assert embedder.dimensions == {"hashing": 256, "local": 384}[kind]
 
 
-def test_a_text_gives_the_same_bits_alone_and_among_others(local, model_or_pull):
+def test_a_text_gives_the_same_bits_alone_among_others_and_in_many_threads(local, model_or_pull):
     texts = ["We chose SQLite.", long_text(3000), "A short one", *UNRELATED]
-    together = local.documents(texts)
-    one_thread = LocalEmbedder(MODEL, model_or_pull, 1).documents(texts)
-    for text, matrix, other in zip(texts, together, one_thread, strict=True):
-        assert np.array_equal(local.documents([text])[0], matrix)
-        assert np.array_equal(other, matrix)
-
-
-def test_vectors_are_unit_float32_for_any_text_and_progress_counts_texts(local):
-    seen = []
-    texts = ["one", long_text(4000), *ODD_TEXTS.values()]
-    matrices = local.documents(texts, seen.append)
-    assert seen == list(range(1, len(texts) + 1))
-    assert matrices[0].shape[0] == 1 and matrices[1].shape[0] > 1
-    for matrix in [*matrices, *(local.query(text)[None] for text in texts)]:
-        assert matrix.dtype == np.float32 and matrix.shape[1] == local.dimensions == 384
-        assert np.allclose(np.linalg.norm(matrix, axis=1), 1, atol=1e-5)
-    assert local.documents([]) == []
+    fresh = LocalEmbedder(MODEL, model_or_pull, 1)
+    with ThreadPoolExecutor(4) as pool:
+        alone = list(pool.map(lambda text: fresh.documents([text])[0], texts))
+    for one, other in zip(local.documents(texts), alone, strict=True):
+        assert np.array_equal(one, other)
 
 
 def test_windows_cover_every_token_of_a_long_text(local):
@@ -167,7 +151,6 @@ def test_a_query_carries_its_prefix_and_is_remembered(local):
     assert not np.allclose(vector, local.documents([question])[0][0])
     assert np.allclose(vector, local.documents([MODEL.query_prefix + question])[0][0], atol=1e-5)
     assert local.query(question) is vector and not vector.flags.writeable
-    assert local.query(long_text(30_000)).shape == (384,)
 
 
 def test_stopping_leaves_no_thread_behind(local):
@@ -178,13 +161,6 @@ def test_stopping_leaves_no_thread_behind(local):
         local.documents(["short", *[long_text(2500)] * 200], interrupt)
     names = [thread.name for thread in threading.enumerate()]
     assert not [name for name in names if name.startswith("bethink-embed")]
-
-
-def test_many_threads_may_load_and_ask_at_once(model_or_pull):
-    embedder = LocalEmbedder(MODEL, model_or_pull, 2)
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda text: embedder.documents([text])[0], ["the same text"] * 4))
-    assert all(np.array_equal(found[0], matrix) for matrix in found)
 
 
 def test_only_declared_inputs_are_fed_and_pooled_output_is_taken_as_it_is(model_or_pull):
@@ -272,3 +248,129 @@ def test_a_vector_that_another_thread_lets_go_of_is_made_anew():
     store = SimpleNamespace(read_cache=lambda hashes, model: {})
     vectors, made = embed(["We use Redis", None], HashingEmbedder(), recent, store)
     assert len(vectors[0]) == 1 and vectors[1] == () and len(made) == 1
+
+
+# An endpoint, played by a real server on this machine. What every endpoint has alike is tried in test_llm.py.
+
+KEY = "sk-secret-4711"
+
+
+def vector_of(text, dimensions=8):
+    """Any vector that depends on the text and has not length 1."""
+    values = np.frombuffer(text.encode()[:dimensions].ljust(dimensions, b"~"), dtype=np.uint8)
+    return [float(value) for value in values]
+
+
+def answer_vectors(exchange, step=1):
+    vectors = [vector_of(text) for text in exchange.body["input"]]
+    rows = [{"index": at, "embedding": one} for at, one in enumerate(vectors)]
+    exchange.send(200, json.dumps({"data": rows[::step]}).encode())
+
+
+@pytest.fixture
+def server(monkeypatch):
+    for variable in http.KEY_VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(post, "sleep", lambda seconds: pytest.fail("it should not wait"))
+    with fake_llm.serving() as server:
+        server.script[:] = [answer_vectors]
+        yield server
+
+
+def open_at(server, **options):
+    return HttpEmbedder(f"{server.url}/v1", "some-model", **options)
+
+
+def failing(server, reply, **options):
+    server.script[:] = [reply]
+    with pytest.raises(EmbeddingError) as caught:
+        open_at(server, **options).query("text")
+    assert KEY not in f"{caught.value.message} {caught.value.hint}"
+    assert caught.value.message.endswith(".")
+    return caught.value
+
+
+def test_documents_and_queries_become_unit_vectors(server):
+    embedder, seen = open_at(server), []
+    matrices = embedder.documents(["one", "two", ""], seen.append)
+    assert [matrix.shape for matrix in matrices] == [(1, 8)] * 3 and matrices[0].dtype == np.float32
+    expected = np.array(vector_of("one")) / np.linalg.norm(vector_of("one"))
+    assert np.allclose(matrices[0][0], expected, atol=1e-6)
+    assert np.allclose(embedder.query("one"), expected, atol=1e-6)
+    assert seen[-1] == 3 and embedder.dimensions == 8
+    first = server.requests[0]
+    assert first.path == "/v1/embeddings" and "Authorization" not in first.headers
+    assert first.body == {"model": "some-model", "input": ["one", "two", "-"]}
+    assert embedder.documents([]) == []
+    server.script[:] = [lambda exchange: answer_vectors(exchange, -1)]  # ordered by their index
+    assert np.array_equal(matrices, open_at(server).documents(["one", "two", ""]))
+
+
+def test_long_texts_become_several_vectors_and_nothing_is_lost(server):
+    text = "A sentence of some length, for the sake of it. " * 2000
+    chinese, seen = "我们决定使用数据库。" * 1500, []
+    texts = [*["short"] * 25, text, chinese]
+    matrices = open_at(server).documents(texts, seen.append)
+    sent = [one.body["input"] for one in server.requests]
+    assert [len(windows) for windows in sent] == [32, 12]
+    assert "".join(window for windows in sent for window in windows) == "".join(texts)
+    assert [matrix.shape[0] for matrix in matrices] == [*[1] * 25, 16, 3]
+    assert seen == [25, 27]
+
+
+def test_a_request_stays_below_the_megabyte_that_proxies_take_and_is_good_json(server):
+    texts = ["🚀" * http.WINDOW_CHARACTERS] * 20
+    assert len(open_at(server).documents(texts)) == 20
+    assert [len(one.body["input"]) for one in server.requests] == [13, 7]
+    assert all(len(json.dumps(one.body)) < 1 << 20 for one in server.requests)
+    odd = ["a\x00b", "half \ud800 pair", " \n ", "🚀"]
+    assert [one.shape for one in open_at(server).documents(odd)] == [(1, 8)] * 4
+    assert all(text.encode() for text in server.requests[-1].body["input"])
+
+
+@pytest.mark.parametrize("variable", http.KEY_VARIABLES)
+def test_the_key_comes_from_the_environment(server, monkeypatch, variable):
+    monkeypatch.setenv(variable, f" {KEY}\n")
+    open_at(server).query("x")
+    assert server.requests[0].headers["Authorization"] == f"Bearer {KEY}"
+    refused = failing(server, fake_llm.status(401, f"Incorrect key {KEY}"))
+    assert "refused the key" in refused.message and variable in refused.hint
+
+
+@pytest.mark.parametrize(("reply", "complaint"), cases("embed-http-a-bad-answer-is"))
+def test_a_bad_answer_is_named(server, reply, complaint):
+    status, answer, *headers = reply
+    data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+    with pytest.raises(EmbeddingError, match=complaint):
+        raise failing(server, lambda exchange: exchange.send(status, data, *headers))
+
+
+def test_a_slow_server_no_address_another_width_and_a_missing_extra_are_told(server, monkeypatch):
+    told = failing(server, fake_llm.silent, timeout=0.1)
+    assert "did not answer within 0.1 seconds" in told.message and "model_timeout" in told.hint
+    with pytest.raises(EmbeddingError, match="`embedding_url`"):
+        HttpEmbedder("", "m")
+    other = json.dumps({"data": [{"index": 0, "embedding": [1, 2, 3]}]}).encode()
+    server.script[:] = [answer_vectors, fake_llm.raw(other)]
+    embedder = open_at(server)
+    embedder.query("first")
+    with pytest.raises(EmbeddingError, match="3 dimensions instead of 8"):
+        embedder.query("second")
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    assert "pip install 'bethink[http]'" in failing(server, answer_vectors).message
+    assert len(server.requests) == 3
+
+
+def test_an_endpoint_that_was_down_is_asked_again_after_a_while(server, tmp_path):
+    now = [0.0]
+    server.script[:] = [fake_llm.status(400, "out of order"), answer_vectors]
+    config = Config(embedding="http", embedding_url=server.url, embedding_model="m")
+    with Bethink(tmp_path / "m.db", directory=tmp_path, config=config) as memory:
+        memory._model._clock = lambda: now[0]
+        memory.add("Told while the endpoint was down")
+        now[0] = ASK_AGAIN - 1
+        assert memory.embedder is None and memory.hints
+        now[0] = ASK_AGAIN
+        memory.add("Told when it was back")
+        assert memory.embedder is not None and not memory.hints
+        assert memory.stats().unembedded == 1

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from case_tables import cases
+from trees import plant
 
 from bethink.embed import models
 from bethink.embed.models import LocalModel
@@ -21,7 +23,8 @@ MODEL = b"weights " * 50_000
 TOKENIZER = b'{"version": "1.0"}'
 OTHER = b"other   " * 50_000
 INT8 = "onnx/model_quantized.onnx"
-WHEEL = {"tiny/model.onnx": MODEL, "tiny/tokenizer.json": TOKENIZER}
+FOLDER = {"model.onnx": MODEL, "tokenizer.json": TOKENIZER}
+WHEEL = {f"tiny/{name}": data for name, data in FOLDER.items()}
 INFO = {
     "METADATA": "Metadata-Version: 2.1\nName: tiny_weights\nVersion: 1.0\nRequires-Python: >=99\n",
     "WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
@@ -106,13 +109,6 @@ def make_wheel(monkeypatch, tmp_path):
     return make
 
 
-def make_folder(folder):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "model.onnx").write_bytes(MODEL)
-    (folder / "tokenizer.json").write_bytes(TOKENIZER)
-    return folder
-
-
 def leftovers(home):
     folder = home / "models"
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
@@ -120,8 +116,7 @@ def leftovers(home):
 
 def check_pulled(folder, home, steps, origin):
     assert folder == home / "models" / "tiny" == models.location("tiny")
-    assert (folder / "model.onnx").read_bytes() == MODEL
-    assert (folder / "tokenizer.json").read_bytes() == TOKENIZER
+    assert {name: (folder / name).read_bytes() for name in FOLDER} == FOLDER
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["origin"] == origin
     assert manifest["files"]["model.onnx"] == {"size": len(MODEL), "sha256": sha(MODEL)}
@@ -177,39 +172,33 @@ def test_two_processes_pulling_at_once_both_succeed(hub, home):
         "print(models.pull('tiny'))\n"
     )
     environment, command = os.environ | {"HF_ENDPOINT": hub.url}, [sys.executable, "-c", code]
-    children = [
-        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
+    pipes = {"env": environment, "stdout": subprocess.PIPE, "text": True}
+    children = [subprocess.Popen(command, **pipes) for _ in range(2)]
     answers = [child.communicate(timeout=60)[0].strip() for child in children]
     assert [child.returncode for child in children] == [0, 0]
     assert answers == [str(home / "models" / "tiny")] * 2
-    assert hub.asked.count(INT8) == 2
-    assert leftovers(home) == ["tiny"]
+    assert hub.asked.count(INT8) == 2 and leftovers(home) == ["tiny"]
 
 
-@pytest.mark.parametrize("there", ["sound", "damaged"])
 def test_a_model_that_another_process_puts_there_meanwhile_is_kept_if_it_is_sound(
-    hub, home, monkeypatch, there
+    hub, home, monkeypatch
 ):
     """The other process is quick: it is done after this one has looked and before it renames."""
     monkeypatch.setitem(models.KNOWN, "tiny", HUB)
-    ours, rename = [], Path.rename
+    rename = Path.rename
+    for data in (MODEL, OTHER):
+        shutil.rmtree(home, ignore_errors=True)
 
-    def come_first(path, target):
-        if not ours:
-            ours.append(path)
-            other = models.pull("tiny") / "model.onnx"
-            other.with_name("theirs").touch()
-            if there == "damaged":
-                other.write_bytes(OTHER)
-        return rename(path, target)
+        def come_first(path, target, data=data):
+            monkeypatch.setattr(Path, "rename", rename)
+            plant(models.pull("tiny"), {"theirs": "", "model.onnx": data})
+            return rename(path, target)
 
-    monkeypatch.setattr(Path, "rename", come_first)
-    folder = models.pull("tiny")
-    assert (folder / "model.onnx").read_bytes() == MODEL
-    assert (folder / "theirs").exists() is (there == "sound")
-    assert leftovers(home) == ["tiny"]
+        monkeypatch.setattr(Path, "rename", come_first)
+        folder = models.pull("tiny")
+        assert (folder / "model.onnx").read_bytes() == MODEL
+        assert (folder / "theirs").exists() is (data == MODEL)
+        assert leftovers(home) == ["tiny"]
 
 
 def test_a_damaged_model_is_found_by_verify_and_mended_by_pull(hub, monkeypatch):
@@ -265,7 +254,7 @@ def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monke
     ready = tmp_path / "ready" / "tiny"
     monkeypatch.setenv("BETHINK_MODEL_DIR", str(ready.parent))
     assert models.location("tiny") is None
-    make_folder(ready)
+    plant(ready, FOLDER)
     assert models.pull("tiny") == ready == models.location("tiny")
     assert models.identity("tiny") == f"tiny@{sha(MODEL)[:8]}/w128"
     (ready / "model.onnx").write_bytes(OTHER)
@@ -297,7 +286,7 @@ def test_a_folder_is_a_model(tmp_path):
     folder.mkdir()
     with pytest.raises(EmbeddingError, match=r"it has no model\.onnx"):
         models.find(str(folder))
-    name = models.identity(str(make_folder(folder)))
+    name = models.identity(str(plant(folder, FOLDER)))
     assert name.startswith("mine@") and models.identity(f"{folder}/") == name
     assert models.find(str(folder)).directory == folder
     assert models.location(str(folder)) and models.pull(str(folder)) == folder

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import tomllib
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -33,9 +32,7 @@ FILES = dict(cases("init-files"))
 def git(folder, *words):
     named = "-c user.name=T -c user.email=t@x.org -c init.defaultBranch=main".split()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    command = ("git", *named, *words)
-    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, env=environment)
-    return done.stdout.decode()
+    return subprocess.check_output(["git", *named, *words], cwd=folder, env=environment, text=True)
 
 
 @pytest.fixture
@@ -46,19 +43,19 @@ def repository(cli):
     return cli
 
 
-def tree(folder: Path) -> dict[Path, tuple[int, str]]:
-    """Every file below a folder with its mode and its hash; databases change when they are opened."""
+def tree(folder: Path) -> dict[Path, tuple[int, bytes]]:
+    """Every file below a folder with its mode and what it holds; databases change when they are opened."""
     return {
-        path: (path.stat().st_mode, "" if path.is_dir() else sha256(path.read_bytes()).hexdigest())
+        path: (path.stat().st_mode, b"" if path.is_dir() else path.read_bytes())
         for path in folder.rglob("*")
         if ".git" not in path.parts and "memory.db" not in path.name
     }
 
 
 def statuses(report: dict) -> dict[str, str]:
-    root = Path(report["project"]["root"])
-    files = [(Path(file["path"]), file["status"]) for file in report["files"]]
-    return {str(path.relative_to(root)): how for path, how in files if path.is_relative_to(root)}
+    root = f"{report['project']['root']}/"
+    files = {file["path"]: file["status"] for file in report["files"]}
+    return {path.removeprefix(root): how for path, how in files.items() if path.startswith(root)}
 
 
 def parts(report: dict) -> dict[str, str]:
@@ -87,19 +84,11 @@ def test_one_step_makes_a_project_searchable_and_a_second_run_reads_nothing_agai
         assert part["added"] == part["changed"] == part["vanished"] == []
         assert part["memories"]["added"] == 0
     told = repository.ok("init")
-    assert "8 files" in told
     assert re.search(r"\nindex +done +(\d+) sources, \1 unchanged\n", told)
-
-
-def test_the_report_is_for_people_and_names_the_next_step(repository):
-    lines = [line.strip() for line in repository.ok("init").splitlines()]
-    assert lines[0].split() == ["project", "shop", str(repository.project)]
-    [made] = [line for line in lines if line.startswith("made ")]
-    assert all(name in made for name in ("gotchas.md", ".bethink/config.toml", ".gitignore"))
-    assert any(line.startswith("ready ") and "can be searched" in line for line in lines)
-    (search,) = [line for line in lines if "bethink search " in line]
-    assert repository.json("search", search.split('"')[1]), search
-    assert lines[-1].startswith("next ") and lines[-1].endswith(" bethink doctor")
+    (search,) = [line for line in told.splitlines() if "bethink search " in line]
+    assert repository.json("search", search.split('"')[1]), (
+        "the next step that it names finds something"
+    )
 
 
 def test_a_template_is_knowledge_once_it_is_filled(cli):

@@ -42,7 +42,9 @@ def names(paths: list[str]) -> list[str]:
     return [path.rpartition("/")[2] for path in paths]
 
 
-def test_knowledge_files_are_found_with_path_lines_heading_and_kind(project):
+def test_knowledge_files_are_found_with_path_lines_heading_and_kind_and_read_once(
+    project, monkeypatch
+):
     files = [f"{KNOWLEDGE}/deploying.md", f"{KNOWLEDGE}/gotchas/cache.md"]
     assert project.json("index")["added"] == files
     hit = project.json("search", "previous tag again")[0]
@@ -52,37 +54,26 @@ def test_knowledge_files_are_found_with_path_lines_heading_and_kind(project):
     assert "Run the previous tag again" in "\n".join(GUIDE.splitlines()[first - 1 : last])
     gotcha = project.json("search", "midnight")[0]
     assert (gotcha["kind"], gotcha["tags"], gotcha["trust"]) == ("gotcha", ["redis"], 1)
-
-
-@pytest.mark.parametrize("first", ["note", "document"])
-def test_a_note_that_names_a_document_outlives_every_change_of_it(project, first):
-    file = f"{KNOWLEDGE}/gotchas/cache.md"
-    path = project.project / file
-    path.write_text("The cache forgets everything at midnight.\n")
-    if first == "document":
-        project.ok("index")
-    project.ok("add", "Ada wrote this down", "--source", file)
-    # Says what the document says.
-    project.ok("add", "--file", file, "--importance", "9", "--tag", "cache", "--no-dedup")
-    project.ok("index")
-    path.write_text("The cache forgets everything at noon.\n")
-    assert project.json("index")["memories"]["retired"] == 1
-    path.unlink()
-    assert project.json("index")["vanished"] == [file]
-    kept = project.json("list", "--source", file)
-    texts = {"Ada wrote this down", "The cache forgets everything at midnight."}
-    assert {one["content"] for one in kept} == texts
-    assert {one["kind"] for one in kept} <= {"general", "fact", "gotcha"}
-    copied = next(one for one in kept if one["tags"] == ["cache"])
-    assert (copied["importance"], copied["path"], copied["source"]) == (9, None, file)
-
-
-def test_a_second_run_reads_nothing_and_embeds_nothing(project, monkeypatch):
-    project.ok("index")
     monkeypatch.setattr(HashingEmbedder, "documents", lambda *_: pytest.fail("embedded"))
     again = project.json("index")
     assert (again["unchanged"], again["added"], again["memories"]) == (2, [], NOTHING)
-    assert project.ok("index").split() == ["sources", "2", "unchanged", "2"]
+
+
+def test_a_note_that_names_a_document_outlives_every_change_of_it(project):
+    file = f"{KNOWLEDGE}/gotchas/cache.md"
+    plant(project.project, {file: "The cache forgets everything at midnight.\n"})
+    project.ok("index")
+    project.ok("add", "Ada wrote this down", "--source", file)
+    # Says what the document says.
+    project.ok("add", "--file", file, "--importance", "9", "--tag", "cache", "--no-dedup")
+    plant(project.project, {file: "The cache forgets everything at noon.\n"})
+    assert project.json("index")["memories"]["retired"] == 1
+    (project.project / file).unlink()
+    assert project.json("index")["vanished"] == [file]
+    kept = {one["content"]: one for one in project.json("list", "--source", file)}
+    copied = kept.pop("The cache forgets everything at midnight.")
+    assert (copied["importance"], copied["path"], copied["source"]) == (9, None, file)
+    assert list(kept) == ["Ada wrote this down"]
 
 
 def test_what_was_indexed_by_its_path_stays_until_its_file_is_gone(project):

@@ -1,9 +1,12 @@
 """A language model through its front door: settings in, an answer of the asked form out, against a real server on this machine."""
 
 import json
+import stat
+import sys
 import time
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import fake_llm
 import pytest
@@ -14,7 +17,7 @@ from bethink import post
 from bethink.errors import ConfigError
 from bethink.ingest.redact import redact
 from bethink.llm import FAILURES_IN_A_ROW, PAUSE, Budget, Guarded, open_budget, open_model
-from bethink.llm.base import REASONS, Clean, ModelError, ModelRequest
+from bethink.llm.base import REASONS, Clean, ModelError, ModelRequest, Usage
 from bethink.llm.providers import AnthropicModel, OpenAiModel
 
 KEY = "sk-ant-secret-4711"
@@ -347,3 +350,106 @@ def test_a_model_that_is_not_there_is_not_asked_for_ever(server, budget):
             model.ask(TASK)
     server.script[:] = [answers(GOOD)]
     assert model.ask(TASK) == GOOD
+
+
+# The day's ceiling: what several processes spend together, through crashes, torn lines and midnight
+
+DAY = date(2026, 11, 15)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Budget(tmp_path / "llm-usage", 1000, lambda: DAY)
+
+
+def file_of(ledger, day=DAY):
+    return ledger._directory / f"{day.isoformat()}.jsonl"
+
+
+def test_a_hold_counts_until_it_is_noted(ledger):
+    hold = ledger.allow("ideas", 400)
+    assert ledger.spent() == 400 and ledger.report()["unfinished"] == 1
+    ledger.note(hold, Usage(100, 20))
+    ledger.note(ledger.allow("hyde", 300), Usage(50), "timeout")
+    ledger.skip("ideas", "empty")
+    report = ledger.report()
+    assert ledger.spent() == report["today"] == report["tokens"] == 170
+    assert (report["ceiling"], report["unfinished"]) == (1000, 0)
+    assert report["purposes"] == {"hyde": count(1, 1, 50, 0), "ideas": count(1, 0, 100, 20)}
+    assert report["failures"] == {"timeout": 1, "empty": 1}
+
+
+def test_a_call_that_ends_after_midnight_counts_on_the_day_it_began(tmp_path):
+    days = [DAY]
+    ledger = Budget(tmp_path, 1000, lambda: days[-1])
+    hold = ledger.allow("ideas", 500)
+    days.append(DAY + timedelta(days=1))
+    ledger.note(hold, Usage(100))
+    assert ledger.spent(DAY) == 100 and ledger.spent() == 0
+    assert ledger.report()["tokens"] == 100
+
+
+def test_torn_lines_count_nothing_and_break_nothing(ledger):
+    ledger.note(ledger.allow("ideas", 10), Usage(10))
+    with file_of(ledger).open("ab") as file:
+        file.write(b'\xff\xfe\x00\n{"purpose":"ideas","in')
+    hold = ledger.allow("ideas", 40)
+    assert ledger.spent() == 50
+    ledger.note(hold, Usage(20))
+    assert ledger.spent() == 30 and ledger.report()["purposes"]["ideas"]["calls"] == 2
+
+
+def test_only_the_user_can_read_the_counts_and_no_text_is_in_them(ledger):
+    ledger.allow("ideas", 10)
+    assert stat.S_IMODE(file_of(ledger).stat().st_mode) == 0o600
+    assert stat.S_IMODE(ledger._directory.stat().st_mode) == 0o700
+    assert set(json.loads(file_of(ledger).read_text())) == {"purpose", "calls", "open", "in"}
+
+
+def test_what_cannot_be_counted_is_not_sent(tmp_path):
+    (tmp_path / "llm-usage").write_text("a file where the folder should be")
+    with pytest.raises(ModelError, match="cannot be") as caught:
+        Budget(tmp_path / "llm-usage", 1000).allow("ideas", 10)
+    assert caught.value.reason == "budget"
+
+
+def test_an_answer_is_not_lost_because_its_cost_cannot_be_noted(ledger):
+    hold = ledger.allow("ideas", 400)
+    path = file_of(ledger)
+    path.rename(path.with_suffix(".gone"))
+    path.mkdir()
+    ledger.note(hold, Usage(1))
+    path.rmdir()
+    path.with_suffix(".gone").rename(path)
+    assert ledger.spent() == 400
+
+
+WORKER = """
+import contextlib, datetime, pathlib, sys
+from bethink.llm import Budget
+from bethink.llm.base import ModelError, Usage
+budget = Budget(pathlib.Path(sys.argv[1]), 900, lambda: datetime.date(2026, 11, 15))
+sys.stdin.readline()
+made = 0
+for number in range(60):
+    with contextlib.suppress(ModelError):
+        hold = budget.allow(sys.argv[2], 10)
+        made += 1
+        budget.note(hold, Usage(7, 3), "" if number % 2 else "timeout")
+print(made)
+"""
+
+
+def test_processes_that_count_at_once_lose_nothing_and_stay_below_the_ceiling(tmp_path):
+    purposes = [f"worker {at}" for at in range(3)]
+    command, pipes = [sys.executable, "-c", WORKER, tmp_path], {"stdin": PIPE, "stdout": PIPE}
+    workers = [Popen([*command, purpose], **pipes) for purpose in purposes]
+    for worker in workers:
+        worker.stdin.write(b"go\n")
+        worker.stdin.flush()
+    made = [int(worker.communicate()[0]) for worker in workers]
+    report = Budget(tmp_path, 900, lambda: DAY).report()
+    counted = [report["purposes"].get(one, {"calls": 0})["calls"] for one in purposes]
+    assert counted == made and sum(made) == 90
+    assert report["tokens"] == report["today"] == 900 and report["unfinished"] == 0
+    assert report["failures"]["ceiling"] == 180 - 90

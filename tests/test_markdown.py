@@ -64,11 +64,6 @@ def titles(text):
     return [chunk.title for chunk in by_headers(text)]
 
 
-def is_all_body(text):
-    page = parse(text)
-    return (page.frontmatter, page.body, page.first_line) == ({}, text, 1)
-
-
 # Cutting
 
 
@@ -94,39 +89,22 @@ def test_headers_are_what_commonmark_and_restructuredtext_say_and_empty_ones_lea
     assert function(*given) == expected
 
 
-def test_long_sections_are_split_between_paragraphs():
-    paragraphs = [f"Paragraph {at}. " + "Words and words. " * 20 + "\n\n" for at in range(12)]
-    found = by_headers("# A\n\n" + "".join(paragraphs), 1000)
-    assert all(chunk.text.startswith("Paragraph") for chunk in found[1:])
-    assert {chunk.title for chunk in found} == {"A"}
-    assert all(500 < len(chunk.text) <= 1000 for chunk in found)
-
-
-@pytest.mark.parametrize("text", cases("chunks-long-paragraphs-are-split-between", NAMES))
-def test_long_paragraphs_are_split_between_sentences(text):
-    for size in (300, 1000):
+@pytest.mark.parametrize(("text", "sizes", "pattern"), cases("chunks-cut", NAMES))
+def test_long_texts_are_split_between_paragraphs_else_sentences_lines_or_words(
+    text, sizes, pattern
+):
+    for size in sizes:
         found = by_headers(text, size, 0)
-        assert joined(found) == text
-        assert all(re.search(r"[.!?。！？।؟]」?\s*$", chunk.text) for chunk in found)
-        assert all(len(chunk.text) <= size for chunk in found)
+        assert joined(found) == text and all(len(chunk.text) <= size for chunk in found)
+        assert all(re.search(pattern, chunk.text) for chunk in found)
 
 
-def test_abbreviations_and_numbers_of_items_end_no_sentence():
-    text = "We keep it in the store, e.g. in a file. " * 50
+def test_numbers_of_items_end_no_sentence_and_one_endless_word_is_cut_anywhere():
     steps = "".join(f"{number}. Step with words that go on and on\n" for number in range(1, 60))
-    for size in range(300, 345):
-        assert all(chunk.text.startswith("We keep") for chunk in by_headers(text, size))
     for percent in range(15, 51):
         found = by_headers(steps, 300, percent)
         assert all(re.match(r"\d+\. Step", chunk.text) for chunk in found)
         assert all(re.match(r"\d+\. Step", chunk.overlap) for chunk in found[1:])
-
-
-def test_without_sentences_lines_are_kept_and_without_lines_words():
-    lines = "".join(f"key{number} value\n" for number in range(200))
-    assert all(chunk.text.endswith("value\n") for chunk in by_headers(lines, 300))
-    words = "word " * 500
-    assert all(chunk.text.endswith("word ") for chunk in by_headers(words, 300))
     assert [len(chunk.text) for chunk in by_headers("x" * 1000, 300)] == [300, 300, 300, 100]
 
 
@@ -142,23 +120,13 @@ def test_code_and_tables_are_never_cut_in_half(block, size):
 
 
 def test_overlap_is_the_end_of_the_chunk_before_from_the_start_of_a_sentence():
-    found = by_headers(SENTENCES, 1000, 15)
-    assert not found[0].overlap
-    for before, chunk in pairwise(found):
-        assert before.text.rstrip().endswith(chunk.overlap)
-        assert chunk.overlap.startswith("Sentence")
-        assert 50 < len(chunk.overlap) <= 150
-
-
-def test_overlap_changes_no_text_and_keeps_its_share():
-    text = GUIDE + "\n" + SENTENCES + "\n\n" + FENCE
-    plain = by_headers(text, 800, 0)
-    assert not any(chunk.overlap for chunk in plain)
-    for percent, share in ((-5, 0), (0, 0), (1, 0.01), (15, 0.15), (50, 0.5), (99, 0.5)):
-        found = by_headers(text, 800, percent)
-        assert [chunk._replace(overlap="") for chunk in found] == plain
+    for percent, share in ((-5, 0), (0, 0), (15, 0.15), (50, 0.5), (99, 0.5)):
+        found = by_headers(SENTENCES, 1000, percent)
+        assert not found[0].overlap
         for before, chunk in pairwise(found):
-            assert len(chunk.overlap) <= len(before.text) * share
+            assert before.text.rstrip().endswith(chunk.overlap)
+            assert not share or chunk.overlap.startswith("Sentence")
+            assert share * 333 <= len(chunk.overlap) <= len(before.text) * share
 
 
 def test_overlap_never_begins_inside_code_or_a_table_and_stays_within_its_section():
@@ -184,9 +152,7 @@ def test_windows_hold_whole_lines_and_carry_the_last_ones():
         assert len(chunk.overlap) + 2 + len(chunk.text) <= 400
     assert by_lines(text) == by_lines(text, 400, 80)
     assert not any(chunk.overlap for chunk in by_lines(text, 100, 0))
-
-
-def test_windows_split_long_lines_between_sentences_or_words():
+    # Long lines are split between sentences or words.
     assert all(chunk.text.rstrip().endswith(".") for chunk in by_lines(SENTENCES, 100, 20))
     assert all(f" {chunk.overlap}" in SENTENCES for chunk in by_lines(SENTENCES, 100, 20)[1:])
     assert [len(chunk.text) for chunk in by_lines("x" * 1000, 100, 0)] == [400, 400, 200]
@@ -259,20 +225,19 @@ def whole(text, uri="notes/a.md"):
     return passages(page, uri, by_headers(page.body, first_line=page.first_line))
 
 
-def test_frontmatter_is_taken_apart():
-    page = parse("---\ntitle: My page\ntags: [a, b]\nnumber: 1\n2: x\n---\n\n# Other\n\nText.\n")
-    assert page.frontmatter == {"title": "My page", "tags": ["a", "b"], "number": "1", "2": "x"}
-    assert (page.title, page.first_line, page.warnings) == ("My page", 7, ())
-    assert page.body == "\n# Other\n\nText.\n"
+@pytest.mark.parametrize(("text", "expected"), cases("markdown-parsed", NAMES))
+def test_frontmatter_and_directives_are_taken_apart_and_only_those_for_us_can_be_unknown(
+    text, expected
+):
+    page = parse(text)
+    assert {name: getattr(page, name) for name in expected} == expected
 
 
-def test_lines_are_counted_below_frontmatter_whatever_ends_them_and_rules_are_none():
+def test_lines_are_counted_below_frontmatter_whatever_ends_them():
     for end in ("\n", "\r\n", "\r"):
         text = end.join(["---", "title: x", "...", "", "# A", "", "Text here.", ""])
         (passage,) = whole(text)
         assert (passage.lines, parse(text).title) == ((5, 7), "x")
-    for text in cases("markdown-rules-are-not-frontmatter", {}):
-        assert is_all_body(text)
 
 
 @pytest.mark.parametrize(("block", "line"), cases("markdown-broken-frontmatter-is-a"))
@@ -318,43 +283,15 @@ def test_a_wrong_value_is_a_warning_and_holds_for_nothing(field):
         assert len(whole(text)) == 1
 
 
-def test_only_directives_meant_for_us_can_be_unknown():
-    others = "---\nlayout: post\nweight: 3\n---\n<!-- note: this -->\n<!-- toc -->\n"
-    assert parse(others).warnings == ()
-    for text, place in (
-        ("<!-- bethink: colour=red -->", "line 1"),
-        ("---\nbethink: {colour: red, kind: gotcha}\n---\n", "frontmatter"),
-    ):
-        assert parse(text).warnings == (f"{place}: there is no directive 'colour'",)
-
-
-def test_directives_under_our_name_are_added_and_several_stand_in_one_comment():
-    assert parse("<!-- bethink: off -->\nText").directives == {"index": False}
-    page = parse("---\ntags: [a]\nkind: fact\nBethink:\n  tags: b\n  index: false\n---\nText.")
-    assert page.directives == {"tags": ("a", "b"), "kind": "fact", "index": False}
-    comment = '<!-- bethink: vector-index=false, kind=gotcha, tags=one, two, title="A, b" -->'
-    expected = {"index": False, "kind": "gotcha", "tags": ("one", "two", "three"), "title": "A, b"}
-    assert parse(f"{comment}\n<!-- tags: three -->\n\nText.").directives == expected
-
-
-@pytest.mark.parametrize("text", cases("markdown-a-directive-stands-on"))
-def test_a_directive_stands_on_a_line_of_its_own_and_not_in_code(text):
-    assert parse(text).directives == {}
-    assert text.strip() in whole(text)[0].content or "index: false" in whole(text)[0].content
-
-
-def test_directives_are_not_part_of_the_text():
+def test_directives_are_not_part_of_the_text_but_where_they_stand_in_it_or_in_code():
     text = f"<!-- tags: x -->\n<!-- importance: 7 -->\n\n# A\n\n{LONG}.\n<!-- kept -->\n"
     (passage,) = whole(text)
     assert passage.content == f"# A\n\n{LONG}.\n<!-- kept -->"
     assert (passage.lines, passage.tags, passage.importance) == ((4, 7), ("x",), 7.0)
-
-
-def test_below_a_header_a_directive_is_a_warning_unless_it_keeps_the_file_out():
+    for text in cases("markdown-a-directive-stands-on"):
+        assert "index: false" in whole(text)[0].content
+    # Below a header one only keeps the file out.
     text = f"# A\n\n{LONG}\n\n## B\n<!-- bethink: kind=gotcha, tags=b -->\n{LONG}\n"
-    page = parse(text)
-    told = "line 6: a directive holds for the whole file and stands before its first header"
-    assert (page.directives, page.warnings) == ({}, (told,))
     assert [passage.lines for passage in whole(text)] == [(1, 3), (5, 7)]
     assert "gotcha" not in repr(whole(text))
     assert whole(text.replace("kind=gotcha", "vector-index=false")) == []
@@ -381,10 +318,10 @@ def test_without_headers_a_passage_is_called_by_the_file_and_nothing_makes_none(
         assert whole(text) == []
 
 
-@pytest.mark.parametrize(("uri", "kind"), cases("markdown-the-kind-follows-from"))
-def test_the_kind_follows_from_the_nearest_name_that_tells(uri, kind):
-    assert whole("Some text.", uri)[0].kind == kind
-    assert whole("<!-- kind: fact -->\nSome text.", uri)[0].kind == "fact"
+def test_the_kind_follows_from_the_nearest_name_that_tells():
+    for uri, kind in cases("markdown-the-kind-follows-from"):
+        assert whole("Some text.", uri)[0].kind == kind
+        assert whole("<!-- kind: fact -->\nSome text.", uri)[0].kind == "fact"
 
 
 def test_documents_are_made_of_files_and_trouble_passes_through(tmp_path):

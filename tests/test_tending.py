@@ -11,7 +11,6 @@ from memories import NOW
 from bethink.features import knowledge, tending
 from bethink.types import Passage, Source
 
-pytest_plugins = ["cli_runner"]
 clock, open_memory = memories.clock, memories.open_memory
 FRIDAY = "We deploy the shop on Fridays from the main branch"
 SAME = (FRIDAY, "We deploy the shop on Fridays, from the main branch.")
@@ -140,16 +139,3 @@ def test_without_a_model_words_decide(open_memory):
     for text in (*SAME, OTHER):
         memory.add(text, dedup=False, kind="fact")
     assert len(tending.find_duplicates(memory)) == 1
-
-
-def test_the_commands_show_plan_and_do(cli):
-    for text in (*SAME, OTHER):
-        cli.ok("add", text, "--no-dedup", "--kind", "fact")
-    assert "says the same" in cli.ok("duplicates")
-    assert cli.json("contradictions") == []
-    assert "1 step would be done" in cli("consolidate", "--dry-run").err
-    assert "There is no terminal" in cli("consolidate").err
-    assert len(cli.json("list")) == 3
-    assert cli.json("consolidate", "--yes")["done"] == 1
-    assert len(cli.json("list")) == 2
-    assert "Nothing to tidy up" in cli("consolidate", "--yes").err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import threading
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -44,6 +45,11 @@ class Running:
     def owner(self) -> httpx2.Client:
         """Whoever started the server."""
         return self.client(self.session)
+
+    def connect(self) -> socket.socket:
+        """A connection, for bytes that no well-behaved client would send."""
+        host, port = self.address.rpartition("/")[2].split(":")
+        return socket.create_connection((host, int(port)), timeout=30)
 
     def token(self, name, scope="read", folders=None, personal=False, now=None, **more) -> str:
         found = map(projects.find, folders or ())

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import random
-import socket
 import threading
-from urllib.parse import urlsplit
 
 import pytest
 from case_tables import cases
@@ -29,34 +27,25 @@ def raw(served, content: bytes, path="/memories", kind="application/json"):
     return served.owner.post(V1 + path, content=content, headers={"Content-Type": kind})
 
 
-@pytest.mark.parametrize(
-    ("content", "status"),
-    cases("http-bodies", {}),
-    ids=lambda value: value[:60].decode("latin-1") if isinstance(value, bytes) else str(value),
-)
-def test_a_wrong_body_is_named_and_stores_nothing(served, client, content, status):
+def test_a_wrong_body_is_named_and_stores_nothing(served, client):
+    many = [{"content": f"Statement {number}"} for number in range(10_000)]
     before = body(client.get(f"{V1}/memories"))["total"]
-    found = problem(raw(served, content), status)
-    assert found["hint"]
-    assert body(client.get(f"{V1}/memories"))["total"] == before
-
-
-def test_ten_thousand_statements_are_too_many_at_once(client):
-    statements = [{"content": f"Statement {number}"} for number in range(10_000)]
-    found = problem(client.post(f"{V1}/memories", json={"memories": statements}), 422)
+    for content, status in cases("http-bodies", {}):
+        assert problem(raw(served, content), status)["hint"], content[:60]
+    found = problem(client.post(f"{V1}/memories", json={"memories": many}), 422)
     assert "1,000" in found["detail"]
+    assert body(client.get(f"{V1}/memories"))["total"] == before
 
 
 def begin(served, length: int, content: str = "") -> bytes:
     """What is answered to a request whose body is only announced, or only begun."""
-    parts = urlsplit(served.address)
-    with socket.create_connection((parts.hostname, parts.port), timeout=10) as link:
-        head = f"{HEAD.format(served.session)}Content-Length: {length}\r\n\r\n"
-        link.sendall(f"POST {V1}/memories HTTP/1.1\r\n{head}{content}".encode())
+    head = f"Authorization: Bearer {served.session}\r\nContent-Length: {length}\r\n\r\n"
+    with served.connect() as link:
+        link.sendall(f"POST {V1}/memories HTTP/1.1\r\n{HEAD}{head}{content}".encode())
         return link.recv(100)
 
 
-HEAD = "Host: localhost\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n"
+HEAD = "Host: localhost\r\nContent-Type: application/json\r\n"
 
 
 def test_a_body_over_the_limit_is_refused_before_it_is_read(served, client):
@@ -74,26 +63,25 @@ def test_a_body_that_never_arrives_is_not_waited_for(served, client, monkeypatch
 
 # Addresses that are wrong, by the status that says so.
 WRONG = {
-    422: """
+    422: f"""
         /memories?limit=0 /memories?limit=101 /memories?limit=ten /memories?limit=1&limit=2
         /memories?unknown=1 /memories?order=sideways /memories?kind=nonsense /memories?since=soon
         /memories?since=999999y /memories?min_importance=nan /memories?min_importance=1e400
         /memories?include_deleted=perhaps /memories?container=%20 /search /search?query=x&threshold=2
         /search?query=x&seed=-1 /search?query=x&mode=psychic /search?query=x&hyde=true
-    """.split(),
-    404: """
+        /memories?container={"x" * 300} /memories?project={"x" * 2000}
+    """,
+    404: f"""
         /memories/zz /memories/%00 /memories/..%2F..%2Fetc /memories/ffff /sessions/nope /nothing
-        /memories/ //memories /sessions/%F0%9F%A6%93
-    """.split(),
+        /memories/ //memories /sessions/%F0%9F%A6%93 /memories/{"a" * 500}
+    """,
 }
-WRONG[422] += [f"/memories?container={'x' * 300}", f"/memories?project={'x' * 2000}"]
-WRONG[404].append(f"/memories/{'a' * 500}")
 
 
-@pytest.mark.parametrize("status", WRONG)
-def test_a_wrong_address_is_named(client, status):
-    for path in WRONG[status]:
-        problem(client.get(V1 + path), status)
+def test_a_wrong_address_is_named(client):
+    for status, paths in WRONG.items():
+        for path in paths.split():
+            problem(client.get(V1 + path), status)
 
 
 def test_a_wrong_method_is_told_which_ones_there_are(client):
@@ -129,12 +117,8 @@ def test_no_log_line_holds_a_question_a_text_or_a_token(served, client, caplog):
     client.get(f"{V1}/search", params={"query": "giraffe"})
     client.post(f"{V1}/memories", json={"memories": [{"content": "An okapi is no giraffe"}]})
     client.get(f"{V1}/memories/giraffe")
-    call = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "giraffe\n evil", "arguments": {"query": "okapi"}},
-    }
+    params = {"name": "giraffe\n evil", "arguments": {"query": "okapi"}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     client.post("/mcp", json=call, headers={"Accept": "application/json, text/event-stream"})
     for _ in range(100):  # a line is written when its answer is on the way already
         lines = [record.getMessage() for record in list(caplog.records) if record.name == "bethink"]
@@ -143,9 +127,8 @@ def test_no_log_line_holds_a_question_a_text_or_a_token(served, client, caplog):
         client.get("/healthz")
     routes = [line.split()[1] for line in lines]
     assert {"/api/v1/search", "/api/v1/memories", "/api/v1/memories/{id}", "/mcp"} <= set(routes)
-    assert not any(
-        word in line for line in lines for word in ("giraffe", "okapi", served.session, "\n")
-    )
+    told = "".join(lines)
+    assert [word for word in ("giraffe", "okapi", served.session, "\n") if word in told] == []
 
 
 def test_made_up_names_open_nothing_more(tmp_path, offline):
@@ -156,16 +139,14 @@ def test_made_up_names_open_nothing_more(tmp_path, offline):
         assert len(served.projects._opened) == 1
 
 
-@pytest.mark.parametrize("name", ["container", "project"])
-def test_a_name_that_holds_a_secret_is_refused_and_kept_nowhere(served, name):
+def test_a_name_that_holds_a_secret_is_refused_and_kept_nowhere(served):
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    where = {name: f"team:{secret}" if name == "project" else secret}
-    told = {"memories": [{"content": f"Told under a {name} that is a secret"}]}
-    found = problem(served.owner.post(f"{V1}/memories", params=where, json=told), 422)
-    assert secret not in str(found)
-    home = served.file.parent
-    kept = [file.read_bytes().lower() for file in home.rglob("*") if file.is_file()]
-    assert not any(secret.lower().encode() in text for text in kept)
+    told = {"memories": [{"content": "Told under a name that is a secret"}]}
+    for where in ({"container": secret}, {"project": f"team:{secret}"}):
+        found = problem(served.owner.post(f"{V1}/memories", params=where, json=told), 422)
+        assert secret not in str(found)
+    kept = [file.read_bytes() for file in served.file.parent.rglob("*") if file.is_file()]
+    assert not any(secret.lower().encode() in text.lower() for text in kept)
 
 
 @pytest.mark.parametrize(
@@ -195,15 +176,13 @@ def test_no_text_keeps_the_server_from_answering(served, text):
     assert answered.is_set()
 
 
-@pytest.mark.parametrize(
-    ("kind", "status"),
-    [(StoreBusy, 503), (StoreUnavailable, 503), (OutcomeUnknown, 503), (StoreCorrupt, 500)],
-)
-def test_a_database_that_is_away_is_told_with_when_to_come_back(served, monkeypatch, kind, status):
+@pytest.mark.parametrize("kind", [StoreBusy, StoreUnavailable, OutcomeUnknown, StoreCorrupt])
+def test_a_database_that_is_away_is_told_with_when_to_come_back(served, monkeypatch, kind):
     def away(*_, **__):
         raise kind("The server of postgresql://db.example cannot be reached.")
 
+    status, later = (500, None) if kind is StoreCorrupt else (503, "1")
     monkeypatch.setattr(type(served.projects.base.store), "list", away)
     answer = served.owner.get(f"{V1}/memories")
-    assert answer.headers.get("retry-after") == ("1" if status == 503 else None)
+    assert answer.headers.get("retry-after") == later
     assert "db.example" not in str(problem(answer, status))

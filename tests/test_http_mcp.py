@@ -23,16 +23,11 @@ BOTH = {"Accept": "application/json, text/event-stream", "Content-Type": "applic
 
 @asynccontextmanager
 async def connected(served, token, era, where=""):
-    http = httpx2.AsyncClient(
-        headers={"Authorization": f"Bearer {token}"}, timeout=30, trust_env=False
-    )
-    async with (
-        http,
-        Client(
-            streamable_http_client(f"{served.address}/mcp{where}", http_client=http), mode=era
-        ) as client,
-    ):
-        yield client
+    headers = {"Authorization": f"Bearer {token}"}
+    async with httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as http:
+        link = streamable_http_client(f"{served.address}/mcp{where}", http_client=http)
+        async with Client(link, mode=era) as client:
+            yield client
 
 
 def said(result) -> str:
@@ -119,39 +114,29 @@ def test_a_token_of_another_project_works_there_whatever_the_client_says(served,
             await client.call_tool("store_memories", told(content=f"Kangaroos hop in {era}"))
             mine = told(content="I like tea", personal=True)
             assert (await client.call_tool("store_memories", mine)).is_error
+        there, here = "?project=other", "?project=shop"
         for secret, where, hears in (
             (token, "", True),
             (served.session, "", False),
-            (served.session, "?project=other", True),
-            (token, "?project=shop", None),
+            (served.session, there, True),
+            (token, here, False),
         ):
             async with connected(served, secret, era, where) as client:
                 answer = await client.call_tool("search_memories", {"query": "kangaroos"})
-                if hears is None:
-                    assert answer.is_error
-                else:
-                    assert ("Kangaroos" in said(answer)) == hears
+                assert ("Kangaroos" in answer.content[0].text) == hears
+                assert bool(answer.is_error) == (where == here)
 
     asyncio.run(talk())
 
 
-@pytest.mark.parametrize(("content", "status"), cases("http-mcp-what-is-no-call-gets"))
-def test_what_is_no_call_gets_an_error_of_the_protocol(served, content, status):
-    response = served.owner.post("/mcp", content=content, headers=BOTH)
-    assert response.status_code == status, response.text
-    assert "error" in response.text
-    assert (
-        served.owner.post("/mcp", json=call("memory_overview", {}), headers=BOTH).status_code == 200
-    )
-
-
-def test_there_is_no_stream_to_listen_to_and_no_session_to_end(served):
+def test_what_is_no_call_gets_an_error_and_there_is_no_stream_and_no_session(served):
+    for content, status in cases("http-mcp-what-is-no-call-gets"):
+        response = served.owner.post("/mcp", content=content, headers=BOTH)
+        assert response.status_code == status and "error" in response.text, content
     for method in ("GET", "DELETE"):
         response = served.owner.request(method, "/mcp", headers=BOTH)
         problem(response, 405)
         assert response.headers["allow"] == "POST"
-    response = served.owner.post(
-        "/mcp", json=call("memory_overview", {}), headers={**BOTH, "Mcp-Session-Id": "made-up"}
-    )
-    assert response.status_code == 200
-    assert "mcp-session-id" not in response.headers
+    headers = {**BOTH, "Mcp-Session-Id": "made-up"}
+    response = served.owner.post("/mcp", json=call("memory_overview", {}), headers=headers)
+    assert response.status_code == 200 and "mcp-session-id" not in response.headers

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 from datetime import UTC, datetime
-from urllib.parse import urlsplit
 
 import pytest
 from case_tables import cases
@@ -70,19 +68,19 @@ def test_without_a_token_that_holds_every_operation_is_refused(callers, who, mon
 
 def test_a_token_for_reading_reads_and_a_token_for_writing_does_both(callers):
     for operation in OPERATIONS:
-        refused = sent(callers["read"], operation).status_code == 403
-        allowed = sent(callers["write"], operation).status_code != 403
-        assert refused == (operation.writes) or operation.path in OF_ALL, operation
-        assert allowed or operation.path in OF_ALL, operation
+        if operation.path not in OF_ALL:
+            refused = sent(callers["read"], operation).status_code == 403
+            assert refused == operation.writes, operation
+            assert sent(callers["write"], operation).status_code != 403, operation
 
 
 def test_what_is_public_says_nothing_about_the_server(served):
-    for path in PUBLIC:
-        response = served.client(None).get(path)
+    answers = {path: served.client(None).get(path) for path in PUBLIC}
+    for response in answers.values():
         assert response.status_code == 200
         assert not re.search(r"memory\.db|/home/|/tmp/|rcl_", response.text)
-    assert served.client(None).get("/healthz").json() == {"status": "ok"}
-    assert served.client(None).get("/readyz").json() == {"status": "ready"}
+    assert answers["/healthz"].json() == {"status": "ok"}
+    assert answers["/readyz"].json() == {"status": "ready"}
 
 
 def test_a_token_that_is_revoked_while_in_use_is_refused_from_the_next_request_on(served, shop):
@@ -98,8 +96,7 @@ def test_tokens_that_cannot_be_read_let_nobody_in(served, shop):
     before = served.file.read_text()
     try:
         served.file.write_text("{ half a file")
-        found = problem(client.get(f"{V1}/memories"), 500)
-        assert str(served.file) not in str(found)
+        assert str(served.file) not in str(problem(client.get(f"{V1}/memories"), 500))
         assert served.owner.get(f"{V1}/memories").status_code == 500
     finally:
         served.file.write_text(before)
@@ -124,27 +121,27 @@ def found_ids(client, path="/search", **params):
     return {one["id"] for one in body(client.get(V1 + path, params=params))["items"]}
 
 
-@pytest.mark.parametrize(
-    ("who", "sees", "across"),
-    [
+def test_each_token_sees_its_own_project_and_no_other(callers, two):
+    ids, _ = two
+    for who, sees, across in (
         ("read", {"shop"}, {"shop"}),
         ("write", {"shop"}, {"shop"}),
         ("elsewhere", {"other"}, {"other"}),
         ("everything", {"shop", "personal"}, {"shop", "other", "personal"}),
-    ],
-)
-def test_each_token_sees_its_own_project_and_no_other(callers, two, who, sees, across):
-    ids, _ = two
-    client = callers[who]
-    expected = {ids[name] for name in sees}
-    assert found_ids(client, query="zebra") == expected
-    assert found_ids(client, "/memories") & set(ids.values()) == expected
-    wide = found_ids(client, query="zebra", all_projects="true")
-    assert wide == {ids[name] for name in across}
-    exported = client.get(f"{V1}/export").text
-    for name, id in ids.items():
-        assert (id in exported) == (name in sees)
-        assert client.get(f"{V1}/memories/{id}").status_code == (200 if name in sees else 404)
+    ):
+        client, expected = callers[who], {ids[name] for name in sees}
+        assert found_ids(client, query="zebra") == expected
+        assert found_ids(client, "/memories") & set(ids.values()) == expected
+        wide = found_ids(client, query="zebra", all_projects="true")
+        assert wide == {ids[name] for name in across}
+        exported = client.get(f"{V1}/export").text
+        for name, id in ids.items():
+            assert (id in exported) == (name in sees)
+            assert client.get(f"{V1}/memories/{id}").status_code == (200 if name in sees else 404)
+    for path in ("projects", "scopes"):  # numbers of other projects stay unknown
+        assert [one["name"] for one in body(callers["read"].get(f"{V1}/{path}"))["items"]] == [
+            "shop"
+        ]
 
 
 def test_another_project_cannot_be_named_and_looks_as_if_it_did_not_exist(callers, two, shop):
@@ -162,15 +159,13 @@ def test_another_project_cannot_be_named_and_looks_as_if_it_did_not_exist(caller
         assert seen == {ids["other"], ids["personal"]}
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "fields"), cases("http-security-ids-of-other-projects-are")
-)
-def test_ids_of_other_projects_are_of_no_use(callers, two, method, path, fields):
+def test_ids_of_other_projects_are_of_no_use(callers, two):
     ids, _ = two
-    for name in ("other", "personal"):
-        given = json.loads(json.dumps(fields).replace("{id}", ids[name]))
-        path = path.replace("{id}", ids[name])
-        problem(callers["write"].request(method, V1 + path, json=given), 404)
+    for method, path, fields in cases("http-security-ids-of-other-projects-are"):
+        for name in ("other", "personal"):
+            given = json.loads(json.dumps(fields).replace("{id}", ids[name]))
+            address = V1 + path.replace("{id}", ids[name])
+            problem(callers["write"].request(method, address, json=given), 404)
     kept = found_ids(callers["everything"], query="zebra", all_projects="true")
     assert kept == set(ids.values())
 
@@ -190,13 +185,6 @@ def test_personal_memories_need_a_token_that_says_so(callers):
     refused = callers["write"].post(f"{V1}/memories", json=told)
     assert "personal" in problem(refused, 403)["detail"]
     problem(callers["write"].get(f"{V1}/memories", params={"personal": "true"}), 403)
-
-
-def test_numbers_of_other_projects_stay_unknown(callers, two, served):
-    for path in ("projects", "scopes"):
-        assert [one["name"] for one in body(callers["read"].get(f"{V1}/{path}"))["items"]] == [
-            "shop"
-        ]
 
 
 def test_a_store_for_reading_refuses_every_write_but_a_use(callers, two, served):
@@ -220,23 +208,14 @@ def test_a_store_for_reading_refuses_every_write_but_a_use(callers, two, served)
 # Hosts and origins
 
 
-def raw(address: str, text: str) -> tuple[int, str]:
-    """The status and everything of an answer to bytes that no well-behaved client would send."""
-    parts = urlsplit(address)
-    with socket.create_connection((parts.hostname, parts.port), timeout=10) as link:
-        link.sendall(text.encode("latin-1"))
-        link.settimeout(10)
-        answer = b""
-        while part := link.recv(65536):
-            answer += part
-    return int(answer.split(b" ", 2)[1]), answer.decode("latin-1")
-
-
 def asked(here, host: str, **headers: str) -> int:
-    lines = [f"GET {V1}/memories HTTP/1.1", f"Host: {host}", "Connection: close"]
-    lines.append(f"Authorization: Bearer {here.session}")
-    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
-    return raw(here.address, "\r\n".join(lines) + "\r\n\r\n")[0]
+    """The status of an answer under a name and with headers that no well-behaved client would send."""
+    said = {"Host": host, "Connection": "close", "Authorization": f"Bearer {here.session}"}
+    lines = [f"{name}: {value}" for name, value in {**said, **headers}.items()]
+    with here.connect() as link:
+        text = "\r\n".join([f"GET {V1}/memories HTTP/1.1", *lines, "", ""])
+        link.sendall(text.encode("latin-1"))
+        return int(link.recv(65536).split(b" ", 2)[1])
 
 
 OURS = "localhost 127.0.0.1 [::1] LOCALHOST localhost:7377 127.0.0.1:1 [::1]:80".split()
@@ -254,21 +233,8 @@ def test_hosts_that_are_ours_are_let_in_and_others_refused_before_anything_else(
 
 
 def test_a_browser_has_to_come_from_a_page_of_ours(served):
-    for origin, status in (
-        ("http://localhost:1234", 200),
-        ("http://LOCALHOST:1234", 200),
-        ("http://localhost:4321", 403),
-        ("http://localhost", 403),
-        ("https://evil.example", 403),
-        ("null", 403),
-        ("file://", 403),
-        ("http://localhost:1234.evil.example", 403),
-        ("http://localhost:1234@evil.example", 403),
-    ):
-        assert asked(served, "localhost:1234", Origin=origin) == status, origin
-    sites = {"cross-site": 403, "same-site": 403, "same-origin": 200, "none": 200}
-    for site, status in sites.items():
-        assert asked(served, "localhost:1234", Sec_Fetch_Site=site) == status, site
+    for headers, status in cases("http-security-origins"):
+        assert asked(served, "localhost:1234", **headers) == status, headers
 
 
 def test_no_answer_lets_a_foreign_page_read_it(served):
@@ -336,11 +302,6 @@ def alone(tmp_path, monkeypatch):
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 
-def connect(server):
-    host, port = server.address.removeprefix("http://").split(":")
-    return socket.create_connection((host, int(port)), timeout=30)
-
-
 def answer_on(connection):
     said = b""
     while not said.endswith(b"}") and (more := connection.recv(1000)):
@@ -351,7 +312,7 @@ def answer_on(connection):
 @pytest.mark.parametrize(("first", "said"), [(b"", b""), (b"", HEAD), (HEAD + b"\r\n", HEAD)])
 def test_whoever_does_not_say_what_it_wants_is_hung_up_on(alone, monkeypatch, first, said):
     monkeypatch.setattr(app, "HEADERS_WITHIN", 0.2)
-    with connect(alone) as slow:
+    with alone.connect() as slow:
         if first:
             slow.sendall(first)
             assert answer_on(slow).startswith(b"HTTP/1.1 200")
@@ -361,8 +322,8 @@ def test_whoever_does_not_say_what_it_wants_is_hung_up_on(alone, monkeypatch, fi
 
 def test_more_clients_than_it_takes_are_told_to_come_back(alone, monkeypatch):
     monkeypatch.setattr(app, "CONNECTIONS", 3)
-    idle = [connect(alone) for _ in range(3)]
-    with connect(alone) as late:
+    idle = [alone.connect() for _ in range(3)]
+    with alone.connect() as late:
         answer = answer_on(late)
     assert answer.startswith(b"HTTP/1.1 503") and b"Retry-After: 1" in answer
     for one in idle:

@@ -16,15 +16,9 @@ from http_server import body, problem, running, served
 
 from bethink import Bethink
 from bethink.errors import ConfigError
+from bethink.surface import web
 from bethink.surface.http.security import WRONG_TOKENS, FileTokens
-from bethink.surface.web import (
-    COOKIE_SECONDS,
-    TICKET_SECONDS,
-    VISIT_SECONDS,
-    Sessions,
-    load_key,
-    note_visit,
-)
+from bethink.surface.web import Sessions, load_key, note_visit
 from bethink.surface.web.pages import PAGES
 
 __all__ = ["served"]
@@ -84,26 +78,22 @@ def test_a_ticket_opens_once_and_only_for_a_while(clock):
     assert [bool(sessions.enter(ticket)) for _ in range(2)] == [True, False]
     clock.now += 5
     assert Sessions(KEY).enter(ticket) is None  # of before the start: a used one stays used
-    clock.now += TICKET_SECONDS
+    clock.now += web.TICKET_SECONDS
     assert sessions.enter(late) is None
 
 
 def test_nothing_can_be_used_as_something_else_or_changed_or_made_with_another_key(clock):
     sessions, other = Sessions(KEY), Sessions(b"x" * 32)
     session = sessions.begin()
-    made = {
-        "ticket": sessions.new_ticket(),
-        "cookie": session.cookie,
-        "mark": sessions.mark(session),
-    }
-    for use, text in made.items():
-        reads = {"ticket": sessions.enter, "cookie": sessions.find}
-        reads["mark"] = lambda mark: sessions.is_genuine(session, mark)
-        opened = {name for name, read in reads.items() if read(text)}
-        assert opened == {use}
-        assert (
-            not other.enter(text) and not other.find(text) and not other.is_genuine(session, text)
-        )
+
+    def opened_by(text, known):
+        reads = {"ticket": known.enter, "cookie": known.find}
+        reads["mark"] = lambda mark: known.is_genuine(session, mark)
+        return {name for name, read in reads.items() if read(text)}
+
+    made = {"ticket": sessions.new_ticket(), "cookie": session.cookie}
+    for use, text in {**made, "mark": sessions.mark(session)}.items():
+        assert opened_by(text, sessions) == {use} and opened_by(text, other) == set()
     payload, at, signature = session.cookie.split(".")
     for forged in (
         f"{payload}x.{at}.{signature}",
@@ -117,7 +107,7 @@ def test_nothing_can_be_used_as_something_else_or_changed_or_made_with_another_k
 def test_a_session_is_renewed_with_every_look_and_its_forms_stay_good(clock):
     sessions = Sessions(KEY)
     session = sessions.begin()
-    clock.now += COOKIE_SECONDS - 10
+    clock.now += web.COOKIE_SECONDS - 10
     renewed = sessions.find(session.cookie)
     assert renewed.cookie != session.cookie and renewed.room == session.room
     clock.now += 20
@@ -126,36 +116,31 @@ def test_a_session_is_renewed_with_every_look_and_its_forms_stay_good(clock):
     assert not sessions.is_genuine(sessions.begin(), sessions.mark(renewed))
 
 
-def test_the_key_is_made_once_for_its_owner_alone(tmp_path):
+def test_the_key_is_made_once_for_its_owner_alone_and_one_that_is_none_is_not_used(tmp_path):
     folder = tmp_path / "home"
     key = load_key(folder)
-    assert load_key(folder) == key
-    assert stat.S_IMODE((folder / "web.key").stat().st_mode) == 0o600
+    file = folder / "web.key"
+    assert load_key(folder) == key and stat.S_IMODE(file.stat().st_mode) == 0o600
+    wrong = [(text, 0o600, "holds no key") for text in ("", "short", "zz" * 32, "00" * 31)]
+    for text, mode, said in (*wrong, ("00" * 32, 0o644, "Others can read")):
+        file.write_text(text)
+        file.chmod(mode)
+        with pytest.raises(ConfigError, match=said):
+            load_key(folder)
 
 
 def test_a_visit_knows_when_the_one_before_it_was():
     kept, last = note_visit("", 1000, True)
     assert (kept, last) == ("1000", None)
-    kept, last = note_visit(kept, 1000 + VISIT_SECONDS / 2, True)  # the same visit
+    kept, last = note_visit(kept, 1000 + web.VISIT_SECONDS / 2, True)  # the same visit
     assert last is None
-    ended = int(1000 + VISIT_SECONDS / 2)
+    ended = int(1000 + web.VISIT_SECONDS / 2)
     kept, last = note_visit(kept, 90_000, True)
     assert last == ended
     assert note_visit(kept, 95_000, False) == (kept, ended)  # a script that looks for what is new
     assert note_visit(kept, 200_000, True)[1] == 90_000
     for spoiled in ("x", "-", "9" * 60, "1-2-3-4", "\u0663", "-5"):
         assert note_visit(spoiled, 1000, True)[0].endswith("1000")
-
-
-def test_a_key_that_is_none_or_that_others_can_read_is_not_used(tmp_path):
-    for text, mode, said in (
-        *((text, 0o600, "holds no key") for text in ("", "short", "zz" * 32, "00" * 31)),
-        ("00" * 32, 0o644, "Others can read"),
-    ):
-        (tmp_path / "web.key").write_text(text)
-        (tmp_path / "web.key").chmod(mode)
-        with pytest.raises(ConfigError, match=said):
-            load_key(tmp_path)
 
 
 # Over HTTP
@@ -255,8 +240,8 @@ def test_every_answer_forbids_what_a_page_has_no_need_of(served, signed_in):
 
 def test_what_is_not_there_is_a_page_too_and_a_form_that_is_none_is_refused(signed_in):
     client, _ = signed_in
-    odd = ("none", "x" * 300, "%00", "..%2f..")
-    for path in (*(f"/memory/{one}" for one in odd), "/search?project=%00", "/search?address=1"):
+    odd = [f"/memory/{one}" for one in ("none", "x" * 300, "%00", "..%2f..")]
+    for path in (*odd, "/search?project=%00", "/search?address=1"):
         answer = client.get(path)
         assert answer.status_code in (200, 404, 405, 409, 422), answer.text[:200]
         assert answer.headers["content-type"].startswith("text/html")
@@ -320,11 +305,8 @@ def test_a_member_of_another_project_sees_that_and_nothing_of_the_servers_own(se
     assert client.get("/live").text != state
     every = client.get("/search?project=all").text
     assert "This is of also-theirs" in every and "of the web page's tests" not in every
-    for path in (
-        f"/memory/{secret}",
-        f"/graph?focus={secret}",
-        f"/?project={served.projects.home.scope}",
-    ):
+    home = served.projects.home.scope
+    for path in (f"/memory/{secret}", f"/graph?focus={secret}", f"/?project={home}"):
         assert client.get(path).status_code == 404, path
 
 

@@ -18,7 +18,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from importlib.metadata import distribution
 from pathlib import Path
@@ -42,13 +41,11 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 EXAMPLES = [path for path in (ROOT / "README.md", *GUIDES) if path.exists()]
-PAGES = sorted(
+PAGES = [
     path
-    for path in ROOT.rglob("*.md")
-    if not any(
-        part.startswith(".") or part == "node_modules" for part in path.relative_to(ROOT).parts
-    )
-)
+    for path in sorted(ROOT.rglob("*.md"))
+    if not re.search(r"(^|/)(\.|node_modules/)", str(path.relative_to(ROOT)))
+]
 # What pages call the throw-away folders.
 HOME, SHOP = "/home/ada/.local/share/bethink", "/home/ada/shop"
 RUNS = re.compile(r"\$ (?:(?:[A-Z_]+=\S+ )*bethink |(?:echo|printf) .*\| ?bethink )")
@@ -64,6 +61,10 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+def read(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
 class Example(NamedTuple):
     line: int
     command: str
@@ -72,18 +73,12 @@ class Example(NamedTuple):
 
 def blocks(text: str, language: str) -> list[tuple[int, list[str]]]:
     """The fenced blocks of a language that are to be run, with the number of their first line."""
-    found, lines, at = [], text.splitlines(), 0
-    while at < len(lines):
-        opening = re.fullmatch(r"```(\w+)(.*)", lines[at])
-        if not opening:
-            at += 1
-            continue
-        end = next(place for place in range(at + 1, len(lines)) if lines[place] == "```")
-        above = next((line for line in reversed(lines[:at]) if line.strip()), "")
-        skipped = "skip" in opening[2] or above.strip() == "<!-- not run -->"
-        if opening[1] == language and not skipped:
-            found.append((at + 2, lines[at + 1 : end]))
-        at = end + 1
+    found = []
+    for block in re.finditer(r"^```(\w+)(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE):
+        before = text[: block.start()]
+        skipped = "skip" in block[2] or before.rstrip().endswith("<!-- not run -->")
+        if block[1] == language and not skipped:
+            found.append((before.count("\n") + 2, block[3].splitlines()))
     return found
 
 
@@ -102,11 +97,8 @@ def examples(text: str) -> list[Example]:
             elif found:
                 found[-1].shown.append(line)
             goes_on = line.endswith("\\") and (goes_on or line.startswith("$ "))
-    return [
-        example
-        for example in found
-        if RUNS.match(f"$ {example.command}") or re.match("(?:printf|mkdir) ", example.command)
-    ]
+    beside = re.compile("(?:printf|mkdir) ")
+    return [one for one in found if RUNS.match(f"$ {one.command}") or beside.match(one.command)]
 
 
 class Shell:
@@ -134,24 +126,18 @@ class Shell:
 
     def here(self, command: str) -> tuple[int, str]:
         shown = io.StringIO()
-        keyboard, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(b""))
-        try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
             with redirect_stdout(shown), redirect_stderr(shown):
                 code = main(shlex.split(command, comments=True)[1:])
-        finally:
-            sys.stdin = keyboard
         return code, shown.getvalue()
 
     def in_a_shell(self, command: str) -> tuple[int, str]:
         path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
-        done = subprocess.run(
-            ["sh", "-c", command],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env={**os.environ, "PATH": path, "PYTHONPATH": str(SOURCE.parent)},
-            stdin=subprocess.DEVNULL,
-        )
+        env = {**os.environ, "PATH": path, "PYTHONPATH": str(SOURCE.parent)}
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
+        streams["stderr"] = subprocess.STDOUT
+        done = subprocess.run(["sh", "-c", command], env=env, **streams)
         return done.returncode, done.stdout
 
 
@@ -161,27 +147,28 @@ def shell(tmp_path, monkeypatch):
     known = [name for name in os.environ if name.startswith(("BETHINK_", "XDG_", "OPENAI_"))]
     for variable in (*known, "NO_COLOR"):
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
-    monkeypatch.setenv("BETHINK_OFFLINE", "1")
-    monkeypatch.setenv("COLUMNS", "100")
+    fixed = {"BETHINK_HOME": str(tmp_path / "home"), "BETHINK_EMBEDDING": "hashing"}
+    for variable, value in {**fixed, "BETHINK_OFFLINE": "1", "COLUMNS": "100"}.items():
+        monkeypatch.setenv(variable, value)
     monkeypatch.chdir(tmp_path / "shop")
     return Shell(tmp_path)
 
 
+# What differs from run to run and from model to model.
+VARYING = {
+    ID.pattern: "ID",
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::[\d.]+Z?)?)?": "DATE",
+    r"\d+\.\d+ ?(?:kB|MB|GB)": "SIZE",
+    r"-?\d+(?:\.\d+)+": "NUMBER",
+    r"snowflake-arctic-embed-s@\w+(?:/w\d+)?|hashing-\d+": "MODEL",
+    r"/(?:tmp|home|private|var)[\w./-]*": "PATH",
+    r"(project|container):[0-9a-f]{16}": r"\1:HASH",
+}
+
+
 def comparable(lines: list[str]) -> list[str]:
-    """Lines without what differs from run to run and from model to model."""
     text = "\n".join(" ".join(line.split()) for line in lines)
-    for pattern, word in (
-        (ID, "ID"),
-        (r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::[\d.]+Z?)?)?", "DATE"),
-        (r"\d+\.\d+ ?(?:kB|MB|GB)", "SIZE"),
-        (r"-?\d+(?:\.\d+)+", "NUMBER"),
-        (r"snowflake-arctic-embed-s@\w+(?:/w\d+)?|hashing-\d+", "MODEL"),
-        (r"/(?:tmp|home|private|var)[\w./-]*", "PATH"),
-        (r"project:[0-9a-f]{16}", "project:HASH"),
-        (r"container:[0-9a-f]{16}", "container:HASH"),
-    ):
+    for pattern, word in VARYING.items():
         text = re.sub(pattern, word, text)
     return text.strip("\n").splitlines()
 
@@ -198,52 +185,36 @@ def prints(shown: list[str], printed: list[str]) -> bool:
 # The reference
 
 
-def test_the_generated_reference_is_up_to_date() -> None:
+def test_the_generated_reference_is_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
     spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
-    assert spec and spec.loader
     generate = importlib.util.module_from_spec(spec)
-    path = list(sys.path)
-    try:
-        spec.loader.exec_module(generate)
-        assert generate.outdated() == [], "run `make docs`"
-    finally:
-        sys.path[:] = path
+    spec.loader.exec_module(generate)
+    assert generate.outdated() == [], "run `make docs`"
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_is_in_the_reference_and_in_a_guide(command: str) -> None:
-    assert f"\n## {command}\n" in (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
-    assert any(re.search(rf"bethink {command}\b", path.read_text("utf-8")) for path in GUIDES), (
-        f"no guide mentions `bethink {command}`"
-    )
+def test_every_command_is_in_the_reference_and_in_a_guide() -> None:
+    reference, guides = read("docs/reference/cli.md"), "".join(path.read_text() for path in GUIDES)
+    assert [name for name in COMMANDS if f"\n## {name}\n" not in reference] == []
+    assert [name for name in COMMANDS if not re.search(rf"bethink {name}\b", guides)] == []
 
 
 def test_every_setting_and_every_variable_is_documented() -> None:
-    page = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
-    read = {
-        name
-        for path in SOURCE.rglob("*.py")
-        for name in re.findall(r"\b(?:BETHINK|OPENAI|XDG)_[A-Z_]*[A-Z]\b", path.read_text("utf-8"))
-    }
-    wanted = {*config.SETTINGS, *(f"BETHINK_{key.upper()}" for key in config.SETTINGS), *read}
+    variable = re.compile(r"\b(?:BETHINK|OPENAI|XDG)_[A-Z_]*[A-Z]\b")
+    named = {name for path in SOURCE.rglob("*.py") for name in variable.findall(path.read_text())}
+    wanted = {*config.SETTINGS, *(f"BETHINK_{key.upper()}" for key in config.SETTINGS), *named}
+    page = read("docs/reference/settings.md")
     assert sorted(name for name in wanted if f"`{name}`" not in page) == []
 
 
-@pytest.mark.parametrize(
-    ("guide", "names"),
-    [
-        ("writing.md", (*types.KINDS, *types.RELATIONS, *types.ENTITY_TYPES)),
-        ("searching.md", (*types.MODES, *score.PROFILES)),
-        ("embeddings.md", ("http", "hashing", "none", "BETHINK_OFFLINE", "BETHINK_MODEL_DIR")),
-    ],
-)
-def test_guides_name_every_choice(guide: str, names: tuple[str, ...]) -> None:
-    text = (ROOT / "docs" / "guides" / guide).read_text("utf-8")
-    assert [name for name in names if not re.search(rf"`{name}\b", text)] == []
-
-
-def test_every_local_model_is_listed() -> None:
-    text = (ROOT / "docs" / "guides" / "embeddings.md").read_text("utf-8")
+def test_guides_name_every_choice_and_every_local_model() -> None:
+    for guide, names in (
+        ("writing", (*types.KINDS, *types.RELATIONS, *types.ENTITY_TYPES)),
+        ("searching", (*types.MODES, *score.PROFILES)),
+        ("embeddings", ("http", "hashing", "none", "BETHINK_OFFLINE", "BETHINK_MODEL_DIR")),
+    ):
+        text = read(f"docs/guides/{guide}.md")
+        assert [name for name in names if not re.search(rf"`{name}\b", text)] == []
     for model in KNOWN.values():
         row = rf"^[* ]  {re.escape(model.name)} +{model.dimensions}  {model.licence}"
         assert re.search(row, text, re.MULTILINE), model.name
@@ -251,7 +222,7 @@ def test_every_local_model_is_listed() -> None:
 
 def test_pages_written_by_hand_have_the_numbers_of_the_code() -> None:
     """The formula itself is generated; these numbers stand in sentences."""
-    text = (ROOT / "docs" / "concepts" / "recall.md").read_text("utf-8")
+    text = read("docs/concepts/recall.md")
     numbers = (
         f"(k₁ = {score.K1:g}, b = {score.B:g})",
         f"k = {score.RRF_K}",
@@ -262,45 +233,37 @@ def test_pages_written_by_hand_have_the_numbers_of_the_code() -> None:
         f"its first {query.SYNTAX_LIMIT:,} characters are analysed and {query.TEXT_LIMIT:,} are embedded",
     )
     assert [number for number in numbers if number not in text] == []
-    assert pipeline.IN_TIME == 1.25, "docs/concepts/recall.md says: a quarter"
-    assert (round(score.squash(0), 2), score.squash(0.5)) == (0.15, 0.5), (
-        "docs/concepts/recall.md says so"
-    )
-    assert extract.IMPORTANCE == {"decision": 7, "gotcha": 7, "preference": 6, "context": 3}, (
-        "docs/guides/writing.md says so"
-    )
-    assert base.WINDOW == 128, "docs/guides/embeddings.md says so"
-
-
-def test_the_changelog_speaks_of_this_version() -> None:
-    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    assert __version__ in re.findall(r"^## \[?(\d+\.\d+\.\d+)", text, re.MULTILINE)
+    # The same page: a quarter, and where relevance begins and has its middle.
+    assert pipeline.IN_TIME == 1.25
+    assert (round(score.squash(0), 2), score.squash(0.5)) == (0.15, 0.5)
+    # docs/guides/writing.md and docs/guides/embeddings.md.
+    assert extract.IMPORTANCE == {"decision": 7, "gotcha": 7, "preference": 6, "context": 3}
+    assert base.WINDOW == 128
 
 
 # Examples
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
-def test_examples_run(path: Path, shell: Shell) -> None:
+def check_examples(path: Path, shell: Shell, compare: bool) -> None:
     for example in examples(path.read_text("utf-8")):
         code, output = shell.run(example)
         where = f"{name_of(path)}:{example.line}: $ {example.command}"
         assert code == 0, f"{where}\nended with {code}:\n{output}"
         shown, printed = comparable(example.shown), comparable(output.splitlines())
-        if shown and path in GUIDES:
+        if shown and compare:
             told = "\n".join(["The page shows:", *shown, "It prints:", *printed])
             assert prints(shown, printed), f"{where}\n{told}"
 
 
-def test_the_readme_shows_what_the_default_model_gives(
-    shell: Shell, model_or_pull: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
+def test_examples_run(path: Path, shell: Shell) -> None:
+    check_examples(path, shell, compare=path in GUIDES)
+
+
+def test_the_readme_shows_what_the_default_model_gives(shell, model_or_pull, monkeypatch) -> None:
     monkeypatch.delenv("BETHINK_EMBEDDING")
     monkeypatch.setenv("BETHINK_MODEL_DIR", str(model_or_pull.parent))
-    for example in examples((ROOT / "README.md").read_text("utf-8")):
-        code, output = shell.run(example)
-        shown, printed = comparable(example.shown), comparable(output.splitlines())
-        assert code == 0 and (not shown or prints(shown, printed)), f"$ {example.command}\n{output}"
+    check_examples(ROOT / "README.md", shell, compare=True)
 
 
 @pytest.mark.parametrize(
@@ -349,38 +312,26 @@ def test_links_lead_somewhere(path: Path) -> None:
             continue
         file, _, anchor = target.partition("#")
         found = (path.parent / file).resolve() if file else path
-        assert found.exists(), f"{name_of(path)} links to {target}"
-        assert found.is_relative_to(ROOT.resolve()), f"{name_of(path)} links to {target}"
-        assert not anchor or anchor in anchors(found), f"{name_of(path)} links to {target}"
+        there = found.exists() and found.is_relative_to(ROOT.resolve())
+        assert there and (not anchor or anchor in anchors(found)), f"{name_of(path)}: {target}"
 
 
 def test_every_page_is_in_the_table_of_contents() -> None:
-    contents = (ROOT / "docs" / "README.md").read_text("utf-8")
-    pages = [
-        path.relative_to(ROOT / "docs").as_posix()
-        for path in (ROOT / "docs").rglob("*.md")
-        if path.name != "README.md"
-    ]
-    assert sorted(page for page in pages if f"]({page})" not in contents) == []
+    contents, docs = read("docs/README.md"), ROOT / "docs"
+    pages = [path.relative_to(docs).as_posix() for path in docs.rglob("*.md")]
+    assert [page for page in pages if f"]({page})" not in contents] == ["README.md"]
 
 
 def test_each_requirement_of_the_designs_is_held_by_a_test_that_exists() -> None:
-    text = (ROOT / "docs" / "seeds.md").read_text("utf-8")
-    rows = re.findall(r"^\| \d{3}-.*$", text, re.MULTILINE)
+    rows = re.findall(r"^\| \d{3}-.*$", read("docs/seeds.md"), re.MULTILINE)
     named = [re.findall(r"`(tests/\w+\.py)::(test_\w+)`", row) for row in rows]
     assert len(rows) > 300 and all(named)
-    missing = {
-        f"{file}::{test}"
-        for held in named
-        for file, test in held
-        if f"def {test}(" not in (ROOT / file).read_text("utf-8")
-    }
-    assert not missing
+    tests = {(file, test) for held in named for file, test in held}
+    assert {(file, test) for file, test in tests if f"def {test}(" not in read(file)} == set()
 
 
 def test_make_targets_in_pages_exist() -> None:
-    made = (ROOT / "Makefile").read_text("utf-8")
-    targets = set(re.findall(r"^([a-z][a-z-]*):", made, re.MULTILINE))
+    targets = set(re.findall(r"^([a-z][a-z-]*):", read("Makefile"), re.MULTILINE))
     shown = re.compile(r"(?:`|^\$ |^)make ([a-z][a-z-]*)\b", re.MULTILINE)
     named = {word for path in PAGES for word in shown.findall(path.read_text("utf-8"))}
     assert named - targets == set()
@@ -389,46 +340,35 @@ def test_make_targets_in_pages_exist() -> None:
 def test_nothing_outside_the_repository_is_named() -> None:
     """Evaluation sets may lie beside the repository, and pages about benchmarks say so."""
     folders = [ROOT / name for name in ("src", "docs", "bench", "tests", ".ci")]
-    files = [
-        path
-        for folder in folders
-        for path in folder.rglob("*")
-        if path.suffix in (".py", ".md", ".sql", "") and path.is_file()
-    ]
+    every = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    files = {path for path in every if path.suffix in (".py", ".md", ".sql", "")}
     found = []
     for path in {*files, *PAGES, ROOT / "Makefile", ROOT / "pyproject.toml"} - {Path(__file__)}:
-        text = path.read_text("utf-8")
-        found += [f"{name_of(path)}: {word}" for word in FORBIDDEN.findall(text)]
-        if "tests" not in path.parts:
-            found += [f"{name_of(path)}: {word}" for word in REGISTRIES.findall(text)]
+        words = FORBIDDEN.findall(text := path.read_text("utf-8"))
+        words += REGISTRIES.findall(text) if "tests" not in path.parts else []
+        found += [f"{name_of(path)}: {word}" for word in words]
     assert sorted(found) == []
 
 
-def test_what_registries_are_told_is_of_this_version() -> None:
-    from bethink import __version__
-
-    server, bundle = (
-        json.loads((ROOT / name).read_text())
-        for name in ("server.json", "packaging/mcpb/manifest.json")
-    )
+def test_the_changelog_and_what_registries_are_told_are_of_this_version() -> None:
+    versions = re.findall(r"^## \[?(\d+\.\d+\.\d+)", read("CHANGELOG.md"), re.MULTILINE)
+    assert __version__ in versions
+    server, bundle = map(json.loads, map(read, ("server.json", "packaging/mcpb/manifest.json")))
     assert server["version"] == server["packages"][0]["version"] == bundle["version"] == __version__
-    needs = (ROOT / "packaging/mcpb/pyproject.toml").read_text()
+    needs = read("packaging/mcpb/pyproject.toml")
     assert f'version = "{__version__}"' in needs and f"bethink[mcp]=={__version__}" in needs
-    assert f"mcp-name: {server['name']}" in (ROOT / "README.md").read_text()
-    assert json.loads((ROOT / ".mcp.json").read_text())["mcpServers"]["bethink"] == {
-        "command": "bethink",
-        "args": ["mcp"],
-    }
+    assert f"mcp-name: {server['name']}" in read("README.md")
+    command = json.loads(read(".mcp.json"))["mcpServers"]["bethink"]
+    assert command == {"command": "bethink", "args": ["mcp"]}
 
 
 def test_the_container_runs_without_rights_and_tells_its_health() -> None:
     """What a linter cannot know: the commands exist, and the server refuses an open address without a token."""
-    folder = ROOT / "packaging" / "docker"
-    recipe = (folder / "Dockerfile").read_text("utf-8")
+    recipe = read("packaging/docker/Dockerfile")
     final = recipe.rpartition("FROM ")[2]
     assert re.search(r"^USER 10001$", final, re.MULTILINE) and "HEALTHCHECK" in final
     assert "/readyz" in final and 'CMD ["serve", "--host", "0.0.0.0", "--insecure-bind"]' in final
-    services = yaml.safe_load((folder / "compose.yaml").read_text("utf-8"))["services"]
+    services = yaml.safe_load(read("packaging/docker/compose.yaml"))["services"]
     assert services["bethink"]["ports"] == ["127.0.0.1:7377:7377"]
     assert services["bethink"]["environment"]["BETHINK_DATABASE"].startswith("postgresql://server@")
     assert services["tables"]["command"][0] in COMMANDS
@@ -436,26 +376,24 @@ def test_the_container_runs_without_rights_and_tells_its_health() -> None:
     assert all((ROOT / name).exists() for names in copied for name in names.split())
 
 
-def measure(files: Iterable[Path]) -> int:
-    return sum(one.stat().st_size for one in files if one.suffix != ".pyc" and one.is_file())
+def measure(files) -> float:
+    sizes = [one.stat().st_size for one in files if one.suffix != ".pyc" and one.is_file()]
+    return sum(sizes) / 1e6
 
 
 def test_a_base_installation_stays_as_small_as_it_is() -> None:
     """Megabytes of everything that the package needs without extras. What is not needed by all belongs into an extra."""
-    left, seen, total = ["bethink"], set(), 0
+    left, seen, total = ["bethink"], set(), measure(SOURCE.rglob("*"))
     while left:
         name = left.pop()
         if name in seen:
             continue
         seen.add(name)
         found = distribution(name)
-        for wanted in found.requires or ():
-            needed = Requirement(wanted)
-            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
-                left.append(needed.name)
+        needed = [Requirement(wanted) for wanted in found.requires or ()]
+        without = {"extra": ""}
+        left += [one.name for one in needed if not one.marker or one.marker.evaluate(without)]
         if name != "bethink":
-            files = (Path(str(found.locate_file(file))) for file in found.files or ())
-            total += measure(files)
-    total += measure(SOURCE.rglob("*"))
+            total += measure(Path(str(found.locate_file(file))) for file in found.files or ())
     assert not seen & {"mcp", "starlette", "uvicorn", "tree-sitter", "psycopg", "sympy", "torch"}
-    assert total / 1e6 < 210, f"{total / 1e6:.0f} MB: {sorted(seen)}"
+    assert total < 210, f"{total:.0f} MB: {sorted(seen)}"

@@ -31,36 +31,22 @@ LIMITS = {
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 30, "search": 25, "hook": 22, "backfill": 39}
 
-UNCOUNTED = {
-    tokenize.COMMENT,
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENDMARKER,
-}
-BRANCHES = (
-    ast.If,
-    ast.For,
-    ast.While,
-    ast.IfExp,
-    ast.ExceptHandler,
-    ast.BoolOp,
-    ast.match_case,
-    ast.comprehension,
-)
+UNCOUNTED = (tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER)
+LAYOUT = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+BRANCHES = (ast.If, ast.For, ast.While, ast.IfExp, ast.ExceptHandler, ast.BoolOp)
+BRANCHES += (ast.match_case, ast.comprehension)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def count_tokens(text: str) -> int:
     """Tokens of a module without comments, docstrings and blank lines."""
     count, fresh = 0, True
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type in UNCOUNTED:
-            fresh = fresh or token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
-        elif token.type == tokenize.STRING and fresh:
-            fresh = False  # a docstring
-        else:
-            count, fresh = count + 1, False
+        if token.type in LAYOUT:
+            fresh = True
+        elif token.type not in UNCOUNTED:
+            count += not (token.type == tokenize.STRING and fresh)  # a docstring
+            fresh = False
     return count
 
 
@@ -82,6 +68,10 @@ def find_imports(tree: ast.AST, names: set[str]) -> set[str]:
     return found
 
 
+def is_import(node: ast.AST) -> bool:
+    return isinstance(node, ast.Import | ast.ImportFrom)
+
+
 def is_for_types(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
 
@@ -96,12 +86,8 @@ def count_cycles(graph: dict[str, set[str]]) -> int:
             more = set().union(*(reach[one] for one in targets)) - targets
             changed = changed or bool(more)
             targets |= more
-    circular = {name for name, targets in reach.items() if name in targets}
-    groups = {
-        frozenset(one for one in circular if one in reach[name] and name in reach[one])
-        for name in circular
-    }
-    return len(groups)
+    circular = [name for name, targets in reach.items() if name in targets]
+    return len({frozenset(reach[name] & {*circular}) for name in circular})
 
 
 def measure() -> dict[str, int]:
@@ -120,22 +106,19 @@ def measure() -> dict[str, int]:
             if is_for_types(node):
                 node.body = [ast.Pass()]
         graph[name_module(path)] = find_imports(tree, names) - {name_module(path)}
-        for node in ast.walk(tree):
-            classes[getattr(node, "name", "")] += isinstance(node, ast.ClassDef)
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                inner = [
-                    one for one in ast.walk(node) if isinstance(one, ast.Import | ast.ImportFrom)
-                ]
-                found["function-level imports of our own"] += sum(
-                    bool(find_imports(one, names)) for one in inner
-                )
-                branches = sum(isinstance(one, BRANCHES) for one in ast.walk(node))
+        nodes = list(ast.walk(tree))
+        classes.update(node.name for node in nodes if isinstance(node, ast.ClassDef))
+        for node in nodes:
+            if isinstance(node, FUNCTIONS):
+                inner = list(ast.walk(node))
+                own = sum(bool(find_imports(one, names)) for one in inner if is_import(one))
+                found["function-level imports of our own"] += own
+                branches = sum(isinstance(one, BRANCHES) for one in inner)
                 found["functions of complexity over 15"] += branches > 15
     found["class names used twice"] = sum(count > 1 for count in classes.values())
     found["import cycles"] = count_cycles(graph)
-    found["test lines"] = sum(
-        path.read_text("utf-8").count("\n") for path in (ROOT / "tests").rglob("*.py")
-    )
+    tests = (ROOT / "tests").rglob("*.py")
+    found["test lines"] = sum(path.read_text("utf-8").count("\n") for path in tests)
     return dict(found)
 
 
@@ -166,23 +149,11 @@ TALK = "## User\n\nWe decided to use Redis for the cache.\n\n## Assistant\n\nDon
 def count_files(folder: Path, *words: str, typed: str = "") -> int:
     """In how many files of ours one command runs."""
     counted = folder / "count"
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(folder),
-        "BETHINK_EMBEDDING": "hashing",
-        "BETHINK_OFFLINE": "1",
-        "COUNT": str(counted),
-    }
-    subprocess.run(
-        [sys.executable, "-c", TRACED, *words],
-        cwd=folder,
-        env=environment,
-        input=typed,
-        text=True,
-        capture_output=True,
-        check=True,
-        timeout=60,
-    )
+    known = {"PATH": os.environ["PATH"], "HOME": str(folder), "COUNT": str(counted)}
+    known |= {"BETHINK_EMBEDDING": "hashing", "BETHINK_OFFLINE": "1"}
+    program = [sys.executable, "-c", TRACED, *words]
+    how = {"text": True, "capture_output": True, "check": True, "timeout": 60}
+    subprocess.run(program, cwd=folder, env=known, input=typed, **how)
     return int(counted.read_text())
 
 
@@ -215,14 +186,9 @@ def test_a_command_runs_in_few_files(tmp_path: Path) -> None:
 def test_no_file_names_the_first_name() -> None:
     first = "reco" + "llect"
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
-    guilty = [
-        name
-        for name in listed.stdout.decode().split("\0")
-        if name
-        and (ROOT / name).is_file()
-        and first in name.lower() + (ROOT / name).read_bytes().decode("utf-8", "replace").lower()
-    ]
-    assert guilty == []
+    names = [name for name in listed.stdout.decode().split("\0") if (ROOT / name).is_file()]
+    texts = {name: name.lower().encode() + (ROOT / name).read_bytes().lower() for name in names}
+    assert [name for name, text in texts.items() if first.encode() in text] == []
 
 
 if __name__ == "__main__":

@@ -3,9 +3,11 @@
 import json
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from case_tables import cases
 
 ROOT = Path(__file__).parent.parent
 SUITE = ROOT / "bench" / "suite"
@@ -31,17 +33,16 @@ CONVERSATION = {
 }
 
 
-@pytest.mark.parametrize("path", sorted((SUITE / "adapters").iterdir()), ids=lambda path: path.name)
-def test_an_adapter_is_small(path):
-    assert path.is_dir() or len(path.read_text("utf-8").splitlines()) <= 100
+def test_an_adapter_is_small():
+    files = [path for path in (SUITE / "adapters").iterdir() if path.is_file()]
+    lengths = {path.name: len(path.read_text("utf-8").splitlines()) for path in files}
+    assert {name: lines for name, lines in lengths.items() if lines > 100} == {}
 
 
-@pytest.mark.parametrize(
-    ("found", "relevant", "value"),
-    [("a", "a", 1.0), ("xa", "a", 0.6309), ("aab", "ab", 1.0), ("x", "a", 0.0), ("", "a", 0.0)],
-)
-def test_an_order_is_worth_what_its_places_say(found, relevant, value):
-    assert measures.ndcg(list(found), list(relevant)) == pytest.approx(value, abs=1e-4)
+def test_an_order_is_worth_what_its_places_say():
+    worth = {("a", "a"): 1.0, ("xa", "a"): 0.6309, ("aab", "ab"): 1.0, ("x", "a"): 0, ("", "a"): 0}
+    for (found, relevant), value in worth.items():
+        assert measures.ndcg(list(found), list(relevant)) == pytest.approx(value, abs=1e-4)
 
 
 def test_a_text_is_known_by_its_words():
@@ -55,24 +56,9 @@ def test_a_text_is_known_by_its_words():
     assert not measures.is_about("Good morning", "never raise memory limits")
 
 
-# control, task → what it gets, and no more: a cheat on one half pays with the other
-CHEATS = [
-    (
-        "newest-first",
-        "change",
-        {"changed": 0.0, "untouched": 1.0, "new first": 1.0, "balanced": 0.5},
-    ),
-    ("newest-alone", "change", {"changed": 1.0, "untouched": 0.0, "balanced": 0.5}),
-    ("silent", "silence", {"told rightly": 0.0, "silent rightly": 1.0, "balanced": 0.5}),
-    ("oldest-first", "poison", {"user's word first": 1.0, "user's later word first": 0.0}),
-    ("newest-first", "poison", {"user's word first": 0.0, "user's later word first": 1.0}),
-    ("keep-everything", "understanding", {"recall (own)": 1.0}),
-    ("keep-nothing", "understanding", {"F1 (own)": 0.0, "never kept (own)": 0.0}),
-]
-
-
-@pytest.mark.parametrize(("name", "task", "expected"), CHEATS)
+@pytest.mark.parametrize(("name", "task", "expected"), cases("suite-cheats"))
 def test_a_cheat_is_exposed(name, task, expected, tmp_path):
+    """It gets this and no more: a cheat on one half pays with the other."""
     setting = tasks.Setting(tmp_path, quick=True)
     found = tasks.TASKS[task](controls.Control(name), setting)["measures"]
     assert {key: found[key]["mean"] for key in expected} == expected
@@ -136,37 +122,39 @@ def test_sessions_are_found_by_the_checkpoints_that_commits_name(tmp_path):
     assert len(queries) == 1
 
 
-def test_a_failing_adapter_fails_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "HOME", tmp_path)
-    process = runner.Process("fts5", tmp_path)
+@contextmanager
+def started(name, folder, monkeypatch):
+    monkeypatch.setattr(runner, "HOME", folder)
+    process = runner.Process(name, folder)
     try:
-        with pytest.raises(RuntimeError, match="failed at 'add'"):
-            process.call("add", text="before any reset", time="", who="user", source="note")
-        process.call("reset")
-        process.call("add", text="Deploys go out on Mondays.", time="", who="user", source="note")
-        assert process.call("ask", question="When do deploys go out?", time="", k=1) == [
-            {"id": "", "text": "Deploys go out on Mondays."}
-        ]
+        yield process.call
     finally:
         process.close()
+
+
+def test_a_failing_adapter_fails_alone(tmp_path, monkeypatch):
+    said = {"text": "Deploys go out on Mondays.", "time": "", "who": "user", "source": "note"}
+    with started("fts5", tmp_path, monkeypatch) as call:
+        with pytest.raises(RuntimeError, match="failed at 'add'"):
+            call("add", **said)  # before any reset
+        call("reset")
+        call("add", **said)
+        found = call("ask", question="When do deploys go out?", time="", k=1)
+        assert found == [{"id": "", "text": said["text"]}]
 
 
 def test_our_own_adapter_knows_the_product(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "HOME", tmp_path)
     monkeypatch.setattr(runner, "SHARED_MODEL", tmp_path / "models" / "none")
     monkeypatch.setitem(runner.PEERS, "bethink", {"adapter": "use_bethink.py"})
-    process = runner.Process("bethink", tmp_path)
-    try:
-        process.call("reset")
+    with started("bethink", tmp_path, monkeypatch) as call:
+        call("reset")
         for who in ("user", "agent", "document", "issue"):
             said = {"text": f"Deploys of the {who} go out on Mondays.", "source": "README.md"}
-            process.call("add", time="2026-09-01T09:00:00+00:00", who=who, **said)
+            call("add", time="2026-09-01T09:00:00+00:00", who=who, **said)
         asked = {"question": "When do deploys go out?", "time": "2026-09-02T09:00:00+00:00"}
-        assert len(process.call("ask", k=9, **asked)) >= 3
-        process.call("prompt", text="Change the day on which deploys go out")
-        assert process.call("stats")["version"]
-    finally:
-        process.close()
+        assert len(call("ask", k=9, **asked)) >= 3
+        call("prompt", text="Change the day on which deploys go out")
+        assert call("stats")["version"]
 
 
 @pytest.mark.skipif(not page.PAGE.exists(), reason="nothing was measured yet")
@@ -181,12 +169,12 @@ def test_the_page_and_the_readme_show_the_results():
             assert picture.read_text("utf-8") == page.draw_bars(results, task)
 
 
-@pytest.mark.parametrize("path", sorted(runner.RESULTS.glob("*.json")), ids=lambda path: path.name)
-def test_a_result_is_what_its_cases_say(path):
-    result = json.loads(path.read_text("utf-8"))
-    if result["task"] == "recall" and "cases" in result:
-        for name in {case[0] for case in result["cases"]}:
-            values = [case[2] for case in result["cases"] if case[0] == name]
-            mean = sum(values) / len(values)
-            assert result["measures"][name]["mean"] == pytest.approx(mean, abs=1e-3)
-    assert not result["quick"] and path.stem == f"{result['system']}.{result['task']}"
+def test_a_result_is_what_its_cases_say():
+    for path in sorted(runner.RESULTS.glob("*.json")):
+        result = json.loads(path.read_text("utf-8"))
+        if result["task"] == "recall" and "cases" in result:
+            for name in {case[0] for case in result["cases"]}:
+                values = [case[2] for case in result["cases"] if case[0] == name]
+                mean = sum(values) / len(values)
+                assert result["measures"][name]["mean"] == pytest.approx(mean, abs=1e-3), path.name
+        assert not result["quick"] and path.stem == f"{result['system']}.{result['task']}"

@@ -25,7 +25,6 @@ import pytest
 
 pytest_plugins = ["cli_runner"]
 
-PACKAGE = "bethink"
 GOLDEN = Path(__file__).parent / "golden"
 REAL = calendar.datetime
 TABLE = (GOLDEN / "commands.txt").read_text("utf-8")
@@ -50,6 +49,12 @@ PATTERNS = (
 )
 
 
+# Variables that a command would heed, but for those of the test itself.
+FOREIGN = re.compile(
+    "(?!BETHINK_(HOME|EMBEDDING|OFFLINE)$)(BETHINK|XDG|CLAUDE|CODEX|COPILOT|GIT|ANTHROPIC|OPENAI)"
+)
+
+
 class Meta(type):
     def __instancecheck__(cls, value):
         return isinstance(value, REAL)
@@ -67,9 +72,8 @@ class Clock(REAL, metaclass=Meta):
 
 def swap(old, new):
     for name, module in list(sys.modules.items()):
-        if name != __name__ and (
-            old is Clock or name == "datetime" or name.split(".")[0] == PACKAGE
-        ):
+        ours = name.split(".")[0] in ("bethink", "datetime")
+        if name != __name__ and (ours or old is Clock):
             for key in [key for key, value in vars(module).items() if value is old]:
                 setattr(module, key, new)
 
@@ -82,38 +86,25 @@ def store_kind():
 @pytest.fixture
 def stage(cli, monkeypatch, tmp_path):
     """A clock, an environment and a home of the test's own."""
-    prefix = f"{PACKAGE.upper()}_"
-    kept = [prefix + name for name in ("HOME", "EMBEDDING", "OFFLINE")]
     for name in list(os.environ):
-        if name not in kept and name.startswith(
-            (prefix, "XDG_", "CLAUDE", "CODEX", "COPILOT", "GIT_", "ANTHROPIC_", "OPENAI_")
-        ):
+        if FOREIGN.match(name):
             monkeypatch.delenv(name)
     (tmp_path / "bin").mkdir()
     # And no other program: which agents a machine has must not matter.
     (tmp_path / "bin/git").symlink_to(shutil.which("git"))
-    write(tmp_path / "bin" / PACKAGE, "#!/bin/sh\n").chmod(0o755)
+    write(tmp_path / "bin" / "bethink", "#!/bin/sh\n").chmod(0o755)
     # What agents are told to start.
-    monkeypatch.setattr(sys, "argv", [str(tmp_path / "bin" / PACKAGE)])
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "bin" / "bethink")])
     # Token budgets count the letters of a home, so there are always as many.
     home = tmp_path / "x".ljust(140 - len(str(tmp_path)), "x") / "ada"
-    fixed = {
-        "HOME": home,
-        "PATH": tmp_path / "bin",
-        "TZ": "UTC",
-        "COLUMNS": 120,
-        "LANG": "C.UTF-8",
-        "GIT_CONFIG_NOSYSTEM": 1,
-    }
-    for name, value in fixed.items():
+    fixed = {"HOME": home, "PATH": tmp_path / "bin", "TZ": "UTC", "COLUMNS": 120}
+    for name, value in {**fixed, "LANG": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": 1}.items():
         monkeypatch.setenv(name, str(value))
     time.tzset()
     monkeypatch.setattr(time, "time", lambda: Clock.at)
     # Ids are made of this: each begins with eight digits of its own, as if they were a minute apart.
-    ticks = itertools.count(1)
-    monkeypatch.setattr(
-        time, "time_ns", lambda: (int(Clock.at * 1000) + 65536 * next(ticks)) * 1_000_000
-    )
+    ticks = itertools.count(65536, 65536)
+    monkeypatch.setattr(time, "time_ns", lambda: (int(Clock.at * 1000) + next(ticks)) * 1_000_000)
     monkeypatch.setattr("bethink.text._last", 0)  # nor do they depend on what was made before
     Clock.at = REAL(2026, 3, 2, 9, tzinfo=calendar.UTC).timestamp()
     swap(REAL, Clock)
@@ -130,11 +121,8 @@ class Stage:
 
     def __init__(self, cli, root, home):
         self.cli, self.root, self.home = cli, root, home
-        self.words = {
-            "root": str(root),
-            "session": SESSION,
-            "talk": str(home / f".claude/projects/-shop/{SESSION}.jsonl"),
-        }
+        talk = home / f".claude/projects/-shop/{SESSION}.jsonl"
+        self.words = {"root": str(root), "session": SESSION, "talk": str(talk)}
         self.names, self.scopes = {SESSION: "<session>"}, {}
 
     def build(self):
@@ -142,31 +130,25 @@ class Stage:
             (self.root / name).mkdir()
         for name, text in SHOP["files"].items():
             write(self.cli.project / name, text)
-        who = {
-            f"GIT_{one}_{key}": value
-            for one in ("AUTHOR", "COMMITTER")
-            for key, value in COMMITTER.items()
-        }
+        who = {f"GIT_AUTHOR_{key}": value for key, value in COMMITTER.items()}
+        who |= {f"GIT_COMMITTER_{key}": value for key, value in COMMITTER.items()}
         git = partial(subprocess.run, cwd=self.cli.project, env={**os.environ, **who}, check=True)
         git(["git", "init", "-q", "--initial-branch=main"])
         for at, message in enumerate(SHOP["commits"]):
             write(self.cli.project / "shop/app.py", SHOP["files"]["shop/app.py"] + "#" * at)
             git(["git", "add", "."])
             git(["git", "commit", "-q", "-m", message])
-        lines = [
-            {"type": role, "uuid": f"u{at}", "sessionId": SESSION, "cwd": str(self.cli.project), "timestamp": f"2026-03-01T09:{at:02}:00.000Z",
-             "message": {"role": role, "content": text}}
-            for at, (role, text) in enumerate(SHOP["talk"])
-        ]  # fmt: skip
+        turns = [{"role": role, "content": text} for role, text in SHOP["talk"]]
+        lines = []
+        for at, turn in enumerate(turns):
+            about = {"uuid": f"u{at}", "sessionId": SESSION, "cwd": str(self.cli.project)}
+            moment = f"2026-03-01T09:{at:02}:00.000Z"
+            about |= {"timestamp": moment, "message": turn}
+            lines.append({"type": turn["role"], **about})
         write(Path(self.words["talk"]), "".join(json.dumps(line) + "\n" for line in lines))
         for name, text in SHOP["outside"].items():
             write(self.root / name, text)
-        write(
-            self.root / "chat.jsonl",
-            "".join(
-                json.dumps({"role": role, "content": text}) + "\n" for role, text in SHOP["talk"]
-            ),
-        )
+        write(self.root / "chat.jsonl", "".join(json.dumps(turn) + "\n" for turn in turns))
         for line in table("told"):
             name, command = line.split(None, 1)
             Clock.at += 86400 if command.startswith("+ ") else 0
@@ -185,11 +167,10 @@ class Stage:
         return self.cli(*argv, *([] if plain else ["--json"]), stdin=self.filled(stdin))
 
     def filled(self, text):
-        return re.sub(
-            r"\{(\w+)(?::(\d+))?\}",
-            lambda found: self.words[found[1]][: int(found[2] or 999)],
-            text,
-        )
+        def fill(found):
+            return self.words[found[1]][: int(found[2] or 999)]
+
+        return re.sub(r"\{(\w+)(?::(\d+))?\}", fill, text)
 
     def shown(self, line):
         """What a command line printed, in a form to compare: parsed if it is JSON, else line by line."""
@@ -217,11 +198,7 @@ class Stage:
         return round(value, 3) if isinstance(value, float) else value
 
     def text(self, text):
-        text = re.sub(
-            r"\b(project|container):([0-9a-f]{16})",
-            lambda found: f"{found[1]}:{self.scope(found[2])}",
-            text,
-        )
+        text = re.sub(r"\b(project|container):([0-9a-f]{16})", self.scope, text)
         for pattern, name in PATTERNS:
             text = re.sub(pattern, name, text)
         for place, name in ((self.home, "home"), (self.root.resolve(), "tmp"), (self.root, "tmp")):
@@ -229,7 +206,8 @@ class Stage:
         return re.sub(r"\b([0-9a-f]{8}(?:-[0-9a-f]{1,12})*)\b(  +)?", self.named, text)
 
     def scope(self, found):
-        return self.scopes.setdefault(found, f"<project-{len(self.scopes) + 1}>")
+        name = self.scopes.setdefault(found[2], f"<project-{len(self.scopes) + 1}>")
+        return f"{found[1]}:{name}"
 
     def named(self, found):
         """The name of an id, whole or short. Columns are as wide as their ids, so what fills them up goes."""
@@ -276,7 +254,7 @@ def test_every_command_says_what_it_said(stage, group):
         old, new = text_of(then[line]), text_of(now[line])
         if old != new:
             difference = difflib.unified_diff(old, new, "golden", "now", lineterm="", n=2)
-            changed.append("\n".join([f"$ {PACKAGE} {line}", *difference]))
+            changed.append("\n".join([f"$ bethink {line}", *difference]))
     if changed:
         pytest.fail("\n\n".join(changed), pytrace=False)
 
@@ -284,6 +262,6 @@ def test_every_command_says_what_it_said(stage, group):
 def test_no_command_is_left_out(cli):
     commands = re.findall(r"^  (\w+)  +\w", cli.ok("--help"), re.MULTILINE)
     assert len(commands) > 40
-    assert [
-        name for name in commands if not re.search(rf"^(\S+ +(\+ )?)?{name}\b", TABLE, re.MULTILINE)
-    ] == []
+    run = set(re.findall(r"^(?:\S+ +(?:\+ )?)?(\w+)\b", TABLE, re.MULTILINE))
+    run |= set(re.findall(r"^(\w+)", TABLE, re.MULTILINE))
+    assert set(commands) - run == set()

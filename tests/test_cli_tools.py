@@ -111,12 +111,6 @@ def test_reading_by_words_loads_no_model_and_no_numbers(cli):
 # Completion
 
 
-def test_what_may_follow_is_completed(cli):
-    names = {"COMMANDS": COMMANDS, "FORMATS": layout.FORMATS}
-    for line, found in cases("cli-tools-completed", names):
-        assert list(cli.json("completion", "words", line)) == found
-
-
 @pytest.mark.parametrize(
     ("shell", "check"),
     [
@@ -289,17 +283,6 @@ def test_a_key_that_nobody_knows_can_still_be_taken_out(cli, file):
 
 
 # Care
-
-
-def test_a_backup_is_a_database(cli, tmp_path):
-    cli.add(DEPLOY)
-    copy = tmp_path / "copy.db"
-    written = cli.json("backup", copy)
-    assert written == {"path": str(copy), "bytes": copy.stat().st_size}
-    assert copy.stat().st_mode & 0o777 == 0o600
-    assert cli.json("list", "--database", copy)[0]["content"] == DEPLOY
-    assert "does not overwrite" in cli.fails("backup", copy, code=1)
-    assert "does not exist" in cli.fails("backup", tmp_path / "no" / "copy.db", code=1)
 
 
 def test_reset_asks_and_takes_only_its_scope(cli):

@@ -123,6 +123,7 @@ class Stage:
         self.cli, self.root, self.home = cli, root, home
         talk = home / f".claude/projects/-shop/{SESSION}.jsonl"
         self.words = {"root": str(root), "session": SESSION, "talk": str(talk)}
+        self.words["token"] = "ghp_" + "a1B2" * 9
         self.names, self.scopes = {SESSION: "<session>"}, {}
 
     def build(self):

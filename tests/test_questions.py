@@ -1,6 +1,5 @@
 """Questions as people ask them, through the front door: what must come first, and what must not be hidden."""
 
-import json
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -105,51 +104,6 @@ def test_a_period_keeps_what_matters_most_where_there_is_more_than_fits(tmp_path
         answer = memory.search("what did we do today?", limit=2)
     assert texts(answer) == ["Never deploy on a Friday", "Backups run at night"]
     assert answer.total == 5
-
-
-# Commands
-
-
-def test_today_is_a_dated_list(cli):
-    id = cli.add("We deploy from main, never from a branch", "--kind", "decision")
-    told = cli.json("get", id)[0]["created_at"][:10]
-    line = cli.ok("today")
-    assert f"{told}  decision" in line and line.startswith(id[:8])
-    assert [one["id"] for one in cli.json("today")] == [id]
-    assert cli.json("today", "last year") == []
-    assert "Nothing was noted last year." in cli("today", "last year").err
-    assert "is not a time" in cli.fails("today", "the cache", code=2)
-
-
-def test_why_tells_the_decision_its_reason_and_what_it_replaced(cli):
-    old = cli.add("We use npm for packages", "--kind", "decision")
-    text = "We use pnpm for packages, because npm hoists wrongly."
-    new = cli.add(text, "--kind", "decision", "--supersedes", old)
-    cli.add("I prefer packages of pnpm that are small", "--kind", "preference")
-    told = cli.json("why", "pnpm", "packages")
-    assert (told["decision"]["id"], told["because"]) == (new, "npm hoists wrongly")
-    assert [one["id"] for one in told["replaced"]] == [old] and told["said"] is None
-    first, *lines = cli.ok("why", "pnpm", "packages").splitlines()
-    assert first.endswith("  note:user")
-    assert lines[:2] == [f"  {text}", "  because npm hoists wrongly"]
-    assert lines[2].startswith("  replaced ") and "We use npm for packages" in lines[2]
-    assert cli.json("why", "the moon") is None
-    assert "No decision about the moon is known." in cli("why", "the", "moon").err
-
-
-def test_why_names_the_line_where_it_was_said(cli, tmp_path):
-    turns = [
-        ("user", "What shall we take for the queue of jobs?"),
-        ("assistant", "Redis streams or RabbitMQ would both do for the queue of jobs."),
-        ("user", "We decided to use RabbitMQ for the queue, because Redis loses jobs on restart."),
-    ]
-    file = tmp_path / "talk.jsonl"
-    file.write_text("\n".join(json.dumps({"role": who, "content": said}) for who, said in turns))
-    cli.ok("backfill", file)
-    told = cli.json("why", "RabbitMQ")
-    assert told["because"] == "Redis loses jobs on restart"
-    assert told["said"]["lines"] == [3, 3] and told["said"]["content"] == turns[2][1]
-    assert "talk.jsonl:3" in cli.ok("why", "RabbitMQ")
 
 
 # Other languages

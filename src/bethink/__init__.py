@@ -5,16 +5,17 @@ from __future__ import annotations
 TYPE_CHECKING = False  # not the one of `typing`, whose import alone is most of the time in which Ctrl-C would meet nobody
 
 __version__ = "0.11.0"
-__all__ = ["Bethink", "__version__"]
+__all__ = ["Bethink", "Memory", "__version__"]
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
+    from bethink.types import Memory
 
 
 def __getattr__(name: str) -> object:
     # `bethink --version` must not pay for the database and the pipelines.
-    if name == "Bethink":
-        from bethink.api import Bethink
+    if name in ("Bethink", "Memory"):
+        from bethink import api
 
-        return Bethink
+        return api.Bethink if name == "Bethink" else api.types.Memory
     raise AttributeError(f"module 'bethink' has no attribute {name!r}")

@@ -168,6 +168,8 @@ def brief(value: Any) -> str:
         return ", ".join(map(brief, value[:SHOWN])) + more
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}" if value else ""
+    if isinstance(value, datetime):
+        return date_and_time(value)
     return one_line(cell(value)) if value else ""
 
 

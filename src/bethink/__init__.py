@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> object:
     # `bethink --version` must not pay for the database and the pipelines.
     if name in ("Bethink", "Memory"):
-        from bethink import api
+        from bethink.api import Bethink
+        from bethink.types import Memory
 
-        return api.Bethink if name == "Bethink" else api.types.Memory
+        return Bethink if name == "Bethink" else Memory
     raise AttributeError(f"module 'bethink' has no attribute {name!r}")

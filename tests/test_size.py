@@ -19,11 +19,11 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 298_276,
-    "lines": 43_765,
+    "tokens": 298_278,
+    "lines": 43_766,
     "files": 126,
     "import cycles": 0,
-    "function-level imports of our own": 39,
+    "function-level imports of our own": 40,
     "functions of complexity over 15": 0,
     "class names used twice": 0,
     "test lines": 28_561,

@@ -1,4 +1,4 @@
-"""What the processes of test_concurrency.py and test_faults.py do. Not a test file: it is imported by them, and early, so that each starts fast."""
+"""What the processes of test_faults.py do. Not a test file: it is imported by them, and early, so that each starts fast."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import apsw
@@ -85,7 +86,7 @@ def test_an_export_comes_back_as_it_was(cli, tmp_path, form):
     take = ("import", str(file), "--trusted", "--personal")
     assert cli.json(*take, "--dry-run")["added"] == 6 and exported(cli) == {}
     done = cli.json(*take)
-    kinds = {"decision": 1, "general": 2, "fact": 1, "preference": 1, "document": 1}
+    kinds = Counter(one["kind"] for one in before.values())
     counts = {"added": 6, "relations": 2, "kinds": kinds, "format": "export"}
     assert {name: value for name, value in done.items() if value} == counts
     assert exported(cli) == before
@@ -116,22 +117,6 @@ def test_it_may_be_read_any_number_of_times_and_what_is_known_stays(cli, tmp_pat
     assert {link["target"] for link in successor["relations"]} == {replaced["id"]}
 
 
-def test_a_strangers_file_brings_neither_secrets_nor_trust_nor_what_was_purged(cli, tmp_path):
-    gone = cli.add("The old staging host is alpha")
-    cli.add("Sessions are kept in Redis")
-    file = tmp_path / "memories.json"
-    cli.ok("export", "--output", str(file))
-    cli.ok("forget", gone, "--purge", "--yes")
-    emptied(cli)
-    text = json.loads(file.read_text())
-    text[1]["content"] += " with the password=hunter2hunter2hunter2"
-    file.write_text(json.dumps(text))
-    done = cli.json("import", str(file))
-    assert (done["added"], done["purged"], done["redactions"]) == (1, 1, 1)
-    (one,) = cli.json("list")
-    assert one["trust"] == 1 and "hunter2" not in json.dumps(one) and "REDACTED" in one["content"]
-
-
 SECRET = "ghp_" + "a1B2" * 9
 
 
@@ -158,11 +143,17 @@ def test_a_strangers_file_claims_nothing_for_itself(cli, tmp_path):
 
 
 @pytest.mark.parametrize("trusted", [("--trusted",), ()])
-def test_no_field_of_a_file_brings_a_secret_in(cli, tmp_path, trusted):
+def test_no_field_of_a_file_brings_a_secret_in_nor_what_was_purged(cli, tmp_path, trusted):
     changes = cases("exchange-no-field-of-a", globals())
-    done = cli.json("import", strange(cli, tmp_path, *changes), *trusted)
+    gone = cli.add("The old staging host is alpha")
+    purged = exported(cli)[gone]
+    cli.ok("forget", gone, "--purge", "--yes")
+    file = strange(cli, tmp_path, *changes, {"content": purged["content"]})
+    done = cli.json("import", file, *trusted)
     assert done["redactions"] == done["added"] == len(changes)
-    assert SECRET not in cli.ok("export")
+    assert done["purged"] == 1
+    text = cli.ok("export")
+    assert SECRET not in text and "alpha" not in text and "REDACTED" in text
 
 
 def test_personal_memories_come_only_when_asked_for(cli, tmp_path):
@@ -243,8 +234,12 @@ def test_a_database_of_an_older_version_is_taken_in(cli, tmp_path):
     assert cli("doctor", "--deep").code == 0
 
 
-def test_histories_of_ones_own_copy_are_merged(cli, tmp_path):
+def test_a_copy_of_ones_own_is_merged_and_its_projects_are_known_by_name(
+    cli, tmp_path, monkeypatch
+):
     id, copy = cli.add("Tea is at four"), str(tmp_path / "copy.db")
+    (tmp_path / "zoo").mkdir()
+    cli.ok("add", "Something of the zoo", "--project", str(tmp_path / "zoo"))
     cli.ok("backup", copy)
     cli.ok("update", id, "--content", "Tea is at five", "--database", copy)
     cli.ok("vote", id)
@@ -255,17 +250,9 @@ def test_histories_of_ones_own_copy_are_merged(cli, tmp_path):
     assert [event["action"] for event in one["history"]] == ["add", "update", "vote"]
     assert cli.json("search", "five", "--mode", "vector")[0]["id"] == id
     assert cli("doctor", "--deep").code == 0
-
-
-def test_a_project_of_another_machine_is_known_by_its_name(cli, tmp_path, monkeypatch):
-    cli.add("Something of the shop")
-    (tmp_path / "zoo").mkdir()
-    cli.ok("add", "Something of the zoo", "--project", str(tmp_path / "zoo"))
-    copy = str(tmp_path / "copy.db")
-    cli.ok("backup", copy)
-    go_to(monkeypatch, tmp_path / "there" / "shop")
+    go_to(monkeypatch, tmp_path / "there" / "shop")  # as on another machine
     assert cli.json("import", copy, "--trusted")["added"] == 1
-    assert [one["content"] for one in cli.json("list")] == ["Something of the shop"]
+    assert [one["content"] for one in cli.json("list")] == ["Tea is at five"]
     used = str(cli.home / "memory.db")
     assert "used here anyway" in cli.fails("import", used, code=2)
 
@@ -295,18 +282,18 @@ def test_what_is_no_export_is_refused_and_nothing_is_stored(cli, tmp_path):
     assert exported(cli) == {}
 
 
-@pytest.mark.parametrize("trusted", [True, False])
-def test_whatever_stands_in_a_field_is_taken_in_order_or_refused(tmp_path, trusted):
+def test_whatever_stands_in_a_field_is_taken_in_order_or_refused(tmp_path):
     (tmp_path / "shop").mkdir()
     config, odd = Config(embedding="none"), cases("exchange-odd", {})
+    file, refused = tmp_path / "odd.json", 0
     with Bethink(tmp_path / "a.db", directory=tmp_path / "shop", config=config) as memory:
         memory.add("Sessions are kept in Redis", tags=["a"], entities=["Redis"])
         (good,) = exchange.export_records(memory, memory.export())
-        file, refused = tmp_path / "odd.json", 0
-        for name in (*good, "unique", "vectors"):
+        for field, name in enumerate((*good, "unique", "vectors")):
             for at, value in enumerate(odd):
                 id = {} if name == "id" else {"id": f"01900000-0000-7000-8000-{at:012}"}
                 file.write_text(json.dumps([good | id | {name: value}]))
+                trusted = (field + at) % 2 == 0  # each value and each field in both ways
                 try:
                     exchange.import_file(memory, file, trusted=trusted, all_scopes=True)
                 except InvalidInput:
@@ -428,17 +415,13 @@ def test_what_somebody_writes_into_a_vault_is_taken_in_and_stays(cli, vault):
     one = find(cli, "Owls")
     assert (one["tags"], one["section"], one["trust"]) == (["idea"], "Ideas", 3)
     broken.unlink()
-    assert cli("export", "--format", "vault", str(vault), "--kind", "decision").code == 0
+    assert cli("export", "--format", "vault", str(vault), "--kind", "gotcha").code == 0
     assert mine.exists() and len(list(vault.glob("*/*.md"))) == 1
 
 
 def test_a_note_that_was_broken_is_named_and_nothing_is_taken(cli, vault):
     emptied(cli)
-    for old, new, said in (
-        ("kind: ", "kind: nonsense #", "its kind is not in order"),
-        ("created_at: ", "created_at: soon #", "is none of an export"),
-        ("scope: ", "scop: ", "it has no 'scope'"),
-    ):
+    for old, new, said in cases("exchange-broken-notes"):
         rewrite(vault, old, new)
         assert said in cli.fails("import", str(vault), "--trusted", code=2)
         rewrite(vault, new, old)

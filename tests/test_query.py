@@ -141,7 +141,7 @@ QUESTIONS = (
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @example("(" * 1_999 + "a")
 @example("a OR " * 400 + "a")
 @example("-a" * 1_000)

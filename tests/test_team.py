@@ -1,4 +1,4 @@
-"""A team on PostgreSQL: several real server processes on one database, tokens per person, tenants that do not meet."""
+"""A team on PostgreSQL: the command line, several real server processes on one database, tokens per person, tenants that do not meet."""
 
 from __future__ import annotations
 
@@ -131,6 +131,7 @@ def test_members_use_the_web_page_with_their_tokens_until_they_are_revoked(cli, 
     address = re.search(r"/memory/[\w-]+", added.headers["location"])[0]
     other, page = sign_in(team, 1, ben)  # at another server of the same database
     assert "Signed in as <bdi>ben</bdi>" in page.text and "open-add" not in page.text
+    assert contents(team.client(1, ben)) == ["The shop opens at nine"]
     listed = other.get("/search").text
     assert "The shop opens at nine" in listed and "Anna likes tea" not in listed
     mark = re.search(r'name="mark" value="([^"]+)"', page.text)[1]
@@ -160,20 +161,6 @@ def test_a_request_that_reaches_both_servers_is_done_once(cli, team):
         given = {key: set(pool.map(post, (one, other) * 2, [key] * 4)) for key in keys}
     assert contents(one) == [f"Said under {key}" for key in keys]
     assert {key: {post(other, key)} for key in keys} == given
-
-
-def test_people_share_a_project_and_keep_what_is_personal_to_themselves(cli, team):
-    anna, ben = (
-        team.client(number, token(cli, name, "--scope", "write", "--team", "shop", "--personal"))
-        for number, name in enumerate(("anna", "ben"))
-    )
-    add(anna, "Anna likes tea", personal=True)
-    id = add(anna, "The shop sells tea")
-    assert contents(anna) == ["Anna likes tea", "The shop sells tea"]
-    assert contents(ben) == contents(ben, "/search", query="tea") == ["The shop sells tea"]
-    events = body(ben.get(f"{V1}/memories/{id}/history", params=SHOP))["items"]
-    actors = [event["actor"] for event in events]
-    assert actors and all("anna" in actor for actor in actors)
 
 
 def test_a_server_for_one_tenant_shows_nothing_of_another(cli, team, monkeypatch):
@@ -250,3 +237,65 @@ def test_a_laptop_is_brought_in_step_with_the_team_by_address_and_by_database(
     assert postgres.PASSWORD not in result.out + result.err
     assert cli.json("sync", "--with", team.urls[1])["pulled"] == 1
     assert {one["content"] for one in cli.json("list")} == {"Told on the laptop", "Told on another"}
+
+
+# By the command line alone
+
+
+def test_a_project_is_shared_by_its_name_and_what_is_personal_is_not(cli, monkeypatch, tmp_path):
+    """Each acts in a folder of their own that is called the same; history and audit trail name the person."""
+    postgres.use(monkeypatch)
+
+    def act(person: str, *words: str, folder: str = "shop"):
+        place = tmp_path / person / folder
+        place.mkdir(parents=True, exist_ok=True)
+        monkeypatch.setenv("BETHINK_USER", person)
+        return cli.json(*words, "--project", str(place))
+
+    id = act("anna", "add", "We deploy on Fridays")["id"]
+    act("ben", "update", id, "--importance", "9")
+    assert [event["actor"] for event in act("anna", "history", id)] == ["anna", "ben"]
+    told = [(line["person"], line["changes"]) for line in cli.json("audit")]
+    assert told == [("ben", {"update": [id]}), ("anna", {"add": [id]})]
+    assert f"add {id}" in cli.ok("audit", "--limit", "5")
+    act("anna", "add", "I like tea on Fridays", "--personal")
+    act("anna", "add", "The office is closed on Fridays", "--team")
+    act("anna", "add", "Another project's Fridays", folder="other")
+    everybodys = {"The office is closed on Fridays"}
+    shared = everybodys | {"We deploy on Fridays"}
+    for person, folder, seen in (
+        ("anna", "shop", shared | {"I like tea on Fridays"}),
+        ("ben", "shop", shared),
+        ("ben", "elsewhere", everybodys),
+    ):
+        hits = act(person, "search", "fridays", folder=folder)
+        assert {hit["content"] for hit in hits} == seen
+    assert act("ben", "stats")["by_scope"].get("personal") is None
+
+
+def test_your_own_database_has_no_team_and_no_audit_trail(cli):
+    assert "no team" in cli.fails("add", "We deploy on Fridays", "--team", code=2)
+    assert "audit trail" in cli.fails("audit", code=2)
+
+
+def test_no_command_prints_a_password(cli):
+    url = f"postgresql://anna:hunter2@127.0.0.1:{postgres.free_port()}/team?sslpassword=hunter2"
+    told = f"config database {url}|config|config database|config --json|add x|doctor|stats"
+    for result in (cli(*words.split()) for words in f"{told}|init --dry-run".split("|")):
+        assert "hunter2" not in result.out + result.err
+    assert "cannot be reached" in cli.fails("search", "tea", code=1)
+    assert "hunter2" in (cli.home / "config.toml").read_text()
+
+
+def test_a_memory_moves_only_with_a_name_for_what_is_personal(cli, tmp_path, monkeypatch):
+    own, target = ["--database", str(tmp_path / "own.db")], postgres.migrated()
+    cli.ok("add", "We deploy on Fridays", *own)
+    cli.ok("add", "I like tea", "--personal", *own)
+    monkeypatch.delenv("BETHINK_USER", raising=False)
+    said = cli.fails("migrate", "--to", target, *own, code=2)
+    assert "belongs to somebody" in said and "`user`" in said
+    assert postgres.run(target, "SELECT count(*) FROM bethink.memories") == [(0,)]
+    monkeypatch.setenv("BETHINK_USER", "anna")
+    assert cli.json("migrate", "--to", target, *own)["verified"]
+    owners = postgres.run(target, "SELECT owner FROM bethink.scopes WHERE key = 'personal'")
+    assert owners == [("anna",)]

@@ -79,11 +79,11 @@ def test_a_turn_whose_agent_is_killed_is_read_at_the_next_hook(shop):
     assert (entry.transcript, entry.event) == (str(talk), "prompt")
     shop.start(session_id="another")
     assert shop.woken
-    # Copilot CLI names the session alone.
-    shop.printed("prompt", "copilot", prompt="which queue do we use?", session_id="s2")
+    for host, session in (("copilot", "s2"), ("cursor", "s3")):  # which name the session alone
+        shop.printed("prompt", host, prompt="which queue do we use?", session_id=session)
     state.pause_memory(state.EVERYWHERE)
     shop.ask("and now?", transcript_path=str(shop.project / "other.jsonl"))
-    assert [one.session for one in spool.list_waiting()] == ["s1", "s2"]
+    assert [one.session for one in spool.list_waiting()] == ["s1", "s2", "s3"]
 
 
 def test_a_sub_agent_is_noted_by_its_own_transcript_and_a_call_of_the_hosts_own_is_not(shop):

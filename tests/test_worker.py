@@ -265,6 +265,13 @@ def test_a_host_that_names_no_transcript_is_asked_for_that_of_the_session(desk, 
     spool.note(Hook("stop", "claude", session="a", directory=str(desk.project)), desk.database)
     assert desk.work() == 1
     assert desk.turns() == TEXTS
+    # An agent that was ended before it wrote anything is no failure.
+    for told in ({"session": "b"}, {"transcript": str(desk.folder / "gone.jsonl")}):
+        hook = Hook("prompt", "claude", directory=str(desk.project), **told)
+        spool.note(hook, desk.database)
+    for _ in range(worker.ATTEMPTS):
+        desk.work()
+    assert (spool.list_waiting(), spool.list_aside(), state.read_failures()) == ([], [], [])
 
 
 def test_opencode_names_a_session_and_its_database_is_read(desk, monkeypatch):

@@ -34,7 +34,7 @@ NEW, TAKEN = ".json", ".taken"
 ASIDE = "aside"
 MOST_ASIDE = 100  # files; the oldest go first
 UNTIMED = ("cursor",)  # hosts whose transcripts do not tell when something was said
-UNNAMED = ("copilot",)  # hosts that name the transcript only when a turn is over
+UNNAMED = ("copilot", "cursor")  # hosts that name the transcript only when a turn is over, or never
 NICE = 10
 LOCK = 3  # the file descriptor under which a worker inherits its lock
 

@@ -171,6 +171,9 @@ def _work(opened: OpenMemory, path: Path, until: float) -> bool:
     except Exception as error:  # noqa: BLE001 - the outermost boundary: one transcript must not keep the others from being read
         if entry.attempts < ATTEMPTS:
             return False
+        if entry.event == "prompt" and isinstance(error, NotFound):
+            path.unlink(missing_ok=True)  # its agent was ended before it wrote anything
+            return True
         name = "" if isinstance(error, BethinkError) else f"{type(error).__name__}: "
         state.note_failure(entry.host, entry.event, f"{name}{error}")
         spool.put_aside(path)

@@ -69,7 +69,10 @@ _OPTIONS = r"\b(?:options?|approach(?:es)?|ways|alternatives?|directions|choices
 _BACKLOG = r"\b(?:pending|to-?dos?|backlog|outstanding|deferred|future|later|you(?:'ll| will)? (?:still )?(?:need|have) to)\b"
 _PROPOSES = r"\b(?:i(?:'d| would)? (?:suggest|recommend|propose|go (?:with|for))|my (?:recommendation|suggestion|take|preference)|recommended:)"
 # What is asked for at another time is not done with the answer.
-_LATER = r"\b(?:later|eventually|some day|at some point|next (?:week|month|sprint|time)|tomorrow|in a follow-?up|(?:remind (?:me|us)|don'?t forget) to)\b"
+_LATER = (
+    r"\b(?:later|eventually|some day|at some point|next (?:week|month|sprint|session|time)|tomorrow|in a follow-?up|not now"
+    r"|(?:remind (?:me|us)|remember) to|don'?t forget|to-?do list|backlog)\b"
+)
 
 # How somebody wants others to work with them, in any project: they ask it of whoever works, about the work itself. Who says "we" speaks of
 # a project.
@@ -84,7 +87,7 @@ _WAY_OF_WORKING = (
 )
 _OF_A_PROJECT = (
     r"\b(?:we|we'\w+|our|ours|us|here|(?:this|the|that) (?:repo|repository|project|app|codebase|service|module|package|team|api|server|client|customer|branch|pr|file"
-    r"|test|function|page|ticket|issue|release)|today|now|this time)\b"
+    r"|test|function|page|ticket|issue|release)|today|(?<!from )now|this time)\b"
 )
 
 
@@ -259,7 +262,8 @@ def _name_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, f
         return "none", 0.0
     clear = _find_cued(core) if user else {}
     kind = max(LASTING, key=lambda kind: (clear.get(kind, 0.0), reading.kinds[kind]))
-    return kind, chance**0.5
+    own_way = kind == "decision" and user and holds_anywhere(each.statement.text)
+    return "preference" if own_way else kind, chance**0.5
 
 
 def _settles_nothing(each: PlacedStatement) -> bool:

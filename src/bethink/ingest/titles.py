@@ -104,12 +104,12 @@ _UNDER_WAY = r"^(?:goal|next)\b|\b(?:now|next|then) (?:i|let)\b|\bnow \w+ing\b|(
 _PLANNED = r"\s*implement the following plan:?\s*"
 _CALLED = r"#{1,3} (?:plan: ?)?(.+)"
 # What it says remains: behind a label, as an offer, or in a sentence of its own.
-_NEXT = r"(?:^|[;,.] )(?:next(?: (?:actions?|steps?|up))?(?::|,| is| are)(?: to)?|(?:to-?do|remaining|still open):) (.{4,})"
+_NEXT = r"(?:^|[;,.] )(?:next(?: (?:actions?|steps?|up))?(?::|,| is| are)(?: to)?|(?:to-?do|remaining|(?:still )?open(?: points?| items?)?|(?:what(?:'s| is) )?left):) (.{4,})"
 _OFFER = (
     r"(?:^|[.;,] )(?:do you want me to|would you like me to|want me to|shall i|should i) (.{4,})\?"
 )
 _REMAINS = (
-    r"\b(?:not yet|(?:still|yet) (?:(?:needs?|have|has) )?to|left to do|to be done|remains to|when (?:you(?:'re| are) )?ready|(?:awaiting|pending) (?:your|a|the)"
+    r"\b(?:not (?:done |quite )?yet|(?:still|yet) (?:(?:needs?|have|has) )?to|left to do|to be done|remains to|when (?:you(?:'re| are) )?ready|(?:awaiting|pending) (?:your|a|the)"
     r"|you(?:'ll| will)? need to|not (?:been )?(?:committed|pushed|merged|tested|implemented))\b"
 )
 

@@ -245,6 +245,11 @@ def test_a_proposal_waits_in_the_inbox_with_the_trusted_one_first_and_the_briefi
         assert relations == {("may_replace", new), ("contradicts", new)}
         short = memory.store.abbreviate([new])[new]
     assert f"(disputed by {short}): {OLD}" in shop.start()
+    with agents_memory(shop) as memory:  # such as a page that is open on a token
+        for act, ids in ("first", [new, old]), ("second", [old, new]):
+            with pytest.raises(InvalidInput, match="the user's own word"):
+                inbox.decide(memory, act, ids)
+        assert {(one.type, one.source) for one in memory.relations(old)} == relations
     with shop.memory() as memory:  # the user keeps it
         inbox.decide(memory, "both", [old, new])
         assert not inbox.list_queue(memory, "contradictions").items

@@ -259,12 +259,14 @@ def _not_both(memory: Bethink, one: str, other: str) -> None:
 Run = Callable[..., object]
 
 
-def _relate(type: str) -> tuple[Run, Run]:
-    """Relates the first to the second, and takes that back."""
-    return (
-        lambda memory, one, other: memory.link(one, other, type),
-        lambda memory, one, other: memory.unlink(one, other, type),
-    )
+def _replace(memory: Bethink, other: str, one: str) -> None:
+    """The second holds instead of the first. Who is trusted less than its teller could only propose that."""
+    if memory.trust < memory.one(other).trust:
+        raise InvalidInput(
+            f"The memory {other} is the user's own word, which only the user replaces.",
+            "Signed in by `bethink ui` on the user's machine, this page does it.",
+        )
+    memory.link(one, other, "supersedes")
 
 
 # What can be decided: its name, the queues it is for, what stands on its button, its key, what is said when it was done, and when it was
@@ -285,13 +287,16 @@ keep-promotions  promotions  Not a rule  l  It stays a memory.  It is asked abou
 forget  doubtful questions preferences promotions  Forget  f  Forgotten: no search finds it any more.  Brought back.
 """
 # What does each, and what takes it back.
-_replace, _keep_both = _relate("supersedes"), _relate("relates_to")
+_keep_both: tuple[Run, Run] = (
+    lambda memory, one, other: memory.link(one, other, "relates_to"),
+    lambda memory, one, other: memory.unlink(one, other, "relates_to"),
+)
 _RUNS: dict[str, tuple[Run, Run]] = {
-    "first": _replace,
-    "second": (
-        lambda memory, one, other: memory.link(other, one, "supersedes"),
-        lambda memory, one, other: memory.unlink(other, one, "supersedes"),
+    "first": (
+        lambda memory, one, other: _replace(memory, other, one),
+        lambda memory, one, other: memory.unlink(one, other, "supersedes"),
     ),
+    "second": (_replace, lambda memory, one, other: memory.unlink(other, one, "supersedes")),
     "apart": _keep_both,
     "both": (_both, _keep_both[1]),
     "trust": (_trust, _distrust),

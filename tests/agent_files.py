@@ -1,7 +1,5 @@
 """Files of agents as people have them, and a home to lay them in."""
 
-from __future__ import annotations
-
 import json
 import stat
 from pathlib import Path

@@ -14,7 +14,7 @@ from hypothesis import settings
 from bethink.store.base import Store
 
 # Some files import it and others name it as a plugin: whichever comes first, its assertions explain themselves.
-pytest.register_assert_rewrite("cli_runner", "capturing", "hooking", "agent_files")
+pytest.register_assert_rewrite("cli_runner", "capturing", "hooking", "agent_files", "memories")
 
 settings.register_profile("fixed", derandomize=True, deadline=None)  # the same cases in every run
 settings.load_profile("fixed")

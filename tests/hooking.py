@@ -1,7 +1,5 @@
 """What the tests of hooks share: a project with a home of its own, memories in it, and hosts that call."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

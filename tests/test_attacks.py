@@ -3,8 +3,6 @@
 The table below is published in docs/concepts/privacy.md. `python tests/test_attacks.py` writes it there.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -219,9 +217,6 @@ def test_the_published_table_is_this_one_and_only_the_user_replaces_what_the_use
     assert PRIVACY.read_text().partition(BEGIN)[2].partition(END)[0] == rendered()
     replacing = [way for way, (_, row) in TABLE.items() if row.replaced]
     assert replacing == ["the user's own later note"]
-
-
-# What is proposed, and who confirms it
 
 
 def proposal(shop):

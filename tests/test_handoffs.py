@@ -5,9 +5,7 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from case_tables import cases
-from cli_runner import cli  # noqa: F401
-from memories import clock, open_memory  # noqa: F401
+from case_tables import each, rules
 
 from bethink.errors import InvalidInput, NotFound
 from bethink.features.handoffs import (
@@ -20,6 +18,7 @@ from bethink.features.handoffs import (
     save_handoff,
 )
 
+pytest_plugins = ["cli_runner", "memories"]
 FULL = Handoff(
     "The cache is moved, the tests are not.",
     completed=("reads go to Valkey",),
@@ -30,7 +29,7 @@ FULL = Handoff(
 
 
 @pytest.fixture
-def memory(open_memory, tmp_path):  # noqa: F811
+def memory(open_memory, tmp_path):
     head(tmp_path / "project", "ref: refs/heads/main\n")
     return open_memory()
 
@@ -40,26 +39,26 @@ def head(folder, text):
     (folder / ".git" / "HEAD").write_text(text)
 
 
-# Where
+def branch_of(text, folder):
+    head(folder, text)
+    return find_branch(folder)
 
 
-@pytest.mark.parametrize(
-    ("text", "branch"),
-    cases("handoffs-the-branch-is-read-from", globals()),
-)
-def test_the_branch_is_read_from_gits_files(tmp_path, text, branch):
-    head(tmp_path, text)
-    assert find_branch(tmp_path) == branch
+READ = {
+    "handoffs-the-branch-is-read-from": branch_of,
+    "handoffs-markdown-and-json-are-understood": lambda text, _: parse_handoff(text),
+}
+
+
+@rules(READ, globals())
+def test_branches_markdown_and_json_are_understood(tmp_path, function, given, expected):
+    assert function(*given, tmp_path) == expected
 
 
 def test_a_linked_worktree_has_a_branch_of_its_own(tmp_path):
     def git(folder, *words):
-        subprocess.run(
-            ("git", "-c", "user.name=T", "-c", "user.email=t@example.org", *words),
-            cwd=folder,
-            check=True,
-            capture_output=True,
-        )
+        command = ("git", "-c", "user.name=T", "-c", "user.email=t@example.org", *words)
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
     (tmp_path / "shop").mkdir()
     git(tmp_path / "shop", "init", "-b", "main")
@@ -70,19 +69,15 @@ def test_a_linked_worktree_has_a_branch_of_its_own(tmp_path):
     assert len(find_branch(tmp_path / "linked")) == 7
 
 
-# Saving
-
-
-def test_a_handoff_is_a_readable_memory_with_its_fields_beside_it(memory):
+def test_a_handoff_is_a_readable_memory_with_its_fields_beside_it(memory, monkeypatch):
     used = memory.add("Redis holds sessions", kind="fact").id
+    batches, write = [], memory.store.write
+    monkeypatch.setattr(memory.store, "write", lambda batch: batches.append(batch) or write(batch))
     saved = save_handoff(memory, FULL._replace(memory_ids=(used[:14],)))
+    assert len(batches) == 1, "it goes in with its relations in one write"
     one = saved.memory
-    assert (saved.new, one.kind, one.scope, one.summary) == (
-        True,
-        "handoff",
-        memory.scope,
-        FULL.summary,
-    )
+    assert (saved.new, one.kind, one.scope) == (True, "handoff", memory.scope)
+    assert one.summary == FULL.summary
     assert one.content == (
         "# Handoff: project, branch main\n\nThe cache is moved, the tests are not.\n\n## Done\n\n- reads go to Valkey\n\n"
         "## In progress or blocked\n\n- writes wait for the migration\n\n## Decisions\n\n- We switched from Redis to Valkey\n\n"
@@ -90,9 +85,8 @@ def test_a_handoff_is_a_readable_memory_with_its_fields_beside_it(memory):
     )
     assert read_handoff(one) == FULL._replace(project="project", branch="main", memory_ids=(used,))
     assert memory.one(used).access_count == 1
-    assert [(relation.target, relation.type) for relation in memory.relations(one.id)] == [
-        (used, "relates_to")
-    ]
+    (relation,) = memory.relations(one.id)
+    assert (relation.source, relation.target, relation.type) == (one.id, used, "relates_to")
 
 
 def test_a_handoff_replaces_nothing_but_the_last_handoff_of_its_branch(memory):
@@ -102,21 +96,9 @@ def test_a_handoff_replaces_nothing_but_the_last_handoff_of_its_branch(memory):
     second = save_handoff(memory, FULL._replace(summary="All is moved."))
     assert second.supersedes == (first,)
     assert memory.one(first).superseded_by == second.memory.id
-    assert memory.one(decision).superseded_by is None, (
-        "'switched from Redis' in a handoff is no new decision"
-    )
+    assert memory.one(decision).superseded_by is None, "'switched from Redis' decides nothing here"
     assert memory.one(other).superseded_by is None
     assert [event.action for event in memory.history(first)] == ["add", "supersede"]
-
-
-def test_a_handoff_goes_in_with_its_relations_in_one_write(memory, monkeypatch):
-    used = memory.add("Redis holds sessions").id
-    batches, write = [], memory.store.write
-    monkeypatch.setattr(memory.store, "write", lambda batch: batches.append(batch) or write(batch))
-    saved = save_handoff(memory, FULL._replace(memory_ids=(used,)))
-    assert len(batches) == 1
-    assert [(one.source, one.target) for one in memory.relations(used)] == [(saved.memory.id, used)]
-    assert memory.one(used).access_count == 1
 
 
 def test_the_same_handoff_again_is_no_new_one_but_counts_uses(memory):
@@ -130,25 +112,16 @@ def test_the_same_handoff_again_is_no_new_one_but_counts_uses(memory):
 
 def test_secrets_do_not_get_into_a_handoff(memory):
     token = "ghp_" + "a1B2" * 9
-    saved = save_handoff(
-        memory,
-        FULL._replace(
-            summary=f"Use {token} to deploy", next_steps=(f"revoke {token}",), branch=f"x/{token}"
-        ),
-    )
-    assert (
-        token
-        not in json.dumps(dict(saved.memory.metadata)) + saved.memory.content + saved.memory.summary
-    )
+    said = {"summary": f"Use {token} to deploy", "next_steps": (f"revoke {token}",)}
+    saved = save_handoff(memory, FULL._replace(**said, branch=f"x/{token}"))
+    one = saved.memory
+    assert token not in json.dumps(dict(one.metadata)) + one.content + one.summary
     again = save_handoff(memory, FULL._replace(branch=f"x/{token}"))
     assert again.supersedes == (saved.memory.id,)
     assert find_latest(memory, branch=f"x/{token}").exact
 
 
-@pytest.mark.parametrize(
-    ("handoff", "said"),
-    cases("handoffs-what-makes-no-handoff-is", globals()),
-)
+@each("handoff,said", "handoffs-what-makes-no-handoff-is", globals())
 def test_what_makes_no_handoff_is_refused_in_a_sentence(memory, handoff, said):
     if said is None:
         assert "all of it" not in save_handoff(memory, handoff).memory.content
@@ -164,10 +137,7 @@ def test_an_unknown_memory_is_named_and_nothing_is_stored(memory):
     assert find_latest(memory) is None
 
 
-# Reading
-
-
-def test_the_newest_of_this_branch_comes_first_and_else_the_newest_of_any(memory, clock, tmp_path):  # noqa: F811
+def test_the_newest_of_this_branch_comes_first_and_else_the_newest_of_any(memory, clock, tmp_path):
     assert find_latest(memory) is None
     for branch, summary in (("main", "one"), ("dev", "two"), ("main", "three")):
         clock.move(minutes=1)
@@ -184,9 +154,8 @@ def test_the_newest_of_this_branch_comes_first_and_else_the_newest_of_any(memory
 def test_a_foreign_name_is_a_label_and_no_place(memory):
     first = save_handoff(memory, Handoff("in other words", project="Shop App")).memory
     assert first.content.startswith("# Handoff: Shop App, branch main")
-    assert find_latest(memory).handoff == Handoff(
-        "in other words", project="Shop App", branch="main"
-    )
+    labelled = Handoff("in other words", project="Shop App", branch="main")
+    assert find_latest(memory).handoff == labelled
     second = save_handoff(memory, Handoff("of the same"))
     assert second.supersedes == (first.id,)
     assert find_latest(memory).handoff.project == "project"
@@ -203,21 +172,7 @@ def test_metadata_comes_back_and_makes_another_handoff(memory):
     assert token not in json.dumps(find_latest(memory).handoff.metadata)
 
 
-# Written by people
-
-
-@pytest.mark.parametrize(
-    ("text", "handoff"),
-    cases("handoffs-markdown-and-json-are-understood", globals()),
-)
-def test_markdown_and_json_are_understood(text, handoff):
-    assert parse_handoff(text) == handoff
-
-
-# On the command line
-
-
-def test_the_command_saves_shows_and_falls_back(cli):  # noqa: F811
+def test_the_command_saves_shows_and_falls_back(cli):
     head(cli.project, "ref: refs/heads/main\n")
     assert "There is no handoff for shop" in cli.fails("handoff", code=1)
     used = cli.add("Redis holds sessions")
@@ -235,39 +190,29 @@ def test_the_command_saves_shows_and_falls_back(cli):  # noqa: F811
     assert cli.json("get", used)[0]["access_count"] == 2
 
 
-def test_the_command_reads_stdin_and_files(cli):  # noqa: F811
+def test_the_command_reads_stdin_and_files(cli):
     assert cli.json("handoff", "save", stdin="Half done.\n## Next\n- go on\n")["status"] == "saved"
     assert cli.json("handoff")["next_steps"] == ["go on"]
-    assert (
-        cli.json("handoff", "save", stdin='{"summary": "Done.", "branch": "dev"}')["branch"]
-        == "dev"
-    )
+    told = '{"summary": "Done.", "branch": "dev"}'
+    assert cli.json("handoff", "save", stdin=told)["branch"] == "dev"
     (cli.project / "note.md").write_text("From a file.\n## Done\n- all\n")
-    assert cli.json("handoff", "save", "--file", "note.md", "--next", "rest")["status"] == "saved"
+    for status in ("saved", "unchanged"):
+        saved = cli.json("handoff", "save", "--file", "note.md", "--next", "rest")
+        assert saved["status"] == status
     assert cli.json("handoff")["next_steps"] == ["rest"]
-    assert (
-        cli.json("handoff", "save", "--file", "note.md", "--next", "rest")["status"] == "unchanged"
-    )
 
 
-@pytest.mark.parametrize(
-    ("argv", "stdin", "code"),
-    cases("handoffs-wrong-use-is-a-sentence"),
-)
-def test_wrong_use_is_a_sentence(cli, argv, stdin, code):  # noqa: F811
+@each("argv,stdin,code", "handoffs-wrong-use-is-a-sentence")
+def test_wrong_use_is_a_sentence(cli, argv, stdin, code):
     cli.fails(*argv, code=code, stdin=stdin)
 
 
-@pytest.mark.parametrize(
-    ("days", "age", "stale"),
-    cases("handoffs-a-handoff-grows-old-visibly"),
-)
-def test_a_handoff_grows_old_visibly(cli, monkeypatch, days, age, stale):  # noqa: F811
+@each("days,age,stale", "handoffs-a-handoff-grows-old-visibly")
+def test_a_handoff_grows_old_visibly(cli, monkeypatch, days, age, stale):
     cli.ok("handoff", "save", "--summary", "The cache is moved")
     later = datetime.now(UTC) + timedelta(days=days, hours=1)
-    monkeypatch.setattr(
-        LatestHandoff, "days", lambda self, now: (later - self.memory.created_at).days
-    )
+    age_then = lambda self, now: (later - self.memory.created_at).days  # noqa: E731
+    monkeypatch.setattr(LatestHandoff, "days", age_then)
     assert (f"It is {age}." in cli("handoff").err) == bool(age)
     record = cli.json("handoff")
     assert (record["age_days"], record["stale"]) == (days, stale)

@@ -1,13 +1,11 @@
 """Hooks as their hosts see them: what they read from each host's message, what they answer in its dialect, what they note."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
 
 import pytest
-from case_tables import each
+from case_tables import rules
 
 from bethink.errors import InvalidInput
 from bethink.hooks import spool, state
@@ -18,37 +16,33 @@ from bethink.text.fence import NOTICE
 pytest_plugins = ["hooking"]
 
 
-# Reading what a host says, and answering
+def read(told, event, host):
+    return state.read(event, host, json.dumps(told).encode())
 
 
-@each("expected,told", "hooks-messages", globals())
-def test_every_hosts_message_becomes_the_same_hook(expected, told):
-    assert state.read(expected.event, expected.host, json.dumps(told).encode()) == expected
-
-
-@pytest.mark.parametrize(
-    "data",
-    [b"{", b"[1]", b'"text"', b"\xff\xfe\x00", b"null", b"[" * 100_000, b"{}" + b" " * 9_000_000],
-)
-def test_what_is_no_object_is_refused_in_a_sentence(data):
-    with pytest.raises(InvalidInput, match=r"message .*\.$"):
-        state.read("stop", "claude", data)
-
-
-@each("told,environment,host", "hooks-who-is-calling")
-def test_one_plugin_for_several_hosts_knows_who_is_calling(told, environment, host):
-    assert state.find_host(told, environment) == host
+def answer(host, name):
+    printed = render_answer(Hook(name, host), "é")
+    assert printed.isascii()
+    return json.loads(printed)
 
 
 def inner(name):
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": "é"}}
 
 
-@each("host,name,expected", "hooks-dialects", globals())
-def test_each_host_is_answered_in_its_dialect(host, name, expected):
-    printed = render_answer(Hook(name, host), "é")
-    assert json.loads(printed) == expected
-    assert printed.isascii()
+PURE = {"hooks-messages": read, "hooks-who-is-calling": state.find_host, "hooks-dialects": answer}
+
+
+@rules(PURE, globals())
+def test_each_host_is_understood_and_answered_in_its_dialect(function, given, expected):
+    assert function(*given) == expected
+
+
+def test_what_is_no_object_is_refused_in_a_sentence():
+    wrong = [b"{", b"[1]", b'"text"', b"\xff\xfe\x00", b"null", b"[" * 100_000]
+    for data in (*wrong, b"{}" + b" " * 9_000_000):
+        with pytest.raises(InvalidInput, match=r"message .*\.$"):
+            state.read("stop", "claude", data)
 
 
 @pytest.mark.parametrize("name", EVENTS)
@@ -57,9 +51,6 @@ def test_no_context_is_no_output_and_an_end_is_never_answered(name):
     for host in HOSTS:
         assert render_answer(Hook(name, host), "") == ""
         assert not (silent and render_answer(Hook(name, host), "text"))
-
-
-# Noting
 
 
 def test_a_turn_that_ended_is_noted_and_the_worker_woken(shop):
@@ -101,9 +92,6 @@ def test_before_a_compaction_the_transcript_is_noted_and_what_to_keep_is_said(sh
     assert len(spool.list_waiting()) == 2
 
 
-# Saying and doing nothing
-
-
 def test_hooks_that_are_switched_off_do_nothing_and_none_makes_a_database(shop, monkeypatch):
     assert shop.start() == shop.ask("how do we deploy?") == ""
     assert not (shop.home / "memory.db").exists()
@@ -114,22 +102,22 @@ def test_hooks_that_are_switched_off_do_nothing_and_none_makes_a_database(shop, 
     assert spool.list_waiting() == [] and state.read_failures() == []
 
 
-@pytest.mark.parametrize(
-    ("name", "host", "data", "row"),
-    [
-        ("stop", "claude", b"{", ("claude", "stop")),
-        ("stop", "vim", b"{}", ("unknown", "stop")),
-        ("explode", "claude", b"{}", ("claude", "unknown")),
-        ("\ud800", "\0", b"\xff", ("unknown", "unknown")),
-    ],
-)
-def test_what_a_hook_cannot_do_is_counted_and_never_said(shop, name, host, data, row):
-    assert run(name, host, data) == run(name, host, data) == ""
-    (failure,) = state.read_failures()
-    assert (failure.host, failure.event, failure.count) == (*row, 2)
-    assert failure.first <= failure.last and failure.message
-    state.clear_failures()
-    assert state.read_failures() == []
+FAILING = {
+    ("stop", "claude", b"{"): ("claude", "stop"),
+    ("stop", "vim", b"{}"): ("unknown", "stop"),
+    ("explode", "claude", b"{}"): ("claude", "unknown"),
+    ("\ud800", "\0", b"\xff"): ("unknown", "unknown"),
+}
+
+
+def test_what_a_hook_cannot_do_is_counted_and_never_said(shop):
+    for called, row in FAILING.items():
+        assert run(*called) == run(*called) == ""
+        (failure,) = state.read_failures()
+        assert (failure.host, failure.event, failure.count) == (*row, 2)
+        assert failure.first <= failure.last and failure.message
+        state.clear_failures()
+        assert state.read_failures() == []
 
 
 def test_old_sessions_are_cleaned_away_and_very_many_too(shop, monkeypatch):

@@ -1,7 +1,5 @@
 """`bethink hook` as hosts start it: whatever is broken, it ends with 0, in time, with a valid answer or none, and leaves no process."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What hooks tell a session: the briefing at its start, what fits a prompt; and above all when they tell nothing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -38,9 +36,6 @@ def told_by(shop, content, source, kind="decision", trust=TRUST["agent"], **more
 def in_order(told, *parts):
     places = [told.index(part) for part in parts]
     return places == sorted(places)
-
-
-# The briefing
 
 
 def test_a_briefing_has_the_handoff_what_is_open_what_was_decided_and_how_to_ask_for_more(shop):
@@ -156,16 +151,7 @@ def test_what_was_answered_replaced_or_forgotten_is_not_told(shop):
     assert "Buildkite" in told and "with Jenkins" not in told, "it leads to what replaced it"
 
 
-def test_what_matters_in_this_directory_comes_first(shop, monkeypatch):
-    monkeypatch.setattr("bethink.hooks.briefing.MOST_KEPT", 1)
-    for part, file in (("mailer", "web/mail.py"), ("ledger", "billing/ledger.py")):
-        shop.add(f"The {part} in {file} retries twice", "gotcha", entities=[f"file:{file}"])
-    for part, expected in (("web", "mailer"), ("billing", "ledger")):
-        (shop.project / part).mkdir()
-        assert expected in shop.start(cwd=str(shop.project / part), session_id=part)
-
-
-def test_recent_and_important_decisions_come_before_old_ones(shop, monkeypatch):
+def test_what_matters_here_comes_first_and_what_is_old_only_if_it_is_important(shop, monkeypatch):
     monkeypatch.setattr("bethink.hooks.briefing.MOST_KEPT", 2)
     long_ago = datetime.now(UTC) - timedelta(days=400)
     with shop.memory(clock=lambda: long_ago) as memory:
@@ -174,6 +160,12 @@ def test_recent_and_important_decisions_come_before_old_ones(shop, monkeypatch):
     shop.add("We deploy from main", "decision")
     told = shop.start()
     assert "deploy" in told and "ten years" in told and "tabs" not in told
+    monkeypatch.setattr("bethink.hooks.briefing.MOST_KEPT", 1)
+    for part, file in (("mailer", "web/mail.py"), ("ledger", "billing/ledger.py")):
+        shop.add(f"The {part} in {file} retries twice", "gotcha", entities=[f"file:{file}"])
+    for part, expected in (("web", "mailer"), ("billing", "ledger")):
+        (shop.project / part).mkdir()
+        assert expected in shop.start(cwd=str(shop.project / part), session_id=part)
 
 
 def test_the_handoff_of_this_branch_is_told_or_else_the_newest(shop):
@@ -184,9 +176,6 @@ def test_the_handoff_of_this_branch_is_told_or_else_the_newest(shop):
     for branch, told in (("main", "Main is green"), ("cache", "half done"), ("x", "branch cache")):
         shop.branch(branch)
         assert told in shop.start(session_id=branch)
-
-
-# Prompts
 
 
 def test_a_prompt_that_matches_gets_its_memory_once(shop):
@@ -228,16 +217,17 @@ def test_neither_the_same_words_nor_an_earlier_question_are_told_as_an_answer(sh
     assert "prefix DK" in told and "Why does" not in told
 
 
-def test_what_no_person_said_openly_is_not_looked_up(shop):
+def test_what_a_person_said_openly_is_looked_up_as_words_and_never_as_syntax(shop):
     shop.add(REPLICA, "decision")
     told = [said for said in cases("hooks-not-said-openly") if shop.printed("prompt", **said)]
     assert told == []
-
-
-def test_a_prompt_is_words_and_never_syntax(shop):
-    shop.add(REPLICA, "decision")
     for number, text in enumerate(cases("hooks-no-syntax", {})):
         assert "third replica" in shop.ask(text, session_id=str(number)), text
+    # Personal memories are told in every project, those of others in none.
+    shop.add("Ada prefers Helix over every other editor", "preference", personal=True)
+    elsewhere = str(shop.home)
+    assert "Helix" in shop.ask("does Ada prefer Helix?", cwd=elsewhere)
+    assert shop.ask(VALKEY, cwd=elsewhere) == ""
 
 
 def test_prompts_of_any_size_and_script_are_answered(shop):
@@ -267,17 +257,6 @@ def test_a_prompt_gets_no_more_than_its_budget_and_all_of_it_can_be_switched_off
         (shop.home / "config.toml").write_text(f"prompt_tokens = {budget}\n")
         told = shop.ask("Valkey cluster replica", session_id=str(budget))
         assert tokens(told) <= budget and ("Valkey cluster replica" in told) == (budget > 5)
-
-
-def test_personal_memories_are_told_in_every_project_and_those_of_others_in_none(shop, tmp_path):
-    shop.add("Ada prefers Helix over every other editor", "preference", personal=True)
-    shop.add(REPLICA, "decision")
-    (tmp_path / "elsewhere").mkdir()
-    assert "Helix" in shop.ask("does Ada prefer Helix?", cwd=str(tmp_path / "elsewhere"))
-    assert shop.ask(VALKEY, cwd=str(tmp_path / "elsewhere")) == ""
-
-
-# How good that is
 
 
 def rows(name):
@@ -310,9 +289,6 @@ def test_questions_by_name_or_words_get_the_right_memory(known, offline):
     asked = [one for one in rows("queries.jsonl") if one["type"] in ("lexical", "identifier")]
     missed = [one for one in asked if not fits(known, one["query"]).intersection(one["relevant"])]
     assert len(asked) > 25 and len(missed) <= len(asked) * 0.15, missed
-
-
-# By meaning
 
 
 @pytest.fixture(scope="module")
@@ -366,7 +342,7 @@ def test_two_are_told_at_most_and_nothing_twice(shop, weighing):
         assert weighing(judge, "pull in leftpad").count("preference") == number
 
 
-def test_what_the_judge_rejects_is_not_told_for_its_words_which_decide_without_it(shop, weighing):
+def test_words_decide_only_where_no_judge_does(shop, weighing):
     shop.add(REPLICA, "decision")
     asked = "rename the Valkey cluster replica dashboard"
     assert "third replica" in shop.ask(asked, session_id="by words")
@@ -374,19 +350,14 @@ def test_what_the_judge_rejects_is_not_told_for_its_words_which_decide_without_i
     assert "third replica" in weighing(None, VALKEY)
     failing = Opinion(error=ImportError("no runtime"))
     assert "third replica" in weighing(failing, VALKEY, session="s2")
-
-
-def test_turns_and_documents_are_weighed_by_words(shop, weighing):
-    source = Source("/talks/s2.jsonl", "transcript")
-    told_by(shop, "The Valkey cluster has three replicas", source, "context", session="s2")
-    judge = Opinion("Valkey")
+    # Turns and documents are weighed by words.
+    source = Source("/talks/s3.jsonl", "transcript")
+    told_by(shop, "The Valkey cluster has three replicas", source, "context", session="s3")
+    judge = Opinion()
     assert "three replicas" in weighing(judge, "how many replicas has the Valkey cluster?")
-    shop.add("Tea comes in tins", "fact")
-    assert weighing(judge, "tell me a joke about ducks", session="s3") == ""
-    assert judge.read == ["Tea comes in tins"]
+    assert weighing(judge, "tell me a joke about ducks", session="s5") == ""
+    assert set(judge.read) == {REPLICA}
 
-
-# How surely words fit, on numbers alone
 
 KNOWN = {"valkei": 9, "cluster": 20, "replica": 15, "server": 400, "restart": 30, "invoic": 12}
 
@@ -410,11 +381,8 @@ def test_more_words_and_side_by_side_make_it_surer_and_an_identifier_is_enough()
     name, memory = "parseTimetableEntry", "parseTimetableEntry drops the last stop"
     assert sure(name, memory, identifiers=(name,)) >= 0.5 > sure(name, memory)
     assert sure("README.md", "README.md is short", identifiers=("README.md",)) < 0.5
+    assert not any(map(is_telling, ("hi", "Yes, do it again!", "", "?!"))), "not even looked up"
+    assert all(map(is_telling, ("how do we deploy?", "続けて", "x" * 5000)))
     # Unknown words say little where little is known.
     asked = "valkey cluster replica, quantum chromodynamics lattices"
     assert sure(asked, memories=5000) < 0.5 <= sure(asked, memories=30)
-
-
-def test_a_prompt_of_common_words_alone_is_not_even_looked_up():
-    assert not any(map(is_telling, ("hi", "Yes, do it again!", "", "?!")))
-    assert all(map(is_telling, ("how do we deploy?", "続けて", "x" * 5000)))

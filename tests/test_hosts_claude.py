@@ -1,7 +1,5 @@
 """Claude Code's transcripts, 1.0 to 2.1: what is speech in them, whose it is, and what counts once."""
 
-from __future__ import annotations
-
 import shutil
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """opencode's database."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 

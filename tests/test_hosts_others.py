@@ -1,7 +1,5 @@
 """Codex, Copilot CLI, Gemini CLI, and chats of no host: what was said, once, by whom and where."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest
@@ -77,13 +75,8 @@ def test_without_the_package_a_compressed_rollout_is_refused_with_a_hint(tmp_pat
     assert "bethink[zstd]" in refused.value.hint
 
 
-# Copilot CLI and Gemini CLI
-
-
 @each("told,environment,directory", "hosts-copilot-places")
-def test_copilot_tells_a_plugins_server_where_its_session_works(
-    tmp_path, told, environment, directory
-):
+def test_copilot_tells_where_its_session_works(tmp_path, told, environment, directory):
     folder = tmp_path / "session-state" / "s1"
     folder.mkdir(parents=True)
     if told is not None:
@@ -116,9 +109,11 @@ def test_gemini_finds_its_project_beside_the_chats_and_counts_no_tools_of_a_copy
     assert [(one.text, one.files) for one in turns] == [("Written.", ("a.py",)), ("Thanks.", ())]
 
 
-# Chats of no host
-
 TALK = [("user", "What is the port?"), ("assistant", "8443, behind TLS.")]
+IN_CODE = [
+    ("## User\n", "## Assistant\n", "```\nUser: root\nAssistant: no\n```\n\n**User:** a field"),
+    ("Human: ", "AI: ", "~~~\nUser: root\nAssistant: none\n~~~"),
+]
 NAMES = "Human: What is the port?\n\nAI: 8443, behind TLS.\n"
 
 
@@ -145,13 +140,7 @@ def test_a_turn_cites_the_line_of_its_speaker_and_json_lines_with_roles_are_a_ch
     assert transcript.skipped == {"no speech": 2}
 
 
-@pytest.mark.parametrize(
-    ("asks", "answers", "code"),
-    [
-        ("## User\n", "## Assistant\n", "```\nUser: root\nAssistant: no\n```\n\n**User:** a field"),
-        ("Human: ", "AI: ", "~~~\nUser: root\nAssistant: none\n~~~"),
-    ],
-)
+@pytest.mark.parametrize(("asks", "answers", "code"), IN_CODE)
 def test_names_in_code_and_weaker_styles_are_text(tmp_path, asks, answers, code):
     path = tmp_path / "chat.md"
     path.write_text(f"{asks}What does it print?\n{answers}Names:\n{code}\n")

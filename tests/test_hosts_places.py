@@ -1,13 +1,12 @@
 """Whose transcript a file is, what was said in it, and where hosts keep theirs."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 
 import pytest
-from transcripts import CLAUDE, FIXTURES, LINE_FILES, table
+from case_tables import each
+from transcripts import FIXTURES, LINE_FILES, table
 
 from bethink import hosts
 from bethink.errors import InvalidInput, NotFound
@@ -30,20 +29,11 @@ def test_a_transcript_is_what_people_and_agents_said_once(path, tmp_path):
     assert hosts.detect(path) == hosts.read(other).host == path.relative_to(FIXTURES).parts[0]
 
 
-@pytest.mark.parametrize(
-    ("host", "variable", "folder", "expected"),
-    [
-        ("claude", "CLAUDE_CONFIG_DIR", ".claude/projects/-home-ada-shop", CLAUDE),
-        ("codex", "CODEX_HOME", ".codex", FIXTURES / "codex"),
-        ("copilot", "COPILOT_HOME", ".copilot", FIXTURES / "copilot"),
-        ("gemini", "GEMINI_CLI_HOME", ".gemini", FIXTURES / "gemini"),
-        ("cursor", None, ".cursor", FIXTURES / "cursor"),
-    ],
-)
+@each("host,variable,folder,fixtures", "hosts-places")
 def test_transcripts_are_found_where_the_host_keeps_them(
-    tmp_path, host, variable, folder, expected
+    tmp_path, host, variable, folder, fixtures
 ):
-    home = tmp_path / "home"
+    home, expected = tmp_path / "home", FIXTURES / fixtures
     shutil.copytree(expected, home / folder)
     wanted = {path.name for path in expected.rglob("*.json*") if ".meta." not in path.name}
     found = list(hosts.locate(host, {}, home))

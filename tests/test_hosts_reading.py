@@ -1,13 +1,11 @@
 """What holds for every reader: steps equal one go, files that change under it, bad input, bounds, what of a message counts as said."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from collections import Counter
 
 import pytest
-from case_tables import each
+from case_tables import cases, each, rules
 from growth import grows_too_fast, long_text
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -44,9 +42,6 @@ def host_of(name):
 
 def distinct(turns):
     return {turn.id: turn for turn in reversed(turns)}
-
-
-# growing, in steps
 
 
 @EVERY
@@ -104,17 +99,16 @@ def test_a_half_written_last_line_waits_and_one_that_only_lacks_its_end_is_given
     assert transcript.position.line == 3
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda data: data[: len(data) // 2],
-        lambda data: b"",
-        lambda data: data.replace(b'"u999"', b'"u998"'),
-        lambda data: data.replace(b"2026-05-04T09:00:00.000Z", b"2027-05-04T09:00:00.000Z"),
-        lambda data: b"\n".join(data.split(b"\n")[1:]) + data,
-    ],
-    ids="cut emptied rewritten replaced moved".split(),
-)
+CHANGES = {
+    "cut": lambda data: data[: len(data) // 2],
+    "emptied": lambda data: b"",
+    "rewritten": lambda data: data.replace(b'"u999"', b'"u998"'),
+    "replaced": lambda data: data.replace(b"2026-05-04T09:00:00", b"2027-05-04T09:00:00"),
+    "moved": lambda data: b"\n".join(data.split(b"\n")[1:]) + data,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_file_that_is_not_the_same_any_more_is_read_from_its_start(tmp_path, change):
     data = SESSION.read_bytes()
     path = tmp_path / SESSION.name
@@ -123,14 +117,11 @@ def test_a_file_that_is_not_the_same_any_more_is_read_from_its_start(tmp_path, c
     data += first.replace(b'"u001"', b'"u999"') + b"\n"
     path.write_bytes(data)
     _, transcript = read(path)
-    path.write_bytes(change(data))
+    path.write_bytes(CHANGES[change](data))
     position = stored(transcript.position)
     turns, transcript = read(path, position, "claude")
     assert turns == read(path, host="claude")[0]
     assert read(path, stored(transcript.position), "claude")[0] == []
-
-
-# bad input
 
 
 @EVERY
@@ -180,15 +171,14 @@ def test_a_bad_line_costs_only_itself(tmp_path, line, given, reason):
 
 def test_a_line_beyond_the_bound_is_passed_over_in_little_memory(tmp_path, monkeypatch):
     path = tmp_path / "s.jsonl"
-    path.write_bytes(b"\n".join([said(1, "before"), b"x" * (32 << 20), said(3, "behind"), b""]))
+    path.write_bytes(b"\n".join([said(1, "before"), b"x" * (8 << 20), said(3, "behind"), b""]))
     tracemalloc.start()
-    monkeypatch.setattr(transcript, "BOUND", 4 << 20)
+    monkeypatch.setattr(transcript, "BOUND", 1 << 20)
     turns, reader = read(path)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert [(turn.line, turn.text) for turn in turns] == [(1, "before"), (3, "behind")]
-    assert reader.skipped == {"too long": 1}
-    assert most < 10 << 20
+    assert reader.skipped == {"too long": 1} and most < 4 << 20
 
 
 @EVERY
@@ -199,68 +189,27 @@ def test_a_position_keeps_nothing_that_was_said(name):
     assert [(text, state) for text in texts for state in states if text[:15] in state] == []
 
 
-# what tools did
-
 COMMIT = "git commit -qm 'Cache the carts'"
 PUSHED = "[main 1a2b3c4] Cache carts\nrejected"
 
 
-def claude_work(command, output, failed):
-    call = {"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": command}}
-    result = {"type": "tool_result", "tool_use_id": "c1", "content": output, "is_error": failed}
-    return [claude_line(1, [call], "assistant"), claude_line(2, [result]), claude_line(3, "Done.")]
+# Host → the lines that it writes about a command, its output and its end.
+WORK = dict(cases("hosts-work-lines", globals()))
 
 
-def codex_work(command, output, failed):
-    asked = {"name": "exec_command", "arguments": json.dumps({"cmd": command})}
-    text = f"Process exited with code {int(failed)}\nOutput:\n{output}"
-    items = [
-        {"type": "function_call", "call_id": "c1", **asked},
-        {"type": "function_call_output", "call_id": "c1", "output": text},
-        {"type": "message", "role": "assistant", "content": "Done."},
-    ]
-    return [{"type": "response_item", "payload": one} for one in items]
-
-
-def copilot_work(command, output, failed):
-    call = {"toolCallId": "c1", "name": "bash", "arguments": {"command": command}}
-    result = {"toolCallId": "c1", "success": not failed, "result": {"content": output}}
-    return [
-        {"type": "assistant.message", "id": "1", "data": {"toolRequests": [call]}},
-        {"type": "tool.execution_complete", "id": "2", "data": result},
-        {"type": "assistant.message", "id": "3", "data": {"content": "Done."}},
-    ]
-
-
-def gemini_work(command, output, failed):
-    answer = [{"functionResponse": {"response": {"output": output}}}]
-    call = {"id": "c1", "name": "run_shell_command", "args": {"command": command}}
-    call |= {"result": answer, "status": "error" if failed else "success"}
-    return [
-        {"id": "1", "type": "gemini", "content": "", "toolCalls": [call]},
-        {"id": "2", "type": "gemini", "content": "Done."},
-    ]
-
-
-@pytest.mark.parametrize("lines_of", [claude_work, codex_work, copilot_work, gemini_work])
+@pytest.mark.parametrize("host", WORK)
 @each("command,output,failed,work", "hosts-work", globals())
-def test_commits_checks_and_pull_requests_come_with_the_next_turn(
-    tmp_path, lines_of, command, output, failed, work
-):
-    host = lines_of.__name__.partition("_")[0]
-    path = written(tmp_path / "session.jsonl", *lines_of(command, output, failed))
-    turns, _ = read(path, host=host)
-    assert [list(turn.work) for turn in turns] == [work]
+def test_what_was_done_comes_with_the_next_turn(tmp_path, host, command, output, failed, work):
+    path = written(tmp_path / "session.jsonl", *WORK[host](command, output, failed))
+    assert [list(turn.work) for turn in read(path, host=host)[0]] == [work]
 
 
 def test_what_a_call_did_is_known_also_when_its_result_comes_in_the_next_reading(tmp_path):
-    call, result, said = claude_work(COMMIT, "", False)
-    path = written(tmp_path / "s1.jsonl", call)
-    _, first = read(path)
-    written(path, call, result)
-    _, second = read(path, stored(first.position))
-    written(path, call, result, said)
-    turns, _ = read(path, stored(second.position))
+    lines, position = WORK["claude"](COMMIT, "", False), base.START
+    for number in (1, 2, 3):
+        path = written(tmp_path / "s1.jsonl", *lines[:number])
+        turns, reader = read(path, stored(position))
+        position = reader.position
     assert [list(turn.work) for turn in turns] == [[Fact("commit", "Cache the carts")]]
 
 
@@ -286,9 +235,6 @@ def test_a_call_of_our_skills_is_nothing_that_was_said(tmp_path):
     assert len(turns) == 1
 
 
-# what of a message counts as said, and how much of it is kept
-
-
 def test_a_long_block_and_a_long_text_lose_their_middle_at_lines_where_they_can():
     block = "\n".join(f"line {number}" for number in range(352))
     text = shorten(f"It fails:\n```text\n{block}\n```\nWhy?")
@@ -309,9 +255,12 @@ def test_a_long_block_and_a_long_text_lose_their_middle_at_lines_where_they_can(
     assert len(shorten("x" * 100_000)) < TEXT_LENGTH
 
 
-@each("text,mode,left", "hosts-memory-mode")
-def test_memory_is_switched_by_a_line_of_its_own(text, mode, left):
-    assert find_memory_mode(text) == (mode, left)
+PURE = {"hosts-memory-mode": find_memory_mode, "hosts-private-blocks": split_private}
+
+
+@rules(PURE)
+def test_memory_is_switched_off_by_a_line_or_a_private_block(function, given, expected):
+    assert function(*given) == expected
 
 
 HOSTILE = "<command-namex <system-reminder> <bethink-memory memory-mode: \x1b[ ```\n"
@@ -336,8 +285,3 @@ def test_any_text_can_be_stored(text):
 def test_what_was_recalled_is_never_learned(inside, mark):
     text = f"before\n<bethink-memory id={mark}>SECRET {inside} SECRET</bethink-memory id={mark}>\nafter"
     assert extract_speech(text).text.split() == ["before", "after"]
-
-
-@each("text,opened,left,open_behind", "hosts-private-blocks")
-def test_a_private_block_goes_on_over_turns_until_it_is_closed(text, opened, left, open_behind):
-    assert split_private(text, opened) == (left, open_behind)

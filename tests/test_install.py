@@ -1,7 +1,5 @@
 """`install` and `uninstall` through the command line, in a home with blanks and umlauts in its name."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat
@@ -129,9 +127,7 @@ def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(cli, home, mon
     assert [file.read_text() for file in files] == [text.replace('"opus"', '"haiku"')] * 2
 
 
-def test_what_the_last_version_installed_is_brought_up_to_date_and_given_back(
-    cli, home, monkeypatch
-):
+def test_what_the_last_version_installed_is_upgraded_and_given_back(cli, home, monkeypatch):
     laid(home, ".claude/settings.json", DOCUMENTS["comments"])
     before = tree(home)
     cli.ok("install", "--claude", "--opencode")
@@ -144,9 +140,7 @@ def test_what_the_last_version_installed_is_brought_up_to_date_and_given_back(
 
 
 @each("data,mode,told", "install-cannot-be-changed", globals())
-def test_a_file_that_cannot_be_changed_is_left_alone_and_the_others_go_on(
-    cli, home, data, mode, told
-):
+def test_a_file_that_cannot_be_changed_is_left_alone(cli, home, data, mode, told):
     path = laid(home, ".claude/settings.json", "")
     path.write_bytes(data)
     path.chmod(mode)
@@ -224,7 +218,7 @@ def test_killed_at_any_write_everything_can_be_taken_back(cli, home, intercept, 
 
 @pytest.mark.parametrize("trouble", [BethinkError("No space left on device."), Killed()])
 @pytest.mark.parametrize("again", [True, False])
-def test_a_skill_whose_new_text_could_not_be_written_is_still_ours(
+def test_a_skill_that_could_not_be_written_is_ours(
     cli, home, monkeypatch, intercept, trouble, again
 ):
     before, words = tree(home), ("install", "--codex", "--copilot", "--no-mcp", "--no-hooks")
@@ -365,17 +359,7 @@ def test_variables_of_the_hosts_move_their_files(cli, home, monkeypatch, tmp_pat
     assert tree(home) == {}
 
 
-ENABLED = '{"enabledPlugins": {"other@x": true, "bethink@bethink": true}}'
-
-
-@pytest.mark.parametrize(
-    ("name", "file", "text"),
-    [
-        ("claude", ".claude/settings.json", ENABLED),
-        ("copilot", ".copilot/settings.json", ENABLED),
-        ("codex", ".codex/config.toml", '[plugins."bethink@bethink"]\nenabled = true\n'),
-    ],
-)
+@each("name,file,text", "install-plugins")
 def test_an_installed_plugin_is_not_doubled(cli, home, name, file, text):
     path = laid(home, file, text)
     before = tree(home)
@@ -434,9 +418,7 @@ def test_hooks_are_quoted_for_the_shell_and_warm_ones_are_never_answered_twice(c
     assert tree(home) == {}
 
 
-def test_a_program_of_a_passing_environment_is_passed_over_or_told(
-    cli, home, monkeypatch, tmp_path
-):
+def test_a_program_in_a_passing_place_is_passed_over_or_told(cli, home, monkeypatch, tmp_path):
     monkeypatch.undo()
     passing = laid(tmp_path, ".cache/uv/archive-v0/x/bin/bethink", "#!/bin/sh\n", 0o755)
     lasting = laid(tmp_path, "bin/bethink", "#!/bin/sh\n", 0o755)
@@ -451,9 +433,7 @@ def test_a_program_of_a_passing_environment_is_passed_over_or_told(
 
 
 @pytest.mark.parametrize("variable", ["COPILOT_CLI", "CURSOR_VERSION"])
-def test_a_projects_hooks_for_claude_are_silent_in_hosts_that_run_them_too(
-    cli, monkeypatch, variable
-):
+def test_hooks_for_claude_are_silent_in_hosts_that_run_them_too(cli, monkeypatch, variable):
     monkeypatch.delenv("CLAUDECODE", raising=False)
     assert run.run("pre-compact", "claude", b"{}")
     monkeypatch.setenv(variable, "1")

@@ -1,7 +1,5 @@
 """`doctor` proves for every connected agent that its files, its hooks and its MCP server work, and `init` offers to connect them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -64,9 +62,7 @@ def test_the_whole_chain_of_a_host_is_proven(cli, program, name):
     assert spool.list_waiting() == [], "what doctor tries leaves nothing behind"
 
 
-def test_what_an_earlier_version_wrote_is_right_in_its_own_lines_and_stays_without_what_it_left_out(
-    cli, home, program
-):
+def test_what_an_earlier_version_wrote_stays_as_it_is(cli, home, program):
     cli.ok("install", "--gemini", "--no-mcp")
     path, record = home / ".gemini/settings.json", cli.home / "install.json"
     edit_json(path, lambda document: None)
@@ -98,9 +94,7 @@ def test_the_server_is_started_with_what_its_entry_sets(cli, home, program):
 
 
 @pytest.mark.parametrize("by_name", [True, False])
-def test_an_entry_made_by_hand_is_told_and_run_only_in_the_words_of_install(
-    cli, home, program, by_name
-):
+def test_an_entry_made_by_hand_is_run_only_in_the_words_of_install(cli, home, program, by_name):
     command = "bethink" if by_name else str(program)
     server = {"mcpServers": {"bethink": {"command": command, "args": ["mcp"]}}}
     laid(home, ".gemini/settings.json", json.dumps(server))
@@ -138,9 +132,7 @@ def test_a_capture_and_what_is_not_read_yet_are_told(cli, home, monkeypatch):
     assert not connect.check_capture("claude").ok
 
 
-def test_entries_of_another_program_are_not_run_and_fix_names_this_one(
-    cli, home, program, monkeypatch
-):
+def test_entries_of_another_program_are_fixed_and_not_run(cli, home, program, monkeypatch):
     cli.ok("install", "--claude", "--no-skills")
     newer = program.rename(program.with_name("newer"))
     monkeypatch.setattr(install, "find_command", lambda: (str(newer),))
@@ -156,9 +148,7 @@ def test_entries_of_another_program_are_not_run_and_fix_names_this_one(
 
 
 @each("part,script,message", "install-misbehaving")
-def test_hooks_and_servers_that_misbehave_are_problems(
-    cli, home, program, monkeypatch, part, script, message
-):
+def test_what_misbehaves_is_a_problem(cli, home, program, monkeypatch, part, script, message):
     for limit in ("HOOK_SECONDS", "SERVER_SECONDS"):
         monkeypatch.setattr(connect, limit, 0.2 if script.startswith("sleep") else 20.0)
     cli.ok("install", "--gemini", "--no-skills", "--no-mcp" if part == "hooks" else "--no-hooks")
@@ -197,14 +187,7 @@ def test_entries_that_somebody_removed_are_missed_and_put_back(cli, home, progra
         path.write_text("{}")
 
 
-@pytest.mark.parametrize(
-    ("name", "file", "read"),
-    [
-        ("claude", ".claude/settings.json", False),
-        ("codex", ".codex/hooks.json", False),
-        ("gemini", ".gemini/settings.json", True),
-    ],
-)
+@each("name,file,read", "install-comments-read")
 def test_settings_are_read_as_the_host_reads_them(cli, home, program, name, file, read):
     cli.ok("install", f"--{name}", "--no-skills")
     path = home / file
@@ -232,19 +215,14 @@ def test_a_host_that_only_the_plugin_connects_is_proven_too(cli, home, program, 
 
 
 TWICE = {"enabledPlugins": {"bethink@tools": True}}
-KEEP_ONE = "Keep one: bethink uninstall --claude"
+IN_THE_WAY = [
+    (TWICE, "both connect Claude Code", "Keep one: bethink uninstall --claude"),
+    ({"disableAllHooks": True}, "disableAllHooks", "Switch them on again"),
+]
 
 
-@pytest.mark.parametrize(
-    ("setting", "told", "fix"),
-    [
-        (TWICE, "both connect Claude Code", KEEP_ONE),
-        ({"disableAllHooks": True}, "disableAllHooks", "Switch them on again"),
-    ],
-)
-def test_settings_that_get_in_the_way_of_the_entries_are_a_problem(
-    cli, home, program, setting, told, fix
-):
+@pytest.mark.parametrize(("setting", "told", "fix"), IN_THE_WAY)
+def test_settings_that_get_in_the_way_are_a_problem(cli, home, program, setting, told, fix):
     cli.ok("install", "--claude", "--no-skills", "--no-mcp")
     path = home / ".claude/settings.json"
     edit_json(path, lambda document: document.update(setting))
@@ -283,13 +261,7 @@ def test_a_hook_that_is_too_slow_leaves_no_process(tmp_path):
     assert eventually(has_ended), "who is killed ends when it is next given a moment"
 
 
-# init
-
-
-@pytest.mark.parametrize(
-    ("answer", "connected"),
-    [("y\n", True), ("\n", False), ("", False)],
-)
+@pytest.mark.parametrize(("answer", "connected"), [("y\n", True), ("\n", False), ("", False)])
 def test_init_asks_at_a_terminal(cli, home, answer, connected):
     (home / ".claude").mkdir()
     (home / ".codex").mkdir()

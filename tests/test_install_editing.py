@@ -1,7 +1,5 @@
 """Entries into a host's file and out again: what others wrote stays, whatever the file looks like."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -63,15 +61,7 @@ BETHINK = (
 )
 
 
-@pytest.mark.parametrize(
-    ("document", "unit", "end"),
-    [
-        ("two blanks", "  ", "\n      ]\n    }\n  }\n}\n"),
-        ("tabs, no line end at the end", "\t", "\n\t\t\t]\n\t\t}\n\t}\n}"),
-        ("one line", None, "]}}}"),
-        ("trailing commas", "  ", "\n      ]\n    }\n  },\n}\n"),
-    ],
-)
+@each("document,unit,end", "install-looks-like-the-rest")
 def test_what_is_put_in_looks_like_the_rest(document, unit, end):
     gaps = [f"\n{unit * depth}" if unit else "" for depth in (1, 2, 3, 4)]
     middle = BETHINK.format(s=gaps[0], t=gaps[1], u=gaps[2], v=gaps[2] or " ", w=gaps[3])
@@ -106,13 +96,7 @@ def test_a_group_that_the_user_shares_with_our_hook_keeps_theirs():
     assert json.loads(left) == {"hooks": {"Stop": [{"hooks": [mine]}]}}
 
 
-@pytest.mark.parametrize(
-    ("name", "part", "text", "mine", "tuned"),
-    [
-        ("claude", "hooks", DOCUMENTS["other tools' hooks"], '"timeout": 10', '"timeout": 33'),
-        ("codex", "mcp", TOMLS["a table"], '["mcp"]\n', '["mcp"]\ntool_timeout_sec = 90 # slow\n'),
-    ],
-)
+@each("name,part,text,mine,tuned", "install-upgrades", globals())
 def test_an_upgrade_changes_our_command_and_nothing_else(name, part, text, mine, tuned):
     toml = name == "codex"
     put = put_entries(text, wanted(name, part), name, toml).text.replace(mine, tuned)
@@ -148,8 +132,6 @@ def test_what_cannot_be_understood_is_refused_with_a_sentence(text):
     assert caught.value.message.endswith(".") and caught.value.hint
 
 
-# Any document
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner),
@@ -182,8 +164,6 @@ def test_any_json_document_says_afterwards_what_it_said(value, indent, end, fill
     assert put_entries(put, JSON_ENTRIES[name], name).text == put
     assert filler.strip().replace("\n", end) in taken
 
-
-# TOML
 
 CODEX = wanted("codex", "mcp")
 

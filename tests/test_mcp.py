@@ -1,5 +1,6 @@
 """The MCP server over stdio with the official client, in both eras: every tool, resource and prompt."""
 
+import json
 import re
 import tomllib
 from datetime import timedelta
@@ -8,7 +9,7 @@ import pytest
 
 pytest.importorskip("mcp")
 
-from case_tables import cases
+from case_tables import cases, each
 from mcp.shared.exceptions import MCPError
 from mcp_client import ERAS, Bare, talking
 from mcp_types import Implementation, ListRootsResult, Root
@@ -64,9 +65,6 @@ def direct(place):
     return Bethink(config=Config(**settings)._replace(embedding="hashing"), directory=project)
 
 
-# The list of tools
-
-
 def test_the_tools_are_listed_in_order_with_hints_and_one_stays_loaded(talk):
     tools = talk("list_tools").tools
     assert [tool.name for tool in tools] == list(TOOLS)
@@ -97,9 +95,6 @@ def test_the_server_says_who_it_is(talk):
         assert (listed.ttl_ms > 0, listed.cache_scope) == (True, "private")
 
 
-# Tools
-
-
 def test_what_is_stored_is_found_with_its_origin_and_never_counted_by_searching(talk, place):
     fields = {"kind": "decision", "tags": ["release"], "importance": 8}
     id = talk.store("We deploy from main, never from a branch", **fields)
@@ -116,30 +111,16 @@ def test_what_is_stored_is_found_with_its_origin_and_never_counted_by_searching(
         assert memory.history(id)[0].actor.startswith("agent:Test-Host")
 
 
-def test_a_search_takes_all_its_filters(talk):
-    talk.store("Ada tunes the Postgres indexes", kind="fact", entities=["person:Ada"])
-    talk.store("How long do we keep invoices?", kind="question")
-    assert "invoices" in talk.search_memories(query="open questions")
-    assert "indexes" not in talk.search_memories(query="Postgres indexes", kinds=["question"])
-    narrow = {"entities": ["Ada"], "mode": "keyword", "since": "1d", "limit": 1, "max_tokens": 200}
-    found = talk.search_memories(query="who tunes it?", intent="explore", **narrow)
-    assert "Ada tunes" in found
-    assert "No memories match" in talk.search_memories(query="indexes", since="2999-01-01")
-    assert "No memories match" in talk.search_memories(query='"no such phrase anywhere"')
-
-
-def test_a_search_is_narrowed_by_tags_and_importance(talk):
-    talk.store("Badgers guard the north gate", tags=["gate"], importance=8)
-    talk.store("Badgers guard the south gate", tags=["fence"], importance=2)
-    for arguments, found in (
-        ({"tags": ["gate"]}, {"north"}),
-        ({"min_importance": 7}, {"north"}),
-        ({"tags": ["fence", "gate"]}, {"north", "south"}),
-    ):
-        answer = talk.search_memories(query="who guards the gate?", **arguments)
-        assert {word for word in ("north", "south") if word in answer} == found, arguments
-    answer = talk.search_memories(query="south gate", tags=["gate", "fence"], intent="importance=1")
-    assert answer.index("north") < answer.index("south")
+@each("rule,steps", "mcp-calls")
+def test_tools_do_what_their_arguments_say(talk, rule, steps):
+    """ID stands for the memory that the first step stores."""
+    id = ""
+    for tool, arguments, present, absent in steps:
+        given = json.loads(json.dumps(arguments).replace("ID", id))
+        answer = getattr(talk, tool)(**given)
+        id = id or answer.partition("[")[2].partition("]")[0]
+        assert [part for part in present if part.replace("ID", id) not in answer] == [], answer
+        assert [part for part in absent if part.replace("ID", id) in answer] == [], answer
 
 
 def test_what_expired_is_told_when_it_is_asked_for(talk, place):
@@ -187,13 +168,6 @@ def test_a_search_says_in_numbers_what_it_left_out(talk):
     assert len(seen) == 32
 
 
-def test_self_is_the_kind_of_what_the_user_prefers(talk):
-    id = talk.store("I like tabs better than spaces", kind="self")
-    assert f"[{id}] preference" in talk.search_memories(query="tabs or spaces?", kinds=["self"])
-    assert id not in talk.search_memories(query="tabs or spaces?", kinds=["fact"])
-    assert talk.update_memory(id=id, kind="self").startswith(f"updated [{id}] preference")
-
-
 def test_the_project_is_analysed_on_request(tmp_path):
     project = tmp_path / "shop"
     project.mkdir()
@@ -209,13 +183,6 @@ def test_the_project_is_analysed_on_request(tmp_path):
         assert re.match(r"Read \d+ files: memories [1-9]\d* added, 0 kept, 0 retired\.", told), told
         assert "make test" in talk.search_memories(query="how to run tests?", tags=["command"])
         assert talk.store_memories(analyze="git").startswith("Read 0 commits: memories 0 added")
-
-
-def test_a_follow_up_is_searched_with_what_was_said_before(talk):
-    talk.store("Staging is deployed by hand from the laptop of whoever is on duty")
-    said = "How is production deployed? By a tag. Staging is deployed in another way."
-    found = talk.search_memories(query="and the other one?", reason_for_search=said, limit=1)
-    assert "Staging is deployed by hand" in found
 
 
 def test_a_batch_says_what_became_of_each(talk):
@@ -237,18 +204,6 @@ def test_a_batch_says_what_became_of_each(talk):
     assert 'metadata: {"ticket": "SHOP-12"}' in talk.get_memories(ids=[trial])
 
 
-def test_getting_counts_as_a_use_and_tells_what_is_missing(talk, place):
-    id = talk.store("Invoices are kept for ten years", kind="fact")
-    with direct(place) as memory:
-        whole = memory.resolve(id)
-    answer = talk.get_memories(ids=[id, whole, "ffffffff"])  # one memory, named twice
-    assert "> Invoices are kept for ten years" in answer
-    assert answer.endswith("There is no memory whose id starts with 'ffffffff'.")
-    with direct(place) as memory:
-        assert memory.one(id).access_count == 1
-    assert "There is no memory" in talk.refused("get_memories", ids=["ffffffff"])
-
-
 def test_updating_keeps_the_old_version(talk, place):
     id = talk.store("The limit is ten", kind="fact")
     fields = {"content": "The limit is twenty", "importance": 9, "kind": "gotcha", "tags": ["x"]}
@@ -266,15 +221,6 @@ def test_updating_keeps_the_old_version(talk, place):
     question = talk.store("Which limit holds for trials?", kind="question")
     talk.update_memory(id=question, answered=True)
     assert question not in talk.search_memories(query="open questions about trials")
-
-
-def test_forgetting_hides_and_include_deleted_shows(talk):
-    id = talk.store("The office plant is called Bert")
-    assert talk.forget_memories(ids=[id]).startswith(f"[{id}] forgotten")
-    assert "was forgotten before" in talk.forget_memories(ids=[id])
-    asked = "what is the office plant called?"
-    assert "Bert" not in talk.search_memories(query=asked)
-    assert "(forgotten)" in talk.search_memories(query=asked, include_deleted=True)
 
 
 def test_the_users_own_word_is_forgotten_when_the_user_says_so(talk, place, monkeypatch):
@@ -299,11 +245,17 @@ def test_the_users_own_word_is_forgotten_when_the_user_says_so(talk, place, monk
 
 
 def test_rating_counts_votes_and_a_use(talk, place):
-    id = talk.store("Retries need jitter", kind="pattern")
-    assert talk.rate_memories(ratings=[{"id": id, "value": 2}]) == f"[{id}] +2, now +2"
-    assert talk.rate_memories(ratings=[{"id": id, "value": -1}]) == f"[{id}] -1, now +1"
+    id = talk.store("Invoices are kept for ten years", kind="fact")
     with direct(place) as memory:
-        assert memory.one(id).access_count == 2
+        whole = memory.resolve(id)
+    answer = talk.get_memories(ids=[id, whole, "ffffffff"])  # one memory, named twice
+    assert "> Invoices are kept for ten years" in answer
+    assert answer.endswith("There is no memory whose id starts with 'ffffffff'.")
+    assert "There is no memory" in talk.refused("get_memories", ids=["ffffffff"])
+    for value, told in ((2, "+2, now +2"), (-1, "-1, now +1")):
+        assert talk.rate_memories(ratings=[{"id": id, "value": value}]) == f"[{id}] {told}"
+    with direct(place) as memory:
+        assert memory.one(id).access_count == 3, "getting is a use too"
 
 
 def test_a_handoff_goes_from_one_session_to_the_next(talk, place):
@@ -343,9 +295,6 @@ def test_a_handoff_under_another_name_comes_back_here_and_into_a_short_overview(
     for part in ("Last handoff:", "Under a label", "Open questions (", "Open todos (", "staging"):
         assert part in body
     assert body.count("Is gate") == 5 and tokens(answer) < 700
-
-
-# Limits and mistakes
 
 
 def test_ten_hits_fit_into_a_thousand_tokens(talk):
@@ -409,9 +358,6 @@ def test_an_imported_document_does_not_fill_the_answer(talk, place):
     assert "abolished" in answer
 
 
-# Resources
-
-
 def test_resources_are_listed_and_read(talk):
     id = talk.store("Resources can be mentioned", kind="fact")
     [file] = talk("list_resources").resources
@@ -431,9 +377,6 @@ def test_a_resource_that_is_not_there_has_the_code_of_its_era(talk):
     assert missing.value.code == (-32002 if talk.client.mode == "legacy" else -32602)
     with pytest.raises(MCPError, match="cursor"):
         talk("list_resources", cursor="nonsense")
-
-
-# Prompts
 
 
 def test_every_prompt_is_listed_and_filled(talk):
@@ -456,9 +399,6 @@ def test_a_prompt_with_wrong_arguments_is_refused(talk):
         with pytest.raises(MCPError, match=said) as refused:
             talk("get_prompt", name, arguments)
         assert refused.value.code == -32602
-
-
-# Where
 
 
 def told_in(folder, home):

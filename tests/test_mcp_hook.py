@@ -1,7 +1,5 @@
 """The prompt hook as a tool of the running MCP server: the same answers as the command, known to hosts and not to models."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path
@@ -101,9 +99,7 @@ def test_the_same_switches_hold(keeper, project, monkeypatch):
     assert DECISION in asked(keeper)
 
 
-def test_outside_git_a_folder_of_the_servers_project_is_no_other_and_paused_with_it(
-    offline, tmp_path, open_keeper
-):
+def test_outside_git_a_folder_is_paused_with_the_servers_project(offline, tmp_path, open_keeper):
     deep = tmp_path / "notes" / "deep"
     deep.mkdir(parents=True)
     with Bethink(directory=deep.parent) as memory:

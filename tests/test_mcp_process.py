@@ -28,6 +28,8 @@ INITIALIZE = CLIENT | {"protocolVersion": "2025-06-18"}
 LISTS = ("tools/list", "prompts/list", "resources/templates/list")
 HEAVY = {"mcp", "pydantic", "asyncio", "numpy", "apsw", "bethink.api", "bethink.surface.mcp.server"}
 RUN = "import sys; from bethink.surface.cli.main import main; sys.exit(main(['mcp']))"
+# The server that never takes a slow client for a silent one, and does not load the rest ahead of time.
+PATIENT = f"import bethink.surface.mcp as greeting; greeting.LISTED = greeting.UNLISTED = 99; {RUN}"
 # The server without its quick greeting: it answers no line by itself.
 WHOLE = f"import bethink.surface.mcp as greeting; greeting.LONGEST = 0; {RUN}"
 # The server with one tool in its place that does something else.
@@ -65,9 +67,6 @@ def begin(bare):
     return answers
 
 
-# What no good client sends
-
-
 def test_what_is_no_message_and_wrong_requests_are_answered_as_such_and_the_server_lives_on(bare):
     for line, code in cases("mcp-no-messages", {}):
         bare.send(line)
@@ -83,12 +82,7 @@ def test_what_is_no_message_and_wrong_requests_are_answered_as_such_and_the_serv
     assert len(bare.ask("tools/list")["result"]["tools"]) == 9
 
 
-# How it ends
-
-
-def test_the_old_era_wants_its_handshake_first_and_the_end_of_its_input_closes_the_database(
-    bare, place
-):
+def test_the_old_era_wants_a_handshake_and_ends_with_its_input(bare, place):
     for client in (None, 5, {"name": "half"}):  # half a handshake is refused, not welcomed first
         bare.tell("initialize", 1, **(INITIALIZE | {"clientInfo": client}))
     assert [bare.read()["error"]["code"] for _ in range(3)] == [-32602] * 3
@@ -109,16 +103,10 @@ def test_the_old_era_wants_its_handshake_first_and_the_end_of_its_input_closes_t
         assert [one.content for one in memory.list()] == ["Deploys happen on Fridays"]
 
 
-@pytest.mark.parametrize(
-    ("number", "code", "first"),
-    [
-        (signal.SIGHUP, 0, {"method": "server/discover"}),
-        (signal.SIGINT, 130, {"method": "tools/call", **STORE}),
-    ],
-)
-def test_it_ends_when_it_is_told_to_also_if_it_only_greeted(bare, number, code, first):
-    bare.ask(**first)
-    bare.process.send_signal(number)
+@pytest.mark.parametrize(("name", "code", "given"), [("SIGHUP", 0, {}), ("SIGINT", 130, STORE)])
+def test_it_ends_when_it_is_told_to_also_if_it_only_greeted(bare, name, code, given):
+    bare.ask("tools/call" if given else "server/discover", **given)
+    bare.process.send_signal(signal.Signals[name])
     assert bare.ends() == (code, b"", "")
 
 
@@ -188,15 +176,14 @@ def test_without_the_sdk_the_command_says_what_to_install(place):
     assert (code, out) == (1, b"") and "hint: pip install 'bethink[mcp]'" in err
 
 
-# The greeting, before the rest is loaded
-
-
 def test_a_client_is_greeted_in_the_words_of_the_whole_server_and_goes_on_with_it(place):
-    with Bare(*place) as bare, Bare(*place, program=("-c", WHOLE)) as full:
+    programs = [Bare(*place, program=("-c", code)) for code in (PATIENT, WHOLE)]
+    with programs[0] as bare, programs[1] as full:
         greeted = begin(bare)
         # Hosts ask for several things at once: resources need the database, tools do not.
-        for id, method in enumerate(("resources/list", *LISTS)):
-            bare.tell(method, id)
+        asked = enumerate(("resources/list", *LISTS))
+        lines = [f'{{"jsonrpc": "2.0", "id": {id}, "method": "{method}"}}' for id, method in asked]
+        bare.send("\n".join(lines))
         assert [bare.read()["id"] for _ in range(4)] == [1, 2, 3, 0]
         assert begin(full) == greeted
         # And it goes on as if it had been there from the start: nothing is told twice, and the state is the same.
@@ -221,14 +208,11 @@ def test_who_asks_what_the_server_is_may_go_on_in_either_version(place):
 
 
 def test_the_greeting_loads_nothing_heavy(place):
-    with Bare(*place, program=("-X", "importtime", "-m", "bethink", "mcp")) as bare:
+    with Bare(*place, program=("-X", "importtime", "-c", PATIENT)) as bare:
         begin(bare)
         code, _, loaded = bare.close_input()
     names = {line.rpartition("|")[2].strip() for line in loaded.splitlines()}
     assert (code, "bethink.surface.mcp.schemas" in names, HEAVY & names) == (0, True, set())
-
-
-# The keeper
 
 
 @pytest.fixture

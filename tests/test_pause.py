@@ -1,7 +1,5 @@
 """Pausing: what is said while memory is paused is neither told, nor captured, nor learned later."""
 
-from __future__ import annotations
-
 import json
 import time
 from datetime import UTC, datetime, timedelta
@@ -125,9 +123,7 @@ def test_a_backfill_long_after_leaves_it_out_too(cli, tmp_path):
 
 
 @pytest.mark.parametrize("folder", ["", "deep"])
-def test_outside_git_a_pause_holds_in_the_folders_of_the_project_that_the_session_began_in(
-    offline, tmp_path, monkeypatch, folder
-):
+def test_outside_git_a_pause_holds_where_the_session_began(offline, tmp_path, monkeypatch, folder):
     shop = tmp_path / "shop"
     (shop / "deep").mkdir(parents=True)
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(shop))
@@ -197,9 +193,7 @@ def test_a_host_that_tells_no_times_is_read_past_what_was_said_meanwhile(desk, w
     assert desk.turns()[-1] == "We go on with Kafka then."
 
 
-def test_where_the_host_does_not_name_the_file_either_nothing_said_meanwhile_is_learned(
-    desk, monkeypatch
-):
+def test_a_host_that_names_no_file_teaches_nothing_said_meanwhile(desk, monkeypatch):
     monkeypatch.setenv("HOME", str(desk.folder))
     cursor = Cursor(desk, ".cursor/projects/shop/agent-transcripts/cursor.jsonl", named=False)
     cursor.say(*SAID[:2])

@@ -29,15 +29,9 @@ def loaded(path):
     return json.loads(path.read_text("utf-8"))
 
 
-# The files
-
-
-def test_what_is_rendered_is_up_to_date():
-    script = [sys.executable, ROOT / "plugins" / "render.py", "--check"]
-    assert subprocess.run(script, timeout=30).returncode == 0
-
-
 def test_every_manifest_is_of_this_version():
+    script = [sys.executable, ROOT / "plugins" / "render.py", "--check"]
+    assert subprocess.run(script, timeout=30).returncode == 0, "what is rendered is up to date"
     marketplace = loaded(ROOT / ".claude-plugin" / "marketplace.json")
     (entry,) = marketplace["plugins"]
     files = (PLUGIN / ".claude-plugin" / "plugin.json", NEUTRAL / "plugin.json")
@@ -62,18 +56,15 @@ def test_the_neutral_plugin_keeps_to_its_closed_format():
 
 
 def test_each_hook_calls_the_launcher_with_an_event_of_ours():
-    names = USUAL_EVENTS
     declared = loaded(PLUGIN / "hooks" / "hooks.json")["hooks"]
-    assert set(declared) == set(names)
-    for name, ((group,),) in ((name, [groups]) for name, groups in declared.items()):
+    assert set(declared) == set(USUAL_EVENTS)
+    for name, event in USUAL_EVENTS.items():
+        (group,) = declared[name]
         (hook,) = group["hooks"]
-        assert hook["command"] == f'"${{CLAUDE_PLUGIN_ROOT}}/bin/bethink-hook" {names[name]}'
-        assert names[name] in EVENTS and hook["type"] == "command" and hook["timeout"] <= 10
+        assert hook["command"] == f'"${{CLAUDE_PLUGIN_ROOT}}/bin/bethink-hook" {event}'
+        assert event in EVENTS and hook["type"] == "command" and hook["timeout"] <= 10
     assert declared["SessionEnd"][0]["hooks"][0]["timeout"] <= 3, "Codex takes no more"
     assert os.access(LAUNCHER, os.X_OK)
-
-
-# The launcher
 
 
 @pytest.fixture
@@ -87,15 +78,8 @@ def machine(tmp_path):
     base = {"HOME": str(home), "PATH": str(tools)}
 
     def start(command, cwd=tmp_path, told="{}", **more):
-        return subprocess.run(
-            command,
-            env=base | more,
-            input=told,
-            capture_output=True,
-            text=True,
-            timeout=30,
-            cwd=cwd,
-        )
+        options = {"capture_output": True, "text": True, "timeout": 30}
+        return subprocess.run(command, env=base | more, input=told, cwd=cwd, **options)
 
     def run(event, host="claude", **more):
         plugin = {"CLAUDE_PLUGIN_ROOT": "/p", "CLAUDE_PLUGIN_DATA": str(home / "data")}
@@ -120,16 +104,11 @@ def test_the_program_is_called_in_the_dialect_of_the_host(machine, host):
     assert machine("prompt", host) == f'hook|prompt|--host|{host}|{{"session_id": "s"}}'
 
 
-@pytest.mark.parametrize(
-    "body", ["echo usage >&2; exit 2", "exit 1", "kill -9 $$", "exec /nowhere"]
-)
-def test_a_program_that_fails_does_not_stop_the_agent(machine, body):
-    installed(machine.tools, body + "\n")
-    assert {machine(event) for event in EVENTS} == {""}
-
-
-def test_hooks_can_be_switched_off(machine):
+def test_a_program_that_fails_does_not_stop_the_agent_and_hooks_can_be_switched_off(machine):
     assert machine("session-start", BETHINK_HOOKS="off") == ""
+    for body in ("echo usage >&2; exit 2", "exit 1", "kill -9 $$", "exec /nowhere"):
+        installed(machine.tools, body + "\n")
+        assert {machine(event) for event in EVENTS} == {""}, body
     installed(machine.tools)
     assert machine("session-start", BETHINK_HOOKS="off") == ""
 
@@ -138,19 +117,13 @@ def test_hooks_can_be_switched_off(machine):
 def test_a_machine_without_the_program_is_told_once_how_to_get_it(machine, host):
     assert {machine(event, host) for event in EVENTS if event != "session-start"} == {""}
     said = json.loads(machine("session-start", host))
-    flat = (
-        said.get("additionalContext")
-        or said.get("additional_context")
-        or said["hookSpecificOutput"]["additionalContext"]
-    )
+    flat = said.get("additionalContext") or said.get("additional_context")
+    flat = flat or said["hookSpecificOutput"]["additionalContext"]
     assert "uv tool install 'bethink[mcp]'" in flat
     assert (host == "copilot") == ("additionalContext" in said)
     if host in ("claude", "codex"):
         assert set(said) == {"systemMessage", "hookSpecificOutput"}
     assert machine("session-start", host) == ""
-
-
-# The server
 
 
 def server_command(file):
@@ -168,9 +141,7 @@ def test_the_server_starts_or_says_what_is_missing(machine, file):
     assert (found.returncode, found.stdout) == (0, "mcp|{}")
 
 
-def test_a_server_that_is_started_in_the_plugins_folder_goes_to_the_project(
-    machine, tmp_path, monkeypatch
-):
+def test_a_server_started_in_the_plugins_folder_goes_to_the_project(machine, tmp_path, monkeypatch):
     """Hosts of the neutral format start it there and have no way to say where else."""
     project, plugin = tmp_path / "prøject 1", tmp_path / "plugin"
     project.mkdir()
@@ -178,7 +149,6 @@ def test_a_server_that_is_started_in_the_plugins_folder_goes_to_the_project(
     installed(machine.tools, "pwd\n")
     monkeypatch.chdir(project)
     for folder, expected in ((plugin, project), (tmp_path, tmp_path)):
-        started = machine.start(
-            server_command(NEUTRAL / "mcp.json"), folder, PLUGIN_ROOT=str(plugin)
-        )
+        command = server_command(NEUTRAL / "mcp.json")
+        started = machine.start(command, folder, PLUGIN_ROOT=str(plugin))
         assert started.stdout.strip() == str(expected)

@@ -1,7 +1,5 @@
 """Memories that become rules: what is written, what is never touched, and how it is taken back."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -38,9 +36,6 @@ def imported(project: Path, text: str, trust: str = "import") -> str:
     group = (Source("docs/x.md", "markdown"), [Passage(text)])
     with Bethink(directory=project) as memory:
         return memory.ingest([group], trust=TRUST[trust]).outcomes[0].id
-
-
-# Promoting
 
 
 def test_the_memory_is_marked_and_its_history_says_so(cli):
@@ -107,9 +102,6 @@ def test_promoting_again_writes_what_the_memory_says_now_and_where_it_is_told_to
     assert "still read it in AGENTS.md: `bethink demote" in cli("forget", id).err
 
 
-# Text is data
-
-
 @each("text,line", "promotion-a-rule-is-one")
 def test_a_rule_is_one_harmless_line(text, line):
     assert promotion.make_harmless(text) == line
@@ -167,8 +159,6 @@ def test_what_is_gone_or_personal_is_refused(cli):
     assert not (cli.project / ".claude").exists()
 
 
-# Other text is never touched
-
 TEXTS = dict(cases("promotion-texts", {}))
 
 
@@ -213,9 +203,6 @@ def test_damaged_markers_are_named_and_nothing_is_written(cli):
     assert len(cli.json("history", id)) == 1
 
 
-# Demoting
-
-
 def test_demote_takes_out_the_rule_and_the_mark(cli):
     id, other = cli.add(DEPLOY, "--metadata", "ticket=7"), cli.add(TESTS)
     cli.ok("promote", id)
@@ -229,9 +216,6 @@ def test_demote_takes_out_the_rule_and_the_mark(cli):
     assert not (cli.project / ".claude").exists()
     assert "is not promoted" in cli.fails("demote", id, code=1)
     assert "no memory and no rule" in cli.fails("demote", "0123456789", code=1)
-
-
-# Suggestions
 
 
 def test_suggestions_say_why(cli):
@@ -252,9 +236,6 @@ def test_suggestions_say_why(cli):
     assert "5 uses" in cli.ok("promote", "--suggest")
     cli.ok("promote", voted)
     assert voted not in {one["id"] for one in cli.json("promote", "--suggest")}
-
-
-# Purging
 
 
 def test_a_purge_takes_the_rule_out_of_its_file_or_says_where_it_may_still_stand(cli):
@@ -279,9 +260,6 @@ def test_a_purge_takes_the_rule_out_of_its_file_or_says_where_it_may_still_stand
     cli.ok("promote", other, "--to", "claude")
     (cli.project / RULES).unlink()
     assert f"It was a rule in {RULES}" in purge(other)
-
-
-# Many at once
 
 
 def test_promotions_of_several_processes_all_arrive(cli):

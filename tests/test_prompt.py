@@ -1,16 +1,17 @@
 """At the prompt: an editor, the source of a memory, questions that a terminal is asked, colour, errors as JSON. Through `main(argv)`,
 and where a terminal matters in a process at a pseudo-terminal."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from case_tables import cases
+from case_tables import each
 from cli_runner import run_at_terminal
+
+from bethink.surface.cli import console
 
 pytest_plugins = ["cli_runner"]
 
@@ -22,22 +23,25 @@ def store_kind():
     return "sqlite"
 
 
+def make_program(path, script):
+    path.write_text(script)
+    path.chmod(0o755)
+    return str(path)
+
+
 def make_editor(folder, body):
     """An editor of our own: what it was started with goes to `started.json`, and `body` changes the `file`."""
-    script = folder / "editor.py"
-    script.write_text(
-        "import json, pathlib, sys\n"
-        f"pathlib.Path({str(folder / 'started.json')!r}).write_text(json.dumps(sys.argv[1:]))\n"
-        f"file = pathlib.Path(sys.argv[-1])\n{body}\n"
-    )
-    return f"{sys.executable} {script}"
+    started = str(folder / "started.json")
+    lines = [
+        f"#!{sys.executable}\nimport json, pathlib, sys",
+        f"pathlib.Path({started!r}).write_text(json.dumps(sys.argv[1:]))",
+        f"file = pathlib.Path(sys.argv[-1])\n{body}\n",
+    ]
+    return make_program(folder / "editor.py", "\n".join(lines))
 
 
 def kept_file(message):
     return Path(re.search(r"Your text is kept in (\S+)\.(?=\s)", message + " ")[1])
-
-
-# edit
 
 
 def test_what_is_edited_is_a_new_version(cli, tmp_path):
@@ -53,14 +57,7 @@ def test_what_is_edited_is_a_new_version(cli, tmp_path):
     assert not Path(draft).exists() and draft.endswith(".md")
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ("file.write_text('<private>all</private>')", "Nothing is left to remember"),
-        ("file.write_bytes(b'caf\\xe9')", "is no text in UTF-8"),
-        ("file.write_text('x'); sys.exit(3)", "ended with 3"),
-    ],
-)
+@each("body,said", "prompt-not-taken")
 def test_a_text_that_is_not_taken_is_kept_in_a_file(cli, tmp_path, body, said):
     id = cli.add(DEPLOY)
     cli.monkeypatch.setenv("EDITOR", make_editor(tmp_path, body))
@@ -80,16 +77,7 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(cli, tmp_path):
     assert cli.json("get", id)[0]["content"] == "We deploy on Fridays"
 
 
-@pytest.mark.parametrize(
-    ("environment", "said"),
-    [
-        ({}, "There is no editor."),
-        ({"EDITOR": "/no/such/editor"}, "cannot be started"),
-        ({"EDITOR": "false"}, "ended with 1. Nothing was changed."),
-        ({"EDITOR": "vi 'unclosed"}, "cannot be read"),
-        ({"EDITOR": "vi", "CLAUDECODE": "1"}, "bethink update"),
-    ],
-)
+@each("environment,said", "prompt-no-editor")
 def test_without_an_editor_it_is_said_how_to_name_one(cli, tmp_path, environment, said):
     id = cli.add(DEPLOY)
     for name, value in environment.items():
@@ -100,60 +88,44 @@ def test_without_an_editor_it_is_said_how_to_name_one(cli, tmp_path, environment
     assert not list(tmp_path.glob("bethink-edit-*"))
 
 
-# open
-
-
 @pytest.fixture
 def passage(cli):
     (cli.project / "docs").mkdir()
-    (cli.project / "docs/auth.md").write_text(
-        "# Auth\n\nTokens live in Redis.\n\n# Login\n\nBy a magic link.\n"
-    )
+    text = "# Auth\n\nTokens live in Redis.\n\n# Login\n\nBy a magic link.\n"
+    (cli.project / "docs/auth.md").write_text(text)
     cli.ok("index", "docs")
     return next(one for one in cli.json("list") if "Tokens" in one["content"])
 
 
-@pytest.mark.parametrize(("program", "given"), cases("prompt-editors"))
-def test_a_source_opens_at_its_line_in_the_way_of_the_editor(
-    cli, passage, tmp_path, program, given
-):
+@each("program,given", "prompt-editors")
+def test_a_source_opens_at_its_line_in_any_editor(cli, passage, tmp_path, program, given):
     place = {"file": cli.project / "docs/auth.md", "line": passage["lines"][0]}
     started = tmp_path / "started"
-    editor = tmp_path / program
-    editor.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {started}\n')
-    editor.chmod(0o755)
-    code, shown = run_at_terminal(cli, "open", passage["id"], EDITOR=str(editor))
+    editor = make_program(tmp_path / program, f'#!/bin/sh\nprintf "%s\\n" "$@" > {started}\n')
+    code, shown = run_at_terminal(cli, "open", passage["id"], EDITOR=editor)
     assert code == 0, shown
     assert started.read_text().split() == [part.format(**place) for part in given]
 
 
-def test_without_a_terminal_the_place_is_printed(cli, passage):
+def test_without_a_terminal_the_place_is_printed_or_that_there_is_none(cli, passage):
     cli.monkeypatch.setenv("EDITOR", "/no/such/editor")
-    file, line = str(cli.project / "docs/auth.md"), passage["lines"][0]
+    file, line = cli.project / "docs/auth.md", passage["lines"][0]
     assert cli.ok("open", passage["id"]) == f"{file}:{line}\n"
-    place = {"id": passage["id"], "path": file, "line": line, "url": None}
+    place = {"id": passage["id"], "path": str(file), "line": line, "url": None}
     assert cli.json("open", passage["id"]) == place
+    file.unlink()
+    assert "--source" in cli.fails("open", passage["id"], code=1)
+    assert "There is no file to open" in cli.fails("open", cli.add(DEPLOY), code=1)
 
 
 def test_a_page_opens_in_the_browser(cli, tmp_path):
     address = "https://example.org/adr/7"
     id = cli.add(DEPLOY, "--source", address)
-    browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/address\n')
-    browser.chmod(0o755)
+    script = f'#!/bin/sh\necho "$1" > {tmp_path}/address\n'
+    browser = make_program(tmp_path / "browser", script)
     code, shown = run_at_terminal(cli, "open", id, BROWSER=f"{browser} %s")
     assert (code, (tmp_path / "address").read_text().strip()) == (0, address), shown
     assert cli.ok("open", id) == f"{address}\n"
-
-
-def test_what_has_no_source_says_so(cli, passage):
-    told = cli.add(DEPLOY)
-    assert "There is no file to open" in cli.fails("open", told, code=1)
-    (cli.project / "docs/auth.md").unlink()
-    assert "--source" in cli.fails("open", passage["id"], code=1)
-
-
-# What a terminal is asked
 
 
 def test_nearly_the_same_is_named_with_how_much_it_is_alike(cli):
@@ -193,10 +165,7 @@ def test_what_may_replace_is_asked_on_a_terminal(cli, answer, held):
     assert [one["content"].split()[4] for one in cli.json("list")] == held
 
 
-# Looks, and errors for programs
-
-
-@pytest.mark.parametrize(("argv", "type", "code"), cases("prompt-errors"))
+@each("argv,type,code", "prompt-errors")
 def test_an_error_is_one_line_of_json_where_json_was_asked_for(cli, argv, type, code):
     cli.add(DEPLOY)
     result = cli(*argv)
@@ -209,60 +178,38 @@ def test_an_error_is_one_line_of_json_where_json_was_asked_for(cli, argv, type, 
     assert f"error: {error['message']}" in text.err or argv == ["--json"]
 
 
-FUTURE = """
-from bethink.surface.cli.main import main
-from bethink.text import when
-
-class Later(real):
-    @classmethod
-    def now(cls, tz=None):
-        return real.now(tz) + d.timedelta(days=3)
-
-console.datetime = Later
-sys.exit(main())
+COMMANDS = """
+    list|list --include-superseded|search orders service|search orders service --explain|get {id}|history {id}|handoff|stats
+    recall which database does the orders service use|today|why orders|config|model list|sessions|search --help
 """
 
-# Narrow terminals
 
-
-@pytest.fixture
-def full(cli):
-    """A project in which every listing has something to show."""
+def test_a_narrow_terminal_breaks_no_line_and_no_table(cli):
     first = cli.add("The orders service stores its data in MySQL, in the orders schema")
     login = "Users sign in with a magic link that is valid for 15 minutes"
     cli.add(login, "--kind", "decision", "--tag", "auth,login,web")
-    second = cli.add("The orders service stores its data in PostgreSQL", "--supersedes", first)
+    id = cli.add("The orders service stores its data in PostgreSQL", "--supersedes", first)
     cli.add("Should the invoice PDF be made on the server?")
     summary = "The cache is moved, the tests are not"
     cli.ok("handoff", "save", "--summary", summary, "--next", "delete Redis")
-    return cli, second
-
-
-@pytest.mark.parametrize("columns", [40, 60])
-@pytest.mark.parametrize(
-    "command",
-    """
-    list|list --include-superseded|search orders service|search orders service --explain|get {id}|history {id}|handoff|stats
-    recall which database does the orders service use|today|why orders|config|model list|sessions|search --help
-    """.strip()
-    .replace("\n", "|")
-    .split("|"),
-)
-def test_a_narrow_terminal_breaks_no_line_and_no_table(full, command, columns):
-    cli, id = full
-    cli.monkeypatch.setenv("COLUMNS", str(columns))
-    shown = cli.ok(*command.format(id=id).split())
-    for line in shown.partition("xamples:")[0].splitlines():
-        longest = max(map(len, line.split()), default=0)  # a path cannot be broken
-        assert len(line) <= columns or longest > columns - 16, line
+    for command in COMMANDS.format(id=id).strip().replace("\n", "|").split("|"):
+        for columns in (40, 60):
+            cli.monkeypatch.setenv("COLUMNS", str(columns))
+            shown = cli.ok(*command.split())
+            for line in shown.partition("xamples:")[0].splitlines():
+                longest = max(map(len, line.split()), default=0)  # a path cannot be broken
+                assert len(line) <= columns or longest > columns - 16, (command, line)
 
 
 def test_what_is_asked_about_on_a_terminal_carries_no_marks_of_colour(cli):
-    for text in ("We ship on Mondays", "We ship on Mondays, always"):
-        cli.add(text, "--no-dedup", "--expires", "1d")
-    cli.monkeypatch.setenv("NO_COLOR", "")
-    typed = [("[y/N]", "n\n")]
-    later = "import sys, datetime as d; from bethink import api; from bethink.surface.cli import console; real = d.datetime\n"
-    program = ("-c", later + FUTURE)
-    _, shown = run_at_terminal(cli, "consolidate", typed=typed, program=program, NO_COLOR="")
-    assert "We ship on Mondays" in shown and "\ufffd" not in shown
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + timedelta(days=3)
+
+    cli.add("We ship on Mondays", "--expires", "1d")
+    cli.monkeypatch.setattr(console, "datetime", Later)
+    cli.monkeypatch.setenv("FORCE_COLOR", "1")
+    asked = cli("consolidate", stdin="n\n", terminal=True).err
+    assert "We ship on Mondays" in asked and "[y/N]" in asked
+    assert "\ufffd" not in asked and "\x1b" not in asked.partition("[y/N]")[0]

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 import yaml
+from case_tables import cases
 from transcripts import claude_line, written
 
 from bethink import skills
@@ -46,9 +47,6 @@ def test_every_host_gets_every_skill_by_the_rules_of_the_format(host):
         assert body == skill(name)[1]
         assert "!`" not in body, "it would be run before anybody saw it"
         assert not re.search(r"\$[A-Z\d{]", body), "Claude Code would put something in its place"
-
-
-# The commands
 
 
 @pytest.fixture
@@ -107,12 +105,12 @@ def test_every_command_that_a_skill_names_works(shop, tmp_path):
         assert result.code in may_end and "Traceback" not in result.err, (line, result)
 
 
-@pytest.mark.parametrize("name", sorted(EXPECTED))
-def test_options_that_a_skill_names_in_passing_exist(cli, name):
-    used = sorted({line.split()[1] for line, _ in commands(name)})
-    helps = "".join(cli.ok(command, "--help") for command in used)
-    named = set(re.findall(r"`(--[a-z-]+)", skill(name)[1]))
-    assert used and {option for option in named if option not in helps} == set()
+def test_options_that_a_skill_names_in_passing_exist(cli):
+    for name in EXPECTED:
+        used = sorted({line.split()[1] for line, _ in commands(name)})
+        helps = "".join(cli.ok(command, "--help") for command in used)
+        named = set(re.findall(r"`(--[a-z-]+)", skill(name)[1]))
+        assert used and {option for option in named if option not in helps} == set(), name
 
 
 def test_no_command_puts_text_of_the_user_on_the_command_line():
@@ -127,21 +125,8 @@ def test_no_command_puts_text_of_the_user_on_the_command_line():
     assert out.stdout == hostile
 
 
-DATED, ID = r"\d{4}-\d\d-\d\d", r"[0-9a-f-]{13,}"
-SHAPES = [
-    (("recall", "deploy"), rf"^{ID} +{DATED}  decision      note:\S+\n  We deploy"),
-    (("search", "deploy from main"), rf"^{ID} +{DATED}  .+ \(score .+\)\n  We deploy"),
-    (("topics",), rf"^{DATED} \d\d:\d\d  claude  .+\n  \S+\n  - .+  \(lines \d+-\d+\)$"),
-    (("contradictions",), rf"^.+ \(\d\.\d\d\)\n{ID} +{DATED}  decision"),
-    (("duplicates",), rf"^says the same \(\d\.\d\d\)\n{ID} +{DATED}  decision"),
-    (("add", "Something new"), "^added "),
-    (("add", "The export runs at two in the morning"), "^duplicate of "),
-    (("handoff", "save", "--summary", "Other"), "^saved "),
-]
-
-
 def test_what_outputs_look_like_is_what_they_look_like(shop):
-    for words, shape in SHAPES:
+    for words, shape in cases("skills-outputs", {}):
         assert re.search(shape, shop[0].ok(*words), re.MULTILINE), words
 
 

@@ -83,9 +83,7 @@ def test_private_parts_and_secrets_never_arrive(desk):
     ("trouble", "told"),
     [("gone", "gone.jsonl"), ("bug", "ZeroDivisionError: a bug"), ("slow", "seconds of work")],
 )
-def test_what_cannot_be_read_is_tried_a_few_times_then_counted_and_set_aside(
-    desk, monkeypatch, trouble, told
-):
+def test_what_cannot_be_read_is_tried_again_then_set_aside(desk, monkeypatch, trouble, told):
     reading, begun = conversations.read_on, []
 
     def fragile(memory, path, *args, **more):
@@ -177,9 +175,7 @@ def test_out_of_time_the_rest_stays_for_the_next_worker(desk):
 
 
 @pytest.mark.parametrize("blocked", [False, True])
-def test_what_is_noted_right_after_the_last_look_is_still_read(
-    desk, tmp_path, monkeypatch, blocked
-):
+def test_what_is_noted_after_the_last_look_is_read(desk, tmp_path, monkeypatch, blocked):
     if blocked:  # something else has to wait
         other = Desk(tmp_path, desk.home, "bakery")
         (other.project / ".bethink").mkdir()
@@ -291,9 +287,6 @@ def test_opencode_names_a_session_and_its_database_is_read(desk, monkeypatch):
     assert list(spool.read_captures()) == ["opencode"]
 
 
-# The spool: what hooks note and a worker takes away
-
-
 def test_a_note_is_one_private_file_that_says_what_to_read(desk):
     desk.note("/talks/a.jsonl")
     (file,) = (path for path in spool.folder().iterdir() if path.is_file())
@@ -312,9 +305,7 @@ def test_a_note_is_one_private_file_that_says_what_to_read(desk):
     assert len(spool.list_waiting()) == 2
 
 
-def test_a_database_has_one_name_and_its_tenants_have_entries_of_their_own(
-    desk, tmp_path, monkeypatch
-):
+def test_a_database_has_one_name_and_each_tenant_its_entries(desk, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = ("team.db", tmp_path / "team.db", tmp_path / "x" / ".." / "team.db")
     assert len({spool.key_of(str(name)) for name in names}) == 1
@@ -405,7 +396,7 @@ def test_where_there_is_neither_fcntl_nor_fork_a_worker_is_started_all_the_same(
     assert [command[-1] for command in started] == [spool.full_name(desk.database)]
 
 
-def test_a_worker_keeps_settings_and_keys_of_the_environment_and_nothing_of_the_session(
+def test_a_worker_keeps_settings_and_keys_and_nothing_of_the_session(
     monkeypatch,
 ):
     kept = {"BETHINK_LIMIT", "CODEX_HOME", "OPENAI_API_KEY", "LC_ALL"}

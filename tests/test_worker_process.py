@@ -1,7 +1,5 @@
 """The worker as a process: it belongs to nobody, survives its agent, holds nothing of it, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -140,9 +138,7 @@ def test_a_hook_ends_in_memory_and_takes_up_what_a_killed_worker_left(desk, even
     assert desk.turns() == [text for _, text in SAID]
 
 
-def test_a_teams_database_is_served_too_and_its_password_stands_in_no_command_line(
-    desk, monkeypatch
-):
+def test_a_teams_database_is_served_and_its_password_told_to_nobody(desk, monkeypatch):
     import postgres
 
     postgres.use(monkeypatch)

@@ -20,7 +20,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from bethink.api import open_store
 from bethink.config import data_directory
 from bethink.errors import (
     Ambiguous,
@@ -237,6 +236,8 @@ def new_secret() -> str:
 
 def open_register(config: Config, project: Project) -> Tokens:
     """Where the tokens for the database of the settings are: in it, if people share it, else in a file of this machine."""
+    from bethink.api import open_store  # this file is loaded before an MCP server greets its client
+
     return register_of(open_store(config, project) if config.shared else None)
 
 

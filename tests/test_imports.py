@@ -80,6 +80,7 @@ def show(cli):
         one["relations"] = {(link["type"], texts[link["target"]]) for link in one["relations"]}
         one["entities"] = {f"{entity['type']}:{entity['name']}" for entity in one["entities"]}
         one["created_at"] = one["created_at"][:10]
+        one["superseded_by"] = texts.get(one["superseded_by"])
         one["container"] = one["scope"].partition("/")[2]
     return found
 
@@ -306,6 +307,7 @@ def test_the_settings_of_claude_memory_are_taken_over_once(cli, monkeypatch):
     monkeypatch.setenv("CLAUDE_MEMORY_CHUNK_OVERLAP", "many")
     wanted = {"chunk_size": 1500, "mode": "keyword"}
     assert cli.json("import", str(file), "--dry-run")["settings"] == wanted
+    assert "chunk_size = 1500, mode = keyword" in cli.ok("import", str(file), "--dry-run")
     assert cli.json("config", "mode")["value"] == "hybrid"
     done = cli.json("import", str(file))
     assert done["settings"] == wanted

@@ -217,7 +217,7 @@ def test_updating_keeps_the_old_version(talk, place):
     talk.update_memory(id=id, embedding_text=asked)
     other = talk.store("Pedestrians wait here", embedding_text=asked)
     found = talk.search_memories(query=asked, mode="vector", limit=2)
-    assert f"[{id}]" in found and f"[{other}]" in found
+    assert f"[{id}]" in found and f"[{other}]" in found and '"ticket": "SHOP-7"' in found
     question = talk.store("Which limit holds for trials?", kind="question")
     talk.update_memory(id=question, answered=True)
     assert question not in talk.search_memories(query="open questions about trials")

@@ -14,3 +14,6 @@ INSERT INTO relations VALUES (1, 2, 1, 'answers');
 INSERT INTO ideas VALUES (1, 1, 'How far does the radio reach?', 'question', 0.9, 1, '/h/.claude/projects/{slug}/a.jsonl', 7, '2026-01-02 10:00:00');
 INSERT INTO ideas VALUES (2, 1, 'LoRa reaches two kilometres', 'solution', 0.9, NULL, '/h/.claude/projects/{slug}/a.jsonl', 7, '2026-01-02 10:00:00');
 INSERT INTO ideas VALUES (3, NULL, 'Of another project', 'decision', 0.9, NULL, '/h/.claude/projects/-home-zoo/b.jsonl', 7, '2026-01-02 10:00:00');
+INSERT INTO ideas VALUES (4, 1, 'The radio hops between three channels', 'decision', 0.9, NULL, '/h/.claude/projects/{slug}/a.jsonl', 8, '2026-01-03 10:00:00');
+INSERT INTO ideas VALUES (5, 1, 'The radio stays on one channel', 'decision', 0.9, NULL, '/h/.claude/projects/{slug}/a.jsonl', 9, '2026-01-04 10:00:00');
+INSERT INTO relations VALUES (2, 5, 4, 'supersedes');

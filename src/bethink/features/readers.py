@@ -461,6 +461,8 @@ def _read_basic_memory(memory: Bethink, note: Note) -> Rows:
     }
     own = {"kind": "" if kind == "note" else kind, "tags": []}
     whole = [{"text": row["text"], **own} for row in _cut(memory, "\n".join(prose), note)]
+    if observations and all(not line.strip() or line.startswith("#") for line in prose):
+        whole = []  # headings alone say nothing beside them
     first = {"id": title, "relations": links}
     for row in [*whole, *observations]:
         yield common | row | first | {"tags": [*to_list(fields.get("tags")), *row["tags"]]}
@@ -551,7 +553,7 @@ def convert(
         made.append((one, fields))
         if fields.get("id") is not None:
             ids.setdefault(_key(fields["id"]), one.memory.id)
-    given = [_link(one, fields, ids) for one, fields in made]
+    given = _mark_replaced([_link(one, fields, ids) for one, fields in made])
     return Reading(format, given, names, left)
 
 
@@ -665,6 +667,30 @@ def _link(one: Given, fields: Row, ids: Mapping[str, str]) -> Given:
     by = ids.get(_key(fields.get("successor")))
     replaced = memory._replace(superseded_by=by if by != memory.id else None)
     return one._replace(record=one.record._replace(memory=replaced), relations=tuple(links))
+
+
+def _mark_replaced(given: Sequence[Given]) -> list[Given]:
+    """With each memory that another of them supersedes behind that one, in place of that relation; two that supersede each other say
+    nothing."""
+    links = dict.fromkeys(
+        (link.target, link.source)
+        for one in given
+        for link in one.relations
+        if link.type == "supersedes"
+    )
+    later = dict(pair for pair in links if pair[::-1] not in links)
+    marked = []
+    for one in given:
+        memory = one.memory
+        memory = memory._replace(superseded_by=memory.superseded_by or later.get(memory.id))
+        kept = [
+            link
+            for link in one.relations
+            if link.type != "supersedes" or later.get(link.target) != link.source
+        ]
+        record = one.record._replace(memory=memory)
+        marked.append(one._replace(record=record, relations=tuple(kept)))
+    return marked
 
 
 def make_id(*parts: Any) -> str:

@@ -583,7 +583,9 @@ def show_answer(
                 f"{near['role'] or 'near'}: {cut_to(near['content'], BESIDE)}"
                 for near in detail.get("around", ())
             ]
-            beside = (*around, *_explain_hit(hit, names, explain))
+            added = _quote_metadata(hit.memory)
+            facts = [f"metadata: {added}"] if added else []
+            beside = (*facts, *around, *_explain_hit(hit, names, explain))
             items.append(quote_memory(hit.memory, names, detail["content"], beside=beside))
     rest = [quote_line(hit.memory, names) for hit in arranged.rest]
     full = len(arranged.details)
@@ -651,8 +653,6 @@ def show_handoff(memory: "Bethink", found: "Latest") -> Items:
 
 
 def _quote_facts(one: Memory) -> str:
-    # What its teller added. Of a handoff it is the text again, of a passage it is bookkeeping.
-    told = one.kind != "handoff" and one.source_type == "note"
     facts = {
         "importance": f"{one.importance:g}" if one.importance != 5 else "",
         "confidence": f"{one.confidence:.0%}" if one.confidence < 1 else "",
@@ -663,9 +663,15 @@ def _quote_facts(one: Memory) -> str:
         "entities": ", ".join(entity.name for entity in one.entities),
         "of": PERSONAL if one.scope == PERSONAL else "",
         "valid until": f"{one.valid_to:%Y-%m-%d}" if one.valid_to else "",
-        "metadata": _quote_object(one.metadata) if told else "",
+        "metadata": _quote_metadata(one),
     }
     return "; ".join(f"{name}: {value}" for name, value in facts.items() if value)
+
+
+def _quote_metadata(one: Memory) -> str:
+    """What its teller added. Of a handoff it is the text again, of a passage it is bookkeeping."""
+    told = one.kind != "handoff" and one.source_type == "note"
+    return _quote_object(one.metadata) if told else ""
 
 
 def _quote_object(values: Mapping[str, Any]) -> str:

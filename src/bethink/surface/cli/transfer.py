@@ -253,7 +253,9 @@ def import_settings(args: Namespace, path: Path) -> Result:
     taken = {key: value for key, value in found.items() if key not in known}
     for key, value in () if args.dry_run else taken.items():
         edit_file(project_file(root), key, value, root)
-    return Result({"settings": taken, "left": left, "dry_run": args.dry_run})
+    value = {"settings": taken, "left": left, "dry_run": args.dry_run}
+    told = value | {"settings": [f"{key} = {one}" for key, one in taken.items()]}
+    return Result(value, render.describe_value(told))
 
 
 def undo_import(args: Namespace, path: Path) -> Result:

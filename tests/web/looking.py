@@ -40,14 +40,16 @@ def sticks_out(page: Page) -> bool:
 
 
 def find_small(page: Page) -> list[str]:
-    """What can be pressed and is smaller than a finger, but for links inside a sentence."""
+    """What can be pressed and is smaller than a finger, but for links inside a sentence; and a button too narrow for its text."""
     return page.evaluate(
         """least => [...document.querySelectorAll('a[href], button, input, select, textarea, summary')]
             .filter(one => one.checkVisibility() && !one.closest('.skip') && !(one.matches('a') && one.closest('p, dd, li.note')
                 && getComputedStyle(one).display === 'inline'))
             .map(one => one.matches('[type=checkbox]') ? one.closest('label') : one)
             .map(one => [one, one.getBoundingClientRect()])
-            .filter(([, box]) => box.width < least || box.height < least)
+            .filter(([one, box]) => { const text = document.createRange(); text.selectNodeContents(one);
+                return box.width < least || box.height < least || one.matches('button:not(:has(*))')
+                    && text.getBoundingClientRect().right > box.right - parseFloat(getComputedStyle(one).paddingRight) })
             .map(([one, box]) => `${one.outerHTML.slice(0, 120)} ${box.width} x ${box.height}`)""",
         FINGER - 0.5,
     )

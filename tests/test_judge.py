@@ -45,6 +45,13 @@ def test_any_two_texts_get_a_judgement(judge, pair):
     assert found.probability == max(found.probabilities.values())
 
 
+def test_what_is_not_the_same_the_other_way_round_is_not_the_same(judge):
+    old = "Pull requests may be merged while the pipeline is red."
+    new = "Pull requests need a green pipeline before merging."
+    assert judge._relate([(old, new)])[0].relation == "same"  # by itself
+    assert judge.relate([(old, new)])[0].relation == "replaces"
+
+
 def test_a_judgement_depends_on_its_pair_alone(judge):
     pairs = [(old, new) for old, new, _ in PAIRS]
     assert judge.relate(pairs) == [judge.relate([pair])[0] for pair in pairs]

@@ -34,9 +34,9 @@ REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.55, 0.55, 0.6, 0.45, 0.75
 PLAINLY = 0.85
 ONE_SHARED = 0.8  # of what shares one word alone: set by hand
 REDACTED = "[REDACTED:"
-# Of a replacement or an answer that shares no word with the old statement: .02 to .1 of the true replacements and .03 of the answers
-# that share none are less sure.
-UNSHARED = 0.9
+# Of a replacement, and of an answer, that shares no word with the old statement: .02 to .1 of the true replacements are less sure. An
+# answer need not name what was asked: "18 characters, letters and digits only" is given .79, a strange one was given .7.
+UNSHARED, UNSHARED_ANSWER = 0.9, 0.75
 MAYBE = 0.35  # and to be told at all
 # A replacement is possible where the judge gives it so much, and less than half to their being unrelated: 5 of 400 real neighbours.
 POSSIBLE, STRANGE = 0.2, 0.5
@@ -279,8 +279,10 @@ class _Found:
         if relation in ("answers", "replaces"):
             if relation == "replaces" and is_tentative(self.new.content):
                 return 1.0
-            shared = count_shared_words(old.content, self.new.content)
-            return (ANSWERS if relation == "answers" else REPLACES) if shared else UNSHARED
+            shared = bool(count_shared_words(old.content, self.new.content))
+            if relation == "answers":
+                return ANSWERS if shared else UNSHARED_ANSWER
+            return REPLACES if shared else UNSHARED
         if relation != "completes":
             return None
         if self.new.kind in ("todo", "question"):  # what is to be done itself completes nothing

@@ -109,6 +109,16 @@ class TrainedJudge:
         self._load(READER)
 
     def relate(self, pairs: Pairs) -> list[Judgement]:
+        found = self._relate(pairs)
+        # What says the same says it the other way round as well. Where it does not, both readings count half.
+        same = [at for at, one in enumerate(found) if one.relation == "same"]
+        turned = self._relate([pairs[at][::-1] for at in same])
+        for at, other in zip(same, turned, strict=True):
+            if other.relation in ("replaces", "contradicts"):
+                found[at] = _average(found[at], other)
+        return found
+
+    def _relate(self, pairs: Pairs) -> list[Judgement]:
         return [
             read_logits(logits, IMPOSSIBLE.get((asks(old), asks(new)), ()))
             for (old, new), (logits,) in zip(pairs, self._ask(pairs, ("relation",)), strict=True)
@@ -197,9 +207,18 @@ def asks(text: str) -> bool:
 def read_logits(logits: Any, impossible: Sequence[str]) -> Judgement:
     shares = _shares(logits)  # calibrated as they are: bench/LOG.md
     shares[[RELATED.index(name) for name in impossible]] = 0
-    found = (shares / shares.sum()).tolist()
-    best = max(range(len(RELATED)), key=found.__getitem__)
-    return Judgement(RELATED[best], found[best], dict(zip(RELATED, found, strict=True)))
+    return _judgement(dict(zip(RELATED, (shares / shares.sum()).tolist(), strict=True)))
+
+
+def _average(one: Judgement, other: Judgement) -> Judgement:
+    return _judgement(
+        {name: (one.probabilities[name] + other.probabilities[name]) / 2 for name in RELATED}
+    )
+
+
+def _judgement(shares: Mapping[str, float]) -> Judgement:
+    best = max(shares, key=shares.__getitem__)
+    return Judgement(best, shares[best], shares)
 
 
 def _shares(logits: Any) -> Any:

@@ -7,25 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import postgres
 import psycopg
 import pytest
+import stores
 from case_tables import cases
-from stores import (
-    HERE,
-    MODEL,
-    OTHER,
-    by_meaning,
-    by_words,
-    change,
-    everything,
-    ids,
-    make,
-    purge,
-    put,
-    seen,
-    snapshot,
-    tell,
-    vector,
-    write,
-)
+from stores import HERE, MODEL, by_meaning, by_words, everything, ids, make, put, snapshot, tell
 
 from bethink.errors import InvalidInput, NotFound, StoreError
 from bethink.store.pgserver import Who
@@ -68,7 +52,7 @@ def fill(store: PostgresStore, word: str) -> list:
     page = {"source": f"docs/{word}.md", "source_type": "markdown", "entities": (Entity(word),)}
     memories = tell(store, *(f"{word} number {n}" for n in range(3)), **page)
     link = Relation(memories[0].id, memories[1].id, "builds_on")
-    write(store, relate=(link,), model=MODEL, cache={"00" * 16: [vector(word)]})
+    stores.write(store, relate=(link,), model=MODEL, cache={"00" * 16: [stores.vector(word)]})
     return memories
 
 
@@ -80,14 +64,14 @@ def test_a_tenant_sees_its_own_rows_and_no_others(two):
     assert snapshot(one) == before
     assert one.get([theirs.id]) == one.relations([theirs.id]) == one.history(theirs.id) == []
     assert one.keys([theirs.id]) == one.load([10**6]) == {}
-    assert by_words(one, "owl", everything(HERE, OTHER)) == []
-    assert ids(one.scan(everything(HERE, OTHER, PERSONAL))) == ids(mine)
+    assert by_words(one, "owl", everything(HERE, stores.OTHER)) == []
+    assert ids(one.scan(everything(HERE, stores.OTHER, PERSONAL))) == ids(mine)
     assert one.source(HERE, "docs/owl.md") is one.find_source("docs/owl.md") is None
     assert one.statistics(Words(("owl",)), (HERE,)).counts == (0,)
     with pytest.raises(NotFound):
         one.resolve(theirs.id)
     with pytest.raises(NotFound):
-        change(one, theirs.id, importance=1.0)
+        stores.change(one, theirs.id, importance=1.0)
     assert other.get([theirs.id])[0].importance == 5.0
 
 
@@ -207,7 +191,7 @@ def test_what_is_personal_is_seen_by_that_person_alone(people):
     with pytest.raises(NotFound):
         ben.resolve(mine.id)
     assert put(ben, make("I like tea", scope=PERSONAL)).outcomes[0].status == "added"
-    assert anna.count(seen(PERSONAL)) == ben.count(seen(PERSONAL)) == 1
+    assert anna.count(stores.seen(PERSONAL)) == ben.count(stores.seen(PERSONAL)) == 1
     assert put(ben, make("We deploy on Fridays")).outcomes[0].status == "duplicate"
     assert anna.reset() == 2
     assert ben.count(everything(PERSONAL)) == 1 and len(ben.history(next(ben.scan(EVERY)).id)) == 1
@@ -222,8 +206,8 @@ def test_nothing_that_is_derived_from_what_is_personal_is_seen_by_others(people)
     talk = {"session": "s", "source": "log", "source_type": "transcript"}
     (other,) = tell(anna, "It slept all day", scope=PERSONAL, **talk)
     link = Relation(diary.id, other.id, "builds_on")
-    write(anna, relate=(link,), model=MODEL, cache={"00" * 16: [vector("x")]})
-    purge(anna, other, once="key")
+    stores.write(anna, relate=(link,), model=MODEL, cache={"00" * 16: [stores.vector("x")]})
+    stores.purge(anna, other, once="key")
     after = counts(ben)
     assert {name for name in TABLES if after[name] != before[name]} <= {"audit", "meta"}
     assert after["meta"] <= before["meta"] + 1  # the tenant's secret
@@ -236,7 +220,7 @@ def test_nothing_that_is_derived_from_what_is_personal_is_seen_by_others(people)
 
 def test_a_purge_of_what_is_personal_binds_nobody_else_and_one_of_what_is_shared_binds_all(people):
     anna, ben = people
-    purge(anna, *tell(anna, "I like tea", scope=PERSONAL), *tell(anna, "The old plan"))
+    stores.purge(anna, *tell(anna, "I like tea", scope=PERSONAL), *tell(anna, "The old plan"))
     for person, text, scope, status in (
         (ben, "I like tea", PERSONAL, "added"),
         (anna, "I like tea", PERSONAL, "purged"),
@@ -308,7 +292,7 @@ def test_a_tenant_that_was_deleted_is_told_to_who_still_uses_it_and_cannot_be_en
     for use in (
         lambda: put(store, make("more")),
         lambda: store.resolve("0190"),
-        lambda: write(store, access=(memory.id,)),
+        lambda: stores.write(store, access=(memory.id,)),
     ):
         with pytest.raises(StoreError, match="does not exist any more"):
             use()

@@ -197,18 +197,15 @@ def test_a_bundle_that_is_not_in_order_changes_nothing(anna, served):
 # What can be wrong with the address or the token
 
 
-@pytest.mark.parametrize(
-    ("url", "told"),
-    [
+def test_an_address_that_cannot_be_used_is_told():
+    for url, told in (
         ("ftp://memory.example", "no http or https"),
         ("https://user:pass@memory.example", "user name or password"),
         ("http://memory.example", "Without TLS the token"),
-    ],
-)
-def test_an_address_that_cannot_be_used_is_told(url, told):
-    with pytest.raises(ConfigError, match=told) as error:
-        ServerPeer(url, Key("rcl_x", "test"), "shop")
-    assert "pass" not in error.value.message.replace("password", "")
+    ):
+        with pytest.raises(ConfigError, match=told) as error:
+            ServerPeer(url, Key("rcl_x", "test"), "shop")
+        assert "pass" not in error.value.message.replace("password", "")
 
 
 def test_a_token_comes_from_the_environment_and_is_never_shown(cli, served, monkeypatch):  # noqa: F811

@@ -88,13 +88,13 @@ def test_any_text_is_kept_to_the_letter_and_found_in_the_order_asked_for(store):
 
 
 def test_each_order_of_a_list(store):
-    names = ("created_at", "updated_at", "importance", "usefulness", "access_count")
-    table = {
-        "a": (day(1), day(9), 5.0, 0.0, 9),
-        "b": (day(2), day(2), 9.0, 1.0, 0),
-        "c": (day(3), day(3), 1.0, 5.0, 1),
-    }
-    put(store, *(make(text, **dict(zip(names, row, strict=True))) for text, row in table.items()))
+    for text, created, updated, importance, usefulness, used in (
+        ("a", 1, 9, 5.0, 0.0, 9),
+        ("b", 2, 2, 9.0, 1.0, 0),
+        ("c", 3, 3, 1.0, 5.0, 1),
+    ):
+        times = {"created_at": day(created), "updated_at": day(updated), "access_count": used}
+        tell(store, text, importance=importance, usefulness=usefulness, **times)
     orders = "created:cba oldest:abc importance:bac used:acb useful:cba updated:acb".split()
     for order, _, expected in (one.partition(":") for one in orders):
         assert "".join(one.content for one in store.list(seen(), order=order)) == expected
@@ -271,7 +271,7 @@ def test_a_backup_opens_and_is_the_same(backend: Backend, store, march, tmp_path
             store.backup(str(place))
 
 
-def test_resetting_a_scope_leaves_the_others(store, march):
+def test_resetting_a_scope_leaves_the_others_and_resetting_everything_leaves_nothing(store, march):
     mine = [id for id, name in march.items() if name not in ("other", "mine")]
     read = (HERE, Source("docs/a.md", "markdown", "h"))
     write(store, relate=(Relation(mine[0], mine[1], "builds_on"),), sources=(read,))
@@ -284,17 +284,14 @@ def test_resetting_a_scope_leaves_the_others(store, march):
     assert len(by_words(store, "owl", seen(OTHER))) == len(by_meaning(store, OWL, seen(OTHER))) == 1
     assert store.overview().entities == 1
     assert store.check(deep=True) == []
-    assert put(store, make("a new start")).added == 1
     assert store.reset(["project:unknown"]) == store.reset([]) == 0
-
-
-def test_resetting_everything_leaves_nothing_and_works_on(store, march):
-    write(store, purge=(next(iter(march)),), model=MODEL, cache={"00" * 16: [vector("x")]})
-    assert store.reset() == 13
+    (gone,) = tell(store, f"{OWL} of plain")
+    purge(store, gone, model=MODEL, cache={"00" * 16: [vector("x")]})
+    assert store.reset() == 2
     found = store.overview()
     assert set(pick(found, "memories deleted relations entities sources cached")) == {0}
     assert set(found.vectors.values()) <= {0}
-    assert store.find_purged([content_hash(f"{OWL} of plain")]) == set()
+    assert store.find_purged([gone.content_hash]) == set()
     assert store.check(deep=True) == []
     tell(store, f"{OWL} of plain")
     assert len(by_words(store, "owl")) == len(by_meaning(store, OWL)) == 1
@@ -304,20 +301,17 @@ def test_resetting_everything_leaves_nothing_and_works_on(store, march):
 
 
 def test_the_same_text_is_stored_once_per_scope(store):
+    """Duplicates are looked up by hash among the living of a scope; passages are none."""
     (first,) = tell(store, "We deploy on Fridays")
     receipt = put(store, make("We deploy on Fridays"))
     (outcome,) = receipt.outcomes
     assert (outcome.status, outcome.id, outcome.duplicate_of) == ("duplicate", first.id, first.id)
     assert (outcome.similarity, receipt.added) == (1.0, 0)
     assert store.count(everything()) == len(store.history(first.id)) == 1
-
-
-def test_duplicates_are_looked_up_by_hash_among_the_living_of_a_scope(store):
-    (live,) = tell(store, "alive")
     tell(store, "gone", deleted_at=day(2))
     put(store, make("passage"), unique=False)
-    hashes = [content_hash(text) for text in ("alive", "gone", "passage", "unknown")]
-    assert store.duplicates(hashes, HERE) == {content_hash("alive"): live.id}
+    hashes = [content_hash(text) for text in (first.content, "gone", "passage", "unknown")]
+    assert store.duplicates(hashes, HERE) == {first.content_hash: first.id}
     assert store.duplicates(hashes, OTHER) == store.duplicates([], HERE) == {}
 
 

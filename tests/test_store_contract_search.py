@@ -50,15 +50,8 @@ def test_words_are_found_however_they_are_written(store):
 
 @pytest.fixture(scope="module")
 def greek(lasting) -> tuple[Store, dict[str, str]]:
-    memories = {
-        "a": make("alpha"),
-        "ab": make("alpha beta"),
-        "abc": make("beta gamma alpha"),
-        "b": make("bare", section="Some heading"),
-        "c": make("common", tags=("labelled",), summary="abstract"),
-        "d": make("delta"),
-        "x": make("alpha delta", scope=OTHER),
-    }
+    table = cases("store-contract-search-greek", {"OTHER": OTHER})
+    memories = {name: make(text, **fields) for name, text, fields in table}
     store = lasting()
     put(store, *memories.values())
     return store, {memory.id: name for name, memory in memories.items()}
@@ -86,16 +79,11 @@ def test_the_better_match_comes_first_and_scores_fall(store):
 
 def test_the_file_of_a_passage_is_a_word_of_it_also_after_an_edit(store):
     page = {"source": "docs/walrus.md", "source_type": "markdown"}
-    (memory,) = tell(store, "Ships are built here", **page)
-    assert by_words(store, "walrus") == [memory.id]
-    change(store, memory.id, tags=("sea",))
-    assert by_words(store, "walrus") == by_words(store, "sea") == [memory.id]
-
-
-def test_a_changed_text_is_found_by_its_new_words_only(store):
-    (memory,) = tell(store, "pelicans are large")
-    edit(store, memory, "herons are slender", summary="herons")
-    assert by_words(store, "herons") == [memory.id]
+    (memory,) = tell(store, "pelicans are large", **page)
+    assert by_words(store, "walrus") == by_words(store, "pelicans") == [memory.id]
+    edit(store, memory, "herons are slender", summary="herons", tags=("sea",))
+    for word in ("walrus", "sea", "herons"):
+        assert by_words(store, word) == [memory.id]
     assert by_words(store, "pelicans") == by_words(store, term("pelicans", column="summary")) == []
 
 
@@ -112,17 +100,11 @@ HOSTILE = cases("store-contract-search-hostile", {})
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:20]))
 def test_no_query_is_an_error_and_none_leaves_its_scope(fortress, text):
-    asked = (
-        parse(text, NOW),
-        term(text),
-        term(text, phrase=True),
-        term(text, prefix=True),
-        term(text, column=text),
-        term(text, column="tags"),
-        Query(text, text, (Term("word"), Term(text), Term("b"))),
-        Query(text, text, expression=("and", Term("word"), Term(text))),
-        Query(text, text, expression=("not", Term("word"), Term(text))),
-    )
+    how = ({}, {"phrase": True}, {"prefix": True}, {"column": text}, {"column": "tags"})
+    forms = [("and", Term("word"), Term(text)), ("not", Term("word"), Term(text))]
+    asked = [parse(text, NOW), *(term(text, **one) for one in how)]
+    asked += [Query(text, text, expression=form) for form in forms]
+    asked.append(Query(text, text, (Term("word"), Term(text), Term("b"))))
     for query in asked:
         for filter in (seen(), seen(kinds=("fact",)), seen()._replace(scopes=())):
             keys = [key for key, _ in fortress.keyword(query, filter, 10).items]
@@ -316,30 +298,24 @@ def near(store, words, *scopes):
     return [id for id, _ in store.nearest_spans(vector(words), MODEL, scopes or (HERE,), 10)]
 
 
-def test_a_session_is_kept_and_grows(store):
-    write(store, sessions=(talk(),))
-    assert store.sessions((HERE,)) == [talk()]
+def test_a_session_grows_is_found_by_the_beginning_of_its_id_and_its_host_chooses_memories(store):
+    first = talk("ab-1", ended_at=day(2))
+    write(store, sessions=(first,))
+    assert store.sessions((HERE,)) == [first]
     more = {"ended_at": day(6), "metadata": {"turns": 3}}
-    write(store, sessions=(talk(title="", started_at=day(5), **more),))
-    assert store.sessions((HERE,)) == [talk(**more)]
+    write(store, sessions=(talk("ab-1", title="", started_at=day(5), **more),))
+    assert store.sessions((HERE,)) == [talk("ab-1", **more)]
     assert store.sessions((OTHER,)) == store.sessions(()) == []
-
-
-def test_memories_are_chosen_by_the_host_in_whose_session_they_were_said(store):
-    write(store, sessions=(talk("s1"), talk("s2", "codex")))
-    (one,) = tell(store, "owls at night", session="s1")
-    tell(store, "deploy on friday", session="s2")
+    write(store, sessions=(talk("ab-2", "codex", started_at=day(3)), talk("b-1")))
+    assert [session.id for session in store.sessions((HERE,), prefix="ab")] == ["ab-1", "ab-2"]
+    assert [session.id for session in store.sessions((HERE,), limit=1, offset=1)] == ["ab-1"]
+    assert store.sessions((HERE,), prefix="a%") == []
+    (one,) = tell(store, "owls at night", session="ab-1")
+    tell(store, "deploy on friday", session="ab-2")
     tell(store, "redis sessions")
     assert [memory.id for memory in store.list(seen(hosts=("claude",)))] == [one.id]
     assert store.count(seen(hosts=("claude", "codex"))) == 2
     assert store.count(seen(hosts=("gemini",))) == 0
-
-
-def test_sessions_are_found_by_the_beginning_of_their_id(store):
-    write(store, sessions=(talk("ab-1"), talk("ab-2", started_at=day(3)), talk("b-1")))
-    assert [session.id for session in store.sessions((HERE,), prefix="ab")] == ["ab-1", "ab-2"]
-    assert [session.id for session in store.sessions((HERE,), limit=1, offset=1)] == ["ab-1"]
-    assert store.sessions((HERE,), prefix="a%") == []
 
 
 def test_topics_are_found_by_word_and_by_meaning_and_only_in_their_scope(store):

@@ -5,26 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+import stores
 from cli_runner import cli  # noqa: F401
-from stores import (
-    HERE,
-    NOW,
-    OTHER,
-    by_meaning,
-    by_words,
-    change,
-    content_hash,
-    day,
-    everything,
-    fill,
-    make,
-    purge,
-    put,
-    snapshot,
-    tally,
-    tell,
-    write,
-)
+from stores import HERE, NOW, OTHER, by_words, day, everything, make, purge, put, tally, tell, write
 
 from bethink.errors import InvalidInput, Overtaken, StoreError
 from bethink.store import transfer
@@ -44,7 +27,7 @@ def store_kind():
 def source(tmp_path):
     """A store with something of everything, from which the others are filled."""
     store = SqliteStore(tmp_path / "full.db", timeout=5)
-    store.known = fill(store)
+    store.known = stores.fill(store)
     yield store
     store.close()
 
@@ -78,13 +61,13 @@ def take(store, *records, **how):
 
 def test_a_newer_version_takes_the_place_of_the_old_one(store):
     (first,) = tell(store, "Tea at four", entities=(Entity("tea"),))
-    text = {"content": "Tea at five", "content_hash": content_hash("Tea at five")}
+    text = {"content": "Tea at five", "content_hash": stores.content_hash("Tea at five")}
     changed = first._replace(**text, tags=("habit",), entities=(Entity("five"),))
     assert take(store, record(changed, "add", "update")) == ()
     assert store.get([first.id])[0] == changed
     assert by_words(store, "five") == [first.id]
     assert by_words(store, "four") == []
-    assert by_meaning(store, "Tea at four") == []  # the old vectors were of another text
+    assert stores.by_meaning(store, "Tea at four") == []  # the old vectors were of another text
     assert [event.action for event in store.history(first.id)] == ["add", "update"]
     assert store.check(deep=True) == []
 
@@ -92,7 +75,7 @@ def test_a_newer_version_takes_the_place_of_the_old_one(store):
 def test_what_changed_meanwhile_is_not_overwritten(store):
     (first,), unknown = tell(store, "Tea at four"), make("Coffee at ten")
     was = version(store.records([first.id])[0])
-    change(store, first.id, importance=1.0)
+    stores.change(store, first.id, importance=1.0)
     given = (record(first._replace(importance=9.0)), record(unknown))
     assert take(store, *given, expect={first.id: was, unknown.id: was}) == (first.id, unknown.id)
     assert store.get([first.id])[0].importance == 1.0
@@ -102,10 +85,16 @@ def test_what_changed_meanwhile_is_not_overwritten(store):
     assert take(store, *given, expect={unknown.id: None}) == (unknown.id,)
 
 
-def test_a_text_that_the_scope_holds_already_is_not_taken_twice(store):
+def test_a_text_that_the_scope_holds_already_is_not_taken_twice_and_what_is_gone_may_come(store):
     twin = make("Tea at four")
-    tell(store, "Tea at four")
+    first, second = tell(store, "Tea at four", "Coffee at ten")
     assert take(store, record(twin)) == (twin.id,)
+    store.take(Bundle(gone=(first.id, "nobody")))
+    assert [memory.id for memory in store.scan(everything())] == [second.id]
+    assert by_words(store, "tea") == []
+    assert stores.by_meaning(store, "Tea at four") == [second.id]
+    assert store.check(deep=True) == []
+    assert take(store, record(first)) == ()
     assert take(store, record(twin._replace(deleted_at=NOW))) == ()
     elsewhere, passage = make("Tea at four", scope=OTHER), make("Tea at four")
     assert take(store, record(elsewhere), record(passage, unique=False)) == ()
@@ -126,16 +115,6 @@ def test_a_text_that_was_purged_is_not_taken_in_a_history_either(store):
     assert take(store, again) == ()  # which brings nothing that is not there
 
 
-def test_what_is_gone_leaves_no_trace_and_may_come_back(store):
-    first, second = tell(store, "Tea at four", "Coffee at ten")
-    store.take(Bundle(gone=(first.id, "nobody")))
-    assert [memory.id for memory in store.scan(everything())] == [second.id]
-    assert by_words(store, "tea") == []
-    assert by_meaning(store, "Tea at four") == [second.id]
-    assert store.check(deep=True) == []
-    assert take(store, record(first)) == ()
-
-
 def test_a_note_goes_in_with_its_bundle_or_not_at_all(store):
     assert store.read_note("place") is None
     store.take(Bundle(scopes=((HERE, "shop", ""),)), note=("place", "here"))
@@ -151,7 +130,7 @@ def test_what_is_purged_or_reset_is_quoted_by_no_answer_that_was_kept(store):
     memory, other = tell(store, "gone", "stays")
     names = ("answer:1", "answers", "place")
     for end, kept in (
-        (lambda: change(store, other.id, importance=3.0), names),
+        (lambda: stores.change(store, other.id, importance=3.0), names),
         (lambda: purge(store, memory), names[1:]),
         (lambda: store.reset((HERE,)), names[1:]),
     ):
@@ -165,7 +144,7 @@ def test_tombstones_of_two_stores_are_not_mixed(source, store):
     purge(store, *tell(store, "mine"))
     with pytest.raises(StoreError, match="purged"):
         store.take(next(source.export("tombstones")))
-    assert store.find_purged([content_hash("mine")])
+    assert store.find_purged([stores.content_hash("mine")])
 
 
 def test_a_bundle_survives_json(source):
@@ -259,7 +238,9 @@ def test_everything_comes_over_to_the_letter_and_back(source, store, back):
     again = migrate(store, back, "there")
     assert there.parts == as_there(source, store)
     assert again.parts == tally(source) == tally(back)
-    assert [one.id for one in snapshot(back)[0]] == [one.id for one in snapshot(source)[0]]
+    assert [one.id for one in stores.snapshot(back)[0]] == [
+        one.id for one in stores.snapshot(source)[0]
+    ]
     assert back.check(deep=True) == []
 
 
@@ -285,7 +266,7 @@ def test_what_is_written_to_the_source_meanwhile_comes_too(source, store):
 
     def happen():
         put(source, make("A late arrival"), sources=())
-        change(source, told, importance=2.0)
+        stores.change(source, told, importance=2.0)
         write(source, relate=(Relation(told, new, "relates_to"),))
         write(source, unrelate=(Relation(told, turn, "relates_to"),))
         write(source, retire=((HERE, "docs/a.md"),))
@@ -296,21 +277,18 @@ def test_what_is_written_to_the_source_meanwhile_comes_too(source, store):
     assert store.check(deep=True) == []
 
 
-def test_projects_of_the_same_name_are_not_thrown_together(back, store):
-    names = {HERE: ("api", "/a/api"), OTHER: ("api", "/b/api")}
-    put(back, make("Mine"), make("Theirs", scope=OTHER), scopes=names)
-    migrate(back, store, "here")
-    assert {*store.scopes()} - {PERSONAL} == {HERE, OTHER}
-
-
-def test_a_database_with_memories_of_its_own_is_left_alone(source, store):
+def test_a_database_with_memories_of_its_own_is_left_alone(source, back, store):
     put(store, make("Mine"))
     with pytest.raises(InvalidInput, match="holds 1 memories already") as error:
         migrate(source, store, "here")
     assert "sync" in error.value.hint
     assert store.count(everything()) == 1
     store.reset()
-    migrate(source, store, "here")
+    # Projects of the same name are not thrown together.
+    names = {HERE: ("api", "/a/api"), OTHER: ("api", "/b/api")}
+    put(back, make("Mine"), make("Theirs", scope=OTHER), scopes=names)
+    migrate(back, store, "here")
+    assert {*store.scopes()} - {PERSONAL} == {HERE, OTHER}
     with pytest.raises(InvalidInput, match="brought from here"):
         migrate(source, store, "elsewhere")
 

@@ -15,30 +15,9 @@ from pathlib import Path
 
 import apsw
 import pytest
+import stores
 from case_tables import cases
-from stores import (
-    HERE,
-    MODEL,
-    NOW,
-    by_words,
-    change,
-    content_hash,
-    day,
-    edit,
-    everything,
-    files,
-    ids,
-    make,
-    pick,
-    purge,
-    put,
-    raw,
-    seen,
-    tell,
-    vector,
-    vectors_of,
-    write,
-)
+from stores import HERE, MODEL, NOW, content_hash, day, everything, make, raw, seen, tell, vector
 
 from bethink import Bethink
 from bethink.errors import BethinkError, StoreCorrupt, StoreError, StoreTooNew
@@ -92,7 +71,7 @@ def test_files_and_folder_are_for_their_owner_alone(tmp_path):
     before = os.umask(0o022)
     try:
         store = SqliteStore(folder / "memory.db")
-        put(store, make("a text"))
+        stores.put(store, make("a text"))
         store.backup(str(folder / "copy.db"))
     finally:
         os.umask(before)
@@ -113,16 +92,7 @@ def test_files_and_folder_are_for_their_owner_alone(tmp_path):
 
 
 def test_the_promises_of_a_connection(opened):
-    promised = {
-        "journal_mode": "wal",
-        "synchronous": 2,
-        "foreign_keys": 1,
-        "secure_delete": 1,
-        "busy_timeout": 5000,
-        "user_version": connections.SCHEMA,
-        "application_id": connections.APPLICATION,
-        "journal_size_limit": connections.WAL_LIMIT,
-    }
+    promised = dict(cases("store-sqlite-promises", {"connections": connections}))
     assert {name: opened.connection.pragma(name) for name in promised} == promised
     assert len(connections.migrations()) == connections.SCHEMA
     assert apsw.SQLITE_VERSION_NUMBER >= connections.OLDEST_SQLITE == 3_051_003
@@ -148,16 +118,7 @@ def test_opening_and_reading_writes_nothing(path):
     store.overview()
     store.close()
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
-    assert files(path) == [path]
-
-
-FOREIGN = (
-    "",
-    "PRAGMA user_version = 1",
-    "PRAGMA user_version = 7",
-    "PRAGMA application_id = 99",
-    "PRAGMA application_id = 99; PRAGMA user_version = 1",
-)
+    assert stores.files(path) == [path]
 
 
 def test_what_is_no_database_of_ours_or_too_new_is_left_alone(path):
@@ -167,13 +128,14 @@ def test_what_is_no_database_of_ours_or_too_new_is_left_alone(path):
             SqliteStore(path)
         assert caught.value.hint
         assert path.read_bytes() == before
-        assert files(path) == [path]
+        assert stores.files(path) == [path]
         path.unlink()
 
     for content in cases("store-sqlite-a-file-that-is", {}):
         path.write_bytes(content)
         refused(StoreCorrupt, "is not a Bethink database")
-    for pragmas in FOREIGN:
+    user, application = "PRAGMA user_version = ", "PRAGMA application_id = 99"
+    for pragmas in ("", f"{user}1", f"{user}7", application, f"{application}; {user}1"):
         raw(path, f"CREATE TABLE theirs(a); {pragmas}")
         refused(StoreCorrupt, "another program")
     SqliteStore(path).close()
@@ -216,17 +178,17 @@ def test_a_purged_memory_leaves_no_trace_in_any_file(path, opened):
     texts = [" ".join(f"w{rng.randrange(2000)}" for _ in range(40)) for _ in range(150)]
     others = [other for at in range(0, 150, 40) for other in tell(opened, *texts[at : at + 40])]
     secret, new = make(EARLIER, **FIELDS), vector(SECRET)
-    put(opened, secret, cache={content_hash("cache key")[:32]: vectors_of(secret)})
-    edit(opened, secret, SECRET)
-    write(opened, vectors={secret.id: [new]}, model=MODEL, access=(secret.id,))
-    change(opened, secret.id, summary="jackalope again")
+    stores.put(opened, secret, cache={content_hash("cache key")[:32]: stores.vectors_of(secret)})
+    stores.edit(opened, secret, SECRET)
+    stores.write(opened, vectors={secret.id: [new]}, model=MODEL, access=(secret.id,))
+    stores.change(opened, secret.id, summary="jackalope again")
     for other in others[:5]:
-        change(opened, other.id, importance=9.0)
+        stores.change(opened, other.id, importance=9.0)
     sought = [*WORDS, content_hash(SECRET), encode(new), secret.id]
     opened.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
     found = {trace.split(" in ")[0] for trace in traces(path.parent, sought)}
     assert len(found) == len(sought), "the search itself must work"
-    purge(opened, secret)
+    stores.purge(opened, secret)
     assert traces(path.parent, sought) == []
     assert opened.check(deep=True) == []
     opened.close()
@@ -241,7 +203,7 @@ def test_a_purge_that_another_reader_holds_up_says_so_and_the_text_goes_by_itsel
     reader = SqliteStore(path)
     reader.connection.execute("BEGIN")
     assert reader.count(seen()) == 2
-    receipt = purge(opened, secret)
+    receipt = stores.purge(opened, secret)
     assert receipt.purged == 1
     (hint,) = receipt.hints
     assert "still reading" in hint
@@ -263,7 +225,7 @@ def purge_cost(path: Path, company: int) -> tuple[int, int]:
     connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     connection.set_wal_hook(lambda *_: largest.append(log.stat().st_size) or apsw.SQLITE_OK)
     connection.set_progress_handler(lambda: bool(steps.append(1)), 1000)
-    purge(store, *store.list(seen(), limit=3))
+    stores.purge(store, *store.list(seen(), limit=3))
     connection.set_progress_handler(None)
     store.close()
     return len(steps), max(largest)
@@ -314,16 +276,13 @@ def test_a_database_of_every_earlier_version_opens_and_is_whole(dump, path):
     filter = everything(HERE, PERSONAL)
     found = [f"01900000-0000-7000-8000-00000000000{n}" for n in (1, 2, 3, 4)]
     old, new, page, mine = store.get(found)
-    assert [memory.content for memory in (old, new, page, mine)] == [
-        "We keep sessions in MySQL",
-        "We keep sessions in Redis",
-        "Deploys happen from main",
-        "I prefer tabs to spaces",
-    ]
-    assert ids(store.scan(filter)) == set(found)
+    texts = "in MySQL|in Redis|from main|to spaces".split("|")
+    for memory, text in zip((old, new, page, mine), texts, strict=True):
+        assert memory.content.endswith(text)
+    assert stores.ids(store.scan(filter)) == set(found)
     assert (old.superseded_by, old.valid_to) == (new.id, day(2))
     assert old.entities == (Entity("MySQL", "technology"),)
-    assert pick(page, "path lines section") == ("docs/deploy.md", (3, 9), "Deploy")
+    assert stores.pick(page, "path lines section") == ("docs/deploy.md", (3, 9), "Deploy")
     assert (page.metadata, new.tags) == ({"level": 2}, ("cache",))
     assert (mine.importance, mine.access_count) == (8.0, 1)
     assert [event.action for event in store.history(mine.id)] == ["add", "update"]
@@ -332,10 +291,10 @@ def test_a_database_of_every_earlier_version_opens_and_is_whole(dump, path):
     assert set(store.read_cache([bytes(16)], MODEL)) == {bytes(16)}
     read = Source("docs/deploy.md", "markdown", "hash", 9, {})
     assert store.source(HERE, "docs/deploy.md") == read
-    assert by_words(store, "sessions redis", filter)[0] == new.id
+    assert stores.by_words(store, "sessions redis", filter)[0] == new.id
     ((key, _),) = store.nearest(vector(new.content), MODEL, filter, 1).items
     assert store.load([key])[key].id == new.id
-    assert put(store, make("a new text")).added == 1
+    assert stores.put(store, make("a new text")).added == 1
     assert store.check(deep=True) == []
     store.close()
 
@@ -379,10 +338,10 @@ def test_a_derived_part_that_disagrees_is_found_and_made_anew(path, opened, bird
     assert part in {problem.part for problem in opened.check(deep=True)}
     opened.nearest(vector("an owl at night"), MODEL, seen(), 10)
     assert opened.rebuild() == 2
-    made = {memory.id: vectors_of(memory) for memory in opened.list_unembedded(MODEL, 10)}
-    write(opened, vectors=made, model=MODEL)
+    made = {memory.id: stores.vectors_of(memory) for memory in opened.list_unembedded(MODEL, 10)}
+    stores.write(opened, vectors=made, model=MODEL)
     assert opened.check(deep=True) == []
-    assert set(by_words(opened, "owl heron")) == ids(birds)
+    assert set(stores.by_words(opened, "owl heron")) == stores.ids(birds)
     assert len(SqliteStore(path).nearest(vector("owl"), MODEL, seen(), 10).items) == 2
 
 
@@ -395,7 +354,7 @@ def test_a_damaged_index_never_blocks_the_texts(path, opened, birds):
     (found,) = opened.candidates(keys, seen(), query_words(query), keys)
     assert found.frequencies == (0,)
     assert opened.nearest(vector("owl"), MODEL, seen(), 10).items == ()
-    change(opened, opened.list(seen(kinds=("fact",)))[0].id, summary="still works")
+    stores.change(opened, opened.list(seen(kinds=("fact",)))[0].id, summary="still works")
     opened.rebuild()
     assert opened.check(deep=True) == []
 
@@ -415,7 +374,7 @@ def sound(tmp_path_factory) -> bytes:
 
 def damage(sound: bytes, how: str, page: int, path: Path) -> None:
     """Puts the database there with one page that is not what was written."""
-    for file in files(path):
+    for file in stores.files(path):
         file.unlink()
     at, content = page * 4096, bytearray(sound)
     content[at : at + 4096] = (
@@ -425,25 +384,8 @@ def damage(sound: bytes, how: str, page: int, path: Path) -> None:
     path.chmod(0o600)
 
 
-def attempts(memory: Bethink) -> list[tuple[str, object]]:
-    """Everything a user might do with a damaged database."""
-    all, store = everything(), memory.store
-    return [
-        ("list", lambda: memory.list(filter=all, limit=500)),
-        ("export", lambda: list(memory.export(all))),
-        ("stats", memory.stats),
-        ("search", lambda: memory.search("word1 word7", filter=all)),
-        ("words", lambda: memory.search("word1 word7", filter=seen(), mode="keyword")),
-        ("expression", lambda: memory.search("word1 AND NOT word7", filter=all)),
-        ("check", memory.check),
-        ("add", lambda: memory.add("a text of its own")),
-        ("history", lambda: [store.history(memory.id) for memory in store.list(all, 3)]),
-        ("rebuild", store.rebuild),
-        ("unembedded", lambda: store.list_unembedded("x", 50)),
-        ("backup", lambda: memory.backup(Path(store.path).with_name("copy.db"))),
-        ("reset", lambda: memory.reset([HERE])),
-        ("close", memory.close),
-    ]
+# Everything a user might do with a damaged database.
+ATTEMPTS = cases("store-damage-attempts", {**globals(), "HERE": HERE})
 
 
 @pytest.mark.parametrize("how", ["zeroed", "garbage"])
@@ -457,9 +399,9 @@ def test_a_corrupted_page_is_reported_and_never_a_foreign_error(offline, path, s
         problems = memory.check(deep=True)
         assert problems, f"page {page} went unnoticed"
         assert all(problem.message and problem.repair for problem in problems)
-        for name, action in attempts(memory):
+        for name, action in ATTEMPTS:
             try:
-                action()
+                action(memory)
             except BethinkError as error:
                 assert str(error).endswith("."), (name, page, error)
         path.with_name("copy.db").unlink(missing_ok=True)

@@ -72,17 +72,14 @@ def test_the_same_tree_has_the_same_hashes_and_a_change_concerns_its_own_file(tm
 MAKEFILE = {"Makefile": "test:\n\tpytest\n"}
 
 
-def test_a_folder_inside_a_project_keeps_the_projects_paths(tmp_path):
-    root = plant(tmp_path / "services" / "api", MAKEFILE | {".python-version": "3.12\n"})
+def test_a_folder_keeps_the_projects_paths_and_hidden_files_lead_not_out_of_it(tmp_path):
+    root = plant(tmp_path / "services/api", MAKEFILE | {".python-version": "3.12\n"})
     uris = sorted(one.uri for one in documents(root, walk(root, tmp_path, None)))
     assert uris == ["analysis:services/api/.python-version", "analysis:services/api/Makefile"]
-
-
-def test_hidden_files_are_not_followed_out_of_the_project(tmp_path):
-    leak = {"secret.yml": "on: push\njobs: {leak: {steps: [{run: pytest}]}}\n"}
-    plant(tmp_path, leak | {"project/.github/workflows/a.yml": "", "project/Makefile": "x:\n"})
-    (tmp_path / "project/.github/workflows/ci.yml").symlink_to(tmp_path / "secret.yml")
-    assert "leak" not in repr(analysed(tmp_path / "project"))
+    plant(tmp_path, {"secret.yml": "on: push\njobs: {leak: {steps: [{run: pytest}]}}\n"})
+    plant(root, {".github/workflows/a.yml": ""})
+    (root / ".github/workflows/ci.yml").symlink_to(tmp_path / "secret.yml")
+    assert "leak" not in repr(analysed(root))
 
 
 @pytest.mark.parametrize("files", cases("analyze-where-there-is-nothing"))
@@ -249,7 +246,7 @@ def test_a_handler_of_many_lines_still_belongs_to_its_route_and_routers_in_a_cir
     assert len(find_routes(tmp_path / "circle")) == 1
 
 
-def test_routes_are_told_in_one_sentence_with_their_places(tmp_path):
+def test_routes_are_told_in_one_sentence_with_their_places_and_stay_few(tmp_path):
     plant(tmp_path, {"app.py": FLASK["app.py"]})
     (told_of,) = told(tmp_path, "api-route")
     assert told_of.content == (
@@ -257,9 +254,6 @@ def test_routes_are_told_in_one_sentence_with_their_places(tmp_path):
         "GET /admin/users/<int:id> (user, line 13), GET /health (health_check, line 16) and mounts /orders (orders, line 18)."
     )
     assert (told_of.kind, told_of.lines) == ("architecture", (7, 18))
-
-
-def test_a_large_interface_stays_few(tmp_path):
     handler = "\n@router.get('/thing{0}')\ndef thing{0}(): ...\n"
     head = "from fastapi import APIRouter\nrouter = APIRouter()\n"
     text = head + "".join(map(handler.format, range(40)))

@@ -150,22 +150,29 @@ def test_a_revert_leads_to_what_it_takes_back(repository):
     assert git.reverted_pairs(memories[1:]) == []
 
 
-def test_the_most_telling_are_kept_and_known_ones_do_not_let_others_in(repository, monkeypatch):
-    repository.commit("Pin numpy below 2 because the wheels of our extension were built for it")
+def test_what_is_looked_at_is_bounded_and_the_most_telling_are_kept(
+    repository, tmp_path, monkeypatch
+):
+    pinned = "Pin numpy below 2 because the wheels of our extension were built for it"
+    repository.commit(pinned)
     best = repository.commit(f"{REASON} We decided this deliberately, due to the outage.")
-    repository.commit("Pin pandas below 3 because the wheels of our extension were built for it")
-    monkeypatch.setattr(git, "MOST", 1)
-    assert ids(repository.root) == [best]
-    assert ids(repository.root, known=[best]) == []
-
-
-def test_limit_and_since_bound_what_is_looked_at(repository):
-    repository.commit(REASON)
-    repository.commit("Add something")
-    newest = repository.commit(REASON.replace("money", "weights"))
-    assert ids(repository.root, 2) == ids(repository.root, since="2024-03-03T00:00Z") == [newest]
+    newest = repository.commit(pinned.replace("numpy", "pandas"))
+    assert ids(repository.root, 1) == ids(repository.root, since="2024-03-04T00:00Z") == [newest]
     assert ids(repository.root, 0) == []
-    assert len(ids(repository.root, since="--output=/tmp/never")) <= 2
+    assert len(ids(repository.root, since="--output=/tmp/never")) <= 3
+    with monkeypatch.context() as patch:
+        patch.setattr(git, "MOST", 1)
+        assert ids(repository.root) == [best]
+        assert ids(repository.root, known=[best]) == [], "known ones do not let others in"
+    with monkeypatch.context() as patch:
+        patch.setattr(git, "MOST_BYTES", 350)
+        documents, skipped = found(repository.root)
+        assert 1 <= len(documents) < 3 and "larger than" in skipped[0]
+    slow = plant(tmp_path / "bin", {"git": "#!/bin/sh\nexec sleep 30\n"})
+    (slow / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{slow}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(git, "SECONDS", 0.2)
+    assert "longer than 0.2 seconds" in found(repository.root)[1][0]
 
 
 def test_a_worktree_a_sub_folder_and_a_merge_see_one_history(repository, tmp_path):
@@ -240,22 +247,3 @@ def test_nothing_in_the_repository_is_executed(repository, tmp_path):
         repository.run("config", name, str(value))
     assert len(ids(repository.root)) == 2
     assert not touched.exists()
-
-
-def test_a_history_beyond_the_bound_is_cut_and_said_so(repository, monkeypatch):
-    for number in range(6):
-        repository.commit(f"{REASON} {number}\n\n" + "More about it, because it matters. " * 30)
-    monkeypatch.setattr(git, "MOST_BYTES", 4_000)
-    documents, skipped = found(repository.root)
-    assert 1 <= len(documents) < 6
-    assert "larger than" in skipped[0]
-
-
-def test_a_git_that_hangs_is_given_up(repository, tmp_path, monkeypatch):
-    slow = tmp_path / "bin" / "git"
-    slow.parent.mkdir()
-    slow.write_text("#!/bin/sh\nexec sleep 30\n")
-    slow.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{slow.parent}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(git, "SECONDS", 0.2)
-    assert "longer than 0.2 seconds" in found(repository.root)[1][0]

@@ -410,16 +410,6 @@ def test_what_was_said_about_a_thing_is_found_by_its_name(cli, tmp_path):
     assert cli.json("list", "--entity", "Redis") == []
 
 
-IDLE = "hi|Ok.|Hello!|thanks|thank you so much|Great, thanks!|yes, do it|sounds good|good morning|👍|...|proceed|hmm|ja, danke|Merci !|好的|nvm"
-
-
-def test_greetings_thanks_and_a_bare_yes_are_no_memories(memory, tmp_path):
-    idle = [(role, text) for text in IDLE.split("|") for role in ("user", "assistant")]
-    said = [("user", "no, use Redis"), ("user", "2"), ("assistant", "Done: 14 tests pass.")]
-    assert fill(memory, talk(tmp_path, *idle, *said)).turns == len(said)
-    assert texts(memory, "context") == [text for _, text in said]
-
-
 PAID = "We decided to pay the invoices on Mondays."
 MORE = f"{PAID} Let me look at the tests now."
 
@@ -451,27 +441,21 @@ def test_the_purge_of_a_turn_names_what_was_taken_from_it(memory, tmp_path):
 # Whose word it is
 
 
-def test_what_a_user_pasted_is_no_idea_and_a_plan_is_the_agents_word(memory, tmp_path):
-    pasted = "We decided to keep PostgreSQL for all orders. Look at this:\n\nWe decided to move every invoice to MySQL."
+@pytest.mark.parametrize(("sessions", "kind", "expected"), cases("conversations-kept"))
+def test_idle_talk_and_what_was_pasted_is_not_kept_and_a_change_that_is_said_replaces(
+    memory, tmp_path, sessions, kind, expected
+):
+    for number, said in enumerate(sessions):
+        fill(memory, talk(tmp_path, *said, session=f"s{number}", days=number))
+    assert texts(memory, kind) == expected
+
+
+def test_a_plan_is_the_agents_word_though_the_user_hands_it_over(memory, tmp_path):
     plan = "Implement the following plan:\n\n# Cache the carts\n\nWe decided to use Redis for the carts."
-    fill(memory, talk(tmp_path, ("user", pasted), ("assistant", "I see.")))
-    (decision,) = kept(memory, "decision")
-    assert "PostgreSQL" in decision.content and "MySQL" not in decision.content
-    assert pasted in texts(memory, "context")
-    fill(memory, talk(tmp_path, ("user", plan), session="s2", days=1))
+    fill(memory, talk(tmp_path, ("user", plan)))
     found = [one for one in kept(memory) if "Redis" in one.content]
     assert found and {one.trust for one in found} == {2}
     assert conversations.sessions(memory)[0].title == "Cache the carts"
-
-
-def test_a_change_that_is_said_replaces_what_was_said_before(memory, tmp_path):
-    """The example of the README, told in two conversations."""
-    used = "We use PostgreSQL for billing, because the ledger needs serializable transactions."
-    moved = "We moved billing from PostgreSQL to CockroachDB."
-    for number, text in enumerate((used, moved)):
-        turns = [("user", text), ("assistant", "Understood.")]
-        fill(memory, talk(tmp_path, *turns, session=f"s{number}", days=number))
-    assert texts(memory, "decision") == [moved]
 
 
 # What a session was asked, did and left

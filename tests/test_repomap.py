@@ -82,14 +82,6 @@ def test_a_program_may_speak_of_generated_files_and_is_parsed_when_it_is_asked(
         assert isinstance(project({"a.py": content})["code:a.py"], Document)
 
 
-def test_a_script_without_definitions_is_found_by_what_it_says_and_nothing_said_is_nothing(told):
-    for content in ("", "\n\n", "import os\n", "# -*- coding: utf-8 -*-\n"):
-        assert told("a.py", content) == []
-    script = "import deploy\n\n# Rolls the shop out to every region.\nfor region in deploy.regions():\n    deploy.roll(region)\n    print(region)\n"
-    (passage,) = told("rollout.py", script)
-    assert passage.content == "rollout.py [python] 6 lines\nRolls the shop out to every region."
-
-
 # Passages
 
 
@@ -111,13 +103,11 @@ def test_a_file_has_one_passage_of_its_own_and_others_for_its_definitions():
     assert {passage.kind for passage in (file, constants, retry)} == {"code"}
 
 
-def test_a_small_file_is_one_passage(told):
-    text = "/** Removes an item. */\nexport function arrRemove(items: string[]) {}\n"
-    (passage,) = told("a.ts", text)
-    assert passage.content == (
-        "a.ts [typescript] 2 lines\n2: export function arrRemove(items: string[])\n  Removes an item.\nIn words: arr remove"
-    )
-    assert Entity("arrRemove", "symbol") in passage.entities
+@pytest.mark.parametrize(("name", "text", "contents"), cases("repomap-told"))
+def test_a_small_file_is_one_passage_a_script_is_what_it_says_and_nothing_said_is_nothing(
+    told, name, text, contents
+):
+    assert [passage.content for passage in told(name, text)] == contents
 
 
 def test_a_large_class_is_cut_between_its_methods_and_says_so(told):

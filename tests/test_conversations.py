@@ -312,13 +312,12 @@ def test_a_story_of_three_sessions_answers_rightly(with_model, tmp_path):
 # Commands
 
 
-def test_a_file_that_is_no_transcript_is_an_error_when_it_was_named(cli):
+def test_no_transcript_is_an_error_and_a_chat_without_a_directory_belongs_to_this_project(
+    cli, tmp_path
+):
     (cli.project / "README.md").write_text("# Shop\n\nSells tea.\n")
     told = cli.fails("backfill", "README.md", code=2)
     assert told.count("README.md") == 1 and "--host claude|codex" in told
-
-
-def test_a_chat_without_a_directory_belongs_to_this_project_by_its_name(cli, tmp_path):
     said = {"role": "user", "content": "We decided to use PostgreSQL for the orders."}
     cli.ok("backfill", written(tmp_path / "chat.jsonl", said))
     assert re.search(r"by scope +\d shop\n", cli.ok("stats"))

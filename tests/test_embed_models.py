@@ -263,16 +263,13 @@ def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monke
     assert hub.asked == [] and len(list(ready.iterdir())) == 2
 
 
-def test_the_seeds_spellings_are_understood_and_an_unknown_name_gets_the_closest_one_told():
+def test_the_registry_is_consistent_knows_the_seeds_spellings_and_tells_the_closest_name():
     for spelling, name in cases("embed-models-the-seeds-spellings-are"):
         assert models.find(spelling).name == name
     with pytest.raises(EmbeddingError, match="called 'snowflake-artic-embed'") as caught:
         models.find("snowflake-artic-embed")
     assert "Did you mean 'snowflake-arctic-embed-s'?" in caught.value.hint
     assert "gte-small" in caught.value.hint
-
-
-def test_the_registry_is_consistent():
     for model in models.KNOWN.values():
         assert model.pooling in ("cls", "mean") and model.licence
         assert model.dimensions and model.window >= 128

@@ -52,13 +52,10 @@ def test_what_is_not_the_same_the_other_way_round_is_not_the_same(judge):
     assert judge.relate([(old, new)])[0].relation == "replaces"
 
 
-def test_a_judgement_depends_on_its_pair_alone(judge):
+def test_a_judgement_depends_on_its_pair_alone_and_the_settings_decide_whether_there_is_one(judge):
     pairs = [(old, new) for old, new, _ in PAIRS]
     assert judge.relate(pairs) == [judge.relate([pair])[0] for pair in pairs]
     assert judge.relate([]) == []
-
-
-def test_the_settings_decide_whether_there_is_a_judge():
     assert load(config.Config()) is not None
     for settings in ({"judge": False}, {"embedding": "none"}, {"embedding": "hashing"}):
         assert load(config.Config(**settings)) is None

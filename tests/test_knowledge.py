@@ -93,7 +93,7 @@ def test_what_was_indexed_by_its_path_stays_until_its_file_is_gone(project):
     assert project.json("index", "docs")["vanished"] == ["docs/returns.md"]
 
 
-def test_bad_files_are_named_and_the_rest_is_indexed(project):
+def test_bad_files_and_what_holds_no_words_are_named_and_the_rest_is_indexed(project):
     files = {"binary.md": b"\x00\x01\x02" * 100, "huge.md": b"word " * 2_100_000}
     files["broken.md"] = "---\ntags: [a, b\n---\n# Broken\n\nStill readable text.\n"
     files["open.md"] = "# Open\n\n```python\nprint('no end')\n"
@@ -109,9 +109,6 @@ def test_bad_files_are_named_and_the_rest_is_indexed(project):
     assert {"gone.md", "pipe.md"} <= set(skipped)
     for text in ("Still readable text", "no end", "never from a branch"):
         assert text in everything(project)
-
-
-def test_what_holds_no_words_is_left_out_and_told(project):
     image = f"![till](data:image/png;base64,{'iVBORw0KGgo' * 3000})"
     tea = "烏龍茶以百克罐裝出售，從不散裝。" * 60
     files = {"noise.md": "a" * 300_000, "tea.md": f"# 茶\n\n{tea}\n"}

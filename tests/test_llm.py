@@ -21,6 +21,7 @@ from bethink.llm.base import REASONS, Clean, ModelError, ModelRequest, Usage
 from bethink.llm.providers import AnthropicModel, OpenAiModel
 
 KEY = "sk-ant-secret-4711"
+DAY = date(2026, 11, 15)
 KINDS = ("anthropic", "openai")
 both = pytest.mark.parametrize("kind", KINDS)
 
@@ -48,7 +49,7 @@ def server():
 
 @pytest.fixture
 def budget(tmp_path):
-    return Budget(tmp_path / "usage", 50_000)
+    return Budget(tmp_path / "usage", 50_000, lambda: DAY)
 
 
 def model_at(server, kind, budget, clock=time.monotonic, timeout=60.0):
@@ -75,13 +76,19 @@ def only_failures(budget):
     return report
 
 
-def test_off_by_default_nothing_is_opened():
+def test_off_by_default_and_a_bad_model_or_address_is_refused_before_anything_is_sent():
     assert open_model(SETTINGS, clean) is None
     assert open_model(SETTINGS._replace(llm="none"), clean) is None
     with pytest.raises(ConfigError, match="Unknown language model 'chatty'"):
         open_model(SETTINGS._replace(llm="chatty"), clean)
     with pytest.raises(ConfigError, match="`llm_model` is empty"):
         open_model(SETTINGS._replace(llm="openai", llm_model=""), clean)
+    for url, path, sent_to in cases("llm-the-path-is-added"):
+        assert post.address(url, path).path == sent_to
+    for url in cases("llm-a-bad-address-is"):
+        with pytest.raises(ModelError, match="`llm_url`") as caught:
+            open_model(SETTINGS._replace(llm="anthropic", llm_url=url), clean)
+        assert "secret" not in f"{caught.value.message} {caught.value.hint}"
 
 
 @both
@@ -91,11 +98,11 @@ def test_the_settings_lead_to_an_answer_and_its_cost_is_kept(server, kind):
     assert open_model(settings, clean).ask(TASK) == GOOD
     report = open_budget(settings).report()
     assert report["purposes"] == {"ideas": count(1, 0, *fake_llm.USAGE)}
-    expected = {"today": 150, "tokens": 150, "failures": {}, "unfinished": 0}
+    expected = {"tokens": 150, "failures": {}, "unfinished": 0}
     assert {name: report[name] for name in expected} == expected
 
 
-def test_a_request_has_the_shape_that_each_service_documents(server, budget):
+def test_a_request_has_the_shape_that_each_service_and_each_age_of_models_documents(server, budget):
     """The fake services refuse what is missing, what they do not know, and a schema that they would not take."""
     server.script[:] = [answers(GOOD)]
     for kind in KINDS:
@@ -114,20 +121,8 @@ def test_a_request_has_the_shape_that_each_service_documents(server, budget):
     form = other.body["response_format"]["json_schema"]
     assert form["strict"] is True
     assert json.dumps(form["schema"]) in other.body["messages"][0]["content"]
-
-
-def test_openai_itself_is_asked_in_the_words_of_its_newer_models():
     body = OpenAiModel("", "some-model")._make_body(ModelRequest(Clean("i"), Clean("t"), {}, 500))
     assert body["max_completion_tokens"] == 500 and not {"max_tokens", "temperature"} & set(body)
-
-
-def test_the_path_is_added_to_the_address_and_a_bad_one_is_refused_before_anything_is_sent():
-    for url, path, sent_to in cases("llm-the-path-is-added"):
-        assert post.address(url, path).path == sent_to
-    for url in cases("llm-a-bad-address-is"):
-        with pytest.raises(ModelError, match="`llm_url`") as caught:
-            open_model(SETTINGS._replace(llm="anthropic", llm_url=url), clean)
-        assert "secret" not in f"{caught.value.message} {caught.value.hint}"
 
 
 def test_a_local_server_needs_no_key_and_the_services_do(server, budget, monkeypatch):
@@ -283,7 +278,7 @@ def test_nothing_but_the_guard_reaches_a_provider():
 
 
 def test_the_days_ceiling_stops_calls_before_they_are_made(server, tmp_path):
-    budget = Budget(tmp_path / "usage", 1500, lambda: date(2026, 11, 15))
+    budget = Budget(tmp_path / "usage", 1500, lambda: DAY)
     server.script[:] = [answers(GOOD)]
     model = model_at(server, "openai", budget)
     with pytest.raises(ModelError, match="Today's ceiling of 1,500 tokens is reached") as caught:
@@ -295,7 +290,7 @@ def test_the_days_ceiling_stops_calls_before_they_are_made(server, tmp_path):
     assert 1 < calls < 10 and budget.spent() == 150 * calls <= 1500
     report = budget.report()
     assert report["purposes"]["ideas"]["calls"] == calls and report["failures"] == {"ceiling": 1}
-    tomorrow = Budget(tmp_path / "usage", 1500, lambda: date(2026, 11, 16))
+    tomorrow = Budget(tmp_path / "usage", 1500, lambda: DAY + timedelta(days=1))
     model_at(server, "openai", tomorrow).ask(TASK)
 
 
@@ -320,8 +315,6 @@ def test_a_model_that_is_not_there_is_not_asked_for_ever(server, budget):
 
 
 # The day's ceiling: what several processes spend together, through crashes, torn lines and midnight
-
-DAY = date(2026, 11, 15)
 
 
 @pytest.fixture
@@ -356,8 +349,12 @@ def test_a_call_that_ends_after_midnight_counts_on_the_day_it_began(tmp_path):
     assert ledger.report()["tokens"] == 100
 
 
-def test_torn_lines_count_nothing_and_break_nothing(ledger):
-    ledger.note(ledger.allow("ideas", 10), Usage(10))
+def test_torn_lines_count_nothing_and_only_the_user_can_read_the_counts(ledger):
+    hold = ledger.allow("ideas", 10)
+    assert stat.S_IMODE(file_of(ledger).stat().st_mode) == 0o600
+    assert stat.S_IMODE(ledger._directory.stat().st_mode) == 0o700
+    assert set(json.loads(file_of(ledger).read_text())) == {"purpose", "calls", "open", "in"}
+    ledger.note(hold, Usage(10))
     with file_of(ledger).open("ab") as file:
         file.write(b'\xff\xfe\x00\n{"purpose":"ideas","in')
     hold = ledger.allow("ideas", 40)
@@ -366,21 +363,11 @@ def test_torn_lines_count_nothing_and_break_nothing(ledger):
     assert ledger.spent() == 30 and ledger.report()["purposes"]["ideas"]["calls"] == 2
 
 
-def test_only_the_user_can_read_the_counts_and_no_text_is_in_them(ledger):
-    ledger.allow("ideas", 10)
-    assert stat.S_IMODE(file_of(ledger).stat().st_mode) == 0o600
-    assert stat.S_IMODE(ledger._directory.stat().st_mode) == 0o700
-    assert set(json.loads(file_of(ledger).read_text())) == {"purpose", "calls", "open", "in"}
-
-
-def test_what_cannot_be_counted_is_not_sent(tmp_path):
-    (tmp_path / "llm-usage").write_text("a file where the folder should be")
+def test_what_cannot_be_counted_is_not_sent_and_no_answer_is_lost_for_its_cost(tmp_path, ledger):
+    (tmp_path / "file").write_text("a file where the folder should be")
     with pytest.raises(ModelError, match="cannot be") as caught:
-        Budget(tmp_path / "llm-usage", 1000).allow("ideas", 10)
+        Budget(tmp_path / "file", 1000).allow("ideas", 10)
     assert caught.value.reason == "budget"
-
-
-def test_an_answer_is_not_lost_because_its_cost_cannot_be_noted(ledger):
     hold = ledger.allow("ideas", 400)
     path = file_of(ledger)
     path.rename(path.with_suffix(".gone"))

@@ -99,13 +99,16 @@ def test_long_texts_are_split_between_paragraphs_else_sentences_lines_or_words(
         assert all(re.search(pattern, chunk.text) for chunk in found)
 
 
-def test_numbers_of_items_end_no_sentence_and_one_endless_word_is_cut_anywhere():
+def test_numbers_of_items_end_no_sentence_and_no_letter_is_parted_from_its_marks():
     steps = "".join(f"{number}. Step with words that go on and on\n" for number in range(1, 60))
     for percent in range(15, 51):
         found = by_headers(steps, 300, percent)
         assert all(re.match(r"\d+\. Step", chunk.text) for chunk in found)
         assert all(re.match(r"\d+\. Step", chunk.overlap) for chunk in found[1:])
     assert [len(chunk.text) for chunk in by_headers("x" * 1000, 300)] == [300, 300, 300, 100]
+    for letter in ("e\u0301\u0323", "ที่", "👩\u200d💻\ufe0f"):
+        for chunk in (*by_headers(letter * 500, 100, 0), *by_lines(letter * 500, 30, 0)):
+            assert chunk.text == letter * (len(chunk.text) // len(letter))
 
 
 @pytest.mark.parametrize("block", cases("chunks-code-and-tables-are-never", NAMES))
@@ -157,12 +160,6 @@ def test_windows_hold_whole_lines_and_carry_the_last_ones():
     assert all(f" {chunk.overlap}" in SENTENCES for chunk in by_lines(SENTENCES, 100, 20)[1:])
     assert [len(chunk.text) for chunk in by_lines("x" * 1000, 100, 0)] == [400, 400, 200]
     assert all(len(chunk.text) <= 400 for chunk in by_lines("word " * 1000, 100, 99))
-
-
-def test_no_letter_is_parted_from_its_marks():
-    for letter in ("e\u0301\u0323", "ที่", "👩\u200d💻\ufe0f"):
-        for chunk in (*by_headers(letter * 500, 100, 0), *by_lines(letter * 500, 30, 0)):
-            assert chunk.text == letter * (len(chunk.text) // len(letter))
 
 
 SIZES, OVERLAPS = st.sampled_from([1, 3, 20, 60, 250, 2000]), st.sampled_from([0, 15, 50])
@@ -310,15 +307,12 @@ def test_passages_carry_section_lines_and_what_the_file_says_of_itself():
     assert last.content.startswith("Then go on.\n\n## Use")
 
 
-def test_without_headers_a_passage_is_called_by_the_file_and_nothing_makes_none():
+def test_a_passage_is_called_by_the_file_and_its_kind_by_the_nearest_name_that_tells():
     assert whole("Only text.")[0].section == "a"
     assert whole("---\ntitle: Mine\n---\nOnly text.")[0].section == "Mine"
     assert [passage.section for passage in whole(f"{LONG}\n# A\n{LONG}")] == ["A", "A"]
     for text in cases("markdown-nothing-worth-remembering-makes"):
         assert whole(text) == []
-
-
-def test_the_kind_follows_from_the_nearest_name_that_tells():
     for uri, kind in cases("markdown-the-kind-follows-from"):
         assert whole("Some text.", uri)[0].kind == kind
         assert whole("<!-- kind: fact -->\nSome text.", uri)[0].kind == "fact"

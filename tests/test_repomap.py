@@ -110,7 +110,9 @@ def test_a_small_file_is_one_passage_a_script_is_what_it_says_and_nothing_said_i
     assert [passage.content for passage in told(name, text)] == contents
 
 
-def test_a_large_class_is_cut_between_its_methods_and_says_so(told):
+def test_a_large_class_is_cut_between_its_methods_and_an_undocumented_function_told_by_its_body(
+    told,
+):
     method = '    def method_{0}(self):\n        """Does thing {0} with great care and many words."""\n\n'
     methods = "".join(map(method.format, range(60)))
     found = told("big.py", f'class Big(Base):\n    """The biggest."""\n\n{methods}')
@@ -123,9 +125,6 @@ def test_a_large_class_is_cut_between_its_methods_and_says_so(told):
     assert named == ["Big", *(f"method_{number}" for number in range(60))]
     # The ranges follow each other, so that each line of the class belongs to one passage.
     assert all(one.lines[1] < other.lines[0] for one, other in pairwise(parts))
-
-
-def test_a_function_without_documentation_is_told_by_its_body(told):
     body = "    # only once per day\n    if a:\n        raise ValueError('there is no such region here')\n\n"
     found = told("a.py", f"def f(a):\n{body}" + "def g():\n    pass\n" * 60)
     said = "only once per day there is no such region here"
@@ -158,7 +157,7 @@ def test_every_symbol_is_in_a_passage_with_its_line(name):
 # JSON
 
 
-def test_the_json_has_the_four_keys_and_survives_a_round_trip():
+def test_the_json_survives_a_round_trip_and_its_content_is_a_readable_skeleton():
     made = map_files(walk(CODE, CODE))
     raw = json.dumps(to_json(made)).encode()
     back = read_map(raw, Path("map.json")).passages()
@@ -167,9 +166,6 @@ def test_the_json_has_the_four_keys_and_survives_a_round_trip():
     first = json.loads(raw)[0]
     kinds = {"path": str, "language": str, "symbols": list, "content": str}
     assert {key: type(first[key]) for key in kinds} == kinds
-
-
-def test_the_content_of_an_entry_is_a_readable_skeleton():
     (entry,) = map_files([Found(CODE / "cache.go", "cache.go")])
     assert skeleton(entry).startswith(
         "Package cache keeps what was fetched for a while.\n"
@@ -190,7 +186,9 @@ def test_a_bad_map_is_refused_whole_with_a_reason_and_a_hint(raw, message):
     assert message in caught.value.message and caught.value.hint
 
 
-def test_a_map_is_one_document_with_one_passage_per_entry(tmp_path):
+def test_a_map_is_one_document_with_one_passage_per_entry_and_its_paths_are_data(
+    tmp_path, monkeypatch
+):
     symbols = ["UserHandler", "list"]
     about = {"path": "handlers/users.go", "language": "go", "symbols": symbols}
     raw = json.dumps([about | {"content": "type UserHandler struct {}"}, {"path": "b.go"}]).encode()
@@ -210,9 +208,6 @@ def test_a_map_is_one_document_with_one_passage_per_entry(tmp_path):
     raw = b"\xef\xbb\xbf" + json.dumps([{"path": "a"}, nothing]).encode()
     (entry,) = read_map(raw, file).passages()
     assert (entry.content, entry.lines) == ("a [unknown]\nnew", None)
-
-
-def test_paths_in_a_map_are_data(tmp_path, monkeypatch):
     paths = ["/etc/passwd", "../../secret", "nul\0l \ud800"]
     raw = json.dumps([{"path": path} for path in paths]).encode()
     monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("opened"))

@@ -124,23 +124,20 @@ def test_no_text_makes_reading_fail(language, text):
         assert 1 <= symbol.lines[0] <= symbol.lines[1]
 
 
-def test_long_signatures_docs_and_decorators_are_cut():
+def test_long_signatures_docs_and_decorators_are_cut_and_hostile_comments_cost_no_more():
     parameters = ", ".join(f"parameter_{number}: int" for number in range(100))
     text = f'@mark({"x" * 200!r})\n@short\ndef f({parameters}):\n    """{"word " * 500}"""\n'
     (found,) = read(text, "python")
     assert found.signature.startswith("@short def f(parameter_0: int")
     assert len(found.signature) <= 300 and len(found.doc) <= 600 and found.lines == (1, 4)
+    with processor_limit(5):
+        for text in cases("symbols-cleaning-takes-no-longer-for", {}):
+            summarize_comment(strip_comment(text))
 
 
 @pytest.mark.parametrize(("language", "text", "expected"), cases("symbols-a-comment-belongs-to"))
 def test_a_comment_belongs_to_what_it_stands_by(language, text, expected):
     assert expected in [(symbol.name, symbol.doc) for symbol in read(text, language)]
-
-
-def test_cleaning_takes_no_longer_for_hostile_comments():
-    with processor_limit(5):
-        for text in cases("symbols-cleaning-takes-no-longer-for", {}):
-            summarize_comment(strip_comment(text))
 
 
 def test_without_tree_sitter_there_is_a_hint(monkeypatch):

@@ -59,7 +59,7 @@ def test_a_summary_has_a_line_for_each_thing_that_there_is_and_says_nothing_twic
     assert summarise([], [("decision", text, False) for text in said]) == f"Decisions: {said[1]}"
 
 
-def test_of_many_ideas_the_newest_are_kept_whole_and_in_order():
+def test_of_many_ideas_the_newest_are_kept_in_order_and_a_long_one_is_cut_at_a_word():
     rule = "Rule {0} says that orders of group {0} are shipped from warehouse {0}"
     ideas = [("decision", f"{rule.format(number)}.", False) for number in range(40)]
     lines = summarise(TALK, [*ideas, *IDEAS[2:]]).splitlines()
@@ -67,9 +67,6 @@ def test_of_many_ideas_the_newest_are_kept_whole_and_in_order():
     kept = [int(number) for number in re.findall(r"Rule (\d+)", line)]
     assert kept == list(range(kept[0], 40)) and len(kept) >= 2
     assert all(rule.format(number) in line for number in kept)
-
-
-def test_a_long_idea_is_cut_at_a_word_and_every_line_keeps_its_place():
     long = "the importer decodes every cell of a spreadsheet " * 30
     ideas = [("decision", long, False), ("conclusion", f"so {long}", False)]
     found = summarise([("user", long)], [*ideas, ("question", f"why {long}", True)])
@@ -130,14 +127,11 @@ def test_a_digest_tells_a_request_once_and_what_nobody_answered_or_took_up_is_le
     assert digest(ASKED, plan, plan=True)[2] == "Retry with backoff"
 
 
-def test_the_recap_of_a_host_speaks_for_the_whole_session():
+def test_a_digest_goes_on_from_page_to_page_and_a_recap_speaks_for_the_whole_session():
     done = "the worker retries and PR #9 was opened"
     recap = f"Goal: retries. Done: {done}. Next: rotate the key."
     told = digest(ASKED, ("assistant", "Ok."), work=[COMMIT], recap=recap)
     assert told == (ASKED_FOR, done, "rotate the key")
-
-
-def test_a_digest_goes_on_from_page_to_page():
     first = follow({}, [("user", "hi"), ("assistant", "Hello!")])
     second = follow(first._asdict(), [ASKED, ANSWERED], [COMMIT])
     now = "Now checking the logs of the worker"

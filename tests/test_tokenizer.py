@@ -91,7 +91,9 @@ def make_file(folder, **changes):
     return file
 
 
-def test_other_kinds_are_read_by_the_package(tmp_path):
+def test_other_kinds_are_read_by_the_package_and_without_it_the_error_names_the_extra(
+    tmp_path, monkeypatch
+):
     cased = make_file(tmp_path, normalizer={"type": "Lowercase"})
     assert isinstance(open_tokenizer(cased), LibraryTokenizer)
     unigram = tokenizers.Tokenizer(
@@ -102,9 +104,6 @@ def test_other_kinds_are_read_by_the_package(tmp_path):
     file.write_text(unigram.to_str(), "utf-8")
     found = open_tokenizer(file)
     assert found.encode(" go goes ") == [1, 1, 2] and found.opening == found.closing == ()
-
-
-def test_without_the_package_the_error_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(EmbeddingError, match="package tokenizers") as caught:
         open_tokenizer(make_file(tmp_path, normalizer=None))

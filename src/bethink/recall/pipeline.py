@@ -5,8 +5,6 @@ about a time and nothing else ("what did we do last week?") has no words to look
 then. `expand` gives hits what they are connected to.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -118,7 +116,7 @@ def recall(
     embedder: Embedder | None,
     now: datetime,
     rng: random.Random,
-    judge: Judge | None = None,
+    judge: "Judge | None" = None,
 ) -> Answer:
     """The answer to a question. The judge, where there is one, says which hits dispute each other, and reads the first ones a second
     time if that is asked for."""
@@ -242,7 +240,7 @@ def _start_embedding(
 
 
 @cache
-def _workers() -> Executor:
+def _workers() -> "Executor":
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(4, thread_name_prefix="bethink-question")
@@ -659,7 +657,7 @@ def _find_related(ids: Sequence[str], store: Store) -> dict[str, dict[Relation, 
     return related
 
 
-def mark_disputed(hits: Sequence[Hit], judge: Judge) -> list[Hit]:
+def mark_disputed(hits: Sequence[Hit], judge: "Judge") -> list[Hit]:
     """The hits, those that stand on nobody's word (a document, what was pasted) related to the user's statements behind them that say
     otherwise: a README is not read again whenever somebody decides something. Of a passage the judge sees the sentence that
     shares most words with the statement, and either may be the older one."""
@@ -686,12 +684,12 @@ def mark_disputed(hits: Sequence[Hit], judge: Judge) -> list[Hit]:
     return marked
 
 
-def _differ(judgement: Judgement) -> float:
+def _differ(judgement: "Judgement") -> float:
     """How probably two texts cannot both hold."""
     return judgement.probabilities["replaces"] + judgement.probabilities["contradicts"]
 
 
-def put_newer_first(hits: Sequence[Hit], limit: int, judge: Judge | None) -> list[Hit]:
+def put_newer_first(hits: Sequence[Hit], limit: int, judge: "Judge | None") -> list[Hit]:
     """Of two statements about the same thing that cannot both hold, the more trusted and newer one comes first, even while nobody has
     decided: it takes the place of the other, which follows it. What was found with the question or the to-do that it closed comes
     before that, too."""

@@ -163,26 +163,21 @@ def test_a_model_that_is_missing_or_damaged_is_a_problem(cli):
     assert "damaged" in findings(cli, "--deep")["model"]["message"]
 
 
-def test_vectors_of_another_model_are_a_problem_that_can_be_fixed(cli):
+def test_a_broken_index_and_missing_vectors_are_mended(cli):
     cli.monkeypatch.setenv("BETHINK_EMBEDDING", "none")
-    cli.add(DEPLOY)
-    cli.monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
-    problem = findings(cli)["vectors of the model"]
-    assert "1 memory without a vector of hashing" in problem["message"]
-    assert problem["fix"] == "bethink reindex"
-    result = cli("doctor", "--fix")
-    assert result.code == 0 and "fixed: embedded what had no vector" in result.err, result
-    assert findings(cli) == {}
-
-
-def test_a_broken_index_is_mended(cli):
     cli.add(DEPLOY)
     connection = apsw.Connection(str(cli.home / "memory.db"))
     connection.execute("INSERT INTO memories_fts(memories_fts) VALUES ('delete-all')")
     connection.close()
-    assert findings(cli)["full-text index"]["fix"] == "bethink doctor --fix"
+    cli.monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")
+    found = findings(cli)
+    assert found["full-text index"]["fix"] == "bethink doctor --fix"
+    assert "1 memory without a vector of hashing" in found["vectors of the model"]["message"]
+    assert found["vectors of the model"]["fix"] == "bethink reindex"
     assert cli.json("search", "deploy", "--mode", "keyword") == []
-    assert cli("doctor", "--fix").code == 0
+    result = cli("doctor", "--fix")
+    assert result.code == 0 and "fixed: embedded what had no vector" in result.err, result
+    assert findings(cli) == {}
     assert len(cli.json("search", "deploy", "--mode", "keyword")) == 1
 
 
@@ -230,35 +225,20 @@ def file(cli):
     return cli.home / "config.toml"
 
 
-def test_config_writes_your_file_for_you_alone(cli):
-    cli.ok("config", "limit", "5")
-    modes = [path.stat().st_mode & 0o777 for path in (cli.home / "config.toml", cli.home)]
-    assert modes == [0o600, 0o700]
-
-
-def test_config_keeps_comments_and_other_lines(cli, file):
-    before = '# mine\nmode = "keyword"  # faster\n\nknowledge = [\n  "docs",  # ours\n  "notes",\n]\nlimit=3'
-    file.write_text(before)
-    cli.ok("config", "mode", "vector")
-    cli.ok("config", "knowledge", "a, b#c")
-    known = '# mine\nmode = "vector"  # faster\n\nknowledge = ["a", "b#c"]\nlimit=3'
-    assert file.read_text() == known
-    cli.ok("config", "threshold", "0.25")
-    cli.ok("config", "min_similarity", "-0.5")
-    cli.ok("config", "--unset", "mode")
-    rest = known.replace('mode = "vector"  # faster\n', "")
-    assert file.read_text() == f"{rest}\nthreshold = 0.25\nmin_similarity = -0.5\n"
-    assert cli.json("config", "knowledge")["value"] == ["a", "b#c"]
-
-
-def test_config_keeps_links_and_line_ends(cli, file):
+def test_config_changes_its_line_and_keeps_comments_links_and_line_ends(cli, file):
     target = cli.project / "dotfiles.toml"
-    target.write_bytes(b'limit = 5  # five\r\nmode = "keyword"\r\n')
     file.symlink_to(target)
-    cli.ok("config", "limit", "7")
-    cli.ok("config", "threshold", "0.25")
-    assert file.is_symlink() and cli.ok("config", "limit") == "7\n"
-    assert target.read_bytes() == b'limit = 7  # five\r\nmode = "keyword"\r\nthreshold = 0.25\r\n'
+    for before, commands, after in cases("cli-tools-config"):
+        target.write_bytes(before.encode())
+        for words in commands.split("|"):
+            cli.ok("config", *words.split())
+        assert target.read_bytes().decode() == after
+    file.unlink()
+    cli.ok("config", "limit", "5")
+    assert [path.stat().st_mode & 0o777 for path in (file, cli.home)] == [0o600, 0o700]
+    file.write_text("limit = = 3\n")
+    assert "cannot be read" in cli.fails("config", "limit", "4", code=2)
+    assert file.read_text() == "limit = = 3\n"
 
 
 def test_config_writes_through_no_link_out_of_the_project(cli):
@@ -270,16 +250,6 @@ def test_config_writes_through_no_link_out_of_the_project(cli):
         told = cli.fails("config", "limit", "5", "--project-file", code=2)
         assert "leads out of the project" in told
     assert not cli.home.exists()
-
-
-def test_a_key_that_nobody_knows_can_still_be_taken_out(cli, file):
-    file.write_text("limt = 3\nlimit = 4\n")
-    assert cli("config").code == 2
-    cli.ok("config", "--unset", "limt")
-    assert cli.ok("config", "limit") == "4\n"
-    file.write_text("limit = = 3\n")
-    assert "cannot be read" in cli.fails("config", "limit", "4", code=2)
-    assert file.read_text() == "limit = = 3\n"
 
 
 # Care

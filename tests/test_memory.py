@@ -6,7 +6,7 @@ from case_tables import cases
 from memories import DAY, NOW, stored, texts
 from stores import pick
 
-from bethink.errors import InvalidInput, NotFound, Overtaken
+from bethink.errors import InvalidInput, NotFound
 from bethink.store.places import cache_key
 from bethink.types import RELATIONS, TRUST
 
@@ -185,20 +185,6 @@ def test_a_change_that_makes_no_sense_is_refused(hashing, fields, message):
     assert [event.action for event in hashing.history(id)] == ["add"]
 
 
-def test_history_keeps_every_change_in_order(open_memory, clock):
-    memory = open_memory(actor="maria")
-    id = memory.add("The cache is Redis").id
-    clock.move(hours=1)
-    memory.update(id, content="The cache is Valkey")
-    memory.vote(id)
-    memory.forget(id)
-    events = memory.history(id[:20])
-    actions = [event.action for event in events]
-    assert actions[:2] == ["add", "update"] and actions[-1] == "forget"
-    assert {event.actor for event in events} == {"maria"}
-    assert events[1].at == clock.now and events[1].before["content"] == "The cache is Redis"
-
-
 def test_forgotten_is_hidden_and_comes_back(memory):
     id = memory.add(JWT).id
     assert memory.forget(id[:-2]).ids == (id,) == memory.forget(id).ids
@@ -328,16 +314,6 @@ def test_a_question_is_open_again_only_when_its_last_answer_is_taken_back(memory
         assert memory.one(question).answered is answered
 
 
-def test_a_memory_is_changed_only_as_it_was_read(memory, clock):
-    id = memory.add("The port is 8080").id
-    was = memory.one(id)
-    clock.move(seconds=1)
-    now = memory.update(id, content="The port is 8081", was=was)
-    with pytest.raises(Overtaken, match="changed by another process"):
-        memory.update(id, content="The port is 9090", was=was)
-    assert memory.one(id) == now
-
-
 def test_relations_that_make_no_sense_are_refused(memory):
     a, b, c = (memory.add(text).id for text in ("one owl", "two mice", "three cats"))
     memory.link(b, a, "supersedes")
@@ -351,27 +327,6 @@ def test_relations_that_make_no_sense_are_refused(memory):
         memory.link(a, a)
     with pytest.raises(NotFound):
         memory.link(a, "ffffffff")
-
-
-def test_what_has_expired_is_hidden_unless_asked_for(memory, clock):
-    memory.add("The freeze ends soon", expires_at=NOW + DAY)
-    assert len(memory.search("freeze").hits) == len(memory.list()) == 1
-    clock.move(days=2)
-    assert memory.search("freeze").hits == () and memory.list() == []
-    wide = memory.filter(include_expired=True)
-    assert len(memory.search("freeze", filter=wide).hits) == len(memory.list(filter=wide)) == 1
-
-
-def test_filters_by_kind_tag_importance_and_time(memory, clock):
-    memory.add("The first owl", kind="fact", tags=("bird",), importance=2)
-    clock.move(days=5)
-    memory.add("The second owl", kind="decision", importance=9, entities=("person:Maria",))
-    for wanted, expected in cases("memory-filters", TIMES):
-        filter = memory.filter(**wanted)
-        assert texts(memory.search("owl", filter=filter)) == expected, wanted
-        assert texts(memory.list(filter=filter)) == expected, wanted
-    with pytest.raises(InvalidInput, match="'opinion' is not a kind"):
-        memory.filter(kinds=["opinion"])
 
 
 def test_another_text_is_embedded_in_place_of_the_content(hashing):

@@ -25,12 +25,6 @@ def told(memory, texts, kind=None):
     memory.add_many([Passage(text, kind) for text in texts], dedup=False)
 
 
-def test_no_question_breaks_a_search(memory):
-    memory.add(OWLS[0])
-    for question in cases("memory-search-no-question-breaks", {}):
-        assert len(memory.search(question).hits) <= 1
-
-
 def test_an_empty_question_an_unknown_mode_and_an_unknown_profile_are_refused(hashing):
     for question in ("", " \n"):
         with pytest.raises(InvalidInput, match="The question is empty"):
@@ -86,14 +80,6 @@ def test_a_question_that_nothing_fits_gets_little_and_is_told_so(hashing):
         assert len(every.hits) > 3 and every.hints[:1] == (UNFIT,), more
     assert len(hashing.search("asdf qwer zxcv", mode="vector").hits) > 3
     assert not hashing.search("when does the barn owl hunt").hints
-
-
-def test_pages_follow_each_other_and_the_total_is_told(memory):
-    told(memory, [f"owl number {number} of the forest" for number in range(7)])
-    pages = [memory.search("owl", limit=3, offset=offset) for offset in (0, 3, 6, 9)]
-    assert [len(page.hits) for page in pages] == [3, 3, 1, 0]
-    assert {page.total for page in pages} == {7}
-    assert len({hit.memory.id for page in pages for hit in page.hits}) == 7
 
 
 def test_a_threshold_is_the_final_bar(memory):
@@ -338,18 +324,3 @@ def test_an_export_yields_everything_that_is_visible_from_here(memory, clock):
     clock.move(days=2)
     assert [found.id for found in memory.export()] == [kept, replaced, forgotten, expired, mine]
     assert [found.id for found in memory.list(order="oldest")] == [kept, mine]
-
-
-def test_stats_count_what_there_is(hashing):
-    one = hashing.add("We decided to use Redis", kind="decision").id
-    other = hashing.add("The owl hunts", kind="fact").id
-    hashing.add("I like tabs", kind="preference", personal=True)
-    gone = hashing.add("A passing thought", kind="fact").id
-    hashing.link(one, other)
-    hashing.forget(gone)
-    stats = hashing.stats()
-    assert (stats.memories, stats.deleted, stats.relations, stats.unembedded) == (3, 1, 1, 0)
-    assert stats.by_kind == {"decision": 1, "fact": 1, "preference": 1}
-    assert stats.by_scope == {hashing.scope: 2, PERSONAL: 1}
-    assert stats.database_bytes > 0 and set(stats.vectors) == {"hashing-256"}
-    assert hashing.stats([PERSONAL]).memories == 1

@@ -11,22 +11,12 @@ import pytest
 from http_server import V1, Api, body, problem, served
 
 from bethink import Bethink
+from bethink import types as kept
 from bethink.features import browse, inbox, tending
 from bethink.features.inbox import ACTS, QUEUES
 from bethink.judge import Judgement
 from bethink.text import new_id
-from bethink.types import (
-    TRUST,
-    Batch,
-    Entity,
-    Entry,
-    Memory,
-    Passage,
-    Relation,
-    Session,
-    Source,
-    Span,
-)
+from bethink.types import TRUST, Batch, Entry, Memory, Passage, Source, Span
 
 __all__ = ["served"]
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -61,40 +51,38 @@ class Place(Api):
         source = Source(f"vendor/{new_id()}.txt", "import")
         self.memory.ingest([(source, [Passage(text, kind="fact")])], trust=trust)
 
-    def talk(self, id, days, host="claude", topics=((1, 4), (5, 20))):
-        """A conversation with a topic for each range of lines, a sub-topic in the last, and in each a question, an answer and an idea."""
+    def remember(self, text, kind="fact", at=NOW, **fields):
+        return Memory(new_id(), self.memory.scope, kind, text, text, at, at, **fields)
+
+    def write(self, *made, at=NOW, **more):
+        entries = tuple(Entry(one, (), False) for one in made)
+        self.memory.store.write(Batch(at=at, add=entries, **more))
+
+    def talk(self, id, days, host="claude"):
+        """A conversation of two topics, the second with a sub-topic, and in each a question, an answer and an idea."""
         at, scope, file = NOW - timedelta(days=days), self.memory.scope, f"/{id}.jsonl"
-        spans = [
-            Span(f"{id}-{n}", scope, id, None, f"Topic {n}", f"About {n}", lines, 0, at)
-            for n, lines in enumerate(topics)
-        ]
-        begin = (topics[-1][0], topics[-1][0])
-        inner = Span(f"{id}-inner", scope, id, spans[-1].id, "Inner", "", begin, 1, at)
-        said = []
-
-        def say(text, kind, position, **common):
-            common |= {"session": id, "source": file, "source_type": "transcript"}
-            made = Memory(new_id(), scope, kind, text, text, at, at, position=position, **common)
-            said.append(Entry(made, (), False))
-
-        for number, span in enumerate((*spans[:-1], inner)):
+        first, second, inner = (
+            Span(f"{id}-{name}", scope, id, parent, title, "", lines, depth, at)
+            for name, parent, title, lines, depth in (
+                ("0", None, "Topic 0", (1, 4), 0),
+                ("1", None, "Topic 1", (5, 20), 0),
+                ("inner", f"{id}-1", "Inner", (5, 5), 1),
+            )
+        )
+        common, said = {"session": id, "source": file, "source_type": "transcript", "at": at}, []
+        for number, span in enumerate((first, inner)):
             for step, role in enumerate(("user", "assistant")):
                 line = span.lines[0] + step
                 turn = {"role": role, "turn": f"{id}-{number}-{step}", "host": host}
-                common = {"span": span.id, "lines": (line, line), "metadata": turn}
+                where = {"span": span.id, "lines": (line, line), "metadata": turn, **common}
                 text = f"{role} speaks about {span.name} in {id}"
-                say(text, "context", number * 2 + step, **common)
-            say(f"{span.name} is decided in {id}", "decision", 1_000_000_000 + number, **common)
-        end = at + timedelta(hours=1)
-        batch = Batch(
-            at=at,
-            scopes={scope: (self.container, "")},
-            sources=((scope, Source(file, "transcript")),),
-            sessions=(Session(id, scope, host, f"Talk {id}", file, at, end),),
-            spans=tuple((span, ()) for span in (*spans, inner)),
-            add=tuple(said),
-        )
-        self.memory.store.write(batch)
+                said.append(self.remember(text, "context", position=number * 2 + step, **where))
+            idea = {**where, "position": 1_000_000_000 + number}
+            said.append(self.remember(f"{span.name} is decided in {id}", "decision", **idea))
+        session = kept.Session(id, scope, host, f"Talk {id}", file, at, at + timedelta(hours=1))
+        known = {"scopes": {scope: (self.container, "")}, "sessions": (session,)}
+        known["sources"] = ((scope, Source(file, "transcript")),)
+        self.write(*said, at=at, spans=tuple((one, ()) for one in (first, second, inner)), **known)
 
 
 @pytest.fixture
@@ -112,9 +100,8 @@ def sessions_of(pages):
 
 
 def test_conversations_stand_under_their_days_with_topics_as_shares(place):
-    place.talk("first", 3)
-    place.talk("second", 1, "codex")
-    place.talk("third", 1)
+    for id, days, host in (("first", 3, "claude"), ("second", 1, "codex"), ("third", 1, "claude")):
+        place.talk(id, days, host)
     days = place("GET /timeline")["days"]
     assert [(day["date"], [one["id"] for one in day["sessions"]]) for day in days] == [
         ((NOW - timedelta(days=1)).date().isoformat(), ["second", "third"]),
@@ -203,15 +190,12 @@ def test_a_graph_grows_from_its_focus_along_relations_and_things(place):
     assert nodes_of(near) == {centre, newer, "about:postgresql"}
 
 
-def test_a_graph_can_begin_with_a_thing_however_it_is_written(place):
+def test_a_graph_can_begin_with_a_thing_a_question_or_with_what_is_newest(place):
     one = place.add("Orders are kept in PostgreSQL", entities=POSTGRES)
-    for name in ("PostgreSQL", "POSTGRESQL"):
+    for name in ("PostgreSQL", "POSTGRESQL"):  # however it is written
         found = place("GET /graph", focus=f"about:{name}", depth=1)
         assert found["focus"] == ["about:postgresql"]
         assert nodes_of(found) == {one, "about:postgresql"}
-
-
-def test_a_graph_can_begin_with_a_question_or_with_what_is_newest(place):
     billing = place.add("The billing service keeps its own cache")
     lone = place.add("Lunch is at noon")
     assert place("GET /graph", query="cache of the billing service")["focus"][0] == billing
@@ -219,12 +203,8 @@ def test_a_graph_can_begin_with_a_question_or_with_what_is_newest(place):
 
 
 def test_a_graph_never_has_more_nodes_than_asked_for_and_says_that_there_is_more(place):
-    hub = {"entities": (Entity("Hub", "concept"),)}
-    texts = [f"Part {n}" for n in range(60)]
-    made = [
-        Memory(new_id(), place.memory.scope, "fact", one, one, NOW, NOW, **hub) for one in texts
-    ]
-    place.memory.store.write(Batch(at=NOW, add=tuple(Entry(one, (), False) for one in made)))
+    hub = (kept.Entity("Hub", "concept"),)
+    place.write(*(place.remember(f"Part {n}", entities=hub) for n in range(60)))
     found = place("GET /graph", focus="about:Hub", limit=10)
     assert len(found["nodes"]) == 10 and found["more"]
     assert all({edge["source"], edge["target"]} <= nodes_of(found) for edge in found["edges"])
@@ -239,7 +219,7 @@ def test_a_graph_holds_nothing_of_another_scope_and_nothing_forgotten(place, ser
     place.memory.forget(gone)
     with Bethink(directory=served.projects.home.root, container=f"{place.container}-b") as other:
         hidden = other.add("Another team runs PostgreSQL too", entities=POSTGRES).id
-        relation = Relation(hidden, mine, "relates_to")
+        relation = kept.Relation(hidden, mine, "relates_to")
         other.store.write(Batch(at=NOW)._replace(relate=(relation,)))
     assert nodes_of(place("GET /graph", focus=mine, depth=3)) == {mine, "about:postgresql"}
 
@@ -265,6 +245,9 @@ def test_what_says_the_same_is_offered_once_the_newer_first_and_settled_by_each_
 
 
 def test_what_disagrees_is_settled_and_can_disagree_again(place):
+    def types():
+        return [relation.type for relation in place.memory.relations(newer)]
+
     older = place.add("We deploy from main after every merge", kind="decision")
     newer = place.add("Hotfixes go out from a branch at any time", kind="decision")
     place.memory.link(newer, older, "contradicts")
@@ -273,10 +256,9 @@ def test_what_disagrees_is_settled_and_can_disagree_again(place):
     assert item["reason"] == "marked as contradicting"
     assert item["acts"] == ["first", "second", "both"]
     done = place.act("both", newer, older)
-    assert place.queue("contradictions") == []
-    assert [relation.type for relation in place.memory.relations(newer)] == ["relates_to"]
+    assert place.queue("contradictions") == [] and types() == ["relates_to"]
     place.undo(done)
-    assert [relation.type for relation in place.memory.relations(newer)] == ["contradicts"]
+    assert types() == ["contradicts"]
     done = place.act("second", newer, older)
     assert place.memory.one(newer).superseded_by == older
     place.undo(done)
@@ -327,18 +309,17 @@ class Verdict:
 
 
 def test_only_what_the_judge_calls_a_contradiction_is_one(place, monkeypatch):
-    """Where there is no judge (None), rules decide."""
     place.add("We never deploy from a branch", kind="decision")
     place.add("We always deploy from a branch", kind="decision")
-    verdicts = {"contradicts": 1, "refines": 0, None: 1}
-    for relation, number in verdicts.items():
-        place.memory.judge = Verdict(relation) if relation else None
-        assert len(inbox.list_queue(place.memory, "contradictions").items) == number
+
+    def count(judge):
+        place.memory.judge = judge
+        return len(inbox.list_queue(place.memory, "contradictions").items)
+
+    judges = [Verdict("contradicts"), Verdict("refines"), None]  # without a judge, rules decide
+    assert list(map(count, judges)) == [1, 0, 1]
     monkeypatch.setattr(tending, "JUDGED", 2)  # the judge is asked about nothing
-    for relation in verdicts:
-        place.memory.judge = Verdict(relation) if relation else None
-        found = inbox.list_queue(place.memory, "contradictions").items
-        assert len(found) == (relation is None)
+    assert list(map(count, judges)) == [0, 0, 1]
 
 
 def test_open_questions_are_settled_or_left_open(place):
@@ -396,16 +377,12 @@ def test_pairs_are_looked_for_a_part_at_a_time_and_every_one_is_found(place):
 
 def test_a_decision_about_nothing_is_a_clear_problem(place):
     one, other = place.add("One thing is so"), place.add("Another thing is different")
-    for act, ids, status in (
-        ("nothing", ["a"], 422),
-        ("forget", [], 422),
-        ("forget", ["a"] * 201, 422),
-        ("forget", ["ffffffff"], 404),
-        ("forget", None, 422),
-        ("first", [one], 422),  # it needs as many as it is about
-        ("first", [one, other, one], 422),
-    ):
-        place.fails("POST /inbox", status, act=act, ids=ids)
+    place.fails("POST /inbox", 404, act="forget", ids=["ffffffff"])
+    place.fails("POST /inbox", 422, act="nothing", ids=["a"])
+    for ids in ([], ["a"] * 201, None):
+        place.fails("POST /inbox", 422, act="forget", ids=ids)
+    for ids in ([one], [one, other, one]):  # it needs as many as it is about
+        place.fails("POST /inbox", 422, act="first", ids=ids)
 
 
 def test_every_act_has_a_key_of_its_own_in_its_queue_and_a_way_back():
@@ -437,27 +414,21 @@ def test_the_condition_is_counted_and_doctor_is_asked_in_the_background(place):
     assert checks["memory"] and checks["sqlite"]
 
 
-def test_scopes_are_counted_and_only_those_of_the_token_are_named(served, place):
+def test_scopes_and_tokens_are_told_to_those_who_may_know_of_them(served, place):
     place.add("One of two")
     place.memory.forget(place.add("The other of two"))
     found = {one["scope"]: one for one in place("GET /scopes")["items"]}
     mine = found[place.memory.scope]
     assert (mine["memories"], mine["default"]) == (2, True) and mine["last"]
     assert "personal" in found
-    other = served.projects.home.root.parent / "other"
-    elsewhere = served.client(served.token("scoped", folders=[other]))
+    home = served.projects.home
+    elsewhere = served.client(served.token("scoped", folders=[home.root.parent / "other"]))
     assert [one["name"] for one in body(elsewhere.get(f"{V1}/scopes"))["items"]] == ["other"]
-
-
-def test_only_a_token_for_everything_sees_the_condition_and_only_the_owner_the_tokens(
-    served, place
-):
-    narrow = served.client(served.token("narrow", folders=[served.projects.home.root]))
+    narrow = served.client(served.token("narrow", folders=[home.root]))
     wide = served.client(served.token("wide"))
     problem(narrow.get(f"{V1}/condition"), 403)
     body(wide.get(f"{V1}/condition"))
     problem(wide.get(f"{V1}/tokens"), 403)
     known = {one["name"]: one for one in place("GET /tokens")["items"]}
-    assert known["wide"]["projects"] is None
-    assert known["narrow"]["projects"] == [served.projects.home.scope]
-    assert "hash" not in known["wide"]
+    assert known["wide"]["projects"] is None and "hash" not in known["wide"]
+    assert known["narrow"]["projects"] == [home.scope]

@@ -1,18 +1,25 @@
-"""Who is let in to the web page, without a browser: tickets, cookies, marks, and what each opens and does not."""
+"""The web page without a browser: who is let in by tickets, cookies and marks, how `bethink ui` starts it, and how it tells what changed."""
 
 from __future__ import annotations
 
+import json
+import random
 import re
+import signal
 import stat
+import subprocess
+import sys
 import time
 from datetime import UTC, datetime
 from itertools import count
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
+import httpx2
 import pytest
 from case_tables import cases
 from http_server import body, problem, running, served
+from stores import child_environment
 
 from bethink import Bethink
 from bethink.errors import ConfigError
@@ -20,8 +27,10 @@ from bethink.surface import web
 from bethink.surface.http.security import WRONG_TOKENS, FileTokens
 from bethink.surface.web import Sessions, load_key, note_visit
 from bethink.surface.web.pages import PAGES
+from bethink.surface.web.render import diff
 
 __all__ = ["served"]
+pytest_plugins = ["cli_runner"]
 ID = "01a1dd89-0000-7000-8000-000000000001"
 KEY = b"k" * 32
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -335,3 +344,58 @@ def test_wrong_tokens_are_slowed_down_and_sign_nobody_in(tmp_path, offline, monk
         assert client.post("/signin", content="token=x", headers=foreign).status_code == 403
         assert client.get("/signin").status_code == 401  # a token in an address is no way in
         sign_in(server, server.session)  # a right one passes: others may come from the same address
+
+
+# `bethink ui`
+
+
+def test_it_starts_a_server_hands_over_and_ends_with_the_terminal(offline, tmp_path):
+    with Bethink(directory=tmp_path) as memory:
+        memory.add("We deploy from main")
+    command = [sys.executable, "-m", "bethink", "ui", "--json", "--port", "0", "--no-open"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=tmp_path, env=child_environment(), **pipes) as process:
+        url = json.loads(process.stdout.readline())["url"]
+        with httpx2.Client(trust_env=False, timeout=30) as client:
+            on = client.get(url).text.partition("url=")[2].partition('"')[0]
+            assert "We deploy from main" in client.get(httpx2.URL(url).join(on)).text
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        said = process.stderr.read()
+    assert f"web page of {tmp_path.name}" in said and "Traceback" not in said
+    assert url.startswith("http://127.0.0.1:") and url.partition("ticket=")[2] not in said
+    assert not (offline / "servers").exists()
+
+
+def test_a_key_that_cannot_be_trusted_is_named_instead_of_a_page_that_nobody_can_enter(cli):
+    cli.home.mkdir()
+    (cli.home / "web.key").write_text("00" * 32)
+    (cli.home / "web.key").chmod(0o644)
+    assert "web.key" in cli.fails("ui", "--port", "0", code=2)
+
+
+# What changed between two texts
+
+
+def put_together(found):
+    return ["".join(one.text for one in found if one.change != gone) for gone in ("new", "gone")]
+
+
+def test_small_changes_are_told_word_by_word_and_both_texts_can_be_put_together_again():
+    for before, after, pieces in cases("web-diffs-small-changes-are-told-word"):
+        assert [tuple(piece) for piece in diff(before, after)] == pieces, before
+    chance = random.Random(7)
+    words = ["a", "b", " ", "\n", "é", "<b>", ".", "long" * 30]
+    for _ in range(100):
+        texts = ["".join(chance.choices(words, k=chance.randrange(60))) for _ in range(2)]
+        assert put_together(diff(*texts)) == texts
+
+
+@pytest.mark.parametrize(
+    "texts", cases("web-diffs-hard", {}), ids=["one", "two", "end", "lines", "all"]
+)
+def test_no_two_texts_take_long(texts):
+    started = time.process_time()
+    found = diff(*texts)
+    assert time.process_time() - started < 2
+    assert put_together(found)[1] == texts[1]

@@ -64,14 +64,7 @@ class Cli:
         return self.json("add", text, *options)["id"]
 
 
-def run_at_terminal(
-    cli: Cli,
-    *argv: str,
-    typed=(),
-    columns: int = 100,
-    program=("-m", "bethink"),
-    **environment: str,
-):
+def run_at_terminal(cli, *argv, typed=(), columns=100, program=("-m", "bethink"), **environment):
     """Runs a command in a process of its own at a pseudo-terminal, and types each answer when its question is there. Gives
     the exit code and what was shown."""
     import fcntl
@@ -83,15 +76,10 @@ def run_at_terminal(
 
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = subprocess.Popen(
-        [sys.executable, *program, *argv],
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        cwd=cli.project,
-        env={"TERM": "xterm", "NO_COLOR": "1", **os.environ, **environment},
-        start_new_session=True,
-    )
+    words = [sys.executable, *program, *argv]
+    env = {"TERM": "xterm", "NO_COLOR": "1", **os.environ, **environment}
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), slave)
+    process = subprocess.Popen(words, cwd=cli.project, env=env, start_new_session=True, **streams)
     os.close(slave)
     shown, waiting = "", list(typed)
     with suppress(OSError):  # by which Linux says that nobody is at the other end any more
@@ -108,17 +96,8 @@ def run_at_terminal(
 def cli(capsys, monkeypatch, tmp_path, store_kind):
     home, project = tmp_path / "home", tmp_path / "shop"
     project.mkdir()
-    for variable in (
-        *AGENTS,
-        "NO_COLOR",
-        "FORCE_COLOR",
-        "VISUAL",
-        "EDITOR",
-        "COLUMNS",
-        "BETHINK_DATABASE",
-        "BETHINK_DEBUG",
-        "BETHINK_MODEL_DIR",
-    ):
+    unset = "NO_COLOR FORCE_COLOR VISUAL EDITOR COLUMNS BETHINK_DATABASE BETHINK_DEBUG"
+    for variable in (*AGENTS, *unset.split(), "BETHINK_MODEL_DIR"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("BETHINK_HOME", str(home))
     monkeypatch.setenv("BETHINK_EMBEDDING", "hashing")

@@ -34,43 +34,32 @@ class Backend:
         self.opened.append(store)
         return store
 
-    def close(self) -> None:
+    def __enter__(self) -> Backend:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         for store in self.opened:
             store.close()
 
 
-@contextlib.contextmanager
-def sqlite_backend(folder: Path) -> Iterator[Backend]:
+def open_sqlite(where: str) -> Store:
     from bethink.store.sqlite import SqliteStore
 
-    backend = Backend(
-        "sqlite", lambda where: SqliteStore(Path(where), timeout=5), str(folder / "memory.db")
-    )
-    try:
-        yield backend
-    finally:
-        backend.close()
+    return SqliteStore(Path(where), timeout=5)
 
 
-@contextlib.contextmanager
-def postgres_backend(folder: Path) -> Iterator[Backend]:
+def sqlite_backend(folder: Path) -> Backend:
+    return Backend("sqlite", open_sqlite, str(folder / "memory.db"))
+
+
+def postgres_backend(folder: Path) -> Backend:
     """A tenant of its own in the database that all tests share. A backup is a SQLite file, wherever it came from."""
     import postgres
 
-    from bethink.store.sqlite import SqliteStore
-
     def open_at(where: str) -> Store:
-        return (
-            SqliteStore(Path(where), timeout=5)
-            if "/" in where
-            else postgres.shared().act_as(where, "user")
-        )
+        return open_sqlite(where) if "/" in where else postgres.shared().act_as(where, "user")
 
-    backend = Backend("postgres", open_at, postgres.new_tenant())
-    try:
-        yield backend
-    finally:
-        backend.close()
+    return Backend("postgres", open_at, postgres.new_tenant())
 
 
 BACKENDS = {"sqlite": sqlite_backend, "postgres": postgres_backend}
@@ -92,10 +81,9 @@ def lasting(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[], Store]]:
     """Makes stores that last for a whole test file, for the tests that only read."""
+    make = BACKENDS[request.param]
     with contextlib.ExitStack() as stack:
-        yield lambda: stack.enter_context(
-            BACKENDS[request.param](tmp_path_factory.mktemp("lasting"))
-        ).open()
+        yield lambda: stack.enter_context(make(tmp_path_factory.mktemp("lasting"))).open()
 
 
 @pytest.fixture

@@ -99,18 +99,6 @@ def sessions_of(pages):
     return [one["id"] for page in pages for day in page["days"] for one in day["sessions"]]
 
 
-def test_conversations_stand_under_their_days_with_topics_as_shares(place):
-    for id, days, host in (("first", 3, "claude"), ("second", 1, "codex"), ("third", 1, "claude")):
-        place.talk(id, days, host)
-    days = place("GET /timeline")["days"]
-    assert [(day["date"], [one["id"] for one in day["sessions"]]) for day in days] == [
-        ((NOW - timedelta(days=1)).date().isoformat(), ["second", "third"]),
-        ((NOW - timedelta(days=3)).date().isoformat(), ["first"]),
-    ]
-    topics = {topic["name"]: topic["share"] for topic in days[1]["sessions"][0]["topics"]}
-    assert topics == {"Topic 0": 0.2, "Topic 1": 0.8}
-
-
 def test_a_timeline_can_be_of_one_host_and_has_pages(place, monkeypatch):
     monkeypatch.setattr(browse, "PAGE", 2)  # however many there are, all of them are looked at
     monkeypatch.setattr(browse, "MOST_SESSIONS", 2)
@@ -136,28 +124,6 @@ def test_turns_come_in_order_with_their_ideas_and_by_topic(place):
     assert [page["total"] for page in pages] == [4, 4]
     assert [turn["id"] for page in pages for turn in page["items"]] == [one["id"] for one in found]
     place.fails("GET /sessions/nothing/turns", 404)
-
-
-def test_what_happened_since_tells_sessions_changes_and_what_is_open_of_this_scope_alone(
-    place, served
-):
-    place.talk("lately", 1)
-    place.talk("long-ago", 40)
-    old = place.add("Carts are kept for three days", kind="fact")
-    new = place.add("Carts are kept for seven days", kind="fact", supersedes=[old])
-    todo = place.add("Renew the certificate", kind="todo")
-    elsewhere = Place(served, "elsewhere")
-    elsewhere.add("Renew another certificate", kind="todo")
-    elsewhere.memory.close()
-    found = place("GET /recent", since="7d")
-    assert [session["id"] for session in found["sessions"]] == ["lately"]
-    assert [(one["new"]["id"], one["old"]["id"]) for one in found["changes"]] == [(new, old)]
-    assert [one["id"] for one in found["open"]] == [todo]
-    assert [one["id"] for one in found["newest"]][:2] == [todo, new]
-    assert found["days"][NOW.date().isoformat()] == 3
-    assert found["days"][(NOW - timedelta(days=40)).date().isoformat()] > 0
-    assert place("GET /recent", since="90d")["told"] > found["told"]
-    place.fails("GET /recent", 422, since="banana")
 
 
 # Graph
@@ -188,18 +154,6 @@ def test_a_graph_grows_from_its_focus_along_relations_and_things(place):
     assert (thing["label"], thing["type"]) == ("PostgreSQL", "technology")
     near = place("GET /graph", focus=centre, depth=1)
     assert nodes_of(near) == {centre, newer, "about:postgresql"}
-
-
-def test_a_graph_can_begin_with_a_thing_a_question_or_with_what_is_newest(place):
-    one = place.add("Orders are kept in PostgreSQL", entities=POSTGRES)
-    for name in ("PostgreSQL", "POSTGRESQL"):  # however it is written
-        found = place("GET /graph", focus=f"about:{name}", depth=1)
-        assert found["focus"] == ["about:postgresql"]
-        assert nodes_of(found) == {one, "about:postgresql"}
-    billing = place.add("The billing service keeps its own cache")
-    lone = place.add("Lunch is at noon")
-    assert place("GET /graph", query="cache of the billing service")["focus"][0] == billing
-    assert {billing, lone} <= nodes_of(place("GET /graph"))
 
 
 def test_a_graph_never_has_more_nodes_than_asked_for_and_says_that_there_is_more(place):

@@ -22,12 +22,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from http_server import V1, conforms, find_operation, running
 
 pytest_plugins = ["cli_runner"]
 
 GOLDEN = Path(__file__).parent / "golden"
 REAL = calendar.datetime
 TABLE = (GOLDEN / "commands.txt").read_text("utf-8")
+REQUESTS = (GOLDEN / "requests.txt").read_text("utf-8").splitlines()
 # Files in the project and beside it, a conversation, commits.
 SHOP = json.loads((GOLDEN / "shop.json").read_text("utf-8"))
 SESSION = "5e551011-0000-4000-8000-000000000001"
@@ -182,6 +184,17 @@ class Stage:
             out = self.text(ran.out).splitlines()
         return {"exit": ran.code, "out": out, "err": self.text(ran.err).splitlines()}
 
+    def answer(self, here, line):
+        """What a request was answered, and that it is what the API's description promises."""
+        Clock.at += 60
+        method, address, *given = self.filled(line).split(" ", 2)
+        sent = {"json": json.loads(given[0])} if given else {}
+        response = here.owner.request(method, V1 + address, **sent)
+        if response.is_success:
+            conforms(find_operation(method, address.partition("?")[0]), response)
+        lines = response.text.splitlines()
+        return {"status": response.status_code, "body": self.fixed(list(map(json.loads, lines)))}
+
     def fixed(self, value, name=""):
         if name in VARYING:
             return f"<{name}>"
@@ -239,13 +252,9 @@ def text_of(value):
     return json.dumps(value, indent=1, ensure_ascii=False).splitlines()
 
 
-@pytest.mark.parametrize("group", re.findall(r"^# (\w+)$", TABLE, re.MULTILINE)[1:])
-def test_every_command_says_what_it_said(stage, group):
-    stage.build()
-    now = {}
-    for line in table(group):
-        now[line + " (again)" if line in now else line] = stage.shown(line)
-    path = GOLDEN / f"{group}.json"
+def compare(name, now):
+    """Whether what was printed or answered, line by line, is what it was."""
+    path = GOLDEN / f"{name}.json"
     if os.environ.get("GOLDEN") == "write":
         path.write_text("\n".join(text_of(now)) + "\n", "utf-8")
     then = json.loads(path.read_text("utf-8"))
@@ -258,6 +267,25 @@ def test_every_command_says_what_it_said(stage, group):
             changed.append("\n".join([f"$ bethink {line}", *difference]))
     if changed:
         pytest.fail("\n\n".join(changed), pytrace=False)
+
+
+def run_each(lines, run):
+    shown = {}
+    for line in lines:
+        shown[line + " (again)" if line in shown else line] = run(line)
+    return shown
+
+
+@pytest.mark.parametrize("group", re.findall(r"^# (\w+)$", TABLE, re.MULTILINE)[1:])
+def test_every_command_says_what_it_said(stage, group):
+    stage.build()
+    compare(group, run_each(table(group), stage.shown))
+
+
+def test_every_request_is_answered_as_it_was(stage):
+    stage.build()
+    with running(stage.cli.home, stage.cli.project) as here:
+        compare("requests", run_each(REQUESTS, lambda line: stage.answer(here, line)))
 
 
 def test_no_command_is_left_out(cli):

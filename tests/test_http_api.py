@@ -18,36 +18,12 @@ from bethink.types import Batch, Session, Span
 __all__ = ["api", "served"]
 
 
-def test_what_is_added_is_found_page_by_page_and_told_within_a_budget(api):
+def test_a_search_has_pages_that_never_repeat_a_memory(api):
     texts = [f"Build number {n} uses a cache of its own, kind {n * 7}" for n in range(25)]
-    api.add(*texts, "We deploy from main, never from a branch", dedup=False)
-    (first, *_) = api("GET /search", query="how do we deploy?")["items"]
-    assert first["content"] == "We deploy from main, never from a branch" and "why" not in first
-    (first, *_) = api("GET /search", query="deploy", explain="true", mode="keyword")["items"]
-    assert first["why"]["relevance"] > 0
+    api.add(*texts, dedup=False)
     pages = api.page("GET /search", query="cache build", limit=10, intent="explore")
     seen = [hit["id"] for page in pages for hit in page["items"]]
-    assert len(seen) == len(set(seen)) == pages[0]["total"] >= 25
-    found = api("GET /recall", query="from which branch do we deploy?", max_tokens=120)
-    assert found["tokens_used"] <= 120 and "from main" in found["details"][0]["content"]
-
-
-def test_a_batch_says_what_became_of_each_and_takes_secrets_out(api):
-    (first,) = api.add("Staging runs on port 8443")
-    private = "The key is <private>hunter2</private>, ask Ada for it"
-    batch = ["Staging runs on port 8443", private, "Invoices are sent at night"]
-    found = api("POST /memories", memories=[{"content": text} for text in batch])
-    assert [outcome["status"] for outcome in found["outcomes"]] == ["duplicate", "added", "added"]
-    assert found["outcomes"][0]["duplicate_of"] == first
-    assert (found["outcomes"][1]["redactions"], found["added"]) == (1, 2)
-    assert api("POST /memories", memories=[{"content": batch[0]}])["added"] == 0
-    assert not any("hunter2" in one["content"] for one in api.list())
-
-
-def test_a_batch_with_a_wrong_statement_stores_nothing(api):
-    batch = [{"content": "This one is fine"}, {"content": "<private>all of it</private>"}]
-    assert api.fails("POST /memories", 422, memories=batch).startswith("memories[1]: ")
-    assert api.list() == []
+    assert len(seen) == len(set(seen)) == pages[0]["total"] == 25
 
 
 def test_a_repeated_request_with_the_same_key_is_done_once_and_a_failed_one_leaves_it_free(api):
@@ -66,48 +42,6 @@ def test_a_repeated_request_with_the_same_key_is_done_once_and_a_failed_one_leav
     assert [one["usefulness"] for one in (*voted, api(vote))] == [2, 2, 3]
 
 
-def test_a_new_statement_replaces_an_old_one_and_what_is_personal_is_seen_everywhere(api):
-    (old,) = api.add("We review every change by two people")
-    told = {"content": "We review every change by one person", "supersedes": [old[:20]]}
-    (new,) = api("POST /memories", memories=[told])["outcomes"]
-    assert new["supersedes"] == [old]
-    assert [one["id"] for one in api.list()] == [new["id"]]
-    (related,) = api(f"GET /memories/{new['id']}")["related"]
-    assert [related[name] for name in ("type", "direction", "id")] == ["supersedes", "out", old]
-    (id,) = api.add("I prefer short commit messages in the imperative", personal=True)
-    asked = {"query": "commit messages", "personal": "true", "container": "elsewhere"}
-    found = api("GET /search", **asked)["items"]
-    assert [(hit["id"], hit["scope"]) for hit in found] == [(id, "personal")]
-    api(f"DELETE /memories/{id}", purge="true")
-
-
-def test_a_use_is_counted_unless_asked_not_to_and_an_overtaken_update_is_refused(api):
-    (id,) = api.add("The limit is ten requests a second")
-    path = f"/memories/{id}"
-    seen = api("GET " + path, count="false")["updated_at"]
-    used = api("GET " + path)
-    assert (used["access_count"], used["updated_at"]) == (1, seen)  # a use is no change
-    first = api("PATCH " + path, content="The limit is twenty a second", updated_at=seen)
-    late = api.fails("PATCH " + path, 409, content="The limit is five", updated_at=seen)
-    assert "changed since" in late
-    assert api("PATCH " + path, importance=3, updated_at=first["updated_at"])["importance"] == 3
-    api("PATCH " + path, summary="How much is let in")
-    assert api("PATCH " + path, summary="")["summary"] == "The limit is twenty a second"
-
-
-def test_what_is_forgotten_can_be_restored_and_what_is_purged_cannot(api):
-    one, two = api.add("Alpha rollout is paused", "Gamma values are cached")
-    nothing = {"also": [], "remains": [], "hints": []}
-    assert api(f"DELETE /memories/{one}") == {"id": one, "status": "forgotten", **nothing}
-    assert {one["id"] for one in api.list()} == {two}
-    assert api(f"POST /memories/{one}/restore", version=None)["deleted_at"] is None
-    assert api(f"DELETE /memories/{two}", purge="true")["status"] == "purged"
-    api.fails(f"GET /memories/{two}", 404)
-    told = {"memories": [{"content": "Gamma values are cached"}]}
-    assert api("POST /memories", **told)["outcomes"][0]["status"] == "purged"
-    assert api("POST /memories", force=True, **told)["added"] == 1
-
-
 def test_a_purge_that_is_only_proposed_leaves_the_rule(tmp_path, offline):
     shop = tmp_path / "shop"
     shop.mkdir()
@@ -120,26 +54,6 @@ def test_a_purge_that_is_only_proposed_leaves_the_rule(tmp_path, offline):
         assert body(purged)["status"] == "proposed" and "Never push" in rule.read_text()
         assert body(here.owner.delete(f"{V1}/memories/{id}", params={"purge": "true"}))["hints"]
         assert not rule.exists()
-
-
-def test_history_surroundings_votes_and_relations(api):
-    (id,) = api.add("The port is 80")
-    changed = api(f"PATCH /memories/{id}", content="The port is 443", expires="30d")
-    assert changed["expires_at"]
-    assert api(f"PATCH /memories/{id}", expires=None)["expires_at"] is None
-    events = api(f"GET /memories/{id}/history")["items"]
-    assert [event["version"] for event in events] == [1, 2, 3]
-    assert api(f"POST /memories/{id}/restore", version=1)["content"] == "The port is 80"
-    assert api(f"POST /memories/{id}/votes", value=3)["usefulness"] == 3
-    assert [one["id"] for one in api(f"GET /memories/{id}/around")["items"]] == [id]
-    assert api("GET /projects")["personal"] is True
-    question, answer = api.add("Which queue do we use?", "RabbitMQ is our queue")
-    link = {"target": question, "type": "answers"}
-    made = api(f"POST /memories/{answer}/relations", **link)
-    assert made == {"source": answer, **link, "status": "linked"}
-    assert api(f"GET /memories/{question}")["answered"] is True
-    assert api(f"DELETE /memories/{answer}/relations", **link)["status"] == "removed"
-    api.fails(f"DELETE /memories/{answer}/relations", 404, **link)
 
 
 def test_a_list_has_pages_and_an_export_streams_every_memory_as_lines(api):
@@ -189,11 +103,12 @@ def test_every_operation_is_described_once_has_a_sentence_and_is_tried_by_a_test
     found = [about for methods in described for about in methods.values()]
     assert len({about["operationId"] for about in found}) == len(found) == len(OPERATIONS)
     assert all(about["summary"] and about["tags"][0] for about in found)
-    files = map(Path(__file__).with_name, ("test_http_api.py", "test_browsing.py"))
-    text = "".join(file.read_text("utf-8") for file in files).replace('" + path', '/memories/x"')
+    here = Path(__file__).parent
+    files = ("test_http_api.py", "test_browsing.py", "golden/requests.txt")
+    text = "".join((here / name).read_text("utf-8") for name in files)
     for operation in OPERATIONS:
-        pattern = re.sub(r"\{\w+\}", r"[^/\"]+", operation.path)
-        assert re.search(rf'"{operation.method} {pattern}"', text), operation
+        pattern = re.sub(r"\{\w+\}", r"[^/\"\\s?]+", operation.path)
+        assert re.search(rf'{operation.method} {pattern}["?\s]', text), operation
 
 
 def test_the_page_needs_nothing_from_elsewhere(served):

@@ -297,7 +297,8 @@ def test_the_command_moves_and_says_what_it_compared(cli, tmp_path):  # noqa: F8
     id = cli.add("We deploy from main", "--kind", "decision")
     cli.ok("vote", id)
     new = str(tmp_path / "new.db")
-    assert "verified  true" in cli.ok("migrate", "--to", new)
+    shown = cli.ok("migrate", "--to", new)
+    assert "verified  true" in shown and "1 records" in shown and "digest" not in shown
     assert cli.json("get", id, "--database", new)[0]["content"] == "We deploy from main"
     value = cli.json("migrate", "--to", new)
     assert value["verified"] and value["resumed"]

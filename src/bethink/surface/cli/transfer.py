@@ -336,7 +336,9 @@ def migrate(args: Namespace) -> Result:
             for part, tally in moved.parts.items()
         },
     }
-    return Result(value, hints=[f"bethink config database {goal}"])
+    numbers = {part: tally.number for part, tally in moved.parts.items()}
+    lines = render.describe_value({**value, "parts": numbers})
+    return Result(value, lines, hints=[f"bethink config database {goal}"])
 
 
 def sync(args: Namespace, memory: Bethink) -> Result:

@@ -148,38 +148,36 @@ TABLE = {
 }
 
 
-def attacked(shop, way):
-    """What the ten do when they come this way."""
+def attack(shop, way):
+    """The ten come this way: those of them that are memories, and how many decisions are not what they were."""
     with shop.memory(clock=lambda: DECIDED) as memory:
-        known = [memory.add(decided, kind="decision").id for decided, _, _ in ATTACKS]
-    attacks = [attack for _, attack, _ in ATTACKS]
-    TABLE[way][0](shop, attacks, known)
+        known = {memory.add(row[0], kind="decision").id: row[0] for row in ATTACKS}
+    TABLE[way][0](shop, [row[1] for row in ATTACKS], list(known))
     hidden = ("include_superseded", "include_deleted", "include_expired")
     with shop.memory() as memory:
         everything = list(memory.export(memory.filter(**dict.fromkeys(hidden, True))))
-    held = {one.id: one for one in everything if one.id in known}
+    held = [one for one in everything if one.id in known]
+    stand = [one for one in held if not one.superseded_by and not one.deleted_at]
+    same = [one for one in stand if one.content == known[one.id] and one.trust == TRUST["user"]]
     others = [one for one in everything if one.kind != "context" and one.id not in known]
-    stored = {attack: [one for one in others if attack in one.content] for attack in attacks}
-    words = {trust_word(one.trust) for several in stored.values() for one in several}
-
-    def is_replaced(one, decided):
-        stands = one.content == decided and one.trust == TRUST["user"]
-        return bool(one.superseded_by or one.deleted_at or not stands)
-
-    briefing = shop.start()
-    told = [shop.ask(prompt, session_id=f"p{at}") for at, (_, _, prompt) in enumerate(ATTACKS)]
-    return Attacked(
-        sum(map(bool, stored.values())),
-        ", ".join(sorted(words)) or "–",
-        sum(is_replaced(held[id], row[0]) for id, row in zip(known, ATTACKS, strict=True)),
-        sum(attack in briefing for attack in attacks),
-        sum(attack in one for attack, one in zip(attacks, told, strict=True)),
-    )
+    return others, len(known) - len(same)
 
 
 @pytest.mark.parametrize("way", TABLE)
 def test_what_becomes_of_an_attack_is_what_the_table_says(shop, way):
-    assert attacked(shop, way) == TABLE[way][1]
+    others, replaced = attack(shop, way)
+    stored = [[one for one in others if row[1] in one.content] for row in ATTACKS]
+    words = sorted({trust_word(one.trust) for several in stored for one in several})
+    briefing = shop.start()
+    told = [row[1] in shop.ask(row[2], session_id=row[2]) for row in ATTACKS]
+    found = Attacked(
+        sum(map(bool, stored)),
+        ", ".join(words) or "–",
+        replaced,
+        sum(row[1] in briefing for row in ATTACKS),
+        sum(told),
+    )
+    assert found == TABLE[way][1]
 
 
 class Gullible:
@@ -201,7 +199,7 @@ def test_a_judge_that_is_taken_in_changes_nothing(shop, way, monkeypatch):
         return Bethink(directory=shop.project, judge=judge, **options)
 
     monkeypatch.setattr(shop, "memory", open_)
-    assert attacked(shop, way).replaced == 0
+    assert attack(shop, way)[1] == 0
 
 
 def rendered():

@@ -175,7 +175,8 @@ def test_the_project_is_analysed_on_request(tmp_path):
     # Agents that would show numbers in place of the text get the text alone.
     assert all(map(TEXT_ONLY.search, ("claude-code", "codex-mcp-client", "github-copilot")))
     client = Implementation(name="claude-code", version="1")
-    with talking(ERAS[0], project, tmp_path / "home", client_info=client) as talk:
+    env = {"CLAUDE_PROJECT_DIR": str(project)}
+    with talking(ERAS[0], tmp_path, tmp_path / "home", client_info=client, env=env) as talk:
         result = talk("call_tool", "search_memories", {})
         assert result.structured_content is None
         assert result.content[0].text == "No memories match."
@@ -420,15 +421,14 @@ def test_a_client_says_by_its_roots_which_project_it_is_in(tmp_path):
     assert told_in(shop, home) == ["Told in the shop"]
 
 
-@pytest.mark.parametrize("way", ["option", "variable", "call"])
+@pytest.mark.parametrize("way", ["option", "call"])
 def test_the_project_can_be_given_at_the_start_and_with_a_call(tmp_path, way):
     home, here, shop = (tmp_path / name for name in ("home", "cwd", "shop"))
     here.mkdir()
     shop.mkdir()
     words = ("--project", str(shop)) if way == "option" else ()
-    env = {} if way == "call" else {"CLAUDE_PROJECT_DIR": str(shop if way == "variable" else here)}
-    workspaces = {str(shop if way == "call" else here): {}}
-    meta = {"x-codex-turn-metadata": {"workspaces": workspaces}}
+    env = {"CLAUDE_PROJECT_DIR": str(here)} if way == "option" else {}
+    meta = {"x-codex-turn-metadata": {"workspaces": {str(shop if way == "call" else here): {}}}}
     told = {"memories": [{"content": "Told in the shop"}]}
     with Bare(here, home, *words, **env) as bare:
         answer = bare.ask("tools/call", name="store_memories", arguments=told, meta=meta)

@@ -34,3 +34,10 @@ def rules(
 def each(arguments: str, name: str, names: dict[str, Any] | None = None) -> pytest.MarkDecorator:
     """Runs a test once for every case of a table."""
     return pytest.mark.parametrize(arguments, cases(name, names))
+
+
+def stories(name: str) -> pytest.MarkDecorator:
+    """Gives a test the lines of each story of `cases/NAME.txt`. A story is a rule, then lines; a blank line ends it."""
+    texts = (FOLDER / f"{name}.txt").read_text("utf-8").strip().split("\n\n")
+    told = [text.removeprefix("# ").split("\n") for text in texts]
+    return pytest.mark.parametrize("lines", [pytest.param(rest, id=rule) for rule, *rest in told])

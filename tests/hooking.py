@@ -8,6 +8,7 @@ import pytest
 
 from bethink import Bethink
 from bethink.hooks.run import run
+from bethink.types import TRUST, Passage, Source
 
 
 class Shop:
@@ -43,6 +44,33 @@ class Shop:
     def ask(self, prompt: str, **said: Any) -> str:
         """What a prompt gets, as the model reads it."""
         return context(self.printed("prompt", prompt=prompt, **said))
+
+    def hear(self, content: str, source: str, kind: str, trust: str = "user", **more: Any) -> None:
+        """Takes what a source says, a transcript or a page."""
+        origin = Source(source, "transcript" if source.endswith(".jsonl") else "markdown")
+        group = (origin, [Passage(content, kind=kind, **more)])
+        with self.memory() as memory:
+            memory.ingest([group], trust=TRUST[trust], replace_sources=False)
+
+    def play(self, lines: list[str]) -> None:
+        """Plays a story: who said something of which kind, which turn was heard in which session; a session that starts or asks, and
+        what it is told (+) and not told (-), or that it is told nothing (=)."""
+        told = ""
+        for line in lines:
+            word, _, rest = line.partition(" ")
+            session, _, text = rest.partition(" ")
+            if word in "+-=":
+                assert (rest in told) == (word == "+") if rest else told == "", (line, told)
+            elif word == "ask":
+                told = self.ask(text, session_id=session)
+            elif word == "start":
+                told = self.start(session_id=session, source=text)
+            elif word == "turn":
+                role, kind, said = text.split(" ", 2)
+                about = {"metadata": {"role": role}, "session": session}
+                self.hear(said, f"/talks/{session}-{said[:4]}.jsonl", kind, **about)
+            else:
+                self.add(text, session, trust=TRUST[word])
 
 
 def context(printed: str) -> str:

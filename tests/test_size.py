@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 298_840,
-    "lines": 43_834,
+    "tokens": 298_884,
+    "lines": 43_839,
     "files": 126,
     "import cycles": 0,
     "function-level imports of our own": 41,

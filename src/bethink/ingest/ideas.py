@@ -26,7 +26,7 @@ from bethink.ingest.lexicon import (
     word_set,
 )
 from bethink.ingest.sentences import LONGEST, Statement, find_pasted, statements
-from bethink.ingest.titles import tells_what_remains
+from bethink.ingest.titles import only_asks, tells_what_remains
 from bethink.judge import Judge, StatementReading, TrainedJudge, asks, describe_place
 from bethink.types import Entity
 
@@ -41,6 +41,7 @@ LABELLED = 0.8  # chance of a kind that a label or a heading says outright
 CLEAR = 0.75  # chance from which what an assistant says is firm
 PER_TURN, TODOS = 3, 12  # ideas of one turn; items of what is to do
 STILL_OPEN = 0.5  # chance from which a request that nobody took up is something to do
+PUT_OFF_TODO = 0.3  # chance of a to-do from which what a user puts off is one; set by hand
 CUED = 3.0  # of the lexicon's cues: "watch out" is a gotcha, "always" and "I prefer" a preference
 BEGINNING = 40  # characters of a sentence in which a cue says what all of it is; set by hand
 MOST_WORDS = 0.6  # share of the shorter text's words from which two texts may say the same
@@ -160,7 +161,8 @@ def _begins_another(kind: str, each: PlacedStatement, after: PlacedStatement | N
     if after is None or after.turn != each.turn or after.speaker != "user":
         return False
     cued = _find_cued(after.statement.core[:BEGINNING])
-    return bool(cued) and max(cued, key=cued.__getitem__) != kind
+    other = bool(cued) and max(cued, key=cued.__getitem__) != kind
+    return other or puts_off(after.statement.text) or only_asks(after.statement.text)
 
 
 def holds_anywhere(text: str) -> bool:
@@ -290,10 +292,13 @@ def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | Non
         return "todo" if each.last or backlog else "none"
     if each.last and not user and tells_what_remains(statement.core):
         return "todo"
+    put_off = puts_off(statement.text)
     likeliest = max(reading.kinds, key=reading.kinds.__getitem__)
+    if put_off and reading.kinds["todo"] >= PUT_OFF_TODO:
+        likeliest = "todo"
     if likeliest not in ("question", "todo"):
         return None
-    stays = likeliest == "question" or puts_off(statement.text) or reading.open >= STILL_OPEN
+    stays = likeliest == "question" or put_off or reading.open >= STILL_OPEN
     return likeliest if user and stays and not each.replied else "none"
 
 

@@ -109,7 +109,7 @@ def repository(tmp_path):
 def found(root: Path, *arguments, **options) -> tuple[list[Document], list[str]]:
     """The commits that are told, and why others are not."""
     both = list(git.documents(root, *arguments, **options))
-    skipped = [one.reason for one in both if isinstance(one, Skipped) and one.uri == "git:"]
+    skipped = [one.reason for one in both if isinstance(one, Skipped) and one.uri == "git"]
     return [one for one in both if isinstance(one, Document)], skipped
 
 

@@ -151,6 +151,22 @@ def test_the_doctor_works_before_anything_was_added(cli):
     assert findings(cli) == {}
 
 
+@pytest.mark.parametrize(
+    ("words", "out", "err"),
+    [
+        (["recall", "tea"], "", "bethink init"),
+        (["list"], "", "bethink init"),
+        (["map"], "", "Nothing to remember was found here."),
+        (["uninstall"], "", "Nothing was installed"),
+        (["stats"], "memories        none", ""),
+        (["analyze", "--git"], "skipped  git: not a git repository", ""),
+    ],
+)
+def test_where_nothing_is_there_a_command_says_so_and_nothing_else(cli, words, out, err):
+    told = cli(*words)
+    assert (told.code, told.out[: len(out) or None]) == (0, out) and err in told.err
+
+
 def test_a_model_that_is_missing_or_damaged_is_a_problem(cli):
     cli.monkeypatch.setenv("BETHINK_EMBEDDING", "snowflake-arctic-embed-s")
     problem = findings(cli)["model"]

@@ -106,7 +106,7 @@ def documents(
     form = f"--format={mark}%x00%H%x00%at%x00%an%x00%B%x00"
     listed, trouble = _run_git(root, [*asked, form, "--"])
     if trouble:
-        yield Skipped("git:", trouble)
+        yield Skipped("git", trouble)
     found = [
         (commit, told)
         for commit in _read_commits(listed, mark.encode())

@@ -151,11 +151,13 @@ def describe_value(value: Any) -> list[str]:
         names = list(value[0]) if value else []
         return columns([names, *([brief(one[name]) for name in names] for one in value)])
     rows = [(name.replace("_", " "), brief(found)) for name, found in value.items()]
-    return columns([row for row in rows if row[1]]) or ["nothing"]
+    return columns([row for row in rows if row[1]])
 
 
 def brief(value: Any) -> str:
     """A JSON value in a few words; nothing for what is empty."""
+    if isinstance(value, Mapping) and list(value) == ["source", "reason"]:
+        return f"{value['source']}: {value['reason']}"
     if isinstance(value, Mapping):
         told = ((name, brief(one), isinstance(one, int)) for name, one in value.items())
         return ", ".join(

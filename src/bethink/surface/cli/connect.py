@@ -112,9 +112,8 @@ def uninstall(args: Namespace) -> Result:
     """
     chosen = asked_hosts(args) or list(AGENTS)
     outcomes = installer.uninstall(chosen, find_place(args), args.force, args.dry_run)
-    if not outcomes:
-        console.note(args, "Nothing was installed; --force looks for entries of others, too.")
-    return outcome_result(args, outcomes, [])
+    none = "Nothing was installed; --force looks for entries of others, too."
+    return outcome_result(args, outcomes, [])._replace(notes=[] if outcomes else [none])
 
 
 def check_server(args: Namespace, wanted: bool) -> None:

@@ -375,7 +375,8 @@ def _present_text(args: Namespace, result: Result) -> None:
     elif result.items:
         lines = item_lines(result.items)
     elif result.value and not lines:
-        lines = describe_value(result.value)
+        said = result.notes or result.warnings or result.hints
+        lines = describe_value(result.value) or ([] if said else ["nothing"])
     if lines and args.for_agent and not result.items:
         lines = [(fence_text if result.stored else clean)("\n".join(lines))]
     for line in lines:

@@ -111,7 +111,8 @@ def ask(
         result = Result(hits, hints=hints, listing=listing)
     if not answer.hits:
         other = OTHER if memory.store.count(memory.filter()) else BEGIN
-        return result._replace(notes=["No memories match."], hints=[*hints, other])
+        value = None if args.format == "text" else result.value
+        return Result(value, (), ["No memories match."], (), [*hints, other], result.listing)
     if args.format != "text":
         return result
     if not dual and not args.for_agent:
@@ -270,6 +271,8 @@ def list_(args: Namespace, memory: Bethink) -> Result:
     total = memory.store.count(wanted) if len(found) == args.limit and not args.all else 0
     more = total > args.offset + len(found)
     hints = [f"{len(found)} of {total:,} are shown; --all shows every one."] if more else ()
+    if not found and not memory.store.count(memory.filter()):
+        hints = [BEGIN]
     return memories_result(args, memory, found, "No memories.", hints)
 
 
@@ -407,4 +410,4 @@ def stats(args: Namespace, memory: Bethink) -> Result:
         "scope_names": None,
         "language_model": usage if usage["model"] or usage["tokens"] else None,
     }
-    return Result(value, describe_value(told))
+    return Result(value, describe_value(told | ({} if every else {"memories": "none"})))

@@ -47,7 +47,9 @@ def run_sync(
 
 
 def synced_result(synced: Synced) -> Result:
-    return Result(sync_record(synced), warnings=synced.hints)
+    found = synced.sources or synced.vanished or synced.skipped
+    notes = [] if found else ["Nothing to remember was found here."]
+    return Result(sync_record(synced), notes=notes, warnings=synced.hints)
 
 
 def index(args: Namespace, memory: Bethink) -> Result:

@@ -1,7 +1,5 @@
 """What the tests of the capture side share: a home, a project with a transcript that grows, and what became of it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -40,24 +38,12 @@ class Desk:
         self, name: str, *said: tuple[str, str], began: datetime | None = None, append: bool = False
     ) -> Path:
         """A transcript of Claude Code about the project, from a minute ago unless told otherwise."""
-        return transcript(
-            self.folder / f"{name}.jsonl",
-            name,
-            self.project,
-            *said,
-            began=began or datetime.now(UTC),
-            append=append,
-        )
+        file, began = self.folder / f"{name}.jsonl", began or datetime.now(UTC)
+        return transcript(file, name, self.project, *said, began=began, append=append)
 
     def hook(self, file: Path | str, event: str = "stop", **more: Any) -> Hook:
-        return Hook(
-            event,
-            "claude",
-            session=Path(file).stem,
-            transcript=str(file),
-            directory=str(self.project),
-            **more,
-        )
+        place = {"transcript": str(file), "directory": str(self.project)}
+        return Hook(event, "claude", session=Path(file).stem, **place, **more)
 
     def note(self, file: Path | str, event: str = "stop", **more: Any) -> None:
         spool.note(self.hook(file, event, **more), self.database)

@@ -5,8 +5,6 @@ strict modes do not know), so that a request that passes here has their shape. A
 them for ever; a reply is made by one of the functions below.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """What analysis says about projects: real trees in tmp_path, read by the same walk as in use. The history has a file of its own."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -191,17 +189,7 @@ def test_the_same_number_in_two_folders_is_two_records(tmp_path):
 
 
 def test_odd_files_in_the_folder_of_records_are_passed_over(tmp_path):
-    decision = "## Decision\n\nWe do it anyway, all of us.\n"
-    files = {
-        "README.md": "# Decisions\n\nWe keep decisions here, all of them.\n",
-        "template.md": FORMS[0].format("Proposed"),
-        "0001-empty.md": "",
-        "0002-binary.md": b"\x00\x01\x02" * 100,
-        "notes.md": "# Notes\n\nNothing decided in here, only some notes.\n",
-        "0003-only-title.md": "# 3. Only a title\n",
-        "0004.md": f"---\nstatus: [unclosed\n---\n# 4. Broken front matter\n\n{decision}",
-        "0005-date.md": f"# 5. Impossible date\n\nDate: 2024-13-45\n\n{decision}",
-    }
+    files = dict(cases("analyze-odd-records", {"FORMS": FORMS}))
     plant(tmp_path, {f"docs/adr/{name}": text for name, text in files.items()})
     found, skipped = analysed(tmp_path)
     assert list(found) == ["docs/adr/0004.md", "docs/adr/0005-date.md"]
@@ -273,15 +261,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path):
         assert list(found) == ["Makefile"]
 
 
-HOSTILE = [
-    ("Makefile", ":\n\t:\n::\ntest::\n" + "\t" * 1000),
-    ("README.md", "[" * 5_000 + "](" * 5_000 + "\n" + "<" * 5_000 + "\n" + "*" * 5_000),
-    ("README.md", "\u2028# a\u2028\x0b\x0c# Known issues\r\r\n\x85" * 500),
-    *cases("analyze-odd"),
-]
-
-
-@pytest.mark.parametrize(("name", "content"), HOSTILE)
+@pytest.mark.parametrize(("name", "content"), cases("analyze-odd", {}))
 def test_odd_and_hostile_files_do_no_harm(tmp_path, name, content):
     plant(tmp_path, {name: content, ".nvmrc": "20\n"})
     with processor_limit(5):

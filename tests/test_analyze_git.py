@@ -1,7 +1,5 @@
 """What a history explains: real repositories in tmp_path, and a labelled table of messages with a floor for precision."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from datetime import UTC, datetime, timedelta

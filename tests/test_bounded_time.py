@@ -3,8 +3,6 @@
 What grows is measured in processor time, from 1 kB over 10 kB to 100 kB, so that a busy machine changes nothing.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import string
@@ -157,12 +155,7 @@ def test_what_stands_behind_the_limit_of_work_is_kept_and_found_but_not_analysed
 # splitting the same text into words on the same machine, three times what was measured: they are there to catch a pattern that is
 # tried at every place of every text, not a slow day.
 
-MESSAGE = (
-    "I looked at the retry_policy again and found that the worker in src/jobs/worker.py never gives up. Maria thinks we should "
-    "stop after five attempts, because Redis keeps every failed job until someone deletes it by hand. Let's use exponential "
-    "backoff for now and move the dead jobs to their own queue. It is not urgent, but it fills the disk within a week or two. "
-    "Could you check whether the tests cover it?"
-)
+(MESSAGE,) = cases("bounded-time-message")
 
 
 def best(action: Callable[[], object], runs: int = 10) -> float:

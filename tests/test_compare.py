@@ -1,7 +1,5 @@
 """A new statement against known ones, with a judge: what is done, what is only proposed, what is never done, and how it is undone."""
 
-from __future__ import annotations
-
 import time
 
 import memories
@@ -150,14 +148,7 @@ def test_what_differs_in_a_number_a_name_a_place_or_a_denial_is_never_the_same(
     assert len(memory.list()) == 2
 
 
-@pytest.mark.parametrize(
-    ("relation", "kind", "old", "new"),
-    [
-        ("answers", "question", "How long can a SKU be?", "A SKU can be 18 characters long."),
-        ("answers", "problem", "The mailer loses messages.", "A durable queue mends the mailer."),
-        ("completes", "todo", "Rotate the deploy key of the shop.", "The deploy key was rotated."),
-    ],
-)
+@pytest.mark.parametrize(("relation", "kind", "old", "new"), cases("compare-what-is-settled"))
 def test_what_is_settled_is_closed_and_can_be_opened_again(memory, tell, relation, kind, old, new):
     known, outcome = tell(relation, old=old, new=new, kind=kind)
     assert outcome.settles == (known,) and memory.one(known).answered

@@ -1,7 +1,5 @@
 """Transcripts become memory: evidence, topics, ideas and relations, through the command line and page by page."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -537,14 +535,7 @@ def test_a_decision_that_agents_repeat_is_found_before_what_they_said(memory, tm
     assert len(turns) == len(set(turns))
 
 
-@pytest.mark.parametrize(
-    ("said", "learned"),
-    [
-        ("We decided that orders are kept in PostgreSQL.", False),
-        ("We decided to keep the orders in MySQL instead of PostgreSQL.", True),
-        ("We decided to drop the archive of old orders because nobody reads it.", True),
-    ],
-)
+@pytest.mark.parametrize(("said", "learned"), cases("conversations-learned"))
 def test_what_memory_told_an_agent_is_not_learned_from_it_again(memory, tmp_path, said, learned):
     told = f"<bethink-memory 1a2b>\nQuoted.\n[01] decision, user, session s0, 2026-03-01: {DECIDED}\n</bethink-memory 1a2b>"
     given = {"type": "hook_additional_context", "content": [told]}

@@ -1,7 +1,5 @@
 """What `extract` reads out of a text. Wordings are varied on purpose: the cues should carry beyond the phrases they were written for."""
 
-from __future__ import annotations
-
 import pytest
 from case_tables import cases, rules
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Which files a walk finds, and what is read of them. The rules of .gitignore were checked against git itself."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`bethink init`: one step, safe to repeat, nothing half-written, nothing of the user's touched."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

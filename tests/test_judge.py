@@ -1,7 +1,5 @@
 """The packaged judge: what it says of plain pairs, and that nothing it is given makes it fail."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Project knowledge through the command line: documents as syncs, code, analysis, what is skipped and why, following changes; and what
 is private in files and history stays out of memory, whichever reader takes it apart."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Texts as the words they are indexed under."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import pairwise
 

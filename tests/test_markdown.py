@@ -1,14 +1,12 @@
 """How Markdown files become passages: how a text is cut, frontmatter, directives, sections, and what is left out. Whatever the text:
 nothing of it is lost, and nothing is cut that must stay whole."""
 
-from __future__ import annotations
-
 import re
 import time
 from itertools import pairwise
 
 import pytest
-from case_tables import cases, rules
+from case_tables import FOLDER, cases, rules
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from trees import plant
@@ -28,23 +26,7 @@ from bethink.ingest.markdown import (
 )
 from bethink.ingest.sync import Skipped
 
-GUIDE = """\
-# Guide
-
-This guide says how the thing is set up on each system, in the order in which people usually meet them.
-
-## Install
-
-Take the package that fits. It needs Python and about forty megabytes of disk, most of it for the model.
-
-### Linux
-
-Run the installer. It writes below your home and asks for no rights that it does not need to have. Then go on.
-
-## Use
-
-Ask it something that was decided long ago and see whether it still knows what was said about it then.
-"""
+GUIDE = (FOLDER / "markdown-guide.md").read_text("utf-8")
 SECTIONS = ["Guide", "Guide > Install", "Guide > Install > Linux", "Guide > Use"]
 SENTENCES = " ".join(f"Sentence number {at} says something of its own." for at in range(200))
 LONG = "x" * (TINY + 1)

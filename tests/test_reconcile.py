@@ -64,19 +64,10 @@ def test_a_change_that_names_its_subject_replaces_what_is_farther_away(known, ne
     assert bool(verdict.supersedes) is replaced
 
 
-@pytest.mark.parametrize(
-    ("neighbours", "replaced"),
-    [
-        ([(OLD, 0.8)], [OLD]),
-        ([(OLD, SUPERSEDED)], [OLD]),
-        ([(OLD, SUPERSEDED - 0.01)], []),
-        ([(OTHER, 0.9)], []),
-        ([(NEW, 0.9)], []),
-        ([(OLD._replace(superseded_by="x"), 0.9)], []),
-        ([(OLD, 0.9), (OTHER, 0.8), (PORT, 0.6)], [OLD, PORT]),
-        ([], []),
-    ],
-)
+NAMES = {"OLD": OLD, "OTHER": OTHER, "PORT": PORT, "NEW": NEW, "SUPERSEDED": SUPERSEDED}
+
+
+@pytest.mark.parametrize(("neighbours", "replaced"), cases("reconcile-near", NAMES))
 def test_a_stated_change_replaces_near_memories_of_the_old_thing(neighbours, replaced):
     for threshold in (0.9, None):
         verdict = reconcile(SWITCH, [Neighbour(*one) for one in neighbours], threshold=threshold)

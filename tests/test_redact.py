@@ -1,8 +1,6 @@
 """What `redact` takes out, and what it must leave alone. Secrets are put together at run time, so that no scanner
 mistakes this file for a leak."""
 
-from __future__ import annotations
-
 import pytest
 from case_tables import cases
 from growth import grows_too_fast, long_text

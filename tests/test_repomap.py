@@ -1,7 +1,5 @@
 """The code map: what becomes of a source file, the repo map's JSON in both directions, and whether code is found by it."""
 
-from __future__ import annotations
-
 import json
 import os
 from itertools import pairwise

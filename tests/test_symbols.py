@@ -1,7 +1,5 @@
 """What the outline of a source file holds: one fixture per language, then what no fixture should have to hold."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Duplicates, contradictions and consolidation, through the command line and on small memories."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import memories

@@ -1,7 +1,5 @@
 """Names and summaries of topics: what they say, that they say nothing else, and that no text breaks them."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -8,6 +8,7 @@ from pathlib import Path
 import growth
 import pytest
 import tokenizers
+from case_tables import cases
 from tokenizers import models, pre_tokenizers
 
 from bethink import judge
@@ -18,18 +19,7 @@ ROOT = Path(__file__).parent.parent
 FILE = Path(judge.__file__).parent / "data" / "tokenizer.json"
 # What fuzzed texts are made of: whole words, pieces, and characters of every sort.
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
-STUFF = [
-    *LETTERS,
-    *"ABCÄÖÜßéèêñçøłŠİıſ ΑΣσς ЖЙё ﬁ½²ªº™©€°±×µ",
-    *"的一是不了人我在有他中文字漢字仮名ひらがなカタカナ한국어각힣豈侮丽",
-    *"अआकखािीुूेैोौंःঅকােোகாிீைไทยກຂမြဩمرحباعالَمِשׁלוֹםአማ",
-    *"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~¡§«¶·»¿‐–—‘’“”„†•…‰′″⟨⟩、。〈〉《》「」（），．：？！",
-    *"😀🚀👩\u200d👧🏽🇩🇪❤\ufe0f☃✓→∑√∞≠≤≮Ω℃№Åﷺ",
-    *"\x00\x01\x07\x08\t\n\r\x0b\x0c\x1b\x1c\x1f\x7f\x80\x85\x9f\xa0\xad\u200b\u200e\u2028\u2029\u202e\u3000\ufeff\ufffd\ue000\U000f0000\U000e0001",
-    *"\u0301\u0308\u0327\u0338\u034f\u0483\u064b\u093c\u1abf\u20dd\u302e\U0001d165\U0001e944\U00011938",
-    *["[CLS]", "[SEP]", "[PAD]", "[UNK]", "[MASK]", "[unused1]", "##ing", "</s>", "  ", "\r\n"],
-    *"the and embedding tokenizer naïve café don't e-mail HTTPServer snake_case".split(),
-]
+STUFF = [*LETTERS, *(one for row in cases("tokenizer-stuff") for one in row)]
 
 
 @pytest.fixture(scope="module")

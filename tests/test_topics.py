@@ -1,7 +1,5 @@
 """Where topics begin, through `segment`: stories whose boundaries are evident, what may never begin one, and pages of any size."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise

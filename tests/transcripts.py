@@ -1,7 +1,5 @@
 """What the tests of transcript readers share: the fixtures, and turns in a form that fits a table."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path
@@ -20,10 +18,8 @@ LINE_FILES = {
     "claude": SESSION,
     "claude busy": CLAUDE / "b0500000-0000-4000-8000-000000000005.jsonl",
     "claude off": CLAUDE / "0ff00000-0000-4000-8000-000000000006.jsonl",
-    "codex": CODEX
-    / "sessions/2026/05/04/rollout-2026-05-04T10-00-00-019f0000-0000-7000-8000-000000000001.jsonl",
-    "codex fork": CODEX
-    / "archived_sessions/rollout-2026-05-04T11-00-00-019f0000-0000-7000-8000-000000000003.jsonl",
+    "codex": next(CODEX.rglob("rollout-*-000000000001.jsonl")),
+    "codex fork": next(CODEX.rglob("rollout-*-000000000003.jsonl")),
     "copilot": FIXTURES / "copilot/session-state/c0b11070-0000-4000-8000-000000000001/events.jsonl",
     "gemini": FIXTURES / "gemini/tmp/shop/chats/session-2026-05-04T12-00-9e000000.jsonl",
     "cursor": FIXTURES / "cursor/projects/home-ada-shop/agent-transcripts/cc01/cc01.jsonl",

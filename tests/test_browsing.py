@@ -329,16 +329,6 @@ def test_pairs_are_looked_for_a_part_at_a_time_and_every_one_is_found(place):
     assert looks == 2 * len(words) and len(found) == len(words)
 
 
-def test_a_decision_about_nothing_is_a_clear_problem(place):
-    one, other = place.add("One thing is so"), place.add("Another thing is different")
-    place.fails("POST /inbox", 404, act="forget", ids=["ffffffff"])
-    place.fails("POST /inbox", 422, act="nothing", ids=["a"])
-    for ids in ([], ["a"] * 201, None):
-        place.fails("POST /inbox", 422, act="forget", ids=ids)
-    for ids in ([one], [one, other, one]):  # it needs as many as it is about
-        place.fails("POST /inbox", 422, act="first", ids=ids)
-
-
 def test_every_act_has_a_key_of_its_own_in_its_queue_and_a_way_back():
     for queue in QUEUES:
         keys = [act.key for act in ACTS.values() if queue in act.queues]

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from http_server import V1, conforms, find_operation, running
+from http_server import V1, conforms, find_operation, problem, running
 
 pytest_plugins = ["cli_runner"]
 
@@ -125,7 +125,7 @@ class Stage:
         self.cli, self.root, self.home = cli, root, home
         talk = home / f".claude/projects/-shop/{SESSION}.jsonl"
         self.words = {"root": str(root), "session": SESSION, "talk": str(talk)}
-        self.words["token"] = "ghp_" + "a1B2" * 9
+        self.words |= {"token": "ghp_" + "a1B2" * 9, "long": "x" * 300, "many": '"a",' * 200}
         self.names, self.scopes = {SESSION: "<session>"}, {}
 
     def build(self):
@@ -192,6 +192,8 @@ class Stage:
         response = here.owner.request(method, V1 + address, **sent)
         if response.is_success:
             conforms(find_operation(method, address.partition("?")[0]), response)
+        else:
+            problem(response, response.status_code)
         lines = response.text.splitlines()
         return {"status": response.status_code, "body": self.fixed(list(map(json.loads, lines)))}
 

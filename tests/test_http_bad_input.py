@@ -61,29 +61,6 @@ def test_a_body_that_never_arrives_is_not_waited_for(served, client, monkeypatch
     assert begin(served, 100, "{").startswith(b"HTTP/1.1 408")
 
 
-# Addresses that are wrong, by the status that says so.
-WRONG = {
-    422: f"""
-        /memories?limit=0 /memories?limit=101 /memories?limit=ten /memories?limit=1&limit=2
-        /memories?unknown=1 /memories?order=sideways /memories?kind=nonsense /memories?since=soon
-        /memories?since=999999y /memories?min_importance=nan /memories?min_importance=1e400
-        /memories?include_deleted=perhaps /memories?container=%20 /search /search?query=x&threshold=2
-        /search?query=x&seed=-1 /search?query=x&mode=psychic /search?query=x&hyde=true
-        /memories?container={"x" * 300} /memories?project={"x" * 2000}
-    """,
-    404: f"""
-        /memories/zz /memories/%00 /memories/..%2F..%2Fetc /memories/ffff /sessions/nope /nothing
-        /memories/ //memories /sessions/%F0%9F%A6%93 /memories/{"a" * 500}
-    """,
-}
-
-
-def test_a_wrong_address_is_named(client):
-    for status, paths in WRONG.items():
-        for path in paths.split():
-            problem(client.get(V1 + path), status)
-
-
 def test_a_wrong_method_is_told_which_ones_there_are(client):
     response = client.put(f"{V1}/memories", json={})
     problem(response, 405)

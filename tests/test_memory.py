@@ -93,10 +93,7 @@ def test_a_near_duplicate_is_told_and_what_it_repeats(hashing):
     again = hashing.add("authentication uses JWT tokens, with a 24h expiry.")
     assert pick(again, "status duplicate_of id") == ("near_duplicate", first, first)
     assert 0.9 <= again.similarity <= 1 and hashing.stats().memories == 1
-
-
-def test_without_dedup_both_are_kept(hashing):
-    assert {hashing.add(text, dedup=False).status for text in (JWT, JWT + ".")} == {"added"}
+    assert hashing.add(f"{JWT}!", dedup=False).status == "added"
 
 
 def test_statements_that_contrast_are_kept(hashing):

@@ -62,19 +62,16 @@ def test_weights_of_ones_own_make_one_and_fade_like_the_profile_of_that_name():
             scoring.find_profile(wrong)
 
 
-@pytest.mark.parametrize("name", INTENTS)
-def test_an_intent_has_the_weights_and_the_jitter_of_its_design(name):
-    profile = PROFILES[name]
-    assert (profile.relevance, profile.recency, profile.utility, profile.jitter) == INTENTS[name]
+def test_an_intent_has_the_weights_and_the_jitter_of_its_design():
+    for name, weights in INTENTS.items():
+        intent = PROFILES[name]
+        assert (intent.relevance, intent.recency, intent.utility, intent.jitter) == weights
 
 
-@pytest.mark.parametrize(
-    ("hours", "recency"), [(0, 1.0), (1, 0.995), (100, 0.6058), (138.28, 0.5), (-5, 1.0)]
-)
-def test_recency_of_an_intent_fades_by_the_hour_since_the_last_use(hours, recency):
-    used = candidate(hours, created_at=0.0)
-    parts = profile_parts(used, PROFILES["continuity"], NOW)
-    assert parts["recency"] == pytest.approx(recency, abs=1e-4)
+def test_recency_of_an_intent_fades_by_the_hour_since_the_last_use():
+    for hours, recency in {0: 1.0, 1: 0.995, 100: 0.6058, 138.28: 0.5, -5: 1.0}.items():
+        parts = profile_parts(candidate(hours, created_at=0.0), PROFILES["continuity"], NOW)
+        assert parts["recency"] == pytest.approx(recency, abs=1e-4), hours
 
 
 def test_utility_is_a_sigmoid_of_votes_and_the_logarithm_of_uses():
@@ -204,20 +201,18 @@ def test_a_scope_of_few_memories_trusts_the_usual_mean_of_the_model():
     assert found[1].meaning == pytest.approx((0.9 - mean) * STRETCH / (1 - mean))
 
 
-@pytest.mark.parametrize(("many", "floor"), [(29, 0.0), (30, 0.7), (60, 0.7)])
-def test_a_background_is_taken_off_only_where_thirty_candidates_show_one(many, floor):
-    found = fuse(pool(*(said(key, 1, 1) for key in range(many))), now=0)
-    assert {round(signals.words, 6) for signals in found.values()} == {round(1 - floor, 6)}
+def test_a_background_is_taken_off_only_where_thirty_candidates_show_one():
+    for many, floor in ((29, 0.0), (30, 0.7), (60, 0.7)):
+        found = fuse(pool(*(said(key, 1, 1) for key in range(many))), now=0)
+        assert {round(one.words, 6) for one in found.values()} == {round(1 - floor, 6)}, many
 
 
-@pytest.mark.parametrize(
-    ("average", "left"), [(10.0, 0.5), (20.0, 0.5), (30.0, 0.65), (40.0, 0.8), (300.0, 0.8)]
-)
-def test_a_memory_that_holds_a_part_of_the_question_is_damped_most_among_short_ones(average, left):
-    one_word_often, both_words = said(1, 3, 0), said(2, 1, 1)
-    found = fuse(pool(one_word_often, both_words, average=average), now=0)
-    assert (found[1].coverage, found[2].coverage) == (0.5, 1.0)
-    assert found[1].words == pytest.approx(found[1].bm25 / max(found[1].bm25, found[2].bm25) * left)
+def test_a_memory_that_holds_a_part_of_the_question_is_damped_most_among_short_ones():
+    for average, left in {10.0: 0.5, 20.0: 0.5, 30.0: 0.65, 40.0: 0.8, 300.0: 0.8}.items():
+        part, whole = fuse(pool(said(1, 3, 0), said(2, 1, 1), average=average), now=0).values()
+        assert (part.coverage, whole.coverage) == (0.5, 1.0)
+        best = max(part.bm25, whole.bm25)
+        assert part.words == pytest.approx(part.bm25 / best * left), average
 
 
 def test_words_side_by_side_add_their_share():

@@ -115,6 +115,8 @@ class Server:
                 psycopg.connect(self.url, connect_timeout=2).close()
             except psycopg.OperationalError:
                 if self.process.poll() is not None and time.monotonic() < deadline - 50:
+                    if "Address already in use" in (self.folder / "log").read_text()[-1000:]:
+                        self.port = free_port()
                     return self.start()  # just after a kill the old one's lock may still stand
                 assert time.monotonic() < deadline, (self.folder / "log").read_text()[-2000:]
                 time.sleep(0.05)

@@ -40,8 +40,7 @@ class Proxy:
         self.target = str(parts["host"]), int(str(parts.get("port") or 5432))
         self.faults: list[str] = []
         self.meanwhile: list[Callable[[], object]] = []  # after a cut, before anybody knows of it
-        self.port = postgres.free_port()
-        self.listener: socket.socket | None = None
+        self.port, self.listener = 0, None
         self.listen()
 
     @property
@@ -50,6 +49,7 @@ class Proxy:
 
     def listen(self) -> None:
         self.listener = socket.create_server(("127.0.0.1", self.port))
+        self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, args=(self.listener,), daemon=True).start()
 
     def refuse(self) -> None:

@@ -79,7 +79,7 @@ def test_a_server_that_will_not_do_is_told_and_left_as_it_was(fresh, monkeypatch
     assert not has_schema(fresh)
 
 
-def test_a_database_of_another_encoding_or_with_a_schema_of_that_name_is_left_alone(fresh):
+def test_a_database_that_is_not_ours_of_another_encoding_or_too_new_is_left_alone(fresh):
     postgres.run(fresh, "CREATE SCHEMA bethink", "CREATE TABLE bethink.theirs (a int)")
     assert "not ours" in told(fresh)
     assert postgres.run(fresh, "SELECT count(*) FROM bethink.theirs") == [(0,)]
@@ -87,9 +87,6 @@ def test_a_database_of_another_encoding_or_with_a_schema_of_that_name_is_left_al
     create = f"CREATE DATABASE {latin} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
     postgres.run(postgres.server_url(), create)
     assert "encoded as LATIN1" in told(postgres.on(fresh, latin))
-
-
-def test_a_database_of_a_newer_version_is_not_touched():
     newer = postgres.migrated()
     postgres.run(newer, "INSERT INTO bethink.migrations(number) VALUES (999)")
     with pytest.raises(StoreTooNew, match="newer Bethink"):

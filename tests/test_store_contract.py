@@ -620,16 +620,3 @@ def test_the_end_that_a_memory_had_comes_back_with_it(store):
         change(store, old.id, "restore", superseded_by=None)
     ends = [memory.valid_to for memory in store.get([chain.id, since.id, never.id])]
     assert ends == [day(90), day(60), None]
-
-
-def test_no_write_makes_what_replaces_it_replaced_by_it(store):
-    one, two, three = tell(store, "one", "two", "three")
-    replace(store, two, one)
-    replace(store, three, two)
-    for old in (two, three):
-        with pytest.raises(InvalidInput, match="circle"):
-            replace(store, one, old)
-    assert ids(store.list(seen())) == {three.id}
-    change(store, one.id, "restore", superseded_by=None)
-    replace(store, one, three)
-    assert ids(store.list(seen())) == {one.id}

@@ -32,11 +32,10 @@ from stores import (
     write,
 )
 
-from bethink.errors import Overtaken
 from bethink.recall.query import parse
 from bethink.store.base import Store
 from bethink.store.words import query_words
-from bethink.types import Change, Entity, Entry, Query, Session, Source, Span, Term, Words
+from bethink.types import Change, Entity, Entry, Query, Session, Span, Term, Words
 
 # Words
 
@@ -105,13 +104,13 @@ def test_no_query_is_an_error_and_none_leaves_its_scope(fortress, text):
     asked = [parse(text, NOW), *(term(text, **one) for one in how)]
     asked += [Query(text, text, expression=form) for form in forms]
     asked.append(Query(text, text, (Term("word"), Term(text), Term("b"))))
-    for query in asked:
-        for filter in (seen(), seen(kinds=("fact",)), seen()._replace(scopes=())):
-            keys = [key for key, _ in fortress.keyword(query, filter, 10).items]
-            words = query_words(query)
-            fortress.statistics(words, filter.scopes)
-            fortress.candidates(keys, filter, words, keys)
-            assert {memory.scope for memory in fortress.load(keys).values()} <= set(filter.scopes)
+    filters = [*((query, seen()) for query in asked), (asked[0], seen(kinds=("fact",)))]
+    for query, filter in (*filters, (asked[0], seen()._replace(scopes=()))):
+        keys = [key for key, _ in fortress.keyword(query, filter, 10).items]
+        words = query_words(query)
+        fortress.statistics(words, filter.scopes)
+        fortress.candidates(keys, filter, words, keys)
+        assert {memory.scope for memory in fortress.load(keys).values()} <= set(filter.scopes)
 
 
 # Vectors
@@ -368,20 +367,6 @@ def test_a_message_is_taken_in_once_also_when_it_was_purged_or_forgotten(store):
     assert say()[1] in ("known", "purged")
     assert store.find_known_turns(HERE, [turn, b"another identity"]) == {turn}
     assert store.find_known_turns(OTHER, [turn]) == set() == store.find_known_turns(HERE, [])
-
-
-def test_who_was_overtaken_writes_nothing(store):
-    def read_on(expected, position):
-        source = Source("/t/a.jsonl", "transcript", position=position)
-        told, read = Entry(make(f"at {position}"), unique=False), (HERE, source)
-        write(store, expect=((HERE, source.uri, expected),), sources=(read,), add=(told,))
-
-    read_on(0, 100)
-    read_on(100, 250)
-    with pytest.raises(Overtaken, match="read on to 250"):
-        read_on(100, 180)
-    assert store.source(HERE, "/t/a.jsonl").position == 250
-    assert {memory.content for memory in store.list(seen())} == {"at 100", "at 250"}
 
 
 def test_a_purge_takes_the_words_of_its_topics_along(store):

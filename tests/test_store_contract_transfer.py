@@ -7,9 +7,9 @@ import json
 import pytest
 import stores
 from cli_runner import cli  # noqa: F401
-from stores import HERE, NOW, OTHER, by_words, day, everything, make, purge, put, tally, tell, write
+from stores import HERE, NOW, OTHER, by_words, everything, make, purge, put, tally, tell, write
 
-from bethink.errors import InvalidInput, Overtaken, StoreError
+from bethink.errors import InvalidInput, StoreError
 from bethink.store import transfer
 from bethink.store.rows import Record
 from bethink.store.sqlite import SqliteStore
@@ -167,22 +167,6 @@ def test_a_write_under_a_key_is_done_once(store, backend):
     assert put(store, make("Something else"), once="spool/1") == first
     assert store.count(everything()) == 1
     assert put(store, make("Something else"), once="spool/3").added == 1
-
-
-def test_a_change_of_what_somebody_changed_meanwhile_is_refused(store):
-    (told,) = tell(store, "Tea at four")
-    unchanged = ((told.id, store.get([told.id])[0].updated_at),)
-
-    def weigh(importance, at):
-        changes = (Change(told.id, "update", {"importance": importance}),)
-        write(store, at=at, change=changes, unchanged=unchanged)
-
-    weigh(1.0, day(21))
-    with pytest.raises(Overtaken, match=told.id):
-        weigh(2.0, day(22))
-    assert store.get([told.id])[0].importance == 1.0
-    with pytest.raises(Overtaken):
-        write(store, at=day(22), unchanged=(("nobody", NOW),))
 
 
 # Everything of one database into another

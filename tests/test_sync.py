@@ -130,20 +130,17 @@ def test_a_moved_source_keeps_its_ids_and_is_found_by_its_new_path(memory):
     assert not memory.check(deep=True)
 
 
-def test_a_copy_is_no_move(memory):
-    sync(memory, document("a.md", OWLS, hash="h"))
-    both = sync(memory, document("a.md", OWLS, hash="h"), document("b.md", OWLS, hash="h"))
-    assert (both.moved, both.added, both.unchanged) == ((), ("b.md",), 1)
-    assert len(memory.list()) == 2
-
-
-def test_a_source_moved_onto_one_that_was_there_before_takes_its_place(memory):
-    sync(memory, document("a.md", OWLS, hash="h"), document("b.md", CATS))
+def test_a_copy_is_no_move_and_a_source_moved_onto_an_earlier_one_takes_its_place(memory):
+    first, copy = document("a.md", OWLS, hash="h"), document("b.md", OWLS, hash="h")
+    sync(memory, first, document("b.md", CATS))
     memory.vote(held(memory)[CATS], 1)
-    sync(memory, document("a.md", OWLS, hash="h"))
-    moved = sync(memory, document("b.md", OWLS, hash="h"), alive=lambda uri: uri != "a.md")
+    sync(memory, first)
+    moved = sync(memory, copy, alive=lambda uri: uri != "a.md")
     assert moved.moved == (("a.md", "b.md"),) and list(held(memory)) == [OWLS]
     assert not memory.check(deep=True)
+    both = sync(memory, first, copy)
+    assert (both.moved, both.added, both.unchanged) == ((), ("a.md",), 1)
+    assert len(memory.list()) == 2
 
 
 def test_what_cannot_be_read_is_told_keeps_what_it_held_and_stops_nobody(memory):

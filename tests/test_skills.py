@@ -130,15 +130,14 @@ def test_what_outputs_look_like_is_what_they_look_like(shop):
         assert re.search(shape, shop[0].ok(*words), re.MULTILINE), words
 
 
-def test_the_opencode_plugin_starts_the_installed_command():
-    text = skills.opencode_plugin(["/home/ada lovelace/é/python", "-m", "bethink"])
-    line = next(line for line in text.splitlines() if line.startswith("const COMMAND"))
-    assert json.loads(line.partition("=")[2]) == ["/home/ada lovelace/é/python", "-m", "bethink"]
-    assert '"opencode"' in text and text.count("const COMMAND") == 1
-
-
 def test_remember_runs_in_a_context_of_its_own_and_is_waited_for():
     front, body = skill("remember", "claude")
     assert (front["context"], front["background"]) == ("fork", False)
     assert front["argument-hint"] == "[question]"
     assert "Bash(bethink recall *)" in front["allowed-tools"] and "bethink recall -" in body
+    # The plugin of opencode starts the installed command.
+    command = ["/home/ada lovelace/é/python", "-m", "bethink"]
+    text = skills.opencode_plugin(command)
+    (line,) = (line for line in text.splitlines() if line.startswith("const COMMAND"))
+    assert json.loads(line.partition("=")[2]) == command
+    assert '"opencode"' in text and text.count("const COMMAND") == 1

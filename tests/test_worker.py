@@ -109,17 +109,6 @@ def test_what_cannot_be_read_is_tried_again_then_set_aside(desk, monkeypatch, tr
     assert told in failure.message
 
 
-def test_files_that_are_no_transcripts_do_not_keep_the_others_waiting(desk):
-    odd = (b"", b"\x00\xff" * 1000, b"not a transcript\n", b"{}\n", b'{"type": "user"')
-    for number, content in enumerate(odd):
-        (desk.folder / f"odd{number}.jsonl").write_bytes(content)
-        desk.note(desk.folder / f"odd{number}.jsonl")
-    desk.note(desk.talk("a", *SAID))
-    desk.work()
-    assert desk.turns() == TEXTS
-    assert spool.list_waiting() == []
-
-
 def test_what_files_folders_and_sessions_are_named_leaves_no_secret(offline, tmp_path):
     secret = "ghp_" + "a1B2" * 9
     folder = tmp_path / secret
@@ -340,18 +329,22 @@ def test_a_note_made_while_the_worker_reads_is_kept_and_counts_its_attempts(desk
     assert len(spool.list_entries(desk.database)) == 1
 
 
-def test_broken_entries_are_set_aside_and_counted(desk):
+def test_broken_entries_and_files_that_are_no_transcripts_do_not_keep_the_others_waiting(desk):
+    odd = (b"", b"\x00\xff" * 1000, b"not a transcript\n", b"{}\n", b'{"type": "user"')
+    for number, content in enumerate(odd):
+        (desk.folder / f"odd{number}.jsonl").write_bytes(content)
+        desk.note(desk.folder / f"odd{number}.jsonl")
     desk.note(desk.talk("a", *SAID))
     broken = cases("worker-broken-entries", {})
     for number, content in enumerate(broken):
         name = f"{spool.key_of(desk.database)}-broken{number}.json"
         (spool.folder() / name).write_bytes(content)
-    assert len(spool.list_waiting()) == 1
+    assert len(spool.list_waiting()) == len(odd) + 1
     desk.work()
     assert spool.list_entries(desk.database) == []
     assert sorted(kept.read_bytes() for kept in spool.list_aside()) == sorted(broken)
     assert "set aside" in state.read_failures()[0].message
-    assert len(desk.turns()) == len(SAID)
+    assert desk.turns() == TEXTS
 
 
 LOCKING = """

@@ -8,7 +8,7 @@ from stores import pick
 
 from bethink.errors import InvalidInput, NotFound
 from bethink.store.places import cache_key
-from bethink.types import RELATIONS, TRUST
+from bethink.types import RELATIONS, TRUST, Passage, Source
 
 clock, open_memory = memories.clock, memories.open_memory
 memory, hashing = memories.memory, memories.hashing
@@ -172,6 +172,10 @@ def test_fields_change_alone_and_times_can_be_emptied(memory):
     assert pick(changed, "kind content expires_at") == unchanged
     cleared = memory.update(id, clear=["expires_at", "answered"])
     assert pick(cleared, "expires_at answered") == (None, None)
+    noted = Passage("The queue is Kafka", metadata={"turn": "t1", "role": "assistant", "page": 3})
+    [read] = memory.ingest([(Source("talk.jsonl", "transcript"), [noted])]).outcomes
+    changed = memory.update(read.id, metadata={"page": 4, "role": "user", "a": 1})
+    assert changed.metadata == {"turn": "t1", "role": "assistant", "page": 4, "a": 1}
 
 
 @pytest.mark.parametrize(("fields", "message"), cases("memory-a-change-that-makes-no"))

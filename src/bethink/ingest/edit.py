@@ -88,11 +88,18 @@ def edit_values(
     return changes
 
 
+NOTED = frozenset("turn role host origin firm commit adr_key".split())
+
+
 def place_embedding_text(memory: Memory, fields: dict[str, Any]) -> dict[str, Any]:
     """The fields with `embedding_text` in the metadata, where it is kept. New content is embedded itself, unless a text for that comes
-    with it; other metadata leave the text as it was; an empty one takes it away."""
+    with it; other metadata leave the text as it was; an empty one takes it away. Only of a note they replace all: what a reader noted of
+    a turn, a passage or a handoff stays, and nobody says of a turn anew whose it is."""
     given = {name: value for name, value in fields.items() if value is not None}
     metadata = dict(given.get("metadata", memory.metadata))
+    if memory.source_type != "note" or memory.kind == "handoff":
+        own = {name: value for name, value in memory.metadata.items() if name in NOTED}
+        metadata = {**memory.metadata, **metadata, **own}
     kept = {} if "content" in given else memory.metadata
     known = (given.get("metadata", {}), kept)
     found = next((one[EMBEDDING_TEXT] for one in known if EMBEDDING_TEXT in one), "")

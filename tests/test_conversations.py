@@ -141,11 +141,15 @@ def test_a_conversation_goes_to_the_project_it_was_held_in_though_one_file_holds
         assert [session.id for session in conversations.sessions(bakery)] == ["s2"]
 
 
-def test_a_project_that_is_gone_keeps_its_conversations_together(memory, tmp_path):
+def test_a_project_that_is_gone_keeps_its_conversations_together_and_a_bad_file_stops_no_other(
+    memory, tmp_path
+):
     first = talk(tmp_path, *CHOICE, session="s3", project="removed/shop")
     second = talk(tmp_path, *CHANGE, session="s4", project="removed/shop")
     assert fill(memory, first, second).turns == 8
     assert len([count for count in memory.stats().by_scope.values() if count]) == 1
+    done = fill(memory, tmp_path / "missing.jsonl", tmp_path, talk(tmp_path, *CHOICE))
+    assert done.turns == 6 and len(done.failed) == 2
 
 
 KEY = "\n".join(f"MIIEowIBAAKCAQEA{n:048}" for n in range(25))
@@ -247,11 +251,6 @@ def test_who_is_overtaken_leaves_it_to_the_other(memory, tmp_path):
         with pytest.raises(Overtaken):
             list(conversations.read_on(memory, file))
     assert len(kept(memory, "context")) == len(CHOICE)
-
-
-def test_a_file_that_cannot_be_read_does_not_stop_the_others(memory, tmp_path):
-    done = fill(memory, tmp_path / "missing.jsonl", tmp_path, talk(tmp_path, *CHOICE))
-    assert done.turns == 6 and len(done.failed) == 2
 
 
 def test_without_embedding_the_ideas_are_the_same_and_reindex_embeds_later(cli, tmp_path):

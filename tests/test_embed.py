@@ -85,14 +85,11 @@ def test_pieces_join_up_to_the_whole_text(limit):
         assert all(len(part) <= limit for part in parts)
 
 
-def test_sentences_end_at_marks_and_lines_and_cleaning_mends_what_is_no_good_text():
+def test_sentences_end_at_marks_bad_text_is_mended_and_hashing_is_the_same_everywhere():
     text = 'It works. "Does it?" Yes!\nv1.2 stays 好。行'
     assert [text[end:][:2] for end in sentence_ends(text)] == ['"D', "Ye", "v1", "行"]
     assert clean("naïve 🚀\n") == "naïve 🚀\n"
     assert clean("a\x00b\ud83dc\ud83d\ude80") == "a b�c🚀"
-
-
-def test_hashing_is_the_same_on_every_machine_and_brings_alike_sentences_together():
     query = HashingEmbedder().query
     bits = hashlib.sha256(query("Der schnelle Fuchs 42").tobytes()).hexdigest()
     assert bits[:16] == "afb1495b0698ef54"
@@ -133,7 +130,7 @@ def test_windows_cover_every_token_of_a_long_text(local):
     assert {window[-1] for window in windows} == set(encode("."))
 
 
-def test_a_paraphrase_is_nearer_than_another_topic(local):
+def test_a_paraphrase_is_nearer_and_a_query_carries_its_prefix_and_is_remembered(local):
     texts = (
         "The login session expires after an hour.",
         "Users are signed out sixty minutes after they log in.",
@@ -143,9 +140,6 @@ def test_a_paraphrase_is_nearer_than_another_topic(local):
     assert float(known @ same) > float(known @ other) + 0.1
     question = local.query("How long does a user stay logged in?")
     assert min(float(question @ known), float(question @ same)) > float(question @ other) + 0.1
-
-
-def test_a_query_carries_its_prefix_and_is_remembered(local):
     question = "where do we keep sessions"
     vector = local.query(question)
     assert not np.allclose(vector, local.documents([question])[0][0])

@@ -36,11 +36,16 @@ def test_hedges_lower_the_confidence(firm, hedged):
     assert classify(hedged)[1] < classify(firm)[1] - 0.1
 
 
-def test_firm_words_raise_the_confidence_and_it_stays_in_bounds():
+def test_firm_words_raise_the_confidence_and_keywords_are_the_telling_words():
     sure = "definitely confirmed, always, never, certainly: it is final and proven"
     unsure = "maybe perhaps possibly I guess it might be, not sure, no idea, probably I think"
     assert classify("It is verified: the disk is full.")[1] > classify("The disk is full.")[1]
     assert classify(sure)[1] <= 1 and classify(unsure)[1] >= 0.1
+    text = "The retry_policy of the payment worker uses Redis. The payment worker retries three times, see worker/retry.py."
+    found = keywords(text)
+    assert {"retry_policy", "worker/retry.py", "Redis", "payment", "worker"} <= set(found)
+    assert not {"the", "of"} & set(found) and len(found) <= 8
+    assert keywords("") == keywords("the and of it") == ()
 
 
 def test_the_lexicon_has_cues_for_kinds_and_many_technologies_whose_aliases_are_small_letters():
@@ -61,14 +66,6 @@ def test_what_is_long_is_cut_at_a_word_or_by_the_character_and_entities_are_at_m
     for text, most in unspaced:
         assert len(summarize(text)) <= most
     assert len(entities(" ".join(f"name_{number}" for number in range(50)))) == 20
-
-
-def test_keywords_are_the_telling_words():
-    text = "The retry_policy of the payment worker uses Redis. The payment worker retries three times, see worker/retry.py."
-    found = keywords(text)
-    assert {"retry_policy", "worker/retry.py", "Redis", "payment", "worker"} <= set(found)
-    assert not {"the", "of"} & set(found) and len(found) <= 8
-    assert keywords("") == keywords("the and of it") == ()
 
 
 def test_extract_fills_in_what_is_open_and_keeps_what_was_given():

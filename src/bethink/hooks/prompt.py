@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bethink.judge import Judge
     from bethink.types import Hit, Memory
 
-    Weighed = list[tuple[Memory, float]]
+    Weighed = list[tuple[Memory, float]]  # memories with how surely each fits
 
 LONGEST = 20_000  # characters of a prompt, and of a memory, that are looked at
 LOOKED, MOST = 24, 5  # hits that are weighed, and memories that are told at most

@@ -15,6 +15,8 @@ from bethink.features import conversations, handoffs, promotion
 from bethink.hooks import prompt
 from bethink.hooks.evidence import confidence, is_telling, read_prompt
 from bethink.hooks.state import Hook
+from bethink.ingest.compare import STRANGERS
+from bethink.judge import TrainedJudge
 from bethink.recall.shape import tokens
 from bethink.store.base import Statistics
 from bethink.store.words import tokenize
@@ -266,6 +268,19 @@ def test_two_are_told_at_most_and_nothing_twice(shop, weighing):
     judge = Opinion("pnpm", "Jo", "GPL")
     for number in (2, 1, 0):
         assert weighing(judge, "pull in leftpad").count("preference") == number
+
+
+def test_the_users_word_is_told_in_place_of_a_document_that_says_otherwise(shop, weighing):
+    said = "We no longer use ClamAV, uploads are stored at once"
+    shop.add(said, "decision")
+    readme = "# Uploads\n\nUploads are scanned by ClamAV before they are stored."
+    shop.hear(readme, "README.md", "document", "import")
+    judge, asked = Opinion(), "how are uploads scanned before they are stored?"
+    judge.relate = TrainedJudge(1).relate
+    told = weighing(judge, asked)
+    assert said in told and "scanned by ClamAV" not in told
+    judge.relate = lambda pairs: [STRANGERS] * len(pairs)
+    assert "scanned by ClamAV" in weighing(judge, asked, session="s2")
 
 
 def test_words_decide_only_where_no_judge_does(shop, weighing):

@@ -24,6 +24,7 @@ from bethink.hooks.evidence import PromptWords, confidence, read_prompt, spell_o
 from bethink.hooks.state import PEOPLE, Hook
 from bethink.hosts.base import is_notice, remove_blocks
 from bethink.ingest.redact import PRIVATE, redact
+from bethink.recall.pipeline import DISPUTING, dispute, is_nobodys_word, is_users_word
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
 from bethink.store.words import as_words, query_words, tokenize
 from bethink.text.fence import Quote, fence_items, new_marker
@@ -114,8 +115,21 @@ def choose(
     sure = by_words if weighed is None else weighed
     settled = {one.id for one in drop_disputed(memory, [one for one, _ in sure])}
     sure = [(one, value) for one, value in sure if one.id in settled]
-    chosen = _pick_by_words(sure, bar) if weighed is None else _pick_best(sure, bar)
+    if judge and weighed is not None:
+        chosen = _tell_users_word(_pick_best(sure, bar), sure, judge)
+    else:
+        chosen = _pick_by_words(sure, bar)
     return chosen, Sought(frozenset(prompt.telling))
+
+
+def _tell_users_word(chosen: Sequence[Memory], sure: Weighed, judge: Judge) -> list[Memory]:
+    """What was chosen, with the user's statement in place of a document or a pasted text that it disputes."""
+    best = [one for one, _ in sorted(sure, key=lambda pair: -pair[1]) if is_users_word(one)]
+    pairs = [(one, own) for one in chosen if is_nobodys_word(one) for own in best[:DISPUTING]]
+    disputed = [pair for pair, differ in zip(pairs, dispute(pairs, judge), strict=True) if differ]
+    instead = {claim.id: own for claim, own in reversed(disputed)}
+    told = [instead.get(one.id, one) for one in chosen]
+    return list({one.id: one for one in told}.values())
 
 
 def _pick_by_words(sure: Weighed, bar: float) -> list[Memory]:

@@ -659,29 +659,36 @@ def _find_related(ids: Sequence[str], store: Store) -> dict[str, dict[Relation, 
 
 def mark_disputed(hits: Sequence[Hit], judge: "Judge") -> list[Hit]:
     """The hits, those that stand on nobody's word (a document, what was pasted) related to the user's statements behind them that say
-    otherwise: a README is not read again whenever somebody decides something. Of a passage the judge sees the sentence that
-    shares most words with the statement, and either may be the older one."""
-    stated = [
-        (place, hit.memory)
-        for place, hit in enumerate(hits)
-        if hit.memory.kind in DISTILLED and hit.memory.trust >= TRUST["user"]
-    ][:DISPUTING]
-    claimed = [
-        (place, hit.memory)
-        for place, hit in enumerate(hits)
-        if hit.memory.kind in ("document", "context") and hit.memory.trust <= TRUST["import"]
-    ][:DISPUTING]
-    wanted = [(at, own) for at, _ in claimed for place, own in stated if place > at]
-    texts = [
-        (choose_sentence(hits[at].memory.content, own.content), own.content) for at, own in wanted
-    ]
-    judged = judge.relate([pair for one, other in texts for pair in ((one, other), (other, one))])
+    otherwise: a README is not read again whenever somebody decides something."""
+    stated = [at for at, hit in enumerate(hits) if is_users_word(hit.memory)][:DISPUTING]
+    claimed = [at for at, hit in enumerate(hits) if is_nobodys_word(hit.memory)][:DISPUTING]
+    wanted = [(at, own) for at in claimed for own in stated if own > at]
+    pairs = [(hits[at].memory, hits[own].memory) for at, own in wanted]
     marked = list(hits)
-    for (at, own), *both in zip(wanted, judged[::2], judged[1::2], strict=True):
-        if max(_differ(one) for one in both) >= DISPUTED:
-            found = (Relation(own.id, hits[at].memory.id, "contradicts"), own)
+    for (at, _), (claim, own), disputed in zip(wanted, pairs, dispute(pairs, judge), strict=True):
+        if disputed:
+            found = (Relation(own.id, claim.id, "contradicts"), own)
             marked[at] = marked[at]._replace(related=(*marked[at].related, found))
     return marked
+
+
+def is_users_word(memory: Memory) -> bool:
+    return memory.kind in DISTILLED and memory.trust >= TRUST["user"]
+
+
+def is_nobodys_word(memory: Memory) -> bool:
+    return memory.kind in ("document", "context") and memory.trust <= TRUST["import"]
+
+
+def dispute(pairs: Sequence[tuple[Memory, Memory]], judge: "Judge") -> list[bool]:
+    """Whether each passage and statement cannot both hold. Of the passage the judge sees the sentence that shares most words with the
+    statement, and either may be the older one."""
+    if not pairs:
+        return []
+    texts = [(choose_sentence(claim.content, own.content), own.content) for claim, own in pairs]
+    judged = judge.relate([pair for one, other in texts for pair in ((one, other), (other, one))])
+    both = zip(judged[::2], judged[1::2], strict=True)
+    return [max(map(_differ, readings)) >= DISPUTED for readings in both]
 
 
 def _differ(judgement: "Judgement") -> float:

@@ -261,6 +261,6 @@ def test_projects_show_scopes_containers_and_who_reads_along(page, world):
     for text in ("this server's own", "laptop", "router"):
         expect(harbour).to_contain_text(text)
     expect(project("lighthouse")).to_contain_text("Shared with nobody")
-    expect(project("Personal")).to_contain_text("1 memory that follow")
+    expect(project("Personal")).to_contain_text("1 memory in every project")
     harbour.locator(".containers li", has_text="router").get_by_role("link", name="Search").click()
     expect(page.locator(".hit")).to_have_count(2)  # its own, and what is personal

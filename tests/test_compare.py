@@ -9,7 +9,7 @@ from memories import texts
 
 from bethink.errors import InvalidInput
 from bethink.features import inbox, tending
-from bethink.ingest.compare import KNOWN, MOST_PAIRS
+from bethink.ingest.compare import KNOWN, MOST_PAIRS, RECENT
 from bethink.ingest.lexicon import tell_apart
 from bethink.ingest.reconcile import LONGEST, SAME
 from bethink.judge import KINDS, RELATED, Judgement, StatementReading
@@ -168,10 +168,25 @@ def test_what_answers_or_does_closes_what_is_open_by_both_together_and_replaces_
     agent = open_memory(judge=judge, trust=TRUST["agent"])
     done = agent.add("The gearbox harness has its CAN bus at 500 kbit/s now.")
     assert not done.proposals, "who carries it out does not dispute it"
+    assert not tell("answers", old="I like Go. And you?", new="Rust, by far.")[1].supersedes
     judge.wavers = {"answers": 0.3}
     todo = "Find out how long a SKU of the shop can be."
     old, _ = tell("completes", 0.6, todo, "A SKU can be 18 long.", "question")
     assert memory.one(old).answered
+
+
+@pytest.mark.parametrize(
+    ("between", "probability", "closed"),
+    [(0, 0.7, True), (RECENT, 0.7, False), (RECENT, 0.95, True)],
+)
+def test_an_answer_closes_one_question_the_last_and_surely_what_was_asked_long_ago(
+    memory, judge, between, probability, closed
+):
+    asked = [memory.add(f"How long can {one} be?", kind="question").id for one in ("a box", "SKUs")]
+    for number in range(between):
+        memory.add(f"Shelf {number} holds boxes.", kind="fact")
+    judge.says, judge.opens = ("answers", probability), True
+    assert memory.add("SKUs can be 18 characters long.").settles == (asked[1],) * closed
 
 
 @pytest.mark.parametrize(

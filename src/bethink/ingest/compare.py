@@ -44,6 +44,9 @@ WORTH = 0.3
 # And how probably one that would not matter must be a to-do, a question or a problem to be done or answered by another: .93 of what is
 # written as such is, of 24 steps of working chatter 8 are (bench/LOG.md, 2026-11-16).
 WAITS = 0.4
+# Notes right before a new one that it may reply to; and how probably what others were told after must be a question, a to-do or a problem
+# to be answered: .80 of 20 written answers are to such (bench/LOG.md, 2026-11-16).
+RECENT, WAITS_LONG = 4, 0.6
 CHANGING = ("replaces", "same", "answers", "completes")
 STRANGERS = Judgement("unrelated", 1.0, {name: float(name == "unrelated") for name in RELATED})
 
@@ -102,8 +105,9 @@ def compare(
     if embedder:
         tellings = tellings or range(len(memories))
         near = list(_add_earlier(memories, vectors, near, options, embedder, tellings))
-    judged = _ask(judge, memories, near)
-    verdicts = _judge_each(memories, near, judged, options, store, explicit)
+    recent = _list_recent(memories, options, store) if judge else [None] * len(memories)
+    judged = _ask(judge, memories, near, recent)
+    verdicts = _judge_each(memories, near, judged, recent, options, store, explicit)
     parts = [
         apply_verdict(memory, verdict, _load_proposed(verdict, memory, store))
         for memory, verdict in zip(memories, verdicts, strict=True)
@@ -122,6 +126,7 @@ def _judge_each(
     memories: Sequence[Memory],
     near: Sequence[Sequence[Neighbour]],
     judged: Sequence[Mapping[str, Judgement]],
+    recent: Sequence[Sequence[str] | None],
     options: WriteOptions,
     store: Store,
     explicit: Sequence[Sequence[str]],
@@ -141,6 +146,7 @@ def _judge_each(
             threshold=None if replaced else threshold,
             judged=judged[at],
             explicit=replaced,
+            recent=recent[at],
         )
         if replaced and memory.content_hash in told_before:
             # Somebody says of what was told before that it replaces something.
@@ -303,8 +309,23 @@ def is_one_statement(memory: Memory) -> bool:
     )
 
 
+def _list_recent(
+    memories: Sequence[Memory], options: WriteOptions, store: Store
+) -> list[Sequence[str] | None]:
+    """Of each note the ids of the few told right before it, to which it may reply without naming them; None of anything else."""
+    told = Filter(scopes=(options.scope,), now=options.now)
+    ids = [one.id for one in reversed(store.list(told, RECENT))] + [one.id for one in memories]
+    return [
+        ids[max(0, at - RECENT) : at] if memory.source_type == "note" else None
+        for at, memory in enumerate(memories, len(ids) - len(memories))
+    ]
+
+
 def _ask(
-    judge: Judge | None, memories: Sequence[Memory], near: Sequence[Sequence[Neighbour]]
+    judge: Judge | None,
+    memories: Sequence[Memory],
+    near: Sequence[Sequence[Neighbour]],
+    recent: Sequence[Sequence[str] | None],
 ) -> list[dict[str, Judgement]]:
     """What the judge says of each new memory and its neighbours. The nearest of all are asked about first."""
     found: list[dict[str, Judgement]] = [{} for _ in memories]
@@ -321,8 +342,8 @@ def _ask(
     pairs = [sorted((old, memories[at]), key=lambda one: one.created_at) for _, at, old in wanted]
     judgements = judge.relate([(old.content, new.content) for old, new in pairs]) if pairs else []
     changing = [
-        (new, old, judgement.relation)
-        for (old, new), judgement in zip(pairs, judgements, strict=True)
+        (new, old, judgement.relation, known.id in (recent[at] or ()))
+        for (_, at, known), (old, new), judgement in zip(wanted, pairs, judgements, strict=True)
         if judgement.relation in CHANGING
     ]
     passing = _find_passing(judge, changing)
@@ -333,24 +354,25 @@ def _ask(
 
 
 def _find_passing(
-    judge: Judge, changing: Sequence[tuple[Memory, Memory, str]]
+    judge: Judge, changing: Sequence[tuple[Memory, Memory, str, bool]]
 ) -> set[tuple[str, str, str]]:
     """By ids and relation, those changes by a note that are none: nobody would miss the note in a month, or nobody would miss what it
     changes, in which nothing waits to be answered or done."""
     notes = [each for each in changing if each[0].source_type == "note"]
-    said = {one.id: one.content for new, old, _ in notes for one in (new, old)}
+    said = {one.id: one.content for new, old, *_ in notes for one in (new, old)}
     alone = describe_place("user")
     readings = dict(zip(said, judge.read([(alone, text) for text in said.values()]), strict=True))
 
-    def passes(new: Memory, old: Memory, relation: str) -> bool:
-        kinds = readings[old.id].kinds
-        waits = old.kind in OPEN or sum(kinds[name] for name in OPEN) >= WAITS
+    def passes(new: Memory, old: Memory, relation: str, recent: bool) -> bool:
+        chance = sum(readings[old.id].kinds[name] for name in OPEN)  # that something waits in it
+        asked = relation == "answers" or (relation == "completes" and old.kind == "question")
+        if asked and not recent and chance < WAITS_LONG:
+            return True
+        waits = old.kind in OPEN or chance >= WAITS
         kept = readings[old.id].worth >= WORTH or (relation in SETTLING and waits)
         return readings[new.id].worth < WORTH or not kept
 
-    return {
-        (new.id, old.id, relation) for new, old, relation in notes if passes(new, old, relation)
-    }
+    return {(each[0].id, each[1].id, each[2]) for each in notes if passes(*each)}
 
 
 def _same_subject(new: Memory, near: Sequence[Neighbour]) -> list[Neighbour]:

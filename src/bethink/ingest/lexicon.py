@@ -261,13 +261,17 @@ _CHANGING = frozenset(
 )
 
 
+FEWEST = 3  # telling words of what may be the beginning of another text that says the same
+
+
 def say_the_same(one: str, other: str) -> bool:
     """Whether the first of two near texts adds nothing: the second begins with what it says, word for word but for inflections,
     articles and punctuation, and does not turn it into something else. Both ask, or neither does. What was redacted in it may be
-    anything, and so adds something."""
+    anything, and so adds something; and a word or two ("Now lint:") begin many a text that says something else."""
     mine, theirs = _content_words(one), _content_words(other)
     return (
         len(mine) <= len(theirs)
+        and (len(mine) == len(theirs) or len({*mine} - STOP_WORDS) >= FEWEST)
         and remove_marks(one) == one
         and all(map(_variant, mine, theirs))  # in order: what calls is not what is called
         and (_TURNING | _NEGATIONS).isdisjoint(theirs[len(mine) :])
@@ -398,10 +402,13 @@ def count_shared_words(one: str, other: str) -> int:
     return len(_telling_words(one) & _telling_words(other))
 
 
+_ADDRESS = r"https?://\S+"  # its words name where something is, not what
+
+
 def _telling_words(text: str) -> set[str]:
     words = {
         word[:6]
-        for word in re.findall(r"[^\W\d_]{3,}", remove_marks(text).lower())
+        for word in re.findall(r"[^\W\d_]{3,}", re.sub(_ADDRESS, " ", remove_marks(text).lower()))
         if word not in STOP_WORDS
     }
     return words - _ANYTHING

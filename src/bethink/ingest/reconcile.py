@@ -33,6 +33,8 @@ REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.55, 0.55, 0.6, 0.45, 0.75
 # chatter 16 of 25 are right from .6 on, 12 of 15 from here on (bench/LOG.md, 2026-11-16).
 PLAINLY = 0.85
 ONE_SHARED = 0.8  # of what shares one word alone: set by hand
+# To answer a question that other notes were told after: .80 of 20 written answers are so sure (bench/LOG.md, 2026-11-16).
+LONG_AGO = 0.9
 REDACTED = "[REDACTED:"
 # Of a replacement, and of an answer, that shares no word with the old statement: .02 to .1 of the true replacements are less sure. An
 # answer need not name what was asked: "18 characters, letters and digits only" is given .79, a strange one was given .7.
@@ -158,18 +160,21 @@ def reconcile(
     threshold: float | None,
     judged: Mapping[str, Judgement] | None = None,
     explicit: Sequence[Memory] = (),
+    recent: Sequence[str] | None = None,
 ) -> Verdict:
     """What a new memory means for its neighbours, nearest first. `threshold` is the cosine from which the same words are a
     duplicate, None if duplicates are wanted; `judged` what the judge says of each neighbour it was asked about, the earlier of the two
-    first; `explicit` what whoever told it says that it replaces."""
+    first; `explicit` what whoever told it says that it replaces; `recent` the ids of what was told right before it, if that is known."""
     judged = judged or {}
     for neighbour in neighbours if threshold is not None else ():
         if _repeats(new, neighbour, threshold or 0.0, judged.get(neighbour.memory.id)):
             return Verdict(duplicate=neighbour)
-    found = _Found(new)
+    found = _Found(new, recent)
     for old in explicit:
         found.replace(old, explicit=True)
-    for neighbour in neighbours:
+    # First what it may reply to, the last of it before all.
+    place = {id: -at for at, id in enumerate(recent or ())}
+    for neighbour in sorted(neighbours, key=lambda one: place.get(one.memory.id, 1)):
         old = neighbour.memory
         if old.superseded_by or old.id == new.id or is_evidence(old):
             continue
@@ -182,17 +187,18 @@ def reconcile(
 
 
 def _stands(judgement: Judgement | None) -> bool:
-    """Whether a stated change ("from A to B", and the known one speaks of A) counts. Only a judge that is sure that the known
-    one goes on to hold is heard against it: which of two things is meant, the words say more surely."""
-    against = judgement is not None and judgement.relation in ("same", "refines")
-    return judgement is None or not against or judgement.probability < RELATES
+    """Whether a stated change ("from A to B", and the known one speaks of A) counts. A judge that is sure that the known one goes on
+    to hold, or speaks of something else, is heard against it."""
+    against = ("same", "refines", "unrelated")
+    return judgement is None or judgement.relation not in against or judgement.probability < RELATES
 
 
 class _Found:
     """The verdict as it grows: at most one relation of a kind but for answers, none to the same memory twice."""
 
-    def __init__(self, new: Memory) -> None:
-        self.new = new
+    def __init__(self, new: Memory, recent: Sequence[str] | None) -> None:
+        self.new, self.recent = new, recent
+        self.answers = False  # it is a note that answered a question
         self.change = find_change(take_headline(new.content))
         self.supersedes: list[str] = []
         self.settles: list[str] = []
@@ -209,7 +215,7 @@ class _Found:
 
     def changes(self, neighbour: Neighbour) -> bool:
         """Whether the new memory states a change from one thing to another, and a known one speaks of the former."""
-        if self.change is None:
+        if self.change is None or self.new.kind == "context":  # what is only told on the way
             return False
         known, (before, after) = neighbour.memory.content, self.change
         if not holds_one_statement(known, 2 * LONGEST):
@@ -232,17 +238,29 @@ class _Found:
     def settle(self, old: Memory, relation: str, probability: float = 1.0) -> None:
         """A question, a problem or a to-do is closed. What surely stands open without being of such a kind is replaced; an agent that
         carries out what a user decided does not dispute it."""
-        if old.kind not in OPEN and probability < PLAINLY:
+        waits = old.kind in OPEN
+        if waits and (old.answered or asks(self.new.content) or self.is_known(old.id)):
+            return
+        unsure = not waits and (probability < PLAINLY or relation == "answers")
+        if unsure or self._replies_to_another(old, relation):
             self.proposals.append(Proposal(relation, old.id, UNSURE, probability))
-        elif old.kind not in OPEN:
+        elif not waits:
             if why_not(self.new, old) != LESS_TRUSTED:
                 self.replace(old, probability=probability)
-        elif old.answered or asks(self.new.content) or self.is_known(old.id):
-            return
         elif may_settle(self.new, old):
             self.settles.append(old.id)
+            self.answers |= self.recent is not None and relation == "answers"
         else:
             self.proposals.append(Proposal(relation, old.id, LESS_TRUSTED, probability))
+
+    def _replies_to_another(self, old: Memory, relation: str) -> bool:
+        """Whether the new memory has answered another question already, or closed what was told right before it and this one is older."""
+        replied = not {*self.settles, *self.supersedes}.isdisjoint(self.recent or ())
+        return (self.answers and relation == "answers") or (replied and self._is_old(old))
+
+    def _is_old(self, old: Memory) -> bool:
+        """Whether others are known to have been told after it."""
+        return self.recent is not None and old.id not in self.recent
 
     def judge(self, old: Memory, judgement: Judgement) -> None:
         if self.is_known(old.id) or other_part(self.new.content, old.content):
@@ -281,11 +299,13 @@ class _Found:
                 return 1.0
             shared = bool(count_shared_words(old.content, self.new.content))
             if relation == "answers":
-                return ANSWERS if shared else UNSHARED_ANSWER
+                return LONG_AGO if self._is_old(old) else ANSWERS if shared else UNSHARED_ANSWER
             return REPLACES if shared else UNSHARED
         if relation != "completes":
             return None
         if self.new.kind in ("todo", "question"):  # what is to be done itself completes nothing
+            return 1.0
+        if self._is_old(old) and count_shared_words(old.content, self.new.content) < 2:
             return 1.0
         agent = self.new.metadata.get("role") == "assistant" and old.kind in ("todo", "problem")
         return needed_to_complete(old.content, self.new.content, agent)

@@ -148,6 +148,22 @@ def test_what_differs_in_a_number_a_name_a_place_or_a_denial_is_never_the_same(
     assert len(memory.list()) == 2
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "replaced"),
+    [
+        ("Tenant 12 pays 40 euros a month.", "Tenant 15 pays 60 euros a month.", False),
+        ("The queue number 7 retries 3 times.", "The queue number 8 retries 5 times.", False),
+        ("Tenant 12 pays 40 euros a month.", "Tenant 12 pays 60 euros a month.", True),
+        ("Node 20 is our runtime.", "Node 22 is our runtime.", True),
+        ("Python 3.11 runs on 4 hosts.", "Python 3.12 runs on 5 hosts.", True),
+    ],
+)
+def test_a_thing_of_another_number_is_at_most_proposed_as_a_replacement(tell, old, new, replaced):
+    known, outcome = tell("replaces", old=old, new=new)
+    assert outcome.supersedes == ((known,) if replaced else ())
+    assert [one.id for one in outcome.proposals] == ([] if replaced else [known])
+
+
 @pytest.mark.parametrize(("relation", "kind", "old", "new"), cases("compare-what-is-settled"))
 def test_what_is_settled_is_closed_and_can_be_opened_again(memory, tell, relation, kind, old, new):
     known, outcome = tell(relation, old=old, new=new, kind=kind)

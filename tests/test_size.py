@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 299_874,
-    "lines": 43_923,
+    "tokens": 299_987,
+    "lines": 43_943,
     "files": 126,
     "import cycles": 0,
     "function-level imports of our own": 41,
     "functions of complexity over 15": 0,
     "class names used twice": 0,
-    "test lines": 26_955,
+    "test lines": 26_971,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 30, "search": 25, "hook": 22, "backfill": 39}

@@ -443,6 +443,11 @@ import,imports | export,exports
 reader,readers | writer,writers""".splitlines()
 ]
 _NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w-]*|(?<!\w)\w+[_/][\w./-]+")
+# A thing that is known by its number: "Tenant 12 …", "the worker number 3 …". What has a point in it is a version, a colon a time.
+_NUMBERED = re.compile(
+    r"(?:(?:the|our) )?([a-z]{3,20}(?: [a-z]{3,20})?) (?:number |no\. ?|#)?(\d{1,9})(?![.:\d])([^\n]{1,300})",
+    re.I,
+)
 _ALIKE = 0.65  # share of words from which what differs is more telling than what is shared
 
 
@@ -474,6 +479,19 @@ def _leaves_name_out(one: str, other: str) -> bool:
 def _numbers(text: str) -> set[str]:
     words = (_NUMBER_WORDS.get(word) for word in re.findall(r"[a-z]+", text.lower()))
     return {*_NUMBER.findall(text), *filter(None, words)}
+
+
+def other_number(one: str, other: str) -> bool:
+    """Whether two statements begin with the same thing under different numbers and go on differently: "Tenant 12 pays 40", "Tenant 15 pays
+    60". Of 1,688 written replacements none does; where only the number differs, it may be a version."""
+    first, second = map(_NUMBERED.match, (one, other))
+    return (
+        first is not None
+        and second is not None
+        and first[1].lower() == second[1].lower()
+        and first[2] != second[2]
+        and first[3] != second[3]
+    )
 
 
 def other_part(one: str, other: str) -> bool:

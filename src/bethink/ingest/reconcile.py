@@ -17,6 +17,7 @@ from bethink.ingest.lexicon import (
     find_change,
     is_tentative,
     mentions,
+    other_number,
     other_part,
     say_the_same,
     share_subject,
@@ -295,7 +296,8 @@ class _Found:
     def _needed_for(self, relation: str, old: Memory) -> float | None:
         """How sure the judge must be, or None for what changes nothing."""
         if relation in ("answers", "replaces"):
-            if relation == "replaces" and is_tentative(self.new.content):
+            apart = other_number(old.content, self.new.content)
+            if relation == "replaces" and (apart or is_tentative(self.new.content)):
                 return 1.0
             shared = bool(count_shared_words(old.content, self.new.content))
             if relation == "answers":

@@ -38,8 +38,8 @@ ONE_SHARED = 0.8  # of what shares one word alone: set by hand
 LONG_AGO = 0.9
 REDACTED = "[REDACTED:"
 # Of a replacement, and of an answer, that shares no word with the old statement: .02 to .1 of the true replacements are less sure. An
-# answer need not name what was asked: "18 characters, letters and digits only" is given .79, a strange one was given .7.
-UNSHARED, UNSHARED_ANSWER = 0.9, 0.75
+# answer need not name what was asked: "18 characters, letters and digits only" is given .79, a strange one was given .69.
+UNSHARED, UNSHARED_ANSWER = 0.9, 0.7
 MAYBE = 0.35  # and to be told at all
 # A replacement is possible where the judge gives it so much, and less than half to their being unrelated: 5 of 400 real neighbours.
 POSSIBLE, STRANGE = 0.2, 0.5

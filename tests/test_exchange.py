@@ -282,7 +282,7 @@ def test_what_is_no_export_is_refused_and_nothing_is_stored(cli, tmp_path):
     assert exported(cli) == {}
 
 
-def test_whatever_stands_in_a_field_is_taken_in_order_or_refused(tmp_path):
+def test_whatever_stands_in_a_field_is_taken_in_order_or_refused(offline, tmp_path):
     (tmp_path / "shop").mkdir()
     config, odd = Config(embedding="none"), cases("exchange-odd", {})
     file, refused = tmp_path / "odd.json", 0

@@ -174,7 +174,7 @@ def test_what_is_no_text_in_a_foreign_database_is_marked_and_the_rest_comes_in(c
 
 
 @pytest.mark.parametrize("name", DATABASES)
-def test_whatever_stands_in_a_column_is_taken_in_order_or_left(tmp_path, name):
+def test_whatever_stands_in_a_column_is_taken_in_order_or_left(offline, tmp_path, name):
     file = place(tmp_path, name)
     connection, config = apsw.Connection(str(file)), Config(embedding="none")
     query = (

@@ -122,7 +122,8 @@ def test_a_supposed_answer_helps_to_search(asked, model):
 
 
 def test_a_supposed_answer_needs_a_model_and_a_project_may_not_choose_it(cli):
-    assert "bethink config llm" in cli.fails("search", "anything", "--hyde", code=2)
+    refused = cli.fails("search", "anything", "--hyde", code=2)
+    assert "bethink config llm" in refused and "--hyde" not in refused  # said over HTTP, too
     (cli.project / ".bethink").mkdir()
     (cli.project / ".bethink" / "config.toml").write_text('llm = "openai"\n')
     assert "may not be set by a project's file" in cli.fails("stats", code=2)

@@ -154,7 +154,7 @@ def test_memories_are_listed_in_pages_and_each_comes_once(talk):
         assert told["has_more"] == ("next_offset" in told)
         offset = told.get("next_offset")
     assert seen == list("43210"), "the newest first"
-    assert "No memories match." in talk.search_memories(tags=["lantern"], offset=5)
+    assert "beyond the last of 5." in talk.search_memories(tags=["lantern"], offset=5)
 
 
 def test_a_search_says_in_numbers_what_it_left_out(talk):
@@ -247,7 +247,8 @@ def test_a_mistake_is_told_with_what_would_be_right(talk):
 
 def test_memories_of_other_projects_do_not_exist_here(talk, place, tmp_path):
     (tmp_path / "elsewhere").mkdir()
-    with Bethink(place[2] / "memory.db", directory=tmp_path / "elsewhere") as memory:
+    plain = Config(embedding="none")
+    with Bethink(place[2] / "memory.db", directory=tmp_path / "elsewhere", config=plain) as memory:
         foreign = memory.add("The password of the other project is secret").id
     for tool, arguments in (
         ("get_memories", {"ids": [foreign]}),

@@ -29,7 +29,7 @@ def search(memory: Bethink, question: str, **options: Any) -> Answer:
     """A search that first asks the model what an answer might say (HyDE), and looks near that too."""
     model = open_language_model(memory)
     if model is None:
-        raise InvalidInput("--hyde needs a language model, and none is set.", NONE_SET)
+        raise InvalidInput("hyde needs a language model, and none is set.", NONE_SET)
     try:
         supposed = tasks.read_hypothetical(model.ask(tasks.hypothetical(question)))
     except ModelError as error:

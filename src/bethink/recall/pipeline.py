@@ -160,7 +160,7 @@ def recall(
 def _recap(query: Query, ask: Ask, store: Store) -> Answer:
     """The answer to "what did we do last week?": all of that time, newest first."""
     found, total = list_period(query, ask.filter, store, ask.offset, ask.limit)
-    hints = ask.hints if found else (NOTHING_THEN, *ask.hints)
+    hints = ask.hints if total else (NOTHING_THEN, *ask.hints)
     return Answer(query, tuple(found), total, ask.mode, ask.profile, hints)
 
 

@@ -571,8 +571,8 @@ def show_answer(
     """An answer in the index-and-details form. `more` says how the reader gets whole texts; `offset` is where it begins."""
     hints = note_lines(answer.hints)
     if not answer.hits:
-        none = "No memories match. Try other words, another mode, or no filters."
-        return ShownMemories([], [none, *hints])
+        other = "" if answer.total else " Try other words, another mode, or no filters."
+        return ShownMemories([], [say_none(answer.total) + other, *hints])
     names = _name_hits(memory, answer.hits)
     items: Items = []
     for span, together in arranged.topics:
@@ -600,6 +600,11 @@ def show_answer(
     return shown._replace(notes=[*shown.notes, *hints])
 
 
+def say_none(total: int) -> str:
+    """Why a page is empty: nothing matches, or it begins after the last of `total`."""
+    return f"The offset is beyond the last of {total:,}." if total else "No memories match."
+
+
 def _page(items: Items, totals: str, after: int, total: int) -> ShownMemories:
     """Items of which the rest begins at the offset `after`, if there is a rest."""
     if after >= total:
@@ -612,7 +617,7 @@ def show_list(
 ) -> ShownMemories:
     """Memories on a line each, as many as fit."""
     if not found:
-        return ShownMemories([], ["No memories match."])
+        return ShownMemories([], [say_none(total)])
     names = short_ids(memory, found)
     items: Items = [quote_line(one, names) for one in found]
     while len(items) > 1 and tokens(fence_items(items, new_marker())) > budget - LISTED:

@@ -110,9 +110,10 @@ def ask(
         hits = [plain_hit(hit, explain) for hit in answer.hits]
         result = Result(hits, hints=hints, listing=listing)
     if not answer.hits:
-        other = OTHER if memory.store.count(memory.filter()) else BEGIN
+        if not answer.total:
+            hints.append(OTHER if memory.store.count(memory.filter()) else BEGIN)
         value = None if args.format == "text" else result.value
-        return Result(value, (), ["No memories match."], (), [*hints, other], result.listing)
+        return Result(value, (), [render.say_none(answer.total)], (), hints, result.listing)
     if args.format != "text":
         return result
     if not dual and not args.for_agent:
@@ -268,12 +269,14 @@ def list_(args: Namespace, memory: Bethink) -> Result:
     wanted = operations.make_filter(memory, args)
     limit = NO_LIMIT if args.all else args.limit
     found = memory.list(filter=wanted, limit=limit, offset=args.offset, order=args.order)
-    total = memory.store.count(wanted) if len(found) == args.limit and not args.all else 0
+    full = len(found) == args.limit and not args.all
+    total = memory.store.count(wanted) if full or not found else 0
     more = total > args.offset + len(found)
     hints = [f"{len(found)} of {total:,} are shown; --all shows every one."] if more else ()
-    if not found and not memory.store.count(memory.filter()):
+    if not (found or total or memory.store.count(memory.filter())):
         hints = [BEGIN]
-    return memories_result(args, memory, found, "No memories.", hints)
+    none = render.say_none(total) if total else "No memories."
+    return memories_result(args, memory, found, none, hints)
 
 
 def history(args: Namespace, memory: Bethink) -> Result:

@@ -1,9 +1,11 @@
 """The second reading of the first hits, through the front door: what rises, what keeps its place, and when nobody is asked."""
 
+from unittest.mock import Mock
+
 import memories
 import pytest
 from case_tables import cases
-from memories import texts
+from memories import DAY, texts
 
 from bethink.embed import HashingEmbedder
 from bethink.ingest.compare import STRANGERS
@@ -90,26 +92,72 @@ def test_documents_and_code_keep_their_places(memory, judge, kind):
     assert not any(text.endswith("dusk") for _, text in judge.asked)
 
 
-@pytest.mark.parametrize(
-    ("said", "disputed"),
-    [
-        ("We no longer use ClamAV, uploads are stored at once", True),
-        ("Uploads that ClamAV lets pass are stored in Frankfurt", False),
-    ],
-)
-def test_a_document_comes_behind_what_the_user_says_otherwise(open_memory, said, disputed):
+UPLOADS = "are uploads scanned before they are stored?"
+NO_LONGER = "We no longer use ClamAV, uploads are stored at once"
+
+
+@pytest.fixture
+def uploads(open_memory):
+    """A project whose README says that uploads are scanned."""
     memory = open_memory(judge=TrainedJudge(1), embedder=HashingEmbedder())
     passage = Passage(
         "# Uploads\n\nUploads are scanned by ClamAV before they are stored.", "document"
     )
     memory.ingest([(Source("README.md", "markdown"), [passage])], trust=TRUST["import"])
-    memory.add(said)
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("said", "disputed"),
+    [(NO_LONGER, True), ("Uploads that ClamAV lets pass are stored in Frankfurt", False)],
+)
+def test_a_document_comes_behind_what_the_user_says_otherwise(uploads, said, disputed):
+    uploads.add(said)
     for how in ({}, {"rerank": True}):
-        found = memory.search("are uploads scanned before they are stored?", **how).hits
+        found = uploads.search(UPLOADS, **how).hits
         assert [hit.memory.kind == "document" for hit in found[:2]] == [not disputed, disputed], how
         document = found[1 if disputed else 0]
         told = [relation.type for relation, _ in document.related]
         assert told == ["contradicts"] * disputed
+        pages = [uploads.search(UPLOADS, limit=1, offset=at, **how).hits for at in (0, 1)]
+        assert [page[0].memory.id for page in pages] == [hit.memory.id for hit in found], how
+
+
+@pytest.mark.parametrize(
+    ("settle", "told"),
+    [
+        (lambda memory, own, _: memory.forget(own), []),
+        (lambda memory, own, _: memory.update(own, expires_at=memory.clock() - DAY), []),
+        (lambda memory, own, claim: memory.link(own, claim, "relates_to"), ["relates_to"]),
+        (lambda memory, own, claim: memory.link(own, claim, "contradicts"), ["contradicts"]),
+        (None, []),
+    ],
+    ids=["forgotten", "expired", "both hold", "known", "elsewhere"],
+)
+def test_only_what_holds_there_and_nobody_settled_disputes_a_document(uploads, settle, told):
+    (document,) = uploads.list()
+    uploads.container = None if settle else "elsewhere"
+    own = uploads.add(NO_LONGER).id
+    if settle:
+        settle(uploads, own, document.id)
+    every = {"include_deleted": True, "include_expired": True, "scopes": uploads.every_scope()}
+    found = uploads.search(UPLOADS, filter=uploads.filter(**every)).hits
+    assert {hit.memory.id for hit in found} == {own, document.id}
+    assert (found[0].memory.id == own) == (told == ["contradicts"])
+    (hit,) = (hit for hit in found if hit.memory.id == document.id)
+    assert [relation.type for relation, _ in hit.related] == told
+
+
+@pytest.mark.parametrize("how", [{}, {"rerank": True}], ids=["search", "rerank"])
+def test_a_search_answers_by_meaning_without_a_judge_that_cannot_be_asked(
+    uploads, monkeypatch, how
+):
+    uploads.add(NO_LONGER)
+    for error in (FileNotFoundError("judge.onnx"), RuntimeError("INVALID_PROTOBUF")):
+        monkeypatch.setattr(uploads.judge, "_load", Mock(side_effect=error))
+        answer = uploads.search(UPLOADS, **how)
+        assert (answer.mode, len(answer.hits)) == ("hybrid", 2)
+        assert f"The judge cannot be asked: {error}" in answer.hints[-1]
 
 
 def test_the_kind_that_is_asked_for_stays_first(memory):

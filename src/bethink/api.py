@@ -22,6 +22,7 @@ from bethink.errors import (
     BethinkError,
     EmbeddingError,
     InvalidInput,
+    JudgeError,
     NotFound,
     StoreError,
 )
@@ -210,6 +211,8 @@ class Bethink:
         if mode == "keyword":
             return None, ()
         embedder = self.embedder
+        if embedder is None and mode == "vector":
+            raise self._model.explain_missing()
         if embedder is None:
             return None, self.hints
         others = [model for model in self.store.models() if model != embedder.model]
@@ -697,8 +700,6 @@ class Bethink:
             sift=threshold is None and by_relevance,
             rerank=rerank and by_relevance,
         )
-        if mode == "vector" and embedder is None:
-            raise self._model.explain_missing()
         judge = self.judge if ask.mode != "keyword" else None
         try:
             return recall(
@@ -708,7 +709,10 @@ class Bethink:
             if mode == "vector":
                 raise
             ask = ask._replace(mode="keyword", hints=(without_vectors(error),))
-            return recall(query, ask, self.store, None, self.clock(), random.Random(seed))
+            embedder = None
+        except JudgeError as error:
+            ask = ask._replace(hints=(*hints, f"{error.message} {error.hint}"))
+        return recall(query, ask, self.store, embedder, self.clock(), random.Random(seed))
 
     def list(
         self,

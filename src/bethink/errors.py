@@ -14,6 +14,7 @@
     │   ├── StoreCorrupt      the file is damaged, or is no database
     │   └── StoreTooNew       written by a newer version of Bethink
     ├── EmbeddingError        no vectors can be made right now
+    ├── JudgeError            the packaged judge cannot be opened or asked
     └── ModelError            the language model gave nothing usable (`llm/base.py`)
 
 A message is a full sentence with the offending value in it. A hint names the next thing to type.
@@ -83,6 +84,10 @@ class StoreTooNew(StoreError):
 
 
 class EmbeddingError(BethinkError):
+    pass
+
+
+class JudgeError(BethinkError):
     pass
 
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from bethink.config import data_directory
 from bethink.embed.base import open_session, open_tokenizer
+from bethink.errors import JudgeError
 
 if TYPE_CHECKING:
     from bethink.config import Config
@@ -141,9 +142,16 @@ class TrainedJudge:
         return [float(logit[0]) for (logit,) in self._ask(pairs, ("fits",))]
 
     def _ask(self, pairs: Pairs, heads: Sequence[str]) -> list[Any]:
+        try:
+            return self._run(pairs, heads) if pairs else []
+        except Exception as error:  # onnxruntime's errors have no base of their own
+            raise JudgeError(
+                f"The judge cannot be asked: {error}",
+                "Install Bethink again; `bethink config judge false` works without it.",
+            ) from error
+
+    def _run(self, pairs: Pairs, heads: Sequence[str]) -> list[Any]:
         """The logits of some heads for each pair: all told after six layers, or all after twelve."""
-        if not pairs:
-            return []
         from concurrent.futures import ThreadPoolExecutor
 
         import numpy as np

@@ -41,6 +41,8 @@ from bethink.types import (
     ASKED_IMPORTANCE,
     IDEAS,
     KINDS,
+    PERSONAL,
+    TEAM,
     TRUST,
     Answer,
     Candidate,
@@ -77,8 +79,9 @@ THIN = 0.2
 FEW = 3  # hits that are shown then; by words alone, if they hold a word of the question at all
 UNFIT = "Nothing fits this question well."
 # Hits of each side that are held against each other, and how probably two must dispute each other: as sure as not, since all that
-# follows is their order. Of 40 pairs of which one ends the other the judge knows 36 (bench/suite/data/poison.jsonl).
-DISPUTING, DISPUTED = 3, 0.5
+# follows is their order. Of 40 pairs of which one ends the other the judge knows 36 (bench/suite/data/poison.jsonl). They are looked for
+# in the first page, and in no fewer than the usual number of hits: the order does not depend on how few are asked for.
+DISPUTING, DISPUTED, JUDGED = 3, 0.5, 10
 STRANGE = "Nothing fits this question well: only a few of the nearest are shown."
 # What follow-ups are made of beside stop words: they point at something that was said before. And as many of its words are taken along.
 POINTING = frozenset(
@@ -150,11 +153,29 @@ def recall(
     if not (query.strict or query.kinds) and _is_strange(hits[: ask.limit], asked):
         hits, total, hint = _sift(hits, total, ask, asked)
         hints = (hint, *hints)
-    hits = hits[ask.offset : ask.offset + ask.limit]
-    if ask.related:
-        hits = expand(hits, store, filter.scopes, filter.include_deleted)
-        hits = hits if held or filter.as_of else put_newer_first(hits, ask.limit, judge)
+    then = bool(held) or filter.as_of is not None
+    hits = _take_page(hits, ask, filter, store, None if then else now, judge)
     return Answer(query, tuple(hits), total, ask.mode, ask.profile, hints)
+
+
+def _take_page(
+    hits: list[Hit],
+    ask: Ask,
+    filter: Filter,
+    store: Store,
+    now: datetime | None,
+    judge: "Judge | None",
+) -> list[Hit]:
+    """The hits that are asked for, with what they are related to. Where it is asked what holds `now`, that comes before what it
+    disputes."""
+    if judge and now and ask.related:
+        first = max(JUDGED, ask.limit)
+        hits = mark_disputed(hits[:first], judge, store, now) + hits[first:]
+    earlier = [hit.memory.id for hit in hits[: ask.offset]]
+    page = hits[ask.offset : ask.offset + ask.limit]
+    if ask.related:
+        page = expand(page, store, filter)
+    return put_newer_first(page, ask.limit, earlier) if now else page
 
 
 def _recap(query: Query, ask: Ask, store: Store) -> Answer:
@@ -620,23 +641,21 @@ CHAIN = 8  # links followed back through replaced memories
 MOST_RELATIONS = 400  # relations looked at for one answer
 
 
-def expand(
-    hits: Sequence[Hit], store: Store, scopes: Sequence[str], include_deleted: bool = False
-) -> list[Hit]:
+def expand(hits: Sequence[Hit], store: Store, filter: Filter) -> list[Hit]:
     """Relations of every hit, and the whole chain of memories that a hit replaced. Never leaves the scopes."""
     related = _find_related([hit.memory.id for hit in hits], store)
     ends = {end for found in related.values() for end in found.values()}
     visible = {
         memory.id: memory
         for memory in store.get(list(ends))
-        if memory.scope in scopes and (include_deleted or memory.deleted_at is None)
+        if memory.scope in filter.scopes and (filter.include_deleted or memory.deleted_at is None)
     }
 
     def show(id: str) -> tuple[tuple[Relation, Memory], ...]:
         found = related[id].items()
         return tuple((one, visible[end]) for one, end in found if end in visible and end != id)
 
-    return [hit._replace(related=show(hit.memory.id)) for hit in hits]
+    return [hit._replace(related=(*show(hit.memory.id), *hit.related)) for hit in hits]
 
 
 def _find_related(ids: Sequence[str], store: Store) -> dict[str, dict[Relation, str]]:
@@ -657,19 +676,40 @@ def _find_related(ids: Sequence[str], store: Store) -> dict[str, dict[Relation, 
     return related
 
 
-def mark_disputed(hits: Sequence[Hit], judge: "Judge") -> list[Hit]:
+def mark_disputed(hits: Sequence[Hit], judge: "Judge", store: Store, now: datetime) -> list[Hit]:
     """The hits, those that stand on nobody's word (a document, what was pasted) related to the user's statements behind them that say
-    otherwise: a README is not read again whenever somebody decides something."""
-    stated = [at for at, hit in enumerate(hits) if is_users_word(hit.memory)][:DISPUTING]
-    claimed = [at for at, hit in enumerate(hits) if is_nobodys_word(hit.memory)][:DISPUTING]
-    wanted = [(at, own) for at in claimed for own in stated if own > at]
+    otherwise, and behind these: a README is not read again whenever somebody decides something. What was related already is as it is."""
+    wanted = _find_disputable([hit.memory for hit in hits], store, now)
     pairs = [(hits[at].memory, hits[own].memory) for at, own in wanted]
     marked = list(hits)
     for (at, _), (claim, own), disputed in zip(wanted, pairs, dispute(pairs, judge), strict=True):
         if disputed:
             found = (Relation(own.id, claim.id, "contradicts"), own)
             marked[at] = marked[at]._replace(related=(*marked[at].related, found))
-    return marked
+    return put_newer_first(marked, len(marked))
+
+
+def _find_disputable(
+    memories: Sequence[Memory], store: Store, now: datetime
+) -> list[tuple[int, int]]:
+    """The places of passages, each with that of a statement behind it, of whose relation nothing is known."""
+    stated = [at for at, one in enumerate(memories) if is_users_word(one)][:DISPUTING]
+    claimed = [at for at, one in enumerate(memories) if is_nobodys_word(one)][:DISPUTING]
+    pairs = [
+        (at, own)
+        for at in claimed
+        for own in stated
+        if own > at and _may_dispute(memories[own], memories[at], now)
+    ]
+    known = store.relations([memories[at].id for at in claimed]) if pairs else ()
+    related = {frozenset((one.source, one.target)) for one in known}
+    return [pair for pair in pairs if frozenset(memories[at].id for at in pair) not in related]
+
+
+def _may_dispute(own: Memory, claim: Memory, now: datetime) -> bool:
+    """Whether a statement holds now, and of what a passage speaks of: another project has its own truth."""
+    ended = any(end and end <= now for end in (own.valid_to, own.expires_at))
+    return own.scope in (claim.scope, PERSONAL, TEAM) and _outranks(own, claim) and not ended
 
 
 def is_users_word(memory: Memory) -> bool:
@@ -696,16 +736,16 @@ def _differ(judgement: "Judgement") -> float:
     return judgement.probabilities["replaces"] + judgement.probabilities["contradicts"]
 
 
-def put_newer_first(hits: Sequence[Hit], limit: int, judge: "Judge | None") -> list[Hit]:
+def put_newer_first(hits: Sequence[Hit], limit: int, earlier: Sequence[str] = ()) -> list[Hit]:
     """Of two statements about the same thing that cannot both hold, the more trusted and newer one comes first, even while nobody has
-    decided: it takes the place of the other, which follows it. What was found with the question or the to-do that it closed comes
-    before that, too."""
-    if judge:
-        hits = mark_disputed(hits, judge)
+    decided: it takes the place of the other, which follows it, unless it stands on an `earlier` page. What was found with the question
+    or the to-do that it closed comes before that, too."""
     ordered: dict[str, Hit] = {}
     there = {hit.memory.id: hit for hit in hits}
     for hit in hits:
         for relation, other in hit.related:
+            if other.id in earlier:
+                continue
             if (relation.type, relation.source) == ("answers", other.id) and other.id in there:
                 ordered.setdefault(other.id, there[other.id])
             if relation.type in ("may_replace", "contradicts") and _outranks(other, hit.memory):

@@ -156,6 +156,10 @@ def test_what_differs_in_a_number_a_name_a_place_or_a_denial_is_never_the_same(
         ("Tenant 12 pays 40 euros a month.", "Tenant 12 pays 60 euros a month.", True),
         ("Node 20 is our runtime.", "Node 22 is our runtime.", True),
         ("Python 3.11 runs on 4 hosts.", "Python 3.12 runs on 5 hosts.", True),
+        ("PostgreSQL 15 is our database.", "PostgreSQL 16 is our database now.", True),
+        ("Keep 30 days of backups.", "Keep 90 days of backups, auditors want it.", True),
+        ("Sessions last 30 minutes.", "Sessions last 60 minutes since the audit.", True),
+        ("The pool holds 5 connections.", "The pool holds 9 connections since May.", True),
     ],
 )
 def test_a_thing_of_another_number_is_at_most_proposed_as_a_replacement(tell, old, new, replaced):

@@ -65,15 +65,17 @@ _PASSING = (
     r"|\btests? (?:all )?(?:pass|passed|are green)\b|\b\d+ tests\b|\bcoverage\b.{0,30}\d ?%|\blint(?:er)? (?:is )?(?:clean|passes)\b"
     rf"|^[^.!?]{{2,80}} ?[—–:-] {_DID}|^{_DID}(?:: | (?:the|a|an|two|three|all|both|`))"
 )
-_REPORT = rf"(?:done\W{{1,3}})?i(?:'ve| have)? (?:also |now )?{_DID}"
+_REPORT = rf"(?:done\W{{1,3}})?i(?:'ve| have)? (?:also |now )?{_DID}(?!.*\b(?:because|since)\b)"
+_ANNOUNCES = r"\b(?:changed (?:my|our) minds?|on second thoughts?|scratch that)\W{0,3}$"
 _OPTIONS = r"\b(?:options?|approach(?:es)?|ways|alternatives?|directions|choices|possibilities|variants?|scenarios?)\b"
 _BACKLOG = r"\b(?:pending|to-?dos?|backlog|outstanding|deferred|future|later|you(?:'ll| will)? (?:still )?(?:need|have) to)\b"
 _PROPOSES = r"\b(?:i(?:'d| would)? (?:suggest|recommend|propose|go (?:with|for))|my (?:recommendation|suggestion|take|preference)|recommended:)"
-# What is asked for at another time is not done with the answer.
-_LATER = (
-    r"\b(?:later|eventually|some day|at some point|next (?:week|month|sprint|session|time)|tomorrow|in a follow-?up|not now"
-    r"|(?:remind (?:me|us)|remember) to|don'?t forget|to-?do list|backlog)\b"
+# What is asked for at another time is not done with the answer, whatever that says; what is only not to be forgotten may be.
+_ANOTHER_TIME = (
+    r"(?:^|[,;] )later\b|\blater\W{0,3}$|\b(?:eventually(?! consistent)|some day|at some point|next (?:week|month|sprint|session)|tomorrow"
+    r"|in a follow-?up|not now|remind (?:me|us) to|(?:on|to) (?:the|my|our) (?:to-?do list|backlog)(?! \w))\b"
 )
+_LATER = rf"{_ANOTHER_TIME}|\b(?:later|next time|remember to|don'?t forget)\b"
 
 # How somebody wants others to work with them, in any project: they ask it of whoever works, about the work itself. Who says "we" speaks of
 # a project.
@@ -269,11 +271,14 @@ def _name_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, f
 
 
 def _settles_nothing(each: PlacedStatement) -> bool:
-    """Whether somebody asks, a user only thinks of something, or an assistant reports its own work, which carries out what was decided."""
+    """Whether somebody asks, a user only thinks of something or says that another decision follows, or an assistant reports its own
+    work without saying why: that carries out what was decided."""
     core = each.statement.core
-    report = compile_pattern(_REPORT, 0).match(fold_case(core))
-    passing = is_tentative(core) if each.speaker == "user" else bool(report)
-    return passing or asks(each.statement.text)
+    if each.speaker == "user":
+        passing = is_tentative(core) or compile_pattern(_ANNOUNCES).search(fold_case(core))
+    else:
+        passing = compile_pattern(_REPORT, 0).match(fold_case(core))
+    return bool(passing) or asks(each.statement.text)
 
 
 def _find_cued(core: str) -> dict[str, float]:
@@ -299,7 +304,9 @@ def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | Non
     if likeliest not in ("question", "todo"):
         return None
     stays = likeliest == "question" or put_off or reading.open >= STILL_OPEN
-    return likeliest if user and stays and not each.replied else "none"
+    later = compile_pattern(_ANOTHER_TIME).search(fold_case(statement.text))
+    done = each.replied and (likeliest == "question" or not later or asks(statement.text))
+    return likeliest if user and stays and not done else "none"
 
 
 def puts_off(text: str) -> bool:
@@ -335,9 +342,10 @@ def _keep_different(found: Sequence[Found]) -> list[Found]:
     for chance, kind, each in sorted(found, key=lambda one: -one[0]):
         place = each.turn, kind == "todo"
         most = TODOS if kind == "todo" else PER_TURN
-        # What grew by a sentence that is kept as the same kind, such as "I changed my mind", is told by it.
-        told = any(other == kind and known.text in each.text for _, other, known in kept)
-        if of_turn[place] < most and not told and not any(_says(one, each) for *_, one in kept):
+        # What grew by a sentence that is kept as another idea of its kind is kept without it; of another kind, it may say why.
+        if any(other == kind and known.text in each.text for _, other, known in kept):
+            each = each._replace(text=each.statement.text)
+        if of_turn[place] < most and not any(_says(one, each) for *_, one in kept):
             kept.append((chance, kind, each))
             of_turn[place] += 1
     return sorted(kept, key=lambda one: (one[2].turn, one[2].statement.position))

@@ -443,9 +443,13 @@ import,imports | export,exports
 reader,readers | writer,writers""".splitlines()
 ]
 _NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w-]*|(?<!\w)\w+[_/][\w./-]+")
-# A thing that is known by its number: "Tenant 12 …", "the worker number 3 …". What has a point in it is a version, a colon a time.
+# A thing that is known by its number: "Tenant 12 …", "the worker number 3 …". What has a point in it is a version, a colon a time; "Keep 30
+# days", "Sessions last 30 minutes", "The pool holds 5 …" give an amount: a verb, a word in -s or a unit stands beside it.
+_SINGULAR = r"(?:[a-z]{2,19}[a-rt-z]|[a-z]{1,18}[su]s)"
 _NUMBERED = re.compile(
-    r"(?:(?:the|our) )?([a-z]{3,20}(?: [a-z]{3,20})?) (?:number |no\. ?|#)?(\d{1,9})(?![.:\d])([^\n]{1,300})",
+    r"(?:(?:the|our) )?(?!(?:allow|call|hold|keep|limit|offer|poll|retain|retry|run|sample|send|set|store|support|take|timeout|try|use|wait)\b)"
+    rf"({_SINGULAR}(?: {_SINGULAR})?) (?:number |no\. ?|#)?(\d{{1,9}})(?![.:\d])"
+    r"(?! ?(?:%|[kmgt]i?b|m?s|(?:second|minute|hour|day|week|month|year|time)s?)\b)([^\n]{1,300})",
     re.I,
 )
 _ALIKE = 0.65  # share of words from which what differs is more telling than what is shared
@@ -483,7 +487,7 @@ def _numbers(text: str) -> set[str]:
 
 def other_number(one: str, other: str) -> bool:
     """Whether two statements begin with the same thing under different numbers and go on differently: "Tenant 12 pays 40", "Tenant 15 pays
-    60". Of 1,688 written replacements none does; where only the number differs, it may be a version."""
+    60". Of 1,688 written replacements none does; where only the number differs, or that of a technology, it may be a version."""
     first, second = map(_NUMBERED.match, (one, other))
     return (
         first is not None
@@ -491,6 +495,7 @@ def other_number(one: str, other: str) -> bool:
         and first[1].lower() == second[1].lower()
         and first[2] != second[2]
         and first[3] != second[3]
+        and not any(technology(one) or one in technologies().ordinary for one in first[1].split())
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -378,6 +379,8 @@ def test_an_edited_note_is_a_new_version_of_ones_own_memory_and_any_other_edit_i
     assert (done["added"], done["edited"], done["known"]) == (0, 0, 3)
     assert left() and exported(cli) == before
     assert take(cli, vault, "--dry-run")["edited"] == 1
+    said = cli.fails("export", "--format", "vault", str(vault), code=2)
+    assert "1 of its notes were edited" in said and "--trusted" in said
     done = take(cli, vault)
     assert (done["added"], done["edited"], done["known"]) == (0, 1, 3)
     one = find(cli, "Valkey")
@@ -385,8 +388,7 @@ def test_an_edited_note_is_a_new_version_of_ones_own_memory_and_any_other_edit_i
     assert [event["action"] for event in one["history"]][-1] == "update"
     assert cli.json("search", "Valkey", "--mode", "vector")[0]["id"] == one["id"]
     assert take(cli, vault)["edited"] == 0
-    said = cli.fails("export", "--format", "vault", str(vault), code=2)
-    assert "1 of its notes were edited" in said and "--trusted" in said
+    cli.ok("export", "--format", "vault", str(vault))
     cli.ok("update", one["id"], "--content", "Sessions are kept in KeyDB")  # here, too
     before = exported(cli)
     rewrite(vault, "kept in Valkey\n", "kept in Dragonfly\n")
@@ -401,8 +403,9 @@ def test_a_note_that_nobody_edited_changes_nothing_and_is_not_told_as_edited(cli
     assert (done["added"], done["known"], done["left"]) == (0, 4, {})
     assert exported(cli) == before
     cli.add("Lines that Windows\r\nended")
-    for _ in range(2):
-        assert cli("export", "--format", "vault", str(vault)).code == 0
+    for folder in (vault, os.path.relpath(vault, cli.project)):
+        assert cli("export", "--format", "vault", str(folder)).code == 0
+    assert len(list(vault.glob("*/*.md"))) == 6
 
 
 def test_what_somebody_writes_into_a_vault_is_taken_in_and_stays(cli, vault):

@@ -201,7 +201,7 @@ MEM0 = json.loads((FOLDER / "imports-mem0.json").read_text("utf-8"))
 @pytest.mark.parametrize(("name", "text", "options"), cases("imports-rows-with-a-text", globals()))
 def test_rows_with_a_text_come_from_json_and_csv(cli, tmp_path, name, text, options):
     file = tmp_path / name
-    file.write_text(text, encoding="utf-8")
+    file.write_text(text, encoding="utf-16" if "utf-16" in name else "utf-8")
     done = cli.json("import", str(file), *options)
     assert done["added"] == 1 and done["format"] == ("JSON" if "json" in name else "CSV")
     assert done["left"] == ({"unreadable": 1} if "broken" in text else {})
@@ -219,6 +219,8 @@ def test_what_has_no_text_is_refused_with_what_it_has(cli, tmp_path):
         file.write_bytes(raw)
         options = ["--text-column", "remark"] if "remark" in said else []
         assert said in cli.fails("import", str(file), *options, code=2)
+    file.write_text("[]")
+    assert "Nothing to remember was found here." in cli("import", str(file)).err
     assert exported(cli) == {}
 
 

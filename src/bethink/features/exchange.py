@@ -23,6 +23,7 @@ from datetime import UTC, date, datetime
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 from bethink import project as projects
@@ -65,6 +66,7 @@ from bethink.types import (
 )
 
 GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\x00"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # how a table begins that Excel wrote as Unicode
 LARGEST = 512 << 20  # bytes of a file that is read as a whole, packed or not. Set by hand.
 ADDED, SAME, KNOWN = "added", "known by its id", "known by its text"
 EDITED = "edited, and not taken: the memory was changed here too, or --trusted is missing"
@@ -182,7 +184,8 @@ def _read_place(memory: Bethink, place: Path, text_column: str) -> Reading:
             raise InvalidInput(f"{place} is no export.", f"bethink import --markdown {place}")
         if _is_database(place, locate_database(memory.config, memory.project)):
             return readers.read_database(memory, place) or _read_own(place)
-        text = _unpack(place).decode("utf-8-sig")
+        raw = _unpack(place)
+        text = raw.decode("utf-16" if raw[:2] in UTF_16 else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInput(
             f"{place} is not UTF-8: byte {error.start} cannot be read.",
@@ -192,6 +195,8 @@ def _read_place(memory: Bethink, place: Path, text_column: str) -> Reading:
         raise InvalidInput(
             f"{place} cannot be read: {error.strerror or error}.", "Check its permissions."
         ) from error
+    if not text.strip():
+        raise InvalidInput(f"{place} is empty.", "`bethink import --help` names what is read.")
     if place.suffix.lower() in (".csv", ".tsv"):
         return readers.read_csv(memory, place, text, text_column)
     return _read_json(memory, place, text, text_column)
@@ -625,10 +630,13 @@ def _digest(memory: Memory) -> str:
 
 def write_vault(records: Iterable[JsonObject], folder: Path, title: str) -> int:
     """Writes the objects of an export as notes, and an index of them. Notes of an earlier export go; anybody else's stay."""
+    folder = folder.resolve()  # as the notes of an earlier export are named
     notes = {str(one["id"]): one for one in records}
     names = {id: _name_note(one) for id, one in notes.items()}
     try:
-        old = _check_vault(folder)
+        old = _check_vault(
+            folder, {_digest(record_from_json(one).memory) for one in notes.values()}
+        )
         texts = {
             folder / one["kind"] / f"{names[id]}.md": _render_note(one, names)
             for id, one in notes.items()
@@ -653,8 +661,9 @@ def write_vault(records: Iterable[JsonObject], folder: Path, title: str) -> int:
     return len(notes)
 
 
-def _check_vault(folder: Path) -> set[Path]:
-    """The notes that an earlier export wrote. Nothing is written over what somebody edited, or into anything else than a vault."""
+def _check_vault(folder: Path, known: set[str]) -> set[Path]:
+    """The notes that an earlier export wrote. Nothing is written over what somebody edited, unless it is `known` since, or into
+    anything else than a vault."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(f"{folder} is no folder.", "Name one for the vault.")
     if not folder.exists() or not any(folder.iterdir()):
@@ -665,10 +674,11 @@ def _check_vault(folder: Path) -> set[Path]:
         )
     notes = [note for note in _read_vault_notes(folder) if note and "id" in note.value]
     given = [(note, _read_memory(note.value, 1, note.path).memory) for note in notes]
-    if edited := [note for note, one in given if note.value.get("saved") != _digest(one)]:
+    changed = [(note, one) for note, one in given if note.value.get("saved") != _digest(one)]
+    if edited := [note for note, one in changed if _digest(one) not in known]:
         raise InvalidInput(
             f"{len(edited)} of its notes were edited since they were written, such as {edited[0].path.name}.",
-            f"Take them in with `bethink import {folder} --trusted`, or name another folder.",
+            f"Take them in with `bethink import {quote(str(folder))} --trusted --personal`, or name another folder.",
         )
     return {note.path for note in notes}
 

@@ -335,9 +335,11 @@ def read_rows(
     if each and not any(_has_text(one, text_column) for one in each[:1000]):
         first: Row = next(filter(None, each), {})
         columns = ", ".join(str(name)[:40] for name in islice(first, 12)) or "none"
-        wanted = f"'{text_column}'" if text_column else ", ".join(TEXT_COLUMNS)
+        wanted = (
+            f"'{text_column}'" if text_column else f"of text, such as {', '.join(TEXT_COLUMNS)}"
+        )
         raise InvalidInput(
-            f"{file} has no column of text, such as {wanted}; its columns are: {columns}.",
+            f"{file} has no column {wanted}; its columns are: {columns}.",
             "Name the one that holds the text with --text-column.",
         )
     return convert(memory, each, format, file, text_column)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -287,8 +288,9 @@ def import_file(args: Namespace, path: Path) -> Result:
     if done.left_out:
         hints.append("--all-scopes and --personal take in what was left out.")
     if done.added and not args.dry_run:
-        hints.append(f"Undo with `bethink import {args.file} --undo`.")
-    return Result({**done._asdict(), "dry_run": args.dry_run}, hints=hints)
+        hints.append(f"Undo with `bethink import {shlex.quote(args.file)} --undo`.")
+    notes = [] if any(done._replace(format="")) else ["Nothing to remember was found here."]
+    return Result({**done._asdict(), "dry_run": args.dry_run}, notes=notes, hints=hints)
 
 
 def migrate(args: Namespace) -> Result:

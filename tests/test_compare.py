@@ -196,15 +196,20 @@ def test_what_answers_or_does_closes_what_is_open_by_both_together_and_replaces_
 
 
 @pytest.mark.parametrize(
-    ("between", "probability", "closed"),
-    [(0, 0.7, True), (RECENT, 0.7, False), (RECENT, 0.95, True)],
+    ("between", "kind", "probability", "closed"),
+    [
+        (0, "fact", 0.7, True),
+        (RECENT, "fact", 0.7, False),
+        (RECENT, "fact", 0.95, True),
+        (RECENT, "context", 0.7, True),
+    ],
 )
 def test_an_answer_closes_one_question_the_last_and_surely_what_was_asked_long_ago(
-    memory, judge, between, probability, closed
+    memory, judge, between, kind, probability, closed
 ):
     asked = [memory.add(f"How long can {one} be?", kind="question").id for one in ("a box", "SKUs")]
     for number in range(between):
-        memory.add(f"Shelf {number} holds boxes.", kind="fact")
+        memory.add(f"Shelf {number} holds boxes.", kind=kind)
     judge.says, judge.opens = ("answers", probability), True
     assert memory.add("SKUs can be 18 characters long.").settles == (asked[1],) * closed
 

@@ -138,6 +138,7 @@ def test_a_chain_of_replacements_is_returned_whole(memory, clock):
         ("gotcha", None, "gotcha"),
         ("decision", "fact", "fact"),
         ("question", None, "fact"),
+        ("document", None, "fact"),
     ],
 )
 def test_what_replaces_a_decision_is_one_unless_its_kind_was_told(memory, old, told, kind):

@@ -561,7 +561,7 @@ class Bethink:
             more = (Relation(new.id, old.id, "contradicts"),)
         elif type == "supersedes":
             changes = (types.supersede(old.id, new),)
-            if new.kind == "general" and old.kind not in ingest.reconcile.OPEN:
+            if new.kind == "general" and old.kind in ingest.reconcile.STATED:
                 changes += (Change(new.id, "update", {"kind": old.kind}),)
         elif type == "answers" and not old.answered:
             changes = (Change(old.id, "answer", {"answered": True}),)

@@ -47,6 +47,7 @@ WAITS = 0.4
 # Notes right before a new one that it may reply to; and how probably what others were told after must be a question, a to-do or a problem
 # to be answered: .80 of 20 written answers are to such (bench/LOG.md, 2026-11-16).
 RECENT, WAITS_LONG = 4, 0.6
+LOOKED_AT = 32  # memories, passages and turns among them, in which those notes are looked for: a turn or two that was captured
 CHANGING = ("replaces", "same", "answers", "completes")
 STRANGERS = Judgement("unrelated", 1.0, {name: float(name == "unrelated") for name in RELATED})
 
@@ -312,9 +313,12 @@ def is_one_statement(memory: Memory) -> bool:
 def _list_recent(
     memories: Sequence[Memory], options: WriteOptions, store: Store
 ) -> list[Sequence[str] | None]:
-    """Of each note the ids of the few told right before it, to which it may reply without naming them; None of anything else."""
-    told = Filter(scopes=(options.scope,), now=options.now)
-    ids = [one.id for one in reversed(store.list(told, RECENT))] + [one.id for one in memories]
+    """Of each note the ids of the few statements told right before it, to which it may reply without naming them; None of anything else.
+    What was captured or indexed in between is passed over, as far as one look reaches."""
+    if all(memory.source_type != "note" for memory in memories):
+        return [None] * len(memories)
+    told = store.list(Filter(scopes=(options.scope,), now=options.now), LOOKED_AT)[::-1]
+    ids = [one.id for one in told if one.kind in STATEMENTS] + [one.id for one in memories]
     return [
         ids[max(0, at - RECENT) : at] if memory.source_type == "note" else None
         for at, memory in enumerate(memories, len(ids) - len(memories))

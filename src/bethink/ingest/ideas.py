@@ -343,7 +343,8 @@ def _keep_different(found: Sequence[Found]) -> list[Found]:
         place = each.turn, kind == "todo"
         most = TODOS if kind == "todo" else PER_TURN
         # What grew by a sentence that is kept as another idea of its kind is kept without it; of another kind, it may say why.
-        if any(other == kind and known.text in each.text for _, other, known in kept):
+        own = [known for _, other, known in kept if (other, known.turn) == (kind, each.turn)]
+        if any(known.text in each.text for known in own):
             each = each._replace(text=each.statement.text)
         if of_turn[place] < most and not any(_says(one, each) for *_, one in kept):
             kept.append((chance, kind, each))

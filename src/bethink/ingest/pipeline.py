@@ -19,7 +19,7 @@ from bethink.embed.base import Embedder, submit_ahead
 from bethink.errors import InvalidInput
 from bethink.ingest.compare import Comparison, WriteOptions, compare
 from bethink.ingest.extract import extract, keywords
-from bethink.ingest.reconcile import OPEN
+from bethink.ingest.reconcile import STATED
 from bethink.ingest.redact import redact, redact_value
 from bethink.store.base import Store
 from bethink.store.places import cache_key, content_hash, embedded_text, topic_text
@@ -295,7 +295,7 @@ def _take_over_kind(
     decision, for briefings and for `why`."""
     vague = passage.kind is None and memory.kind in ("general", "fact")
     for old in store.get(replaced[:1]) if vague and replaced else ():
-        if old.kind not in OPEN:
+        if old.kind in STATED:
             return memory._replace(kind=old.kind, importance=max(memory.importance, old.importance))
     return memory
 

@@ -580,7 +580,10 @@ class Bethink:
             )
         changes: tuple[Change, ...] = ()
         if type == "supersedes" and self.one(target).superseded_by == relation.source:
-            changes = (ingest.edit.give_back(self.store, relation.target, others),)
+            changes = (
+                ingest.edit.give_back(self.store, relation.target, others),
+                *ingest.edit.give_kind_back(self.store, relation),
+            )
         elif type == "answers" and not others:
             changes = (Change(relation.target, "reopen", {"answered": False}),)
         self.write(unrelate=(relation,), change=changes)

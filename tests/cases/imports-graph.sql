@@ -17,3 +17,7 @@ INSERT INTO ideas VALUES (3, NULL, 'Of another project', 'decision', 0.9, NULL, 
 INSERT INTO ideas VALUES (4, 1, 'The radio hops between three channels', 'decision', 0.9, NULL, '/h/.claude/projects/{slug}/a.jsonl', 8, '2026-01-03 10:00:00');
 INSERT INTO ideas VALUES (5, 1, 'The radio stays on one channel', 'decision', 0.9, NULL, '/h/.claude/projects/{slug}/a.jsonl', 9, '2026-01-04 10:00:00');
 INSERT INTO relations VALUES (2, 5, 4, 'supersedes');
+INSERT INTO ideas VALUES (6, 1, 'The antenna stands in the barn', 'decision', 0.9, NULL, '/h/.claude/projects/{slug}/a.jsonl', 10, '2026-01-05 10:00:00');
+INSERT INTO ideas VALUES (7, 1, 'The antenna stands in the loft', 'decision', 0.9, NULL, '/h/.claude/projects/{slug}/a.jsonl', 11, '2026-01-05 10:00:00');
+INSERT INTO ideas VALUES (8, 1, 'The antenna stands on the roof', 'decision', 0.9, NULL, '/h/.claude/projects/{slug}/a.jsonl', 12, '2026-01-05 10:00:00');
+INSERT INTO relations VALUES (3, 6, 7, 'supersedes'), (4, 7, 8, 'supersedes'), (5, 8, 6, 'supersedes');

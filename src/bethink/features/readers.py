@@ -672,19 +672,15 @@ def _link(one: Given, fields: Row, ids: Mapping[str, str]) -> Given:
 
 
 def _mark_replaced(given: Sequence[Given]) -> list[Given]:
-    """With each memory that another of them supersedes behind that one, in place of that relation; two that supersede each other say
-    nothing."""
-    links = dict.fromkeys(
-        (link.target, link.source)
-        for one in given
-        for link in one.relations
-        if link.type == "supersedes"
-    )
-    later = dict(pair for pair in links if pair[::-1] not in links)
+    """With each memory that another of them supersedes behind that one, in place of that relation."""
+    links = (link for one in given for link in one.relations if link.type == "supersedes")
+    told = {one.memory.id: one.memory.superseded_by for one in given}
+    later = {link.target: link.source for link in links} | {id: by for id, by in told.items() if by}
+    for id in _find_rings(later):
+        del later[id]
     marked = []
     for one in given:
-        memory = one.memory
-        memory = memory._replace(superseded_by=memory.superseded_by or later.get(memory.id))
+        memory = one.memory._replace(superseded_by=later.get(one.memory.id))
         kept = [
             link
             for link in one.relations
@@ -693,6 +689,20 @@ def _mark_replaced(given: Sequence[Given]) -> list[Given]:
         record = one.record._replace(memory=memory)
         marked.append(one._replace(record=record, relations=tuple(kept)))
     return marked
+
+
+def _find_rings(later: Mapping[str, str]) -> set[str]:
+    """Those that come back to themselves from successor to successor: each would be hidden by another, and nothing be left."""
+    rings, checked = set[str](), set[str]()
+    for id in later:
+        path: list[str] = []
+        while id in later and id not in checked:
+            checked.add(id)
+            path.append(id)
+            id = later[id]
+        if id in path:
+            rings.update(path[path.index(id) :])
+    return rings
 
 
 def make_id(*parts: Any) -> str:

@@ -137,6 +137,15 @@ def give_back(store: Store, id: str, others: Iterable[Relation]) -> Change:
     return Change(id, "restore", {"superseded_by": None})
 
 
+def give_kind_back(store: Store, relation: Relation) -> list[Change]:
+    """Gives a memory back the kind that it had before it took over that of the one it replaced, unless somebody changed it since."""
+    links = store.relations([relation.source])
+    linked = {one.created_at for one in links if one[:3] == relation[:3]}
+    kinds = [one for one in store.history(relation.source) if "kind" in one.after]
+    taken = kinds and kinds[-1].at in linked and kinds[-1].before.get("kind") == "general"
+    return [Change(relation.source, "update", {"kind": "general"})] if taken else []
+
+
 def _leads_to(store: Store, memory: Memory, id: str) -> bool:
     seen, at = set[str](), memory.superseded_by
     while at and at != id and at not in seen:

@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 301_033,
-    "lines": 44_063,
+    "tokens": 301_131,
+    "lines": 44_079,
     "files": 126,
     "import cycles": 0,
     "function-level imports of our own": 41,

@@ -116,17 +116,20 @@ def choose(
     settled = {one.id for one in drop_disputed(memory, [one for one, _ in sure])}
     sure = [(one, value) for one, value in sure if one.id in settled]
     if judge and weighed is not None:
-        chosen = _tell_users_word(_pick_best(sure, bar), sure, judge)
+        chosen = _tell_users_word(text, _pick_best(sure, bar), sure, judge)
     else:
         chosen = _pick_by_words(sure, bar)
     return chosen, Sought(frozenset(prompt.telling))
 
 
-def _tell_users_word(chosen: Sequence[Memory], sure: Weighed, judge: Judge) -> list[Memory]:
+def _tell_users_word(
+    text: str, chosen: Sequence[Memory], sure: Weighed, judge: Judge
+) -> list[Memory]:
     """What was chosen, with the user's statement in place of a document or a pasted text that it disputes."""
     best = [one for one, _ in sorted(sure, key=lambda pair: -pair[1]) if is_users_word(one)]
     pairs = [(one, own) for one in chosen if is_nobodys_word(one) for own in best[:DISPUTING]]
-    disputed = [pair for pair, differ in zip(pairs, dispute(pairs, judge), strict=True) if differ]
+    judged = dispute(text, pairs, judge)
+    disputed = [pair for pair, differ in zip(pairs, judged, strict=True) if differ]
     instead = {claim.id: own for claim, own in reversed(disputed)}
     told = [instead.get(one.id, one) for one in chosen]
     return list({one.id: one for one in told}.values())

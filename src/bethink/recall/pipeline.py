@@ -78,10 +78,10 @@ FITS, HELD = 0.235, 0.21
 THIN = 0.2
 FEW = 3  # hits that are shown then; by words alone, if they hold a word of the question at all
 UNFIT = "Nothing fits this question well."
-# Hits of each side that are held against each other, and how probably two must dispute each other: as sure as not, since all that
-# follows is their order. Of 40 pairs of which one ends the other the judge knows 36 (bench/suite/data/poison.jsonl). They are looked for
+# Hits of each side that are held against each other, and how probably two must dispute each other. Of 40 pairs of which one ends the
+# other the judge knows 34, of 20 written afterwards 13, and of 15 that both hold none (bench/LOG.md, 2026-11-16). They are looked for
 # in the first page, and in no fewer than the usual number of hits: the order does not depend on how few are asked for.
-DISPUTING, DISPUTED, JUDGED = 3, 0.5, 10
+DISPUTING, DISPUTED, JUDGED = 3, 0.6, 10
 STRANGE = "Nothing fits this question well: only a few of the nearest are shown."
 # What follow-ups are made of beside stop words: they point at something that was said before. And as many of its words are taken along.
 POINTING = frozenset(
@@ -154,12 +154,13 @@ def recall(
         hits, total, hint = _sift(hits, total, ask, asked)
         hints = (hint, *hints)
     then = bool(held) or filter.as_of is not None
-    hits = _take_page(hits, ask, filter, store, None if then else now, judge)
+    hits = _take_page(hits, query.text, ask, filter, store, None if then else now, judge)
     return Answer(query, tuple(hits), total, ask.mode, ask.profile, hints)
 
 
 def _take_page(
     hits: list[Hit],
+    question: str,
     ask: Ask,
     filter: Filter,
     store: Store,
@@ -170,7 +171,7 @@ def _take_page(
     disputes."""
     if judge and now and ask.related:
         first = max(JUDGED, ask.limit)
-        hits = mark_disputed(hits[:first], judge, store, now) + hits[first:]
+        hits = mark_disputed(hits[:first], question, judge, store, now) + hits[first:]
     earlier = [hit.memory.id for hit in hits[: ask.offset]]
     page = hits[ask.offset : ask.offset + ask.limit]
     if ask.related:
@@ -676,13 +677,16 @@ def _find_related(ids: Sequence[str], store: Store) -> dict[str, dict[Relation, 
     return related
 
 
-def mark_disputed(hits: Sequence[Hit], judge: "Judge", store: Store, now: datetime) -> list[Hit]:
+def mark_disputed(
+    hits: Sequence[Hit], question: str, judge: "Judge", store: Store, now: datetime
+) -> list[Hit]:
     """The hits, those that stand on nobody's word (a document, what was pasted) related to the user's statements behind them that say
     otherwise, and behind these: a README is not read again whenever somebody decides something. What was related already is as it is."""
     wanted = _find_disputable([hit.memory for hit in hits], store, now)
     pairs = [(hits[at].memory, hits[own].memory) for at, own in wanted]
     marked = list(hits)
-    for (at, _), (claim, own), disputed in zip(wanted, pairs, dispute(pairs, judge), strict=True):
+    judged = dispute(question, pairs, judge)
+    for (at, _), (claim, own), disputed in zip(wanted, pairs, judged, strict=True):
         if disputed:
             found = (Relation(own.id, claim.id, "contradicts"), own)
             marked[at] = marked[at]._replace(related=(*marked[at].related, found))
@@ -720,12 +724,14 @@ def is_nobodys_word(memory: Memory) -> bool:
     return memory.kind in ("document", "context") and memory.trust <= TRUST["import"]
 
 
-def dispute(pairs: Sequence[tuple[Memory, Memory]], judge: "Judge") -> list[bool]:
-    """Whether each passage and statement cannot both hold. Of the passage the judge sees the sentence that shares most words with the
-    statement, and either may be the older one."""
+def dispute(question: str, pairs: Sequence[tuple[Memory, Memory]], judge: "Judge") -> list[bool]:
+    """Whether each passage and statement cannot both hold. Of the passage the judge sees the sentence that the question is about, and
+    either may be the older one."""
     if not pairs:
         return []
-    texts = [(choose_sentence(claim.content, own.content), own.content) for claim, own in pairs]
+    texts = [
+        (choose_sentence(claim.content, question, own.content), own.content) for claim, own in pairs
+    ]
     judged = judge.relate([pair for one, other in texts for pair in ((one, other), (other, one))])
     both = zip(judged[::2], judged[1::2], strict=True)
     return [max(map(_differ, readings)) >= DISPUTED for readings in both]

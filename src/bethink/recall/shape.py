@@ -261,11 +261,18 @@ def choose_excerpt(text: str, wanted: Sought | None, room: int) -> tuple[int, in
     return start, gap if gap > start else end
 
 
-def choose_sentence(text: str, other: str) -> str:
-    """The sentence or line of a text that shares most words with another text, without its marks of Markdown."""
-    words = set(tokenize(other))
-    lines = [line.strip("#>*- \t") for line in _BREAK.split(text[:LONGEST])]
-    return max(lines, key=lambda line: len(words.intersection(tokenize(line))))
+def choose_sentence(text: str, question: str, other: str) -> str:
+    """The sentence or line of a text that shares most words with a question, and of several with another text, without its marks of
+    Markdown; a heading only where nothing stands below it."""
+    wanted = [set(tokenize(one)) - STOP_WORDS for one in (question, other)]
+    lines = [line.strip() for line in _BREAK.split(text[:LONGEST])]
+    lines = [line for line in lines if line and not line.startswith("#")] or lines
+
+    def share(line: str) -> list[int]:
+        words = set(tokenize(line))
+        return [len(words & one) for one in wanted]
+
+    return max(lines, key=share).strip("#>*- \t")
 
 
 def _find_densest(text: str, marks: list[tuple[int, int]], room: int) -> int:

@@ -67,6 +67,11 @@ def test_a_briefing_starts_with_what_the_last_session_was_asked_did_and_left(sho
     assert in_order(told, "Last session:\n- Asked: ", *done, "We deploy from main")
     assert "To do:" not in told  # the digest says it
     assert "- Done:" not in shop.start(session_id="chat")
+    with shop.memory() as memory:
+        renaming, measuring = memory.list(filter=memory.filter(kinds=("todo",)), limit=2)
+        memory.forget(renaming.id)
+        memory.update(measuring.id, answered=True)
+    assert "Left:" not in shop.start(), "what was done or taken away since"
 
 
 @stories("hooks-stories")

@@ -106,9 +106,17 @@ class Section(NamedTuple):
 
 
 def _last_session(hook: Hook, memory: Bethink) -> Section:
-    """What the last session before this one was asked, did and left."""
+    """What the last session before this one was asked, did and left, without the to-dos that were done or taken away since."""
     for session in memory.store.sessions(memory.scopes, 2):
-        told = digest_lines(session) if session.id != hook.session else []
+        if session.id == hook.session:
+            continue
+        todos = memory.filter(session=session.id, kinds=("todo",), include_deleted=True)
+        done = [
+            one.content
+            for one in memory.list(filter=todos._replace(include_superseded=True), limit=LOOKED)
+            if one.answered or one.deleted_at or one.superseded_by
+        ]
+        told = digest_lines(session, done)
         if told:
             day = f", {session.started_at:%Y-%m-%d}" if session.started_at else ""
             lines = [BriefingLine(f"- {line}") for line in told]

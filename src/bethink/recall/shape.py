@@ -62,9 +62,12 @@ def citation(memory: Memory) -> str:
     return place
 
 
-def digest_lines(session: Session) -> list[str]:
-    """What a session was asked, did and left, a line each; what is not known is left out."""
-    told = session.digest or {}
+def digest_lines(session: Session, done: Sequence[str] = ()) -> list[str]:
+    """What a session was asked, did and left, a line each; what is not known is left out, and of what it left the to-dos that are done."""
+    told = dict(session.digest or {})
+    left = told.get("left", "").split("; ")
+    over = [one for one in left if any(one.rstrip(".…") in todo for todo in done)]
+    told["left"] = "; ".join(one for one in left if one not in over)
     return [f"{name.capitalize()}: {text}" for name, text in told.items() if text]
 
 

@@ -116,6 +116,8 @@ def test_a_program_that_is_not_there_or_cannot_run_is_named(monkeypatch, tmp_pat
     program("")
     (tmp_path / "bin" / "claude").write_text("#!/no/such/interpreter\n")
     assert "cannot be run" in failing("missing").message
+    program("print('Please log in.'); sys.exit(1)")
+    assert "without a result: Please log in." in failing("refused").message
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "Install Claude Code" in failing("missing").hint
 

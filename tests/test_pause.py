@@ -60,7 +60,8 @@ def test_everywhere_is_everywhere_and_is_told_apart_from_a_project(cli, tmp_path
 
 
 def test_pausing_twice_is_one_pause_and_one_for_some_time_ends_by_itself(cli, monkeypatch):
-    cli.ok("pause")
+    assert cli.ok("pause") == "paused shop\n"
+    assert cli.ok("pause", "--for", "2099-01-02 03:04") == "paused shop until 2099-01-02 03:04\n"
     told = cli.json("pause", "--for", "2h")["paused"]
     since, until = (datetime.fromisoformat(told[name]) for name in ("since", "until"))
     assert timedelta(hours=1.99) < until - since < timedelta(hours=2.01)

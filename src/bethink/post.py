@@ -218,7 +218,7 @@ def _explain_refusal(
         kind = "key"
         what = f"refused the key ({status})" if secret else "asks for a key, and none is set"
     elif status == 404:
-        kind, what = "missing", f"was not found, or has no such model{detail}"
+        kind, what = "missing", f"was not found, or has not what is asked for{detail}"
     elif status in (408, 409, 425, 429) or status >= 500:
         kind, what = "busy", f"is busy or failed ({status}){detail}"
     elif status < 400:

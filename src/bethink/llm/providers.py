@@ -239,7 +239,7 @@ class ClaudeCli:
             if result["type"] != "result":
                 raise ValueError(result["type"])
         except (ValueError, KeyError, TypeError, RecursionError):
-            said = _one_line(complaint.decode("utf-8", "replace")) or "it said nothing"
+            said = _one_line((complaint or output).decode("utf-8", "replace")) or "it said nothing"
             message = f"`{self.PROGRAM}` ended with code {code} and without a result: {said}."
             reason = "garbage" if code == 0 else "refused"
             raise ModelError(message, BY_HAND, reason, usage=None) from None

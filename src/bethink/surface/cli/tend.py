@@ -201,10 +201,12 @@ def pause(args: Namespace) -> Result:
     span, here = getattr(args, "for"), project(args)
     scope, name = (EVERYWHERE, "") if args.everywhere else (here.scope, here.name)
     now = datetime.now(LOCAL)
-    seconds = (expiry(span, now) - now).total_seconds() if span else None
+    end = expiry(span, now) if span else None
+    seconds = (end - now).total_seconds() if end else None
+    until = f" until {end:%Y-%m-%d %H:%M}" if end else ""
     return Result(
         {"paused": plain_pause(pause_memory(scope, name, seconds))},
-        [f"paused {name or 'everywhere'}"],
+        [f"paused {name or 'everywhere'}{until}"],
         hints=[f"`bethink resume{' --everywhere' if args.everywhere else ''}` ends it."],
     )
 

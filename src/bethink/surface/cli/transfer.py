@@ -432,7 +432,8 @@ def sync_result(memory: Bethink, reports: list[SyncReport]) -> Result:
         )
     if value["left"]:
         hints.append("What stayed behind was changed meanwhile, or purged on the other side.")
-    return Result(value, hints=hints)
+    notes = [] if any(value.values()) else ["in step already"]
+    return Result(value, notes=notes, hints=hints)
 
 
 # A team's server from somebody's machine
@@ -446,7 +447,7 @@ HASHES, IDS, RECORDS = 5000, 500, 100  # of one request
 WRONG = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError)
 HINTS = {
     "key": f"Put a token of that server into {VARIABLE}; `bethink token create` on the server makes one.",
-    "missing": "Check the address; it is that of `bethink serve`, without a path.",
+    "missing": "Check the address, that of `bethink serve` without a path, and the project's name there (--as).",
 }
 
 

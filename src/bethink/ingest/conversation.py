@@ -8,7 +8,7 @@ line they were said at. Nothing here writes: the batch is for the caller to put 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -491,29 +491,54 @@ def _add_compared(
 def _find_done(
     recipe: Recipe, made: Sequence[Memory], spoken: Sequence[HeardTurn]
 ) -> dict[str, str]:
-    """What was to be done and is done by a commit or a report of this page, which are no memories of their own: to-do → turn."""
+    """What was to be done and is done by a commit or a report of this page, or by a report of a later conversation that was read
+    before; these are no memories of their own: to-do → turn."""
     reports = _find_reports(spoken)
-    judge = recipe.options.judge() if reports and recipe.embedder else None
-    if judge is None or recipe.embedder is None:
-        return {}
-    filter = Filter(
-        scopes=(recipe.options.scope,), now=recipe.options.now, kinds=MENDED, answered=False
-    )
     fresh = [one for one in made if one.kind in MENDED and not one.answered]
-    if not fresh and not recipe.store.list(filter, 1):
+    embedder = recipe.embedder
+    judge = recipe.options.judge() if (reports or fresh) and embedder else None
+    if judge is None or embedder is None:
         return {}
-    vectors = recipe.embed([text for text, _ in reports])
-    wanted = []
-    for (text, turn), own in zip(reports, vectors, strict=True):
-        near = nearest(own[0], filter, recipe.store, recipe.embedder, WAITING) if len(own) else []
-        waiting = [*(one.memory for one in near), *_share_words(text, fresh)[:WAITING]]
-        wanted += [(old, text, turn) for old in waiting if _is_settled_by(turn, old)]
+    wanted = [
+        *_find_later_reports(recipe, embedder, fresh),
+        *_find_waiting(recipe, embedder, fresh, reports),
+    ]
     judged = judge.relate([(old.content, text) for old, text, _ in wanted])
     return {
         old.id: turn.id
         for (old, text, turn), judgement in zip(wanted, judged, strict=True)
         if judgement.probabilities["completes"] >= needed_to_complete(old.content, text)
     }
+
+
+def _find_waiting(
+    recipe: Recipe,
+    embedder: Embedder,
+    fresh: Sequence[Memory],
+    reports: Sequence[tuple[str, Memory]],
+) -> Iterator[tuple[Memory, str, Memory]]:
+    """To-do, report and turn: the few to-dos that each report of this page may be about."""
+    filter = Filter((recipe.options.scope,), MENDED, now=recipe.options.now, answered=False)
+    if not fresh and not recipe.store.list(filter, 1):
+        return
+    vectors = recipe.embed([text for text, _ in reports])
+    for (text, turn), own in zip(reports, vectors, strict=True):
+        near = nearest(own[0], filter, recipe.store, embedder, WAITING) if len(own) else []
+        waiting = [*(one.memory for one in near), *_share_words(text, fresh)[:WAITING]]
+        yield from ((old, text, turn) for old in waiting if _is_settled_by(turn, old))
+
+
+def _find_later_reports(
+    recipe: Recipe, embedder: Embedder, fresh: Sequence[Memory]
+) -> Iterator[tuple[Memory, str, Memory]]:
+    """The same of what agents told as done in other conversations after each to-do, as far as its words are shared."""
+    for todo, own in zip(fresh, recipe.embed([one.content for one in fresh]), strict=True):
+        said = Filter((recipe.options.scope,), ("context",), since=todo.created_at)
+        near = recipe.store.nearest(own[0], embedder.model, said, WAITING).items if len(own) else ()
+        for turn in recipe.store.load([key for key, _ in near]).values():
+            spoken = turn.metadata.get("role") == "assistant" and "agent" not in turn.metadata
+            told = read_report(turn.content).done if spoken and _is_settled_by(turn, todo) else ()
+            yield from ((todo, text, turn) for text in told if _share_words(text, [todo]))
 
 
 def _share_words(text: str, memories: Sequence[Memory]) -> list[Memory]:

@@ -427,3 +427,13 @@ def test_an_export_gives_what_can_be_read_of_a_damaged_database(cli, path, sound
             assert len(result.out.splitlines()) == len(found)
             assert f"{len(lost)} memor" in result.err
     assert partly, "no page of texts was among those that were damaged"
+
+
+def test_an_export_of_a_project_needs_no_index_of_it(path, sound):
+    path.write_bytes(sound)
+    ((root,),) = raw(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'memories_recent'")
+    damage(sound, "garbage", root - 1, path)
+    lost: list[str] = []
+    store = SqliteStore(path, timeout=5)
+    assert len(list(store.scan(everything(HERE), lost))) == 90 and not lost
+    store.close()

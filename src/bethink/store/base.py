@@ -247,7 +247,8 @@ class Store:
     def scan(self, filter: Filter, lost: builtins.list[str] | None = None) -> Iterator[Memory]:
         """Every memory that passes, oldest first, without holding them all in memory. Damage is an error; with `lost` the memories
         that cannot be read are named there, and the others come."""
-        for row in self._scan_rows(*self._where(filter), lost):
+        # What is damaged may be an index of scopes: the keys alone tell what there is.
+        for row in self._scan_rows(*self._where(filter, by_key=lost is not None), lost):
             try:
                 yield rows.memory(row)
             except StoreCorrupt:

@@ -266,7 +266,7 @@ def render_page(results: Results) -> str:
         "## Where others are ahead",
         "\n".join(list_ahead(results)) or "Nowhere in these tables.",
         "**Read with care.** Bethink's authors made this benchmark. Its thresholds were set with the 200 pairs, one of the two projects of prompts, the evaluation "
-        "sets and the real sessions in view, and its poison task is one that it has tests for; only what is called *fresh*, and the conversations of our own, were written "
+        "sets and the real sessions in view, and its poison task is one that it has tests for and whose cases were in view when documents were first set against statements; only what is called *fresh*, and the conversations of our own, were written "
         "afterwards. Its judge learned what answers a question from conversations of LoCoMo and LongMemEval, though recall "
         "is measured without it, and what to keep from other sessions of the real sessions' repositories. Of the 120 fresh statements five also stand in what the judge learned from, never both of a pair. Several peers are made to work with a language model or with models from a hub; here there was neither, so what they can do with them is not shown. "
         "A system that stores and searches and claims no more is not worse for a .50: the tasks ask for things it never promised.",

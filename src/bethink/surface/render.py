@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 Record = Mapping[str, Any]
 
-FORMATS = ("text", "json", "csv", "md", "xml")
-
 # What a terminal might obey, the marks that reorder text, halves of characters. Tab and line feed stay.
 _HOSTILE = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 _NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"

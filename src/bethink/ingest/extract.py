@@ -302,7 +302,7 @@ def classify(text: str) -> tuple[str, float]:
 def _score_kinds(text: str, said: str, sentences: list[str]) -> dict[str, float]:
     """How much cue phrases, a label and question marks speak for each kind."""
     scores = cue_scores(said)
-    rest = compile_pattern(r"(?m)^\s*(?:#{1,6}\s|>).*$").sub("", text).strip()
+    rest = compile_pattern(r"(?m)^[ \t]*(?:#{1,6}\s|>).*$").sub("", text).strip()
     if not sentences and scores.get("problem", 0) < 3 and rest and _first_line(text) != text:
         return {"code": CLEAR}
     if label := _label(text):

@@ -6,7 +6,7 @@ from case_tables import cases
 from memories import DAY, NOW, stored, texts
 from stores import pick
 
-from bethink.errors import InvalidInput, NotFound
+from bethink.errors import InvalidInput, NotFound, Overtaken
 from bethink.store.places import cache_key
 from bethink.types import RELATIONS, TRUST, Passage, Source
 
@@ -187,6 +187,16 @@ def test_a_change_that_makes_no_sense_is_refused(hashing, fields, message):
     with pytest.raises(InvalidInput, match=message):
         hashing.update(id, **fields)
     assert [event.action for event in hashing.history(id)] == ["add"]
+
+
+def test_a_memory_is_changed_only_as_it_was_read(memory, clock):
+    id = memory.add("The cache is Redis").id
+    was = memory.one(id)
+    clock.move(seconds=1)
+    changed = memory.update(id, was=was, importance=8)
+    with pytest.raises(Overtaken, match="changed by another process"):
+        memory.update(id, was=was, importance=2)
+    assert memory.one(id) == changed
 
 
 def test_forgotten_is_hidden_and_comes_back(memory):

@@ -146,8 +146,7 @@ class TrainedJudge:
             return self._run(pairs, heads) if pairs else []
         except Exception as error:  # onnxruntime's errors have no base of their own
             raise JudgeError(
-                f"The judge cannot be asked: {error}",
-                "Install Bethink again; `bethink config judge false` works without it.",
+                f"The judge cannot be asked: {error}", "Install Bethink again."
             ) from error
 
     def _run(self, pairs: Pairs, heads: Sequence[str]) -> list[Any]:

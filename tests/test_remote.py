@@ -11,7 +11,6 @@ from cli_runner import cli  # noqa: F401
 from http_server import problem, running, served
 from stores import HERE, NOW, make, tell
 
-from bethink import post
 from bethink.errors import ConfigError
 from bethink.post import Key
 from bethink.store.rows import Record
@@ -126,28 +125,6 @@ def test_a_project_is_synced_through_the_server(anna, served, cli, tmp_path, mon
     assert sync() == {} and "in step already" in cli(*words).err
 
 
-def test_a_laptop_of_0_10_is_understood(anna):
-    """It says what it wants, and which memories it no longer has. The server forgets these, unless somebody changed them."""
-    id, changed = anna.store("Imported by mistake"), anna.store("Of great importance")
-    told = problem(anna.ask("outline", what=["told", "conversations"]), 422)
-    assert "Conversations and documents are no longer exchanged" in told["detail"]
-    lines = anna.ask("outline", what=["told"]).json()["lines"]
-    expect = {line[0]: line[1] for line in lines}
-    anna.client.patch(f"{V1}/memories/{changed}", json={"importance": 9}, params=anna.where)
-    gone = anna.ask("remove", gone=[id, changed], expect=expect).json()
-    assert gone == {"removed": 1, "left": [changed]}
-    hidden = [one.memory.deleted_at is not None for one in anna.peer.fetch([id, changed])]
-    assert hidden == [True, False]
-    unknown = {changed: "no version"}
-    assert anna.ask("remove", gone=[changed], expect=unknown).json()["removed"] == 0
-
-
-def test_the_outline_of_a_server_of_0_9_is_understood(anna, monkeypatch):
-    line = ["01a1", "ab", "hash", True, False, None]
-    monkeypatch.setattr(post, "send", lambda *words: {"lines": [line], "links": []})
-    assert anna.peer.outline().lines["01a1"] == (b"\xab", "hash", True)
-
-
 def test_a_memory_that_is_larger_than_a_request_is_sent_alone(monkeypatch):
     monkeypatch.setattr(transfer, "LARGEST_REQUEST", 10)
     records = tuple(Record(make(text), True) for text in ("One", "Two"))
@@ -170,7 +147,7 @@ def test_nothing_reaches_another_project_through_a_bundle(anna, served):
     assert ask("records", ids=[id]).json() == {"bundle": {}}
     problem(ask("records", anna.where, ids=[id]), 404)
     problem(ask("outline", {**ours, "personal": "true"}), 403)
-    assert ask("remove", gone=[id], purge=[id]).json() == {"removed": 0, "left": []}
+    assert ask("remove", purge=[id]).json() == {"removed": 0}
     bundle = anna.ask("records", served.owner, ids=[id]).json()["bundle"]
     named = copy.deepcopy(bundle)
     named["records"][0]["scope"] = team_scope(anna.name)

@@ -46,7 +46,6 @@ from bethink.types import (
     RELATIONS,
     TRUST,
     Batch,
-    Change,
     Entity,
     Event,
     Memory,
@@ -480,19 +479,6 @@ class StorePeer:
             self.store.write(
                 Batch(at=self.clock(), actor=self.actor, purge=tuple(purge), unrelate=ended)
             )
-
-    def forget(self, ids: Expected) -> tuple[str, ...]:
-        """Forgets what a laptop of 0.10 no longer has, unless somebody changed it since: it may have been lost there, and
-        `restore` brings it back. Returns what stayed."""
-        found = self.store.records(list(ids), vectors=False)
-        same = [one.memory for one in found if ids[one.memory.id] in (None, version(one))]
-        now = self.clock()
-        hidden = [
-            Change(one.id, "forget", {"deleted_at": now}) for one in same if not one.deleted_at
-        ]
-        if hidden:
-            self.store.write(Batch(at=now, actor=self.actor, change=tuple(hidden)))
-        return tuple(ids.keys() - {one.id for one in same})
 
     def find_purged(self, hashes: Sequence[str]) -> set[str]:
         return self.store.find_purged(hashes)

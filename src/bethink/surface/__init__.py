@@ -67,7 +67,6 @@ pause           tend            -                                -              
 resume          tend            -                                -                end a pause
 doctor          connect         -                                -                check that all is well and say how to mend what is not
 condition       -               GET /condition                   -                tell how memory is doing
-check           -               POST /condition                  -                count and check anew
 config          tend            -                                -                show and change settings
 model           tend            -                                -                list, fetch and verify embedding models
 consolidate     tend read       -                                -                merge, mark and retire what has become superfluous

@@ -490,10 +490,9 @@ class ServerPeer:
 
     def outline(self) -> Outline:
         def read(answer: Any) -> Outline:
-            # A server of 0.9 says more of each.
             lines = {
                 str(id): OutlineEntry(bytes.fromhex(version), str(hash), bool(unique))
-                for id, version, hash, unique, *_ in answer["lines"]
+                for id, version, hash, unique in answer["lines"]
             }
             links = {}
             for source, target, type, at, actor in answer["links"]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import math
 import os
 import signal
 import socket
@@ -21,7 +20,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager, contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -38,7 +36,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bethink.config import data_directory
 from bethink.errors import BethinkError
-from bethink.project import Project
+from bethink.features import browse
 from bethink.surface.arguments import check_arguments, parse_arguments
 from bethink.surface.http import api, operations
 from bethink.surface.http.api import LARGEST_BODY, WHERE, Tools, read_body, respond
@@ -78,7 +76,7 @@ def build(
 ) -> ASGIApp:
     """The whole application. `started` is called once requests are taken."""
     mcp = Agents(projects)
-    tools = Tools(projects, Checkup(), admission.tokens)
+    tools = Tools(projects, Checkup(projects), admission.tokens)
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
@@ -210,14 +208,9 @@ class Agents:
 
 # What is told about the server itself
 
-PATIENCE = 0.05  # seconds that the first to look waits: enough for a small database
+CHECKED_FOR = 30.0  # seconds for which a result will do; set by hand
 DOCTOR_WITHIN = 120.0  # set by hand
 SILENT = {"check": "doctor", "ok": False, "message": "did not answer", "fix": "bethink doctor"}
-
-
-class Checked(NamedTuple):
-    at: datetime
-    findings: tuple[dict[str, Any], ...]
 
 
 class Checkup:
@@ -225,46 +218,33 @@ class Checkup:
     looks and the last result is old; whoever looks meanwhile gets that one. `doctor` runs as the command that it is, in a process of
     its own: it tries programs and reads every page of the database, and what it says here is then what it says there."""
 
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(2, thread_name_prefix="bethink-checkup")
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="bethink-checkup")
         self._lock = threading.Lock()
-        self._jobs: dict[str, tuple[float, Future[None]]] = {}  # when each began last
-        self._last: dict[str, Any] = {}  # what came of it
+        self._job: Future[None] | None = None
+        self._began = 0.0  # the last one
+        self._found: dict[str, Any] = {"condition": None, "doctor": None}
         self._doctor: subprocess.Popen[bytes] | None = None
 
-    @property
-    def running(self) -> bool:
-        return not all(job.done() for _, job in self._jobs.values())
-
-    def look(self, name: str, work: Callable[[], Any], lasts: float) -> Any:
-        """The last result of a piece of work, None while there is none. Begins anew where that is old; never twice at once."""
+    def look(self) -> dict[str, Any]:
+        """What was found last. Begins anew where that is old; never twice at once."""
         with self._lock:
-            now, known = time.monotonic(), self._jobs.get(name)
-            if known is None or (known[1].done() and now - known[0] > lasts):
-                known = self._jobs[name] = now, self._pool.submit(self._keep, name, work)
-        if name not in self._last:
-            wait([known[1]], PATIENCE)
-        return self._last.get(name)
+            now = time.monotonic()
+            if self._job is None or (self._job.done() and now - self._began > CHECKED_FOR):
+                self._job, self._began = self._pool.submit(self._check), now
+            return {**self._found, "running": not self._job.done()}
 
-    def _keep(self, name: str, work: Callable[[], Any]) -> None:
+    def _check(self) -> None:
         try:
-            self._last[name] = work()
+            self._found["condition"] = browse.examine(self._projects.base)
         except BethinkError as error:
             log.warning("Could not be counted: %s", error.message)
+        self._found["doctor"] = self._ask_doctor()
 
-    def renew(self) -> None:
-        """Whoever looks next begins anew; until then the last results stand."""
-        self._jobs = {name: (-math.inf, job) for name, (_, job) in self._jobs.items()}
-
-    def close(self, patience: float) -> bool:
-        """Ends what runs. False where the database is still being counted."""
-        if self._doctor:
-            self._doctor.kill()
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        return not wait([job for _, job in self._jobs.values()], patience).not_done
-
-    def run_doctor(self, home: Project, database: str | None) -> Checked:
+    def _ask_doctor(self) -> list[dict[str, Any]]:
         """What `bethink doctor` says about the server's own project."""
+        home, database = self._projects.home, self._projects.database
         # -P: the project's own folder must not be where Python looks for us.
         command = [sys.executable, "-P", "-m", "bethink", "doctor", "--json"]
         command += ["--database", database] if database else []
@@ -278,12 +258,17 @@ class Checkup:
                     output, _ = self._doctor.communicate(timeout=DOCTOR_WITHIN)
                 finally:
                     self._doctor.kill()
-            findings = json.loads(output)
+            return [{**one, "fix": one["fix"] or ""} for one in json.loads(output)]
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             log.warning("doctor did not answer: %s", error)
-            findings = [SILENT]
-        told = ({**one, "fix": one["fix"] or ""} for one in findings)
-        return Checked(datetime.now(UTC), tuple(told))
+            return [SILENT]
+
+    def close(self, patience: float) -> bool:
+        """Ends what runs. False where the database is still being counted."""
+        if self._doctor:
+            self._doctor.kill()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        return self._job is None or not wait([self._job], patience).not_done
 
 
 # On an address

@@ -281,7 +281,6 @@ def _describe_link(relation: Relation, status: str) -> Json:
 
 
 PROMOTING = ("promote", "undo-promote")
-COUNTED_FOR, CHECKED_FOR = 30.0, 600.0  # seconds for which each will do; set by hand
 MOST_RECORDS, MOST_REMOVED = 200, 1000  # of one request of a sync
 
 
@@ -460,18 +459,8 @@ def show_condition(memory: View, asked: Any) -> Json:
         # One tenant must not learn how many others there are.
         message = "The condition of the whole database is for tokens of every project."
         raise Refusal(403, message, "`bethink token create --all-projects`")
-    projects, check = memory.tools.projects, memory.tools.checkup
-    counted = check.look("counted", lambda: browse.examine(projects.base), COUNTED_FOR)
-    home, database = projects.home, projects.database
-    checked = check.look("doctor", lambda: check.run_doctor(home, database), CHECKED_FOR)
-    return {"condition": counted, "doctor": checked, "running": check.running}
-
-
-@operation("check", "Condition")
-def check_again(memory: View, asked: Any) -> Json:
-    """Counts and checks anew, and says at once what was known before."""
-    memory.tools.checkup.renew()
-    return show_condition(memory, asked)
+    found: Json = memory.tools.checkup.look()
+    return found
 
 
 @operation("token", "Shared")
@@ -495,9 +484,6 @@ def list_readers(memory: View, asked: Any) -> Json:
 # Other machines of a team: the exchange of `bethink sync`.
 
 WHICH = "--personal     what is personal, instead of the project"
-WANTED = (
-    "--what WHAT* told|conversations|documents     what 0.10 asks for; there is only what was told"
-)
 IDS = f"--ids ID* text ..{MOST_RECORDS}"
 HASHES = "--hashes HASH* text ..10000"
 GIVEN = """
@@ -505,8 +491,6 @@ GIVEN = """
 --expect VERSIONS object ..8388608     id → the version that is replaced; null where there must be none
 """
 REMOVAL = f"""
---gone ID* text ..{MOST_REMOVED}      of 0.10: what it no longer has, to be forgotten
---expect VERSIONS object ..8388608    of 0.10: id → the version that is meant; one that changed meanwhile stays
 --purge ID* text ..{MOST_REMOVED}
 --unlink LINK* any ..{MOST_REMOVED}   source, target and type of each relation
 """
@@ -520,14 +504,9 @@ def _peer(memory: View, asked: Any) -> StorePeer:
     return StorePeer(memory.store, scope, memory.actor, memory.clock)
 
 
-@operation("sync-outline", "Outlined", WANTED, writes=False, where=WHICH)
+@operation("sync-outline", "Outlined", writes=False, where=WHICH)
 def outline(memory: View, asked: Any) -> Json:
     """What a project holds, as far as it takes to compare it with another database."""
-    if set(asked.what or ()) - {"told"}:
-        raise InvalidInput(
-            "Conversations and documents are no longer exchanged, only what was told.",
-            "Sync without --include.",
-        )
     found = _peer(memory, asked).outline()
     lines = [[id, line.version.hex(), *line[1:]] for id, line in found.lines.items()]
     links = [
@@ -570,13 +549,11 @@ def remove_records(memory: View, asked: Any) -> Json:
         if not (isinstance(link, list) and [*map(type, link)] == [str, str, str]):
             raise InvalidInput("A relation to remove is not of the form [source, target, type].")
     linked = [id for link in asked.unlink for id in link[:2]]
-    here = _find_inside(memory, database.scope, {*asked.gone, *asked.purge, *linked})
-    gone = {id: _version(asked.expect.get(id)) for id in asked.gone if id in here}
+    here = _find_inside(memory, database.scope, {*asked.purge, *linked})
     purge = [id for id in asked.purge if id in here]
     unlink = [(one[0], one[1], one[2]) for one in asked.unlink if here.issuperset(one[:2])]
-    left = database.forget(gone)
     database.remove(purge, unlink)
-    return {"removed": len(gone) + len(purge) + len(unlink) - len(left), "left": list(left)}
+    return {"removed": len(purge) + len(unlink)}
 
 
 def _version(text: Any) -> bytes | None:

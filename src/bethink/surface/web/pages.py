@@ -388,12 +388,6 @@ def show_health(visit: Visit) -> Response:
     return visit.show("health.html", **visit.ask(operations.show_condition))
 
 
-@page("POST", "/health")
-def check_again(visit: Visit) -> Response:
-    visit.ask(operations.check_again)
-    return visit.go("/health")
-
-
 # Projects: what each scope and container holds, who else can see it, and a copy of it to take away.
 
 

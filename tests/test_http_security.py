@@ -61,7 +61,7 @@ def test_without_a_token_that_holds_every_operation_is_refused(callers, who, mon
         response = sent(callers[who], operation)
         problem(response, 401)
         assert response.headers["www-authenticate"].startswith("Bearer ")
-    for path in ("/mcp", "/", "/nothing/here"):
+    for path in ("/mcp", "/", "/api/v1/nothing"):
         assert callers[who].get(path).status_code == 401
     assert callers[who].post("/mcp", json=PING).status_code == 401
 

@@ -176,11 +176,8 @@ def announce_server(args: Namespace, address: str, name: str, session: str) -> N
         sys.stdout.flush()
     places = f"MCP {mcp_address}, REST {address}/api/v1/docs"
     console.note(args, f"Bethink serves {name} at {address}  ({places})")
-    if session:
-        # A token belongs on the screen of whoever started this, not in a log file.
-        file = load_app().session_file(int(address.rpartition(":")[2]))
-        secret = session if sys.stderr.isatty() else f"in {file}"
-        console.note(args, f"Token for you while it runs: {secret}")
+    if session and sys.stderr.isatty():  # on the screen of whoever started this, not in a log file
+        console.note(args, f"Token for you while it runs: {session}")
     console.note(args, "Ctrl-C ends it.")
 
 

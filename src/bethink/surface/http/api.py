@@ -22,7 +22,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import Receive
+from starlette.types import Message, Receive
 
 from bethink import __version__, surface
 from bethink.errors import InvalidInput, NotFound
@@ -190,7 +190,7 @@ async def _answer(request: Request, operation: Operation, tools: Tools) -> Respo
     raw = b""
     if operation.body is not None:
         check_json(request.headers)
-        raw = await read_body(request.receive, request.headers)
+        raw = await request.body()
 
     def work() -> bytes | Iterator[Any]:
         caller, key = request.scope["bethink.caller"], request.headers.get("idempotency-key")
@@ -217,7 +217,22 @@ def respond(error: Exception) -> Response:
     return Response(_encode(value), told.status, told.headers, PROBLEM)
 
 
-async def read_body(receive: Receive, headers: Headers) -> bytes:
+def receive_whole(receive: Receive, headers: Headers) -> Receive:
+    """Receives a body at once, when it is asked for."""
+    is_read = False
+
+    async def receive_body() -> Message:
+        nonlocal is_read
+        if is_read:
+            return await receive()
+        is_read = True
+        body = await _read_body(receive, headers)
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive_body
+
+
+async def _read_body(receive: Receive, headers: Headers) -> bytes:
     """The whole body, if it is not too large and does not take too long."""
     parts = bytearray()
     size, more = int(headers.get("content-length", 0)), True

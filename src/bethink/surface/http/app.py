@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -34,12 +34,11 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from bethink.config import data_directory
 from bethink.errors import BethinkError
 from bethink.features import browse
 from bethink.surface.arguments import check_arguments, parse_arguments
 from bethink.surface.http import api, operations
-from bethink.surface.http.api import LARGEST_BODY, WHERE, Tools, read_body, respond
+from bethink.surface.http.api import LARGEST_BODY, WHERE, Tools, receive_whole, respond
 from bethink.surface.http.projects import ACCESS, Access, Projects
 from bethink.surface.http.security import (
     Admission,
@@ -49,23 +48,27 @@ from bethink.surface.http.security import (
     register_of,
 )
 from bethink.surface.mcp.server import build as build_mcp
-from bethink.surface.web.site import Site
-from bethink.text import textfile
+from bethink.surface.web import site
 
 __all__ = ["build", "operations"]  # those are registered by being imported
 
 GRACE = 10.0  # seconds for requests that run to be answered
 LAST = 2.0  # seconds after that for calls whose client is gone
 PUBLIC = ("/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/docs")
-# Where MCP clients look for a sign-in after a 401: there is none, and a 401 there would send them round in circles.
-SIGN_IN = "/.well-known/"
 MCP_PATH = "/mcp"
+PROGRAMS = (
+    "/api/",
+    MCP_PATH,
+    "/healthz",
+    "/readyz",
+)  # what is not for people begins with one of these
 PAGE = Path(__file__).with_name("page.html")  # shows the description
-POLICY = "default-src 'none'; frame-ancestors 'none'"
-PAGE_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none';"
-    " form-action 'none'; frame-ancestors 'none'"
-)
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
 UNROUTED = "`/api/v1/docs` lists what there is."
 
 log = logging.getLogger("bethink")
@@ -104,24 +107,26 @@ def build(
         return JSONResponse(api.describe())
 
     async def show_page(request: Request) -> Response:
-        return FileResponse(PAGE, headers={"Content-Security-Policy": PAGE_POLICY})
+        return FileResponse(PAGE, headers=site.HEADERS)
 
     public = zip(PUBLIC, (tell_alive, tell_ready, describe, show_page), strict=True)
+    pages = site.Site(tools, admission)
     routes = [
         *(Route(path, endpoint) for path, endpoint in public),
         Route(MCP_PATH, mcp, methods=["POST"]),  # no session to end, and nothing to listen to
         *api.routes(tools),
+        *pages.routes(),
     ]
     inner = Router(routes, redirect_slashes=False, lifespan=lifespan)
-    return Gate(inner, admission, Site(tools, admission))
+    return Gate(inner, admission, pages)
 
 
 class Gate:
     """In front of everything: lets a request in only where host, origin and token are right, and notes whose it is; gives every
     answer the headers that all carry, answers even where something unforeseen failed, and writes one line into the log. What was
-    asked and with which token stays out of the log."""
+    asked and with which token stays out of the log. Who may see a page is for the pages to say."""
 
-    def __init__(self, app: ASGIApp, admission: Admission, pages: Site) -> None:
+    def __init__(self, app: ASGIApp, admission: Admission, pages: site.Site) -> None:
         self.app, self.admission, self.pages = app, admission, pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -129,16 +134,15 @@ class Gate:
             await self.app(scope, receive, send)
             return
         started, status = time.perf_counter(), 0
+        is_page = not scope["path"].startswith(PROGRAMS)
 
         async def send_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(raw=message.setdefault("headers", []))
-                headers.setdefault("Cache-Control", "no-store")
-                headers.setdefault("Content-Security-Policy", POLICY)
-                headers["X-Content-Type-Options"] = "nosniff"
-                headers.setdefault("Referrer-Policy", "no-referrer")
+                for name, value in {**HEADERS, **(site.HEADERS if is_page else {})}.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         try:
@@ -146,25 +150,24 @@ class Gate:
         except Exception as error:
             if status:
                 raise
-            await respond(_name_unrouted(error, scope))(scope, receive, send_headers)
+            if isinstance(error, WrongToken):
+                error = self.admission.guesses.refuse(scope["client"][0], error)
+            if isinstance(error, HTTPException):
+                error = _name_unrouted(error, scope)
+            told = self.pages.show_trouble(Request(scope), error) if is_page else respond(error)
+            await told(scope, receive, send_headers)
         finally:
             _log_request(scope, status, time.perf_counter() - started)
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, path = Headers(scope=scope), scope["path"]
         self.admission.check_origin(headers)
-        if self.pages.owns(path):
-            await self.pages(scope, receive, send)
-            return
-        if path not in PUBLIC and not path.startswith(SIGN_IN):
-            try:
-                # Tokens may be in a database: the others do not wait for it.
-                caller = await asyncio.to_thread(self.admission.find_caller, headers)
-            except WrongToken as error:
-                raise self.admission.guesses.refuse(scope["client"][0], error) from None
+        if path.startswith(PROGRAMS) and path not in PUBLIC:
+            # Tokens may be in a database: the others do not wait for it.
+            caller = await asyncio.to_thread(self.admission.find_caller, headers)
             scope["bethink.caller"] = caller
         scope["app"] = self.app  # by which a route knows that it may raise
-        await self.app(scope, receive, send)
+        await self.app(scope, receive_whole(receive, headers), send)
 
 
 def _log_request(scope: Scope, status: int, seconds: float) -> None:
@@ -174,13 +177,13 @@ def _log_request(scope: Scope, status: int, seconds: float) -> None:
     log.info("%s %s %s %.1fms %s", method[:10], route, status, seconds * 1000, who)
 
 
-def _name_unrouted(error: Exception, scope: Scope) -> Exception:
-    """Our words for an address or a method that there is not."""
-    if not isinstance(error, HTTPException):
-        return error
-    message = "There is nothing at this address."
-    if error.status_code == 405:
-        message = f"{scope['method']} is not a method of this address."
+def _name_unrouted(error: HTTPException, scope: Scope) -> Refusal:
+    """Our words for an address or a method that there is not, and a form that cannot be read."""
+    nothing = {
+        404: "There is nothing at this address.",
+        405: f"{scope['method']} is not a method of this address.",
+    }
+    message = nothing.get(error.status_code, error.detail)
     return Refusal(error.status_code, message, UNROUTED, error.headers or {})
 
 
@@ -197,13 +200,7 @@ class Agents:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         where = check_arguments(dict(QueryParams(scope["query_string"])), self._place)
         ACCESS.set(Access(scope["bethink.caller"], where.get("project"), where.get("container")))
-        body = await read_body(receive, Headers(scope=scope))
-        waiting = [{"type": "http.request", "body": body, "more_body": False}]
-
-        async def repeat() -> Message:
-            return waiting.pop() if waiting else await receive()
-
-        await self.manager.handle_request(scope, repeat, send)
+        await self.manager.handle_request(scope, receive, send)
 
 
 # What is told about the server itself
@@ -321,11 +318,10 @@ def run(
         ) from error
     bound = listen(serving.host, serving.port)
     scheme = "https" if serving.certificate else "http"
-    port = bound.getsockname()[1]
     shown = f"[{serving.host}]" if ":" in serving.host else serving.host
-    address = f"{scheme}://{shown}:{port}"
+    address = f"{scheme}://{shown}:{bound.getsockname()[1]}"
     server = uvicorn.Server(configured)
-    with keep_note(address, port, serving.session), outlive_signals():
+    with outlive_signals():
         server.run([bound])
     if not server.started:
         raise BethinkError("The server could not start.", "The lines above say why.")
@@ -429,30 +425,6 @@ def leave() -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
-
-
-def session_file(port: int) -> Path:
-    """Where other commands of the same user find the server and its token."""
-    return data_directory() / "servers" / f"{port}.json"
-
-
-@contextmanager
-def keep_note(address: str, port: int, session: str) -> Iterator[None]:
-    """Keeps the address and the session's token for the user's own commands while the server runs."""
-    if not session:
-        yield
-        return
-    file = session_file(port)
-    with suppress(OSError):  # of a server that was killed
-        file.unlink()
-    note = json.dumps({"url": address, "token": session, "pid": os.getpid()})
-    textfile.write(file, note, None, mode=0o600)
-    try:
-        yield
-    finally:
-        with suppress(OSError):  # another server's note may be in the folder
-            file.unlink()
-            file.parent.rmdir()
 
 
 def prepare_log(quiet: bool) -> None:

@@ -8,7 +8,6 @@ that gives it: the same checks, the same limits, the same objects as over REST. 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
@@ -43,7 +42,6 @@ class Visit(NamedTuple):
     tools: Tools
     room: str  # what every address of this visitor begins with
     mark: str  # what every form of this visitor carries
-    method: str
     address: str  # the path, without the room and without what was asked
     query: QueryParams
     path: Mapping[str, str] = NOTHING  # the parts of the address that the page names
@@ -137,11 +135,6 @@ class SitePage(NamedTuple):
     method: str
     path: str
     run: Callable[[Visit], Response]
-
-    def match(self, address: str) -> dict[str, str] | None:
-        """The parts of an address that the path names, if it is one of this page."""
-        found = re.fullmatch(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", self.path), address)
-        return found.groupdict() if found else None
 
 
 PAGES: list[SitePage] = []

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 301_570,
-    "lines": 44_116,
+    "tokens": 300_611,
+    "lines": 44_001,
     "files": 126,
     "import cycles": 0,
     "function-level imports of our own": 41,
     "functions of complexity over 15": 0,
     "class names used twice": 0,
-    "test lines": 27_077,
+    "test lines": 27_040,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 30, "search": 25, "hook": 22, "backfill": 39}

@@ -19,7 +19,7 @@ from growth import KILLERS, grows_too_fast, killers_for, long_text
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bethink.hooks import evidence
+from bethink.hooks import prompt
 from bethink.ingest import extract, ideas, lexicon, redact, sentences, titles, topics
 from bethink.recall import query
 from bethink.store import words as lexemes
@@ -68,7 +68,7 @@ LOOPS = {
     "query": lambda text: query.parse(text, NOW),
     "lexemes": lexemes.prepare,
     "fence": fence.clean,
-    "unsaid": evidence.spell_out,
+    "unsaid": prompt.spell_out,
 }
 WORDS = ["password=", "token: ", "sk-", "eyJ", "-----BEGIN ", "<private>", "ghp_", "<|im_start|>"]
 SPOKEN = cases("bounded-time-spoken")

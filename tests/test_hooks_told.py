@@ -13,7 +13,8 @@ from bethink import Bethink
 from bethink.config import Config
 from bethink.features import conversations, handoffs, promotion
 from bethink.hooks import prompt
-from bethink.hooks.evidence import confidence, is_telling, read_prompt
+from bethink.hooks.prompt import confidence, read_prompt
+from bethink.hooks.run import is_telling
 from bethink.hooks.state import Hook
 from bethink.ingest.compare import STRANGERS
 from bethink.judge import TrainedJudge

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 import time
 from _thread import start_new_thread
@@ -24,8 +25,8 @@ from bethink import project as projects
 from bethink.config import locate_database
 from bethink.errors import BethinkError
 from bethink.hooks import spool, state
-from bethink.hooks.evidence import is_telling
 from bethink.hooks.state import AUTO, Hook
+from bethink.text import COMMON_WORDS, STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,6 +45,7 @@ NOTED = ("stop", "subagent-stop", "pre-compact", "post-compact", "session-end")
 EMPTIED = ("compact", "clear")  # sources of a session that has lost its context
 # Where a host's session began.
 HOMES = ("CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR", "COPILOT_PROJECT_DIR", "GEMINI_PROJECT_DIR")
+LONG = 2000  # characters of a prompt that surely says something
 KEEP = (
     "Keep in the summary: decisions with their reasons, open questions, problems with what solved them, what is half done, and the next"
     " steps; with the names of files, commands and identifiers as they are."
@@ -242,6 +244,12 @@ def _is_wanted(hook: Hook, config: Config) -> bool:
     if hook.event == "session-start":
         return config.briefing_tokens > 0
     return config.prompt_tokens > 0 and config.prompt_bar < 1 and is_telling(hook.prompt)
+
+
+def is_telling(prompt: str) -> bool:
+    """Whether a prompt may be about something: "yes, do it again" is not. A guess on the safe side, before anything is opened."""
+    words = re.findall(r"[^\W_]{1,60}", prompt[:LONG].lower())
+    return len(prompt) > LONG or not (STOP_WORDS | COMMON_WORDS).issuperset(words)
 
 
 def answer(hook: Hook, memory: Bethink, meaning: bool = True) -> str:

@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,6 +24,7 @@ from bethink.config import data_directory
 from bethink.errors import BethinkError
 from bethink.hooks import state
 from bethink.ingest.redact import redact_value
+from bethink.text import sha256
 
 if TYPE_CHECKING:
     from bethink.hooks.state import Hook

@@ -22,7 +22,6 @@ import time
 from _thread import get_ident
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +29,7 @@ from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.ingest.redact import redact, redact_name
 from bethink.project import find as find_project
-from bethink.text import replace_broken, textfile
+from bethink.text import replace_broken, sha256, textfile
 
 EVENTS = tuple(
     "session-start prompt stop subagent-stop pre-compact post-compact session-end".split()

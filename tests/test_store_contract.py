@@ -569,8 +569,8 @@ def test_a_purge_takes_the_vectors_of_every_text_under_every_heading(store):
 
 
 @pytest.mark.parametrize("end", ["purge", "reset", "gone"])
-def test_what_it_replaced_is_valid_again_as_before_and_what_it_answered_is_open(store, end):
-    (old,) = tell(store, "We use MySQL", valid_to=day(90))
+def test_what_it_replaced_is_valid_again_and_what_it_answered_is_open(store, end):
+    (old,) = tell(store, "We use MySQL")
     open_, twice = tell(store, "Which queue?", "Which cache?", kind="question")
     (new,) = tell(store, "We use PostgreSQL", scope=OTHER, created_at=day(4))
     (other,) = tell(store, "Redis it is")
@@ -586,7 +586,7 @@ def test_what_it_replaced_is_valid_again_as_before_and_what_it_answered_is_open(
         assert store.take(Bundle(gone=(new.id,))) == ()
     assert store.get([new.id]) == store.relations([new.id]) == []
     back, unanswered, answered = store.get([old.id, open_.id, twice.id])
-    assert (back.superseded_by, back.valid_to) == (None, day(90))
+    assert (back.superseded_by, back.valid_to) == (None, None)
     assert (unanswered.answered, answered.answered) == (False, True)
     assert ids(store.list(seen())) == ids([old, open_, twice, other])
     assert store.history(old.id)[-1].action == "restore"
@@ -606,17 +606,3 @@ def test_what_two_replaced_goes_back_to_the_other_when_one_is_purged(store):
     purge(store, new)
     assert ids(store.list(seen())) == {old.id}
     assert store.check(deep=True) == []
-
-
-def test_the_end_that_a_memory_had_comes_back_with_it(store):
-    chain, since = tell(store, "one", "two", valid_to=day(90))
-    (never,) = tell(store, "three")
-    new, newer = tell(store, "four", "five", created_at=day(4))
-    for old in (chain, since, never):
-        replace(store, new, old)
-    replace(store, newer, chain)
-    change(store, since.id, valid_to=day(60))
-    for old in (chain, since, never, chain):
-        change(store, old.id, "restore", superseded_by=None)
-    ends = [memory.valid_to for memory in store.get([chain.id, since.id, never.id])]
-    assert ends == [day(90), day(60), None]

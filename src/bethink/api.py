@@ -580,10 +580,7 @@ class Bethink:
             )
         changes: tuple[Change, ...] = ()
         if type == "supersedes" and self.one(target).superseded_by == relation.source:
-            changes = (
-                ingest.edit.give_back(self.store, relation.target, others),
-                *ingest.edit.give_kind_back(self.store, relation),
-            )
+            changes = (Change(relation.target, "restore", {"superseded_by": None}),)
         elif type == "answers" and not others:
             changes = (Change(relation.target, "reopen", {"answered": False}),)
         self.write(unrelate=(relation,), change=changes)

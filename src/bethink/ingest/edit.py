@@ -3,7 +3,7 @@ when what replaced it does not any more, and where else a conversation says what
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
@@ -11,19 +11,16 @@ from bethink.ingest.extract import entities, keywords, summarize
 from bethink.ingest.pipeline import clean_passage
 from bethink.store.base import Store
 from bethink.store.places import EMBEDDING_TEXT, content_hash
-from bethink.store.rows import EPOCH, from_history
+from bethink.store.rows import from_history
 from bethink.text import as_entity, check_kind, check_range
 from bethink.types import (
     IDEAS,
     PERSONAL,
     SAID_IN,
-    Change,
     Event,
     Filter,
     Memory,
     Passage,
-    Relation,
-    supersede,
     turn_of,
 )
 
@@ -126,33 +123,6 @@ def values_of_version(events: Sequence[Event], version: int) -> dict[str, Any]:
             if name in EDITABLE:
                 values.setdefault(name, from_history(name, value))
     return values
-
-
-def give_back(store: Store, id: str, others: Iterable[Relation]) -> Change:
-    """Gives a memory back to the newest of what else replaces it, or to nobody."""
-    newest = sorted(others, key=lambda one: one.created_at or EPOCH, reverse=True)
-    for new in store.get([one.source for one in newest]):
-        if not _leads_to(store, new, id):
-            return supersede(id, new)
-    return Change(id, "restore", {"superseded_by": None})
-
-
-def give_kind_back(store: Store, relation: Relation) -> list[Change]:
-    """Gives a memory back the kind that it had before it took over that of the one it replaced, unless somebody changed it since."""
-    links = store.relations([relation.source])
-    linked = {one.created_at for one in links if one[:3] == relation[:3]}
-    kinds = [one for one in store.history(relation.source) if "kind" in one.after]
-    taken = kinds and kinds[-1].at in linked and kinds[-1].before.get("kind") == "general"
-    return [Change(relation.source, "update", {"kind": "general"})] if taken else []
-
-
-def _leads_to(store: Store, memory: Memory, id: str) -> bool:
-    seen, at = set[str](), memory.superseded_by
-    while at and at != id and at not in seen:
-        seen.add(at)
-        found = store.get([at])
-        at = found[0].superseded_by if found else None
-    return at == id
 
 
 # Traces

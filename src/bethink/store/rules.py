@@ -125,10 +125,10 @@ class Writer(Places):
             if outcome.status != "added"
         }
         changes = [one for one in batch.change if one.fields.get("superseded_by") not in absent]
+        self.unrelate(batch.unrelate)
         for change in changes:
             self.change(change)
         self.relate([one for one in batch.relate if not absent & {one.source, one.target}])
-        self.unrelate(batch.unrelate)
         return len(changes)
 
     # Adding
@@ -293,7 +293,7 @@ class Writer(Places):
         if old["dedup"] is not None and "content_hash" in new:
             new["dedup"] = new["content_hash"]
         if old["superseded_by"] and new.get("superseded_by", "") is None and "valid_to" not in new:
-            new["valid_to"] = valid_before(self.states(old["key"]))
+            new["superseded_by"], new["valid_to"] = self._find_successor(old["id"])
         changed = {name: value for name, value in new.items() if old[name] != value}
         if "updated_at" not in changed and change.action != "vote":
             changed["updated_at"] = self.at
@@ -343,6 +343,16 @@ class Writer(Places):
         self.run("DELETE FROM memory_entities WHERE memory = ?", key)
         self.entities([(key, scope, entities)])
         return before, sorted(list(row) for row in self.run(sql, key))
+
+    def _find_successor(self, id: str) -> tuple[str | None, int | None]:
+        """What else replaces a memory and holds itself, and since when."""
+        found: tuple[str, int] | None = self.one(
+            "SELECT m.id, coalesce(m.valid_from, m.created_at) FROM relations r JOIN memories m ON m.id = r.source"
+            " WHERE r.target = ? AND r.type = 'supersedes' AND m.superseded_by IS NULL"
+            " ORDER BY r.created_at DESC, m.key DESC LIMIT 1",
+            id,
+        )
+        return found or (None, None)
 
     def leads_to(self, id: str, old: str) -> bool:
         """Whether a memory is another one, or was replaced by it, if only in the end."""
@@ -515,8 +525,8 @@ class Writer(Places):
         )
 
     def release(self, gone: Ids) -> None:
-        """Takes out the relations of memories that are gone for good. What they replaced goes back to what replaced it before, or is
-        valid again as it was; what only they answered is open."""
+        """Takes out the relations of memories that are gone for good. What they replaced goes back to what else replaces it, or is
+        valid again; what only they answered is open."""
         ids = list(gone)
         answered = (
             "SELECT DISTINCT target FROM relations WHERE type = 'answers' AND source = ANY(?)"
@@ -528,19 +538,9 @@ class Writer(Places):
         unanswered = f"SELECT m.id FROM memories m WHERE m.id = ANY(?) AND m.answered = 1 AND NOT EXISTS ({still}) ORDER BY m.key"
         for id in self.column(unanswered, asked):
             self.change(Change(id, "reopen", {"answered": False}))
-        replaced = "SELECT id FROM memories WHERE superseded_by = ANY(?) ORDER BY key"
-        for id in self.column(replaced, ids):
-            before = self.run(
-                "SELECT r.source, coalesce(m.valid_from, m.created_at) FROM relations r JOIN memories m ON m.id = r.source"
-                " WHERE r.target = ? AND r.type = 'supersedes' ORDER BY r.created_at DESC, m.key DESC",
-                id,
-            )
-            by = next((row for row in before if not self.leads_to(row[0], id)), None)
-            if by is None:
-                self.change(Change(id, "restore", {"superseded_by": None}))
-            else:
-                fields = {"superseded_by": by[0], "valid_to": rows.moment(by[1])}
-                self.change(Change(id, "supersede", fields))
+        replaced = "SELECT id FROM memories WHERE superseded_by = ANY(?) ORDER BY key DESC"
+        for id in self.column(replaced, ids):  # the newest first, so that it may be a successor
+            self.change(Change(id, "restore", {"superseded_by": None}))
 
     def reset(self, scopes: Keys | None) -> int:
         """Takes everything out, or everything of some scopes, beyond recovery."""
@@ -565,16 +565,3 @@ class Writer(Places):
         if found:
             self.audit("reset", len(found))
         return len(found)
-
-
-def valid_before(states: Sequence[tuple[Row, Row]]) -> int | None:
-    """Until when a memory was valid before it was replaced, from what was before and after each of its changes."""
-    end: int | None = None
-    for before, after in reversed(states):
-        if after.get("superseded_by"):
-            end = before.get("valid_to", end)
-            if not before.get("superseded_by"):
-                break
-        elif "valid_to" in after:  # somebody said so since
-            return after["valid_to"]  # type: ignore[no-any-return]
-    return end

@@ -115,7 +115,6 @@ VARIABLES = {
     "XDG_DATA_HOME": "The database and the models are in its `bethink` folder. Default `~/.local/share`.",
     "XDG_CONFIG_HOME": "The settings file is in its `bethink` folder. Default `~/.config`.",
     "BETHINK_OFFLINE": "If set, no model is ever fetched. What is installed works.",
-    "HF_HUB_OFFLINE": "The same.",
     "BETHINK_MODEL_DIR": "A folder of ready models, looked into before the data folder and never written.",
     "OPENAI_API_KEY": 'The key for `embedding = "http"`. Sent to `embedding_url` and nowhere else.',
     "OPENAI_TOKEN_MEMORY_EMBEDDINGS": "The same, looked at when the first is not set.",

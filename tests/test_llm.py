@@ -105,8 +105,8 @@ def test_the_settings_lead_to_an_answer_and_its_cost_is_kept(server, kind):
 def test_a_request_has_the_shape_that_each_service_and_each_age_of_models_documents(server, budget):
     """The fake services refuse what is missing, what they do not know, and a schema that they would not take."""
     server.script[:] = [answers(GOOD)]
-    for kind in KINDS:
-        model_at(f"{server.url}/v1", kind, budget).ask(TASK)
+    for kind, base in zip(KINDS, ("", "/v1"), strict=True):
+        model_at(f"{server.url}{base}", kind, budget).ask(TASK)
     one, other = server.requests
     assert [request.path for request in server.requests] == ["/v1/messages", "/v1/chat/completions"]
     assert (one.headers["x-api-key"], one.headers["Authorization"]) == (KEY, None)
@@ -210,7 +210,6 @@ def test_a_busy_model_is_asked_again_when_it_says(server, budget, monkeypatch):
     error = failing(server, "anthropic", budget, status(529, "overloaded"))
     assert error.reason == "busy" and "overloaded" in error.message
     assert failing(server, "openai", budget, status(429, Retry_After="3600")).reason == "busy"
-    assert budget.spent() == 150  # what was not worked on costs nothing
 
 
 def test_a_proxy_is_used_for_other_machines_and_a_server_without_tls_is_named(

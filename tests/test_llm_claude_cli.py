@@ -138,7 +138,7 @@ def test_garbage_endless_output_and_what_it_could_not_do_are_told_and_counted(
     assert failing(reason).message
     report = open_budget(SETTINGS).report()
     assert report["failures"] == {reason: 1}
-    assert reason != "garbage" or report["tokens"] > 100  # it may have been paid for
+    assert report["tokens"] > 100  # it may have been paid for
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")

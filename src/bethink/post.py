@@ -106,7 +106,7 @@ class Endpoint:
 
 
 def address(url: str, path: str) -> SplitResult:
-    """The address with what it lacks of the path: `https://host`, `https://host/v1` and `https://host/v1/messages` are one.
+    """The address with the path, which it may hold already.
 
     A ValueError says what is wrong, without any password.
     """
@@ -120,10 +120,7 @@ def address(url: str, path: str) -> SplitResult:
         raise ValueError(f"{shown} is no http or https address")
     if parts.username or parts.password:
         raise ValueError("it holds a user name or password")
-    folder = parts.path.rstrip("/")
-    beginnings = [path[:end] for end in range(len(path), 0, -1) if path[end : end + 1] in ("", "/")]
-    there = next((beginning for beginning in beginnings if folder.endswith(beginning)), "")
-    whole = folder + path.removeprefix(there)
+    whole = parts.path.rstrip("/").removesuffix(path) + path
     return SplitResult(parts.scheme, parts.netloc, whole, parts.query, "")
 
 

@@ -50,9 +50,6 @@ class Embedder(Protocol):
     unrelated: float
     """The cosine of two statements of one project that have nothing to do with each other."""
 
-    @property
-    def dimensions(self) -> int: ...
-
     def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[Matrix]:
         """One float32 array of shape (windows, dimensions) per text, rows of length 1. `progress(n)` counts finished texts."""
         ...

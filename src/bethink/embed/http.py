@@ -6,7 +6,7 @@ The key is read from the environment, sent to the configured address only (redir
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bethink import post
@@ -46,11 +46,6 @@ class HttpEmbedder:
         self._width = 0  # until the first answer
         self.query = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
 
-    @cached_property
-    def dimensions(self) -> int:
-        """What the endpoint's first answer has."""
-        return self._width or int(self._vectors(["dimensions"]).shape[1])
-
     def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[Matrix]:
         import numpy as np
 
@@ -75,30 +70,22 @@ class HttpEmbedder:
         asked = {"model": self._name, "input": windows}
         answer = self._endpoint.ask(asked, self._endpoint.bearer, LARGEST_ANSWER)
         try:
-            rows = sorted(answer["data"], key=lambda row: row["index"])
-            numbers = [row["index"] for row in rows]
-            vectors = np.array([row["embedding"] for row in rows], dtype=np.float64)
-            with np.errstate(over="ignore"):
-                lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise self._nonsense("no vectors in the form {data: [{index, embedding}]}") from error
-        if numbers != list(range(len(windows))):
-            raise self._nonsense(f"{len(rows)} vectors for {len(windows)} texts, or not numbered")
-        width = vectors.shape[1]
-        if vectors.ndim > 2:
-            raise self._nonsense("a vector per token instead of one per text")
-        if not width or self._width not in (0, width):
-            raise self._nonsense(f"vectors of {width} dimensions instead of {self._width}")
-        if not np.isfinite(lengths).all() or not lengths.all():
-            raise self._nonsense("a vector that has no direction")
+            rows = {row["index"]: row["embedding"] for row in answer["data"]}
+            vectors = np.array([rows.pop(at) for at in range(len(windows))], dtype=np.float64)
+            with np.errstate(all="ignore"):
+                unit: Matrix = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+            width = self._width or vectors.shape[1]
+            sound = np.isfinite(unit).all() and unit.any(axis=1).all()
+            whole = sound and unit.shape == (len(windows), width)
+        except (KeyError, TypeError, ValueError, OverflowError, IndexError):
+            whole = False
+        if not whole or rows:
+            raise EmbeddingError(
+                f"The endpoint {self._endpoint.shown} did not answer with one vector of the usual size for each text.",
+                f"Is '{self._name}' an embedding model?",
+            )
         self._width = width
-        return np.asarray(vectors / lengths, dtype=np.float32)
-
-    def _nonsense(self, what: str) -> EmbeddingError:
-        return EmbeddingError(
-            f"The endpoint {self._endpoint.shown} answered with {what}.",
-            f"Is '{self._name}' an embedding model?",
-        )
+        return unit.astype(np.float32)
 
 
 def _windows(text: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -61,10 +61,6 @@ class LocalEmbedder:
         self._runtime: _Runtime | None = None
         self._lock = threading.Lock()
         self.query = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
-
-    @cached_property
-    def dimensions(self) -> int:
-        return self._settings.dimensions or self._run(self._load(), []).shape[0]
 
     def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[Matrix]:
         if not texts:

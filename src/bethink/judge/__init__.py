@@ -171,8 +171,6 @@ class TrainedJudge:
                 found = deeper.run(list(heads), passed)
             return [part[0] for part in found]
 
-        if len(pairs) == 1 or self._threads == 1:
-            return list(map(ask, pairs))
         with ThreadPoolExecutor(min(self._threads, len(pairs))) as workers:
             return list(workers.map(ask, pairs))
 

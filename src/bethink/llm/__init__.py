@@ -132,7 +132,7 @@ class Guarded:
         asked = tokens(ask.instruction) + tokens(ask.text) + tokens(json.dumps(ask.schema))
         asked += OVERHEAD
         hold = self.budget.allow(task.purpose, asked + task.tokens)
-        usage = Usage(asked)  # of a call that may have been paid for and did not say
+        usage = Usage(asked)  # of a call that failed: it may have been worked on
         try:
             answer = self._provider.send(ask)
             usage = answer.usage or Usage(asked, tokens(answer.text))
@@ -143,7 +143,7 @@ class Guarded:
             hint = "Another model may do better: see the setting `llm_model`."
             raise ModelError(message, hint, "garbage") from None
         except ModelError as error:
-            self.budget.note(hold, usage if error.usage is None else error.usage, error.reason)
+            self.budget.note(hold, usage, error.reason)
             raise
         self.budget.note(hold, usage)
         return value

@@ -38,25 +38,12 @@ class Usage(NamedTuple):
     output_tokens: int = 0
 
 
-NO_USAGE = Usage()
-
-
 class ModelError(BethinkError):
-    """The model gave nothing usable; callers go on by offline rules. `reason` is a key of REASONS.
+    """The model gave nothing usable; callers go on by offline rules. `reason` is a key of REASONS."""
 
-    `usage` is what the failed call cost where the provider told it; None means that it is not known.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        hint: str | None = None,
-        reason: str = "refused",
-        usage: Usage | None = NO_USAGE,
-    ) -> None:
+    def __init__(self, message: str, hint: str | None = None, reason: str = "refused") -> None:
         super().__init__(message, hint)
         self.reason = reason
-        self.usage = usage
 
 
 class Task(NamedTuple):
@@ -90,7 +77,7 @@ class Provider(Protocol):
     """Provider and model, for people to read."""
 
     def send(self, ask: ModelRequest) -> RawAnswer:
-        """One question. Raises ModelError; a call that may have been paid for and was not told has `usage=None`."""
+        """One question. Raises ModelError."""
         ...
 
 
@@ -105,7 +92,6 @@ class Model(Protocol):
 # The form of an answer, told by its shape: a dict is an object of these members, a list of one form an array of such, a tuple of words
 # one of them, a text a string which the text describes; `int` and `bool` are themselves.
 
-BEGINNINGS = 8  # places at which an object is looked for inside an answer that talks around it
 MOST_ITEMS, LONGEST_TEXT = 100, 8_000  # what is more was not asked for
 
 
@@ -134,17 +120,11 @@ def make_schema(form: Any) -> dict[str, Any]:
 def parse_answer(answer: str) -> Any:
     """The JSON object in an answer. Thinking aloud before it, a code fence and talk around it are passed over."""
     body = answer.rpartition("</think>")[2]
-    at = -1
-    for _ in range(BEGINNINGS):
-        at = body.find("{", at + 1)
-        if at < 0:
-            break
-        try:
-            value, _ = json.JSONDecoder(parse_constant=refuse_constant).raw_decode(body, at)
-        except (ValueError, RecursionError):
-            continue
-        return value
-    raise Mismatch("it was not one JSON object")
+    try:
+        whole = body[body.index("{") : body.rindex("}") + 1]
+        return json.loads(whole, parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise Mismatch("it was not one JSON object") from error
 
 
 def conform(value: Any, form: Any, path: str = "the answer") -> Any:
@@ -162,22 +142,15 @@ def conform(value: Any, form: Any, path: str = "the answer") -> Any:
         return _conform_text(value, form, path)
     if form is bool and isinstance(value, bool):
         return value
-    if form is int and _is_whole(value):
-        return int(value)
+    if form is int and type(value) is int:
+        return value
     raise Mismatch(f"{path} is not of type {make_schema(form)['type']}")
-
-
-def _is_whole(value: Any) -> bool:
-    return type(value) is int or (type(value) is float and value.is_integer())
 
 
 def _conform_text(value: str, form: str | tuple[str, ...], path: str) -> str:
     text = replace_broken(value).replace("\x00", "")
     if len(text) > LONGEST_TEXT:
         raise Mismatch(f"{path} has more than {LONGEST_TEXT} characters")
-    if isinstance(form, str):
-        return text
-    for word in form:
-        if text.strip().casefold() == word.casefold():
-            return word
-    raise Mismatch(f"{path} is none of: {', '.join(form)}")
+    if isinstance(form, tuple) and text not in form:
+        raise Mismatch(f"{path} is none of: {', '.join(form)}")
+    return text

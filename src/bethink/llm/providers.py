@@ -18,8 +18,6 @@ from bethink import post
 from bethink.errors import ConfigError
 from bethink.llm.base import ModelError, ModelRequest, RawAnswer, Usage
 
-# After these the request may have been worked on, and paid for.
-PERHAPS_PAID = ("unreachable", "garbage")
 SCHEMA_SHOWN = "\n\nThe form of the answer, as a JSON Schema: {}"
 CLAUDE_INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -46,12 +44,8 @@ class HttpProvider:
                 "Name the model to ask: `bethink config llm_model NAME`.",
             )
         self.name = f"{self.KIND} {self._model}"
-
-        def fail(message: str, hint: str, kind: str) -> ModelError:
-            return ModelError(message, hint, kind, None if kind in PERHAPS_PAID else Usage())
-
         self._endpoint = post.Endpoint(
-            "llm", url or self.URL, self.PATH, [self.VARIABLE], self.OWNER, timeout, fail
+            "llm", url or self.URL, self.PATH, [self.VARIABLE], self.OWNER, timeout, ModelError
         )
 
     def send(self, ask: ModelRequest) -> RawAnswer:
@@ -62,7 +56,7 @@ class HttpProvider:
             text, usage, stopped = "", None, ""
         if stopped:
             message = f"The answer of {self.name} was {stopped}."
-            raise ModelError(message, "Offline rules do the work.", stopped, usage)
+            raise ModelError(message, "Offline rules do the work.", stopped)
         return RawAnswer(text, usage)
 
     def _make_headers(self) -> dict[str, str]:
@@ -229,7 +223,7 @@ class ClaudeCli:
             except subprocess.TimeoutExpired:
                 message = f"{program} did not answer within {self._timeout:g} seconds."
                 hint = f"Raise the setting `model_timeout`. {BY_HAND}"
-                raise ModelError(message, hint, "unreachable", usage=None) from None
+                raise ModelError(message, hint, "unreachable") from None
             finally:
                 _end(process)
 
@@ -242,14 +236,14 @@ class ClaudeCli:
             said = _one_line((complaint or output).decode("utf-8", "replace")) or "it said nothing"
             message = f"`{self.PROGRAM}` ended with code {code} and without a result: {said}."
             reason = "garbage" if code == 0 else "refused"
-            raise ModelError(message, BY_HAND, reason, usage=None) from None
-        usage = read_usage(result.get("usage"), CLAUDE_INPUTS, "output_tokens")
+            raise ModelError(message, BY_HAND, reason) from None
         if result.get("is_error") or result.get("subtype") != "success":
             said = _one_line(str(result.get("result") or result.get("subtype")))
             message = f"`{self.PROGRAM}` could not answer: {said}."
-            raise ModelError(message, BY_HAND, _reason(result.get("api_error_status")), usage)
+            raise ModelError(message, BY_HAND, _reason(result.get("api_error_status")))
         found = result.get("structured_output")
         text = str(result.get("result")) if found is None else json.dumps(found, ensure_ascii=False)
+        usage = read_usage(result.get("usage"), CLAUDE_INPUTS, "output_tokens")
         return RawAnswer(text.replace(HARMLESS, MENTION), usage)
 
 

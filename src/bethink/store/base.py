@@ -744,10 +744,8 @@ class Store:
         """The vector of a question; from where it is kept, if the same was asked before."""
         return embedder.query(text)
 
-    def nearest(
-        self, vector: Any, model: str, filter: Filter, limit: int, least: float | None = None
-    ) -> Ranking:
-        """The memories nearest to a vector. With `least`, for who looks for what is almost the same, those of at least that cosine."""
+    def nearest(self, vector: Any, model: str, filter: Filter, limit: int) -> Ranking:
+        """The memories nearest to a vector."""
         raise NotImplementedError
 
     def nearest_spans(self, vector: Any, model: str, scopes: Scopes, limit: int) -> Scores:

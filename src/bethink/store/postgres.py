@@ -415,9 +415,7 @@ class PostgresStore(Store):
         asked = self._question(keep_topic_terms(query), self._scopes(scopes))
         return self._ask(search.TOPICS, {**asked, "limit": limit}) if asked["query"] else []
 
-    def nearest(
-        self, vector: Any, model: str, filter: Filter, limit: int, least: float | None = None
-    ) -> Ranking:
+    def nearest(self, vector: Any, model: str, filter: Filter, limit: int) -> Ranking:
         known, scopes = self._model_id(model), self._scopes(filter.scopes)
         if known < 0 or not scopes:
             return Ranking("vector", ())
@@ -439,8 +437,7 @@ class PostgresStore(Store):
         found = self._search(statement, where, **given, exact=exact)
         if indexed and (not found or found[0][2]):
             found = self._search(statement, where, **given, exact=search.EVERY)
-        best = ((key, cosine) for key, cosine, _ in found if least is None or cosine >= least)
-        return Ranking("vector", tuple(best))
+        return Ranking("vector", tuple((key, cosine) for key, cosine, _ in found))
 
     def nearest_spans(self, vector: Any, model: str, scopes: Scopes, limit: int) -> Scores:
         return self._run(

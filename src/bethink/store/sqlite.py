@@ -354,13 +354,11 @@ class SqliteStore(Store):
 
         return ask_once(codes_folder(self.path), text, embedder)
 
-    def nearest(
-        self, vector: Any, model: str, filter: Filter, limit: int, least: float | None = None
-    ) -> Ranking:
+    def nearest(self, vector: Any, model: str, filter: Filter, limit: int) -> Ranking:
         scopes = self._scopes(filter.scopes)
         held = self._vectors()
         looked = max(limit, WIDE) if filter.narrow else limit
-        found = held.search(vector, model, scopes, looked, None, least)
+        found = held.search(vector, model, scopes, looked)
         if not found or not (filter.narrow or self._hides(scopes)):
             return Ranking("vector", found)
         # What a filter lets through is mostly among the nearest; only otherwise is every memory of the scope asked about.
@@ -370,8 +368,7 @@ class SqliteStore(Store):
             return Ranking("vector", tuple(row for row in found if row[0] in seen)[:limit])
         sql, values = rows.where(filter, scopes)
         allowed = self._column(f"SELECT m.key FROM memories m WHERE {sql}", *values)
-        found = held.search(vector, model, scopes, limit, allowed, least)
-        return Ranking("vector", found)
+        return Ranking("vector", held.search(vector, model, scopes, limit, allowed))
 
     def nearest_spans(self, vector: Any, model: str, scopes: Scopes, limit: int) -> Scores:
         found = self._vectors(TOPICS).search(vector, model, self._scopes(scopes), limit)

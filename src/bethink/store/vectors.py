@@ -38,7 +38,6 @@ EXACT = 4096
 FILED, CHANGED = 10_000, 0.05
 QUESTIONS = 256  # whose vectors are kept in files; set by hand
 SAMPLE = 16  # vectors of a file that are compared with the database
-ROUGH = 192  # vectors rescored for who looks for near duplicates: their codes stand far in front
 CHUNK = (
     1024  # vectors whose numbers are worked on at a time: as many as stay in a processor's cache
 )
@@ -204,21 +203,15 @@ class Partition:
 
     # Searching
 
-    def search(
-        self, query: Floats, limit: int, allowed: Ids | None, least: float | None = None
-    ) -> tuple[Ids, Floats]:
-        """Owners and cosines of the best `limit` vectors, best first; an owner may come more than once. What is as near as the
-        `least` that is asked for stands among the best codes, so fewer are looked at."""
+    def search(self, query: Floats, limit: int, allowed: Ids | None) -> tuple[Ids, Floats]:
+        """Owners and cosines of the best `limit` vectors, best first; an owner may come more than once."""
         if allowed is None:
             rows = np.arange(len(self.ids))
         else:
             rows = np.flatnonzero(np.isin(self.owners, allowed))
         if len(rows) > EXACT:
-            wanted = count_rescored(len(rows), limit) if least is None else max(ROUGH, 4 * limit)
-            rows = self._shortlist(query, rows, wanted)
+            rows = self._shortlist(query, rows, count_rescored(len(rows), limit))
         scores = self._cosines(query, rows)
-        if least is not None:
-            rows, scores = rows[scores >= least], scores[scores >= least]
         best = np.argsort(-scores, kind="stable")[:limit]
         return self.owners[rows[best]], scores[best]
 
@@ -282,14 +275,13 @@ class VectorIndex:
         scopes: Sequence[int],
         limit: int,
         allowed: Sequence[int] | None = None,
-        least: float | None = None,
     ) -> tuple[tuple[int, float], ...]:
         query = np.asarray(vector, np.float32)
         permitted = None if allowed is None else np.asarray(allowed, np.int64)
         best: dict[int, float] = {}
         with self._lock:
             for part in self._current(model, scopes):
-                best |= _find_best(part, query, limit, permitted, least)
+                best |= _find_best(part, query, limit, permitted)
         return tuple(sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit])
 
     def cosines(
@@ -367,14 +359,12 @@ class VectorIndex:
         return self._folder / f"{self._table}-{key[0]}-{key[1]}.npz"
 
 
-def _find_best(
-    part: Partition, query: Any, limit: int, permitted: Any, least: float | None
-) -> dict[int, float]:
+def _find_best(part: Partition, query: Any, limit: int, permitted: Any) -> dict[int, float]:
     """The best `limit` memories of a partition. Several windows of one text may be near, so more rows are asked for until
     there are enough memories."""
     rows = limit + limit // 2
     while True:
-        owners, cosines = part.search(query, rows, permitted, least)
+        owners, cosines = part.search(query, rows, permitted)
         best: dict[int, float] = {}
         for owner, cosine in zip(owners.tolist(), cosines.tolist(), strict=True):
             best.setdefault(owner, cosine)  # rows come best first

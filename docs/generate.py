@@ -168,10 +168,10 @@ def settings() -> str:
         ),
         "Both files are TOML with the keys at the top level. An unknown key or a bad value in a file is an error that names the file"
         " and the key. A bad value in the environment is a warning, and is ignored. `bethink config KEY VALUE` changes your file,"
-        " `--project-file` the project's, and `--unset KEY` takes a key out again; other lines and comments stay.",
+        " with `--project-file` the project's; other lines and comments stay.",
         fenced(
             "bethink config                            # all settings\nbethink config limit 5                    # change yours\n"
-            "bethink config limit 5 --project-file     # change the project's\nbethink config --unset limit",
+            "bethink config limit 5 --project-file     # change the project's",
             "sh",
         ),
         table(("key", "default", "environment", "accepts", "what it is for"), rows),

@@ -53,22 +53,6 @@ def test_what_all_projects_finds_tells_its_project_and_can_be_changed(cli, tmp_p
     assert LOGIN in cli.ok("restore", id, *there)
 
 
-@pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
-def test_what_is_told_outside_of_a_project_is_said_to_be_seen_there_alone(
-    cli, tmp_path, store_kind
-):
-    for name in ("notes", "git/.git", "marked/.bethink"):
-        (tmp_path / name).mkdir(parents=True)
-    (tmp_path / "git/.git/HEAD").write_text("ref: refs/heads/main\n")
-
-    def hinted(folder, text):
-        return "--personal" in cli("add", text, "--project", str(tmp_path / folder)).err
-
-    # A team knows projects by their names.
-    assert hinted("notes", DEPLOY) == (store_kind == "sqlite") and not hinted("notes", LOGIN)
-    assert not hinted("git", DEPLOY) and not hinted("marked", DEPLOY)
-
-
 # What is looked for
 
 

@@ -178,12 +178,6 @@ def test_a_full_disk_behind_stdout_is_told(tmp_path):
         assert (done.returncode, done.stderr) == (1, said)
 
 
-def test_a_python_that_strips_docstrings_knows_what_a_command_takes(tmp_path):
-    program = [sys.executable, "-OO", "-m", "bethink", "list", "--help"]
-    shown = run(home=tmp_path / "home", program=program).stdout
-    assert b"List memories, the newest first." in shown and b"bethink list --kind" in shown
-
-
 def test_a_real_process_speaks_on_the_right_streams(tmp_path):
     home = tmp_path / "home"
     home.mkdir()

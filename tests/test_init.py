@@ -147,7 +147,7 @@ def test_the_ignore_file_is_extended_once_and_only_if_needed(cli, before, after)
 
 
 def test_without_git_there_is_no_ignore_file_and_the_folder_marks_the_project(cli):
-    assert "is not in git" in cli("init", *FILES_ONLY).err
+    cli.ok("init", *FILES_ONLY)
     assert not (cli.project / ".gitignore").exists()
     (cli.project / "a/b").mkdir(parents=True)
     assert projects.find(cli.project / "a/b").root == cli.project
@@ -204,7 +204,7 @@ def test_in_a_worktree_settings_go_to_the_root_and_knowledge_to_the_worktree(
     git(cli.project, "commit", "--allow-empty", "-m", "first")
     git(cli.project, "worktree", "add", str(branch))
     monkeypatch.chdir(branch)
-    assert "Knowledge and code are those of the worktree" in cli("init", *FILES_ONLY).err
+    cli.ok("init", *FILES_ONLY)
     assert (branch / KNOWLEDGE / "gotchas.md").exists() and not (branch / ".bethink").exists()
     assert (cli.project / ".bethink/config.toml").exists()
     assert (cli.project / ".gitignore").exists()
@@ -247,7 +247,7 @@ def test_a_file_where_a_folder_should_be_is_told_and_the_rest_goes_on(cli):
     found = statuses(report)
     assert found[".gitignore"] == found[f"{KNOWLEDGE}/gotchas.md"] == "failed"
     assert found[".bethink/config.toml"] == "made"
-    assert any("is a directory, not a file" in file.get("reason", "") for file in report["files"])
+    assert any("is not a regular file" in file.get("reason", "") for file in report["files"])
     assert (cli.project / ".claude").read_text() == "I am a file\n"
     assert shown.code == 1
 

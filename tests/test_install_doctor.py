@@ -76,31 +76,6 @@ def test_what_an_earlier_version_wrote_stays_as_it_is(cli, home, program):
     assert tree(home) == {}
 
 
-def test_the_server_is_started_with_what_its_entry_sets(cli, home, program):
-    cli.ok("install", "--gemini", "--codex", "--no-skills", "--no-hooks")
-    start = program.read_text().partition("\n")[2]
-    program.write_text(f'#!/bin/sh\n[ "$MARK" = here ] || exit 1\n{start}')
-    assert not findings(cli)["gemini MCP"]["ok"]
-    path, env = home / ".gemini/settings.json", {"MARK": "here"}
-    edit_json(path, lambda document: document["mcpServers"]["bethink"].update(env=env))
-    found = findings(cli)
-    assert found["gemini config"]["ok"] and found["gemini MCP"]["ok"], found
-    assert not found["codex MCP"]["ok"], "its entry sets nothing"
-
-
-@pytest.mark.parametrize("by_name", [True, False])
-def test_an_entry_made_by_hand_is_run_only_in_the_words_of_install(cli, home, program, by_name):
-    command = "bethink" if by_name else str(program)
-    server = {"mcpServers": {"bethink": {"command": command, "args": ["mcp"]}}}
-    laid(home, ".gemini/settings.json", json.dumps(server))
-    before = tree(home)
-    found = findings(cli, "--fix")
-    assert all(one["ok"] for one in found.values()), found
-    assert ("it was not run" in found["gemini config"]["message"]) is by_name
-    assert ("gemini MCP" in found) is not by_name
-    assert tree(home) == before
-
-
 def test_a_file_that_nobody_may_write_is_well_and_a_broken_one_is_named(cli, home, program):
     (found,) = findings(cli).values()
     assert found["ok"] and found["message"] == "none is connected; `bethink install` does it"
@@ -162,11 +137,8 @@ def test_what_misbehaves_is_a_problem(cli, home, program, monkeypatch, part, scr
 def test_a_hook_that_hides_its_failure_is_found_out(cli, home, program, monkeypatch):
     cli.ok("install", "--copilot", "--no-skills", "--no-mcp")
     (cli.home / "config.toml").write_text("limit = 'many'\n")
-    found = findings(cli)["copilot hooks"]
-    assert not found["ok"]
-    assert "it failed inside" in found["message"]
-    (cli.home / "config.toml").unlink()
     assert not findings(cli)["copilot failures"]["ok"], "it is counted"
+    (cli.home / "config.toml").unlink()
     with monkeypatch.context() as later:
         later.setattr(connect, "RECENT", 0.0)
         assert findings(cli)["copilot failures"]["ok"], "what is old is history"
@@ -211,24 +183,16 @@ def test_a_host_that_only_the_plugin_connects_is_proven_too(cli, home, program, 
     assert list(found) == [f"claude {part}" for part in ("config", "hooks", "MCP", "capture")]
 
 
-TWICE = {"enabledPlugins": {"bethink@tools": True}}
-IN_THE_WAY = [
-    (TWICE, "both connect Claude Code", "Keep one: bethink uninstall --claude"),
-    ({"disableAllHooks": True}, "disableAllHooks", "Switch them on again"),
-]
-
-
-@pytest.mark.parametrize(("setting", "told", "fix"), IN_THE_WAY)
-def test_settings_that_get_in_the_way_are_a_problem(cli, home, program, setting, told, fix):
+def test_beside_the_plugin_entries_are_a_problem_and_not_put_back(cli, home, program):
     cli.ok("install", "--claude", "--no-skills", "--no-mcp")
-    path = home / ".claude/settings.json"
-    edit_json(path, lambda document: document.update(setting))
+    path, plugins = home / ".claude/settings.json", {"enabledPlugins": {"bethink@tools": True}}
+    edit_json(path, lambda document: document.update(plugins))
     found = findings(cli)["claude config"]
-    assert not found["ok"] and told in found["message"] and fix in found["fix"]
-    if "enabledPlugins" in setting:
-        path.write_text(json.dumps(setting))
-        assert fix in findings(cli, "--fix")["claude config"]["fix"]
-        assert json.loads(path.read_text()) == setting, "beside the plugin nothing is put back"
+    assert not found["ok"] and "both connect Claude Code" in found["message"]
+    path.write_text(json.dumps(plugins))
+    told = findings(cli, "--fix")["claude config"]
+    assert "Keep one: bethink uninstall --claude" in told["fix"]
+    assert json.loads(path.read_text()) == plugins
 
 
 def test_what_somebody_made_of_our_entries_is_told_and_not_run(cli, home, program, tmp_path):

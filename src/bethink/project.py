@@ -71,13 +71,6 @@ def find(directory: Path | None = None) -> Project:
     return Project(start, start, _hash(start), start.name or "root")
 
 
-def is_marked(project: Project) -> bool:
-    """Whether something says that this is a project, rather than the directory somebody happened to be in."""
-    return not is_gone(project.worktree / ".git") or (
-        project.root != Path.home() and not is_gone(project.root / ".bethink")
-    )
-
-
 def of_team(project: Project) -> Project:
     """The project as a team knows it: by its name, since everybody keeps it in another folder."""
     return project._replace(identity=team_identity(project.name), common=None)

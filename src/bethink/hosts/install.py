@@ -36,7 +36,6 @@ from bethink.hosts.edit import (
     parse,
     put_entries,
     take_entries,
-    value_at,
 )
 from bethink.text import textfile
 
@@ -165,30 +164,6 @@ def allows_reads(host: str, place: InstallPlace) -> bool:
     allowed = rules.get("allow") if isinstance(rules, dict) else ()
     reads = AGENTS[host].reads
     return bool(reads) and {*reads} <= {*map(str, allowed or ())}
-
-
-def find_entered(host: str, place: InstallPlace) -> set[str]:
-    """Which of server and hooks stand in an agent's files, whoever put them there."""
-    found = set()
-    for target in list_files(host, place, ("mcp", "hooks")):
-        with suppress(BethinkError):  # nothing can be said of a file that cannot be read
-            text, toml = textfile.read(target.path) or "", is_toml(target.path)
-            found |= {target.part} if text == target.text else set()
-            for entry in target.entries:
-                if take_entries(text, [entry], host, "", toml) != text:
-                    found.add("hooks" if entry.kind == "hook" else "mcp")
-    return found
-
-
-def find_environment(host: str, place: InstallPlace) -> dict[str, str]:
-    """What an agent's entry sets in the environment of the MCP server."""
-    for target in list_files(host, place, ("mcp",)):
-        server = value_at(read_settings(target.path), tuple(AGENTS[host].server_path))
-        fields = server if isinstance(server, dict) else {}
-        told = fields.get("env") or fields.get("environment")
-        if isinstance(told, dict):
-            return {name: str(value) for name, value in told.items()}
-    return {}
 
 
 def find_plugin(host: str, place: InstallPlace) -> str:

@@ -46,10 +46,6 @@ def resolve(path: Path) -> Path:
 def read(path: Path) -> str | None:
     """The text of a file, or None if there is none. Bytes that are no UTF-8 come back as they were when it is written."""
     try:
-        if path.is_dir():
-            raise InvalidInput(
-                f"{path} is a directory, not a file.", "Move it away, or choose another file."
-            )
         if not path.exists():
             return None
         if not path.is_file():
@@ -115,10 +111,6 @@ def write(path: Path, text: str, was: str | None, mode: int = 0o666) -> bool:
             if was is not None:
                 _partial(path).chmod(stat.S_IMODE(path.stat().st_mode))
             stream.write(text)
-    except FileExistsError as error:
-        raise BethinkError(
-            f"{path} cannot be made: {path.parent} is not a directory.", "Move that file away."
-        ) from error
     except OSError as error:
         raise BethinkError(
             f"{path} cannot be written: {error.strerror or error}.",

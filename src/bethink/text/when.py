@@ -2,7 +2,8 @@
 
 `moment` reads an option: a moment, or where what it names begins. `find_period` gives the half-open range [since, until) in UTC that the
 words of time in a question mean. That is a hint about when a memory was made, not about what it tells, so whether it filters or only
-favours is for the caller to decide; words that do not surely mean a date ("it may fail", "last commit") give no range.
+favours is for the caller to decide. What could be a name, a number or a verb ("Monday meeting", "2024", "it may fail") counts only behind
+a word that leads a time: "on Monday", "in 2024", "since May".
 
 English only. A day is one of the time zone of `now`; nothing here asks the clock.
 """
@@ -53,12 +54,12 @@ FORMS = {
     "ago": rf"(?:{_COUNT}|an?|one|(?:a\s+)?couple(?:\s+of)?)\s+(?:minute|hour|day|week|month|year)s?\s+ago",
     "rolling": rf"(?:last|past|previous)\s+(?:{_COUNT}|few|couple(?:\s+of)?)\s+(?:minute|hour|day|week|month|quarter|year)s",
     "relative": r"(?:the\s+)?(?:(?:this|last|past|previous|next)\s+(?:week|weekend|month|quarter|year)|(?:last|past)\s+hour|past\s+day)",
-    "named": rf"(?:this|last|next)\s+(?:{_WEEKDAY}|{_MONTH}(?!\s+\d))",
+    "named": rf"(?:this|last|next)\s+{_WEEKDAY}|last\s+{_MONTH}(?!\s+\d)",
     "day": r"(?:the\s+)?day\s+before\s+yesterday|yesterday|today|tomorrow|tonight|this\s+(?:morning|afternoon|evening)",
-    "recent": r"recently|lately",
+    "recent": r"(?<!most )(?<!least )recently(?!\s+used)|lately",
     "date": rf"(?:\d{{4}}-\d\d-\d\d|{NUMERIC_DATE})(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?",
-    "day_month": rf"{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?",
-    "month_day": rf"{_MONTH}\s+(?:the\s+)?{_DAY}(?:,?\s+{_YEAR})?",
+    "day_month": rf"{_DAY}\s+(?:of\s+)?{_MONTH}(?:(?:,\s*|\s+){_YEAR})?",
+    "month_day": rf"{_MONTH}\s+(?:the\s+)?{_DAY}(?:(?:,\s*|\s+){_YEAR})?",
     "month_year": rf"{_MONTH},?\s+(?:of\s+)?{_YEAR}",
     "year_month": rf"{_YEAR}-(?:0[1-9]|1[0-2])",
     "quarter": rf"q[1-4](?:\s+(?:of\s+)?{_YEAR})?",
@@ -67,7 +68,7 @@ FORMS = {
     "month": _MONTH,
 }
 _FORM = "|".join(f"(?P<{name}>{pattern})" for name, pattern in FORMS.items())
-# What the word before a time makes of it. "by Friday" and "every Monday" say nothing about the past.
+# What the word before a time makes of it.
 LEADS = {
     word: meaning
     for meaning, words in (
@@ -77,48 +78,22 @@ since: since, ever since, starting, starting in, starting from
 after: after, later than, newer than
 before: before, prior to, earlier than, older than
 until: until, till, up to, up until, through, as of
-in: in, during, within, throughout
-on: on
-from: from
-between: between
-more: over, more than
-less: less than
-never: by, due, every, each, least, most
+in: in, during, within, throughout, on, from, between
 """.strip().splitlines()
     )
     for word in words.split(", ")
 }
-# A form that alone could be a name or a number ("Monday meeting", "2024 rows") needs one of these before it.
-_OPENERS = frozenset({"since", "after", "before", "until", "from", "between"})
-LEADS_NEEDED = {
-    "weekday": _OPENERS | {"on"},
-    **dict.fromkeys(("month", "year", "year_month", "quarter"), _OPENERS | {"in"}),
-}
+# Forms that without a year could be a name or a number ("Monday meeting", "2024 rows", "5 may fail").
+UNSURE = ("weekday", "month", "day_month", "month_day", "quarter", "year")
 # Patterns are compiled only for text in which a digit or one of these stands: most questions have no date in them.
 HINTS = (*"day week month quarter year hour minute night this recently lately".split(), *MONTHS)
-# The guards keep out `today()`, `date.today`, "2024.1", 'yesterday' in quotes, and parts of file names.
-_MOMENT = rf"""(?<![\w.@#/\\'"`$-])(?:{_FORM})(?![\w@(="`]|'(?!s\b)|[-/.]\w)"""
-_LEAD = rf"(?<![\w-])({'|'.join(sorted(LEADS, key=len, reverse=True))})(?:\s+(?:the|early|late|about|around))*\s+$"
-_LIST = r"\s*(,|and|or|to|until|till|through|-|–|\.\.)\s*"
-_OFFSET = (
-    rf"\b(?:(?:day|night|morning|evening|week|weekend|month|year|hour|minute)s?|{_WEEKDAY})\s+$"
-)
-# What follows a form that means something else: "yesterday's date in Python", "the last quarter of the file", "recently used", and
-# of a year what it counts: "in 2024 rows".
-_DENIED_ALWAYS = r"(?:['’]s)?\s+(?:date|timestamp|datetime)s?\b"
-_DENIED = {
-    form: rf"{_DENIED_ALWAYS}|\s+(?:{words})\b"
-    for form, words in {
-        "weekday": "before|after",
-        "relative": "of",
-        "rolling": "of",
-        "recent": "used",
-    }.items()
-}
-_VERBS = r"\s+(?:be|not|have|also|cause|fail|need|break|happen|through|past|over|into|on|toward)\b"
-_COUNTED = (
-    r"\s*(?:%|(?:ms|sec|kb|mb|gb|px|percent)\b)|\s+(?!(?:is|was|has|does|this|its|us)\b)[a-z]+s\b"
-)
+# The guards keep out `today()`, `date.today`, "2024.1", 'yesterday' in quotes, parts of file names, and of what follows a time "yesterday's
+# date in Python", "the last quarter of the file", "after 2000 ms". "The week before 9 June" is not all the time before it.
+_WORDS = "|".join(sorted(LEADS, key=len, reverse=True))
+_LEAD = rf"(?P<lead>(?<!the day )(?<!days )(?<!the week )(?<!weeks )(?<!the weekend )(?:{_WORDS}))(?:\s+(?:the|early|late|about|around))*?\s+"
+_OTHER = r"(?:['’]s)?\s+(?:date|timestamp|datetime)s?\b|\s+of\b|\s*(?:%|(?:ms|kb|mb|gb|px)\b)"
+_MOMENT = rf"""(?<![\w.@#/\\'"`$-])(?:{_LEAD})?(?:{_FORM})(?![\w@(="`]|'(?!s\b)|[-/.]\w|{_OTHER})"""
+_BETWEEN = r"\s*(?:,|and|or|to|-|–|\.\.)?\s*"  # two times that belong together
 
 Period = tuple[datetime, datetime | None]
 Range = tuple[datetime | None, datetime | None]
@@ -128,27 +103,19 @@ class Local(tzinfo):
     """The time zone of this machine, with the offset that each day had: `astimezone()` alone would give all of them today's."""
 
     def utcoffset(self, moment: datetime | None) -> timedelta | None:
-        return _here(moment).utcoffset() if moment else None
+        return moment.replace(tzinfo=None).astimezone().utcoffset() if moment else None
 
     def dst(self, moment: datetime | None) -> timedelta | None:
         return None
 
     def tzname(self, moment: datetime | None) -> str | None:
-        return _here(moment).tzname() if moment else None
+        return moment.replace(tzinfo=None).astimezone().tzname() if moment else None
 
     def fromutc(self, moment: datetime) -> datetime:
         there = moment.replace(tzinfo=UTC).astimezone()
         wall = there.replace(tzinfo=self)
         # the hour that an autumn night has twice
         return wall if wall.utcoffset() == there.utcoffset() else wall.replace(fold=1)
-
-
-def _here(moment: datetime) -> datetime:
-    wall = moment.replace(tzinfo=None)
-    try:
-        return wall.astimezone()
-    except (ValueError, OverflowError):  # at an end of the calendar some Pythons look beyond it
-        return (wall + timedelta(days=2 if wall.year < 5000 else -2)).astimezone()
 
 
 LOCAL = Local()
@@ -223,14 +190,14 @@ def read_times(given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
 
 
 class Moment(NamedTuple):
-    """A time where it stands in a question, with the word before it that says how it is meant."""
+    """A time where it stands in a question, with what the word before it makes of it."""
 
     form: str
     words: list[str]
     start: int
     end: int
     lead: str
-    range_end: bool = False  # the second half of "from A to B" or "between A and B"
+    joined: bool  # to the one before: "from A to B", "in A and B"
 
 
 def find_period(
@@ -251,89 +218,18 @@ def find_period(
 
 
 def _find_moments(text: str) -> list[Moment]:
-    """The expressions that mean a date where they stand, in order."""
+    """The expressions that mean a date where they stand, in order. What is joined to another one is meant as that is."""
     found: list[Moment] = []
     for match in re.finditer(_MOMENT, text, re.IGNORECASE):
-        moment = _read_moment(text, match, found[-1] if found else None)
-        if moment is not None:
-            found.append(moment)
-    # "what did he recently watch, on 6 October 2022"
-    found = [one for one in found if one.form != "recent"] or found
-    # A "between" without its second half is about something other than dates.
-    continued = {place for place, follower in enumerate(found[1:]) if follower.range_end}
-    return [
-        one
-        for place, one in enumerate(found)
-        if place in continued or one.range_end or one.lead != "between"
-    ]
-
-
-def _read_moment(text: str, match: re.Match[str], previous: Moment | None) -> Moment | None:
-    """A date expression with the word that leads it, its own or that of the one it is listed with; None if it means no date."""
-    lead, start = _find_lead(text, match.start())
-    range_end = False
-    if previous and (link := re.fullmatch(_LIST, text[previous.end : match.start()], re.I)):
-        opened = previous.lead in ("from", "between")
-        range_end = opened or link[1] not in (",", "and", "or")
-        if opened or not lead:  # "in March and May", "from March until May"
-            lead, start = previous.lead, match.start()
-    before, after = text[max(0, start - 12) : start], text[match.end() : match.end() + 24]
-    if lead in ("before", "after") and re.search(_OFFSET, before, re.IGNORECASE):
-        return None  # "the week before 9 June" is not all the time before it
-    if not _means_date(match, lead, after):
-        return None
-    form, words = str(match.lastgroup), _split_words(match.group())
-    if form == "ago" and lead in ("more", "less"):  # counted from now
-        form, words, lead = "rolling", words[:-1], "before" if lead == "more" else "since"
-    return Moment(form, words, start, match.end(), lead, range_end)
-
-
-def _find_lead(text: str, start: int) -> tuple[str, int]:
-    """The meaning of the word before a place, and where that word begins."""
-    before = text[max(0, start - 40) : start]
-    match = re.search(_LEAD, before, re.IGNORECASE)
-    if not match:
-        return "", start
-    return LEADS[" ".join(match[1].lower().split())], start - len(before) + match.start()
-
-
-def _means_date(match: re.Match[str], lead: str, after: str) -> bool:
-    """Whether a form is a date where it stands, rather than a name, a number, a verb or the subject of the question."""
-    form, matched = str(match.lastgroup), match.group()
-    if lead == "never" or re.match(_DENIED.get(form, _DENIED_ALWAYS), after):
-        return False
-    if lead == "less" and form != "ago":
-        return False
-    if form == "date" and ":" in matched:
-        return bool(lead)  # without a word before it, a time stamp is the start of a log line
-    if form == "year" and re.match(_COUNTED, after):
-        return False
-    has_year = form != "year" and re.search(_YEAR, matched) is not None
-    if form != "year_month" and has_year:
-        return True
-    if lead not in LEADS_NEEDED.get(form, (lead,)):
-        return False
-    if form in ("month", "named", "day_month", "month_day"):
-        return _is_month(form, matched, lead, after)
-    return matched.lower() != "today" or not after.startswith(("'", "’"))
-
-
-def _is_month(form: str, matched: str, lead: str, after: str) -> bool:
-    """Whether a month's name is one: "may" and "march" are verbs too, "dec" and "mar" are many things."""
-    found = re.search(_MONTH, matched, re.IGNORECASE)
-    if found is None:
-        return True  # a weekday: no other sense
-    name = found.group().rstrip(".")
-    if form == "month" and after.startswith(("'s", "’s")):  # April's opinion
-        return False
-    if name[0].isupper():
-        return True
-    verb = name in ("may", "march")
-    if verb and re.match(_VERBS, after):
-        return False
-    if form in ("named", "month"):
-        return form == "month" if verb else len(name) > 3
-    return bool(lead)
+        form, said = next((name, match[name]) for name in FORMS if match[name])
+        lead = LEADS[" ".join(match["lead"].lower().split())] if match["lead"] else ""
+        joined = found and re.fullmatch(_BETWEEN, text[found[-1].end : match.start()]) is not None
+        if joined and not lead:
+            lead = found[-1].lead
+        is_sure = form not in UNSURE or (form != "year" and re.search(_YEAR, said))
+        if lead or is_sure:
+            found.append(Moment(form, _split_words(said), *match.span(), lead, bool(joined)))
+    return found
 
 
 def _date_moments(moments: Sequence[Moment], now: datetime) -> list[tuple[Moment, Range]]:
@@ -349,7 +245,7 @@ def _date_moments(moments: Sequence[Moment], now: datetime) -> list[tuple[Moment
         except (OverflowError, ValueError):  # 31 February, or "9999 years ago"
             continue
         found.append((moment, (since, until)))
-        seen_from = start if moment.range_end else _drop_zone(now)
+        seen_from = start if moment.joined else _drop_zone(now)
     return found[::-1]
 
 
@@ -365,14 +261,12 @@ def _bound(lead: str, start: datetime, end: datetime | None) -> Range:
 
 
 def _merge(ranges: Sequence[Range]) -> Range:
-    """One range of several: "since A … until B" closes it, and otherwise it covers them all."""
+    """One range of several, from the beginning of the first to the end of the last: "since A until B", "in A, B and C"."""
     starts = [since for since, _ in ranges if since]
     ends = [until for _, until in ranges if until]
-    if len(ranges) == 2 and len(starts) == len(ends) == 1:
-        return starts[0], ends[0]
     return (
-        min(starts) if starts and len(starts) == len(ranges) else None,
-        max(ends) if ends and len(ends) == len(ranges) else None,
+        min(starts) if ranges and ranges[0][0] else None,
+        max(ends) if ranges and ranges[-1][1] else None,
     )
 
 

@@ -297,7 +297,7 @@ def render_findings(findings: Sequence[DoctorFinding]) -> Iterator[str]:
 def mend_agents(args: Namespace) -> None:
     """Writes the entries anew that `install` made, and forgets failures that were counted."""
     for one in find_connections(find_place(args)):
-        entered = [one.host] if one.parts and not (one.plugin or one.by_hand) else []
+        entered = [] if one.plugin else [one.host]
         for outcome in installer.install(entered, one.place, one.parts, force=True):
             if outcome.status in ("made", "changed"):
                 console.note(args, f"fixed: entries in {outcome.path}")
@@ -361,25 +361,18 @@ def check_store(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
 
 
 def find_folders(database: Path | None) -> dict[str, Path]:
-    """The folders whose permissions matter: that of the database, and that of the hooks."""
+    """Our own folders, which are for their owner alone: that of the database, unless somebody put it elsewhere, and that of the hooks."""
     found = {"folder": database.parent} if database else {}
+    if found and found["folder"] != config.data_directory() and found["folder"].name != ".bethink":
+        found = {}
     found["hooks folder"] = state.folder()
     return {name: path for name, path in found.items() if os.name == "posix" and path.is_dir()}
 
 
 def find_loose(path: Path) -> str:
-    """What is wrong with a folder's permissions. Our own folders are for the owner alone; others must only not be open to changes."""
-    mode = path.stat().st_mode
-    ours = is_ours(path)
-    if not mode & (0o077 if ours else 0o022) or (mode & stat.S_ISVTX and not ours):
-        return ""
-    what = "look into" if ours else "change"
-    return f"others can {what} {path} (mode {stat.S_IMODE(mode):04o})"
-
-
-def is_ours(path: Path) -> bool:
-    ours = (config.data_directory(), state.folder())
-    return path.name == ".bethink" or path.resolve() in [one.resolve() for one in ours]
+    """What is wrong with the permissions of a folder."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    return f"others can look into {path} (mode {mode:04o})" if mode & 0o077 else ""
 
 
 def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
@@ -416,7 +409,7 @@ def mend_memory(args: Namespace) -> None:
     with open_quietly(args) as memory:
         path = path_of(memory)
         problems = memory.check()
-        loose = [one for one in find_folders(path).values() if find_loose(one) and is_ours(one)]
+        loose = [one for one in find_folders(path).values() if find_loose(one)]
         files = [Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm") if path]
         loose += [one for one in files if one.exists() and one.stat().st_mode & 0o077]
         for one in loose:
@@ -471,7 +464,6 @@ class Connection(NamedTuple):
     place: InstallPlace
     parts: tuple[str, ...]  # that stand in its files
     plugin: str = ""
-    by_hand: bool = False  # whether `install` did not put them there
 
     def report(self, name: str, trouble: str, well: str = "", fix: str = "") -> DoctorFinding:
         """What is wrong and how to mend it, or what is well."""
@@ -480,7 +472,7 @@ class Connection(NamedTuple):
 
 
 def find_connections(place: InstallPlace) -> Iterator[Connection]:
-    """Every agent that the record, a plugin or its own files connect."""
+    """Every agent that `install` or our plugin connected."""
     records = installer.load_records()
     for host in AGENTS:
         # The MCP server answers prompts where the settings say so.
@@ -492,12 +484,9 @@ def find_connections(place: InstallPlace) -> Iterator[Connection]:
         }
         # A file of several parts names none.
         parts = tuple(known | {*TRIED} if "" in known else known)
-        if plugin := installer.find_plugin(host, place):
+        plugin = installer.find_plugin(host, place)
+        if plugin or {*TRIED} & {*parts}:
             yield Connection(host, there, parts, plugin)
-        elif {*TRIED} & {*parts}:
-            yield Connection(host, there, parts)
-        elif by_hand := installer.find_entered(host, there):
-            yield Connection(host, there, tuple(by_hand), by_hand=True)
 
 
 def examine_agents(args: Namespace) -> Iterator[DoctorFinding]:
@@ -506,19 +495,16 @@ def examine_agents(args: Namespace) -> Iterator[DoctorFinding]:
         found = list(find_connections(find_place(args)))
         if not found:
             yield DoctorFinding("agents", True, "none is connected; `bethink install` does it")
-        answers: dict[Any, tuple[str, str, str]] = {}
+        answers: dict[Sequence[str], tuple[str, str, str]] = {}
         for one in found:
             checked, one, parts = check_files(one)
             yield checked
             if "hooks" in parts:
                 yield check_hooks(one)
             if "mcp" in parts:
-                told = installer.find_environment(one.host, one.place) if one.parts else {}
-                key = (one.place.words, *told.items())
-                environment = {**one.place.environment, **told}
-                place = one.place._replace(environment=environment)
-                answers[key] = answers.get(key) or ask_server(place)
-                yield one.report("MCP", *answers[key])
+                words = one.place.words
+                answers[words] = answers.get(words) or ask_server(one.place)
+                yield one.report("MCP", *answers[words])
             yield check_capture(one.host)
             yield from check_failures(one.host)
         yield from check_pauses()
@@ -542,13 +528,11 @@ def check_files(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[st
     if one.plugin:
         trouble = f"{files} and the plugin {one.plugin} both connect {AGENTS[one.host].title}"
         fix = f"Keep one: bethink uninstall --{one.host}"
-    elif wrong and not trouble:
-        well = f"{files} starts Bethink in other words than `install` writes; it was not run."
     return one.report("config", trouble, well, fix), one, [*set(tried) - broken]
 
 
 def find_trouble(one: Connection, wrong: Sequence[FileOutcome]) -> tuple[str, str]:
-    """Why an agent would not start Bethink, and how to mend it; '' where nothing is known to be wrong, as of what was made by hand."""
+    """Why an agent would not start Bethink, and how to mend it."""
     reasons = [
         reason if str(outcome.path) in reason else f"{outcome.path}: {reason}"
         for outcome in wrong
@@ -556,14 +540,8 @@ def find_trouble(one: Connection, wrong: Sequence[FileOutcome]) -> tuple[str, st
     ]
     if reasons:
         return " ".join(reasons), f"Look at it, then run `bethink install --{one.host}`."
-    if wrong and not one.by_hand:
-        paths = ", ".join(str(outcome.path) for outcome in wrong)
-        return f"{paths} is not as `install` writes it; it was not run.", ""
-    settings = installer.read_settings(one.place.hooks_file(one.host))
-    if "hooks" in one.parts and settings.get("disableAllHooks") is True:
-        off = "disableAllHooks is set in the settings, so no hook runs."
-        return off, "Switch them on again in the settings of the agent."
-    return "", ""
+    paths = ", ".join(str(outcome.path) for outcome in wrong)
+    return f"{paths} is not as `install` writes it; it was not run." if wrong else "", ""
 
 
 def check_plugin(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[str]]:
@@ -579,28 +557,17 @@ def check_plugin(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[s
 
 
 def check_hooks(one: Connection) -> DoctorFinding:
-    by_server = ["prompt"] if one.place.warm else []
+    """Whether the hooks run. What fails inside one, without a word to its host, is counted, and found among the failures."""
     times: dict[str, float] = {}
     for event, told in PROBES.items():
-        if event in by_server:
-            continue
-        before = count_failures(one.host, event)
         words = installer.hook_words(one.host, one.place, event)
         asked = json.dumps({"cwd": "", "hook_event_name": event, **told}).encode()
         ran = run_command(words, asked, HOOK_SECONDS, one.place.environment)
-        after = count_failures(one.host, event)
-        if fault := find_fault(ran) or (after[1] if after[0] > before[0] else ""):
+        if fault := find_fault(ran):
             return one.report("hooks", f"{event}: {fault}")
         times[event] = ran.seconds
-    warm = "; prompt by the MCP server" if by_server else ""
     slowest = max(times.values()) * 1000
-    return one.report("hooks", "", f"{', '.join(times)} run, the slowest in {slowest:.0f} ms{warm}")
-
-
-def count_failures(host: str, event: str) -> tuple[int, str]:
-    """How often a hook failed without a word to its host, and how."""
-    rows = (row for row in state.read_failures() if (row.host, row.event) == (host, event))
-    return next(((row.count, f"it failed inside: {row.message}") for row in rows), (0, ""))
+    return one.report("hooks", "", f"{', '.join(times)} run, the slowest in {slowest:.0f} ms")
 
 
 def find_fault(ran: CommandResult) -> str:

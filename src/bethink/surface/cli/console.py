@@ -127,20 +127,6 @@ options of every command:
 }
 
 
-# What other tools call a command; by its letters another one would be nearest.
-MEANT = {
-    "purge": "forget --purge",
-    **dict.fromkeys(("delete", "remove", "rm"), "forget"),
-    **dict.fromkeys(("remember", "store"), "add"),
-    "find": "search",
-    "ask": "recall",
-    "show": "get",
-    "undo": "restore",
-    "setup": "init",
-    "settings": "config",
-}
-
-
 # Commands
 
 
@@ -155,12 +141,7 @@ class Command(NamedTuple):
     @property
     def parts(self) -> tuple[str, str, str]:
         """What it does, what it takes, examples."""
-        text = self.run.__doc__
-        if text is None:  # with -OO Python leaves it in the source
-            import inspect
-
-            text = inspect.getsource(self.run).split('"""')[1]
-        about, _, examples = text.partition("Examples:\n")
+        about, _, examples = (self.run.__doc__ or "").partition("Examples:\n")
         about, _, takes = about.partition("Takes:\n")
         return about, takes, examples
 
@@ -174,7 +155,7 @@ def load(name: str | None, first: str = "") -> Command:
     """The command of that name; without one, `first` is what was typed in its place."""
     if name not in COMMANDS:
         wrong = f"'{name}' is not a command." if name else f"{first!r} needs a command."
-        close = f"Did you mean '{MEANT[name]}'?" if name in MEANT else suggest(name or "", COMMANDS)
+        close = suggest(name or "", COMMANDS)
         raise UsageError(wrong, close or "`bethink --help` lists the commands.")
     file, _, opens = COMMANDS[name][0].partition(" ")
     module = importlib.import_module(f"bethink.surface.cli.{file}")

@@ -98,7 +98,6 @@ def analyze(args: Namespace, memory: Bethink) -> Result:
 
     Takes:
       --git             look at the commits instead of the files
-      --commits N whole 1.. = 2000     with --git: how many commits to look at (2000)
       --since DATE      with --git: only commits after that date
 
     Examples:
@@ -111,8 +110,8 @@ def analyze(args: Namespace, memory: Bethink) -> Result:
         raise UsageError("--since goes with --git.", "bethink analyze --git --since 2025-01-01")
     if not args.git:
         return run_sync(args, "analyzing", knowledge.analyze, memory)
-    which = {"limit": args.commits, "since": args.since}
-    return run_sync(args, "reading commits", knowledge.analyze_history, memory, **which)
+    read = knowledge.analyze_history
+    return run_sync(args, "reading commits", read, memory, since=args.since)
 
 
 def backfill(args: Namespace, memory: Bethink) -> Result:
@@ -221,7 +220,7 @@ def init(args: Namespace) -> int:
         number = memory.store.count(memory.filter(scopes=(memory.scope,)))
         database = str(getattr(memory.store, "path", memory.config.database))
     stopped = any(one.status == "stopped" for one in taken)
-    notes = find_notes(project, start.resolve(), database)
+    notes = find_notes(project, database)
     connected = connect.connect_hosts(args, agents) if agents and not stopped else Result()
     value = {
         "project": {
@@ -341,18 +340,9 @@ def list_documentation(args: Namespace, project: Project, settings: Config) -> N
         )
 
 
-def find_notes(project: Project, start: Path, database: str) -> list[str]:
-    notes = []
-    if start not in (project.root, project.worktree):
-        notes.append(f"{start} is a part of it; the whole project is set up.")
-    if project.worktree != project.root:
-        notes.append(f"Knowledge and code are those of the worktree {project.worktree}.")
-    if database != str(project.local_database) and knowledge.has_foreign_database(project):
-        notes.append(
-            f"{project.local_database} is not used: it may have come with the project. `bethink init --local` says more."
-        )
-    if not knowledge.is_in_git(project):
-        notes.append(
-            f"{project.name} is not in git; its .bethink folder is what marks it as a project."
-        )
-    return notes
+def find_notes(project: Project, database: str) -> list[str]:
+    """Why a database that lies in the project is not the one that is used."""
+    if database == str(project.local_database) or not knowledge.has_foreign_database(project):
+        return []
+    foreign = f"{project.local_database} is not used: it may have come with the project."
+    return [f"{foreign} `bethink init --local` says more."]

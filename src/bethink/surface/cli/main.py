@@ -24,8 +24,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     # To load modules makes no garbage; to look for it takes 7 % of a search.
     gc.set_threshold(50_000)
-    if os.environ.get("HOME") == "":
-        del os.environ["HOME"]  # an empty one would be taken for /; without it the system is asked
     if argv is None and words[:1] == ["hook"]:
         from bethink.hooks.run import run_alone
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.features import handoffs, inbox, promotion
 from bethink.hooks import state
-from bethink.project import is_marked
 from bethink.recall.shape import plain as plain_memory
 from bethink.surface import operations, render
 from bethink.surface.cli import console
@@ -149,7 +148,6 @@ def describe_outcome(args: Namespace, memory: Bethink, outcome: Outcome) -> Resu
     id, hints = names[outcome.id], list(memory.hints)
     if outcome.status == "added":
         line = f"added {memory_label(found[outcome.id], names)}"
-        hints += [] if args.personal or args.team else hints_about_place(memory)
     elif outcome.status == "near_duplicate":
         line = f"much like {id} ({outcome.similarity or 0:.2f}): {about[outcome.id]}"
         change = f"update {id} --content …" if args.for_agent else f"edit {id}"
@@ -180,18 +178,6 @@ def decide_proposals(memory: Bethink, outcome: Outcome, labels: Mapping[str, str
         settles=tuple(done["answers"]),
         proposals=tuple(left),
     )
-
-
-def hints_about_place(memory: Bethink) -> list[str]:
-    """What is told outside of any project is easily lost sight of: said at the first memory there."""
-    if memory.shared or is_marked(memory.project):
-        return []
-    if memory.store.count(memory.filter(scopes=(memory.scope,))) != 1:
-        return []
-    return [
-        f"{memory.project.root} is no project, and no other directory sees what is told here."
-        " --personal makes it follow you; `bethink init` makes a project."
-    ]
 
 
 def update(args: Namespace, memory: Bethink) -> Result:
@@ -296,16 +282,11 @@ def forget(args: Namespace, memory: Bethink) -> Result:
     if args.purge:
         return purge(args, memory, found, asked)
     ids = [one.id for one in found]
-    replaced = [
-        relation.target
-        for relation in memory.store.relations(ids)
-        if relation.type == "supersedes" and relation.source in ids
-    ]
-    names, reach = memory.store.abbreviate([*ids, *replaced]), name_reach(args)
+    names = memory.store.abbreviate(ids)
     labels = {one.id: memory_label(one, names) for one in found}
     done = memory.forget(*ids, asked=asked)
     status = {id: "proposed" if id in done.proposed else "forgotten" for id in ids}
-    hints = [f"Undo with `bethink restore {names[ids[0]]}{reach}`."]
+    hints = [f"Undo with `bethink restore {names[ids[0]]}{name_reach(args)}`."]
     if done.proposed:
         hints.append(
             "The user's own word waits in the inbox until the user says so there or runs `bethink forget`."
@@ -314,9 +295,6 @@ def forget(args: Namespace, memory: Bethink) -> Result:
         if rules := promotion.find_rules(one):
             take_out = f"`bethink demote {names[one.id]}` takes it out."
             hints.append(f"Agents still read it in {rules}: {take_out}")
-    for id in replaced:
-        back = f"`bethink restore {names[id]}{reach}` brings it back."
-        hints.append(f"What it had replaced stays hidden too: {back}")
     return Result(
         [{"id": id, "status": status[id]} for id in ids],
         [f"{status[id]} {labels[id]}" for id in ids],

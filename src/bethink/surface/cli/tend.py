@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink import config as configuration
 from bethink.embed import models
-from bethink.errors import BethinkError, ConfigError, InvalidInput, NotFound, UsageError
+from bethink.errors import BethinkError, ConfigError, InvalidInput, UsageError
 from bethink.features import tending
 from bethink.hooks.run import WORK, read_message
 from bethink.hooks.run import run as run_hook
@@ -81,35 +81,18 @@ def config(args: Namespace) -> Result:
       [KEY]             the setting to show, or with VALUE to change
       [VALUE]
       --project-file    change the project's file instead of yours
-      --unset KEY       take a setting out of the file, so that its default counts
-      --path            print where the file is
       <listed>
 
     Examples:
       bethink config
       bethink config mode keyword
       bethink config limit 5 --project-file
-      bethink config --unset mode
     """
-    if args.unset and args.key:
-        raise UsageError(
-            "Give one setting to --unset and nothing else.", "bethink config --unset mode"
-        )
-    root = project(args).root if args.project_file else None
-    path = configuration.project_file(root) if root else configuration.user_file()
-    if args.path:
-        return Result({"path": str(path)}, [str(path)])
-    if args.unset and edit_file(path, args.unset, None, root):  # whether or not anybody knows it
-        return Result({"key": args.unset, "path": str(path)})
-    key = args.unset or args.key
+    key = args.key
     if key and key not in configuration.SETTINGS:
         raise ConfigError(f"There is no setting '{key}'.", configuration.suggest_setting(key))
-    if args.unset:
-        raise NotFound(
-            f"'{key}' is not set in {path}.", "`bethink config` shows where each value comes from."
-        )
     if args.value is not None:
-        return change_setting(args, path, root)
+        return change_setting(args, key)
     found = configuration.explain(settings(args))
     if not key:
         return Result(found, listing=SETTINGS)
@@ -117,8 +100,9 @@ def config(args: Namespace) -> Result:
     return Result(row, [as_typed(row["value"])], listing=SETTINGS)
 
 
-def change_setting(args: Namespace, path: Path, root: Path | None) -> Result:
-    key = args.key
+def change_setting(args: Namespace, key: str) -> Result:
+    root = project(args).root if args.project_file else None
+    path = configuration.project_file(root) if root else configuration.user_file()
     if root and key in configuration.PERSONAL:
         raise UsageError(
             f"'{key}' may not be set by a project's file.",
@@ -146,10 +130,9 @@ def change_setting(args: Namespace, path: Path, root: Path | None) -> Result:
     return Result({"key": key, "value": masked, "path": str(path)}, warnings=warnings)
 
 
-def edit_file(path: Path, key: str, value: Any, root: Path | None) -> bool:
-    """Changes one setting in a file, or takes it out, and leaves all other lines as they are. Says whether it was there to be taken
-    out. Behind a link it is the file that it leads to, but for a project's link out of its `root`. A new file is for its owner
-    alone, as it may name keys and hosts."""
+def edit_file(path: Path, key: str, value: Any, root: Path | None) -> None:
+    """Changes one setting in a file, and leaves all other lines as they are. Behind a link it is the file that it leads to, but for
+    a project's link out of its `root`. A new file is for its owner alone, as it may name keys and hosts."""
     import tomlkit
 
     try:
@@ -162,18 +145,12 @@ def edit_file(path: Path, key: str, value: Any, root: Path | None) -> bool:
         raise ConfigError(
             f"The settings file {path} cannot be read: {error}.", "Mend or remove the file."
         ) from None
-    if value is not None:
-        document[key] = list(value) if isinstance(value, tuple) else value
-    elif key not in document:
-        return False
-    else:
-        del document[key]
+    document[key] = list(value) if isinstance(value, tuple) else value
     text, end = tomlkit.dumps(document), textfile.line_end(was or "")
     if text.endswith("\n") and not text.endswith(end):  # the line that was added
         text = text.removesuffix("\n") + end
     if text != was and not textfile.write(real, text, was, 0o600):
         raise BethinkError(f"{path} changed meanwhile.", "Try again.")
-    return True
 
 
 def as_typed(value: Any) -> str:

@@ -491,18 +491,12 @@ def _add_compared(
 def _find_done(
     recipe: Recipe, made: Sequence[Memory], spoken: Sequence[HeardTurn]
 ) -> dict[str, str]:
-    """What was to be done and is done by a commit or a report of this page, or by a report of a later conversation that was read
-    before; these are no memories of their own: to-do → turn."""
+    """What was to be done and is done by a commit or a report of this page; these are no memories of their own: to-do → turn."""
     reports = _find_reports(spoken)
-    fresh = [one for one in made if one.kind in MENDED and not one.answered]
-    embedder = recipe.embedder
-    judge = recipe.options.judge() if (reports or fresh) and embedder else None
-    if judge is None or embedder is None:
+    judge = recipe.options.judge() if reports and recipe.embedder else None
+    if judge is None:
         return {}
-    wanted = [
-        *_find_later_reports(recipe, embedder, fresh),
-        *_find_waiting(recipe, embedder, fresh, reports),
-    ]
+    wanted = list(_find_waiting(recipe, made, reports))
     judged = judge.relate([(old.content, text) for old, text, _ in wanted])
     return {
         old.id: turn.id
@@ -512,43 +506,22 @@ def _find_done(
 
 
 def _find_waiting(
-    recipe: Recipe,
-    embedder: Embedder,
-    fresh: Sequence[Memory],
-    reports: Sequence[tuple[str, Memory]],
+    recipe: Recipe, made: Sequence[Memory], reports: Sequence[tuple[str, Memory]]
 ) -> Iterator[tuple[Memory, str, Memory]]:
-    """To-do, report and turn: the few to-dos that each report of this page may be about."""
+    """To-do, report and turn: the few to-dos, known before this page or made of it, that each report of it may be about."""
     filter = Filter((recipe.options.scope,), MENDED, now=recipe.options.now, answered=False)
-    if not fresh and not recipe.store.list(filter, 1):
+    fresh = [one for one in made if one.kind in MENDED and not one.answered]
+    if recipe.embedder is None or not (fresh or recipe.store.list(filter, 1)):
         return
     vectors = recipe.embed([text for text, _ in reports])
     for (text, turn), own in zip(reports, vectors, strict=True):
-        near = nearest(own[0], filter, recipe.store, embedder, WAITING) if len(own) else []
-        waiting = [*(one.memory for one in near), *_share_words(text, fresh)[:WAITING]]
-        yield from ((old, text, turn) for old in waiting if _is_settled_by(turn, old))
-
-
-def _find_later_reports(
-    recipe: Recipe, embedder: Embedder, fresh: Sequence[Memory]
-) -> Iterator[tuple[Memory, str, Memory]]:
-    """The same of what agents told as done in other conversations after each to-do, as far as its words are shared."""
-    for todo, own in zip(fresh, recipe.embed([one.content for one in fresh]), strict=True):
-        said = Filter((recipe.options.scope,), ("context",), since=todo.created_at)
-        near = recipe.store.nearest(own[0], embedder.model, said, WAITING).items if len(own) else ()
-        for turn in recipe.store.load([key for key, _ in near]).values():
-            spoken = turn.metadata.get("role") == "assistant" and "agent" not in turn.metadata
-            told = read_report(turn.content).done if spoken and _is_settled_by(turn, todo) else ()
-            yield from ((todo, text, turn) for text in told if _share_words(text, [todo]))
-
-
-def _share_words(text: str, memories: Sequence[Memory]) -> list[Memory]:
-    words = content_words(text)
-    return [one for one in memories if len(words & content_words(one.content)) > 1]
-
-
-def _is_settled_by(turn: Memory, old: Memory) -> bool:
-    later = turn.session != old.session or turn.position > turn_of(old.position)
-    return later and may_settle(turn, old)
+        near = nearest(own[0], filter, recipe.store, recipe.embedder, WAITING) if len(own) else []
+        words = content_words(text)
+        alike = [one for one in fresh if len(words & content_words(one.content)) > 1][:WAITING]
+        for old in (*(one.memory for one in near), *alike):
+            later = turn.session != old.session or turn.position > turn_of(old.position)
+            if later and may_settle(turn, old):
+                yield old, text, turn
 
 
 def _find_reports(spoken: Sequence[HeardTurn]) -> list[tuple[str, Memory]]:

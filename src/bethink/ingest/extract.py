@@ -29,8 +29,8 @@ from bethink.ingest.lexicon import (
     technology,
     word_set,
 )
-from bethink.ingest.sentences import cut_text, prose
-from bethink.types import KIND_ALIASES, KINDS, Entity, Passage
+from bethink.ingest.sentences import cut_text, kind_of, prose, read_label
+from bethink.types import KINDS, Entity, Passage
 
 PREFIX = 20_000  # characters that are analysed; the rest of a text is kept without
 CUE_PREFIX = 5_000  # what a memory is, it says early; a long one would collect cues of every kind
@@ -45,15 +45,6 @@ CLEAR = 1.3  # weaker cues than this say nothing by themselves
 # What is kept as it stands is no less true for the doubts in it: a hedge in an abstract cost scifact 1.5 points of nDCG@10.
 QUOTED = ("document", "code", "handoff")
 IMPORTANCE = {"decision": 7.0, "gotcha": 7.0, "preference": 6.0, "context": 3.0}
-# What "Bug: …" and the like mean.
-LABELS = {
-    "bug": "problem",
-    "fix": "solution",
-    "rule": "pattern",
-    "idea": "general",
-    "warning": "gotcha",
-}
-
 HIDDEN = "\x00"
 # A word or an identifier.
 _TOKEN = r"[^\W\d]\w*(?:(?:[./:\\-]|::|->)[^\W_]\w*)*"
@@ -305,8 +296,10 @@ def _score_kinds(text: str, said: str, sentences: list[str]) -> dict[str, float]
     rest = compile_pattern(r"(?m)^[ \t]*(?:#{1,6}\s|>).*$").sub("", text).strip()
     if not sentences and scores.get("problem", 0) < 3 and rest and _first_line(text) != text:
         return {"code": CLEAR}
-    if label := _label(text):
-        scores[label] = scores.get(label, 0) + 6
+    label = read_label(text)
+    named = label.lower() if label.lower() in KINDS else kind_of(label)
+    if named:
+        scores[named] = scores.get(named, 0) + 6
     if asked := sum(one.rstrip("\"')*_` ").endswith(("?", "？")) for one in sentences):
         # A question that ends a long report is an offer rather than what the report is about.
         scores["question"] = scores.get("question", 0) + (4 if 2 * asked >= len(sentences) else 1.5)
@@ -315,14 +308,6 @@ def _score_kinds(text: str, said: str, sentences: list[str]) -> dict[str, float]
 
 def _is_filler(sentence: str) -> bool:
     return bool(compile_pattern(FILLER).match(fold_case(sentence)))
-
-
-def _label(text: str) -> str | None:
-    """What "Decision: …" or "[gotcha] …" says outright."""
-    match = compile_pattern(r"\W{0,4}([A-Za-z]{3,12})\b\W{0,3}?(?::|\]| [-–—] )").match(text)
-    word = match[1].lower() if match else ""
-    word = LABELS.get(word, word)
-    return word if word in KINDS else KIND_ALIASES.get(word) if word != "note" else None
 
 
 def _confidence(text: str, kind: str) -> float:

@@ -248,7 +248,7 @@ def _group_lines(
 
 
 def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
-    label = _read_label(block.text)
+    label = read_label(block.text)
     heading, kind = block.heading, block.label
     if kind != "none" and (announced := kind_of(label)):
         heading, kind = label, announced
@@ -274,7 +274,7 @@ def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
         before = sentence
 
 
-def _read_label(text: str) -> str:
+def read_label(text: str) -> str:
     """The word or two before a colon or in bold that a block begins with."""
     label = compile_pattern(_LABELLED).match(text)
     return _plain(label[1] or label[2] or label[3]) if label else ""

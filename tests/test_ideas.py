@@ -47,10 +47,7 @@ def test_what_was_answered_done_or_said_by_others_is_no_idea_and_what_waits_is_o
     assert all(word in text for word, text in zip(expected, found, strict=True)), found
 
 
-def test_what_was_proposed_is_decided_in_the_users_words_and_names_are_found(reader):
-    asked = ("assistant", "I suggest Redis for the sessions, they expire by themselves there.")
-    said = "Ok, we keep the sessions in Redis for 12 hours. We decided to keep the invoices in Postgres."
-    assert not any("suggest" in text for _, text in kinds(reader, asked, ("user", said), REPLY))
+def test_the_things_that_an_idea_names_are_found(reader):
     (idea,) = read_ideas([("user", "we decided to use PostgreSQL for the `OrderService`")], reader)
     named = {(entity.name, entity.type) for entity in idea.entities}
     assert named == {("PostgreSQL", "technology"), ("OrderService", "symbol")}

@@ -67,9 +67,7 @@ _PASSING = (
 )
 _REPORT = rf"(?:done\W{{1,3}})?i(?:'ve| have)? (?:also |now )?{_DID}(?!.*\b(?:because|since)\b)"
 _ANNOUNCES = r"\b(?:changed (?:my|our) minds?|on second thoughts?|scratch that)\W{0,3}$"
-_OPTIONS = r"\b(?:options?|approach(?:es)?|ways|alternatives?|directions|choices|possibilities|variants?|scenarios?)\b"
 _BACKLOG = r"\b(?:pending|to-?dos?|backlog|outstanding|deferred|future|later|you(?:'ll| will)? (?:still )?(?:need|have) to)\b"
-_PROPOSES = r"\b(?:i(?:'d| would)? (?:suggest|recommend|propose|go (?:with|for))|my (?:recommendation|suggestion|take|preference)|recommended:)"
 # What is asked for at another time is not done with the answer, whatever that says; what is only not to be forgotten may be.
 _ANOTHER_TIME = (
     r"(?:^|[,;] )later\b|\blater\W{0,3}$|\b(?:eventually(?! consistent)|some day|at some point|next (?:week|month|sprint|session)|tomorrow"
@@ -154,7 +152,7 @@ def read_ideas(turns: Sequence[tuple[str, str]], judge: Judge, first: int = 0) -
             round(chance, 2),
             entities(each.text),
         )
-        for chance, kind, each in _keep_different(_drop_taken_up(found))
+        for chance, kind, each in _keep_different(found)
     ]
 
 
@@ -245,9 +243,8 @@ def _says_something(statement: Statement) -> bool:
 
 
 def _is_passing(statement: Statement) -> bool:
-    """Whether a sentence of an assistant is about the moment only, asks, or is one of several options."""
-    option = statement.item and compile_pattern(_OPTIONS, 0).search(fold_case(statement.heading))
-    return bool(option or compile_pattern(_PASSING, 0).search(fold_case(statement.core)))
+    """Whether a sentence of an assistant is about the moment only, or asks."""
+    return bool(compile_pattern(_PASSING, 0).search(fold_case(statement.core)))
 
 
 # What each is
@@ -317,22 +314,6 @@ def puts_off(text: str) -> bool:
 # What repeats
 
 Found = tuple[float, str, PlacedStatement]  # chance, kind, statement
-
-
-def _drop_taken_up(found: Sequence[Found]) -> list[Found]:
-    """Without what an assistant proposed and the user decided in words of their own, which say it better."""
-    decisions = [each for _, kind, each in found if kind == "decision"]
-    decided = [
-        (each.turn, content_words(each.text)) for each in decisions if each.speaker == "user"
-    ]
-    taken_up = [
-        each
-        for each in decisions
-        if each.speaker != "user"
-        and compile_pattern(_PROPOSES).search(fold_case(each.text))
-        and any(turn == each.turn + 1 and content_words(each.text) & own for turn, own in decided)
-    ]
-    return [one for one in found if one[2] not in taken_up]
 
 
 def _keep_different(found: Sequence[Found]) -> list[Found]:

@@ -174,7 +174,8 @@ def _blocks(text: str) -> Iterator[ProseBlock]:
         item = None if out else compile_pattern(_ITEM).match(line)
         if held and (out or heading or item):
             label = box or above.announce_kind(bool(mark))
-            yield from _group_lines(held, mark, above.heading, label)
+            text = " ".join(line for _, line in held)
+            yield ProseBlock(held[0][0], text, above.heading, label, mark)
             above.pass_block(held[-1][1], bool(mark))
             held, mark, box = [], "", None
         if out:
@@ -232,16 +233,6 @@ class Above:
             if len(told.split()) < ROW_WORDS:
                 told = ": ".join(cell for cell in cells if len(cell) >= ROW_WORDS)
             yield ProseBlock(at, told, self.heading, "todo", "|")
-
-
-def _group_lines(
-    lines: list[tuple[int, str]], mark: str, heading: str, label: str | None
-) -> Iterator[ProseBlock]:
-    """A paragraph whose lines were wrapped is one block, and so is an item; lines that people end themselves are one each."""
-    widths = [len(line.rstrip()) for _, line in lines]
-    wrapped = bool(mark) or (max(widths) >= 60 and min(widths[:-1], default=0) >= 0.6 * max(widths))
-    for group in [lines] if wrapped else [[line] for line in lines]:
-        yield ProseBlock(group[0][0], " ".join(line for _, line in group), heading, label, mark)
 
 
 # Statements

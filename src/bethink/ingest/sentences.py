@@ -280,7 +280,7 @@ def _states_nothing(sentence: str) -> bool:
 
 def _is_short(sentence: str) -> bool:
     """Whether it has fewer words of its own than say something without the sentence before."""
-    light = word_set("stop_words") | word_set("light_words")
+    light = word_set("stop_words")
     words = compile_pattern(rf"{_CODE}|\w[\w'’-]*").findall(fold_case(sentence)[:LONGEST])
     return sum(word not in light for word in words) < CONTENT_WORDS
 
@@ -295,27 +295,20 @@ def kind_of(heading: str) -> str | None:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Sentences. A stop inside of code, behind an abbreviation or an initial, or in a number ends none."""
+    """Sentences. A stop inside of code, behind an abbreviation or in a number ends none."""
     found: list[str] = []
     begin = 0
     for stop in compile_pattern(rf"{_CODE}|{_STOP}").finditer(text):
-        if stop[0][0] != "`" and (stop[0][0] != "." or _ends(text, begin, stop)):
+        if stop[0][0] != "`" and not (stop[0] == "." and _abbreviates(text, begin, stop)):
             found.append(text[begin : stop.end()].strip())
             begin = stop.end()
     return [sentence for sentence in (*found, text[begin:].strip()) if sentence]
 
 
-def _ends(text: str, begin: int, stop: re.Match[str]) -> bool:
-    word = text[max(begin, stop.start() - 40) : stop.start()].rsplit(None, 1)[-1:] or [""]
-    bare = word[0].lstrip("([\"'“*_").lower()
-    initial = len(bare) == 1 and bare.isalpha()
-    number = bare.isdigit() and stop.start() - begin <= len(bare)
-    if initial or number or bare in word_set("abbreviations"):
-        return False
-    # People in a hurry begin sentences small, but only behind a word: "v2. of" goes on.
-    small = text[stop.end() : stop.end() + 8].lstrip()[:1].islower()
-    word_before = len(bare) > 2 and bare.rpartition(".")[2].isalpha()
-    return not small or word_before or len(stop[0]) > 1
+def _abbreviates(text: str, begin: int, stop: re.Match[str]) -> bool:
+    """Whether a full stop stands behind an abbreviation."""
+    word = text[max(begin, stop.start() - 40) : stop.start()].rsplit(None, 1)[-1:]
+    return bool(word) and word[0].lstrip("([\"'“*_").lower() in word_set("abbreviations")
 
 
 def _plain(text: str) -> str:

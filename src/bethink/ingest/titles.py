@@ -61,7 +61,6 @@ NEWEST = ("Decisions", "Conclusions", "Open")  # lines that tell what came about
 DIGEST_SHARES = {"asked": 90, "done": 75, "left": 40}
 COMMITTED = 125  # of commits that are told where there are several
 COMMITS, CHECKS, EDITS, LATER = 4, 4, 4, 2  # that are remembered from page to page
-ALIKE = 30  # characters by which two requests are the same
 RECAP = 1000  # characters; what a host writes at greater length is no recap
 NOTHING_LEFT = "nothing"
 
@@ -275,13 +274,8 @@ def _share_out(wanted: Mapping[str, Sequence[str]], shares: Mapping[str, int]) -
 
 
 def _unlike(texts: Iterable[str]) -> list[str]:
-    """Texts on one line each, without those that another one says already."""
-    kept: list[str] = []
-    for text in texts:
-        line = " ".join(text.split())
-        if line and not any(fold_case(line) in fold_case(other) for other in kept):
-            kept = [other for other in kept if fold_case(other) not in fold_case(line)] + [line]
-    return kept
+    """Texts on one line each, every one once."""
+    return list(dict.fromkeys(" ".join(text.split()) for text in texts if text.strip()))
 
 
 # Summaries of topics
@@ -437,10 +431,8 @@ def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
 def compose_digest(course: Course, waiting: Sequence[str] = ()) -> dict[str, str]:
     """What a session was asked, did and left, within 60 tokens. `waiting` are the to-dos of it that nobody did."""
     failing = [f"{check} fails" for check, passed in course.checks.items() if not passed]
-    # Who says the same again at greater length means the same.
-    asked = {fold_case(one)[:ALIKE]: one for one in map(_bare, course.asked)}
     wanted = {
-        "asked": _unlike(asked.values()),
+        "asked": _unlike(map(_bare, course.asked)),
         "done": list(map(_shorten_paths, _tell_done(course))),
         "left": _unlike(map(_shorten_paths, (*(course.left or failing[-1:]), *waiting)))
         or [NOTHING_LEFT],

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 297_522,
-    "lines": 43_578,
+    "tokens": 296_713,
+    "lines": 43_493,
     "files": 125,
     "import cycles": 0,
     "function-level imports of our own": 41,
     "functions of complexity over 15": 0,
     "class names used twice": 0,
-    "test lines": 26_954,
+    "test lines": 26_948,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 30, "search": 25, "hook": 21, "backfill": 39}

@@ -35,10 +35,10 @@ class Failing(HashingEmbedder):
         super().__init__()
         self.fails = {"documents": documents, "query": query}
 
-    def documents(self, texts, progress=None):
+    def documents(self, texts):
         if self.fails["documents"]:
             raise EmbeddingError("The endpoint is down.", "Start it.")
-        return super().documents(texts, progress)
+        return super().documents(texts)
 
     def query(self, text):
         if self.fails["query"]:

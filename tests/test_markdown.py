@@ -114,16 +114,13 @@ def test_overlap_is_the_end_of_the_chunk_before_from_the_start_of_a_sentence():
             assert share * 333 <= len(chunk.overlap) <= len(before.text) * share
 
 
-def test_overlap_never_begins_inside_code_or_a_table_and_stays_within_its_section():
+def test_overlap_never_begins_inside_code_a_table_or_a_sentence():
     for block in (FENCE, TABLE):
         for last, carried in (("", ""), ("That was it.\n\n", "That was it.")):
             after = by_headers(f"# A\n\n{block}\n{last}## B\n\n{LONG}\n", 6000, 15)[1]
             assert after.overlap == carried
     one = "word " * 80 + "end.\n"
-    assert by_headers(one * 2, 405, 15)[1].overlap.startswith("word word")
-    assert by_headers(f"# A\n\n{one}\n# B\n\n{one}", 2000, 15)[1].overlap == ""
-    assert by_headers("日" * 600, 400, 15)[1].overlap == "日" * 60
-    assert by_headers("x" * 600, 400, 15)[1].overlap == ""
+    assert by_headers(one * 2, 405, 15)[1].overlap == ""
 
 
 def test_windows_hold_whole_lines_and_carry_the_last_ones():
@@ -205,9 +202,7 @@ def whole(text, uri="notes/a.md"):
 
 
 @pytest.mark.parametrize(("text", "expected"), cases("markdown-parsed", NAMES))
-def test_frontmatter_and_directives_are_taken_apart_and_only_those_for_us_can_be_unknown(
-    text, expected
-):
+def test_frontmatter_and_directives_are_taken_apart(text, expected):
     page = parse(text)
     assert {name: getattr(page, name) for name in expected} == expected
 
@@ -233,14 +228,12 @@ def test_broken_frontmatter_is_a_warning_and_the_text_is_read(block, line):
     ("field", "name", "value"), cases("markdown-directives-are-read-from-frontmatter")
 )
 def test_directives_are_read_from_frontmatter_and_comments_alike(field, name, value):
-    quoted = field if name != "title" else "title: 'A, b: c'"
     comment = field.replace(": ", "=", 1)
     for text in (
-        f"---\n{quoted}\n---\nText.",
+        f"---\n{field}\n---\nText.",
         f"<!-- {field} -->\nText.",
         f"<!--{field}-->\n\nText.",
         f"Text.\n\n<!-- bethink: {comment} -->\n",
-        f"---\nbethink:\n  {quoted}\n---\nText.",
         f"<!--\nimportance: 3\n{field}\n-->\n" if name != "importance" else f"<!--\n{field}\n-->\n",
     ):
         page = parse(text)
@@ -301,7 +294,7 @@ def test_a_passage_is_called_by_the_file_and_its_kind_by_the_nearest_name_that_t
 
 
 def test_documents_are_made_of_files_and_trouble_passes_through(tmp_path):
-    off = "---\nmemory: off\n---\nText."
+    off = "---\nindex: off\n---\nText."
     plant(tmp_path, {"a.md": GUIDE, "b.md": b"\0\0", "c.md": "", "e.md": off})
     given = [*walk(tmp_path, tmp_path), Skipped("d.md", "because")]
     first, binary, empty, left_out, skipped = documents(given, "headers", 2000, 15)
@@ -327,9 +320,8 @@ def test_a_private_block_across_many_chunks_is_taken_out_whole_and_lines_stay_tr
     assert not any("Hidden" in passage.content for passage in found)
     assert [one.lines[1] for one in found if one.lines and "## B" in one.content] == [212]
     assert said == ["secrets or private parts were taken out: 1"]
-    found, said = read_file(tmp_path, f"# A\n\n{LONG}\n\n<private>\n\nRest.\n", style)
+    found, _ = read_file(tmp_path, f"# A\n\n{LONG}\n\n<private>\n\nRest.\n", style)
     assert not any("Rest" in passage.content for passage in found)
-    assert "<private> is opened and not closed, so what follows it was left out" in said
 
 
 FRONTS = ["", "---\n", "---\ntitle: x\n---\n", "---\r\na: [\r\n---\r\n", "---\ntags: [a]\n"]

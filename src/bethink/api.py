@@ -318,7 +318,7 @@ class Bethink:
         type: str,
         looked: Callable[[str], bool] = lambda uri: True,
         alive: Callable[[str], bool] = lambda uri: True,
-        progress: Callable[[float], None] | None = None,
+        progress: Callable[[int], None] | None = None,
         dry_run: bool = False,
     ) -> Synced:
         """Brings the memories of a collection of sources in step with what its reader finds now (`ingest/sync.py`). A dry run only
@@ -327,14 +327,13 @@ class Bethink:
             self.scope, unique=False, trust=types.TRUST["import"], lenient=True
         )
 
-        def write(steps: Sequence[SourceUpdate], count: Callable[[int], None] | None) -> Receipt:
+        def write(steps: Sequence[SourceUpdate]) -> Receipt:
             if dry_run:
                 return Receipt()
             moved = {step.source.uri: step.moved_from for step in steps if step.moved_from}
             return self._ingest(
                 [(step.source, step.passages) for step in steps],
                 options._replace(now=self.clock()),
-                count,
                 True,
                 moved,
             )
@@ -384,14 +383,13 @@ class Bethink:
         self,
         groups: Sequence[tuple[Source, Sequence[Passage]]],
         options: WriteOptions,
-        progress: Callable[[int], None] | None = None,
         replace_sources: bool = False,
         moved: Mapping[str, str] = types.NOTHING,
     ) -> Receipt:
         def write(embedder: Embedder | None) -> Receipt:
             store, recent = self.store, self.recent
             return ingest.pipeline.ingest(
-                groups, options, store, embedder, recent, progress, replace_sources, moved
+                groups, options, store, embedder, recent, replace_sources, moved
             )
 
         try:

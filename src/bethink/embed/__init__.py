@@ -21,7 +21,7 @@ from bethink.embed.base import Bytes, Embedder, clean
 from bethink.errors import EmbeddingError
 
 if TYPE_CHECKING:
-    from bethink.embed.base import Matrix, Progress
+    from bethink.embed.base import Matrix
 
 PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself
 # Seconds until a model that failed at its work is asked again. Set by hand: an endpoint that restarts is back within a minute,
@@ -145,15 +145,13 @@ class HashingEmbedder:
         self.model = f"hashing-{dimensions}"
         self.baseline = self.unrelated = 0.0  # no shared words, no similarity
 
-    def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[Matrix]:
+    def documents(self, texts: Sequence[str]) -> list[Matrix]:
         import numpy as np
 
-        result = []
-        for text in texts:
-            result.append(np.stack([_vector(words, self.dimensions) for words in _windows(text)]))
-            if progress:
-                progress(len(result))
-        return result
+        return [
+            np.stack([_vector(words, self.dimensions) for words in _windows(text)])
+            for text in texts
+        ]
 
     def query(self, text: str) -> Matrix:
         return _vector(next(_windows(text)), self.dimensions)

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float32]
 
-Progress = Callable[[int], None]
 Bytes = Callable[[int, int | None], None]
 """Called with the bytes fetched so far and, where known, their total."""
 Result = TypeVar("Result")
@@ -50,8 +49,8 @@ class Embedder(Protocol):
     unrelated: float
     """The cosine of two statements of one project that have nothing to do with each other."""
 
-    def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[Matrix]:
-        """One float32 array of shape (windows, dimensions) per text, rows of length 1. `progress(n)` counts finished texts."""
+    def documents(self, texts: Sequence[str]) -> list[Matrix]:
+        """One float32 array of shape (windows, dimensions) per text, rows of length 1."""
         ...
 
     def query(self, text: str) -> Matrix:

@@ -14,7 +14,7 @@ from bethink.embed.base import clean, pieces
 from bethink.errors import EmbeddingError
 
 if TYPE_CHECKING:
-    from bethink.embed.base import Matrix, Progress
+    from bethink.embed.base import Matrix
 
 KEY_VARIABLES = ("OPENAI_API_KEY", "OPENAI_TOKEN_MEMORY_EMBEDDINGS")
 # Windows at once, as many as text-embeddings-inference takes unless it is told otherwise; and characters of them, so that a body
@@ -46,7 +46,7 @@ class HttpEmbedder:
         self._width = 0  # until the first answer
         self.query = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
 
-    def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[Matrix]:
+    def documents(self, texts: Sequence[str]) -> list[Matrix]:
         import numpy as np
 
         found: list[list[Matrix]] = [[] for _ in texts]
@@ -54,8 +54,6 @@ class HttpEmbedder:
         for batch in _batches(windows):
             for (at, _), row in zip(batch, self._vectors([one for _, one in batch]), strict=True):
                 found[at].append(row)
-            if progress:  # the last text of a batch may go on in the next one
-                progress(batch[-1][0] + (batch[-1] is windows[-1]))
         return [np.stack(rows) for rows in found]
 
     def _query(self, text: str) -> Matrix:

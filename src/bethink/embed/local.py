@@ -33,7 +33,7 @@ from bethink.embed.models import MODEL_FILE, TOKENIZER_FILE, LocalModel, identit
 from bethink.errors import EmbeddingError
 
 if TYPE_CHECKING:
-    from bethink.embed.base import Matrix, Progress
+    from bethink.embed.base import Matrix
 
 QUERIES_REMEMBERED = 256
 TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")  # what a vector per token is called
@@ -62,7 +62,7 @@ class LocalEmbedder:
         self._lock = threading.Lock()
         self.query = lru_cache(maxsize=QUERIES_REMEMBERED)(self._query)
 
-    def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[Matrix]:
+    def documents(self, texts: Sequence[str]) -> list[Matrix]:
         if not texts:
             return []
         runtime = self._load()
@@ -74,16 +74,12 @@ class LocalEmbedder:
             owner, window = job
             return owner, self._run(runtime, runtime.document_prefix + window)
 
-        result = []
         pool = ThreadPoolExecutor(self._threads, thread_name_prefix="bethink-embed")
         try:
-            for _, rows in groupby(pool.map(vector, windows), key=lambda row: row[0]):
-                result.append(np.stack([row for _, row in rows]))
-                if progress:
-                    progress(len(result))
+            made = groupby(pool.map(vector, windows), key=lambda row: row[0])
+            return [np.stack([row for _, row in rows]) for _, rows in made]
         finally:
             pool.shutdown(cancel_futures=True)  # on Ctrl-C only what runs is waited for
-        return result
 
     def _query(self, text: str) -> Matrix:
         runtime = self._load()

@@ -41,7 +41,7 @@ NO_PARSER = (
     "pip install 'bethink[code]'",
 )
 
-Progress = Callable[[float, int], None]  # sources done, of how many
+Progress = Callable[[int, int], None]  # sources done, of how many
 
 
 # What is there

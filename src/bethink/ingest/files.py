@@ -12,7 +12,6 @@ This module does not know what is in a file, beyond whether it is text.
 # Paths are strings here: a Path for each folder and name of a large tree costs more than listing it.
 from __future__ import annotations
 
-import codecs
 import os
 import re
 import stat
@@ -44,9 +43,7 @@ MOST_PATTERNS = 5000
 MOST_WILDCARDS = 3  # in one name: each more multiplies the time that a hostile pattern can take
 EVERY_FOLDER = "(?P<ps_d>/)"  # what pathspec makes of `*/`
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-HEAD = 1024  # characters in which a NUL says that a file is no text
-# Bytes that no text in an old one-byte encoding has: controls other than tab, line feed, form feed, return and escape.
-CONTROLS = bytes({*range(32), 127} - {9, 10, 12, 13, 27})
+HEAD = 1024  # bytes in which a NUL says that a file is no text
 
 
 class Found(NamedTuple):
@@ -68,7 +65,7 @@ def walk(
 ) -> Iterator[Found | Skipped]:
     """The files below a folder that end in one of the suffixes, or a file itself whatever its name and whoever ignores it."""
     root = os.path.realpath(base)
-    path = _place_below(os.fspath(start), os.fspath(base), root)
+    path = _find_place(start, root)
     try:
         mode = os.stat(path).st_mode
     except PermissionError as error:
@@ -87,7 +84,7 @@ def walk(
 def place(start: Path, base: Path) -> str:
     """The uri under which `walk` tells a file or folder; `.` is all of `base`."""
     root = os.path.realpath(base)
-    return _uri(_place_below(os.fspath(start), os.fspath(base), root), root)
+    return _uri(_find_place(start, root), root)
 
 
 def read_text(found: Found, longest: int = 10_000_000) -> tuple[str, str] | Skipped:
@@ -98,9 +95,10 @@ def read_text(found: Found, longest: int = 10_000_000) -> tuple[str, str] | Skip
         return Skipped(found.uri, _reason(error))
     if isinstance(data, str):
         return Skipped(found.uri, data)
-    text = _decode(data)
-    if isinstance(text, Skipped):
-        return Skipped(found.uri, text.reason)
+    if (at := data.find(b"\0", 0, HEAD)) >= 0:
+        return Skipped(found.uri, f"binary file (NUL at byte {at:,})")
+    # Of a text in an older encoding all is read but its letters with accents.
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
     return unify_line_ends(text), sha256(data).hexdigest()
 
 
@@ -108,17 +106,13 @@ def unify_line_ends(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _place_below(start: str, base: str, root: str) -> str:
-    """The path to begin with: below `root` wherever it can be written so, links notwithstanding."""
-    path = os.path.abspath(start)
-    for above in (os.path.abspath(base), root):
-        if _is_inside(path, above):
-            return os.path.normpath(os.path.join(root, os.path.relpath(path, above)))
+def _find_place(start: Path, root: str) -> str:
+    """The path to begin with: without links where that lies below `root`."""
     try:
-        real = os.path.realpath(path)
+        real = os.path.realpath(start)
     except ValueError:  # a NUL in it; there is no such file
-        return path
-    return real if _is_inside(real, root) else path
+        return os.fspath(start)
+    return real if _is_inside(real, root) else os.path.abspath(start)
 
 
 def _is_inside(path: str, *folders: str) -> bool:
@@ -284,16 +278,3 @@ def _find_obstacle(status: os.stat_result, longest: int) -> str | None:
     if status.st_size > longest:
         return f"{status.st_size / 1e6:.1f} MB, larger than the limit of {longest / 1e6:g} MB"
     return None
-
-
-def _decode(data: bytes) -> str | Skipped:
-    marked = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    encoding = "utf-16" if marked else "utf-8"
-    try:
-        text = data.decode(encoding).removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        if marked or len(data.translate(None, CONTROLS)) < len(data):
-            return Skipped("", f"not text: no {encoding.upper()} (byte {error.start:,})")
-        text = data.decode("cp1252", "replace")
-    nul = text.find("\0", 0, HEAD)
-    return text if nul < 0 else Skipped("", f"binary file (NUL at byte {nul:,})")

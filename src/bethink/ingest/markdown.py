@@ -21,7 +21,6 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
-from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -30,18 +29,16 @@ from bethink.ingest.files import Found, read_text, unify_line_ends
 from bethink.ingest.redact import redact
 from bethink.ingest.sentences import end_of_letter
 from bethink.ingest.sync import Document, Skipped
-from bethink.store.words import is_unspaced
 from bethink.text import check_kind
 from bethink.types import Passage
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-VERSION = 4  # raised when the same file gives other passages, so that everything is read again
+VERSION = 5  # raised when the same file gives other passages, so that everything is read again
 LONGEST_FRONTMATTER = 64 * 1024
 MOST_BRACKETS = 200  # of frontmatter
 LONGEST_COMMENT = 2000
-MOST_DIRECTIVES = 1000  # further ones are left in the text
 LONGEST_TITLE = 160
 LONGEST_TAG = 100
 MOST_TAGS = 50
@@ -64,8 +61,7 @@ DOCUMENTATION = ("docs", "doc", "documentation", "handbook", "wiki", "site", "no
 RST_TITLE = re.compile(
     r"(?m)^(?:([=~^\"'`#*+.:_-])\1{2,}[ \t]*\n[ \t]*)?(\S[^\n]{0,200})\n([=~^\"'`#*+.:_-])\3{2,}[ \t]*$"
 )
-OTHER_NAMES = dict.fromkeys(("vector-index", "vectorindex", "memory", "memory-mode"), "index")
-OTHER_NAMES |= {"category": "kind", "keywords": "tags"}
+OTHER_NAMES = {"vector-index": "index", "category": "kind", "keywords": "tags"}
 YES, NO = ("true", "yes", "on"), ("false", "no", "off")
 _MARKER = re.compile(r"(\[REDACTED(?::[a-z0-9-]+)?\])")
 # No word, and hardly any address; other scripts do without spaces.
@@ -75,11 +71,6 @@ _FRONTMATTER = re.compile(
     r"---[ \t]*\n(?=[^\n]*\S)((?:.*?\n)??)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
 )
 _ALIAS = re.compile(r"(?m)(?:^|[\s\[{,:-])([&*!][\w!])")
-# Where a comment goes on with another pair; a comma in a list or a title does not end it.
-_NEXT_PAIR = re.compile(
-    r"(?i)\n|,(?=[^,:=\n]{1,60}=|\s{0,8}(?:(?:vector[-_]?)?index|memory(?:[-_]mode)?|kind|category|tags|keywords|importance|title)\s{0,8}:)"
-)
-_KEY = re.compile(r"""["']?[^\W\d][\w .-]{0,60}["']?\s{0,8}:(?:\s|$)""")
 
 Warn = Callable[[str, str], None]
 
@@ -175,24 +166,19 @@ def _is_wordless(text: str) -> bool:
 def parse(text: str) -> Page:
     """Takes the text of a file apart. Accepts every string."""
     fields, first, body, warnings = _read_frontmatter(unify_line_ends(text))
-    ours = (value for name, value in fields.items() if _normalize(name) == "bethink")
-    named = [value | {"bethink": True} for value in ours if isinstance(value, dict)]
-    directives: dict[str, Any] = {}
-    for meant in (fields, *named):
-        values, wrong = _read_directives(meant, "frontmatter")
-        directives = _merge(directives, values)
-        warnings += wrong
+    directives, wrong = _read_directives(fields, "frontmatter")
+    warnings += wrong
     known = outline(body)
     header = known.headings[0].line if known.headings else len(known.starts)
     pieces, at = [], 0
-    for line, (start, end), pairs in islice(_find_comments(body), MOST_DIRECTIVES):
+    for line, (start, end), pairs in _find_comments(body):
         where = f"line {line + first}"
         values, wrong = _read_directives(pairs, where)
         warnings += wrong
         pieces += [body[at:start], re.sub(r"[^\n]", " ", body[start:end])]
         at = end
         if line < header or not values.get("index", True):
-            directives = _merge(directives, values)
+            directives |= values
         else:
             warnings.append(
                 f"{where}: a directive holds for the whole file and stands before its first header"
@@ -260,11 +246,7 @@ def redact_in_place(text: str) -> tuple[str, list[str]]:
             at = where + len(part)
         pieces.append(part)
     count = redacted.private + redacted.secrets
-    warnings = [f"secrets or private parts were taken out: {count:,}"] if count else []
-    ends = ("</private>", "[redacted]")
-    if redacted.text.rstrip().endswith("[REDACTED]") and not text.rstrip().lower().endswith(ends):
-        warnings.append("<private> is opened and not closed, so what follows it was left out")
-    return "".join(pieces), warnings
+    return "".join(pieces), [f"secrets or private parts were taken out: {count:,}"] if count else []
 
 
 # Directives
@@ -296,18 +278,10 @@ def _read_frontmatter(text: str) -> tuple[dict[str, Any], int, str, list[str]]:
     return named, match[0].count("\n") + 1, text[match.end() :], warnings
 
 
-def _read_lines(block: str) -> dict[str, str] | None:
-    """The directives of broken frontmatter: a file that says `index: false` means it, however broken the rest. None of a text that
-    does not begin like frontmatter."""
-    lines = [line for line in block.splitlines() if line.strip() and not line.startswith("#")]
-    if not lines or not _KEY.match(lines[0]):
-        return None
-    pairs = (line.partition(":") for line in lines)
-    return {
-        name: value.strip().strip("\"'")
-        for name, _, value in pairs
-        if _normalize(name) in DIRECTIVES and value.strip()
-    }
+def _read_lines(block: str) -> dict[str, str]:
+    """The directives of broken frontmatter: a file that says `index: false` means it, however broken the rest."""
+    pairs = (line.partition(":") for line in block.splitlines())
+    return {name: value for name, _, value in pairs if _normalize(name) in DIRECTIVES and value}
 
 
 def _find_comments(body: str) -> Iterator[tuple[int, tuple[int, int], dict[str, Any]]]:
@@ -324,17 +298,15 @@ def _find_comments(body: str) -> Iterator[tuple[int, tuple[int, int], dict[str, 
 def _read_pairs(comment: str) -> dict[str, Any]:
     """`vector-index: false` or `bethink: kind=gotcha, tags=a, b` → names and values; nothing where it is an ordinary comment."""
     found: dict[str, Any] = {}
-    head, _, rest = comment.partition(":")
-    if head.strip().lower() == "bethink":
-        if rest.strip().lower() in (*NO, "ignore"):
-            return {"index": False}
-        comment, found = rest, {"bethink": True}
-    for piece in filter(str.strip, _NEXT_PAIR.split(comment)):
-        name, value = (*re.split("[:=]", piece, maxsplit=1), "")[:2]
-        if not found and _normalize(name) not in DIRECTIVES:
-            return {}
-        found[name.strip()] = value.strip().strip("\"'")
-    return found
+    last = ""
+    for piece in re.split(r"[,\n]", comment.strip().removeprefix("bethink:")):
+        name, value = (*re.split("[:=]", piece, maxsplit=1), None)[:2]
+        if value is not None:
+            last = _normalize(name)
+            found[last] = value
+        elif last:
+            found[last] += f",{piece}"
+    return found if next(iter(found), "") in DIRECTIVES else {}
 
 
 def _normalize(name: object) -> str:
@@ -343,8 +315,8 @@ def _normalize(name: object) -> str:
 
 
 def _read_directives(fields: Mapping[str, Any], where: str) -> tuple[dict[str, Any], list[str]]:
-    """The directives among some fields, and a warning for each that cannot be understood. An unknown one is a mistake only
-    where we are named: frontmatter is for everybody."""
+    """The directives among some fields, and a warning for each that cannot be understood. Frontmatter is for everybody: other fields are
+    not ours."""
     found: dict[str, Any] = {}
     warnings: list[str] = []
     for given, value in fields.items():
@@ -352,26 +324,18 @@ def _read_directives(fields: Mapping[str, Any], where: str) -> tuple[dict[str, A
         if name in DIRECTIVES:
             read, right = DIRECTIVES[name]
             try:
-                found = _merge(found, {name: read(value)})
-            except (InvalidInput, ValueError, OverflowError):
+                found[name] = read(value)
+            except (InvalidInput, ValueError):
                 warnings.append(f"{where}: '{given}: {_flatten(value)[:80]}' is not {right}")
-        elif fields.get("bethink") is True and name != "bethink":
-            warnings.append(f"{where}: there is no directive '{given}'"[:200])
     return found, warnings
 
 
-def _merge(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:
-    """What holds where both do: the inner word, and the tags of both."""
-    tags = dict.fromkeys((*outer.get("tags", ()), *inner.get("tags", ())))
-    return {**outer, **inner, **({"tags": tuple(tags)} if tags else {})}
-
-
 def _flatten(value: Any) -> str:
-    return " ".join(str(value).split())
+    return " ".join(str(value).split()).strip("\"'")
 
 
 def _read_switch(value: Any) -> bool:
-    plain = str(value).strip().lower()
+    plain = _flatten(value).lower()
     if plain not in YES + NO:
         raise ValueError(plain)
     return plain in YES
@@ -382,11 +346,9 @@ def _read_kind(value: Any) -> str:
 
 
 def _read_list(value: Any) -> tuple[str, ...]:
-    items = value if isinstance(value, list) else str(value).strip().strip("[]").split(",")
-    if any(isinstance(item, Mapping | list) for item in items) or isinstance(value, Mapping):
-        raise ValueError(value)
-    words = (_flatten(item).strip("\"'").removeprefix("#")[:LONGEST_TAG].strip() for item in items)
-    return tuple(dict.fromkeys(word for word in words if word))[:MOST_TAGS]
+    items = value if isinstance(value, list) else str(value).strip("[] ").split(",")
+    words = (_flatten(item).removeprefix("#")[:LONGEST_TAG].strip() for item in items)
+    return tuple(dict.fromkeys(filter(None, words)))[:MOST_TAGS]
 
 
 def _read_importance(value: Any) -> float:
@@ -397,8 +359,6 @@ def _read_importance(value: Any) -> float:
 
 
 def _read_title(value: Any) -> str:
-    if isinstance(value, Mapping | list) or not _flatten(value):
-        raise ValueError(value)
     return _flatten(value)[:LONGEST_TITLE].strip()
 
 
@@ -429,7 +389,6 @@ WHOLE, CODE, LINE, SENTENCE, DEEP, ITEM, TOP, HEAD = range(8)
 _CLOSERS = "['\"’”»)\\]}*_`）」』】》]{0,4}"
 # The end of a sentence with the white space after it, within its line. Scripts without spaces need none.
 _SENTENCE = re.compile(rf"(?:[.!?…؟۔।]{_CLOSERS}(?=\s)|[。！？｡．]{_CLOSERS})[^\S\n]*\n?")
-_WORD = re.compile(r"\s\S")
 _MARKUP = re.compile(r"[`*_\[\]<>&!\\]")
 _ANCHOR = re.compile(r" ?\{#[^{}]{0,80}\}$")
 
@@ -544,12 +503,12 @@ def by_headers(body: str, size: int = 2000, overlap: int = 15, first_line: int =
     chunks: list[Chunk] = []
     before = (0, 0)
     for section in _merge_short(split_sections(body), known.starts, size):
-        begin = start = known.starts[section.first]
+        start = known.starts[section.first]
         stop = known.starts[section.last]
         while start < stop:
             end = stop if stop - start <= size else _find_cut(body, known, start, stop, size)
             share = (before[1] - before[0]) * overlap // 100
-            carried = _find_overlap(body, known, *before, share, start > begin)
+            carried = _find_overlap(body, known, *before, share, LINE)
             lines = _lines(known, start, end, first_line)
             chunks.append(Chunk(body[start:end], carried, section.title, lines, len(chunks)))
             before, start = (start, end), end
@@ -564,7 +523,7 @@ def by_lines(body: str, tokens: int = 400, overlap: int = 80, first_line: int = 
     chunks: list[Chunk] = []
     start = end = 0
     while end < len(body):
-        carried = _last_lines(body, known, start, end, least)
+        carried = _find_overlap(body, known, start, end, least, WHOLE)
         start, limit = end, end + max(1, most - len(carried) - (2 if carried else 0))
         end = known.starts[bisect_right(known.starts, limit) - 1]
         if end <= start:
@@ -619,11 +578,9 @@ def _find_cut(body: str, known: PageOutline, start: int, end: int, size: int) ->
     for match in _SENTENCE.finditer(body, start, limit):
         if _ends_sentence(body, known, match):
             places[match.end()] = max(places.get(match.end(), 0), SENTENCE)
-    quarter = max(1, size // 4)
-    for least in (start + quarter, start + min(TINY, quarter)):
-        fitting = [(grade, at) for at, grade in places.items() if at >= least and grade > WHOLE]
-        if fitting:
-            return max(fitting)[1]
+    least = start + max(1, size // 4)
+    if fitting := [(grade, at) for at, grade in places.items() if at >= least and grade > WHOLE]:
+        return max(fitting)[1]
     # Next to nothing stands before a block that must stay whole, or before a line that is too long: they stay together.
     near = max((at for at, grade in places.items() if grade > WHOLE), default=start)
     if known.grades[line := bisect_right(known.starts, near)] == WHOLE:
@@ -657,42 +614,20 @@ def _last_word(body: str, start: int, limit: int) -> int:
 
 
 def _find_overlap(
-    body: str, known: PageOutline, start: int, end: int, length: int, same_section: bool
+    body: str, known: PageOutline, start: int, end: int, length: int, worst: int
 ) -> str:
-    """The last sentences or lines of a chunk, at most so many characters. Never begins inside a code block or a table. Where
-    not even a sentence fits, half of one helps what goes on in the same section; under another header it would only mislead."""
+    """The last sentences or lines of a chunk, at most so many characters; nothing where none fits. Begins with no line of a worse grade:
+    sections repeat no part of a code block or a table."""
     end = start + len(body[start:end].rstrip())
     at = max(start, end - length)
     if at >= end:
         return ""
     line = bisect_left(known.starts, at)
-    while known.starts[line] < end and known.grades[line] <= CODE:
+    while known.starts[line] < end and known.grades[line] < worst:
         line += 1
     begins = [known.starts[line]]
     for match in _SENTENCE.finditer(body, max(start, at - 8), end):
         if at <= match.end() < end and _ends_sentence(body, known, match):
             begins.append(match.end())
             break
-    begin = min(begins)
-    if begin >= end:
-        line = bisect_right(known.starts, at) - 1
-        if not same_section or min(known.grades[line : line + 2]) <= CODE:
-            return ""
-        begin = _word_start(body, at, end)
-    return body[begin:end].lstrip("\n")
-
-
-def _last_lines(body: str, known: PageOutline, start: int, end: int, length: int) -> str:
-    end = start + len(body[start:end].rstrip())
-    at = max(start, end - length)
-    if at >= end:
-        return ""
-    begin = known.starts[bisect_left(known.starts, at)]
-    return body[begin if begin < end else _word_start(body, at, end) : end].lstrip("\n")
-
-
-def _word_start(body: str, at: int, end: int) -> int:
-    if at == 0 or body[at - 1].isspace() or is_unspaced(body[at]):
-        return at
-    match = _WORD.search(body, at, end)
-    return match.end() - 1 if match else end
+    return body[min(begins) : end].lstrip("\n")

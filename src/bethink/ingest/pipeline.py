@@ -71,7 +71,6 @@ def ingest(
     store: Store,
     embedder: Embedder | None,
     recent: Recent,
-    progress: Callable[[int], None] | None = None,
     replace_sources: bool = False,
     moved: Mapping[str, str] = NOTHING,
 ) -> Receipt:
@@ -86,7 +85,7 @@ def ingest(
     fresh = [one for one in read if one.is_fresh]
     resectioned = _find_resectioned(read)
     texts = _list_texts(fresh, resectioned)
-    waiting = start_embedding(texts, embedder, recent, store, progress)
+    waiting = start_embedding(texts, embedder, recent, store)
     memories = [
         make_memory(extract(one.passage), one.source, options, one.position) for one in fresh
     ]
@@ -418,13 +417,10 @@ def start_embedding(
     embedder: Embedder | None,
     recent: Recent,
     store: Store,
-    progress: Callable[[int], None] | None = None,
 ) -> Callable[[], Vectors]:
     """Looks into the caches and lets the model start on the rest in another thread; what comes back waits for it. Where there is no
     text, or no model, there are no vectors."""
-    tell = progress or (lambda made: None)
     if embedder is None:
-        tell(len(texts))
         return lambda: ([()] * len(texts), {})
     model = embedder.model
     keys = [None if text is None else cache_key(text) for text in texts]
@@ -432,11 +428,8 @@ def start_embedding(
     known = recent.find(text_of, model)
     known |= store.read_cache([key for key in text_of if key not in known], model)
     missing = [key for key in text_of if key not in known]
-    ready = len(texts) - len(missing)
-    tell(ready)
     wanted = [text_of[key] for key in missing]
-    work = lambda: embedder.documents(wanted, lambda made: tell(ready + made))  # noqa: E731
-    made = submit_ahead(_worker(), work) if missing else None
+    made = submit_ahead(_worker(), lambda: embedder.documents(wanted)) if missing else None
 
     def finish() -> Vectors:
         matrices = made.result() if made else ()

@@ -17,8 +17,7 @@ from bethink.ingest.redact import redact, redact_name
 from bethink.types import NOTHING, Passage, Receipt, Source
 
 # Passages written together: enough for full batches of the model, few enough to lose little when stopped. Set by hand.
-GROUP = 256
-EMBEDDED = 0.9  # of the work on a group, set by hand; the rest is to write it
+GROUP = 128
 
 
 class Document(NamedTuple):
@@ -75,7 +74,7 @@ class Collection(NamedTuple):
     # Any source by its uri, whichever collection it belongs to.
     find: Callable[[str], Source | None]
     # Told how many passages are embedded.
-    write: Callable[[Sequence[SourceUpdate], Callable[[int], None] | None], Receipt]
+    write: Callable[[Sequence[SourceUpdate]], Receipt]
     retire: Callable[[Sequence[str]], int]
     exists: Callable[[str], bool]  # whether what a uri names is still there
 
@@ -85,25 +84,24 @@ def sync(
     collection: Collection,
     *,
     looked: Callable[[str], bool] = lambda uri: True,
-    progress: Callable[[float], None] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Synced:
     """Brings the memories of a collection in step with its documents. Known sources that no document spoke of have vanished
     if `looked` says that they would have been found; those that could not be read have not. `progress` is told how many
-    documents are done; those that are being embedded count in part."""
+    documents are done."""
     seen: dict[str, str] = {}  # uri → what became of its source
     skipped: list[Skipped] = []
     updates: list[SourceUpdate] = []  # with their first passages alone
     counts: Counter[str] = Counter()
     hints: dict[str, None] = {}
-    for group in _group(_find_updates(documents, collection, seen, skipped, progress)):
-        told = _tell_part(group, len(seen) - len(group), progress) if progress else None
-        receipt = collection.write(group, told)
+    for group in _group(_find_updates(documents, collection, seen, skipped)):
+        receipt = collection.write(group)
         updates += [one._replace(passages=one.passages[:1]) for one in group]
         kept = sum(one.status == "kept" for one in receipt.outcomes)
         counts.update(added=receipt.added, kept=kept, retired=receipt.retired)
         hints |= dict.fromkeys(receipt.hints)
-    if progress:
-        progress(len(seen))
+        if progress:
+            progress(len(seen))
     moved = [(one.moved_from, one.source.uri) for one in updates if one.moved_from]
     accounted = {*seen, *(old for old, _ in moved)}
     vanished = [uri for uri in collection.known if uri not in accounted and looked(uri)]
@@ -126,21 +124,11 @@ def sync(
     )
 
 
-def _tell_part(
-    group: Sequence[SourceUpdate], before: int, progress: Callable[[float], None]
-) -> Callable[[int], None]:
-    """What tells how far a sync is while some passages of a group are embedded and others are not."""
-    passages = sum(len(update.passages) for update in group) or 1
-    most = len(group) * EMBEDDED
-    return lambda embedded: progress(before + most * min(1.0, embedded / passages))
-
-
 def _find_updates(
     documents: Iterable[Document | Skipped],
     collection: Collection,
     seen: dict[str, str],
     skipped: list[Skipped],
-    progress: Callable[[float], None] | None,
 ) -> Iterator[SourceUpdate]:
     """The documents that are new, changed or moved, with their passages; notes what was seen and what could not be read."""
     by_hash = {source.hash: source.uri for source in collection.known.values() if source.hash}
@@ -158,8 +146,6 @@ def _find_updates(
         ours = known and known.metadata.get("collection") == collection.name
         if known and ours and known.hash == document.hash:
             seen[document.uri] = "unchanged"
-            if progress and not len(seen) % GROUP:
-                progress(len(seen))
             continue
         try:
             passages = document.passages()

@@ -55,7 +55,7 @@ _MESSAGE = re.compile(r"\"([^\"\\\n]{12,160})\"|'([^'\\\n]{12,160})'|`([^`\\\n]{
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|__tests__|spec|specs)/|(?:^|/)(?:test_[^/]*|conftest)\.py$|[._-](?:test|tests|spec)\.\w+$|Tests?\.(?:java|cs|php)$"
 )
-VERSION = 3  # of how files become passages; a new one reads every file again
+VERSION = 4  # of how files become passages; a new one reads every file again
 LARGEST = 2_000_000  # bytes of a source file
 LARGEST_MAP = 64_000_000  # bytes of a JSON file
 LONGEST = 100_000  # characters of one entry that are remembered

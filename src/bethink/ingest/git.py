@@ -38,9 +38,8 @@ LONGEST = 1_200  # characters of what a commit tells
 READ = 20_000  # characters of a message that are looked at
 # Chosen on the labelled messages in tests/fixtures/analyze/commits.txt, like the weights of the cues.
 ENOUGH = 0.7  # of cues
-MODEST = 1.1  # for a subject that promises little, or something new
-ASKED = 0.6  # for a body below a subject that asks for a reason, if it gives LEAST
-LEAST = 0.3
+MODEST = 1.1  # for a subject that promises something new
+ASKED = 0.6  # for a body with a cue below a subject that asks for a reason
 SHORTEST_BODY = 8  # words in which a reason can be given
 SHORTEST_SUBJECT = 8  # words of a subject that explains itself
 
@@ -134,8 +133,6 @@ def reverted_pairs(memories: Iterable[Memory]) -> list[tuple[Memory, Memory]]:
 
 def _make_passage(commit: Commit, told: Explanation) -> Passage:
     sure = told.score >= 1
-    trap = told.kind == "gotcha" and told.score >= 1.5
-    reverts = told.reverts or told.content.startswith("Reverted:")
     metadata = {
         "commit": commit.id,
         "author": commit.author,
@@ -146,13 +143,9 @@ def _make_passage(commit: Commit, told: Explanation) -> Passage:
         told.content,
         told.kind,
         summary=shorten(told.subject, 120),
-        importance=7.0 if told.breaking else 6.5 if trap else 6.0 if sure else 5.0,
+        importance=7.0 if told.breaking else 6.0 if sure else 5.0,
         confidence=0.9 if sure else 0.7,
-        tags=(
-            "analysis",
-            "git",
-            "breaking" if told.breaking else "revert" if reverts else "commit",
-        ),
+        tags=("analysis", "git"),
         entities=tuple(Entity(file, "file") for file in commit.files),
         section=f"{commit.id[:10]} {shorten(told.subject, 120)}",
         created_at=commit.at,
@@ -258,29 +251,21 @@ def explain(message: str, author: str = "") -> Explanation | None:
     """What a commit's message explains, or None for the many that explain nothing."""
     subject, _, body = message[:READ].strip().partition("\n")
     subject = " ".join(subject.split())
-    prose, footer = _read_prose(body)
+    prose = _read_prose(body)
     if not subject or _is_of_machines(subject, message, author):
         return None
     if reverted := _find_reverted(subject, message):
         return _explain_revert(subject, prose, *reverted)
-    breaking = bool(footer) or bool(_pattern("breaking").match(subject))
+    breaking = any(map(_pattern("breaking").match, (subject, *prose.split("\n\n"))))
     if _pattern("machine").match(subject) and not (breaking and prose):
         return None
-    score = _rate(subject, prose)
-    long_enough = count_words(prose) >= SHORTEST_BODY or count_words(subject) >= SHORTEST_SUBJECT
-    if breaking and (footer or long_enough):
-        return _explain_break(subject, prose, footer, score)
-    modest = _pattern("trivial").match(subject) or _pattern("feature").match(subject)
+    score = _rate(subject, prose) + breaking
+    modest = _pattern("feature").match(subject) and not breaking
     if score < (MODEST if modest else ENOUGH):
         return None
-    kind = "gotcha" if _mends(subject, prose) else "decision"
-    return Explanation(kind, shorten(f"{subject}.\n{prose}", LONGEST), subject, score)
-
-
-def _explain_break(subject: str, prose: str, footer: str, score: float) -> Explanation:
-    after = f"\nBreaking change: {shorten(footer, 500)}" if footer else ""
-    content = shorten(f"{subject}.\n{shorten(prose, 700)}".rstrip() + after, LONGEST)
-    return Explanation("decision", content, subject, score + 1.0, breaking=True)
+    kind = "gotcha" if _mends(subject, prose) and not breaking else "decision"
+    told = shorten(f"{subject}.\n{prose}".rstrip(), LONGEST)
+    return Explanation(kind, told, subject, score, breaking=breaking)
 
 
 def _is_of_machines(subject: str, message: str, author: str) -> bool:
@@ -292,52 +277,33 @@ def _is_of_machines(subject: str, message: str, author: str) -> bool:
 def _rate(subject: str, prose: str) -> float:
     """How much a message explains: by its body, more below a subject that asks for a reason; or by a subject that gives one."""
     score = _score(prose) if count_words(prose) >= SHORTEST_BODY else 0.0
-    if score >= LEAST and (_pattern("asks").match(subject) or _mends(subject, "")):
+    if score and (_pattern("asks").match(subject) or _mends(subject, "")):
         score += ASKED
     long = count_words(subject) >= SHORTEST_SUBJECT
     return score + (1.0 if long and _pattern("strong").search(subject) else 0.0)
 
 
 def _score(text: str) -> float:
-    """How much reasoning a text shows. Sentences that describe what was done count for nothing."""
-    sentences = [
-        sentence
-        for sentence in re.split(r"(?<=[.!?:])\s+|\n\n+|\n(?=[-*+] )", text)
-        if not _pattern("describes").match(sentence)
-    ]
-    return sum(weight for cue, weight in _cues() if any(map(cue.search, sentences)))
+    """How much reasoning a text shows."""
+    return sum(weight for cue, weight in _cues() if cue.search(text))
 
 
-def _read_prose(body: str) -> tuple[str, str]:
-    """The body as paragraphs of what was written for readers, and what it says about breaking changes."""
+def _read_prose(body: str) -> str:
+    """The body as paragraphs of what was written for readers."""
     body = re.sub(r"<!--(?:[^-]|-(?!->)){0,4000}+(?:-->)?", "", body)
     kept: list[str] = []
-    footer: list[str] = []
-    fenced = in_footer = False
+    fenced = False
     for line in body.split("\n"):
         bare = line.strip()
-        trailer = _pattern("trailer").match(bare)
         if bare.startswith(("```", "~~~")):
             fenced = not fenced
-        elif match := _pattern("breaking_footer").match(bare):
-            in_footer = True
-            footer.append(match[1])
-        elif not bare:
-            kept.append("")
-            in_footer = False
-        elif in_footer and not trailer:
-            footer.append(bare)
-        elif not fenced and not trailer and not _pattern("log").match(line):
+        elif not fenced and not _pattern("trailer").match(bare) and not _pattern("log").match(line):
             kept.append(bare)
-    paragraphs = [
+    paragraphs = re.split(r"\n{2,}", "\n".join(kept).strip())
+    return "\n\n".join(
         paragraph if re.match(r"[-*+] ", paragraph) else " ".join(paragraph.split("\n"))
-        for paragraph in re.split(r"\n{2,}", "\n".join(kept).strip())
-    ]
-    # GitHub squashes a branch into its subjects, one starred line each: a list of steps, not a reason.
-    steps = {paragraph for paragraph in paragraphs if re.match(r"\* \S.{0,80}$", paragraph)}
-    if len(steps) >= 2 and all(len(step) < 100 for step in steps):
-        paragraphs = [paragraph for paragraph in paragraphs if paragraph not in steps]
-    return "\n\n".join(filter(None, paragraphs)), " ".join(footer).strip()
+        for paragraph in paragraphs
+    )
 
 
 def _find_reverted(subject: str, message: str) -> tuple[str, str | None] | None:
@@ -352,16 +318,14 @@ def _find_reverted(subject: str, message: str) -> tuple[str, str | None] | None:
 
 def _explain_revert(subject: str, prose: str, what: str, commit: str | None) -> Explanation | None:
     """A revert tells that something was tried and did not hold; with its reason if it gives one."""
-    prose = _pattern("this_reverts").sub("", prose).strip()
-    reason = prose if count_words(prose) >= 5 else ""
-    idle = any(_pattern(name).match(what) for name in ("machine", "unfinished", "trivial"))
-    alone = _pattern("self_explaining_revert").search(subject)
-    if not reason and not alone and (idle or count_words(what) < 3):
-        return None
-    after = f"\n{reason}" if reason else "" if alone else " The commit gives no reason."
-    told = shorten(f"Reverted: {what.rstrip('.')}.{after}", LONGEST)
-    score = 1.0 + _score(prose) if reason or alone else 0.6
-    return Explanation("gotcha", told, subject, score, commit)
+    reason = _pattern("this_reverts").sub("", prose).strip()
+    if count_words(reason) < 5:
+        idle = any(_pattern(name).match(what) for name in ("machine", "unfinished"))
+        if idle or count_words(what) < 3:
+            return None
+        reason = "The commit gives no reason."
+    told = shorten(f"Reverted: {what.rstrip('.')}.\n{reason}", LONGEST)
+    return Explanation("gotcha", told, subject, ASKED + _score(reason), commit)
 
 
 def _mends(subject: str, prose: str) -> bool:

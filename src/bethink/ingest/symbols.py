@@ -2,7 +2,7 @@
 
 Which nodes define something is data: queries in `data/queries/symbols`, one file a language, listed in `data/languages.toml`. This
 module asks them and puts the answers together: what stands in what, where a signature ends, which comment belongs to it. Function
-bodies are passed over, except that the functions within a JavaScript module's functions are named too. A file with syntax errors
+bodies are passed over. A file with syntax errors
 gives what can be parsed; nesting of any depth is safe, because nothing here recurses.
 """
 
@@ -29,7 +29,8 @@ VALUE = 120  # characters of a constant and its value
 MARK = 80  # a longer decorator or annotation is left out of the signature
 MOST = 20_000  # symbols of one file
 MATCHES = 200_000  # of all queries in one file
-DEEPEST = 2_000  # nodes in nodes; twenty times as many take a second, and two hundred times as many some minutes
+DEEPEST = 500  # nodes in nodes that definitions are looked for in
+CROWD = 2_000  # brackets in a row that the parser could make nothing of; twenty times as many take a second
 NAME = 200  # characters
 LOOKED = 8_000  # bytes of a definition that are searched for the end of its signature
 # The parser reads 10 MB of code in a second, but on some garbage its time grows with the square of the length. It is given the
@@ -172,7 +173,9 @@ class SourceFile:
         from tree_sitter import QueryCursor
 
         query, settings = _query(name, self.language)
-        matches = QueryCursor(query).matches(self.root) if _can_be_asked(self.root) else []
+        cursor = QueryCursor(query)
+        cursor.set_max_start_depth(DEEPEST)
+        matches = [] if _is_crowded(self.root) else cursor.matches(self.root)
         for number, captures in matches[:MATCHES]:
             nodes = {key: found[0] for key, found in captures.items() if found}
             texts = ((value, nodes.get(key)) for key, value in settings[number].items())
@@ -208,31 +211,13 @@ def _query(name: str, language: str) -> tuple[Any, list[dict[str, str]]]:
     return query, [{key: str(value) for key, value in one.items()} for one in settings]
 
 
-def _can_be_asked(root: Node) -> bool:
-    """Whether queries can be asked of a tree: they take time with the square of its depth, and of the number of brackets in a row
-    that the parser could make nothing of."""
-    if root.end_byte < DEEPEST:
-        return True
-    crowded = (
-        node.child_count - node.named_child_count >= DEEPEST
+def _is_crowded(root: Node) -> bool:
+    """Whether a tree has so many brackets in a row that the parser could make nothing of: queries take time with their square."""
+    return any(
+        node.child_count - node.named_child_count >= CROWD
         for node in (root, *root.children)
         if node is root or node.type == "ERROR"
     )
-    return not any(crowded) and not _nests_deeply(root)
-
-
-def _nests_deeply(node: Node) -> bool:
-    cursor = node.walk()
-    depth = 0
-    while depth <= DEEPEST:
-        if cursor.goto_first_child():
-            depth += 1
-            continue
-        while not cursor.goto_next_sibling():
-            if not cursor.goto_parent():
-                return False
-            depth -= 1
-    return True
 
 
 # Reading
@@ -303,7 +288,7 @@ class OutlinedFile(SourceFile):
         self.blocks = self._join_comments()
 
     def outline(self) -> FileOutline:
-        taken: list[tuple[Symbol, bool]] = []
+        taken: list[Symbol] = []
         begins: set[int] = set()
         for definition, parent, kind, depth in self._nest():
             begin = self._find_begin(definition)
@@ -319,8 +304,8 @@ class OutlinedFile(SourceFile):
                 parent,
                 depth,
             )
-            taken.append((symbol, "announced" in definition.settings))
-        return FileOutline(_once(taken), self._find_file_doc(begins))
+            taken.append(symbol)
+        return FileOutline(taken, self._find_file_doc(begins))
 
     def _define(
         self, kind: str, captures: Mapping[str, Node], settings: Mapping[str, str], order: int
@@ -354,8 +339,8 @@ class OutlinedFile(SourceFile):
         """The definitions that count, each with the name of what it stands in, its kind there, and how deep."""
         joint = self.rules.get("joined", self.rules.get("separator", "."))
         seen: set[tuple[int, int, str]] = set()
-        # What is open around a place: where it ends, the nearest definition, and how many things that are passed over.
-        around: list[tuple[int, Enclosing | None, int]] = [(len(self.data) + 2, None, 0)]
+        # What is open around a place: where it ends, the nearest definition, and whether it is passed over.
+        around: list[tuple[int, Enclosing | None, bool]] = [(len(self.data) + 2, None, False)]
         count = 0
         # What encloses comes before what it holds; of one node the first pattern counts.
         events: list[tuple[int, int, int, Definition | None]] = [
@@ -367,7 +352,7 @@ class OutlinedFile(SourceFile):
                 around.pop()
             _, holder, hidden = around[-1]
             if definition is None:
-                around.append((-closes, holder, hidden + 1))
+                around.append((-closes, holder, True))
                 continue
             key = (start, definition.node.end_byte, definition.name)
             if key in seen or not self._counts(definition, holder, hidden):
@@ -382,17 +367,12 @@ class OutlinedFile(SourceFile):
             if definition.kind != "scope" and (count := count + 1) <= MOST:
                 yield definition, parent, kind, depth
 
-    def _counts(self, definition: Definition, holder: Enclosing | None, hidden: int) -> bool:
+    def _counts(self, definition: Definition, holder: Enclosing | None, hidden: bool) -> bool:
         """Whether a definition is one where it stands."""
         top = holder is None or holder.kind in OPEN
         within = definition.settings.get("within")
-        if (within == "top" and not top) or (within == "type" and top):
+        if hidden or (within == "top" and not top) or (within == "type" and top):
             return False
-        if hidden:
-            # The functions within a module's own functions are named, those within them no more.
-            script = self.language in ("javascript", "typescript", "tsx")
-            closure = script and hidden == 1 and holder is not None and holder.kind == "function"
-            return closure and definition.kind in CALLABLE
         if definition.settings.get("exported"):
             before = definition.node.parent.parent if definition.node.parent else None
             exports = ("export_statement", "ambient_declaration")
@@ -507,20 +487,6 @@ def _kind_here(definition: Definition, holder: Enclosing | None, parent: str) ->
     return "constant" if kind == "field" and not parent else kind  # C's nameless enums
 
 
-def _once(taken: list[tuple[Symbol, bool]]) -> list[Symbol]:
-    """What is announced and defined in one file counts once, where it is defined, with the documentation of either."""
-    docs: dict[tuple[str, str], str] = {}
-    bodies = {(symbol.parent, symbol.name) for symbol, announced in taken if not announced}
-    symbols = []
-    for symbol, announced in taken:
-        key = (symbol.parent, symbol.name)
-        if announced and key in bodies:
-            docs[key] = docs.get(key) or symbol.doc
-        else:
-            symbols.append(symbol if symbol.doc else symbol._replace(doc=docs.pop(key, "")))
-    return symbols
-
-
 def _within(nodes: Sequence[Node], begin: int, end: int, least: int) -> Iterator[tuple[int, int]]:
     """The places of nodes between two others that are longer than so many bytes."""
     for node in nodes[bisect_left(nodes, begin, key=lambda node: node.start_byte) :]:
@@ -569,13 +535,10 @@ def summarize_comment(text: str, paragraphs: int = 1) -> str:
     patterns = _load_patterns()
     if patterns["licence_text"].search(text):
         return ""
-    if told := patterns["summary"].search(text):
-        text = told[1]
     kept: list[str] = []
     for paragraph in re.split(r"\n[ \t]*(?:\n[ \t]*)+|<p>", text):
         said = _plain_comment(paragraph)
-        idle = patterns["licence"].search(said) or patterns["label"].fullmatch(said)
-        if said and not idle:
+        if said and not patterns["licence"].search(said):
             kept.append(said)
         if len(kept) == paragraphs or (kept and patterns["tag"].match(paragraph.strip())):
             break
@@ -586,7 +549,7 @@ def _plain_comment(paragraph: str) -> str:
     patterns = _load_patterns()
     lines = []
     for line in map(str.strip, paragraph.strip().splitlines()):
-        bare = patterns["lead"].sub("", line.replace("@deprecated", "Deprecated:", 1), count=1)
+        bare = patterns["lead"].sub("", line, count=1)
         if patterns["tag"].match(bare):
             break
         lines.append(bare)

@@ -7,7 +7,7 @@
   declarator: (_) @name) @struct (#set! tail "yes"))
 ((type_definition declarator: (_) @declarator) @type)
 ((function_definition declarator: (_) @declarator body: (_) @body @opaque) @function (#set! callable "yes"))
-((declaration declarator: (_) @declarator) @function (#set! callable "yes") (#set! announced "yes"))
+((declaration declarator: (_) @declarator) @function (#set! callable "yes"))
 ((declaration (type_qualifier) @qualifier declarator: (_) @declarator) @constant (#set! qualifier "const(?:expr)?") (#set! callable "no"))
 ((declaration (storage_class_specifier) @storage declarator: (_) @declarator) @variable (#set! storage "extern") (#set! callable "no"))
 ((declaration declarator: (_) @declarator) @variable (#set! callable "no") (#set! named "_{0,2}[A-Z][A-Z0-9_]*"))

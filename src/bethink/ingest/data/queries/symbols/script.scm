@@ -1,4 +1,4 @@
-; What JavaScript and TypeScript define; see python.scm for the captures. The functions within a module's own functions are named, too.
+; What JavaScript and TypeScript define; see python.scm for the captures.
 
 ((class_declaration name: (_) @name body: (_) @body) @class)
 ([(function_declaration name: (_) @name body: (_) @body @opaque) (generator_function_declaration name: (_) @name body: (_) @body @opaque)] @function)

@@ -17,7 +17,7 @@ from bethink.hooks.prompt import confidence, read_prompt
 from bethink.hooks.run import is_telling
 from bethink.hooks.state import Hook
 from bethink.ingest.compare import STRANGERS
-from bethink.judge import TrainedJudge
+from bethink.judge import Judge
 from bethink.recall.shape import tokens
 from bethink.store.base import Statistics
 from bethink.store.words import tokenize
@@ -282,7 +282,7 @@ def test_the_users_word_is_told_in_place_of_a_document_that_says_otherwise(shop,
     readme = "# Uploads\n\nUploads are scanned by ClamAV before they are stored."
     shop.hear(readme, "README.md", "document", "import")
     judge, asked = Opinion(), "how are uploads scanned before they are stored?"
-    judge.relate = TrainedJudge(1).relate
+    judge.relate = Judge(1).relate
     told = weighing(judge, asked)
     assert said in told and "scanned by ClamAV" not in told
     judge.relate = lambda pairs: [STRANGERS] * len(pairs)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bethink.ingest.ideas import LASTING, read_ideas
-from bethink.judge import TrainedJudge
+from bethink.judge import Judge
 
 REPLY = ("assistant", "Understood.")
 PLAIN = cases("ideas-plain")
@@ -16,7 +16,7 @@ PLAIN = cases("ideas-plain")
 
 @pytest.fixture(scope="module")
 def reader():
-    return TrainedJudge(threads=2)
+    return Judge(threads=2)
 
 
 def kinds(reader, *turns):

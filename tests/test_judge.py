@@ -10,7 +10,7 @@ from case_tables import cases
 
 from bethink import config
 from bethink.embed import open_embedder
-from bethink.judge import RELATED, TrainedJudge, load, turn_prompt
+from bethink.judge import RELATED, Judge, load, turn_prompt
 
 pytest_plugins = ["cli_runner"]
 model_or_pull, with_model = test_embed.model_or_pull, test_embed.with_model
@@ -21,8 +21,8 @@ PAIRS = cases("judge-pairs")
 
 
 @pytest.fixture(scope="module")
-def judge() -> TrainedJudge:
-    return TrainedJudge(threads=2)
+def judge() -> Judge:
+    return Judge(threads=2)
 
 
 def test_plain_pairs_are_told_apart(judge):

@@ -16,7 +16,7 @@ from fake_llm import GOOD, SETTINGS, TASK, answers, count, says, serving, status
 from bethink import post
 from bethink.errors import ConfigError
 from bethink.ingest.redact import redact
-from bethink.llm import FAILURES_IN_A_ROW, PAUSE, Budget, Guarded, open_budget, open_model
+from bethink.llm import FAILURES_IN_A_ROW, PAUSE, Budget, Model, open_budget, open_model
 from bethink.llm.base import REASONS, Clean, ModelError, ModelRequest, Usage
 from bethink.llm.providers import AnthropicModel, OpenAiModel
 
@@ -55,7 +55,7 @@ def budget(tmp_path):
 def model_at(server, kind, budget, clock=time.monotonic, timeout=60.0):
     made = AnthropicModel if kind == "anthropic" else OpenAiModel
     url = server if isinstance(server, str) else server.url
-    return Guarded(made(url, "some-model", timeout), clean, budget, clock)
+    return Model(made(url, "some-model", timeout), clean, budget, clock)
 
 
 def failing(server, kind, budget, *replies, **options):

@@ -136,13 +136,6 @@ def test_a_seed_makes_the_jitter_repeatable_and_exploring_changes_the_order(hash
     assert scores[0] == scores[1]
 
 
-@pytest.mark.parametrize("fusion", ["adaptive", "rrf"])
-def test_every_fusion_finds_the_best(open_memory, fusion):
-    memory = open_memory(config=Config(embedding="hashing", fusion=fusion))
-    told(memory, OWLS)
-    assert texts(memory.search("what do snowy owls do by day?"))[0] == OWLS[1]
-
-
 def test_a_question_is_embedded_while_its_words_are_looked_up(open_memory, monkeypatch):
     memory = open_memory()
     memory.add(OWLS[1])

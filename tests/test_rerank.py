@@ -9,7 +9,7 @@ from memories import DAY, texts
 
 from bethink.embed import HashingEmbedder
 from bethink.ingest.compare import STRANGERS
-from bethink.judge import TrainedJudge
+from bethink.judge import Judge
 from bethink.recall.score import READ_HITS, is_question
 from bethink.surface.mcp.schemas import read_call
 from bethink.surface.mcp.tools import search_memories
@@ -23,7 +23,7 @@ RIGHT = "It sleeps all day and goes out after mice at dusk, said the keeper of t
 TOLD = ["The barn owl hunt is a song", "Does the barn owl hunt in winter", RIGHT]
 
 
-class Reader(TrainedJudge):
+class Reader(Judge):
     """Finds that what speaks of dusk answers, and remembers what it was asked."""
 
     def __init__(self):
@@ -99,7 +99,7 @@ NO_LONGER = "We no longer use ClamAV, uploads are stored at once"
 @pytest.fixture
 def uploads(open_memory):
     """A project whose README says that uploads are scanned."""
-    memory = open_memory(judge=TrainedJudge(1), embedder=HashingEmbedder())
+    memory = open_memory(judge=Judge(1), embedder=HashingEmbedder())
     passage = Passage(
         "# Uploads\n\nUploads are scanned by ClamAV before they are stored.", "document"
     )
@@ -206,7 +206,7 @@ def test_agents_get_it_and_two_of_a_set_are_refused(cli, memory, judge):
 
 
 def test_the_judge_itself_tells_an_answer_from_what_resembles_the_question(open_memory):
-    memory = open_memory(judge=TrainedJudge(1), embedder=HashingEmbedder())
+    memory = open_memory(judge=Judge(1), embedder=HashingEmbedder())
     right = "Anna: We brought Rex home from the shelter last May, my first dog."
     told = ["Ben: A dog is so much work, when do you sleep?", right]
     memory.add_many([Passage(text, "context") for text in told], dedup=False)

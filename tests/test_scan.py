@@ -81,21 +81,6 @@ def test_recall_at_10_000_by_384():
     assert recall(part, vectors, queries[:15], there=np.setdiff1d(every, gone)) >= 0.98
 
 
-def test_only_the_allowed_are_found_and_an_empty_partition_answers():
-    vectors = clustered(6_000, 32, seed=4)
-    part, query = Partition(32), vectors[0]
-    part.add([])
-    part.remove(np.array([1], np.int64))
-    assert ids(part, query, 5) == ids(part, query, 5, [1, 2]) == []
-    assert part.cosines(query, np.array([1], np.int64)) == {} and not part.total.any()
-    part.add((number, number, encode(vector)) for number, vector in enumerate(vectors, 1))
-    assert ids(part, query, 10, []) == []
-    assert ids(part, query, 10, [17]) == ids(part, query, 10, [17, 999_999]) == [17]
-    odd = np.arange(1, 6_001, 2)
-    assert set(ids(part, query, 50, odd)) <= set(odd.tolist())
-    assert ids(part, query, 1, odd) == [1]
-
-
 # The file of codes: a new process takes them from there, and nothing depends on it
 
 

@@ -5,17 +5,14 @@ A model that fails, or today's ceiling, costs a hint and nothing else.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bethink.api import Bethink
 from bethink.errors import InvalidInput
 from bethink.ingest.redact import redact
-from bethink.llm import open_budget, open_model, tasks
+from bethink.llm import Model, open_budget, open_model, tasks
 from bethink.llm.base import REASONS, ModelError
 from bethink.types import Answer
-
-if TYPE_CHECKING:
-    from bethink.llm.base import Model
 
 NONE_SET = "`bethink config llm claude` sets one; `anthropic` and `openai` are others."
 

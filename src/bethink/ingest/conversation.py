@@ -51,8 +51,8 @@ from bethink.ingest.titles import (
     summarise,
 )
 from bethink.ingest.topics import Topic, TopicTurn, arrange, resume_state, segment
-from bethink.llm import tasks
-from bethink.llm.base import Model, ModelError
+from bethink.llm import Model, tasks
+from bethink.llm.base import ModelError
 from bethink.store.base import Store
 from bethink.store.places import embedded_text, topic_text, turn_identity
 from bethink.text import new_id

@@ -27,7 +27,7 @@ from bethink.ingest.lexicon import (
 )
 from bethink.ingest.sentences import LONGEST, Statement, find_pasted, statements
 from bethink.ingest.titles import only_asks, tells_what_remains
-from bethink.judge import Judge, StatementReading, TrainedJudge, asks, describe_place
+from bethink.judge import Judge, StatementReading, asks, describe_place
 from bethink.types import Entity
 
 # How probably a statement must be worth keeping, by who says it: where half to two thirds of what is kept is what a careful
@@ -121,7 +121,7 @@ def open_reader(config: Config, judge: Judge | None = None) -> Judge | None:
     where the model cannot be opened here."""
     if not config.judge:
         return None
-    reader = judge or TrainedJudge(config.threads)
+    reader = judge or Judge(config.threads)
     try:
         reader.prepare()
     except Exception:  # noqa: BLE001 - onnxruntime's errors have no base of their own

@@ -21,7 +21,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.config import data_directory
 from bethink.embed.base import open_session, open_tokenizer
@@ -68,37 +68,15 @@ class StatementReading(NamedTuple):
 Pairs = Sequence[tuple[str, str]]
 
 
-class Judge(Protocol):
-    def prepare(self) -> None:
-        """Reads the model, so that the first pair need not wait for it."""
-        ...
-
-    def relate(self, pairs: Pairs) -> list[Judgement]:
-        """What each new text, the second of its pair, is to the old one."""
-        ...
-
-    def read(self, pairs: Pairs) -> list[StatementReading]:
-        """What each statement, the second of its pair, is in the light of what stands around it."""
-        ...
-
-    def apply(self, pairs: Pairs) -> list[float]:
-        """How probably each memory, the second of its pair, is to be mentioned at that prompt."""
-        ...
-
-    def fit(self, pairs: Pairs) -> list[float]:
-        """How well each passage, the second of its pair, answers the question: a number to compare with others."""
-        ...
-
-
 def load(config: Config) -> Judge | None:
     """The judge, or None where the settings switch it off, or where no model of meaning chooses what it is asked about.
     Its own model is read when it is first asked."""
     if not config.judge or config.embedding in ("none", "hashing"):
         return None
-    return TrainedJudge(config.threads)
+    return Judge(config.threads)
 
 
-class TrainedJudge:
+class Judge:
     """Loads a model when it is first asked. One session serves any number of threads."""
 
     def __init__(self, threads: int = 0) -> None:
@@ -107,9 +85,11 @@ class TrainedJudge:
         self._loaded: dict[str, tuple[Any, Any]] = {}
 
     def prepare(self) -> None:
+        """Reads the model, so that the first pair need not wait for it."""
         self._load(READER)
 
     def relate(self, pairs: Pairs) -> list[Judgement]:
+        """What each new text, the second of its pair, is to the old one."""
         found = self._relate(pairs)
         # What says the same says it the other way round as well. Where it does not, both readings count half.
         same = [at for at, one in enumerate(found) if one.relation == "same"]
@@ -126,6 +106,7 @@ class TrainedJudge:
         ]
 
     def read(self, pairs: Pairs) -> list[StatementReading]:
+        """What each statement, the second of its pair, is in the light of what stands around it."""
         return [
             StatementReading(
                 dict(zip(KINDS, _shares(kinds).tolist(), strict=True)),
@@ -136,9 +117,11 @@ class TrainedJudge:
         ]
 
     def apply(self, pairs: Pairs) -> list[float]:
+        """How probably each memory, the second of its pair, is to be mentioned at that prompt."""
         return [_chance(logit[0]) for (logit,) in self._ask(pairs, ("applies",))]
 
     def fit(self, pairs: Pairs) -> list[float]:
+        """How well each passage, the second of its pair, answers the question: a number to compare with others."""
         return [float(logit[0]) for (logit,) in self._ask(pairs, ("fits",))]
 
     def _ask(self, pairs: Pairs, heads: Sequence[str]) -> list[Any]:

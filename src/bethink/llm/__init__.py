@@ -28,7 +28,6 @@ from bethink.errors import ConfigError
 from bethink.llm.base import (
     Clean,
     Mismatch,
-    Model,
     ModelError,
     ModelRequest,
     Provider,
@@ -72,7 +71,7 @@ def open_model(config: Config, redact: Callable[[str], str]) -> Model | None:
             f"Use one of: {', '.join(PROVIDERS)}; or none.",
         )
     provider = PROVIDERS[kind](config.llm_url, config.llm_model, config.model_timeout)
-    return Guarded(provider, redact, open_budget(config))
+    return Model(provider, redact, open_budget(config))
 
 
 def open_budget(config: Config) -> Budget:
@@ -80,8 +79,8 @@ def open_budget(config: Config) -> Budget:
     return Budget(data_directory() / "llm-usage", config.llm_daily_tokens)
 
 
-class Guarded:
-    """A Model around a Provider."""
+class Model:
+    """A provider, and everything that holds before and after a question to it."""
 
     def __init__(
         self,
@@ -95,6 +94,7 @@ class Guarded:
         self._failures, self._until, self._gave_up = 0, clock(), ""
 
     def ask(self, task: Task) -> dict[str, Any]:
+        """The answer in the form of the task. Raises ModelError."""
         if self._clock() < self._until:
             self.budget.skip(task.purpose, "given up")
             raise ModelError(self._gave_up, reason="given up")
@@ -161,7 +161,6 @@ def _make_sendable(text: str) -> str:
 
 # What a day may take
 
-DAYS_KEPT = 92
 DAYS_REPORTED = 30
 
 
@@ -246,7 +245,6 @@ class Budget:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
-                fresh = os.fstat(file).st_size == 0
                 if os.write(file, data) != len(data):
                     raise OSError("the line was written in part")
             finally:
@@ -254,12 +252,6 @@ class Budget:
         except OSError as error:
             message = f"The tokens that a model takes cannot be counted in {path}: {error}."
             raise ModelError(message, "Make the folder writable.", "budget") from error
-        if fresh:
-            oldest = self._file(hold.day - timedelta(days=DAYS_KEPT)).name
-            for old in self._directory.glob("????-??-??.jsonl"):
-                if old.name < oldest:
-                    with contextlib.suppress(OSError):
-                        old.unlink()
 
     def _lines(self, day: date) -> Iterator[dict[str, Any]]:
         """The lines of a day, each with all its fields; what is torn is passed over."""

@@ -1,7 +1,7 @@
 """What a language model is to the rest: a task in, a checked value out, or a ModelError.
 
-Two protocols. `Model` is what callers have: it redacts, counts and checks (`Guarded`). A `Provider` only sends, once; it takes
-`Clean` text, which nothing but that makes. No transaction may be open while a model is asked: answers take seconds.
+`Model` (`llm/__init__.py`) is what callers have: it redacts, counts and checks. A `Provider` only sends, once; it takes `Clean`
+text, which nothing but `Model` makes. No transaction may be open while a model is asked: answers take seconds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bethink.errors import BethinkError
 from bethink.text import refuse_constant, replace_broken
 
 Clean = NewType("Clean", str)
-"""Text that has been redacted and fenced. Only `Guarded` may make it."""
+"""Text that has been redacted and fenced. Only `Model` may make it."""
 
 # Why a question brought nothing, in the words that `stats` shows.
 REASONS = {
@@ -78,14 +78,6 @@ class Provider(Protocol):
 
     def send(self, ask: ModelRequest) -> RawAnswer:
         """One question. Raises ModelError."""
-        ...
-
-
-class Model(Protocol):
-    name: str
-
-    def ask(self, task: Task) -> dict[str, Any]:
-        """The answer in the form of the task. Raises ModelError."""
         ...
 
 

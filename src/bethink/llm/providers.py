@@ -1,5 +1,5 @@
 """The models that can be asked: Anthropic's Messages API, OpenAI's chat completions and whatever speaks like it, and the user's
-own `claude` program. A provider only sends, once; `Guarded` redacts, counts and checks. Each holds the model to the form of its answer.
+own `claude` program. A provider only sends, once; `Model` redacts, counts and checks. Each holds the model to the form of its answer.
 """
 
 from __future__ import annotations

@@ -28,6 +28,10 @@ from bethink.types import (
     path_of,
 )
 
+ANSWERS, ANSWERS_END = (
+    "note:answer:",
+    "note:answer;",
+)  # in `meta`: answers for requests that come again
 EMBEDDING_TEXT = "embedding_text"  # in a memory's metadata: what is embedded in place of its text
 OFTEN = frozenset("turns relations memory_entities tombstones embedding_cache".split())
 
@@ -492,7 +496,7 @@ class Places:
         self.settle()
         return done
 
-    # What each database does in its own words
+    # What a database does in its own words. What has a body here is SQLite's way; PostgreSQL has another.
 
     def run(self, sql: str, *values: Any) -> list[Any]:
         """The rows of a statement; `?` and `= ANY(?)` as in `rows`."""
@@ -508,7 +512,9 @@ class Places:
         raise NotImplementedError
 
     def new_scope(self, key: str, name: str, path: str) -> int:
-        raise NotImplementedError
+        id = self.number("scopes")
+        self.put("scopes", [{"id": id, "key": key, "name": name, "path": path}])
+        return id
 
     def shelf(self, scope: int) -> int:
         """The scope that what belongs to no scope by itself is kept under, where others must not see it; else 0."""
@@ -533,7 +539,8 @@ class Places:
         raise NotImplementedError
 
     def put_windows(self, which: Index, windows: Sequence[Window]) -> None:
-        raise NotImplementedError
+        names = (which.owner, "scope", "model", "data")
+        self.put(which.table, [dict(zip(names, window, strict=True)) for window in windows])
 
     def clear_derived(self) -> None:
         """Empties the word indexes, and takes out vectors that belong to nothing or cannot be what was written."""
@@ -541,12 +548,16 @@ class Places:
 
     def drop_history(self, keys: Keys | None) -> None:
         """The history of these memories, or of all, that are no more."""
-        raise NotImplementedError
+        if keys is None:
+            self.run("DELETE FROM history WHERE memory NOT IN (SELECT key FROM memories)")
+        else:
+            self.run("DELETE FROM history WHERE memory = ANY(?)", keys)
 
     def expunge(self, hashes: Sequence[bytes]) -> None:
         """Takes out the vectors kept under these cache keys, and every answer kept for a request that may come again: any may quote
         what is gone."""
-        raise NotImplementedError
+        self.run("DELETE FROM embedding_cache WHERE hash = ANY(?)", hashes)
+        self.run("DELETE FROM meta WHERE key >= ? AND key < ?", ANSWERS, ANSWERS_END)
 
     def note_purge(self) -> None:
         """Something was purged: whatever the database has to do so that no page of a file keeps it."""

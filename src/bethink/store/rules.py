@@ -16,6 +16,8 @@ from typing import Any
 from bethink.errors import InvalidInput, NotFound, Overtaken
 from bethink.store import rows
 from bethink.store.places import (
+    ANSWERS,
+    ANSWERS_END,
     MEMORIES,
     TOPICS,
     Places,
@@ -33,9 +35,8 @@ from bethink.store.rows import Ids, Keys, Record, Row
 from bethink.store.transfer import receipt_from_json
 from bethink.types import NOTHING, Change, Entity, Entry, Event, Outcome, Receipt, Relation, Session
 
-# Keys among the facts about the database (`meta`): receipts of writes that may come again, and answers kept for such requests.
+# Keys among the facts about the database (`meta`): receipts of writes that may come again.
 ONCE, ONCE_END, ONCE_KEPT = "once:", "once;", 90 * 24 * 3600 * 1000  # milliseconds
-ANSWERS, ANSWERS_END = "note:answer:", "note:answer;"
 # Takes out a source that nothing names any more. That of a conversation stays as long as the session does: it tells how far was read.
 DROP_UNNAMED = (
     "DELETE FROM sources WHERE id = ? AND NOT EXISTS (SELECT 1 FROM memories WHERE source = sources.id)"
@@ -316,12 +317,6 @@ class Writer(Places):
             "content_hash" in changed
             and not self.batch.allow_purged
             and find_purged(self.run, {row["content_hash"]})
-            # What the memory said before was let in then.
-            and all(
-                row["content"] != state.get("content")
-                for both in self.states(row["key"])
-                for state in both
-            )
         ):
             raise InvalidInput(
                 "This text was purged, so it is not taken in again.",

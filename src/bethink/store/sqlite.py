@@ -20,9 +20,9 @@ from bethink.store import connection as database
 from bethink.store import rows
 from bethink.store.base import Problem, Problems, Result, Scores, Store, report_damaged_vectors
 from bethink.store.connection import codes_folder, connect, immediate, translate_errors
-from bethink.store.places import MEMORIES, OFTEN, TOPICS, Index, Texts, Window, Worded
+from bethink.store.places import MEMORIES, OFTEN, TOPICS, Index, Texts, Worded
 from bethink.store.rows import Keys, Row, Scopes, Stored, Where
-from bethink.store.rules import ANSWERS, ANSWERS_END, Writer
+from bethink.store.rules import Writer
 from bethink.store.words import (
     RANK,
     alternatives,
@@ -114,11 +114,6 @@ class SqliteWriter(Writer):
         self.numbers[table] += 1
         return self.numbers[table]
 
-    def new_scope(self, key: str, name: str, path: str) -> int:
-        id = self.number("scopes")
-        self.put("scopes", [{"id": id, "key": key, "name": name, "path": path}])
-        return id
-
     # Words
 
     def find_words(self, which: Index, texts: Texts) -> Worded:
@@ -149,14 +144,6 @@ class SqliteWriter(Writer):
             changes,
         )
 
-    # Vectors
-
-    def put_windows(self, which: Index, windows: Sequence[Window]) -> None:
-        self.connection.executemany(
-            f"INSERT INTO {which.table}({which.owner}, scope, model, data) VALUES (?, ?, ?, ?)",
-            windows,
-        )
-
     # Leaving
 
     def clear_derived(self) -> None:
@@ -167,16 +154,6 @@ class SqliteWriter(Writer):
             for which in (MEMORIES, TOPICS):
                 unsound = database.unsound_vectors(self.connection, which.table)
                 self.run(f"DELETE FROM {which.table} WHERE id = ANY(?)", unsound)
-
-    def drop_history(self, keys: Keys | None) -> None:
-        if keys is None:
-            self.run("DELETE FROM history WHERE memory NOT IN (SELECT key FROM memories)")
-        else:
-            self.run("DELETE FROM history WHERE memory = ANY(?)", keys)
-
-    def expunge(self, hashes: Sequence[bytes]) -> None:
-        self.run("DELETE FROM embedding_cache WHERE hash = ANY(?)", hashes)
-        self.run("DELETE FROM meta WHERE key >= ? AND key < ?", ANSWERS, ANSWERS_END)
 
     def note_purge(self) -> None:
         self.note_fact(database.SCRUB, "")

@@ -19,7 +19,7 @@ from texts import Teller
 from bethink.api import Bethink
 from bethink.features import knowledge
 from bethink.ingest.pipeline import Recent
-from bethink.store.places import vector_text
+from bethink.store.places import embedded_text
 
 SECTIONS, SENTENCES = 4, 9
 
@@ -71,7 +71,7 @@ def main() -> None:
             started = time.perf_counter()
             first = knowledge.index(memory, [docs])
             indexing = time.perf_counter() - started
-            texts = [vector_text(one.section, one.content) for one in memory.export()]
+            texts = [embedded_text(one) for one in memory.export()]
             told(f"embedding {len(texts):,} passages alone")
             started = time.perf_counter()
             for at in range(0, len(texts), 256):

@@ -764,7 +764,7 @@ class Bethink:
         except EmbeddingError as error:
             self._model.rest(error)
             raise EmbeddingError(
-                self._model.error or error.message, "`bethink reindex` goes on from here."
+                without_vectors(error), "`bethink reindex` goes on from here."
             ) from error
 
     def check(self, deep: bool = False) -> builtins.list[Problem]:

@@ -70,21 +70,18 @@ class LazyModel:
     ) -> None:
         self._config, self._on_pull, self._clock = config, on_pull, clock
         self._given = self._embedder = embedder
-        self.error: str | None = None  # "" when no model is wanted
-        self._cause: EmbeddingError | None = None
+        self._failure: EmbeddingError | None = None
         self._failed_at = 0.0
 
     @property
     def embedder(self) -> Embedder | None:
         if self.is_due:
-            self.error = self._cause = None
-        if self._embedder is None and self.error is None:
+            self._failure = None
+        if self._embedder is None and self._failure is None:
             try:
                 self._embedder = self._given or open_embedder(
                     self._config, _may_pull(), self._on_pull
                 )
-                if self._embedder is None:
-                    self.error = ""
             except EmbeddingError as error:
                 self.rest(error)
                 _note_failed_pull()
@@ -93,24 +90,21 @@ class LazyModel:
     @property
     def is_due(self) -> bool:
         """Whether it failed, and so long ago that it is tried again."""
-        return bool(self._cause) and self._clock() - self._failed_at >= ASK_AGAIN
+        return bool(self._failure) and self._clock() - self._failed_at >= ASK_AGAIN
 
     def rest(self, error: EmbeddingError) -> None:
         """The model failed at its work (an endpoint that is down, say): for a while words have to do."""
-        self._embedder, self.error, self._cause = None, without_vectors(error), error
-        self._failed_at = self._clock()
+        self._embedder, self._failure, self._failed_at = None, error, self._clock()
 
     def explain_missing(self) -> EmbeddingError:
         """Why there is no model, for what cannot do without one."""
-        if self._cause:
-            return EmbeddingError(self._cause.message, self._cause.hint)
-        return EmbeddingError(
+        return self._failure or EmbeddingError(
             "No embedding model is set.", "bethink config embedding snowflake-arctic-embed-s"
         )
 
     @property
     def hints(self) -> tuple[str, ...]:
-        return (self.error,) if self.error else ()
+        return (without_vectors(self._failure),) if self._failure else ()
 
 
 def without_vectors(error: EmbeddingError) -> str:

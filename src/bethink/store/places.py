@@ -396,27 +396,21 @@ class Places:
         ]
 
     def put_spans(self, spans: Sequence[tuple[Span, Stored]]) -> None:
-        """New topics, or known ones with what is true of them now. The vectors of one that says the same and brings none stay."""
+        """New topics, or known ones with what is true of them now."""
         latest = {span.id: (span, self.scope(span.scope), vectors) for span, vectors in spans}
         if not latest:
             return
-        sql = "SELECT id, key, name, summary FROM spans WHERE id = ANY(?)"
-        known = {id: row for id, *row in self.run(sql, latest)}
-        self.drop_words(TOPICS, [key for key, _, _ in known.values()])
-        keys = {id: known[id][0] if id in known else self.number("spans") for id in latest}
+        known = dict(self.run("SELECT id, key FROM spans WHERE id = ANY(?)", latest))
+        self.drop_words(TOPICS, list(known.values()))
+        self.drop_vectors(TOPICS, list(known.values()))
+        keys = {id: known[id] if id in known else self.number("spans") for id in latest}
         given = [
             rows.to_row(span, key=keys[span.id], scope=scope) for span, scope, _ in latest.values()
         ]
         self.put("spans", given, key="id")
         self.index_topics(list(keys.values()))
-        same = {
-            id
-            for id, (_, *said) in known.items()
-            if said == [latest[id][0].name, latest[id][0].summary]
-        }
-        fresh = [id for id, (_, _, vectors) in latest.items() if vectors or id not in same]
-        self.drop_vectors(TOPICS, [keys[id] for id in fresh])
-        self.put_vectors(TOPICS, [(keys[id], *latest[id][1:]) for id in fresh])
+        fresh = [(keys[id], scope, vectors) for id, (_, scope, vectors) in latest.items()]
+        self.put_vectors(TOPICS, fresh)
         self.audit("topic", *latest)
 
     def index_topics(self, keys: Keys) -> None:

@@ -189,7 +189,7 @@ def test_what_says_the_same_is_offered_once_the_newer_first_and_settled_by_each_
     newer = place.add("The staging cluster is rebuilt every night at two", kind="fact")
     (item,) = place.queue("duplicates")
     assert [memory["id"] for memory in item["memories"]] == [newer, older]
-    for act, replaced in (("first", [older]), ("second", [newer]), ("apart", [])):
+    for act, replaced in (("first", [older]), ("second", [newer]), ("both", [])):
         done = place.act(act, newer, older)
         assert [id for id in (newer, older) if place.memory.one(id).superseded_by] == replaced
         assert place.queue("duplicates") == []
@@ -361,13 +361,13 @@ def test_the_condition_is_counted_and_doctor_is_asked_in_the_background(place):
 def test_scopes_and_tokens_are_told_to_those_who_may_know_of_them(served, place):
     place.add("One of two")
     place.memory.forget(place.add("The other of two"))
-    found = {one["scope"]: one for one in place("GET /scopes")["items"]}
+    found = {one["scope"]: one for one in place("GET /projects")["items"]}
     mine = found[place.memory.scope]
     assert (mine["memories"], mine["default"]) == (2, True) and mine["last"]
     assert "personal" in found
     home = served.projects.home
     elsewhere = served.client(served.token("scoped", folders=[home.root.parent / "other"]))
-    assert [one["name"] for one in body(elsewhere.get(f"{V1}/scopes"))["items"]] == ["other"]
+    assert [one["name"] for one in body(elsewhere.get(f"{V1}/projects"))["items"]] == ["other"]
     narrow = served.client(served.token("narrow", folders=[home.root]))
     wide = served.client(served.token("wide"))
     problem(narrow.get(f"{V1}/condition"), 403)

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from bethink.errors import OutcomeUnknown, StoreBusy, StoreCorrupt, StoreUnavailable
-from bethink.surface.http import api, projects
+from bethink.surface.http import api
 from bethink.surface.http.api import LARGEST_BODY, OPERATIONS
 
 __all__ = ["served"]
@@ -72,14 +72,6 @@ def test_a_wrong_method_is_told_which_ones_there_are(client):
     assert set(response.headers["allow"].split(", ")) == {"GET", "HEAD", "POST"}
     problem(client.request("TRACE", f"{V1}/memories"), 405)
     problem(client.put("/mcp", json={}), 405)
-
-
-def test_more_calls_than_it_takes_are_told_to_come_back(served, client, monkeypatch):
-    monkeypatch.setattr(projects, "WAITING", 0)
-    response = client.get(f"{V1}/memories")
-    problem(response, 503)
-    assert response.headers["retry-after"] == "1"
-    monkeypatch.undo()
 
 
 def test_something_unforeseen_is_a_problem_without_details(served, client, monkeypatch, caplog):

@@ -274,8 +274,7 @@ def _replace(memory: Bethink, other: str, one: str) -> None:
 _TABLE = """
 first  contradictions duplicates  Keep the first  1  The first stays, the second is replaced by it.  Both are there again.
 second  contradictions duplicates  Keep the second  2  The second stays, the first is replaced by it.  Both are there again.
-apart  duplicates  Keep both  b  Both stay, and are not compared again.  They are compared again.
-both  contradictions  Both hold  b  Both hold, and are not compared again.  They are compared again.
+both  contradictions duplicates  Keep both  b  Both hold, and are not compared again.  They are compared again.
 trust  doubtful  Believe it  t  It counts as your word from now on.  It is believed no more than before.
 keep-doubtful  doubtful  Leave it  l  It stays as it is.  It is asked about again.
 answered  questions  Settled  a  It counts as settled.  It is open again.
@@ -287,18 +286,13 @@ keep-promotions  promotions  Not a rule  l  It stays a memory.  It is asked abou
 forget  doubtful questions preferences promotions  Forget  f  Forgotten: no search finds it any more.  Brought back.
 """
 # What does each, and what takes it back.
-_keep_both: tuple[Run, Run] = (
-    lambda memory, one, other: memory.link(one, other, "relates_to"),
-    lambda memory, one, other: memory.unlink(one, other, "relates_to"),
-)
 _RUNS: dict[str, tuple[Run, Run]] = {
     "first": (
         lambda memory, one, other: _replace(memory, other, one),
         lambda memory, one, other: memory.unlink(one, other, "supersedes"),
     ),
     "second": (_replace, lambda memory, one, other: memory.unlink(other, one, "supersedes")),
-    "apart": _keep_both,
-    "both": (_both, _keep_both[1]),
+    "both": (_both, lambda memory, one, other: memory.unlink(one, other, "relates_to")),
     "trust": (_trust, _distrust),
     "answered": (
         lambda memory, id: memory.update(id, answered=True),

@@ -43,8 +43,7 @@ turns           -               GET /sessions/{id}/turns         -              
 timeline        -               GET /timeline                    -                list conversations by day
 recent          -               GET /recent                      -                tell what happened since a time
 graph           -               GET /graph                       -                draw what stands around a memory or a thing
-projects        -               GET /projects                    -                list projects and containers
-scopes          -               GET /scopes                      -                count what each project holds
+projects        -               GET /projects                    -                list projects and containers, and count what each holds
 duplicates      tend read       -                                -                list memories that say the same
 contradictions  tend read       -                                -                list memories that disagree
 inbox           -               GET /inbox                       -                list what is to be decided

@@ -66,7 +66,7 @@ JSON, JSON_LINES, PROBLEM = (
 )
 # What every operation takes in its address.
 WHERE = """
---project NAME text ..1000     a project by name, scope or folder; by default the token's or the server's own
+--project NAME text ..1000     a project by name or scope; by default the token's or the server's own
 --container NAME text 1..200   a named container inside the project
 """
 
@@ -261,10 +261,8 @@ async def _read_body(receive: Receive, headers: Headers) -> bytes:
 def check_json(headers: Headers) -> None:
     """A body has to say that it is JSON: what a page of another site can post without being asked never does."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    packed = headers.get("content-encoding", "identity").lower() != "identity"
-    if kind != JSON or packed:
-        hint = f"Send `Content-Type: {JSON}`, not compressed."
-        raise Refusal(415, "The body has to be JSON.", hint)
+    if kind != JSON:
+        raise Refusal(415, "The body has to be JSON.", f"Send `Content-Type: {JSON}`.")
 
 
 def _read_json(raw: bytes) -> Any:

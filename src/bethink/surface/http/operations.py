@@ -21,7 +21,7 @@ from bethink.store.transfer import Bundle, bundle_to_json
 from bethink.surface import arguments, operations, render
 from bethink.surface.http.api import PAGE, Lines, operation, read_page
 from bethink.surface.http.projects import NOWHERE, Json, View
-from bethink.surface.http.security import Refusal, refuse_personal
+from bethink.surface.http.security import Grant, Refusal, refuse_personal
 from bethink.surface.operations import EVERYTHING, ORDERS, make_filter
 from bethink.surface.render import pick
 from bethink.text.when import moment
@@ -155,15 +155,25 @@ def export(memory: View, asked: Any) -> Lines:
 
 @operation("projects", "Projects")
 def list_projects(memory: View, asked: Any) -> Json:
-    """The projects and containers that the token is for."""
-    return {"items": _visible(memory), "personal": memory.caller.personal}
-
-
-def _visible(memory: View) -> list[Json]:
-    return [
-        {**pick(one, "scope name"), "path": one.root or None, "default": one.scope == memory.scope}
-        for one in memory.tools.projects.list_visible(memory.caller)
-    ]
+    """The projects and containers that the token is for, and what is personal: how many memories each holds, forgotten ones included,
+    and when the last was told. Costs next to nothing, however much there is."""
+    projects, caller = memory.tools.projects, memory.caller
+    listed, store = projects.list_visible(caller), projects.store_of(caller)
+    if caller.personal:
+        listed.append(Grant(PERSONAL, "", PERSONAL))
+    items = []
+    for one in listed:
+        newest = store.list(memory.filter(scopes=(one.scope,)), 1)
+        items.append(
+            {
+                **pick(one, "scope name"),
+                "path": one.root or None,
+                "default": one.scope == memory.scope,
+                "memories": store.statistics(Words(), (one.scope,)).memories,
+                "last": newest[0].created_at if newest else None,
+            }
+        )
+    return {"items": items}
 
 
 # Changing
@@ -378,21 +388,6 @@ def _conversation(memory: View, one: Session) -> Json:
 def show_graph(memory: View, asked: Any) -> browse.Graph:
     """Memories, the things they are about and their relations around a focus, nearest first."""
     return browse.draw_graph(memory, asked.focus, asked.query, limit=asked.limit, depth=asked.depth)
-
-
-@operation("scopes", "Scopes")
-def list_scopes(memory: View, asked: Any) -> Json:
-    """The projects and containers that the token is for, and what is personal: how many memories each holds, forgotten ones included,
-    and when the last was told. Costs next to nothing, however much there is."""
-    store, items = memory.tools.projects.store_of(memory.caller), _visible(memory)
-    if memory.caller.personal:
-        items.append({"scope": PERSONAL, "name": PERSONAL, "path": None, "default": False})
-    for item in items:
-        scopes = (item["scope"],)
-        newest = store.list(memory.filter(scopes=scopes), 1)
-        item["memories"] = store.statistics(Words(), scopes).memories
-        item["last"] = newest[0].created_at if newest else None
-    return {"items": items}
 
 
 # Order

@@ -16,7 +16,7 @@ from bethink import config as configuration
 from bethink import project as projects
 from bethink.api import Bethink
 from bethink.config import locate_database
-from bethink.errors import Ambiguous, InvalidInput, NotFound, StoreBusy
+from bethink.errors import Ambiguous, InvalidInput, NotFound
 from bethink.ingest.redact import redact
 from bethink.project import Project
 from bethink.store.base import Store
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from bethink.store.postgres import PostgresStore
 
 THREADS = 8
-WAITING = 256  # requests that may wait for a thread; more are told to come back
 CALLERS = 1000  # people of a team whose stores and names of projects are remembered
 LONGEST_TEAM_NAME = 200
 # Before the name of a project that several people share, however each of them keeps it.
@@ -148,10 +147,6 @@ class Projects(Keeper):
 
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Runs a function in a thread, on behalf of the caller whose request this is."""
-        if len(self._running) >= WAITING:
-            raise StoreBusy(
-                "The server has more calls waiting than it takes.", "Try again in a moment."
-            )
         return await super().run(copy_context().run, function, *arguments)
 
     def memory(self, directory: Path | None, actor: str, meaning: bool = False) -> Bethink:
@@ -249,16 +244,14 @@ class Projects(Keeper):
         return grants[0]
 
     def _find_named(self, caller: Caller, name: str) -> Grant:
-        """A project by its scope, its folder or its name, or by the name that a team gave it: there need not be anything in that yet."""
-        found = None if caller.tenant else self._at(name)
+        """A project by its scope or its name, or by the name that a team gave it: there need not be anything in that yet."""
         if name.startswith(BY_NAME):
             plain = name.removeprefix(BY_NAME).strip()[:LONGEST_TEAM_NAME]
             shared = Grant(team_scope(plain), "", plain)
             matches = [shared] if plain and caller.sees(shared.scope) else []
         else:
             listed = [one for one in self.list_visible(caller) if one.scope.startswith("project:")]
-            sought = found.scope if found else name
-            matches = [one for one in listed if sought in (one.scope, one.root or None)]
+            matches = [one for one in listed if one.scope == name]
             matches = matches or [one for one in listed if one.name == name]
         if len(matches) > 1:
             raise Ambiguous(
@@ -268,7 +261,7 @@ class Projects(Keeper):
         if not matches:
             hint = "GET /api/v1/projects lists those that there are."
             raise NotFound(f"There is no project '{name[:200]}' here.", hint)
-        return matches[0]._replace(root=name) if found else matches[0]
+        return matches[0]
 
     def _check_database(self, project: Project) -> Project:
         """A project that keeps its memories in a database of its own is not served from this one."""
@@ -284,11 +277,12 @@ class Projects(Keeper):
         """Whether the server's own folder is a caller's to know. Another tenant's project may bear the same name."""
         return caller.tenant in ("", self.config.tenant if self.shared else "")
 
-    def _at(self, path: str) -> Project | None:
-        if not path.startswith(("/", "~")):
-            return None
+    def _at(self, root: str) -> Project | None:
+        """The project of a folder that a token names, if that is there."""
         try:
-            found = projects.find(Path(path).expanduser())
-        except (OSError, RuntimeError, ValueError):
+            found = projects.find(Path(root)) if root else None
+        except (OSError, ValueError):
+            found = None
+        if found is None:
             return None
         return projects.of_team(found) if self.shared else found

@@ -63,7 +63,6 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 _HOST = re.compile(
     r"(?P<name>\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::(?P<port>[0-9]{1,5}))?"
 )
-_ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<host>[^/?#@\s]{1,300})")
 
 log = logging.getLogger("bethink")
 
@@ -508,7 +507,8 @@ class Admission(NamedTuple):
                 f"This server is not called '{shown}'.",
                 "`bethink serve --allow-host NAME` lets a name in.",
             )
-        foreign = [origin for origin in headers.getlist("origin") if not _is_same(origin, hosts[0])]
+        ours = {f"{scheme}://{hosts[0]}".lower() for scheme in ("http", "https")}
+        foreign = [origin for origin in headers.getlist("origin") if origin.lower() not in ours]
         if (
             headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
             and headers.get("sec-fetch-mode") != "navigate"
@@ -525,20 +525,6 @@ class Admission(NamedTuple):
 def _refuse_token(message: str, kind: type[Refusal] = WrongToken) -> Refusal:
     hint = "`bethink token list` shows what there is; `bethink token create` makes a new one."
     return kind(401, message, hint, ask_for_token(', error="invalid_token"'))
-
-
-def _is_same(origin: str, host: str) -> bool:
-    """Whether an Origin names the host and port that the request went to."""
-    found = _ORIGIN.fullmatch(origin)
-    if not found:
-        return False
-    return _with_port(found["host"], found["scheme"]) == _with_port(host, found["scheme"])
-
-
-def _with_port(host: str, scheme: str) -> str:
-    found = _HOST.fullmatch(host)
-    usual = {"http": "80", "https": "443"}[scheme]
-    return f"{found['name'].lower()}:{found['port'] or usual}" if found else host
 
 
 def make_admission(host: str, extra: Iterable[str], known: Tokens, session: str = "") -> Admission:

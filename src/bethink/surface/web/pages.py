@@ -101,9 +101,9 @@ class Visit(NamedTuple):
 
     def show(self, template: str, status: int = 200, /, **values: Any) -> Response:
         """The page that a template makes of values."""
-        listed = self.ask(operations.list_projects)["items"]
+        listed = self.tools.projects.list_visible(self.caller)
         every = self.query.get("project") == EVERY
-        names = {one["scope"]: one["name"] for one in listed if every}
+        names = {one.scope: one.name for one in listed if every}
         frame = {"visit": self, "projects": listed, "scope_names": names}
         page = render_page(template, {**frame, **values})
         return Response(page, status, media_type="text/html; charset=utf-8")
@@ -342,7 +342,7 @@ def _list_nodes(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 DECISIONS, LINES = 10, 50  # pairs on a page, and single memories
 # What can be done with several items at once, in the queues where it is not everything.
-TOGETHER = {"duplicates": ("first", "apart"), "contradictions": ()}
+TOGETHER = {"duplicates": ("first", "both"), "contradictions": ()}
 
 
 @page("GET", "/inbox")
@@ -386,7 +386,7 @@ def show_health(visit: Visit) -> Response:
 
 @page("GET", "/projects")
 def show_projects(visit: Visit) -> Response:
-    listed = visit.ask(operations.list_scopes)["items"]
+    listed = visit.ask(operations.list_projects)["items"]
     readers = visit.ask(operations.list_readers)["items"] if visit.caller.owner else []
     return visit.show("projects.html", listed=listed, readers=readers)
 

@@ -14,16 +14,17 @@ from difflib import SequenceMatcher
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from bethink import __version__
 from bethink.hosts import HOSTS
-from bethink.recall.shape import Sought, choose_excerpt, find_places
-from bethink.surface.render import size
-from bethink.types import KINDS, RELATIONS
+from bethink.recall.shape import Sought, choose_excerpt, citation, find_places
+from bethink.surface.render import brief, size
+from bethink.types import KINDS, RELATIONS, Memory
 
 TEMPLATES = Path(__file__).parent / "templates"
 LONGEST_ORIGIN = 60
@@ -76,7 +77,7 @@ def _environment() -> Environment:
         "formatted": format_text,
         "lines": cut_lines,
         "moment": moment,
-        "citation": citation,
+        "citation": cite,
         "origin": origin,
         "number": "{:,.0f}".format,
         "size": size,
@@ -186,12 +187,9 @@ def place(scope: str) -> dict[str, str]:
     return {"project": scope} if kind == "project" else {}
 
 
-def citation(memory: Mapping[str, Any]) -> str:
+def cite(memory: Mapping[str, Any]) -> str:
     """Where a memory came from, exactly: `docs/auth.md:12-40`, or who told it."""
-    origin = str(memory["path"] or memory["source"])
-    if lines := memory["lines"]:
-        return f"{origin}:{lines[0]}" if lines[0] == lines[1] else f"{origin}:{lines[0]}-{lines[1]}"
-    return origin
+    return citation(cast(Memory, SimpleNamespace(**memory)))
 
 
 def origin(memory: Mapping[str, Any]) -> str:
@@ -202,15 +200,13 @@ def origin(memory: Mapping[str, Any]) -> str:
         return f"{host} conversation{line}"
     if memory["source"].startswith("note:"):
         return f"told by {memory['source'].removeprefix('note:').removeprefix('agent:')}"
-    cited = citation(memory)
+    cited = cite(memory)
     return cited if len(cited) <= LONGEST_ORIGIN else f"…{cited[-LONGEST_ORIGIN:]}"
 
 
 def as_words(value: Any) -> str:
     """A value of a memory as people write it."""
-    if isinstance(value, list):
-        value = ", ".join(map(str, value)) or None
-    return "nothing" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else brief(value) or "nothing"
 
 
 # What changed

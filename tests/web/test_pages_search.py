@@ -45,7 +45,7 @@ def test_filters_narrow_what_is_shown_and_one_that_cannot_be_read_is_told(page):
     page.goto("/search?since=banana")
     expect_alert(page, "banana")
     page.goto("/search?project=nowhere")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Not found")
+    expect_alert(page, "There is no project 'nowhere' here.")
 
 
 def test_the_reasons_of_a_score_and_what_hardly_fits_are_shown_on_demand(page):

@@ -249,8 +249,6 @@ def register_of(store: Store | None) -> Tokens:
 class Tokens:
     """Where tokens are kept."""
 
-    file: Path  # of this machine's own tokens; what else a server keeps stands beside it
-
     def create(
         self,
         name: str,
@@ -364,7 +362,6 @@ class SharedTokens(Tokens):
 
     def __init__(self, store: PostgresStore) -> None:
         self._store = store
-        self.file = data_directory() / "tokens.json"
 
     def known(self) -> list[Caller]:
         """Those of the store's own tenant."""

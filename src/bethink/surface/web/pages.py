@@ -19,7 +19,7 @@ from starlette.datastructures import QueryParams
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from bethink.errors import NotFound, Overtaken, UsageError
-from bethink.features.browse import MENTIONS, MOST, WEEKS
+from bethink.features.browse import MENTIONS, WEEKS
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
 from bethink.recall.query import parse
 from bethink.recall.shape import find_sought
@@ -51,11 +51,6 @@ class Visit(NamedTuple):
     def parameter(self, name: str) -> str:
         """A parameter of the address; nothing where it was not given."""
         return self.query.get(name, "").strip()
-
-    def number(self, name: str) -> int:
-        """A number of the address; 0 where it was not given or is none."""
-        text = self.query.get(name, "")
-        return int(text) if text.isdecimal() and len(text) < 10 else 0
 
     @property
     def where(self) -> dict[str, str]:
@@ -247,7 +242,7 @@ def show_search(visit: Visit) -> Response:
 
 def _search(visit: Visit, question: str) -> dict[str, Any]:
     """What is found; of a question first what fits, and how many weaker matches there are."""
-    offset = visit.number("offset")
+    offset = visit.parameter("offset") or 0
     wanted: dict[str, Any] = {name: one for name in FILTERS if (one := visit.query.get(name))}
     wanted |= {"limit": HITS, "offset": offset}
     wanted |= EVERYTHING if visit.query.get("hidden") else {}
@@ -276,7 +271,7 @@ TURNS = 50
 @page("GET", "/timeline")
 def show_timeline(visit: Visit) -> Response:
     host = visit.parameter("host")
-    asked = {"limit": SESSIONS, "host": host or None, "offset": visit.number("offset")}
+    asked = {"limit": SESSIONS, "host": host or None, "offset": visit.parameter("offset") or 0}
     return visit.show("timeline.html", host=host, **visit.ask(operations.show_timeline, **asked))
 
 
@@ -284,7 +279,7 @@ def show_timeline(visit: Visit) -> Response:
 def show_session(visit: Visit) -> Response:
     id, topic = visit.path["id"], visit.query.get("topic")
     session = visit.ask(operations.get_session, id=id)
-    asked = {"limit": TURNS, "offset": visit.number("offset"), "topic": topic}
+    asked = {"limit": TURNS, "offset": visit.parameter("offset") or 0, "topic": topic}
     said = visit.ask(operations.list_turns, id=id, **asked)
     chosen = next((one for one in session["topics"] if one["id"] == topic), None)
     return visit.show("session.html", session=session, topic=chosen, **said)
@@ -294,7 +289,6 @@ def show_session(visit: Visit) -> Response:
 
 SIZES = {40: 2, 80: 2, 200: 3, 500: 4}  # nodes at most → steps outwards
 USUAL = 80
-EXPANDED = 30  # nodes that opening one of them brings
 
 
 @page("GET", "/graph")
@@ -307,11 +301,10 @@ def show_graph(visit: Visit) -> Response:
 
 @page("GET", "/graph/data")
 def send_graph(visit: Visit) -> Response:
-    """The same as JSON; with `open` the surroundings of one node, more than the `known` ones of them."""
+    """The same as JSON; with `open` the surroundings of one node, as many as are asked for."""
     asked = _read_graph(visit)
     if opened := visit.query.get("open"):
-        room = min(EXPANDED + visit.number("known"), MOST)
-        asked = {"focus": opened, "limit": room, "depth": 1}
+        asked = {"focus": opened, "limit": visit.parameter("limit"), "depth": 1}
     found = visit.ask(operations.show_graph, **asked)
     for node in found["nodes"]:
         node["label"] = spell_unseen(" ".join(node["label"].split()))
@@ -349,7 +342,7 @@ TOGETHER = {"duplicates": ("first", "both"), "contradictions": ()}
 def show_inbox(visit: Visit, wrong: str = "") -> Response:
     asked = visit.parameter("queue")
     queue = asked if asked in QUEUES else QUEUES[0]
-    limit, start = DECISIONS if queue in PAIRS else LINES, visit.number("start")
+    limit, start = DECISIONS if queue in PAIRS else LINES, visit.parameter("start") or 0
     return visit.show(
         "inbox.html",
         422 if wrong else 200,

@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
+from bethink.config import data_directory
 from bethink.errors import StoreError
 from bethink.surface.http.api import LARGEST_BODY, Tools
 from bethink.surface.http.security import (
@@ -55,7 +56,7 @@ class Site:
 
     def __init__(self, tools: Tools, admission: Admission) -> None:
         self._tools, self._admission = tools, admission
-        self._began = time.time()
+        self._began, self._folder = time.time(), data_directory()
         self._files = StaticFiles(directory=Path(__file__).parent / "static")
         inside = [
             Route(page.path, partial(self._show_page, page), methods=[page.method])
@@ -127,7 +128,7 @@ class Site:
     @cached_property
     def _sessions(self) -> Sessions:
         """Made with the first page: a server that shows none needs no key."""
-        return Sessions(load_key(self._admission.tokens.file.parent), began=self._began)
+        return Sessions(load_key(self._folder), began=self._began)
 
     def _find_session(self, request: Request) -> WebSession | None:
         """Whose visit it is: of whoever has the cookie of the room that is asked for."""

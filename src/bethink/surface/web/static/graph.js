@@ -5,6 +5,8 @@ const SVG = "http://www.w3.org/2000/svg";
 const FRAME = 12; // milliseconds of layout between two drawings
 const LONGEST = 34; // characters of a label
 const THING = "about:";
+const EXPANDED = 30; // nodes that opening one of them brings
+const MOST = 500; // nodes that are drawn
 const SHOWN = 6; // relations of the chosen node that are told
 const CROWD = 120; // nodes from which only the things are named, until one looks closer
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -262,7 +264,7 @@ async function expand(node) {
   choose(node);
   const address = new URL(figure.dataset.source, location.href);
   address.searchParams.set("open", node.id);
-  address.searchParams.set("known", node.degree);
+  address.searchParams.set("limit", Math.min(node.degree + EXPANDED, MOST));
   let said = "The server does not answer; try again.";
   try {
     const answer = await fetch(address);

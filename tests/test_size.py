@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 294_392,
-    "lines": 43_239,
+    "tokens": 293_988,
+    "lines": 43_188,
     "files": 125,
     "import cycles": 0,
     "function-level imports of our own": 41,
     "functions of complexity over 15": 0,
     "class names used twice": 0,
-    "test lines": 26_907,
+    "test lines": 26_896,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 30, "search": 25, "hook": 21, "backfill": 39}

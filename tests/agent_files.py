@@ -1,6 +1,5 @@
 """Files of agents as people have them, and a home to lay them in."""
 
-import json
 import stat
 from pathlib import Path
 
@@ -56,15 +55,3 @@ def laid(folder: Path, name: str, text: str, mode: int = 0o644) -> Path:
 def statuses(outcome: dict) -> dict[str, str]:
     """What an installation did to each file."""
     return {one["path"]: one["status"] for one in outcome["files"]}
-
-
-def write_version_2(record: Path, places: list) -> None:
-    """Writes the record of an installation anew as versions before 0.10 did, for the files as they are and entries that stand
-    at these places."""
-    rows = {}
-    for name, row in json.loads(record.read_text())["files"].items():
-        hosts = {host: [["text", []]] if row["whole"] else places for host in row["hosts"]}
-        known = {"existed": row["original"] is not None, "original": row["original"] or ""}
-        known |= {"after": install.digest(Path(name).read_text("utf-8")), "before": ""}
-        rows[name] = {"hosts": hosts, "folders": row["folders"], **known}
-    record.write_text(json.dumps({"version": 2, "files": rows}))

@@ -18,7 +18,7 @@ from bethink.features import conversations, handoffs, inbox, knowledge
 from bethink.hooks.prompt import find_disputes
 from bethink.judge import KINDS, Judgement, StatementReading
 from bethink.surface.cli.main import main
-from bethink.text.fence import trust_word
+from bethink.text import trust_word
 from bethink.types import TRUST
 
 pytest_plugins = ["hooking"]

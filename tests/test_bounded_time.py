@@ -23,7 +23,7 @@ from bethink.hooks import prompt
 from bethink.ingest import extract, ideas, lexicon, redact, sentences, titles, topics
 from bethink.recall import query
 from bethink.store import words as lexemes
-from bethink.text import fence
+from bethink.text import clean
 from bethink.types import Passage
 
 clock, open_memory, hashing = memories.clock, memories.open_memory, memories.hashing
@@ -67,7 +67,7 @@ LOOPS = {
     "topics": lambda text: topics.segment([topics.TopicTurn("user", text, NOW, 1)] * 2),
     "query": lambda text: query.parse(text, NOW),
     "lexemes": lexemes.prepare,
-    "fence": fence.clean,
+    "fence": clean,
     "unsaid": prompt.spell_out,
 }
 WORDS = ["password=", "token: ", "sk-", "eyJ", "-----BEGIN ", "<private>", "ghp_", "<|im_start|>"]

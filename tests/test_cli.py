@@ -8,7 +8,7 @@ import pytest
 
 from bethink import Bethink
 from bethink.surface.cli.console import AGENTS
-from bethink.text.fence import NOTICE, TAG
+from bethink.text import NOTICE, TAG
 from bethink.types import KINDS, Passage, Source
 
 pytest_plugins = ["cli_runner"]

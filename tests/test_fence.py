@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import pytest
 from case_tables import cases, rules
 
+from bethink import text as fence
 from bethink.hosts.base import extract_speech
-from bethink.text import fence
-from bethink.text.fence import CUT, NOTICE, Quote, clean, fence_items, new_marker, one_line, spread
+from bethink.text import CUT, NOTICE, Quote, clean, fence_items, new_marker, one_line, spread
 from bethink.types import TRUST, Hit, Memory
 
 DAY = datetime(2026, 3, 20, 12, tzinfo=UTC)

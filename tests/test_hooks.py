@@ -11,7 +11,7 @@ from bethink.errors import InvalidInput
 from bethink.hooks import spool, state
 from bethink.hooks.run import KEEP, run
 from bethink.hooks.state import EVENTS, HOSTS, Hook, render_answer
-from bethink.text.fence import NOTICE
+from bethink.text import NOTICE
 
 pytest_plugins = ["hooking"]
 
@@ -120,7 +120,7 @@ def test_what_a_hook_cannot_do_is_counted_and_never_said(shop):
         assert state.read_failures() == []
 
 
-def test_old_sessions_are_cleaned_away_and_very_many_too(shop, monkeypatch):
+def test_all_but_the_newest_sessions_are_cleaned_away(shop, monkeypatch):
     monkeypatch.setattr(state, "MOST_SESSIONS", 3)
     hooks = [Hook("prompt", "claude", session=str(number)) for number in range(6)]
     for number, hook in enumerate(hooks):

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 
 import pytest
-from agent_files import DOCUMENTS, HOSTS, PROGRAM, TOMLS, laid, statuses, tree, write_version_2
+from agent_files import DOCUMENTS, HOSTS, PROGRAM, TOMLS, laid, statuses, tree
 from case_tables import each
 
 from bethink import skills
@@ -124,18 +124,6 @@ def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(cli, home, mon
     assert not any(PROGRAM in file.read_text() for file in files)
     cli.ok("uninstall")
     assert [file.read_text() for file in files] == [text.replace('"opus"', '"haiku"')] * 2
-
-
-def test_what_the_last_version_installed_is_upgraded_and_given_back(cli, home, monkeypatch):
-    laid(home, ".claude/settings.json", DOCUMENTS["comments"])
-    before = tree(home)
-    cli.ok("install", "--claude", "--opencode")
-    write_version_2(cli.home / "install.json", [])
-    be_program(monkeypatch)
-    cli.ok("install", "--claude", "--opencode")
-    assert PROGRAM not in (home / ".claude.json").read_text()
-    cli.ok("uninstall")
-    assert tree(home) == before
 
 
 @each("data,mode,told", "install-cannot-be-changed", globals())

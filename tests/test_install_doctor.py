@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from agent_files import HOSTS, laid, tree, write_version_2
+from agent_files import HOSTS, laid, tree
 from capturing import eventually
 from case_tables import each
 
@@ -57,25 +57,6 @@ def test_the_whole_chain_of_a_host_is_proven(cli, program, name):
     assert spool.list_waiting() == [], "what doctor tries leaves nothing behind"
 
 
-def test_what_an_earlier_version_wrote_stays_as_it_is(cli, home, program):
-    cli.ok("install", "--gemini", "--no-mcp")
-    path, record = home / ".gemini/settings.json", cli.home / "install.json"
-    edit_json(path, lambda document: None)
-    write_version_2(record, [["hook", ["hooks", "AfterAgent"]]])
-    before = tree(home)
-    found = findings(cli, "--fix")
-    assert found["gemini config"]["ok"] and found["gemini hooks"]["ok"], found
-    assert tree(home) == before, "no server, and the skills are there"
-    # 0.10 kept such rows without their parts.
-    files = json.loads(record.read_text())["files"]
-    rows = {name: row | {"part": ""} for name, row in files.items()}
-    record.write_text(json.dumps({"version": 3, "files": rows}))
-    findings(cli, "--fix")
-    assert tree(home).keys() == before.keys(), "the skills stay"
-    cli.ok("uninstall")
-    assert tree(home) == {}
-
-
 def test_a_file_that_nobody_may_write_is_well_and_a_broken_one_is_named(cli, home, program):
     (found,) = findings(cli).values()
     assert found["ok"] and found["message"] == "none is connected; `bethink install` does it"
@@ -106,7 +87,7 @@ def test_a_capture_and_what_is_not_read_yet_are_told(cli, home, monkeypatch):
 
 def test_entries_of_another_program_are_fixed_and_not_run(cli, home, program, monkeypatch):
     cli.ok("install", "--claude", "--no-skills")
-    newer = program.rename(program.with_name("newer"))
+    newer = program.parent.rename(program.parent.with_name("newer tools")) / program.name
     monkeypatch.setattr(install, "find_command", lambda: (str(newer),))
     found = findings(cli)
     assert "is not as `install` writes it" in found["claude config"]["message"]

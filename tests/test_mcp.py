@@ -24,7 +24,7 @@ from bethink.recall.shape import tokens
 from bethink.surface import OPERATIONS
 from bethink.surface.mcp.schemas import MOST_IDS, MOST_STORED, PROMPTS, TOOLS
 from bethink.surface.mcp.server import TEXT_ONLY, _codex_workspaces
-from bethink.text.fence import NOTICE
+from bethink.text import NOTICE
 from bethink.types import Passage, Source
 
 DAY = timedelta(days=1)

@@ -9,7 +9,7 @@ from memories import NOW, clock, open_memory, use_tool  # noqa: F401
 from bethink.recall.shape import tokens
 from bethink.surface.mcp import tools
 from bethink.surface.render import quote_items, show_memories
-from bethink.text.fence import CUT, Quote
+from bethink.text import CUT, Quote
 from bethink.types import Batch, Passage, Relation, Session, Source, Span
 
 DAY = datetime(2026, 3, 20, tzinfo=UTC)

@@ -11,7 +11,7 @@ import pytest
 
 from bethink import __version__
 from bethink.hooks.state import EVENTS
-from bethink.hosts import USUAL_EVENTS
+from bethink.hosts.base import USUAL_EVENTS
 
 ROOT = Path(__file__).parent.parent
 PLUGIN, NEUTRAL = ROOT / "plugins" / "bethink", ROOT / "plugins" / "neutral"

@@ -2,12 +2,10 @@
 
 import json
 import os
-import re
 import stat
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import apsw
 import pytest
@@ -81,29 +79,26 @@ def test_private_parts_and_secrets_never_arrive(desk):
 
 @pytest.mark.parametrize(
     ("trouble", "told"),
-    [("gone", "gone.jsonl"), ("bug", "ZeroDivisionError: a bug"), ("slow", "seconds of work")],
+    [("gone", "gone.jsonl"), ("bug", "bug.jsonl was not read: ZeroDivisionError: a bug")],
 )
-def test_what_cannot_be_read_is_tried_again_then_set_aside(desk, monkeypatch, trouble, told):
+def test_what_cannot_be_read_is_tried_again_then_counted(desk, monkeypatch, trouble, told):
     reading, begun = conversations.read_on, []
 
     def fragile(memory, path, *args, **more):
         begun.append(path.stem)
         if path.stem == "bug":
             raise ZeroDivisionError("a bug")
-        if path.stem == "slow":
-            re.match("(a|a)*b", "a" * 40)  # exponential
         return reading(memory, path, *args, **more)
 
     monkeypatch.setattr(conversations, "read_on", fragile)
-    monkeypatch.setattr(worker, "PAGE_SECONDS", 0.2)
     desk.note(desk.folder / "gone.jsonl" if trouble == "gone" else desk.talk(trouble, *MORE))
     desk.note(desk.talk("a", *SAID))
     for _ in range(worker.ATTEMPTS):
-        assert not spool.list_aside()
+        assert not state.read_failures()
         desk.work()
     assert begun.count(trouble) == worker.ATTEMPTS
     assert desk.turns() == TEXTS, "the others are read"
-    assert (spool.list_waiting(), len(spool.list_aside())) == ([], 1)
+    assert spool.list_waiting() == []
     (failure,) = state.read_failures()
     assert (failure.host, failure.event, failure.count) == ("claude", "stop", 1)
     assert told in failure.message
@@ -128,7 +123,6 @@ def test_what_files_folders_and_sessions_are_named_leaves_no_secret(offline, tmp
     desk.note(talk)
     for _ in range(worker.ATTEMPTS):
         desk.work()
-    assert len(spool.list_aside()) == 1
     assert state.read_failures()
     files = [path for path in offline.rglob("*") if path.is_file()]
     assert [path for path in files if secret.encode() in path.read_bytes()] == []
@@ -147,7 +141,7 @@ def test_an_entry_that_ends_its_worker_every_time_is_given_up(desk):
         # The process is gone before anything was read: the entry is still there.
         assert spool.take(path)[1].attempts == attempt
     desk.work()
-    assert (spool.list_waiting(), len(spool.list_aside()), desk.turns()) == ([], 1, [])
+    assert (spool.list_waiting(), desk.turns()) == ([], [])
     assert "never got anywhere" in state.read_failures()[0].message
     desk.note(desk.talk("a", *MORE, append=True))
     desk.work()
@@ -197,7 +191,7 @@ def test_a_locked_database_loses_nothing(desk, monkeypatch):
     assert len(spool.list_waiting()) == 1
     writer.close()
     desk.work()
-    assert (desk.turns(), spool.list_waiting(), spool.list_aside()) == (TEXTS, [], [])
+    assert (desk.turns(), spool.list_waiting()) == (TEXTS, [])
 
 
 @pytest.mark.parametrize("damage", ["no database at all", "settings"])
@@ -207,7 +201,7 @@ def test_what_somebody_has_to_mend_first_keeps_what_waits(desk, damage):
     broken.write_text("this is = = nothing " * 100)
     for _ in range(worker.ATTEMPTS + 2):
         assert desk.work() == 0
-    assert (len(spool.list_waiting()), spool.list_aside()) == (1, [])
+    assert len(spool.list_waiting()) == 1
     assert state.read_failures()[0].count == worker.ATTEMPTS + 2
     broken.unlink()
     assert desk.work() == 1
@@ -256,7 +250,7 @@ def test_a_host_that_names_no_transcript_is_asked_for_that_of_the_session(desk, 
         spool.note(hook, desk.database)
     for _ in range(worker.ATTEMPTS):
         desk.work()
-    assert (spool.list_waiting(), spool.list_aside(), state.read_failures()) == ([], [], [])
+    assert (spool.list_waiting(), state.read_failures()) == ([], [])
 
 
 def test_opencode_names_a_session_and_its_database_is_read(desk, monkeypatch):
@@ -342,8 +336,8 @@ def test_broken_entries_and_files_that_are_no_transcripts_do_not_keep_the_others
     assert len(spool.list_waiting()) == len(odd) + 1
     desk.work()
     assert spool.list_entries(desk.database) == []
-    assert sorted(kept.read_bytes() for kept in spool.list_aside()) == sorted(broken)
-    assert "set aside" in state.read_failures()[0].message
+    assert "was damaged" in state.read_failures()[0].message
+    assert state.read_failures()[0].count == len(broken)
     assert desk.turns() == TEXTS
 
 
@@ -369,24 +363,6 @@ def test_only_one_process_holds_the_lock_and_it_is_let_go_when_its_holder_is_kil
         other.kill()
         other.wait()
         assert is_free(desk.database)
-
-
-def test_where_there_is_neither_fcntl_nor_fork_a_worker_is_started_all_the_same(desk, monkeypatch):
-    started, held = [], []
-
-    def locking(descriptor, *_):
-        if held:
-            raise PermissionError("somebody has it")
-        held.append(descriptor)
-
-    monkeypatch.setattr(spool, "sys", SimpleNamespace(platform="win32", executable=sys.executable))
-    monkeypatch.setitem(sys.modules, "fcntl", None)
-    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(LK_NBLCK=2, locking=locking))
-    monkeypatch.setattr(spool, "_spawn", lambda command, _: started.append(command))
-    desk.note("/talks/a.jsonl")
-    spool.wake(desk.database)
-    spool.wake(desk.database)
-    assert [command[-1] for command in started] == [spool.full_name(desk.database)]
 
 
 def test_a_worker_keeps_settings_and_keys_and_nothing_of_the_session(

@@ -18,7 +18,7 @@ from bethink import ingest
 from bethink.api import Bethink
 from bethink.errors import InvalidInput
 from bethink.ingest.redact import redact
-from bethink.text.fence import one_line as clean_line
+from bethink.text import one_line as clean_line
 from bethink.types import NOTHING, TRUST, Memory, Passage, Source
 
 LONGEST = 30_000  # characters of a whole handoff: who reads more does not begin to work

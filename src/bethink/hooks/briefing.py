@@ -28,7 +28,7 @@ from bethink.hooks.prompt import (
 )
 from bethink.hooks.state import Hook
 from bethink.recall.shape import cut, digest_lines, tokens
-from bethink.text.fence import Quote, fence_items, new_marker
+from bethink.text import Quote, fence_items, new_marker
 from bethink.types import PERSONAL, PUT_OFF, TRUST, turn_of
 
 if TYPE_CHECKING:

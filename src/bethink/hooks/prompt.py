@@ -28,8 +28,7 @@ from bethink.ingest.redact import PRIVATE, redact
 from bethink.recall.pipeline import DISPUTING, dispute, is_nobodys_word, is_users_word
 from bethink.recall.shape import Sought, choose_excerpt, citation, tokens
 from bethink.store.words import as_words, query_words, space_out, tokenize
-from bethink.text import COMMON_WORDS, STOP_WORDS
-from bethink.text.fence import Quote, fence_items, new_marker
+from bethink.text import COMMON_WORDS, STOP_WORDS, Quote, fence_items, new_marker
 from bethink.types import ASKED_IMPORTANCE, BUILTIN, STATEMENTS
 
 if TYPE_CHECKING:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from bethink.config import Config
     from bethink.project import Project
 
-WORK = "work"
 OFF = "BETHINK_HOOKS"
 SECONDS = 5.0  # until the settings are read, which may say otherwise
 LOOK = 0.05  # seconds between two looks at the clock
@@ -83,8 +82,8 @@ class Limit:
 
 
 def run_alone(words: Sequence[str]) -> None:
-    """The hook as a process of its own. Never returns, except for what is no hook: help, and the worker."""
-    if not words or words[0].startswith("-") or words[0] == WORK or {"--help", "-h"} & set(words):
+    """The hook as a process of its own. Never returns, except for help, which is no hook."""
+    if not words or words[0].startswith("-") or {"--help", "-h"} & set(words):
         return
     gc.disable()  # nothing lives long enough to be worth collecting, and looking for it takes a tenth of the time
     event, host = words[0], _option(words, "--host", AUTO)
@@ -194,8 +193,6 @@ def find_project(hook: Hook, began: str = "") -> Project:
 
 def _note(hook: Hook, place: SessionPlace) -> str:
     """Notes that a transcript grew, and wakes the worker that reads it."""
-    if hook.event == "subagent-stop" and not hook.agent and hook.host == "claude":
-        return ""  # a call of the host's own, whose transcript is never written
     spool.note(hook, place.database, place.project)
     spool.wake(place.database)
     if hook.event != "pre-compact" or state.is_paused(hook.directory, place.project.scope):

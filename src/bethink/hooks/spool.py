@@ -2,7 +2,7 @@
 
 `note` is what a hook has time for. `wake` starts a worker that belongs to nobody: it survives the agent, holds none of its files, and
 there is one for each database at a time. An entry that the worker has in hand is renamed, so that a note made meanwhile is an entry of
-its own; one that a killed worker leaves behind is taken up by the next. What no worker can make anything of is set aside, not lost.
+its own; one that a killed worker leaves behind is taken up by the next.
 
 Writing an entry survives a kill of the process, not a power cut: the transcript is the truth, and the next turn notes it again.
 This module knows no store and reads no transcript.
@@ -12,6 +12,7 @@ This module knows no store and reads no transcript.
 # Paths are strings where a hook passes, whose whole time is counted in milliseconds.
 from __future__ import annotations
 
+import fcntl
 import os
 import sys
 import time
@@ -23,7 +24,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from bethink.config import data_directory
 from bethink.errors import BethinkError
 from bethink.hooks import state
-from bethink.ingest.redact import redact_value
 from bethink.text import sha256
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from bethink.project import Project
 
 NEW, TAKEN = ".json", ".taken"
-ASIDE = "aside"
-MOST_ASIDE = 100  # files; the oldest go first
 UNTIMED = ("cursor",)  # hosts whose transcripts do not tell when something was said
 UNNAMED = ("copilot", "cursor")  # hosts that name the transcript only when a turn is over, or never
 NICE = 10
@@ -139,17 +137,11 @@ def list_entries(database: str) -> list[Path]:
     return sorted(_list(key_of(database)), key=_age)
 
 
-def list_aside() -> list[Path]:
-    """Entries that no worker could make anything of."""
-    return sorted(_list("", ASIDE), key=_age)
-
-
-def _list(prefix: str, inside: str = "") -> list[Path]:
-    where = folder() / inside
+def _list(prefix: str) -> list[Path]:
     with suppress(OSError):
-        names = os.listdir(where)  # noqa: PTH208
+        names = os.listdir(folder())  # noqa: PTH208
         ours = (name for name in names if name.startswith(prefix) and name.endswith((NEW, TAKEN)))
-        return [where / name for name in ours]
+        return [folder() / name for name in ours]
     return []
 
 
@@ -172,8 +164,8 @@ def read(path: Path) -> SpoolEntry | None:
 
 
 def take(path: Path) -> tuple[Path, SpoolEntry] | None:
-    """Takes an entry in hand and counts that it was begun, before anything can go wrong with it. None if it is broken, and was set
-    aside, or is gone."""
+    """Takes an entry in hand and counts that it was begun, before anything can go wrong with it. None if it is gone, or is broken and
+    was removed."""
     taken = path.with_suffix(TAKEN)
     left = read(taken) if taken.exists() else None
     try:
@@ -182,28 +174,12 @@ def take(path: Path) -> tuple[Path, SpoolEntry] | None:
         return None
     entry = read(taken)
     if entry is None:
-        broken = f"The entry {taken.name} of the spool cannot be read and was set aside."
-        state.note_failure("", "", broken)
-        put_aside(taken)
+        state.note_failure("", "", f"The entry {taken.name} of the spool was damaged.")
+        taken.unlink(missing_ok=True)
         return None
     entry = entry._replace(attempts=max(entry.attempts, left.attempts if left else 0) + 1)
     write(taken, entry)
     return taken, entry
-
-
-def put_aside(path: Path) -> None:
-    """Sets an entry aside that nothing can be made of. It stays for long, so a path that is named like a secret loses that name."""
-    kept, entry = folder() / ASIDE / path.with_suffix(NEW).name, read(path)
-    with suppress(OSError, BethinkError):
-        if entry:
-            state.write_json(kept, redact_value(entry._asdict())[0])
-            path.unlink()
-        else:
-            state.make_private(kept.parent)
-            path.replace(kept)
-    for old in list_aside()[:-MOST_ASIDE]:
-        with suppress(OSError):
-            old.unlink()
 
 
 # The lock
@@ -252,15 +228,8 @@ def _acquire(database: str) -> int | None:
 
 def _try_lock(held: int) -> bool:
     try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(held, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
     return True
 
@@ -276,18 +245,11 @@ def wake(database: str) -> None:
     held = _acquire(database)
     if held is None:
         return
-    environment = worker_environment()
-    # -P: whatever lies in the folder that a worker is started in is not its program.
+    # -P: whatever lies in the folder that a worker is started in is not its program. A URL may hold a password, and everybody can read
+    # a command line: the environment names the database.
     command = [sys.executable, "-P", "-m", "bethink.hooks.worker"]
-    if "://" in database:  # it may hold a password, and everybody can read a command line
-        environment["BETHINK_DATABASE"] = database
-    else:
-        command += ["--database", full_name(database)]
     try:
-        if sys.platform == "win32":
-            _spawn(command, environment)
-        else:
-            _fork([*command, "--lock", str(LOCK)], environment, held)
+        _fork(command, worker_environment() | {"BETHINK_DATABASE": full_name(database)}, held)
     finally:
         os.close(held)
 
@@ -308,7 +270,8 @@ def _fork(command: list[str], environment: dict[str, str], held: int) -> None:
         os.setsid()
         if os.fork():
             os._exit(0)
-        yield_to_others()
+        with suppress(OSError):  # the agent's next turn comes first
+            os.setpriority(os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))
         os.chdir("/")
         os.dup2(held, LOCK)  # an inheritable copy
         if held == LOCK:
@@ -320,21 +283,6 @@ def _fork(command: list[str], environment: dict[str, str], held: int) -> None:
         os.execve(command[0], command, environment)
     finally:
         os._exit(127)
-
-
-def yield_to_others() -> None:
-    """A low priority, from the first moment: the agent's next turn comes first."""
-    with suppress(OSError, AttributeError):
-        os.setpriority(os.PRIO_PROCESS, 0, max(NICE, os.getpriority(os.PRIO_PROCESS, 0)))
-
-
-def _spawn(command: list[str], environment: dict[str, str]) -> None:
-    import subprocess
-
-    names = ("DETACHED_PROCESS", "CREATE_NEW_PROCESS_GROUP", "BELOW_NORMAL_PRIORITY_CLASS")
-    flags = sum(getattr(subprocess, name, 0) for name in names)
-    no = subprocess.DEVNULL
-    subprocess.Popen(command, stdin=no, stdout=no, stderr=no, creationflags=flags, env=environment)
 
 
 def worker_environment() -> dict[str, str]:

@@ -53,8 +53,7 @@ AGENT = ("agent_type", "agentName", "subagent_type")
 LONGEST_MESSAGE = 300  # characters of a failure
 OTHER = "unknown"  # stands for hosts and events that do not exist, so that the rows stay few
 MOST_IDS = 1000  # of one session; the oldest go first
-OLD = 30 * 86400.0  # seconds after which a session is over
-MOST_SESSIONS = 500
+MOST_SESSIONS = 500  # of which is kept what they were given
 EVERYWHERE = "everywhere"  # the scope of a pause that holds in every project
 
 
@@ -109,12 +108,10 @@ def from_fields(event: str, host: str, fields: Mapping[str, Any]) -> Hook:
 def find_host(fields: Mapping[str, Any], environment: Mapping[str, str]) -> str:
     """The host that sent an object, where the command line does not say: one plugin serves several. Agents that others start inherit
     their environment, so what a host says itself counts before that."""
-    transcript, name = _first(fields, TRANSCRIPT), fields.get("hook_event_name")
+    transcript = _first(fields, TRANSCRIPT)
     by_cursor = environment.get("CURSOR_VERSION") and "conversation_id" in fields
     if "cursor_version" in fields or by_cursor:
         return "cursor"
-    if "/.gemini/" in transcript or name in ("BeforeAgent", "AfterAgent", "PreCompress"):
-        return "gemini"
     if "turn_id" in fields or "/rollout-" in transcript:
         return "codex"
     if environment.get("COPILOT_CLI") or environment.get("COPILOT_PLUGIN_ROOT"):
@@ -338,17 +335,12 @@ def _write_deliveries(hook: Hook, value: Deliveries) -> None:
 
 
 def remove_old_deliveries() -> None:
-    """Removes the files of sessions that are over, and of all but the newest of very many."""
-    aged = []
-    with suppress(OSError):
-        for path in (folder() / "given").iterdir():
-            with suppress(OSError):
-                aged.append((path.stat().st_mtime, path))
-    limit = time.time() - OLD
-    for at, (changed, path) in enumerate(sorted(aged, reverse=True)):
-        if at >= MOST_SESSIONS or changed < limit:
-            with suppress(OSError):
-                path.unlink()
+    """Removes the files of all but the newest sessions."""
+    with suppress(OSError):  # another hook may be at it
+        files = (folder() / "given").iterdir()
+        newest = sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in newest[MOST_SESSIONS:]:
+            path.unlink()
 
 
 def digest(text: str) -> str:

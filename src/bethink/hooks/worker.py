@@ -2,19 +2,16 @@
 
 It belongs to nobody: it has a lock, a low priority and a time limit, and starts no download. It may be killed at any moment. A page of a
 transcript goes in whole with how far it was read, and an entry leaves the spool only after its transcript was read to the end.
-What cannot be read, or never ends, is tried by a few workers, counted where `doctor` shows it, and set aside; what only has to wait (a locked or broken
-database, settings that cannot be read) stays for the next worker.
+What cannot be read, or never ends, is tried by a few workers and then counted where `doctor` shows it: the transcript is still there for
+`bethink backfill`. What only has to wait (a locked or broken database, settings that cannot be read) stays for the next worker.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from bethink import config, hosts, project
@@ -27,7 +24,6 @@ from bethink.errors import (
     EmbeddingError,
     NotFound,
     StoreError,
-    UsageError,
 )
 from bethink.features import conversations
 from bethink.hooks import spool, state
@@ -36,61 +32,19 @@ from bethink.hooks.spool import SpoolEntry
 ATTEMPTS = 3  # times that an entry is begun without getting any further
 SECONDS = 600.0  # after which a worker ends; the next one goes on
 GRACE = 60  # seconds beyond the limit after which a worker that hangs is ended
-# of processor time for one page; by hand, far beyond what an ordinary one takes
-PAGE_SECONDS = 120.0
 
 
-class SlowText(BethinkError):
-    """One page took so long that something in it must be hostile to a pattern."""
-
-
-@contextmanager
-def limit_pages(transcript: str) -> Iterator[Callable[[], None]]:
-    """Ends the work on a transcript whose page takes too much processor time, so that the others get their turn. The function that it
-    gives begins a new page. Patterns look for signals while they work; what does not is ended by the alarm of `main`."""
-    main_thread = threading.current_thread() is threading.main_thread()
-    if not hasattr(signal, "setitimer") or not main_thread:
-        yield lambda: None
-        return
-
-    def give_up(*_: object) -> None:
-        raise SlowText(f"A page of {transcript} took more than {PAGE_SECONDS:g} seconds of work.")
-
-    def begin_page() -> None:
-        signal.setitimer(signal.ITIMER_VIRTUAL, PAGE_SECONDS)
-
-    before = signal.signal(signal.SIGVTALRM, give_up)
-    begin_page()
+def main() -> None:
+    """What `spool.wake` starts: reads what waits for the database that the environment names, under the lock that it was given."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the process, whatever it is stuck in
+    signal.alarm(int(SECONDS) + GRACE)
     try:
-        yield begin_page
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+        run(os.environ["BETHINK_DATABASE"], spool.LOCK)
+    except (OSError, BethinkError) as error:  # nobody reads what this process prints
+        state.note_failure("", "", str(error))
 
 
-def main(words: Sequence[str]) -> int:
-    """`bethink hook work --database X`: a process of its own, unless another one is at it."""
-    options = dict(zip(words[::2], words[1::2], strict=False))
-    database = options.get("--database") or os.environ.get("BETHINK_DATABASE", "")
-    if not database or not set(options) <= {"--database", "--lock"} or len(words) % 2:
-        raise UsageError(
-            "`bethink hook work` needs --database and takes nothing else.",
-            "bethink hook work --database PATH",
-        )
-    spool.yield_to_others()
-    if hasattr(signal, "alarm"):
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the process, whatever it is stuck in
-        signal.alarm(int(SECONDS) + GRACE)
-    lock = options.get("--lock", "")
-    try:
-        run(database, int(lock) if lock.isdecimal() else None, SECONDS)
-    except (OSError, BethinkError) as error:
-        state.note_failure("", "", str(error))  # nobody reads what this process prints
-        raise
-    return 0
-
-
-def run(database: str, lock: int | None = None, seconds: float = 600.0) -> int:
+def run(database: str, lock: int | None = None, seconds: float = SECONDS) -> int:
     """Reads what waits for a database; returns how many entries were done with. Another worker that is at it already is left alone."""
     done = 0
     until = time.monotonic() + seconds
@@ -158,8 +112,7 @@ def _work(opened: OpenMemory, path: Path, until: float) -> bool:
     path, entry = taken
     try:
         if entry.attempts > ATTEMPTS:
-            name = entry.transcript or entry.session
-            raise BethinkError(f"Reading {name} was begun {ATTEMPTS} times and never got anywhere.")
+            raise BethinkError(f"It was begun {ATTEMPTS} times and never got anywhere.")
         if not _read(opened, path, entry, until):
             return False
         path.unlink(missing_ok=True)
@@ -171,12 +124,12 @@ def _work(opened: OpenMemory, path: Path, until: float) -> bool:
     except Exception as error:  # noqa: BLE001 - the outermost boundary: one transcript must not keep the others from being read
         if entry.attempts < ATTEMPTS:
             return False
-        if entry.event == "prompt" and isinstance(error, NotFound):
-            path.unlink(missing_ok=True)  # its agent was ended before it wrote anything
-            return True
-        name = "" if isinstance(error, BethinkError) else f"{type(error).__name__}: "
-        state.note_failure(entry.host, entry.event, f"{name}{error}")
-        spool.put_aside(path)
+        path.unlink(missing_ok=True)
+        ended_early = entry.event == "prompt" and isinstance(error, NotFound)
+        if not ended_early:  # or its agent was ended before it wrote anything
+            name = "" if isinstance(error, BethinkError) else f"{type(error).__name__}: "
+            unread = f"{entry.transcript or entry.session} was not read: {name}{error}"
+            state.note_failure(entry.host, entry.event, unread)
         return True
 
 
@@ -190,16 +143,14 @@ def _read(opened: OpenMemory, path: Path, entry: SpoolEntry, until: float) -> bo
     )
     for embed in (True, False):
         try:
-            with limit_pages(entry.transcript) as begin_page:
-                parts = conversations.read_on(
-                    memory, transcript, entry.host, embed=embed, silent=silent
-                )
-                for number, _ in enumerate(parts):
-                    begin_page()
-                    if not number and entry.attempts > 1:
-                        spool.write(path, entry._replace(attempts=0))  # it does get further
-                    if time.monotonic() >= until:
-                        return False
+            parts = conversations.read_on(
+                memory, transcript, entry.host, embed=embed, silent=silent
+            )
+            for number, _ in enumerate(parts):
+                if not number and entry.attempts > 1:
+                    spool.write(path, entry._replace(attempts=0))  # it does get further
+                if time.monotonic() >= until:
+                    return False
             break
         except EmbeddingError:  # by words for now: `bethink reindex` makes up for it
             if not embed:
@@ -226,4 +177,4 @@ def _find_transcript(entry: SpoolEntry) -> Path:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

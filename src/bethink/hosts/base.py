@@ -8,7 +8,7 @@ The accessors below are for JSON of which nothing can be taken for granted: `tex
 and "" where there is none.
 
 Hosts wrap the words of people in reminders, command records, notices and recalled memories; `extract_speech` takes those out. What
-stands between the marks of `fence.py` is never given back, not even when its end is missing: a memory that is learned again from its
+stands between the marks of `text` is never given back, not even when its end is missing: a memory that is learned again from its
 own recall would confirm itself. Blocks are found by plain search, so that the time is linear, whatever the text. An opening tag without
 its end is talk about the tag and stays. This module knows no host's format, no project and no store.
 """
@@ -18,14 +18,15 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from bethink.text import STOP_WORDS
-from bethink.text.fence import TAG
+from bethink.text import STOP_WORDS, TAG
 from bethink.types import NOTHING
 
 # Why a line gives no turn: "no speech" for calls and results of tools, thinking and whatever else hosts write down; or what is worth
@@ -99,6 +100,11 @@ _MODE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
+# What Bethink recalled. The mark in the opening tag is random, so that no memory can forge its own end; without that end all that follows
+# goes.
+_RECALLED = re.compile(
+    rf"<{TAG}(?:(?P<mark>[^>]{{0,300}})>.*?(?:</{TAG}(?P=mark)>|\Z)|.*)", re.DOTALL
+)
 _PRIVATE = re.compile(r"(`?)<(/?)private[ \t]{0,8}>", re.IGNORECASE)
 
 
@@ -326,7 +332,7 @@ def extract_speech(text: str) -> Speech:
     text = clean(text)
     recalled = wrapped = 0
     if "<" in text:
-        text, recalled = _remove_recall(text)
+        text, recalled = _RECALLED.subn("", text)
         if not is_notice(text):
             text, wrapped = remove_blocks(text)
     text = text.strip()
@@ -371,42 +377,15 @@ def find_block(text: str, tag: str) -> str | None:
 
 
 def remove_blocks(text: str, tags: tuple[str, ...] = BLOCKS) -> tuple[str, int]:
+    """The text without the blocks of these tags, and how many there were."""
     removed = 0
     for tag in tags:
-        opening, closing, kept, at = f"<{tag}", f"</{tag}>", [], 0
-        while (start := text.find(opening, at)) >= 0:
-            if text[start + len(opening) : start + len(opening) + 1] not in (">", " ", "\n", "\t"):
-                # A longer tag that begins alike, such as <command-names>.
-                kept.append(text[at : start + len(opening)])
-                at = start + len(opening)
-                continue
-            end = text.find(closing, start)
-            if end < 0:
-                break
-            kept.append(text[at:start])
-            at = end + len(closing)
-            removed += 1
-        if kept:
-            text = "".join([*kept, text[at:]])
+        inside, closing, behind = text.rpartition(f"</{tag}>")
+        if closing:  # so that every opening is followed by an end, and the time is linear
+            block = rf"<{tag}(?=[>\s]).*?{closing}"
+            kept, count = re.subn(block, "", inside + closing, flags=re.DOTALL)
+            text, removed = kept + behind, removed + count
     return text, removed
-
-
-def _remove_recall(text: str) -> tuple[str, int]:
-    """Takes out what Bethink recalled. The mark in the opening tag is random, so that no memory can forge its own end."""
-    removed, kept, at = 0, [], 0
-    while (start := text.find(f"<{TAG}", at)) >= 0:
-        kept.append(text[at:start])
-        removed += 1
-        closed = text.find(">", start, start + 300)
-        mark = text[start + 1 : closed] if closed >= 0 else ""
-        end = text.find(f"</{mark}>", closed) if mark else -1
-        if end >= 0:
-            at = end + len(mark) + 3
-            continue
-        last = text.rfind(f"</{TAG}", start)
-        behind = text.find(">", last) if last >= 0 else -1
-        at = behind + 1 if behind >= 0 else len(text)
-    return ("".join([*kept, text[at:]]), removed) if kept else (text, 0)
 
 
 def shorten(text: str) -> str:
@@ -449,3 +428,67 @@ def _shorten_lines(lines: list[str]) -> list[str]:
         f"[… {len(lines) - FENCE_HEAD - FENCE_TAIL:,} lines left out]",
         *lines[-FENCE_TAIL:],
     ]
+
+
+# What is known of agents
+
+# What most hosts call their events, and what ours are called.
+USUAL_EVENTS = {
+    "SessionStart": "session-start",
+    "UserPromptSubmit": "prompt",
+    "Stop": "stop",
+    "SubagentStop": "subagent-stop",
+    "PreCompact": "pre-compact",
+    "PostCompact": "post-compact",
+    "SessionEnd": "session-end",
+}
+
+
+class HostFolder(NamedTuple):
+    """A folder of a host: in the user's home, or where a variable of the environment says."""
+
+    default: str
+    variable: str = ""
+    inside: str = ""
+
+    def find(self, environment: Mapping[str, str], home: Path) -> Path:
+        moved = environment.get(self.variable)
+        return (Path(moved).expanduser() if moved else home / self.default) / self.inside
+
+
+class Agent(NamedTuple):
+    """What is known of an agent, as `agents.toml` says it. Files are below its folder."""
+
+    title: str
+    program: str
+    folder: HostFolder
+    transcripts: Sequence[str]  # patterns
+    servers: Sequence[str]  # files of MCP servers: the first that is there, else the last
+    hooks: str  # the file of hooks, or of a plugin that calls us
+    hook: Mapping[str, Any] = NOTHING  # how it calls us at an event
+    last: Mapping[str, Any] = NOTHING  # what differs at the end of a session
+    warm: Mapping[str, Any] = NOTHING  # how it asks the MCP server at a prompt
+    grouped: bool = True  # whether a hook stands in a group of hooks
+    events: Mapping[str, str] = USUAL_EVENTS  # its name of each event → ours; none with a plugin
+    server: Mapping[str, Any] = MappingProxyType({"command": "$program", "args": "$args"})
+    server_path: Sequence[str] = ("mcpServers", "bethink")
+    server_folder: HostFolder | None = None  # where it is another one
+    transcript_folder: HostFolder | None = None  # where it is another one
+    skills: HostFolder = HostFolder(".agents/skills")  # where several agents look for them
+    start: str = ""  # of a new file of hooks, without which it reads none
+    strict: Sequence[str] = ()  # files in which it reads no comments and no trailing commas
+    reads: Sequence[str] = ()  # rules by which it does not ask before what only reads
+    plugins: str = ""  # the file in which plugins are switched on
+    note: str = ""  # what the user should know after an installation
+
+
+@cache
+def load_agents() -> dict[str, Agent]:
+    """By the name of the host."""
+    import tomllib  # a hook, which passes here, has no time to load it
+
+    rows = tomllib.loads((Path(__file__).parent / "agents.toml").read_text("utf-8"))
+    for row in rows.values():
+        folders = {key for key in row if key.endswith("folder")} | {"skills"} & row.keys()
+        row.update({key: HostFolder(*row[key]) for key in folders})
+    return {host: Agent(**row) for host, row in rows.items()}

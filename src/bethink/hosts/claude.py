@@ -43,7 +43,7 @@ from bethink.hosts.transcript import (
     read_lines,
 )
 from bethink.skills import NAMES as OWN_COMMANDS
-from bethink.text.fence import TAG
+from bethink.text import TAG
 
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 # Our skill that answers from memory, in a sub-agent of its own: what it says is known already, and must not confirm itself.

@@ -59,10 +59,6 @@ class CodexTranscript(LineTranscript):
 
     def take(self, entry: dict[str, Any]) -> Turn | Reason:
         type, payload = text_of(entry, "type"), dict_of(entry, "payload")
-        if "payload" not in entry and type != "compacted":
-            # The first rollouts had items without an envelope, behind a line with the session's id.
-            is_head = "instructions" in entry or entry.get("record_type") == "state"
-            type, payload = "session_meta" if is_head else "response_item", entry
         if type == "response_item":
             return self.take_item(payload, entry)
         if type == "event_msg":
@@ -126,7 +122,7 @@ class CodexTranscript(LineTranscript):
             if not texts:
                 return NO_SPEECH
         text = "\n\n".join(texts)
-        at = time_of(entry, "timestamp") or time_of(payload, "timestamp")
+        at = time_of(entry, "timestamp")
         id = name_of(payload, "id") or make_id(self.thread, self.messages, role, text)
         return self.make_turn(id, str(role), text, at)
 

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts import load_agents
 from bethink.hosts.base import (
     NO_SPEECH,
     Reason,
@@ -20,6 +19,7 @@ from bethink.hosts.base import (
     as_dict,
     dict_of,
     dicts_of,
+    load_agents,
     name_of,
     text_of,
     time_of,

@@ -25,7 +25,7 @@ PROMPT_TOOL = "bethink_prompt"  # the MCP tool that answers a prompt hook
 MOST_STEPS = 1000  # changes of one text; an installation makes about thirty
 
 # The fields of a hook that say what is run. The others, such as its time limit, are the user's to change.
-COMMANDS = ("command", "bash", "powershell")
+COMMANDS = ("command", "bash")
 RUN = ("type", "args", "server", "tool", "input", *COMMANDS)
 
 # Comments, with strings first, since what looks like a comment in one is none. Each pattern goes on to the end of the text where its own
@@ -36,10 +36,8 @@ _INK = re.compile(r"\S")
 _BLANK = re.compile(r"\s*")
 _COMMENTS_BEHIND = re.compile(r"(?:[ \t]*(?:/\*(?:[^*\r\n]|\*(?!/))*\*/|//[^\r\n]*))*")
 _INDENT = re.compile(r'^([ \t]+)["\[{]', re.MULTILINE)
-_HOOK = re.compile(
-    r"bethink[\"']?(?:\.exe)?[\"']?\s+hook\s+([a-z-]{1,40})\s+--host\s+([a-z]{1,40})"
-)
-_PROGRAM = re.compile(r"(?:^|[\\/])bethink(?:\.exe)?$|^bethink[@\[=]")
+_HOOK = re.compile(r"bethink[\"']?\s+hook\s+([a-z-]{1,40})\s+--host\s+([a-z]{1,40})")
+_PROGRAM = re.compile(r"(?:^|/)bethink$|^bethink[@\[=]")
 
 Path = tuple[str | int, ...]
 
@@ -224,8 +222,10 @@ def _rewrite(text: str, document: Any, entries: Collection[HostEntry], toml: boo
 def parse(text: str, toml: bool = False) -> Any:
     """What a file says; an empty one says {}. Raises InvalidInput where it says nothing that can be understood."""
     try:
+        if text.startswith("\ufeff"):
+            raise ValueError("it begins with a byte order mark")
         if toml:
-            return tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+            return tomllib.loads(text.replace("\r\n", "\n"))
         if is_empty(text):
             return {}
         return json.loads(_blank_out(text)[1], parse_constant=refuse_constant)
@@ -249,7 +249,7 @@ def _blank_out(text: str) -> tuple[str, str]:
         ended = piece.startswith(("//", ",")) or (piece.endswith("*/") and len(piece) > 3)
         return _INK.sub(" ", piece) if ended and piece[0] in "/," else piece
 
-    plain = _COMMENTS.sub(blank, text.replace("\ufeff", " ", 1) if text[:1] == "\ufeff" else text)
+    plain = _COMMENTS.sub(blank, text)
     return plain, _LAST_COMMAS.sub(blank, plain)
 
 
@@ -357,7 +357,7 @@ def _find_unit(text: str) -> str:
 
 def _line_indent(text: str, at: int) -> str:
     """The blanks at the beginning of the line in which a place is."""
-    line = text[text.rfind("\n", 0, at) + 1 : at].lstrip("\ufeff")
+    line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
@@ -413,22 +413,6 @@ def _remove(text: str, path: Path, key: str | int) -> str:
     return text[:start] + text[end:]
 
 
-def _keep_comments(text: str, rest: str) -> str:
-    """The rest of a text without a table, with the comments at the end of what was taken out: they belong to what follows."""
-    cut, less = len(rest), len(text) - len(rest)
-    while cut and rest[cut - 1] == text[cut - 1 + less]:
-        cut -= 1
-    if not text.startswith(rest[:cut]):
-        return rest  # it was taken out in several places
-    # Where the end of one line is that of another, too, the table begins with its own line.
-    while text[cut] == rest[cut : cut + 1] and (text[cut].isspace() or text[cut - 1] != "\n"):
-        cut += 1
-    taken = text[cut : cut + less].splitlines(keepends=True)
-    ours = [at for at, line in enumerate(taken, 1) if line.strip()[:1] not in ("", "#")]
-    comments = "".join(taken[max(ours, default=0) :])
-    return rest[:cut] + comments.lstrip("\r\n") + rest[cut:]
-
-
 def rewrite_toml(text: str, path: tuple[str, ...], document: Any) -> str:
     """The text with the table that the document has at a path, at the end where it is new; or without it."""
     import tomlkit
@@ -436,27 +420,32 @@ def rewrite_toml(text: str, path: tuple[str, ...], document: Any) -> str:
     there, table = value_at(parse(text, toml=True), path), value_at(document, path)
     if there == table:
         return text
-    end, mark = line_end(text), "\ufeff" if text.startswith("\ufeff") else ""
-    if there is None:
-        gap = "" if text == mark else end if text.endswith("\n") else end * 2
+    end = line_end(text)
+    if table is None:
+        rest = _cut_table(text, ".".join(path))
+    elif there is None:
+        gap = end if text.endswith("\n") else end * 2 if text else ""
         lines = tomlkit.dumps(table).replace("\n", end)
         rest = f"{text}{gap}[{'.'.join(path)}]{end}{lines}"
     else:
-        tree = tomlkit.parse(text.removeprefix(mark))
-        holder = value_at(tree, path[:-1])
-        if table is None:
-            del holder[path[-1]]
-        for key, value in (table or {}).items():
-            if there.get(key) != value:
-                holder[path[-1]][key] = value
-        rest = mark + tomlkit.dumps(tree)
-        rest = rest if table else _keep_comments(text, rest)
+        tree = tomlkit.parse(text)
+        value_at(tree, path).update(
+            {key: table[key] for key in table if there.get(key) != table[key]}
+        )
+        rest = tomlkit.dumps(tree)
     says = [
         {key: value for key, value in one.items() if value != {}}
         for one in (parse(rest, toml=True), document)
     ]
     if says[0] != says[1]:
         raise InvalidInput("The table cannot be changed alone.", "Change it by hand.")
-    # With the table goes the empty line that was put before it.
-    ours = table is None and rest.endswith(end * 2) and not text.endswith(end * 2)
-    return rest.removesuffix(end) if ours else rest
+    return rest
+
+
+def _cut_table(text: str, name: str) -> str:
+    """The text without a table and those inside it, and without the empty line that was put before it. Comments behind its last
+    value belong to what follows."""
+    values = r"(?:(?:[ \t]*(?:#.*)?\r?\n)*[ \t]*[^\s#\[].*(?:\n|\Z))*"
+    table = rf"^\[{re.escape(name)}(?:\.[^\]\n]*)?\].*(?:\n|\Z){values}"
+    found = list(re.finditer(rf"(?:^\r?\n)?{table}(?:\s*{table})*", text, re.MULTILINE))
+    return text[: found[-1].start()] + text[found[-1].end() :] if found else text

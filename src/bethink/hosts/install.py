@@ -19,7 +19,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -29,7 +28,7 @@ from typing import Any, NamedTuple
 from bethink import skills
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
-from bethink.hosts import HostFolder, load_agents
+from bethink.hosts.base import HostFolder, load_agents
 from bethink.hosts.edit import (
     HostEntry,
     is_empty,
@@ -80,16 +79,11 @@ class HostFile(NamedTuple):
 
 def fill(template: Mapping[str, Any], words: Sequence[str], name: str = "") -> dict[str, Any]:
     """How an agent starts a command, in its own words."""
-    windows = os.name == "nt"
-    line = subprocess.list2cmdline(words) if windows else shlex.join(words)
-    if windows and "bash" in template:
-        template = {"powershell" if key == "bash" else key: template[key] for key in template}
-        line = "& " + " ".join("'" + word.replace("'", "''") + "'" for word in words)
     values = {
         "$program": words[0],
         "$args": list(words[1:]),
         "$words": list(words),
-        "$line": line,
+        "$line": shlex.join(words),
         "$name": name,
     }
     return {key: values.get(str(value), value) for key, value in template.items()}
@@ -182,7 +176,7 @@ def find_command() -> tuple[str, ...]:
     called = sys.argv[0] if sys.argv else ""
     folders = [str(Path(sys.executable).parent), *os.get_exec_path()]
     found = [shutil.which(NAME, path=folder) for folder in folders]
-    if Path(called).name.removesuffix(".exe") == NAME:
+    if Path(called).name == NAME:
         found.insert(0, shutil.which(called))
     for program in filter(None, found):
         if not is_passing(program):
@@ -193,7 +187,7 @@ def find_command() -> tuple[str, ...]:
 
 def is_passing(program: str) -> bool:
     """Whether a program is in a place that is cleared now and then."""
-    return any(part in program.replace("\\", "/") for part in PASSING)
+    return any(part in program for part in PASSING)
 
 
 def is_toml(path: Path) -> bool:
@@ -230,10 +224,7 @@ def load_records() -> dict[str, InstalledFile]:
     """By path. A record that cannot be read is an error: without it, `uninstall` would have to guess."""
     text = textfile.read(record_file())
     try:
-        found = json.loads(text) if text else {"files": {}}
-        rows = found["files"]
-        if found.get("version") == 2:
-            rows = {path: _upgrade(path, row) for path, row in rows.items()}
+        rows = json.loads(text)["files"] if text else {}
         lists = ("hosts", "after", "folders")
         return {
             path: InstalledFile(**row | {name: tuple(row[name]) for name in lists})
@@ -244,21 +235,6 @@ def load_records() -> dict[str, InstalledFile]:
             f"The record of what was installed, {record_file()}, is damaged: {error}.",
             "Move it away; `bethink uninstall --force` then finds the entries by what they say.",
         ) from None
-
-
-def _upgrade(path: str, row: dict[str, Any]) -> dict[str, Any]:
-    """A row as 0.9 wrote it, which kept the place of every entry, as it is written now."""
-    places = [place for entries in row["hosts"].values() for place in entries]
-    whole = "skills" if Path(path).name == "SKILL.md" else "hooks"
-    parts = {{"hook": "hooks", "text": whole}.get(kind, "mcp") for kind, _ in places}
-    return {
-        "hosts": [*row["hosts"]],
-        "part": parts.pop() if len(parts) == 1 else "",
-        "whole": ["text", []] in places,
-        "original": row["original"] if row["existed"] else None,
-        "after": [row["after"], row["before"]],
-        "folders": row["folders"],
-    }
 
 
 def _save_records(records: Mapping[str, InstalledFile]) -> None:
@@ -358,30 +334,27 @@ class Changes:
         place: InstallPlace,
         force: bool,
     ) -> FilePlan:
-        """A file in which others' entries stand, too. One that nobody touched is made anew from what it held before; one that somebody
-        did is brought up to date where it stands."""
+        """A file in which others' entries stand, too. It is brought up to date where it stands; where nothing of ours is to stay and
+        nobody touched it, it gets its old bytes back."""
         path, was = target.path, file.text
         record = None if was is None else record
         original = self.read_original(record)
         touched = record is not None and (original is None or not record.is_untouched(was))
-        base = was
-        if touched:
-            base = _take_leaving(host, target, was, original, place)
-        elif record:
-            base = original if record.original is not None else None
+        if record and not touched and not target.entries:
+            return FilePlan(original if record.original is not None else None)
+        base = _take_leaving(host, target, was, original, place) if record else was
         if not target.entries:
             return _plan_return(record, base)
         start = base or (AGENTS[host].start if target.part == "hooks" else "")
         edited = put_entries(start, target.entries, host, is_toml(path), force, original)
-        text = _keep_lines(record, path, was or "", edited.text)
-        reasons = (*edited.kept, *why_ignored(host, path, text))
-        if not touched and text == base:
-            return FilePlan(base, None, reasons, bool(edited.kept))
+        reasons = (*edited.kept, *why_ignored(host, path, edited.text))
+        if record is None and edited.text == was:
+            return FilePlan(was, None, reasons, bool(edited.kept))
         known = record or InstalledFile(original=self.back_up(path, was))
-        fresh = _make_record(known, host, target, file, text)
+        fresh = _make_record(known, host, target, file, edited.text)
         # Where somebody touched it, the backup is not what is to be given back.
         fresh = fresh._replace(after=() if touched else fresh.after)
-        return FilePlan(text, fresh, reasons, bool(edited.kept))
+        return FilePlan(edited.text, fresh, reasons, bool(edited.kept))
 
     def read_original(self, record: InstalledFile | None) -> str | None:
         """What a file held before, '' where it was not there, None where that is not known."""
@@ -421,12 +394,6 @@ class Changes:
             with suppress(OSError):  # somebody's file is in it
                 Path(folder).rmdir()
         return [one._replace(**failed.get(one.path, {})) for one in self.outcomes]
-
-
-def _keep_lines(record: InstalledFile | None, path: Path, was: str, text: str) -> str:
-    """The text, or what a file of ours holds if that says the same: another version wrote it in other lines."""
-    toml = is_toml(path)
-    return was if record and parse(was, toml) == parse(text, toml) else text
 
 
 def _take_leaving(
@@ -520,7 +487,7 @@ def why_ignored(host: str, path: Path, text: str) -> list[str]:
     """Why a host ignores the whole file although entries can be found in it; nothing if it does not."""
     try:
         if path.name in AGENTS[host].strict and not is_empty(text):
-            json.loads(text.removeprefix("\ufeff"))
+            json.loads(text)
     except (ValueError, RecursionError) as error:
         where = f" in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         reads = f"it reads no comments and no trailing commas{where}"
@@ -534,7 +501,7 @@ def _explain(error: BethinkError) -> str:
 
 def _is_blank(text: str) -> bool:
     """Whether a file says nothing: no text, or an object without comments and with no members but what it began with."""
-    return "".join(text.replace("\ufeff", "").split()) in ("", "{}", '{"version":1}')
+    return "".join(text.split()) in ("", "{}", '{"version":1}')
 
 
 # Doing it

@@ -1,4 +1,4 @@
-"""What the readers of all hosts have in common: from a file's lines to pages of turns.
+"""What the readers of all hosts have in common: whose a file is, and from its lines to pages of turns.
 
 One turn is one message of the host's file, so that it can be cited by its line. `tools`, `files` and `work` of a turn are those of the
 time since the turn before it: what an answer reports on, or what a correction corrects. That way nothing waits for what may come next, and a file that
@@ -11,7 +11,7 @@ A file is read in bounded memory. A line longer than the bound is never held: it
 last line of a file may still be in the writing; only what was consumed moves the position. A position fits when the first line and the
 last bytes before the offset are what they were, whatever became of device, inode and times. Otherwise the file was cut, replaced or
 rewritten, and is read from its start. Of compressed transcripts (`.zst`) what was packed is read, and offsets count in that.
-This module knows no host's format and no store.
+This module knows no more of a host's format than by what its lines are recognised, and no store.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, ClassVar, NamedTuple
 
-from bethink.errors import BethinkError, NotFound
+from bethink.errors import BethinkError, InvalidInput, NotFound
 from bethink.hosts.base import (
     NO_SPEECH,
     START,
@@ -46,13 +47,20 @@ from bethink.hosts.base import (
     find_paths,
     hash_words,
     is_our_tool,
+    load_agents,
     make_id,
     shorten,
     split_private,
+    text_of,
 )
 from bethink.skills import NAMES
-from bethink.text.fence import TAG
+from bethink.text import TAG, suggest_one_of
 from bethink.types import NOTHING
+
+HOSTS = ("claude", "codex", "copilot", "gemini", "opencode", "cursor", "plain")
+PEEK = 64 << 10  # bytes of a file that are looked at to tell whose it is
+TRIED = 40  # lines of it
+BLANK = b"\xef\xbb\xbf \t\r\n"
 
 PAGE_BYTES = 2 << 20
 PAGE_TURNS = 200
@@ -457,3 +465,71 @@ class LineTranscript(Transcript):
         result = self.take(entry)
         results = result if isinstance(result, list) else [result]
         return [one for one in results if isinstance(one, Turn)] or results[:1]
+
+
+# Whose it is, and where they are
+
+
+def read(path: Path, position: Position = START, host: str | None = None) -> Transcript:
+    """A transcript, ready to give its pages. Without a host, the file tells whose it is."""
+    name = host or detect(path)
+    if not name:
+        raise InvalidInput(
+            f"{path} is no transcript of a known host.",
+            f"Say whose it is: --host {'|'.join(HOSTS)}; or take a document in by `bethink import`.",
+        )
+    transcript: Transcript = load_reader(name).read(path, position)
+    return transcript
+
+
+def load_reader(host: str) -> Any:
+    """The module that reads the transcripts of a host."""
+    if host not in HOSTS:
+        raise InvalidInput(f"There is no agent host '{host}'.", suggest_one_of(host, HOSTS))
+    return import_module(f"bethink.hosts.{host}")
+
+
+def detect(path: Path) -> str | None:
+    """Whose transcript a file is, by what stands in its first lines."""
+    head, plain = read_head(path, PEEK), load_reader("plain")
+    if head.startswith(DATABASE):
+        return "opencode" if path.name.startswith("opencode") else None
+    lines = head.lstrip(BLANK).splitlines()[:TRIED]
+    for entry in filter(None, map(read_object, lines)):
+        if host := recognise(entry) or ("plain" if plain.is_message(entry) else ""):
+            return host
+    return "plain" if plain.is_likely(path, head) else None
+
+
+def recognise(entry: Mapping[str, Any]) -> str:
+    """Whose line an object is, '' for nobody's: each agent's first lines have keys that no other's have."""
+    type, keys = text_of(entry, "type"), entry.keys()
+    by_gemini = type in ("user", "gemini") and "content" in keys and "id" in keys
+    if by_gemini or {"sessionId", "projectHash"} <= keys or {"$set", "$rewindTo"} & keys:
+        return "gemini"
+    if isinstance(entry.get("payload"), dict):
+        return "codex"
+    if "." in type and isinstance(entry.get("data"), dict):
+        return "copilot"
+    if type and {"uuid", "parentUuid", "leafUuid", "sessionId", "snapshot"} & keys:
+        return "claude"
+    speaks = entry.get("role") in ("user", "assistant") and not type
+    return "cursor" if speaks and isinstance(entry.get("message"), dict) else ""
+
+
+def locate(host: str, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
+    """A host's transcripts where it keeps them, newest first."""
+    load_reader(host)  # refuses a host that is not known
+    about = load_agents().get(host)
+    if about is None:
+        return
+    folder = (about.transcript_folder or about.folder).find(environment, home)
+    paths = {path for pattern in about.transcripts for path in folder.glob(pattern)}
+    if host == "opencode" and (named := environment.get("OPENCODE_DB")):
+        paths.add(folder / named)
+    found: dict[Path, float] = {}
+    for path in paths:
+        with suppress(OSError):  # a journal of Claude Code is about the work of its sub-agents
+            if path.name != "journal.jsonl":
+                found[path] = path.stat().st_mtime
+    yield from sorted(found, key=lambda path: (-found[path], path))

@@ -27,7 +27,7 @@ from bethink.ingest.analyze.tree import count_words, is_aside, load_table
 from bethink.ingest.redact import redact
 from bethink.ingest.symbols import shorten
 from bethink.ingest.sync import Document, Skipped
-from bethink.text.fence import clean
+from bethink.text import clean
 from bethink.types import Entity, Memory, Passage
 
 MOST = 400  # commits of one history that become memories; the most telling ones

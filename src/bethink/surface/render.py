@@ -2,7 +2,7 @@
 Markdown and XML. How memories are chosen and ranked is not known here.
 
 An answer is made once, as items: a memory in full or on one line (`Quote`), or a heading. `quote_items` writes them for models: between
-the marks of `text/fence.py`, each memory with its origin, within a number of tokens, and behind the marks what Bethink itself has to
+the marks of `text`, each memory with its origin, within a number of tokens, and behind the marks what Bethink itself has to
 say. `item_lines` writes them for people: cut to their terminal. Text for people never carries control characters of what was stored, so
 that a memory can neither move the cursor nor hide its words; a name with a line break in it takes one line.
 """
@@ -27,7 +27,7 @@ from bethink.recall.shape import (
     find_sought,
     tokens,
 )
-from bethink.text.fence import Quote, fence_items, new_marker
+from bethink.text import Quote, fence_items, new_marker
 from bethink.types import NOTHING, PERSONAL, Answer, Hit, Memory, Outcome, Relation, Span
 
 if TYPE_CHECKING:

@@ -42,8 +42,7 @@ from bethink.surface.render import (
     size,
     width,
 )
-from bethink.text import is_english, replace_broken, suggest
-from bethink.text.fence import Quote, clean, fence_text
+from bethink.text import Quote, clean, fence_text, is_english, replace_broken, suggest
 from bethink.text.when import LOCAL
 from bethink.types import NOTHING, TRUST
 

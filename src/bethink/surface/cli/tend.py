@@ -19,7 +19,7 @@ from bethink import config as configuration
 from bethink.embed import models
 from bethink.errors import BethinkError, ConfigError, InvalidInput, UsageError
 from bethink.features import tending
-from bethink.hooks.run import WORK, read_message
+from bethink.hooks.run import read_message
 from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import EVERYWHERE, Pause, pause_memory, read_pauses, resume_memory
 from bethink.surface.cli import COMMANDS, console
@@ -227,21 +227,13 @@ def hook(args: Namespace) -> int:
     or nothing, and ends with 0 whatever happens; `bethink doctor` shows what went wrong. BETHINK_HOOKS=off does nothing.
 
     Takes:
-      EVENT                   session-start, prompt, stop, subagent-stop, pre-compact, post-compact, session-end; or `work`, to read what waits in the spool
+      EVENT                   session-start, prompt, stop, subagent-stop, pre-compact, post-compact, session-end
       --host HOST = auto    claude, codex, copilot, gemini, cursor, opencode; by default told by what it says
-      --lock LOCK             of the worker, which inherits it
 
     Examples:
       echo '{"cwd": "/home/me/shop", "source": "startup"}' | bethink hook session-start --host claude
       echo '{"cwd": "/home/me/shop", "prompt": "how do we deploy?"}' | bethink hook prompt --host codex
-      bethink hook work --database ~/.local/share/bethink/memory.db
     """
-    if args.event == WORK:
-        from bethink.hooks import worker
-
-        given = {"--database": args.database, "--lock": args.lock}
-        words = [word for name, value in given.items() if value for word in (name, value)]
-        return worker.main(words)
     if args.database:
         os.environ["BETHINK_DATABASE"] = args.database
     if printed := run_hook(args.event, args.host, read_message()):

@@ -45,8 +45,7 @@ from bethink.surface.render import (
     show_list,
     show_memories,
 )
-from bethink.text import as_entity
-from bethink.text.fence import CAP, Quote, spread
+from bethink.text import CAP, Quote, as_entity, spread
 from bethink.types import KINDS, TRUST
 
 if TYPE_CHECKING:

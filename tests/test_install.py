@@ -369,17 +369,19 @@ def test_a_damaged_record_is_told_and_force_finds_the_entries(cli, home):
     assert "bethink" not in (home / ".cursor/hooks.json").read_text()
 
 
-def test_a_server_that_the_user_registered_is_kept_and_survives(cli, home):
+def test_a_server_that_the_user_registered_is_brought_up_to_date_and_given_back(cli, home):
     entry = {"type": "stdio", "command": "uvx", "args": ["bethink", "mcp"], "env": {}}
     text = json.dumps({"mcpServers": {"bethink": entry}})
     path = laid(home, ".claude.json", text)
+    cli.ok("install", "--claude")
+    assert json.loads(path.read_text())["mcpServers"]["bethink"] == entry | {
+        "command": PROGRAM,
+        "args": ["mcp"],
+    }
+    cli.ok("uninstall")
+    assert path.read_text() == text
+    path.write_text(text.replace('"bethink", "mcp"', '"other", "mcp"'))
     assert "from somebody else, and was kept" in cli.ok("install", "--claude")
-    cli.ok("uninstall")
-    assert path.read_text() == text
-    cli.ok("install", "--claude", "--force")
-    assert PROGRAM in path.read_text()
-    cli.ok("uninstall")
-    assert path.read_text() == text
 
 
 def test_secrets_beside_a_change_are_not_printed(cli, home):

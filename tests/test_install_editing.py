@@ -101,14 +101,14 @@ def test_an_upgrade_changes_our_command_and_nothing_else(name, part, text, mine,
     toml = name == "codex"
     put = put_entries(text, wanted(name, part), name, toml).text.replace(mine, tuned)
     newer = wanted(name, part, PLACE._replace(words=("/new/bethink",)))
-    upgraded = put_entries(put, newer, name, toml, force=toml).text
+    upgraded = put_entries(put, newer, name, toml).text
     assert tuned in upgraded
     assert upgraded == put.replace("/opt/my tools/bethink", "/new/bethink")
     assert take_entries(upgraded, newer, name, text, toml) == text
 
 
 def test_a_server_of_our_name_that_somebody_else_made_is_kept():
-    theirs = ({"command": "theirs"}, {"command": "uvx", "args": ["bethink", "mcp"]}, "x", None)
+    theirs = ({"command": "theirs"}, {"command": "uvx", "args": ["other", "mcp"]}, "x", None)
     for value in theirs:
         text = json.dumps({"mcpServers": {"bethink": value}})
         put = put_entries(text, SERVER, "cursor")

@@ -19,17 +19,17 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 293_988,
-    "lines": 43_188,
-    "files": 125,
+    "tokens": 292_096,
+    "lines": 42_974,
+    "files": 124,
     "import cycles": 0,
-    "function-level imports of our own": 41,
+    "function-level imports of our own": 40,
     "functions of complexity over 15": 0,
     "class names used twice": 0,
-    "test lines": 26_896,
+    "test lines": 26_831,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
-RUNS = {"add": 30, "search": 25, "hook": 21, "backfill": 39}
+RUNS = {"add": 30, "search": 25, "hook": 20, "backfill": 38}
 
 UNCOUNTED = (tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER)
 LAYOUT = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)

@@ -58,7 +58,6 @@ SETTINGS = frozenset(
 PLANS = ("exitplanmode", "exit_plan_mode")
 REFUSED = "The user doesn't want to proceed with this tool use."
 REASONS = ("the user said:\n", "The user provided the following reason for the rejection:")
-ANSWERED = ("User has answered your questions:", "Your questions have been answered:")
 NOTE = "\n\nNote: The user's next message may contain a correction or preference."
 
 
@@ -230,6 +229,4 @@ def find_answers(result: dict[str, Any], results: list[dict[str, Any]]) -> list[
         if text.startswith(REFUSED):
             given = [text.partition(reason)[2] for reason in REASONS if reason in text]
             found += [one.partition(NOTE)[0].strip() for one in given[:1]]
-        elif text.startswith(ANSWERED):
-            found.append(text.partition(":")[2].partition(" You can now continue")[0].strip())
     return [text for text in found if text]

@@ -104,16 +104,11 @@ def put_entries(
     host: str,
     toml: bool = False,
     force: bool = False,
-    original: str | None = None,
 ) -> EditResult:
-    """The text with these entries. What of them is there is brought up to date. With `force`, a server that somebody else registered
-    under our name is replaced; `original`, what the file held before we came, tells which is no server of somebody else's."""
-    document, before = parse(text, toml), None if original is None else parse(original, toml)
-    reasons = []
-    for entry in wanted:
-        added = before is not None and value_at(before, entry.path) is None
-        ours = added and is_our_server(value_at(document, entry.path))
-        reasons.append(_put_entry(document, entry, host, force or ours))
+    """The text with these entries. What of them is there is brought up to date. With `force`, a server of our name that is another
+    program is replaced."""
+    document = parse(text, toml)
+    reasons = [_put_entry(document, entry, host, force) for entry in wanted]
     return EditResult(_rewrite(text, document, wanted, toml), tuple(filter(None, reasons)))
 
 
@@ -134,10 +129,10 @@ def _put_entry(document: Any, entry: HostEntry, host: str, force: bool) -> str:
     if entry.kind == "member":
         holder, name = _make_holder(document, entry.path[:-1], dict), entry.path[-1]
         there = holder.get(name)
-        fresh = there | entry.value if is_our_server(there) else entry.value
-        if name in holder and there != fresh and not force:
+        ours = is_our_server(there)
+        if name in holder and not ours and not force:
             return f"{'.'.join(entry.path)} is there already, from somebody else, and was kept."
-        holder[name] = fresh
+        holder[name] = there | entry.value if ours else entry.value
         return ""
     listed = _make_holder(document, entry.path, list)
     if entry.kind == "item":
@@ -175,8 +170,7 @@ def _take_entry(document: Any, entry: HostEntry, host: str, before: Any) -> bool
     """Takes one entry out of what a file says, and says whether it was there. What was there before comes back."""
     there = value_at(document, entry.path)
     if entry.kind == "member":
-        # Beside one that was there before, only what we would write is ours.
-        ours = is_our_server(there) and (before is None or entry.value.items() <= there.items())
+        ours = is_our_server(there)
         if ours:
             holder, name = value_at(document, entry.path[:-1]), entry.path[-1]
             holder[name] = before

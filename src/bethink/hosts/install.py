@@ -346,7 +346,7 @@ class Changes:
         if not target.entries:
             return _plan_return(record, base)
         start = base or (AGENTS[host].start if target.part == "hooks" else "")
-        edited = put_entries(start, target.entries, host, is_toml(path), force, original)
+        edited = put_entries(start, target.entries, host, is_toml(path), force)
         reasons = (*edited.kept, *why_ignored(host, path, edited.text))
         if record is None and edited.text == was:
             return FilePlan(was, None, reasons, bool(edited.kept))

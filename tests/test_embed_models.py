@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import threading
 import zipfile
@@ -46,7 +45,6 @@ class Hub(BaseHTTPRequestHandler):
     files: dict[str, bytes]
     breaks: set[str]
     asked: list[str]
-    meeting: threading.Barrier | None = None  # where those who want the model wait for each other
 
     def do_GET(self):
         name = self.path.split("/resolve/main/")[-1].removeprefix("/")
@@ -57,8 +55,6 @@ class Hub(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        if self.meeting and name == INT8:
-            self.meeting.wait(60)
         return self.wfile.write(data[: len(data) // 2] if name in self.breaks else data)
 
     def log_message(self, *args):
@@ -161,22 +157,6 @@ def test_a_wrong_or_interrupted_download_is_refused_and_leaves_nothing(hub, home
         with pytest.raises(EmbeddingError, match=wrong) as caught:
             models.pull("tiny")
         assert caught.value.hint and leftovers(home) == []
-
-
-def test_two_processes_pulling_at_once_both_succeed(hub, home):
-    hub.meeting = threading.Barrier(2)
-    code = (
-        "from bethink.embed import models\n"
-        "models.KNOWN['tiny'] = models.LocalModel('tiny', hub_repository='someone/tiny')\n"
-        "print(models.pull('tiny'))\n"
-    )
-    environment, command = os.environ | {"HF_ENDPOINT": hub.url}, [sys.executable, "-c", code]
-    pipes = {"env": environment, "stdout": subprocess.PIPE, "text": True}
-    children = [subprocess.Popen(command, **pipes) for _ in range(2)]
-    answers = [child.communicate(timeout=60)[0].strip() for child in children]
-    assert [child.returncode for child in children] == [0, 0]
-    assert answers == [str(home / "models" / "tiny")] * 2
-    assert hub.asked.count(INT8) == 2 and leftovers(home) == ["tiny"]
 
 
 def test_a_model_that_another_process_puts_there_meanwhile_is_kept_if_it_is_sound(

@@ -298,23 +298,6 @@ def test_what_was_replaced_before_it_was_forgotten_is_so_when_it_comes_back(memo
     assert [one.type for one in memory.relations(old)] == ["relates_to"]
 
 
-def test_taking_a_replacement_back_leaves_the_one_before_it(memory, clock):
-    names = ("Redis", "Valkey", "Dragonfly")
-    old, first, second = (memory.add(f"The cache is {name}").id for name in names)
-    for new in (first, second):
-        clock.move(days=1)
-        memory.link(new, old, "supersedes")
-    memory.unlink(second, old, "supersedes")
-    assert pick(memory.one(old), "superseded_by valid_to") == (first, memory.one(first).created_at)
-    memory.link(second, old, "supersedes")
-    memory.link(old, first, "supersedes")  # so that falling back on the first would make a circle
-    memory.unlink(second, old, "supersedes")
-    assert memory.one(old).superseded_by is None
-    memory.link(second, old, "supersedes")
-    assert memory.restore(old).superseded_by is None
-    assert {one.type for one in memory.relations(old) if one.target == old} == {"relates_to"}
-
-
 def test_a_question_is_open_again_only_when_its_last_answer_is_taken_back(memory):
     question = memory.add("Which port does staging use?", kind="question").id
     said = ("Staging uses 8081", "The port of staging stands in Consul")

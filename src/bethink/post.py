@@ -172,7 +172,8 @@ def send(
     shown, until = _show(where), time.monotonic() + seconds
     # A proxy cannot reach this machine's own servers.
     by_proxy = not is_this_machine(where.hostname or "")
-    content, answer = json.dumps(body).encode(), bytearray()
+    content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    answer = bytearray()
     try:
         with (
             httpx2.Client(trust_env=by_proxy, timeout=seconds) as client,

@@ -95,21 +95,15 @@ def sentence_ends(text: str) -> list[int]:
 
 
 def pieces(text: str, limit: int) -> Iterator[str]:
-    """Pieces of at most `limit` characters that join up to the whole, cut between sentences, else between words, else anywhere."""
+    """Pieces of at most `limit` characters that join up to the whole, cut between sentences or lines, else anywhere."""
     start = 0
     while len(text) - start > limit:
-        end = _last_cut(text, start + limit // 2, start + limit)
+        low, high = start + limit // 2, start + limit
+        ends = sentence_ends(text[low:high])
+        end = low + ends[-1] if ends else high
         yield text[start:end]
         start = end
     yield text[start:]
-
-
-def _last_cut(text: str, low: int, high: int) -> int:
-    ends = sentence_ends(text[low:high])
-    if ends:
-        return low + ends[-1]
-    space = max(text.rfind(blank, low, high) for blank in " \t\n")
-    return space + 1 if space >= 0 else high
 
 
 # Tokens, as a model was trained on them. BERT's uncased WordPiece, which the default model, the judge and most small models use, is done

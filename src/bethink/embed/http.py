@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from bethink.embed.base import Matrix
 
 KEY_VARIABLES = ("OPENAI_API_KEY", "OPENAI_TOKEN_MEMORY_EMBEDDINGS")
-# Windows at once, as many as text-embeddings-inference takes unless it is told otherwise; and characters of them, so that a body
-# stays below the megabyte that many proxies take: a Chinese one has six bytes of JSON, an emoji twelve.
-BATCH, BATCH_CHARACTERS = 32, 80_000
+# Windows at once, as many as text-embeddings-inference takes unless it is told otherwise. Their text stays below the megabyte that
+# many proxies take: no character has more than four bytes.
+BATCH = 32
 # OpenAI's models take 8,191 tokens. Latin script has about four characters to a token; Chinese may have more tokens than characters.
 WINDOW_CHARACTERS = 6_000
 QUERIES_REMEMBERED = 256
@@ -51,7 +51,8 @@ class HttpEmbedder:
 
         found: list[list[Matrix]] = [[] for _ in texts]
         windows = [(at, window) for at, text in enumerate(texts) for window in _windows(text)]
-        for batch in _batches(windows):
+        for start in range(0, len(windows), BATCH):
+            batch = windows[start : start + BATCH]
             for (at, _), row in zip(batch, self._vectors([one for _, one in batch]), strict=True):
                 found[at].append(row)
         return [np.stack(rows) for rows in found]
@@ -90,17 +91,3 @@ def _windows(text: str) -> Iterator[str]:
     """Pieces that the endpoint takes at once. Endpoints refuse an empty text, so a stroke stands in for it."""
     found = [piece for piece in pieces(clean(text), WINDOW_CHARACTERS) if piece.strip()]
     yield from found or ["-"]
-
-
-def _batches(windows: Sequence[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    """The windows in groups that an endpoint takes in one request."""
-    batch: list[tuple[int, str]] = []
-    characters = 0
-    for window in windows:
-        characters += len(window[1])
-        if batch and (len(batch) == BATCH or characters > BATCH_CHARACTERS):
-            yield batch
-            batch, characters = [], len(window[1])
-        batch.append(window)
-    if batch:
-        yield batch

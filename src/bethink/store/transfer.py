@@ -23,7 +23,7 @@ from bethink.errors import InvalidInput, StoreError
 from bethink.store.places import content_hash, embedded_text, find_living, find_purged
 from bethink.store.rows import EPOCH, Record, Row, Stored, instant, stamp
 from bethink.text import blake2b
-from bethink.types import Batch, Entity, Event, Memory, Receipt, Relation, Session, Source, Span
+from bethink.types import Entity, Event, Memory, Receipt, Relation, Session, Source, Span
 
 if TYPE_CHECKING:
     from bethink.store.base import Store
@@ -404,17 +404,16 @@ class Moved(NamedTuple):
     """What a migration found on both sides at its end."""
 
     parts: dict[str, Tally]
-    taken: int  # items that this run brought over or removed
+    taken: int  # items that this run brought over
     resumed: bool  # whether an earlier run had begun it
 
 
 def migrate(
     source: "Store", target: "Store", origin: str, *, progress: Progress | None = None
 ) -> Moved:
-    """Brings everything of one database into an empty one. Each part is compared by digests, and what differs is brought over or
-    removed, until a whole round finds both the same: so a migration that was cut off goes on, and one whose source is written to
-    meanwhile catches up. The source, which `origin` names, is only read. What can be made anew, such as the cache of embeddings, stays
-    behind."""
+    """Brings everything of one database into an empty one. Each part is compared by digests, and what differs is brought over, until
+    a whole round finds both the same: so a migration that was cut off goes on, and one whose source is written to meanwhile catches
+    up. The source, which `origin` names, is only read. What can be made anew, such as the cache of embeddings, stays behind."""
     resumed = _claim(target, origin)
     names = map_scopes(source, target)
     if names:
@@ -464,8 +463,7 @@ def _catch_up(
     names: Mapping[str, str],
     report: Callable[[int], None],
 ) -> tuple[int, Tally]:
-    """Brings over what differs in a part, and removes what the source no longer has. Returns how much that was, and what the
-    source holds."""
+    """Brings over what differs in a part. Returns how much that was, and what the source holds."""
     key_of = KEYS[part]
     known = {key_of(one): digest(part, one) for one in target.items(part)}
     tally, taken = Tally(), 0
@@ -488,13 +486,13 @@ def _catch_up(
         taken += len(fresh)
         if part == "records":
             report(tally.number)
-    if known and part == "records":
-        target.take(Bundle(gone=tuple(known)))
-    elif known and part == "relations":
-        gone = tuple(Relation(*key) for key in known)
-        target.write(Batch(at=EPOCH, actor="migration", unrelate=gone))
     # A scope that only the target names holds nothing: what is personal has one from the start.
-    return taken + (0 if part == "scopes" else len(known)), tally
+    if known and part != "scopes":
+        raise StoreError(
+            f"The target holds {len(known)} {part} that the source no longer has.",
+            "Stop what writes to the source, and migrate into a new, empty database.",
+        )
+    return taken, tally
 
 
 def team_scope(name: str) -> str:

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from bethink.ingest.sync import Document, Skipped, SourceUpdate, Synced
     from bethink.judge import Judge
 
-CANDIDATES = 5  # sessions that are named where a prefix fits several
+CANDIDATES = 5  # sessions that are named at most where a prefix fits several
 
 
 def open_store(config: Config, project: projects.Project) -> Store:
@@ -613,16 +613,16 @@ class Bethink:
 
     def find_session(self, prefix: str, scopes: Sequence[str] = ()) -> types.Session:
         """The conversation whose id starts with `prefix`, among those visible from here or in these scopes."""
-        found = self.store.sessions(scopes or self.named_scopes, CANDIDATES + 1, 0, prefix)
+        found = self.store.sessions(scopes or self.named_scopes, CANDIDATES, 0, prefix)
         if not found:
             raise NotFound(
                 f"There is no session whose id starts with '{prefix}'.",
                 "`bethink sessions` lists them; `--all-projects` those of other projects.",
             )
         if len(found) > 1 and found[0].id != prefix:
-            shown = ", ".join(one.id for one in found[:CANDIDATES])
+            shown = ", ".join(one.id for one in found)
             raise Ambiguous(
-                f"'{prefix}' fits several sessions: {shown}{' …' * (len(found) > CANDIDATES)}.",
+                f"'{prefix}' fits several sessions: {shown}.",
                 "Type a few more characters of the id.",
             )
         return found[0]

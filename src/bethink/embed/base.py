@@ -164,7 +164,7 @@ class WordPiece:
     the left; a word that no pieces make up, or that is too long, is one unknown token."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        model, frame = settings["model"], settings["post_processor"]
+        model = settings["model"]
         self._pieces: dict[str, int] = model["vocab"]
         self._inner: str = model["continuing_subword_prefix"]
         self._unknown = (self._pieces[model["unk_token"]],)
@@ -172,13 +172,8 @@ class WordPiece:
         self._longest_piece = max(map(len, self._pieces))
         self._characters = Characters()
         self._cut = lru_cache(WORDS_REMEMBERED)(self._cut_word)
-        around: list[list[int]] = [[], []]
-        for part in frame["single"]:
-            if "Sequence" in part:
-                around.reverse()
-            else:
-                around[0] += frame["special_tokens"][part["SpecialToken"]["id"]]["ids"]
-        self.closing, self.opening = map(tuple, around)
+        self.opening: tuple[int, ...] = (self._pieces["[CLS]"],)
+        self.closing: tuple[int, ...] = (self._pieces["[SEP]"],)
 
     def encode(self, text: str) -> list[int]:
         ids: list[int] = []

@@ -18,7 +18,7 @@ LEVELS = """
     errors types text skills surface
     config post project embed.base llm.base hosts.base hosts.edit
     store embed llm hosts judge
-    ingest recall hooks.state
+    ingest recall
     api
     features.language
     features surface.arguments surface.operations surface.render

@@ -11,6 +11,7 @@ from bethink.errors import InvalidInput
 from bethink.hooks import spool, state
 from bethink.hooks.run import KEEP, run
 from bethink.hooks.state import EVENTS, HOSTS, Hook, render_answer
+from bethink.project import EVERYWHERE
 from bethink.text import NOTICE
 
 pytest_plugins = ["hooking"]
@@ -72,7 +73,7 @@ def test_a_turn_whose_agent_is_killed_is_read_at_the_next_hook(shop):
     assert shop.woken
     for host, session in (("copilot", "s2"), ("cursor", "s3")):  # which name the session alone
         shop.printed("prompt", host, prompt="which queue do we use?", session_id=session)
-    state.pause_memory(state.EVERYWHERE)
+    state.pause_memory(EVERYWHERE)
     shop.ask("and now?", transcript_path=str(shop.project / "other.jsonl"))
     assert [one.session for one in spool.list_waiting()] == ["s1", "s2", "s3"]
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from capturing import MORE, SAID, Desk
 
+from bethink import project
 from bethink.api import Bethink
 from bethink.errors import BethinkError
 from bethink.hooks import spool, state
@@ -23,13 +24,13 @@ def ago(**span: float) -> datetime:
     return datetime.now(UTC) - timedelta(**span)
 
 
-def keep(*pauses: state.Pause) -> None:
-    state.pauses_file().parent.mkdir(parents=True, exist_ok=True)
-    state.pauses_file().write_text(json.dumps([one._asdict() for one in pauses]))
+def keep(*pauses: project.Pause) -> None:
+    project.pauses_file().parent.mkdir(parents=True, exist_ok=True)
+    project.pauses_file().write_text(json.dumps([one._asdict() for one in pauses]))
 
 
 def paused(*paths):
-    return [state.is_paused(str(path)) for path in paths]
+    return [project.is_paused(str(path)) for path in paths]
 
 
 def test_a_project_is_paused_in_all_of_its_folders_and_no_other_until_it_is_resumed(cli, tmp_path):
@@ -65,10 +66,10 @@ def test_pausing_twice_is_one_pause_and_one_for_some_time_ends_by_itself(cli, mo
     told = cli.json("pause", "--for", "2h")["paused"]
     since, until = (datetime.fromisoformat(told[name]) for name in ("since", "until"))
     assert timedelta(hours=1.99) < until - since < timedelta(hours=2.01)
-    assert [one.until is None for one in state.read_pauses() if one.holds(time.time())] == [False]
+    assert [one.until is None for one in project.read_pauses() if one.holds(time.time())] == [False]
     assert paused(cli.project) == [True]
     now = time.time()
-    monkeypatch.setattr(state.time, "time", lambda: now + 7300)
+    monkeypatch.setattr(time, "time", lambda: now + 7300)
     assert paused(cli.project) == [False]
 
 
@@ -88,8 +89,8 @@ def test_what_was_said_meanwhile_is_not_captured_by_the_next_stop(desk, scope):
     # Four turns, a minute apart, from twenty minutes ago; the two in the middle fall into a pause.
     began = ago(minutes=20)
     at = began.timestamp()
-    where = state.EVERYWHERE if scope == "everywhere" else find(desk.project).scope
-    keep(state.Pause(where, at + 30, at + 150))
+    where = project.EVERYWHERE if scope == "everywhere" else find(desk.project).scope
+    keep(project.Pause(where, at + 30, at + 150))
     desk.note(desk.talk("a", *SAID, began=began))
     desk.work()
     assert desk.turns() == [TEXTS[0], TEXTS[3]]
@@ -100,7 +101,7 @@ def test_what_was_said_meanwhile_is_not_captured_by_the_next_stop(desk, scope):
 @pytest.mark.parametrize("works_there", [False, True])
 def test_another_projects_pause_holds_only_for_what_was_said_there(desk, tmp_path, works_there):
     (tmp_path / "bakery").mkdir()
-    keep(state.Pause(find(tmp_path / "bakery").scope, ago(hours=2).timestamp()))
+    keep(project.Pause(find(tmp_path / "bakery").scope, ago(hours=2).timestamp()))
     file = desk.talk("a", *SAID, began=ago(minutes=20))
     if works_there:
         lines = file.read_text().splitlines()
@@ -113,7 +114,7 @@ def test_another_projects_pause_holds_only_for_what_was_said_there(desk, tmp_pat
 
 def test_a_backfill_long_after_leaves_it_out_too(cli, tmp_path):
     began = ago(days=40)
-    keep(state.Pause(find(cli.project).scope, began.timestamp() - 60, began.timestamp() + 3600))
+    keep(project.Pause(find(cli.project).scope, began.timestamp() - 60, began.timestamp() + 3600))
     desk = Desk(tmp_path, cli.home, "shop")
     told = cli.json("backfill", desk.talk("a", *SAID, began=began))
     assert (told["turns"], told["skipped"]) == (0, {"memory off": 4})
@@ -143,7 +144,7 @@ def test_outside_git_a_pause_holds_where_the_session_began(offline, tmp_path, mo
     assert told("session-start", "b") == told("pre-compact", "a") == ""
     told("stop", "a")
     assert [entry.session for entry in spool.list_waiting()] == ["before"]
-    state.resume_memory(state.EVERYWHERE)
+    state.resume_memory(project.EVERYWHERE)
     told("stop", "a")
     assert [entry.directory for entry in spool.list_waiting()] == [str(shop)]
 
@@ -215,10 +216,10 @@ NO_TIME = '[{"scope": "x", "since": "then", "until": null}]'
 
 
 def test_a_file_that_cannot_be_understood_is_a_pause_that_says_how_to_end(cli):
-    state.pauses_file().parent.mkdir(parents=True)
+    project.pauses_file().parent.mkdir(parents=True)
     for content in ("", "{", "[1]", '[{"scope": "x"}]', '{"a": 1}', NO_TIME, "\x00"):
-        state.pauses_file().write_text(content)
+        project.pauses_file().write_text(content)
         assert paused(cli.project) == [True], content
         with pytest.raises(BethinkError, match="counts as paused"):
-            state.read_pauses()
+            project.read_pauses()
         assert "pauses.json" in cli.fails("resume", "--everywhere", code=1)

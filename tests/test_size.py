@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 291_858,
-    "lines": 42_949,
+    "tokens": 291_645,
+    "lines": 42_945,
     "files": 124,
     "import cycles": 0,
     "function-level imports of our own": 40,
@@ -29,7 +29,7 @@ LIMITS = {
     "test lines": 26_786,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
-RUNS = {"add": 30, "search": 25, "hook": 20, "backfill": 38}
+RUNS = {"add": 30, "search": 25, "hook": 20, "backfill": 37}
 
 UNCOUNTED = (tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER)
 LAYOUT = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)

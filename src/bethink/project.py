@@ -1,25 +1,33 @@
-"""Which project a directory belongs to, and so which scopes a command sees.
+"""Which project a directory belongs to, and so which scopes a command sees; and when memory is paused there.
 
 A repository is one project: all its worktrees and sub-directories share its git common directory, which is read from git's own
 files rather than by running git. The first write puts the project's id into a file in that directory (`pin`), so the
 memories of a repository that is moved or renamed are still its own. A clone has no such file; a copy has one, but the original
 has the same, so the copy counts as another project. Outside git a project is the nearest folder with `.bethink/`, else the
 directory itself, and is known by its path. Only the id is stored with memories.
+
+While memory is paused, in a project or everywhere, hooks neither tell nor note anything. A transcript goes on meanwhile, so every
+pause is kept with its times, also after it ended: whoever reads a transcript, now or in a year, passes over what was said in
+between. A file of pauses that cannot be understood counts as a pause, since somebody who wanted one wrote it.
 """
 
 import os
 import re
+import time
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from bethink.errors import InvalidInput
+from bethink.config import data_directory
+from bethink.errors import BethinkError, InvalidInput
 from bethink.text import sha256
 
 NOTE = "bethink-project"  # in the git common directory: the id, and where that directory lay when it was written
 LONGEST = 100_000  # bytes that are read of a file: those of git that are asked for are far smaller
 _ID = re.compile(r"[0-9a-f]{16}")
+EVERYWHERE = "everywhere"  # the scope of a pause that holds in every project
 
 
 class Project(NamedTuple):
@@ -189,3 +197,68 @@ def _leads_back(own: Path, git: Path) -> Path | None:
     if worktree and (own / worktree[1].strip().strip('"')).resolve() == git.parent.resolve():
         return own
     return None
+
+
+# When memory is paused there
+
+
+class Pause(NamedTuple):
+    scope: str  # of a project, or EVERYWHERE
+    since: float  # seconds since the epoch
+    until: float | None = None  # None: until it is resumed
+    name: str = ""  # of the project, for people to read
+
+    def holds(self, at: float) -> bool:
+        return self.since <= at and (self.until is None or at < self.until)
+
+
+def pauses_file() -> Path:
+    return data_directory() / "pauses.json"
+
+
+def read_pauses() -> list[Pause]:
+    """Every pause, the oldest first."""
+    try:
+        import json  # most commands read no pause
+
+        rows = json.loads(pauses_file().read_bytes())
+        return sorted(map(_read_pause, rows), key=lambda pause: pause.since)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        raise BethinkError(
+            f"The pauses in {pauses_file()} cannot be read ({error}), so memory counts as paused.",
+            "Mend the file, or remove it to forget them.",
+        ) from None
+
+
+def _read_pause(row: Any) -> Pause:
+    until = None if row["until"] is None else float(row["until"])
+    return Pause(str(row["scope"]), float(row["since"]), until, str(row.get("name", "")))
+
+
+def is_paused(directory: str, scope: str | None = None) -> bool:
+    """Whether memory is paused now where a session works, or in the project that it belongs to, which outside git may be another."""
+    try:
+        return is_covered(read_pauses(), time.time(), scope, directory)
+    except BethinkError:
+        return True
+
+
+def is_covered(
+    pauses: Sequence[Pause], at: float, scope: str | None, directory: str | None
+) -> bool:
+    """Whether something was paused at a time, by the scope it belongs to or by the directory it was said in."""
+    scopes = {pause.scope for pause in pauses if pause.holds(at)}
+    if not scopes or EVERYWHERE in scopes or scope in scopes:
+        return bool(scopes)
+    return directory is not None and find(Path(directory) if directory else None).scope in scopes
+
+
+def has_pause_turned(since: float) -> bool:
+    """Whether memory was paused or resumed anywhere since then."""
+    now = time.time()
+    return any(
+        pause.since >= since or (pause.until is not None and since <= pause.until <= now)
+        for pause in read_pauses()
+    )

@@ -21,9 +21,9 @@ from bethink import project as projects
 from bethink.api import Bethink
 from bethink.errors import BethinkError, NotFound, Overtaken
 from bethink.features import language
-from bethink.hooks.state import Pause, is_covered, read_pauses
 from bethink.hosts.base import NAMED, OFF, Position
 from bethink.ingest.redact import redact_name, redact_value
+from bethink.project import Pause, is_covered, read_pauses
 from bethink.types import NOTHING, Batch, Memory, Session, Source, Span
 
 if TYPE_CHECKING:

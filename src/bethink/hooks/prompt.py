@@ -435,20 +435,17 @@ def _common() -> frozenset[str]:
 def render_memories(
     memory: Bethink, chosen: Sequence[Memory], sought: Sought, budget: int
 ) -> Context:
-    """Memories between the marks, in as many tokens as there may be: the first gets twice the room of the others."""
+    """Memories between the marks, in as many tokens as there may be: each gets its share of what is left."""
     short = memory.store.abbreviate([one.id for one in chosen])
     marker = new_marker()
     frame = tokens(fence_items([], marker))
-    heads = [quote(one, short, "") for one in chosen]
-    costs = [tokens(fence_items([head], marker)) - frame + HEAD for head in heads]
-    left = budget - frame - 2
-    while heads and sum(costs) + LEAST * (len(heads) + 1) > left:
-        heads.pop(), costs.pop()
-    left -= sum(costs)
-    quotes = []
-    for at, (one, head) in enumerate(zip(chosen, heads, strict=False)):
-        share = left * 2 // (len(heads) + 1) if at == 0 else left // (len(heads) - at)
-        text = cut_excerpt(one, sought, share)
+    left, quotes = budget - frame - 2, list[Quote]()
+    for at, one in enumerate(chosen):
+        head = quote(one, short, "")
+        left -= tokens(fence_items([head], marker)) - frame + HEAD
+        if left < LEAST:
+            break
+        text = cut_excerpt(one, sought, max(LEAST, left // (len(chosen) - at)))
         left -= tokens(text)
         quotes.append(head._replace(text=text))
     if not quotes:

@@ -16,7 +16,7 @@ import re
 import sys
 import time
 from _thread import start_new_thread
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,7 +29,7 @@ from bethink.hooks.state import AUTO, Hook
 from bethink.text import COMMON_WORDS, STOP_WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from bethink.api import Bethink
     from bethink.config import Config
@@ -195,19 +195,17 @@ def _note(hook: Hook, place: SessionPlace) -> str:
     """Notes that a transcript grew, and wakes the worker that reads it."""
     spool.note(hook, place.database, place.project)
     spool.wake(place.database)
-    if hook.event != "pre-compact" or state.is_paused(hook.directory, place.project.scope):
+    if hook.event != "pre-compact" or projects.is_paused(hook.directory, place.project.scope):
         return ""
     return state.render_answer(hook, KEEP)
 
 
 def _tell(hook: Hook, place: SessionPlace, closing: bool) -> str:
     """What to tell a session. Whatever else is done for it is no reason to keep that back if it fails."""
-    try:
-        if hook.event == "prompt":
+    if hook.event == "prompt":
+        with _counting(hook):
             _note_start(hook, place)
-    except (OSError, BethinkError) as error:
-        count_failure(hook.event, hook.host, str(error))
-    if state.is_paused(hook.directory, place.project.scope):
+    if projects.is_paused(hook.directory, place.project.scope):
         return ""
     text = ""
     if place.exists and _is_wanted(hook, place.config):
@@ -221,11 +219,18 @@ def _tell(hook: Hook, place: SessionPlace, closing: bool) -> str:
             memory.close()
     if hook.event == "session-start":  # what a session that was killed left behind is read
         state.remove_old_deliveries()
-        try:
+        with _counting(hook):
             spool.wake(place.database)
-        except (OSError, BethinkError) as error:
-            count_failure(hook.event, hook.host, str(error))
     return text
+
+
+@contextmanager
+def _counting(hook: Hook) -> Iterator[None]:
+    """Counts what fails beside what a session is told."""
+    try:
+        yield
+    except (OSError, BethinkError) as error:
+        count_failure(hook.event, hook.host, str(error))
 
 
 def _note_start(hook: Hook, place: SessionPlace) -> None:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bethink.config import data_directory
 from bethink.errors import BethinkError
 from bethink.hooks import state
+from bethink.project import is_paused
 from bethink.text import sha256
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def folder() -> Path:
 def note(hook: Hook, database: str, project: Project | None = None) -> None:
     """Notes that a transcript grew, of a session that belongs to that project. Where memory is paused, only that what was said has to
     be passed over."""
-    silent = state.is_paused(hook.directory, project.scope if project else None)
+    silent = is_paused(hook.directory, project.scope if project else None)
     untimed = hook.host in UNTIMED
     if (silent and not untimed) or not (hook.transcript or hook.session):
         return

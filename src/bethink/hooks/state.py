@@ -1,5 +1,6 @@
 """What a host told a hook, in one shape (`Hook`), how each host wants to be answered, and the small files that hooks keep: what went
-wrong, for `doctor`; which memories a session was given already; what the user asked to forget; and when memory is paused.
+wrong, for `doctor`; which memories a session was given already; and what the user asked to forget. It also writes the file of pauses,
+which `project` reads.
 
 Hosts name the same things differently; their names end here. Whatever comes on stdin is read as far as it can be: a missing or wrongly
 typed value is an empty one. Only what is no JSON object at all is an error. This module knows no store, and stands apart from `hosts/`,
@@ -7,10 +8,6 @@ whose readers a hook has no time to load.
 
 A hook itself never complains, because its agent would have to. Each file is written whole and put in place at once; of two writes in
 the same moment one may be lost, which means that a failure goes uncounted or that something is told twice.
-
-While memory is paused, in a project or everywhere, hooks neither tell nor note anything. A transcript goes on meanwhile, so every
-pause is kept with its times, also after it ended: whoever reads a transcript, now or in a year, passes over what was said in
-between. A file of pauses that cannot be understood counts as a pause, since somebody who wanted one wrote it.
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ import os
 import re
 import time
 from _thread import get_ident
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +25,7 @@ from typing import Any, NamedTuple
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.ingest.redact import redact, redact_name
-from bethink.project import find as find_project
+from bethink.project import EVERYWHERE, Pause, pauses_file, read_pauses
 from bethink.text import replace_broken, sha256, textfile
 
 EVENTS = tuple(
@@ -54,7 +51,6 @@ LONGEST_MESSAGE = 300  # characters of a failure
 OTHER = "unknown"  # stands for hosts and events that do not exist, so that the rows stay few
 MOST_IDS = 1000  # of one session; the oldest go first
 MOST_SESSIONS = 500  # of which is kept what they were given
-EVERYWHERE = "everywhere"  # the scope of a pause that holds in every project
 
 
 class Hook(NamedTuple):
@@ -353,70 +349,7 @@ def _deliveries_file(hook: Hook) -> Path | None:
     return folder() / "given" / f"{digest(f'{hook.host} {name}')}.json" if name else None
 
 
-# When memory is paused
-
-
-class Pause(NamedTuple):
-    scope: str  # of a project, or EVERYWHERE
-    since: float  # seconds since the epoch
-    until: float | None = None  # None: until it is resumed
-    name: str = ""  # of the project, for people to read
-
-    def holds(self, at: float) -> bool:
-        return self.since <= at and (self.until is None or at < self.until)
-
-
-def pauses_file() -> Path:
-    return data_directory() / "pauses.json"
-
-
-def read_pauses() -> list[Pause]:
-    """Every pause, the oldest first."""
-    try:
-        rows = json.loads(pauses_file().read_bytes())
-        return sorted(map(_read_pause, rows), key=lambda pause: pause.since)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
-        raise BethinkError(
-            f"The pauses in {pauses_file()} cannot be read ({error}), so memory counts as paused.",
-            "Mend the file, or remove it to forget them.",
-        ) from None
-
-
-def _read_pause(row: Any) -> Pause:
-    until = None if row["until"] is None else float(row["until"])
-    return Pause(str(row["scope"]), float(row["since"]), until, str(row.get("name", "")))
-
-
-def is_paused(directory: str, scope: str | None = None) -> bool:
-    """Whether memory is paused now where a session works, or in the project that it belongs to, which outside git may be another."""
-    try:
-        return is_covered(read_pauses(), time.time(), scope, directory)
-    except BethinkError:
-        return True
-
-
-def is_covered(
-    pauses: Sequence[Pause], at: float, scope: str | None, directory: str | None
-) -> bool:
-    """Whether something was paused at a time, by the scope it belongs to or by the directory it was said in."""
-    scopes = {pause.scope for pause in pauses if pause.holds(at)}
-    if not scopes or EVERYWHERE in scopes or scope in scopes:
-        return bool(scopes)
-    return (
-        directory is not None
-        and find_project(Path(directory) if directory else None).scope in scopes
-    )
-
-
-def has_pause_turned(since: float) -> bool:
-    """Whether memory was paused or resumed anywhere since then."""
-    now = time.time()
-    return any(
-        pause.since >= since or (pause.until is not None and since <= pause.until <= now)
-        for pause in read_pauses()
-    )
+# Pausing and resuming
 
 
 def pause_memory(scope: str, name: str = "", seconds: float | None = None) -> Pause:

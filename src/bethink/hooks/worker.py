@@ -139,7 +139,7 @@ def _read(opened: OpenMemory, path: Path, entry: SpoolEntry, until: float) -> bo
     memory = opened.open_from(entry.directory)
     # Without times nobody can tell what was said while memory was paused, so all that is unread is passed over.
     silent = entry.silent or (
-        entry.host in spool.UNTIMED and state.has_pause_turned(entry.noted_at)
+        entry.host in spool.UNTIMED and project.has_pause_turned(entry.noted_at)
     )
     for embed in (True, False):
         try:

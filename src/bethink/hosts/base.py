@@ -245,8 +245,8 @@ def name_of(fields: Mapping[str, Any], *keys: str, length: int = 200) -> str | N
     return next((name for key in keys if (name := as_name(fields.get(key), length))), None)
 
 
-def time_of(fields: Mapping[str, Any], *keys: str) -> datetime | None:
-    return next((time for key in keys if (time := as_time(fields.get(key)))), None)
+def time_of(fields: Mapping[str, Any], key: str) -> datetime | None:
+    return as_time(fields.get(key))
 
 
 def texts_of(content: Any, types: tuple[str, ...] = ("text",)) -> list[str]:

@@ -81,9 +81,7 @@ class CodexTranscript(LineTranscript):
             self.thread = name_of(payload, "forked_from_id") or id
             self.session = parent or name_of(payload, "session_id") or id
             if parent or payload.get("thread_source") == "subagent":
-                source = dict_of(payload, "source").get("subagent")
-                kind = next(iter(source), None) if isinstance(source, dict) else source
-                self.agent = name_of(payload, "agent_nickname", "agent_role") or as_name(kind) or id
+                self.agent = name_of(payload, "agent_nickname", "agent_role") or id
         if payload.get("memory_mode") in ("off", "disabled"):
             self.switch_memory(True, time_of(payload, "timestamp"), self.session)
         return NO_SPEECH

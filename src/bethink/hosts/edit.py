@@ -315,25 +315,18 @@ def rewrite_json(text: str, value: Any) -> str:
 
 def _change_once(text: str, path: Path, was: Any, value: Any) -> str:
     """The text with the first difference between what it says and what it should say taken out of it."""
-    if isinstance(was, dict) and isinstance(value, dict):
-        for key in was:
-            if key not in value:
-                return _remove(text, path, key)
-        for key, one in value.items():
-            if key not in was:
-                return _insert(text, path, one, key)
-            if was[key] != one:
-                return _change_once(text, (*path, key), was[key], one)
-    if not (isinstance(was, list) and isinstance(value, list)):
+    in_object = isinstance(was, dict) and isinstance(value, dict)
+    if not in_object and not (isinstance(was, list) and isinstance(value, list)):
         return _replace(text, path, value)
-    for at, (old, new) in enumerate(zip(was, value, strict=False)):
-        if old != new and len(was) > len(value):
-            return _remove(text, path, at)
-        if old != new:
-            return _change_once(text, (*path, at), old, new)
-    if len(was) > len(value):
-        return _remove(text, path, len(value))
-    return _insert(text, path, value[len(was)])
+    old, new = (one if in_object else dict(enumerate(one)) for one in (was, value))
+    shifted = not in_object and len(old) > len(new)  # an item went, and those behind it moved up
+    for key in old:
+        if key not in new or (shifted and old[key] != new[key]):
+            return _remove(text, path, key)
+    key = next(key for key in new if key not in old or old[key] != new[key])
+    if key in old:
+        return _change_once(text, (*path, key), old[key], new[key])
+    return _insert(text, path, new[key], key if in_object else None)
 
 
 def _write(value: Any, indent: str | None, text: str) -> str:
@@ -355,7 +348,7 @@ def _line_indent(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _insert(text: str, path: Path, value: Any, key: str | None = None) -> str:
+def _insert(text: str, path: Path, value: Any, key: str | int | None = None) -> str:
     """The text with one more member or item at the end of an object or array."""
     start, close, members = _find(text, path)
     end, label = line_end(text), "" if key is None else json.dumps(key, ensure_ascii=False) + ": "
@@ -389,22 +382,20 @@ def _remove(text: str, path: Path, key: str | int) -> str:
     opening, close, members = _find(text, path)
     index = max(at for at, one in enumerate(members) if one.key == key)
     member = members[index]
-    start, end = member.start, member.behind
+    before, behind = text[: member.start], text[member.behind :]
     if len(members) == 1:
-        rest = (text[opening + 1 : start].rstrip() + text[end:close]).rstrip(" \t")
+        rest = (before[opening + 1 :].rstrip() + text[member.behind : close]).rstrip(" \t")
         return text[: opening + 1] + (rest if rest.strip() else "") + text[close:]
-    while text[start - 1] in " \t":
-        start -= 1
-    if text[start - 1] == "\n":
-        start -= 2 if text[start - 2] == "\r" else 1
-    elif index == 0:
-        start = member.start
-        end += len(text[end:]) - len(text[end:].lstrip(" \t"))
+    own_line = before.rstrip(" \t").endswith("\n")
+    if own_line or index:
+        before = before.rstrip(" \t").removesuffix("\n").removesuffix("\r")
+    else:
+        behind = behind.lstrip(" \t")
     # The comma before it goes if nothing follows; comments between stay.
     comma = members[index - 1].comma if index else None
     if comma is not None and index == len(members) - 1 and member.comma is None:
-        return text[:comma] + text[comma + 1 : start] + text[end:]
-    return text[:start] + text[end:]
+        before = before[:comma] + before[comma + 1 :]
+    return before + behind
 
 
 def rewrite_toml(text: str, path: tuple[str, ...], document: Any) -> str:

@@ -130,9 +130,6 @@ class ChatText(Chat):
         """All turns, and for each message without one the reason."""
         text_lines = split_lines(data)
         found = find_speakers(text_lines)
-        preface = text_lines[: found[0][0] if found else 0]
-        titles = [line.lstrip("# ").strip() for line in preface if line.startswith("# ")]
-        self.set_title(titles[0] if titles else None)
         ends = [*(start for start, _, _ in found[1:]), len(text_lines)]
         for (start, role, rest), end in zip(found, ends, strict=False):
             text = "\n".join([rest, *text_lines[start + 1 : end]])

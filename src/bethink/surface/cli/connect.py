@@ -33,6 +33,7 @@ from bethink.hosts import install as installer
 from bethink.hosts.edit import PROMPT_TOOL
 from bethink.hosts.install import AGENTS, FileOutcome, InstallPlace
 from bethink.ingest.redact import redact
+from bethink.project import EVERYWHERE, read_pauses
 from bethink.store.connection import OLDEST_SQLITE
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Listing, Result, open_memory, project
@@ -627,9 +628,9 @@ def check_failures(host: str) -> Iterator[DoctorFinding]:
 def check_pauses() -> Iterator[DoctorFinding]:
     """Pauses that hold now: nothing is wrong with them, and they explain a silence."""
     now = time.time()
-    for one in state.read_pauses():
+    for one in read_pauses():
         if one.holds(now):
-            where = "everywhere" if one.scope == state.EVERYWHERE else f"in {one.name or one.scope}"
+            where = "everywhere" if one.scope == EVERYWHERE else f"in {one.name or one.scope}"
             until = "until `bethink resume`"
             if one.until is not None:
                 until = f"for another {render_span(one.until - now)}"

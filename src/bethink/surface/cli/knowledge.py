@@ -12,8 +12,8 @@ from bethink import config
 from bethink.errors import NotFound, UsageError
 from bethink.features import conversations, knowledge
 from bethink.features.knowledge import FileStep, PartReport
-from bethink.hooks import state
 from bethink.hosts.install import AGENTS, is_here, record_file
+from bethink.project import read_pauses
 from bethink.surface.cli import connect, console
 from bethink.surface.cli.console import Bar, Result, directory, open_memory
 from bethink.surface.operations import sync_record
@@ -144,7 +144,7 @@ def backfill(args: Namespace, memory: Bethink) -> Result:
         path = found[0][1]
         more = "this project's newest conversation; `bethink backfill --all` reads all there are"
         console.note(args, f"reading {path}, {more}")
-    paused = [one.name or "everywhere" for one in state.read_pauses() if one.holds(time.time())]
+    paused = [one.name or "everywhere" for one in read_pauses() if one.holds(time.time())]
     if paused:
         console.warn(
             args,

@@ -21,7 +21,8 @@ from bethink.errors import BethinkError, ConfigError, InvalidInput, UsageError
 from bethink.features import tending
 from bethink.hooks.run import read_message
 from bethink.hooks.run import run as run_hook
-from bethink.hooks.state import EVERYWHERE, Pause, pause_memory, read_pauses, resume_memory
+from bethink.hooks.state import pause_memory, resume_memory
+from bethink.project import EVERYWHERE, Pause, read_pauses
 from bethink.surface.cli import COMMANDS, console
 from bethink.surface.cli.console import (
     Bar,

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from bethink import project as projects
 from bethink.errors import EmbeddingError
 from bethink.hooks import run, state
-from bethink.hooks.state import is_paused
 from bethink.types import TRUST
 
 if TYPE_CHECKING:
@@ -178,7 +177,7 @@ def _answer_prompt(keeper: Keeper, hook: Any) -> str:
     found = projects.find(keeper.directory)
     if hook.directory and os.path.isdir(hook.directory):  # noqa: PTH112  (false, not an error, for what no file can be named)
         found = run.find_project(hook, str(found.worktree))
-    if is_paused(hook.directory or str(found.worktree), found.scope):
+    if projects.is_paused(hook.directory or str(found.worktree), found.scope):
         return ""
     memory = keeper.memory(found.worktree, f"hook:{hook.host}")
     here = memory.config.embedding.strip() != "http"

@@ -45,7 +45,7 @@ def fill(cli):
     cli.add("I like short commits", "--personal")
     (cli.project / "docs").mkdir()
     (cli.project / "docs" / "a.md").write_text("# Guide\n\nLint with ruff before each commit.\n")
-    cli.ok("index", "docs")
+    cli.ok("index")
     return second, third
 
 
@@ -95,7 +95,7 @@ def test_an_export_comes_back_as_it_was(cli, tmp_path, form):
         assert cli.json("search", "kept in Redis", "--mode", mode)[0]["id"] == third
     assert cli.json("list", "--entity", "Redis")[0]["id"] == third
     assert {relation["type"] for relation in before[second]["relations"]} == {"supersedes"}
-    assert cli.json("index", "docs")["memories"] == {"added": 0, "kept": 1, "retired": 0}
+    assert cli.json("index")["memories"] == {"added": 0, "kept": 1, "retired": 0}
     assert cli("doctor", "--deep").code == 0
 
 

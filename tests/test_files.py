@@ -39,14 +39,6 @@ def test_a_walk_finds_what_people_wrote_in_the_same_order_each_time(
     assert uris(tmp_path / start, tmp_path, *suffixes) == expected
 
 
-def test_what_lies_outside_the_root_has_its_absolute_path(tmp_path):
-    files = dict.fromkeys(("project/a.md", "notes/b.md", "notes/c.md"), "")
-    tree(tmp_path, files | {"notes/.gitignore": "c.md\n"})
-    place = (tmp_path / "notes" / "b.md").as_posix()
-    for start in ("notes", "notes/b.md"):
-        assert uris(tmp_path / start, tmp_path / "project") == [place]
-
-
 @pytest.mark.parametrize("name", ["missing", "a.md/below", "a\0b", "x" * 300])
 def test_a_start_that_does_not_exist_is_an_error_before_anything_is_read(tmp_path, name):
     tree(tmp_path, {"a.md": ""})

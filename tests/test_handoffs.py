@@ -46,12 +46,12 @@ def branch_of(text, folder):
 
 READ = {
     "handoffs-the-branch-is-read-from": branch_of,
-    "handoffs-markdown-and-json-are-understood": lambda text, _: parse_handoff(text),
+    "handoffs-markdown-is-understood": lambda text, _: parse_handoff(text),
 }
 
 
 @rules(READ, globals())
-def test_branches_markdown_and_json_are_understood(tmp_path, function, given, expected):
+def test_branches_and_markdown_are_understood(tmp_path, function, given, expected):
     assert function(*given, tmp_path) == expected
 
 
@@ -193,8 +193,6 @@ def test_the_command_saves_shows_and_falls_back(cli):
 def test_the_command_reads_stdin_and_files(cli):
     assert cli.json("handoff", "save", stdin="Half done.\n## Next\n- go on\n")["status"] == "saved"
     assert cli.json("handoff")["next_steps"] == ["go on"]
-    told = '{"summary": "Done.", "branch": "dev"}'
-    assert cli.json("handoff", "save", stdin=told)["branch"] == "dev"
     (cli.project / "note.md").write_text("From a file.\n## Done\n- all\n")
     for status in ("saved", "unchanged"):
         saved = cli.json("handoff", "save", "--file", "note.md", "--next", "rest")

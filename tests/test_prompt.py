@@ -93,7 +93,7 @@ def passage(cli):
     (cli.project / "docs").mkdir()
     text = "# Auth\n\nTokens live in Redis.\n\n# Login\n\nBy a magic link.\n"
     (cli.project / "docs/auth.md").write_text(text)
-    cli.ok("index", "docs")
+    cli.ok("index")
     return next(one for one in cli.json("list") if "Tokens" in one["content"])
 
 

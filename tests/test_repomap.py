@@ -16,7 +16,6 @@ from bethink.ingest.code import (
     LARGE,
     MapEntry,
     documents,
-    is_test,
     map_files,
     passages,
     read_map,
@@ -57,12 +56,13 @@ def shown(name: str) -> list:
 
 
 def test_each_source_file_is_a_document_and_other_files_are_none(project):
-    shebang = {"bin/tool": "#!/usr/bin/env python3\ndef g(): pass\n", "bin/script": "#!/bin/sh\n"}
     others = {"README.md": "# Hello\n", "data.json": "{}", "LICENSE": "MIT", "blob": b"\0\1\2"}
     code = {"src/a.py": "def f(): pass\n", "b.ts": "export const X = 1;\n"}
-    found = project(shebang | others | code)
-    assert set(found) == {"code:src/a.py", "code:b.ts", "code:bin/tool"}
-    assert found["code:bin/tool"].metadata == {"language": "python"}
+    found = project(others | code)
+    assert {uri: one.metadata["language"] for uri, one in found.items()} == {
+        "code:src/a.py": "python",
+        "code:b.ts": "typescript",
+    }
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,6 @@ def test_a_large_class_is_cut_between_its_methods_and_an_undocumented_function_t
 
 @pytest.mark.parametrize(("path", "test"), cases("repomap-definitions-in-tests-are"))
 def test_definitions_in_tests_are_found_by_words_only(path, test):
-    assert is_test(path) is test
     long = Symbol("check", "function", "def check()", (1, 90), "x" * 590)
     entry = MapEntry(path, "python", (long, long._replace(name="other")), 90)
     file, definition = passages(entry)[:2]

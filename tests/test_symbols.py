@@ -1,8 +1,6 @@
 """What the outline of a source file holds: one fixture per language, then what no fixture should have to hold."""
 
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trees import FIXTURES, load_rows
 
-from bethink.errors import InvalidInput
 from bethink.ingest import symbols
 from bethink.ingest.symbols import (
     LANGUAGES,
@@ -136,23 +133,6 @@ def test_long_signatures_docs_and_decorators_are_cut_and_hostile_comments_cost_n
 @pytest.mark.parametrize(("language", "text", "expected"), cases("symbols-a-comment-belongs-to"))
 def test_a_comment_belongs_to_what_it_stands_by(language, text, expected):
     assert expected in [(symbol.name, symbol.doc) for symbol in read(text, language)]
-
-
-def test_without_tree_sitter_there_is_a_hint(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tree_sitter", None)
-    symbols._grammar.cache_clear()
-    try:
-        with pytest.raises(InvalidInput, match="needs tree-sitter") as caught:
-            read("def f(): pass", "python")
-    finally:
-        symbols._grammar.cache_clear()
-    assert caught.value.hint == "pip install 'bethink[code]'"
-
-
-def test_importing_the_reader_loads_no_grammar():
-    code = "import bethink.ingest.code, sys; print([name for name in sys.modules if name.startswith(('tree_sitter', 'numpy'))])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_places_are_never_asked_of_the_nodes():

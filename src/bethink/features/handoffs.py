@@ -22,7 +22,6 @@ from bethink.text import one_line as clean_line
 from bethink.types import NOTHING, TRUST, Memory, Passage, Source
 
 LONGEST = 30_000  # characters of a whole handoff: who reads more does not begin to work
-LONGEST_NAME = 200  # of its project and its branch, which stand in a heading
 SUMMARY_WORDS = 20
 IMPORTANCE = 6.0
 STALE = 14  # days after which work has mostly moved on; set by hand
@@ -132,18 +131,11 @@ def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:
     project = redact(clean_line(handoff.project) or memory.project.name).text
     branch = _resolve_branch(memory, clean_line(handoff.branch))
     handoff = handoff._replace(project=project, branch=branch)
-    size = len(json.dumps(handoff, default=str, ensure_ascii=False))
-    limits = {
-        "handoff": (size, LONGEST),
-        "handoff's project": (len(project), LONGEST_NAME),
-        "handoff's branch": (len(branch), LONGEST_NAME),
-    }
-    for name, (length, most) in limits.items():
-        if length > most:
-            raise InvalidInput(
-                f"The {name} has {length:,} characters; {most:,} are the most.",
-                "Keep what matters next.",
-            )
+    if (size := len(json.dumps(handoff, default=str, ensure_ascii=False))) > LONGEST:
+        raise InvalidInput(
+            f"The handoff has {size:,} characters; {LONGEST:,} are the most.",
+            "Keep what matters next.",
+        )
     ids = tuple(dict.fromkeys(map(memory.resolve, handoff.memory_ids)))
     handoff = handoff._replace(memory_ids=ids)
     before = [found for found in _list_live(memory) if read_handoff(found).branch == branch]
@@ -194,11 +186,7 @@ def find_latest(memory: Bethink, branch: str | None = None) -> LatestHandoff | N
 
 def read_handoff(memory: Memory) -> Handoff:
     """The handoff that a memory holds."""
-    kept = {name: memory.metadata[name] for name in Handoff._fields if name in memory.metadata}
-    try:
-        return handoff_from_fields({"summary": memory.summary, **kept})
-    except InvalidInput:  # an import may have brought anything
-        return Handoff(memory.summary)
+    return handoff_from_fields({"summary": memory.summary, **memory.metadata})
 
 
 def render_handoff(handoff: Handoff) -> str:
@@ -217,15 +205,7 @@ def render_handoff(handoff: Handoff) -> str:
 
 
 def parse_handoff(text: str) -> Handoff:
-    """A handoff as people and programs write it: JSON with its fields, or Markdown with a heading for each list."""
-    if text.lstrip().startswith("{"):
-        try:
-            return handoff_from_fields(json.loads(text))
-        except (ValueError, RecursionError) as error:
-            raise InvalidInput(
-                f"The handoff is no valid JSON: {error}.",
-                'Give an object such as {"summary": "…", "next_steps": ["…"]}.',
-            ) from None
+    """A handoff as people and agents write it: Markdown with a heading for each list."""
     found: dict[str, list[str]] = {name: [] for name in LISTS}
     prose: list[str] = []
     field: str | None = None
@@ -246,25 +226,15 @@ def parse_handoff(text: str) -> Handoff:
 
 
 def handoff_from_fields(value: Mapping[str, Any]) -> Handoff:
-    """A handoff from loose values; a wrong one is named."""
-    if unknown := sorted(set(value) - set(Handoff._fields)):
-        raise InvalidInput(
-            f"A handoff has no field '{unknown[0]}'.", "It has " + ", ".join(Handoff._fields) + "."
-        )
-    fields: dict[str, Any] = {"summary": ""}
-    for name, given in value.items():
-        if name in LISTS and given is not None:
-            items = [given] if isinstance(given, str) else given
-            listed = isinstance(items, list | tuple) and all(isinstance(one, str) for one in items)
-            given = tuple(one.strip() for one in items if one.strip()) if listed else given
-        wanted: Any = tuple if name in LISTS else Mapping if name == "metadata" else str
-        if given is not None and not isinstance(given, wanted):
-            raise InvalidInput(
-                f"The handoff's {name} cannot be {given!r:.60}.",
-                "A text, of lists a list of texts, of metadata an object.",
-            )
-        fields |= {name: given} if given is not None else {}
-    return Handoff(**fields)
+    """A handoff from loose values: an import may have brought anything."""
+    fields: dict[str, Any] = {}
+    for name in ("summary", "project", "branch"):
+        fields[name] = str(value.get(name) or "")
+    for name in LISTS:
+        found = value.get(name)
+        fields[name] = tuple(map(str, found)) if isinstance(found, list | tuple) else ()
+    metadata = value.get("metadata")
+    return Handoff(**fields, metadata=metadata if isinstance(metadata, Mapping) else NOTHING)
 
 
 def _resolve_branch(memory: Bethink, branch: str) -> str:

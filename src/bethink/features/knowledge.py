@@ -108,33 +108,23 @@ def _inside(root: Path, name: str) -> Path:
 
 
 def _walk_project(memory: Bethink) -> list[Found | Skipped]:
-    """All files: scripts have no suffix."""
     return list(walk(memory.project.worktree, memory.project.worktree))
 
 
 # Bringing it in step
 
 
-def index(
-    memory: Bethink, paths: Sequence[Path] | None = None, *, progress: Progress | None = None
-) -> Synced:
-    """Brings the knowledge folders, or the given ones beside them, in step with memory."""
+def index(memory: Bethink, *, progress: Progress | None = None) -> Synced:
+    """Brings the knowledge folders and the documentation in step with memory."""
     root, config = memory.project.worktree, memory.config
-    starts = find_folders(root, config) if paths is None else paths
-    if paths is None:
-        found = list(find_documents(root, config, starts))
-    else:
-        found = [one for start in starts for one in walk(start, root, DOCUMENTS)]
-    places = [PurePosixPath(place(start, root)) for start in starts]
+    starts = find_folders(root, config)
+    found = list(find_documents(root, config, starts))
+    places = [place(start, root) for start in starts]
 
     def looked(uri: str) -> bool:
-        """Whether the walk would have come upon a source; it leaves out what is hidden. What lies elsewhere was not looked at: it
-        has vanished only where its file is gone, and only a whole run asks for that."""
-        path = PurePosixPath(uri)
-        below = [path.relative_to(at).parts for at in places if path.is_relative_to(at)]
-        within = any(not any(part.startswith(".") for part in parts) for parts in below)
-        if paths is not None:
-            return within
+        """Whether the walk would have come upon a source. What was read when the settings named other folders has vanished only where
+        its file is gone."""
+        within = any(PurePosixPath(uri).is_relative_to(at) for at in places)
         return (within and not is_record(root, config, uri)) or not _exists(memory, uri)
 
     warnings: list[str] = []
@@ -227,19 +217,13 @@ def analyze(memory: Bethink, *, progress: Progress | None = None) -> Synced:
     return synced
 
 
-def analyze_history(
-    memory: Bethink,
-    *,
-    limit: int = 2000,
-    since: str | None = None,
-    progress: Progress | None = None,
-) -> Synced:
+def analyze_history(memory: Bethink, *, progress: Progress | None = None) -> Synced:
     """Keeps the commits that explain why something is as it is. A commit that was reverted hands over to the one that did so."""
     from bethink.ingest import git
 
     known = [source.uri for source in memory.store.sources(memory.scope, HISTORY)]
     hashes = [uri.removeprefix("git:") for uri in known]
-    documents = list(git.documents(memory.project.worktree, limit, since, hashes))
+    documents = list(git.documents(memory.project.worktree, hashes))
     total = len(documents)
     synced = _sync(memory, documents, HISTORY, "git", total, progress, looked=lambda _: False)
     if uris := (*known, *synced.added):
@@ -268,7 +252,7 @@ def _sync(
     progress: Progress | None = None,
     **how: Any,
 ) -> Synced:
-    """Brings a collection in step. A reader may find one or two sources more than the total, such as scripts without a suffix."""
+    """Brings a collection in step. A reader may tell of a few more than the total, such as links that lead nowhere."""
     return memory.sync(
         documents,
         collection=redact_name(collection),  # an import is named by its folder or file

@@ -37,9 +37,7 @@ MARKS = ("promoted_at", "promoted_to")
 KINDS = tuple(
     "decision preference pattern gotcha architecture component domain fact conclusion solution discovery general".split()
 )
-VOTES = 2  # from which votes alone make a candidate
-USES = 5  # from which uses alone do
-SOME_USES = 3  # from which uses do together with any vote for it
+USES = 5  # that make a candidate; a vote counts as two, and as the use that it is besides
 MOST = 1000  # of the most voted for, and of the most used, that are looked at
 
 _MARKER = re.compile(r"<!-- bethink:([0-9a-f]{8}[0-9a-f-]{0,28}) -->\s*$")
@@ -75,15 +73,17 @@ def candidates(memory: Bethink, limit: int = 10) -> list[tuple[Memory, str]]:
         for one in memory.list(filter=wanted, limit=MOST, order=order)
         if _is_candidate(one)
     }
-    best = sorted(found.values(), key=lambda one: (-2 * one.usefulness - one.access_count, one.id))
+    best = sorted(found.values(), key=lambda one: (-_count_uses(one), one.id))
     return [(one, explain_candidate(one)) for one in best[:limit]]
 
 
 def _is_candidate(one: Memory) -> bool:
-    if one.usefulness < 0 or one.trust < TRUST["agent"] or "promoted_at" in one.metadata:
-        return False
-    uses = SOME_USES if one.usefulness > 0 else USES
-    return one.usefulness >= VOTES or one.access_count >= uses
+    open_to_it = one.trust >= TRUST["agent"] and "promoted_at" not in one.metadata
+    return open_to_it and one.usefulness >= 0 and _count_uses(one) >= USES
+
+
+def _count_uses(one: Memory) -> float:
+    return 2 * one.usefulness + one.access_count
 
 
 def explain_candidate(one: Memory) -> str:
@@ -236,16 +236,15 @@ def _find_marker(line: str) -> str | None:
 
 
 def _rewrite(root: Path, path: str, change: Callable[[str], str]) -> bool:
-    """Changes a file, again if somebody else wrote to it meanwhile. Says whether it had to be changed."""
+    """Changes a file, unless somebody else writes to it at the same moment. Says whether it had to be changed."""
     real = textfile.inside(root, Path(path))
-    for _ in range(10):
-        was = textfile.read(real)
-        new = change(was or "")
-        if new == (was or ""):
-            return False
-        if textfile.write(real, new, was):
-            return True
-    raise BethinkError(f"{path} is being changed by something else all the time.", "Try again.")
+    was = textfile.read(real)
+    new = change(was or "")
+    if new == (was or ""):
+        return False
+    if not textfile.write(real, new, was):
+        raise BethinkError(f"Something else changed {path} at the same moment.", "Try again.")
+    return True
 
 
 def _take_out(root: Path, path: str, id: str) -> tuple[bool, bool]:
@@ -307,15 +306,14 @@ def withdraw_rules(memory: Bethink, purged: Sequence[Memory]) -> list[str]:
         for path in TARGETS.values():
             try:
                 with textfile.alone(root):
-                    found, removed = _take_out(root, path, one.id)
+                    found, _ = _take_out(root, path, one.id)
             except BethinkError as error:
                 if path == noted:
                     sentences.append(f"{path} may still hold its rule: {error.message}")
                 continue
             if found:
-                also = ", and the file, which held nothing else, is gone" if removed else ""
                 sentences.append(
-                    f"Its rule was taken out of {path}{also}. Commits of that file may still hold it."
+                    f"Its rule was taken out of {path}. Commits of that file may still hold it."
                 )
             elif path == noted:
                 sentences.append(

@@ -2,7 +2,7 @@
 
 A file is one short passage (path, what it says of itself, names) and one per definition: small neighbours share one, a large class
 takes several. A passage shows signatures, documentation and line numbers, never bodies; where a function says nothing of itself, the
-comments and messages in its body speak for it. Measured on 85 questions about three code bases (bench/LOG.md): one passage per file
+comments and messages in its body speak for it. Definitions in tests, examples and the like are found by words alone. Measured on 85 questions about three code bases (bench/LOG.md): one passage per file
 finds as much among five but ranks worse; one per symbol costs four times the vectors and finds less.
 
 `documents` makes one document per source file, whose passages are worked out only when it changed. `read_map` makes one document of
@@ -22,6 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
+from bethink.ingest.analyze.tree import is_aside
 from bethink.ingest.files import Found, read_text
 from bethink.ingest.markdown import redact_in_place
 from bethink.ingest.redact import redact
@@ -33,6 +34,7 @@ from bethink.ingest.symbols import (
     find_sentence,
     language_of,
     outline,
+    shorten,
 )
 from bethink.ingest.sync import Document, Skipped
 from bethink.store.words import parts
@@ -52,9 +54,6 @@ _COMMENT = re.compile(
     r"(?:^|[ \t;{}])(?:#|//+)[ \t!]*([^\s#/][^\n]{3,200})|/\*+([^*]{4,300})\*+/", re.MULTILINE
 )
 _MESSAGE = re.compile(r"\"([^\"\\\n]{12,160})\"|'([^'\\\n]{12,160})'|`([^`\\\n]{12,160})`")
-_TEST = re.compile(
-    r"(?:^|/)(?:tests?|__tests__|spec|specs)/|(?:^|/)(?:test_[^/]*|conftest)\.py$|[._-](?:test|tests|spec)\.\w+$|Tests?\.(?:java|cs|php)$"
-)
 VERSION = 4  # of how files become passages; a new one reads every file again
 LARGEST = 2_000_000  # bytes of a source file
 LARGEST_MAP = 64_000_000  # bytes of a JSON file
@@ -106,7 +105,7 @@ def passages(entry: MapEntry, text: str = "") -> list[Passage]:
         return [_file_passage(entry, _text(groups[0]), groups[0])]
     listed = [one for one in entry.symbols if one.kind not in ("field", "property")]
     names = dict.fromkeys(qualified_name(entry, symbol) for symbol in listed)
-    told = f"Defines {_cut(', '.join(names), NAMES)}" if names else ""
+    told = f"Defines {shorten(', '.join(names), NAMES)}" if names else ""
     return [_file_passage(entry, told), *(_passage(entry, group) for group in groups)]
 
 
@@ -143,12 +142,6 @@ def skeleton(entry: MapEntry) -> str:
 def qualified_name(entry: MapEntry, symbol: Symbol) -> str:
     separator = LANGUAGES.get(entry.language, {}).get("separator", ".")
     return f"{symbol.parent}{separator}{symbol.name}" if symbol.parent else symbol.name
-
-
-def is_test(path: str) -> bool:
-    """Whether a path is that of a test. Of one outside the project only the end counts: who knows where it hangs."""
-    end = "/".join(path.split("/")[-3:]) if path.startswith("/") else path
-    return _TEST.search(end) is not None
 
 
 def _units(symbols: Sequence[Symbol]) -> list[list[Symbol]]:
@@ -205,10 +198,10 @@ def _run_text(run: Sequence[Symbol], depth: int, source: Sequence[str]) -> str:
     indent = "  " * (first.depth - depth)
     if len(run) > 1:
         told = dict.fromkeys(
-            f"{each.signature} ({_cut(each.doc, 80)})" if each.doc else each.signature
+            f"{each.signature} ({shorten(each.doc, 80)})" if each.doc else each.signature
             for each in run
         )
-        return f"{indent}{first.lines[0]}: {_cut('; '.join(told), FIELDS)}"
+        return f"{indent}{first.lines[0]}: {shorten('; '.join(told), FIELDS)}"
     doc = first.doc
     if not doc and first.kind in CALLABLE:
         doc = _words_in_body(source[first.lines[0] - 1 : first.lines[1]])
@@ -223,13 +216,13 @@ def _words_in_body(lines: Sequence[str]) -> str:
     messages = ["".join(found) for found in _MESSAGE.findall(body)]
     said = [*comments, *(each for each in messages if each.count(" ") > 1)]
     plain = (" ".join(each.replace("*", " ").split()) for each in said)
-    return _cut(" ".join(dict.fromkeys(plain)), SPOKEN)
+    return shorten(" ".join(dict.fromkeys(plain)), SPOKEN)
 
 
 def _in_words(names: Iterable[str]) -> str:
     """`RetryPolicy` → retry policy: a model that reads words cannot see them in a name with humps."""
     words = dict.fromkeys(" ".join(parts(name)).lower() for name in names if parts(name))
-    return f"In words: {_cut(', '.join(words), SPOKEN)}" if words else ""
+    return f"In words: {shorten(', '.join(words), SPOKEN)}" if words else ""
 
 
 def _text(group: Sequence[Slice]) -> str:
@@ -254,7 +247,7 @@ def _passage(entry: MapEntry, group: Sequence[Slice]) -> Passage:
         lines=lines,
         symbols=symbols,
         names=[symbol.name for symbol in symbols],
-    )._replace(embed=not is_test(entry.path))
+    )._replace(embed=not is_aside(entry.path))
 
 
 def _file_passage(entry: MapEntry, rest: str, group: Sequence[Slice] = ()) -> Passage:
@@ -306,10 +299,6 @@ def _entities(path: str, names: Iterable[str]) -> tuple[Entity, ...]:
 
 def _metadata(entry: MapEntry, names: Sequence[str]) -> dict[str, Any]:
     return {"path": entry.path, "language": entry.language, "symbols": list(names[:100])}
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
 # Source files
@@ -364,18 +353,15 @@ def _read_sources(found: Iterable[Found | Skipped]) -> Iterator[Code | Skipped]:
 
 def _read_source(found: Found) -> Code | Skipped | None:
     """The text of a source file that somebody wrote; nothing of a file that is no source code."""
-    named = language_of(found.uri)
-    if named is None and Path(found.uri).suffix:
+    if (language := language_of(found.uri)) is None:
         return None
     if _GENERATED_NAME.search(found.uri):
         return Skipped(found.uri, "generated or minified file, by its name")
     read = read_text(found, LARGEST)
     if isinstance(read, Skipped):
-        return read if named else None
+        return read
     text, hash = read
-    language = language_of(found.uri, text)
-    if language is None:
-        return None
+    language = language_of(found.uri, text) or language
     if marker := _GENERATED.search(text[:2_000]):
         line = text.count("\n", 0, marker.start()) + 1
         return Skipped(found.uri, f"generated file (line {line} says so)")
@@ -441,7 +427,7 @@ def _read_entry(item: Any, number: int, file: Path) -> Passage:
     head = f"{path} [{language}] {' '.join(names)}".rstrip()
     known = list(dict.fromkeys(names))
     return Passage(
-        _cut(f"{head}\n{content}".rstrip(), LONGEST),
+        shorten(f"{head}\n{content}".rstrip(), LONGEST),
         kind="code",
         section=path,
         lines=(1, lines) if type(lines) is int and lines > 0 else None,

@@ -30,6 +30,7 @@ from bethink.ingest.sync import Document, Skipped
 from bethink.text import clean
 from bethink.types import Entity, Memory, Passage
 
+MOST_READ = 2000  # commits that are looked at, the newest
 MOST = 400  # commits of one history that become memories; the most telling ones
 MOST_BYTES = 48_000_000
 MOST_FILES = 6
@@ -95,15 +96,12 @@ class Explanation(NamedTuple):
 # The history
 
 
-def documents(
-    root: Path, limit: int = 2000, since: str | None = None, known: Collection[str] = ()
-) -> Iterator[Document | Skipped]:
-    """The commits among the newest `limit` that explain something, oldest first, without those in `known` (full ids)."""
+def documents(root: Path, known: Collection[str] = ()) -> Iterator[Document | Skipped]:
+    """The commits among the newest that explain something, oldest first, without those in `known` (full ids)."""
     # No message can contain the mark, so no message can look like the next commit.
     mark = secrets.token_hex(12)
-    asked = [f"--max-count={max(limit, 0)}", *([f"--since={since}"] if since else [])]
     form = f"--format={mark}%x00%H%x00%at%x00%an%x00%B%x00"
-    listed, trouble = _run_git(root, [*asked, form, "--"])
+    listed, trouble = _run_git(root, [f"--max-count={MOST_READ}", form, "--"])
     if trouble:
         yield Skipped("git", trouble)
     found = [

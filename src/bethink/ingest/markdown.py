@@ -218,9 +218,9 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
 def _find_heading(page: Page, title: str) -> str:
     """The headers above a passage, below the title that the file gives itself where that is not the first of them."""
     own = page.directives.get("title", "")
-    if not own or not title:
+    if not title or title.startswith(own):
         return title or page.title
-    return title if title.split(" > ")[0].casefold() == own.casefold() else f"{own} > {title}"
+    return f"{own} > {title}"
 
 
 def find_kind(uri: str) -> str:
@@ -499,7 +499,7 @@ def split_sections(body: str) -> Iterator[HeaderSection]:
 
 def by_headers(body: str, size: int = 2000, overlap: int = 15, first_line: int = 1) -> list[Chunk]:
     """Sections of at most `size` characters, each with up to `overlap` percent of the chunk before."""
-    known, size, overlap = outline(body), max(1, size), min(max(overlap, 0), 50)
+    known = outline(body)
     chunks: list[Chunk] = []
     before = (0, 0)
     for section in _merge_short(split_sections(body), known.starts, size):
@@ -518,8 +518,8 @@ def by_headers(body: str, size: int = 2000, overlap: int = 15, first_line: int =
 def by_lines(body: str, tokens: int = 400, overlap: int = 80, first_line: int = 1) -> list[Chunk]:
     """Whole lines up to `tokens` tokens of four characters, of which `overlap` are the last lines of the chunk before. A line
     that is longer is cut between sentences or words."""
-    known, most = outline(body), max(4, tokens * 4)
-    least = min(max(overlap, 0) * 4, most // 2)
+    known, most = outline(body), tokens * 4
+    least = min(overlap * 4, most // 2)
     chunks: list[Chunk] = []
     start = end = 0
     while end < len(body):

@@ -18,8 +18,6 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink.errors import InvalidInput
-
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
@@ -74,7 +72,6 @@ _SIGN = re.compile(
     rb"//[/!]?|/\*{1,2}|#?"
 )  # of a comment: `//!` is about the file, `/**` about what follows
 _TRAILING = re.compile(r"[ \t;,)]{0,80}((?://|#|/\*).{0,600})")
-_PROGRAM = re.compile(r"(?<=[/\s])[a-z]{2,10}(?=[\d.]{0,8}(?:\s|$))")
 # What C does not have. `class` and `namespace` are fine names for a field in C, so they need what follows them in C++.
 _CPP_ONLY = re.compile(
     r"^[ \t]{0,40}(?:class\s+\w+\s*(?:final\s*)?[:{;]|namespace\s+(?:[\w:]+\s*)?\{|template\s*<|using\s+(?:namespace\s+)?\w+"
@@ -108,21 +105,12 @@ LANGUAGES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
 )
 
 
-def _by_word(field: str) -> dict[str, str]:
-    return {word: name for name, row in LANGUAGES.items() for word in row.get(field, "").split()}
-
-
-SUFFIXES, NAMES, INTERPRETERS = map(_by_word, ("suffixes", "names", "interpreters"))
+SUFFIXES = {suffix: name for name, row in LANGUAGES.items() for suffix in row["suffixes"].split()}
 
 
 def language_of(path: str, text: str = "") -> str | None:
-    """The language of a file by its name and, where the name leaves it open, by the beginning of its text. None for other files."""
-    name = PurePosixPath(path).name
-    suffix = PurePosixPath(name).suffix
-    if not suffix:
-        programs = _PROGRAM.findall(text[:200].split("\n")[0]) if text.startswith("#!") else ()
-        known = (INTERPRETERS[program] for program in programs if program in INTERPRETERS)
-        return NAMES.get(name) or next(known, None)
+    """The language of a file by its suffix; of a header, which may be C or C++, by the beginning of its text. None for other files."""
+    suffix = PurePosixPath(path).suffix
     if suffix == ".h" and _CPP_ONLY.search(text[:HEAD]):
         return "cpp"
     return SUFFIXES.get(suffix) or SUFFIXES.get(suffix.lower())
@@ -189,15 +177,10 @@ class SourceFile:
 def _grammar(language: str) -> Language:
     import importlib
 
-    row = LANGUAGES[language]
-    try:
-        from tree_sitter import Language
+    from tree_sitter import Language
 
-        module = importlib.import_module(row["module"])
-    except ImportError:
-        raise InvalidInput(
-            "The code map needs tree-sitter, which is not installed.", "pip install 'bethink[code]'"
-        ) from None
+    row = LANGUAGES[language]
+    module = importlib.import_module(row["module"])
     return Language(getattr(module, row.get("function", "language"))())
 
 

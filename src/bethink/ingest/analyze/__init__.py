@@ -54,7 +54,7 @@ _NEVER = "(?!)"
 
 
 def documents(root: Path, found: Iterable[Found | Skipped]) -> Iterator[Document | Skipped]:
-    """One document per file that has something to say, then what could not be read. `found` are all files of the project."""
+    """One document per file that has something to say, then what could not be read. `found` are all files of the project, with their paths from `root` on."""
     tree = Tree(root, found)
     by_path: dict[str, dict[str, Passage]] = {}
     parses = find_spec("tree_sitter") is not None
@@ -63,10 +63,10 @@ def documents(root: Path, found: Iterable[Found | Skipped]) -> Iterator[Document
             by_path.setdefault(path, {}).setdefault(passage.content, passage)
     for path in sorted(by_path):
         passages = sorted(by_path[path].values(), key=lambda passage: passage.lines or (0, 0))
-        yield Document(tree.uri(path), _hash(passages), lambda passages=passages: passages)  # type: ignore[misc]
+        yield Document(f"analysis:{path}", _hash(passages), lambda passages=passages: passages)  # type: ignore[misc]
     for path, reason in sorted(tree.skipped.items()):
         if path not in by_path:
-            yield Skipped(tree.uri(path), reason)
+            yield Skipped(f"analysis:{path}", reason)
     if not parses:
         yield Skipped("analysis:", "routes need tree-sitter: pip install 'bethink[code]'")
 

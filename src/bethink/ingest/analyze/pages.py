@@ -23,7 +23,6 @@ from bethink.ingest.analyze.tree import (
     make_finding,
     pick_important,
     strip_markup,
-    unique,
 )
 from bethink.ingest.markdown import parse, split_sections, to_markdown
 from bethink.ingest.symbols import shorten
@@ -168,7 +167,7 @@ _PARTS = {
 class DecisionRecord(NamedTuple):
     path: str
     number: int | None
-    name: str  # "ADR 7", "RFC 7", or the series alone
+    name: str  # "ADR 7", or "ADR" of one without a number
     title: str
     status: str
     date: datetime | None
@@ -187,7 +186,7 @@ def _describe_records(tree: Tree) -> Iterator[Finding]:
     told: list[Finding] = []
     for group in folders.values():
         later = _find_successors(group)
-        told += [_describe_record(tree, record, later.get(record.path)) for record in group]
+        told += [_describe_record(record, later.get(record.path)) for record in group]
     told.sort(key=lambda one: -(one.passage.metadata.get("adr") or 0))
     yield from pick_important(told, MOST_RECORDS)
 
@@ -219,12 +218,11 @@ def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
     if not stated and "decision" not in parts and not (numbered and parts):
         return None
     number = int(numbered[1]) if numbered else None
-    series = "RFC" if re.search(r"(?i)(?:^|/)rfcs?/", path) else "ADR"
     replaced_by = _find_references(stated, _REPLACED)
     return DecisionRecord(
         path,
         number,
-        f"{series} {number}" if number is not None else series,
+        f"ADR {number}" if number is not None else "ADR",
         (_NUMBER.sub("", strip_markup(title), count=1) or stem.replace("-", " ")).rstrip("."),
         "superseded" if replaced_by else _find_status(stated),
         _find_date(f"{fields['date']} {stem}"),
@@ -301,15 +299,13 @@ def _find_successors(group: Sequence[DecisionRecord]) -> dict[str, DecisionRecor
     }
 
 
-def _describe_record(tree: Tree, record: DecisionRecord, later: DecisionRecord | None) -> Finding:
+def _describe_record(record: DecisionRecord, later: DecisionRecord | None) -> Finding:
     status = "superseded" if later else record.status
     shown = status or "status not given"
     day = f", {record.date.date().isoformat()}" if record.date else ""
     pieces = [f"{record.name} ({shown}{day}): {record.title}."]
     if later:
         pieces.append(f"Superseded by {later.name}: {later.title}.")
-    elif record.replaced_by:
-        pieces.append(f"Superseded by {', '.join(unique(record.replaced_by))}.")
     if status in ("rejected", "deprecated"):
         pieces.append(f"This decision is {status}: it does not hold.")
     pieces += [
@@ -321,9 +317,9 @@ def _describe_record(tree: Tree, record: DecisionRecord, later: DecisionRecord |
     importance, confidence = weights.get(status, weights["unknown"])
     metadata = {
         "adr": record.number,
-        "adr_key": tree.uri(record.path).removeprefix("analysis:"),
+        "adr_key": record.path,
         "status": status or "unknown",
-        "superseded_by": tree.uri(later.path).removeprefix("analysis:") if later else None,
+        "superseded_by": later.path if later else None,
     }
     made = make_finding(
         record.path,
@@ -333,7 +329,7 @@ def _describe_record(tree: Tree, record: DecisionRecord, later: DecisionRecord |
         "\n".join(pieces),
         importance=importance,
         confidence=confidence,
-        section=f"{record.name}: {record.title}" if record.number is not None else record.title,
+        section=f"{record.name}: {record.title}",
         metadata={name: value for name, value in metadata.items() if value is not None},
     )
     summary = shorten(f"{record.name} ({shown}): {record.title}", 120)

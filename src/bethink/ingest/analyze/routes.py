@@ -84,19 +84,14 @@ class RouteFile:
             self.mounts.append(call.part("args", prefix, method="mounts", handler=target))
 
     def find_prefixes(self, router: str, at: int, depth: int = 0) -> list[str]:
-        """What stands before a path of a router at a place: the blocks around it, the groups that the router was made from, and
-        what it is mounted in."""
+        """What stands before a path of a router at a place: what the router is mounted in, the groups that it was made from, and
+        the blocks around the place."""
         if depth > DEEPEST:
             return []
-        around = [block for block in self.blocks if block.start < at < block.end]
-        around.sort(key=lambda block: block.start)
-        inner = [block.path for block in around]
-        made = [one for one in self.routers.get(router, ()) if one.start < at]
-        if around and around[0].router and not (made and made[-1].start > around[-1].start):
-            # Inside a closure the name stands for a router of its own.
-            return [*self.find_prefixes(around[0].router, around[0].start, depth + 1), *inner]
-        found = made[-1:] or self.routers.get(router, [])[:1]
-        inner = [one.path for one in found] + inner
+        around = sorted(block for block in self.blocks if block.start < at < block.end)
+        known = self.routers.get(router, [])
+        found = [one for one in known if one.start < at][-1:] or known[:1]
+        inner = [one.path for one in (*found, *around)]
         if found and found[0].router:
             return [*self.find_prefixes(found[0].router, found[0].start, depth + 1), *inner]
         mount = next((one for one in self.mounts if one.handler == router != one.router), None)
@@ -128,10 +123,7 @@ def find_routes(tree: Tree) -> list[Route]:
         for file, _ in tree.find(rf".*(?:{'|'.join(map(re.escape, row['suffixes']))})"):
             if file not in known and re.search(rules["hint"], tree.text(file)):
                 found += RouteFile(file, tree.text(file), language, rules).list_routes()
-    # A route that two patterns found counts once, with the method if one of them knows it.
-    found.sort(key=lambda route: not route.method)
-    once = {route[1:5]: route for route in reversed(found)}
-    return sorted(once.values(), key=lambda route: (route.file, route.line))
+    return sorted(dict.fromkeys(found), key=lambda route: (route.file, route.line))
 
 
 # Reading one file
@@ -157,10 +149,10 @@ class Call:
         return self.source.text_of(self.nodes[name]) if name in self.nodes else ""
 
     def literal(self, node: Node | None) -> str | None:
-        """What a string literal says; None for anything else."""
+        """What a string literal, or a symbol of Ruby, says; None for anything else."""
         text = self.source.text_of(node) if node else ""
-        match = re.fullmatch(r"[rRuU]{0,2}([\"'`])([^\n]{0,200}?)\1", text)
-        return re.sub(r"\$\{[^}]{0,80}\}", "{…}", match[2]) if match else None
+        match = re.fullmatch(r":(\w{1,200})|[rRuU]{0,2}([\"'`])([^\n]{0,200}?)\2", text)
+        return match and (match[1] or match[3])
 
     def option(self, *keys: str) -> Node | None:
         return next((self.named[key] for key in keys if key in self.named), None)
@@ -175,6 +167,8 @@ class Call:
 
     def handler(self, node: Node) -> str:
         """`views.UserList.as_view()` is `views.UserList`, `wrap(list)` is `list`; a function without a name is inline."""
+        if said := self.literal(node):
+            return said
         text = self.source.text_of(node)[:400]
         if re.search(r"=>|\bfunc(?:tion)?\b", text):
             return "inline"
@@ -195,24 +189,21 @@ def _read_route(own: RouteFile, call: Call) -> RoutePart | None:
     stated = re.fullmatch(rf"({METHODS})\s+(\S{{1,200}})", path or "")  # Go 1.22: "GET /users/{id}"
     method, path = (stated[1], stated[2]) if stated else (_find_methods(own, call, verb), path)
     if not handler:
-        given = [call.option("handler", "view_func", "endpoint")]
+        given = [call.option("handler", "view_func", "endpoint", "to")]
         given += [node for node in call.placed[:0:-1] if call.literal(node) is None]
         handler = next((call.handler(node) for node in given if node), "include")
     known = not router or router in own.routers or re.fullmatch(own.rules["routers"], router)
     if not known or handler == "include" or (router and (path is None or path[:1] not in "/*")):
         # A client's `axios.get("/users")`; no handler, or Django's include("shop.urls"), which is a mount.
         return None
-    path = path or ""
-    if verb == "re_path":  # `^archive/(?P<year>[0-9]{4})/$` is `archive/<year>/`
-        path = re.sub(r"[\^$\\]", "", re.sub(r"\(\?P(<\w{1,60}>)[^()]{0,80}\)", r"\1", path))
     name = f"{owner}.{handler}" if owner else handler
-    return call.part("place", path, router=router, method=method, handler=name)
+    return call.part("place", path or "", router=router, method=method, handler=name)
 
 
 def _find_methods(own: RouteFile, call: Call, verb: str) -> str:
-    given = call.option("methods", "method")
-    if stated := call.text("methods") or (call.source.text_of(given) if given else ""):
-        return ", ".join(unique(re.findall(rf"\b(?:{METHODS})\b", stated.upper())))
+    if given := call.option("methods", "method"):
+        stated = call.source.text_of(given).upper()
+        return ", ".join(unique(re.findall(rf"\b(?:{METHODS})\b", stated)))
     method: str = own.rules["verbs"].get(verb, verb.removesuffix("Mapping").upper())
     return method
 

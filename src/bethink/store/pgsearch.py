@@ -7,6 +7,7 @@ words are still found, but not whether they stand side by side.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import partial
 from hashlib import blake2b
@@ -215,5 +216,4 @@ INDEXED = (384, 768, 1024, 1536, 3072)  # sizes of vectors that the migration ma
 
 def vector_text(vector: Any) -> str:
     """A vector as pgvector reads it, to the last bit of its 32-bit floats."""
-    values = [float(value) for value in vector]
-    return f"[{','.join(['%.9g'] * len(values)) % tuple(values)}]"
+    return json.dumps([float(value) for value in vector])

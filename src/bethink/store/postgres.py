@@ -182,11 +182,6 @@ class PostgresWriter(Writer):
         given, parts = [], dict[tuple[int, int], int]()
         for key, scope, model, data in windows:
             values = numbers_of(data)
-            if not np.isfinite(values).all():
-                raise InvalidInput(
-                    "A vector holds something that is no number.",
-                    "Check the embedding model; nothing was stored.",
-                )
             part = parts[key, model] = parts.get((key, model), -1) + 1
             given.append(
                 {

@@ -111,7 +111,7 @@ def test_portions_hold_every_word_within_their_size():
 
 
 @pytest.mark.parametrize(("places", "expected"), cases("llm-tasks-only-places-that-were"))
-def test_only_places_that_were_asked_about_and_judged_once_are_confirmed(places, expected):
+def test_only_places_that_were_asked_about_are_confirmed(places, expected):
     asked = [TopicBoundary(1, "a", "b"), TopicBoundary(2, "c", "d")]
     value = {"places": [{"number": number, "new_topic": new} for number, new in places]}
     value = conform(value, tasks.confirm_topics(asked).form)

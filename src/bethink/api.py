@@ -31,7 +31,7 @@ from bethink.recall.score import PROFILES, find_profile
 from bethink.store.base import Overview, Problem, Store
 from bethink.store.places import EMBEDDING_TEXT, embedded_text
 from bethink.store.rows import stamp
-from bethink.text import as_entity, check_choice, check_kind, check_range, suggest_one_of
+from bethink.text import as_entity, check_choice, check_kind, check_range
 from bethink.types import (
     PERSONAL,
     TEAM,
@@ -544,10 +544,7 @@ class Bethink:
     def link(self, source: str, target: str, type: str = "relates_to") -> Relation:
         """Relates two memories. `supersedes` ends the target's validity; `answers` marks a question as answered. Who is
         trusted less than the target only proposes to replace it: the relation that comes back is `may_replace`."""
-        if type not in types.RELATIONS:
-            raise InvalidInput(
-                f"'{type}' is not a relation.", suggest_one_of(type, types.RELATIONS)
-            )
+        check_choice("relation", type, types.RELATIONS)
         new, old = self.one(source), self.one(target)
         if new.id == old.id:
             raise InvalidInput("A memory cannot be related to itself.", "Give two different ids.")

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink.config import Config, data_directory
-from bethink.errors import ConfigError
 from bethink.llm.base import (
     Clean,
     Mismatch,
@@ -60,17 +59,11 @@ def open_model(config: Config, redact: Callable[[str], str]) -> Model | None:
 
     Everything that is ever sent goes through `redact`, which is why no model can be had without it.
     """
-    kind = config.llm.strip()
-    if kind in ("", "none"):
+    if config.llm in ("", "none"):
         return None
     from bethink.llm.providers import PROVIDERS
 
-    if kind not in PROVIDERS:
-        raise ConfigError(
-            f"Unknown language model '{kind}' in the setting `llm`.",
-            f"Use one of: {', '.join(PROVIDERS)}; or none.",
-        )
-    provider = PROVIDERS[kind](config.llm_url, config.llm_model, config.model_timeout)
+    provider = PROVIDERS[config.llm](config.llm_url, config.llm_model, config.model_timeout)
     return Model(provider, redact, open_budget(config))
 
 

@@ -163,13 +163,9 @@ def confirm_topics(boundaries: Sequence[TopicBoundary]) -> Task:
 
 
 def read_topics(value: Mapping[str, Any], boundaries: Sequence[TopicBoundary]) -> dict[int, bool]:
-    """Number → whether a topic begins there. Places that the answer leaves out, or judges both ways, are not in it."""
-    asked = {boundary.number for boundary in boundaries}
-    found: dict[int, set[bool]] = {}
-    for place in value["places"]:
-        if place["number"] in asked:
-            found.setdefault(place["number"], set()).add(place["new_topic"])
-    return {number: judged.pop() for number, judged in found.items() if len(judged) == 1}
+    """Number → whether a topic begins there. Places that the answer leaves out are not in it."""
+    judged = {place["number"]: place["new_topic"] for place in value["places"]}
+    return {one.number: judged[one.number] for one in boundaries if one.number in judged}
 
 
 def name_topic(turns: Sequence[NumberedTurn]) -> Task:

@@ -288,9 +288,8 @@ def _gather(
 
     filter = _narrow_filter(ask.filter, query)
     pool = find(filter)
-    if not pool.candidates and (query.entities or query.kinds_meant):
-        # Nothing is known of that name: `@property` in a question about code was no mention of a person. Nor of that kind.
-        filter = _narrow_filter(ask.filter, query._replace(entities=(), kinds_meant=False))
+    if not pool.candidates and query.kinds_meant:  # nothing is known of that kind
+        filter = _narrow_filter(ask.filter, query._replace(kinds_meant=False))
         pool = find(filter)
     if then is ask.filter:
         return pool, filter, frozenset()

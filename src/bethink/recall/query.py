@@ -3,16 +3,18 @@
 Any string is a valid question. What is not well-formed syntax is searched as words, so nothing here raises, and the
 work is bounded by two limits however long the string is.
 
-This module knows English stop words and cue phrases. It knows no store, no tokenizer and no full-text dialect: a
-`Term` is what the user meant, and quoting it or folding accents is for the store to do.
+This module knows English stop words and cue phrases. It knows no full-text dialect: a `Term` is what the user meant, and quoting it or
+folding accents is for the store to do.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import reduce
+from itertools import dropwhile, pairwise
 from typing import Any, NamedTuple
 
+from bethink.store.words import space_out
 from bethink.text import STOP_WORDS
 from bethink.text.when import NUMERIC_DATE, find_period
 from bethink.types import KIND_ALIASES, KINDS, Filter, Query, Term
@@ -20,14 +22,11 @@ from bethink.types import KIND_ALIASES, KINDS, Filter, Query, Term
 SYNTAX_LIMIT = 2_000  # characters that are analysed; a longer question is pasted text, whose start says what it is about
 TEXT_LIMIT = 8_000  # characters that are embedded
 TERM_LIMIT = 64
-# `-v` and `-rf` are flags of a pasted command far more often than unwanted words
-SHORTEST_EXCLUSION = 3
 
 OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
-# Side by side binds tightest, then NOT, AND and OR, as in SQLite's full-text language. "minus" is `-word`.
-BINDING = {"or": 1, "and": 2, "not": 3, "beside": 4, "minus": 4}
+# Side by side binds tightest, then NOT, AND and OR, as in SQLite's full-text language.
+BINDING = {"or": 1, "and": 2, "not": 3, "beside": 4}
 COMPLETE = ("operand", "close")  # after which an expression could end
-NAMES = frozenset({"IT", "US", "WHO", "CAN", "May"})  # stop words only in small letters
 
 # What may follow a list noun for "decisions about caching" to ask for decisions, and "todos table schema" not for todos.
 LIST_NOUNS = dict(
@@ -98,22 +97,24 @@ preference :: prefer :: \bwhat (?:do|does|did) (?:we|i|you|he|she|they|the user)
 handoff :: handoff :: \b(?:last|latest|previous) handoff\b
 """
 
-_CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
 # `\w` lacks the vowel signs that many scripts write inside a word, so these are added by range.
 _WORD = r"\w\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u06d3\u06d5-\u06ed\u0900-\u0963\u0966-\u109f\u1780-\u17d3\u200c\u200d"
 _UNPRINTABLE = "[\x00-\x08\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 _COLUMN = "(?:content|summary|section|tags)"
 _SCAN = rf"""(?x)
     (?P<paren>[()])
-  | (?P<minus>(?<![^\ \t(])-(?=[^\W\d_]|["“{{]))?
-    (?P<field>(?i:\{{\s*{_COLUMN}(?:[\s,]+{_COLUMN})*\s*\}}\s*:\s*|(?:{_COLUMN}|kind|entity):(?![:/])))?
+  | (?P<field>(?i:\{{\s*{_COLUMN}(?:[\s,]+{_COLUMN})*\s*\}}\s*:\s*|(?:{_COLUMN}|kind|entity):(?![:/])))?
     (?:"(?P<phrase>[^"]*)"\*?|“(?P<curly>[^“”]*)”|(?P<chunk>[^\s"“”()]+(?:\(\)[^\s"“”()]*)*))
 """
-_LANGUAGE, _GENITIVE = r"[A-Za-z](?:\+\+|#)", r"['’]s$"  # C++, C#; somebody's
-# `%` stands for the characters of a word.
+# `%` stands for the characters of a word. A plain word may be a number, a date, U.S., I/O, C++ or C#.
 _PIECE = r"[%.:/\\~@+#'’$-]+(?:\(\))?"
-_PLAIN = r"\d+(?:[.:]\d+)+|[A-Za-z](?:\.[A-Za-z])+(?![%])|[%]+(?:['’-][%]+)*"
+_PLAIN = (
+    r"\d+(?:[.:]\d+)+|[A-Za-z](?:\.[A-Za-z])+(?![%])|\w{1,2}/\w{1,2}(?![%])|[A-Za-z](?:\+\+|#)"
+    r"|[%]+(?:['’-][%]+)*"
+)
+# What stands around a name: punctuation, the place in a file, the s of somebody's.
+_AROUND = r"^[^\w./~]+|(?<=\.\w)(\w*)(?::\d+)+\W*$|['’]s$|[^\w/)]+$"
+_GENITIVE = r"['’]s$"
 _IDENTIFIER = r"""(?x)
     [a-z][a-z0-9]*[A-Z][A-Za-z0-9]+                            # camelCase
   | [A-Z][a-z0-9]+[A-Z][A-Za-z0-9]+ | [A-Z]{2,}[a-z]{2}\w*    # PascalCase, HTTPServer
@@ -126,13 +127,11 @@ _IDENTIFIER = r"""(?x)
   | (?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64} | 0x[0-9A-Fa-f]+    # commit ids
   | (?=\S*[a-fA-F])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4,12}){1,4}   # UUIDs
   | [\w.+-]+@[\w-]+(?:\.[\w-]+)+                               # mail addresses
+  | [A-Za-z_][\w.:]*\(\) | [A-Za-z][A-Za-z+]*://\S+            # calls(), addresses
+  | (?:[A-Za-z]:[\\/]|~?/|\.{1,2}/)[^:]*\w[^:]*                 # /usr/bin, ./run.sh, but neither "and/or" nor "24/7"
+  | [\w.@-]*[A-Za-z][\w.@-]*(?:[\\/][\w.@-]+){2,}[\\/]? | [\w.@-]*[A-Za-z][\w.@-]*[\\/]
+  | [\w.@-]+[\\/][\w@-]+\.[A-Za-z][A-Za-z0-9]{0,7}              # src/main.py
 """
-
-
-class Word(NamedTuple):
-    text: str
-    identifier: bool = False
-    mention: bool = False
 
 
 class Token(NamedTuple):
@@ -147,13 +146,7 @@ class Token(NamedTuple):
     identifiers: tuple[str, ...] = ()
     entity: str = ""
     kinds: tuple[str, ...] = ()
-    excluded: bool = False
     literal: bool = False  # quoted, or syntax: its words are no cue for times and kinds
-
-    @property
-    def own(self) -> tuple[Term, ...]:
-        """What it is looked up by when it stands alone."""
-        return self.terms or self.stops
 
 
 class QueryPart(NamedTuple):
@@ -168,11 +161,11 @@ class QueryPart(NamedTuple):
     def is_syntax(self) -> bool:
         return self.quoted or self.prefix or bool(self.fields)
 
-    def make_terms(self, words: Iterable[Word]) -> tuple[Term, ...]:
+    def make_terms(self, words: Iterable[str]) -> tuple[Term, ...]:
         columns: list[str | None] = [field for field in self.fields if field != "entity"]
         return tuple(
             Term(text, self.quoted, self.prefix, column)
-            for text in dict.fromkeys(word.text for word in words)
+            for text in dict.fromkeys(words)
             for column in columns or [None]
         )
 
@@ -185,8 +178,9 @@ def parse(raw: str, now: datetime) -> Query:
     whole = raw[:TEXT_LIMIT]
     if not whole.isprintable():
         whole = re.sub(_UNPRINTABLE, " ", whole)
-    head = _cut_between_words(whole)
-    tokens, terms, expression = _choose_terms(_scan(head), head)
+    # No word is cut in two.
+    head = whole if len(whole) <= SYNTAX_LIMIT else whole[:SYNTAX_LIMIT].rsplit(None, 1)[0]
+    tokens, terms, expression = _choose_terms(list(_scan(head)))
     kinds = _distinct(kind for token in tokens for kind in token.kinds)
     bare, terms = not terms, terms or [Term(kind) for kind in kinds]
     prose = _prose(head, tokens)
@@ -211,103 +205,57 @@ def parse(raw: str, now: datetime) -> Query:
     )
 
 
-def _cut_between_words(whole: str) -> str:
-    """The part that is analysed: no word is cut in two."""
-    if len(whole) <= SYNTAX_LIMIT:
-        return whole
-    between = re.match(rf"(?s).{{1,{SYNTAX_LIMIT}}}(?=\s)", whole)
-    return between[0] if between else whole[:SYNTAX_LIMIT]
-
-
-def _choose_terms(tokens: list[Token], head: str) -> tuple[list[Token], list[Term], Node | None]:
-    """The tokens that are wanted, their terms, and the expression that operators and exclusions make of them."""
-    if all(token.excluded or not (token.own or token.kinds) for token in tokens):
-        # `-word` alone has nothing to be taken from
-        tokens = [token._replace(excluded=False) for token in tokens]
-    kept = [token for token in tokens if not token.excluded]
+def _choose_terms(tokens: list[Token]) -> tuple[list[Token], list[Term], Node | None]:
+    """The tokens that are wanted, their terms, and the expression that operators make of them. Stop words are terms where there are no
+    others."""
     expression = _parse_expression(tokens)
-    if expression is not None:
-        wanted, unwanted = _leaves(expression)
-        named = [
-            token
-            for token in kept
-            if token.type == "operand"
-            and (not token.own or not all(term in unwanted for term in token.own))
-        ]
-        return named, _unique(wanted)[:TERM_LIMIT], expression
-    excluded = [_make_operand(token) for token in tokens if token.excluded][:TERM_LIMIT]
-    terms = _gather_terms(kept, split=not head.isascii() and not excluded)
-    if terms and excluded:
-        expression = _chain("not", [_chain("or", terms), *excluded])
-    return kept, terms, expression
-
-
-def _gather_terms(tokens: Sequence[Token], split: bool) -> list[Term]:
-    """The terms of tokens that no operator joins; their stop words if they have no other."""
-    terms = [term for token in tokens for term in token.terms]
-    terms = terms or [term for token in tokens for term in token.stops]
-    if split:
-        terms = [part for term in terms for part in _split_unspaced(term)]
-    return _unique(terms)[:TERM_LIMIT]
-
-
-def _split_unspaced(term: Term) -> list[Term]:
-    """A run of a script without spaces is a whole clause. Like a clause of words it is found by any part of it: two characters."""
-    text = term.text
-    unspaced = len(text) > 2 and re.fullmatch(f"[{_CJK}{_UNSPACED}]+", text)
-    if not unspaced or term.phrase or term.prefix:
-        return [term]
-    return [term._replace(text=text[at : at + 2]) for at in range(len(text) - 1)]
+    if expression is None:
+        terms = [term for token in tokens for term in token.terms]
+        terms = terms or [term for token in tokens for term in token.stops]
+        return tokens, _unique(terms)[:TERM_LIMIT], None
+    wanted, unwanted = _leaves(expression)
+    named = [
+        token
+        for token in tokens
+        if token.type == "operand" and not (token.terms and set(token.terms) <= set(unwanted))
+    ]
+    return named, _unique(wanted)[:TERM_LIMIT], expression
 
 
 # From characters to tokens
 
 
-def _scan(head: str) -> list[Token]:
-    shouting = not any(character.islower() for character in head)
-    tokens = []
+def _scan(head: str) -> Iterator[Token]:
     for match in re.finditer(_SCAN, head):
         text = match.group()
         if match["paren"]:
-            tokens.append(Token("open" if text == "(" else "close", *match.span(), text))
+            yield Token("open" if text == "(" else "close", *match.span(), text)
         elif text in OPERATORS:
-            tokens.append(Token("operator", *match.span(), text, stops=(Term(text),)))
+            yield Token("operator", *match.span(), text, stops=(Term(text),))
         else:
-            tokens.append(_read_operand(match, head, shouting))
-    # A kind filters everything, so the AND that joins it to the rest joins nothing: "kind:decision AND redis".
-    idle = {place + 1 for place, token in enumerate(tokens) if token.kinds}
-    if tokens and tokens[-1].kinds:
-        idle.add(len(tokens) - 2)
-    return [
-        token
-        for place, token in enumerate(tokens)
-        if place not in idle or (token.type, token.surface) != ("operator", "AND")
-    ]
+            yield _read_operand(match)
 
 
-def _read_operand(match: re.Match[str], head: str, shouting: bool) -> Token:
+def _read_operand(match: re.Match[str]) -> Token:
     """The operand at a place: a phrase, a chunk between spaces, or either of them behind a field name."""
     part = _read_part(match)
     if part.fields == ("kind",):
         kinds = _read_kinds(part.text)
         return Token("operand", *match.span(), "", kinds=kinds, literal=True)
-    # A decorator with arguments mentions nobody.
-    words = _find_words(part, mentions=not head.startswith("(", match.end()))
-    stops = [] if part.is_syntax else [word for word in words if _is_stop(word, shouting)]
-    mentioned = [word.text for word in words if word.mention]
-    identifiers = tuple(word.text for word in words if word.identifier)
-    excluded = bool(match["minus"]) and not stops and _may_exclude(head, match, words)
-    dash = "-" if match["minus"] and not excluded else ""
+    whole = part.quoted or part.prefix
+    words = [part.text] if whole else _split_words(part.text)
+    words = [word for word in words if any(map(str.isalnum, word))]
+    identifiers = tuple(filter(_is_identifier, words))
+    stops = [] if part.is_syntax else [word for word in words if _is_stop(word)]
     return Token(
         "operand",
         *match.span(),
-        surface=dash + (part.text.removeprefix("@") if mentioned else part.text.lstrip("^")),
+        surface=part.text.lstrip("^"),
         terms=part.make_terms(word for word in words if word not in stops),
         stops=part.make_terms(stops),
         identifiers=identifiers,
-        entity=part.text.strip(".,;:!?") if "entity" in part.fields else "".join(mentioned[:1]),
-        excluded=excluded,
-        literal=bool(part.quoted or part.fields or excluded or identifiers),
+        entity=part.text.strip(".,;:!?") if "entity" in part.fields else "",
+        literal=bool(part.quoted or part.fields or identifiers),
     )
 
 
@@ -318,20 +266,9 @@ def _read_part(match: re.Match[str]) -> QueryPart:
         quote = match["phrase"] or match["curly"] or ""
         return QueryPart(" ".join(quote.split()), fields, quoted=True)
     if fields == ("kind",) and not _read_kinds(text):
-        return QueryPart(
-            match.group().removeprefix("-")
-        )  # not one of the kinds: then it is no syntax
+        return QueryPart(match.group())  # not one of the kinds: then it is no syntax
     prefix = re.fullmatch(r"(\w[\w./-]*\w)\*[,;.!?]*", text)
     return QueryPart(prefix[1] if prefix else text, fields, prefix=prefix is not None)
-
-
-def _find_words(part: QueryPart, mentions: bool) -> list[Word]:
-    """The words of a part that hold a letter or a digit; a phrase and a prefix are one word each."""
-    words = [Word(part.text, part.quoted and " " not in part.text and _is_identifier(part.text))]
-    if not part.quoted and not part.prefix:
-        words = _split_words(part.text)
-    words = [word._replace(mention=word.mention and mentions) for word in words]
-    return [word for word in words if any(map(str.isalnum, word.text))]
 
 
 def _read_kinds(value: str) -> tuple[str, ...]:
@@ -342,107 +279,47 @@ def _read_kinds(value: str) -> tuple[str, ...]:
     return tuple(kinds) if set(kinds) <= set(KINDS) else ()
 
 
-def _may_exclude(head: str, match: re.Match[str], words: list[Word]) -> bool:
-    """Whether a dash means "without": not in front of a command's flags, nor inside `code`."""
-    if head.count("`", 0, match.start()) % 2 or "=" in match.group():
-        return False
-    return bool(words) and (match["chunk"] is None or len(words[0].text) >= SHORTEST_EXCLUSION)
+def _is_stop(word: str) -> bool:
+    return word.lower().replace("’", "'") in STOP_WORDS
 
 
-def _is_stop(word: Word, shouting: bool) -> bool:
-    plain = word.text.lower().replace("’", "'")
-    return not word.identifier and plain in STOP_WORDS and (shouting or word.text not in NAMES)
-
-
-def _split_words(chunk: str) -> list[Word]:
-    """The words of a chunk between spaces, identifiers whole. Most chunks are one plain word, for which no pattern is compiled."""
+def _split_words(chunk: str) -> list[str]:
+    """The words of a chunk between spaces, identifiers whole. Most chunks are one plain word, for which no pattern is compiled. A script
+    without spaces is found by any two characters that stand together, as a clause of words is by any of them."""
     plain = chunk.rstrip("?!,;")
     if plain.isascii() and plain.isalpha() and (plain.islower() or plain.istitle()):
-        return [Word(plain)]
-    if address := re.match(r"[<\['`]*([A-Za-z][A-Za-z+]*://.*)", chunk):
-        return [Word(address[1].rstrip(".,;:!?'’>]}*`"), identifier=True)]
-    if flag := re.match(r"`?--([A-Za-z][\w-]+)", chunk):
-        return [Word(flag[1], identifier=True)]
-    if mention := re.fullmatch(r"@([^\W\d_][\w-]*)(?:['’]s)?[.,;:!?]*", chunk):
-        return [Word(mention[1], mention=True)]
-    return [word for piece in _find(_PIECE, chunk) for word in _split_piece(_trim(piece))]
-
-
-def _find(pattern: str, text: str) -> list[str]:
-    """What a pattern of word characters finds. The wide character sets take milliseconds to compile, so English does without."""
-    return re.findall(pattern.replace("%", r"\w" if text.isascii() else _WORD), text)
-
-
-def _trim(piece: str) -> str:
-    """A piece without the punctuation around it, but with the dots and slashes that a path may begin or end with."""
-    piece = piece.strip("'’:-$").rstrip(".").rstrip("'’:")
-    if not re.match(r"\.{1,2}/|\.\w", piece):
-        piece = piece.lstrip(".")
-    if re.fullmatch(_LANGUAGE, piece):
-        return piece
-    if re.search(r"[./]\w+:\d", piece):
-        return re.sub(r"(?<=\w)(?::\d+){1,2}$", "", piece.strip("+#"))
-    return piece.strip("+#")
-
-
-def _split_piece(piece: str) -> list[Word]:
-    """One word if the piece is an identifier; otherwise what a reader would call its words."""
-    if piece.endswith("()"):
-        return [Word(piece[:-2], identifier=True)]
-    name = re.sub(_GENITIVE, "", piece)
-    if name.startswith("@") and "/" not in name:  # @pytest.fixture, but @types/node is a path
-        name = name[1:]
-    if _is_identifier(name):
-        return [Word(name, identifier=True)]
-    if re.fullmatch(rf"{_LANGUAGE}|\w{{1,2}}/\w{{1,2}}", piece):  # I/O, 24/7
-        return [Word(piece)]
-    runs = [] if piece.isascii() else re.split(f"([{_CJK}]+)", piece)
-    words: list[Word] = []
-    if len(runs) > 1:
-        for place, run in enumerate(runs):
-            words += [] if not run else [Word(run)] if place % 2 else _split_piece(_trim(run))
-        return words
-    for found in _find(_PLAIN, piece):
-        word = re.sub(_GENITIVE, "", found)
-        # "full-text" is found by either half, but the halves of "e-mail" or "end-to-end" mean nothing alone.
-        parts = word.split("-")
-        halves = all(len(part) >= 3 and part.isalpha() for part in parts)
-        words += map(Word, parts if halves else [word])
+        return [plain]
+    # The wide character sets take milliseconds to compile, so English does without.
+    letters = r"\w" if chunk.isascii() else _WORD
+    piece, word = (re.compile(pattern.replace("%", letters)) for pattern in (_PIECE, _PLAIN))
+    words: list[str] = []
+    for found in piece.findall(space_out(chunk)):
+        name = re.sub(_AROUND, r"\1", found)
+        names = [name] if _is_identifier(name) else word.findall(found)
+        words += [re.sub(_GENITIVE, "", one) for one in names]
     return words
 
 
-def _is_identifier(piece: str) -> bool:
-    if (piece.isalpha() and piece.islower()) or re.fullmatch(NUMERIC_DATE, piece):
+def _is_identifier(word: str) -> bool:
+    if (word.isalpha() and word.islower()) or re.fullmatch(NUMERIC_DATE, word):
         return False
-    if "/" in piece or "\\" in piece:
-        return _is_path(piece)
-    return re.fullmatch(_IDENTIFIER, piece, re.ASCII) is not None
-
-
-def _is_path(piece: str) -> bool:
-    """Whether slashes make a path, unlike in "and/or", "client/server" and "24/7"."""
-    if not re.search(r"[^\W\d_]", piece):
-        return False
-    if re.match(r"[A-Za-z]:[\\/]|~?/\w|\.{1,2}/", piece):
-        return True
-    parts = re.split(r"[\\/]", piece)
-    if len(parts) > 2 or parts[-1] == "" or re.search(r"\.[A-Za-z][A-Za-z0-9]{0,7}$", piece):
-        return ":" not in piece
-    return any(re.search(r"[_.@]|[A-Za-z]\d|\d[A-Za-z]", part) for part in parts)
+    return re.fullmatch(_IDENTIFIER, word) is not None
 
 
 # Operators
 
 
 def _parse_expression(tokens: list[Token]) -> Node | None:
-    """The expression that the tokens form if they are a well-formed one with an operator in it, else None. Without recursion: a
-    question may be two thousand parentheses."""
-    if not any(token.type == "operator" for token in tokens):
+    """The expression that the tokens form if they are a well-formed one with an operator in it, else None. Stop words in it mean nothing:
+    nobody asks for `what AND is AND python`. Without recursion: a question may be two thousand parentheses."""
+    if not any(token.type == "operator" for token in tokens) or _is_denial(tokens):
         return None
     output: list[Node] = []
     waiting: list[str] = []
     before = Token("open", 0, 0, "")
-    for token in _without_stops(tokens):
+    for token in tokens:
+        if token.type == "operand" and not token.terms:
+            continue
         operator = _find_operator(before, token)
         if operator is None or (token.type == "close" and "(" not in waiting):
             return None
@@ -465,18 +342,22 @@ def _parse_expression(tokens: list[Token]) -> Node | None:
     return output[0] if sum(map(len, _leaves(output[0]))) <= TERM_LIMIT else None
 
 
+def _is_denial(tokens: list[Token]) -> bool:
+    """Whether a NOT is a word of a sentence: "does NOT support" excludes nothing."""
+    return any(
+        token.surface == "NOT" and before.type == "operand" and before.stops
+        for before, token in pairwise(tokens)
+    )
+
+
 def _find_operator(before: Token, token: Token) -> str | None:
     """The operator that a token is, or that stands unwritten between it and the one before; "" for none, None where it may not stand."""
     complete = before.type in COMPLETE
     if token.type in ("operand", "open"):
-        joint = "minus" if token.excluded else "beside"
-        return joint if complete else None if token.excluded else ""
+        return "beside" if complete else ""
     if (before.type, before.surface, token.surface) == ("operator", "AND", "NOT"):
         return "and not"
-    # "does NOT support" excludes nothing
-    if not complete or (token.surface == "NOT" and before.stops):
-        return None
-    return OPERATORS.get(token.surface, "")
+    return OPERATORS.get(token.surface, "") if complete else None
 
 
 def _reduce(output: list[Node], waiting: list[str], binding: int) -> None:
@@ -484,39 +365,13 @@ def _reduce(output: list[Node], waiting: list[str], binding: int) -> None:
     while waiting and waiting[-1] != "(" and BINDING[waiting[-1]] >= binding:
         operator = waiting.pop()
         right, left = output.pop(), output.pop()
-        output.append(({"beside": "and", "minus": "not"}.get(operator, operator), left, right))
-
-
-def _without_stops(tokens: list[Token]) -> list[Token]:
-    """The tokens without the stop words that stand beside something else: nobody means `what AND is AND python`."""
-    tokens = [token for token in tokens if token.type != "operand" or token.own]
-    if all(
-        len(token.surface) == 1 for token in tokens if token.type == "operand"
-    ):  # "a AND b": then "a" is no article
-        return [
-            token if token.type != "operand" else token._replace(terms=token.own, stops=())
-            for token in tokens
-        ]
-    kept: list[Token] = []
-    run: list[Token] = []
-    for token in [*tokens, Token("end", 0, 0, "")]:
-        if token.type == "operand" and token.stops and not token.terms:
-            run.append(token)
-            continue
-        beside = token.type in ("operand", "open") or (
-            kept and kept[-1].type in ("operand", "close")
-        )
-        if beside:  # but before NOT a stop word is kept, for it tells that the NOT is no operator
-            run = run[-1:] if token.surface == "NOT" else []
-        kept += [*run, token]
-        run = []
-    return kept[:-1]
+        output.append(("and" if operator == "beside" else operator, left, right))
 
 
 def _make_operand(token: Token) -> Node:
     """A token as a node: all of its words, each in any of its columns."""
     columns: dict[str, list[Term]] = {}
-    for term in token.own:
+    for term in token.terms:
         columns.setdefault(term.text, []).append(term)
     return _chain("and", [_chain("or", terms) for terms in columns.values()])
 
@@ -590,12 +445,10 @@ def _only_asks(text: str, asking: frozenset[str]) -> bool:
 
 def _find_list_kind(words: list[str]) -> list[str]:
     """The kind that a question begins with: "list all decisions", "gotchas about X"."""
-    place = next((place for place, word in enumerate(words) if word not in LIST_LEADS), len(words))
-    if place == len(words):
-        return []
-    noun = words[place].rstrip(".,:;?!")
-    ends = noun != words[place] or place + 1 == len(words) or words[place + 1] in LIST_FOLLOWERS
-    return [LIST_NOUNS[noun]] if ends and noun in LIST_NOUNS else []
+    noun, after = [*dropwhile(LIST_LEADS.__contains__, words), "", ""][:2]
+    name = noun.rstrip(".,:;?!")
+    ends = noun != name or not after or after in LIST_FOLLOWERS
+    return [LIST_NOUNS[name]] if ends and name in LIST_NOUNS else []
 
 
 # Questions about a past state

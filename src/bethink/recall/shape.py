@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from bethink.store.words import is_unspaced, tokenize
+from bethink.store.words import tokenize
 from bethink.text import STOP_WORDS
 from bethink.types import Answer, Hit, Memory, Query, Relation, Session, Span
 
@@ -223,26 +223,12 @@ def find_places(text: str, wanted: Sought) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     for match in _WORD.finditer(text, 0, min(len(text), LONGEST)):
         word = match.group()
-        if is_unspaced(word):
-            found += _find_pairs(word, match.start(), wanted)
-        elif not wanted.lexemes.isdisjoint(_lexemes(word)) or (
+        if not wanted.lexemes.isdisjoint(_lexemes(word)) or (
             wanted.prefixes and word.casefold().startswith(wanted.prefixes)
         ):
             found.append(match.span())
         if len(found) > MOST:
             break
-    return found
-
-
-def _find_pairs(run: str, start: int, wanted: Sought) -> list[tuple[int, int]]:
-    """In scripts without spaces words are indexed by pairs of characters; neighbouring pairs are marked as one."""
-    found: list[tuple[int, int]] = []
-    for at in range(max(1, len(run) - 1)):
-        if run[at : at + 2] in wanted.lexemes:
-            first, end = start + at, start + min(at + 2, len(run))
-            if found and found[-1][1] >= first:
-                first = found.pop()[0]
-            found.append((first, end))
     return found
 
 

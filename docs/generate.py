@@ -32,7 +32,7 @@ sys.path.insert(0, str(ROOT / "src"))
 from bethink import __version__, errors, types  # noqa: E402
 from bethink import api as memories  # noqa: E402
 from bethink.config import PERSONAL, SETTINGS, Config  # noqa: E402
-from bethink.recall import pipeline, score  # noqa: E402
+from bethink.recall import score  # noqa: E402
 from bethink.recall.score import PROFILES  # noqa: E402
 from bethink.store import base  # noqa: E402
 from bethink.store.connection import MIGRATIONS  # noqa: E402
@@ -507,7 +507,7 @@ def _found(here: Stage) -> Iterator[str]:
     yield (
         "An index of the matches, and the best of them in full, within the token budget; an index line counts only where the text is not there."
         " `total_count` counts every match, `has_more` says whether some are not in the index, `tokens_used` is an estimate. A text that did not fit is cut and marked"
-        ' `"truncated": true`. `hints` says, for example, that only words were searched. `topics` groups the details by the topic of the conversation they come from; `around` holds the turns beside one, where there was room.'
+        ' `"truncated": true`. `hints` says, for example, that only words were searched. `topics` groups the details by the topic of the conversation they come from.'
     )
     value = here.fixed(
         here.run("recall", "which database does the orders service use?", "--max-tokens", "120")
@@ -846,7 +846,7 @@ def formula() -> str:
     best, background = "b1", f"b{score.BACKGROUND_RANK}"
     return fenced(
         f"""
-x          = {score.MEANING:g} · meaning + {1 - score.MEANING:g} · words + {score.PAIRS:g} · pairs + named + topic + neighbours + recent
+x          = {score.MEANING:g} · meaning + {1 - score.MEANING:g} · words + {score.PAIRS:g} · pairs + topic + neighbours + recent
 relevance  = 1 / (1 + e^(−3.5 · (x − 0.5)))
 
 meaning    = {score.STRETCH:g} · (cosine − m) / (1 − m)
@@ -858,7 +858,6 @@ w          = {score.COVERAGE:g} where the average memory has {score.LONG:g} word
 coverage   = share of the question's word weight that the memory holds
 
 pairs      = share of the question's neighbouring words that stand side by side in the memory, by weight
-named      = {pipeline.NAMED:g} for each entity that the question names and the memory is about, at most two
 topic      = {score.TOPIC:g} · how well the topic of its conversation fits
 neighbours = {score.NEIGHBOUR:g} · (the best neighbour's x − the median x); two places away counts half
 recent     = {score.RECENT:g} · e^(−age / {score.FADE / 86400:g} days) + {score.TODAY:g} · e^(−age / {score.DAY_FADE / 3600:g} hours)

@@ -201,7 +201,7 @@ MEM0 = json.loads((FOLDER / "imports-mem0.json").read_text("utf-8"))
 @pytest.mark.parametrize(("name", "text", "options"), cases("imports-rows-with-a-text", globals()))
 def test_rows_with_a_text_come_from_json_and_csv(cli, tmp_path, name, text, options):
     file = tmp_path / name
-    file.write_text(text, encoding="utf-16" if "utf-16" in name else "utf-8")
+    file.write_text(text, encoding="utf-8")
     done = cli.json("import", str(file), *options)
     assert done["added"] == 1 and done["format"] == ("JSON" if "json" in name else "CSV")
     assert done["left"] == ({"unreadable": 1} if "broken" in text else {})
@@ -288,7 +288,7 @@ def test_the_tables_of_claude_memory_come_in(cli, tmp_path):
 def test_the_tables_of_the_hybrid_memory_come_in(cli, tmp_path):
     deleted = {"id": "b", "content": "Deleted", "superseded_by": "DELETED"}
     replaced = {"id": "c", "content": "TypeScript 4 options", "superseded_by": "a1"}
-    make_lance(tmp_path / "db", "002", {}, deleted, replaced)
+    make_lance(tmp_path / "db", "002", deleted, replaced, {})
     table = tmp_path / "db" / "memories.lance"
     done = cli.json("import", str(table))
     assert (done["added"], done["left"]) == (2, {"deleted there": 1})

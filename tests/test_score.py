@@ -156,7 +156,7 @@ def said(key, *frequencies, pair=False, **fields):
 
 def pool(*candidates, cosines=None, mean=None, counts=(10, 10), memories=1000, **more):
     statistics = Statistics(memories, more.get("average", 10.0), counts, mean)
-    given = more.get("words", WORDS), statistics, more.get("found", {}), more.get("boosts", {})
+    given = more.get("words", WORDS), statistics, more.get("found", {})
     return scoring.Pool(candidates, *given, cosines or {})
 
 
@@ -227,12 +227,6 @@ def test_the_engines_own_score_stands_where_no_word_is_counted():
     only_prefixes = {"words": Words((), ()), "counts": ()}
     found = fuse(pool(*candidates, found={1: 4.0, 2: 2.0}, **only_prefixes), now=0)
     assert [found[key].words for key in (1, 2, 3)] == [1.0, 0.5, 0.0]
-
-
-def test_a_named_entity_adds_what_it_was_worth():
-    found = fuse(pool(said(1, 1, 1), said(2, 1, 1), boosts={1: 0.04}), now=0)
-    assert unsquashed(found[1].relevance) - unsquashed(found[2].relevance) == pytest.approx(0.04)
-    assert found[1].named == 0.04
 
 
 @pytest.mark.parametrize(("places", "lifted"), cases("score-neighbours", {}))
@@ -324,9 +318,8 @@ def test_the_order_of_candidates_changes_nothing(seed):
         candidates.append(said(key, *held, pair=chance.random() < 0.5, **about))
     keys = [one.key for one in candidates if chance.random() < 0.5]
     cosines = {key: chance.uniform(-1, 1) for key in keys}
-    boosts = {one.key: 0.02 for one in candidates if chance.random() < 0.5}
     mean = chance.choice([None, chance.uniform(-0.5, 0.9)])
-    first = pool(*candidates, cosines=cosines, mean=mean, boosts=boosts)
+    first = pool(*candidates, cosines=cosines, mean=mean)
     found = fuse(first, 1e8)
     chance.shuffle(candidates)
     assert fuse(first._replace(candidates=tuple(candidates)), 1e8) == found

@@ -12,14 +12,11 @@ version of its memory. What a record may hold is for `sync`.
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
 import re
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import datetime
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -32,12 +29,10 @@ from bethink.config import data_directory, locate_database, mask_password
 from bethink.errors import BethinkError, InvalidInput, StoreCorrupt
 from bethink.features import readers, sync
 from bethink.features.knowledge import MARKDOWN
-from bethink.features.readers import Reading, to_list
+from bethink.features.readers import Reading
 from bethink.features.sync import Given, merge
-from bethink.ingest.extract import keywords
-from bethink.ingest.files import Found, read_text, unify_line_ends
+from bethink.ingest.files import unify_line_ends
 from bethink.ingest.redact import redact_value
-from bethink.ingest.sync import Skipped
 from bethink.store.base import Store
 from bethink.store.places import content_hash
 from bethink.store.rows import Record, Stored
@@ -51,23 +46,21 @@ from bethink.store.transfer import (
     split_pages,
     version,
 )
-from bethink.text import as_entity, new_id
+from bethink.text import new_id
 from bethink.types import (
     KINDS,
     NOTHING,
     PERSONAL,
     RELATIONS,
     TEAM,
-    TRUST,
     Change,
     Event,
     Memory,
     Relation,
 )
 
-GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\x00"
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # how a table begins that Excel wrote as Unicode
-LARGEST = 512 << 20  # bytes of a file that is read as a whole, packed or not. Set by hand.
+SQLITE = b"SQLite format 3\x00"
+LARGEST = 512 << 20  # bytes of a file that is read as a whole. Set by hand.
 ADDED, SAME, KNOWN = "added", "known by its id", "known by its text"
 EDITED = "edited, and not taken: the memory was changed here too, or --trusted is missing"
 
@@ -174,8 +167,6 @@ def import_file(
 def _read_place(memory: Bethink, place: Path, text_column: str) -> Reading:
     """Everything in a file, folder or database, and the names and paths of its scopes where it tells them."""
     try:
-        if is_vault(place):
-            return _read_vault(memory, place)
         if place.is_dir() and readers.find_lance(place):
             return readers.read_lance(memory, place)
         if place.is_dir() or place.suffix.lower() in MARKDOWN:
@@ -184,12 +175,11 @@ def _read_place(memory: Bethink, place: Path, text_column: str) -> Reading:
             raise InvalidInput(f"{place} is no export.", f"bethink import --markdown {place}")
         if _is_database(place, locate_database(memory.config, memory.project)):
             return readers.read_database(memory, place) or _read_own(place)
-        raw = _unpack(place)
-        text = raw.decode("utf-16" if raw[:2] in UTF_16 else "utf-8-sig")
+        text = _read_whole(place).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInput(
             f"{place} is not UTF-8: byte {error.start} cannot be read.",
-            f"If it is a text: iconv -f WINDOWS-1252 -t UTF-8 {place.name} > utf8{place.suffix}",
+            f"Unpack it if it is packed; if it is a text: iconv -f WINDOWS-1252 -t UTF-8 {place.name} > utf8{place.suffix}",
         ) from None
     except OSError as error:
         raise InvalidInput(
@@ -220,7 +210,8 @@ def _read_own(file: Path) -> Reading:
     with open_copy(file) as store:
         for relation, _ in store.items("relations"):
             links[relation.source].append(relation)
-        given = [Given(one, tuple(links[one.memory.id])) for one in store.items("records")]
+        records = store.items("records", vectors=False)
+        given = [Given(one, tuple(links[one.memory.id])) for one in records]
         names = {key: tuple(redact_value(called)[0]) for key, *called in store.items("scopes")}
     return Reading("database", given, names, {})
 
@@ -265,17 +256,10 @@ def _parse_json(text: str) -> list[Any]:
     return values
 
 
-def _unpack(file: Path) -> bytes:
-    """What a file holds, unpacked where it is packed; never more than is read at once."""
+def _read_whole(file: Path) -> bytes:
+    """What a file holds, which is never more than is read at once."""
     with file.open("rb") as stream:
         raw = stream.read(LARGEST + 1)
-    if raw.startswith(GZIP):
-        try:
-            raw = gzip.GzipFile(fileobj=io.BytesIO(raw)).read(LARGEST + 1)
-        except (EOFError, OSError, zlib.error) as error:
-            raise InvalidInput(
-                f"{file} cannot be unpacked: {error}.", "Check that it is whole: gunzip --test FILE"
-            ) from error
     if len(raw) > LARGEST:
         raise InvalidInput(
             f"{file} holds more than {LARGEST >> 20:,} MB, more than is read at once.",
@@ -302,7 +286,7 @@ def _read_memory(value: Any, number: int, file: Path) -> Given:
     except sync.WRONG as error:
         missing = isinstance(error, KeyError)
         raise _refuse(number, file, f"it has no {error}" if missing else str(error)) from None
-    return Given(record._replace(memory=memory, unique=unique), links)
+    return Given(record._replace(memory=memory, unique=unique, vectors=()), links)
 
 
 def _refuse(number: int, file: Path, why: str) -> InvalidInput:
@@ -396,7 +380,7 @@ def _find_edits(
             continue
         if trusted and one.saved == _digest(known):
             edits.append((known, note))
-        else:
+        elif one.saved != _digest(note):
             refused += 1
     return edits, refused
 
@@ -504,28 +488,23 @@ def _put_page(memory: Bethink, page: Sequence[Record], called: Names) -> set[str
     return {one.memory.id for one in records} - set(left)
 
 
-def _embed(memory: Bethink, records: Iterable[Record]) -> list[Record]:
-    """Records with the vectors that they bring of the model that is used here, else with such as are made now."""
-    model = memory.embedder.model if memory.embedder else None
-    kept = [
-        one if not one.vectors or model in (None, one.vectors[0][0]) else one._replace(vectors=())
-        for one in records
-    ]
+def _embed(memory: Bethink, records: Sequence[Record]) -> list[Record]:
+    """Records with vectors: those that are here already, else such as are made now."""
     missing = [
         one.memory
-        for one in kept
+        for one in records
         if not one.vectors and one.memory.metadata.get("vector_index", True)
     ]
     made = memory.vectors_of(missing)
     if not made:
-        return kept
+        return list(records)
     from bethink.store.vectors import encode
 
     fresh: dict[str, Stored] = {
         id: tuple((made["model"], len(one), encode(one)) for one in windows)
         for id, windows in made["vectors"].items()
     }
-    return [one._replace(vectors=fresh.get(one.memory.id, one.vectors)) for one in kept]
+    return [one._replace(vectors=fresh.get(one.memory.id, one.vectors)) for one in records]
 
 
 def _relate(memory: Bethink, new: Sequence[Given], trusted: bool) -> int:
@@ -596,29 +575,18 @@ def _note_added(memory: Bethink, place: Path, ids: Sequence[str]) -> None:
         stream.write(json.dumps({"at": memory.clock().isoformat(), "ids": ids}) + "\n")
 
 
-# A vault for Obsidian: a note is one memory. Its fields are those of an export, its text is the memory's, and below a mark stand its
-# relations as links. It remembers what it said when it was written, so that it is known whether somebody edited it.
+# A vault for Obsidian, which `readers` reads. It shows what people want to see and change; a copy of everything is an export as JSON.
 
-INDEX = "Bethink.md"
-INDEX_HEAD = "---\nbethink: vault\n---\n"
-MARK = "%% bethink: the lines below are its links %%"
+# What a note tells of its memory, beside its text, its entities and its links.
+NOTED = """
+id scope kind tags importance confidence usefulness access_count created_at updated_at expires_at answered section source trust metadata
+summary
+""".split()
 LONGEST_NAME = 60
-LONGEST_FIELDS = 200_000  # characters of the fields of one note
-_DEFAULTS = {**Memory._field_defaults, "tags": [], "metadata": {}}
-# What a note does not tell, because its text or its links do, or because it is made anew.
-_UNTOLD = tuple(
-    "content content_hash unique relations history path keywords entities summary".split()
-)
 _NO_NAME = re.compile(r"[^\w ,.()+=!-]+")
-# What JSON writes as it is and YAML reads otherwise.
-_ODD = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
+# What JSON writes as it is and YAML reads otherwise, or a reader may take for a reference.
+_ODD = re.compile("[\x7f-\x9f\u2028\u2029\ufeff&*!]")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-
-
-class VaultNote(NamedTuple):
-    path: Path
-    value: dict[str, Any]  # as an export has it; without an id, somebody else wrote it
-    links: tuple[tuple[str, str], ...]  # type, name of the other note
 
 
 def _digest(memory: Memory) -> str:
@@ -628,27 +596,25 @@ def _digest(memory: Memory) -> str:
     return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def write_vault(records: Iterable[JsonObject], folder: Path, title: str) -> int:
+def write_vault(memory: Bethink, records: Iterable[JsonObject], folder: Path, title: str) -> int:
     """Writes the objects of an export as notes, and an index of them. Notes of an earlier export go; anybody else's stay."""
     folder = folder.resolve()  # as the notes of an earlier export are named
     notes = {str(one["id"]): one for one in records}
     names = {id: _name_note(one) for id, one in notes.items()}
     try:
-        old = _check_vault(
-            folder, {_digest(record_from_json(one).memory) for one in notes.values()}
-        )
+        old = _check_vault(memory, folder, {_digest(_read_note(one)) for one in notes.values()})
         texts = {
             folder / one["kind"] / f"{names[id]}.md": _render_note(one, names)
             for id, one in notes.items()
         }
-        index = [f"{INDEX_HEAD}# {title}"]
+        index = [f"{readers.INDEX_HEAD}# {title}"]
         for kind in KINDS:
             if of_kind := [
                 f"- [[{names[id]}]]" for id, one in notes.items() if one["kind"] == kind
             ]:
                 index += ["", f"## {kind}", "", *of_kind]
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for path, text in {**texts, folder / INDEX: "\n".join(index) + "\n"}.items():
+        for path, text in {**texts, folder / readers.INDEX: "\n".join(index) + "\n"}.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="")
         for path in old - texts.keys():
@@ -661,26 +627,29 @@ def write_vault(records: Iterable[JsonObject], folder: Path, title: str) -> int:
     return len(notes)
 
 
-def _check_vault(folder: Path, known: set[str]) -> set[Path]:
+def _read_note(one: JsonObject) -> Memory:
+    return record_from_json(one).memory
+
+
+def _check_vault(memory: Bethink, folder: Path, known: set[str]) -> set[Path]:
     """The notes that an earlier export wrote. Nothing is written over what somebody edited, unless it is `known` since, or into
     anything else than a vault."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(f"{folder} is no folder.", "Name one for the vault.")
     if not folder.exists() or not any(folder.iterdir()):
         return set()
-    if not is_vault(folder):
+    if not readers.is_vault(folder):
         raise InvalidInput(
             f"{folder} holds other files and is no vault of Bethink.", "Name an empty folder."
         )
-    notes = [note for note in _read_vault_notes(folder) if note and "id" in note.value]
-    given = [(note, _read_memory(note.value, 1, note.path).memory) for note in notes]
-    changed = [(note, one) for note, one in given if note.value.get("saved") != _digest(one)]
-    if edited := [note for note, one in changed if _digest(one) not in known]:
+    notes = readers.list_vault(memory, folder)
+    changed = [(path, one) for path, one in notes if one.saved != _digest(one.memory)]
+    if edited := [path for path, one in changed if _digest(one.memory) not in known]:
         raise InvalidInput(
-            f"{len(edited)} of its notes were edited since they were written, such as {edited[0].path.name}.",
+            f"{len(edited)} of its notes were edited since they were written, such as {edited[0].name}.",
             f"Take them in with `bethink import {quote(str(folder))} --trusted --personal`, or name another folder.",
         )
-    return {note.path for note in notes}
+    return {path for path, _ in notes}
 
 
 def _name_note(one: JsonObject) -> str:
@@ -691,11 +660,9 @@ def _name_note(one: JsonObject) -> str:
 
 
 def _render_note(one: JsonObject, names: Mapping[str, str]) -> str:
-    told = {name: value for name, value in one.items() if name not in _UNTOLD}
-    fields = {name: value for name, value in told.items() if value != _DEFAULTS.get(name)}
-    fields["summary"] = one["summary"]
+    fields = {name: one[name] for name in NOTED if one[name] not in (None, "", [], {})}
     fields["entities"] = [f"{entity['type']}:{entity['name']}" for entity in one["entities"]]
-    fields["saved"] = _digest(record_from_json(one).memory)
+    fields["saved"] = _digest(_read_note(one))
     lines = [f"{name}: {_render_value(value)}" for name, value in fields.items()]
     links = [
         f"- {link['type']} [[{names[link['target']]}]]"
@@ -703,7 +670,7 @@ def _render_note(one: JsonObject, names: Mapping[str, str]) -> str:
         if link["target"] in names
     ]
     links += [f"- about [[{entity['name']}]]" for entity in one["entities"]]
-    return "\n".join(["---", *lines, "---", one["content"], "", MARK, *links]) + "\n"
+    return "\n".join(["---", *lines, "---", one["content"], "", readers.MARK, *links]) + "\n"
 
 
 def _render_value(value: Any) -> str:
@@ -712,80 +679,3 @@ def _render_value(value: Any) -> str:
         return value
     text = json.dumps(value, ensure_ascii=False)
     return _ODD.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def is_vault(place: Path) -> bool:
-    read = read_text(Found(place / INDEX, INDEX))
-    return not isinstance(read, Skipped) and read[0].startswith(INDEX_HEAD)
-
-
-def _read_vault(memory: Bethink, folder: Path) -> Reading:
-    """The notes of a vault: those that are memories under their ids, and what somebody wrote beside them."""
-    notes = list(_read_vault_notes(folder))
-    ids = {note.path.stem: note.value["id"] for note in notes if note and "id" in note.value}
-    given = []
-    rows: list[dict[str, Any] | None] = []
-    for note in notes:
-        if note is None or "id" not in note.value:
-            rows.append(
-                note and {**note.value, "text": note.value["content"], "section": note.path.stem}
-            )
-            continue
-        links = [{"type": type, "target": ids[name]} for type, name in note.links if name in ids]
-        one = _read_memory({**note.value, "relations": links}, 1, note.path)
-        saved = str(note.value.get("saved"))
-        given.append(one if saved == _digest(one.memory) else one._replace(saved=saved))
-    given.sort(key=lambda one: not one.saved)  # of two copies of a note the edited one counts
-    new = readers.convert(memory, rows, "vault", folder, trust=TRUST["user"])
-    return new._replace(given=[*given, *new.given])
-
-
-def _read_vault_notes(folder: Path) -> Iterator[VaultNote | None]:
-    """The notes of a vault, but for its index; None for one that cannot be read."""
-    for file in readers.read_files(folder):
-        if file and file[0].uri == INDEX:
-            continue
-        fields, body = _split_note(file[1]) if file else (None, "")
-        if file is None or fields is None:
-            yield None
-            continue
-        text, _, below = body.rpartition(MARK) if MARK in body else (body, "", "")
-        found = filter(None, map(readers.RELATION.match, below.splitlines()))
-        links = tuple((link[1], link[2].partition("|")[0]) for link in found)
-        entities = [as_entity(str(name)) for name in to_list(fields.get("entities"))]
-        value = {name: one for name, one in fields.items() if one is not None} | {
-            "content": text.strip(),
-            "keywords": keywords(text.strip()),
-            "entities": [entity._asdict() for entity in entities],
-        }
-        yield VaultNote(file[0].path, value, links)
-
-
-def _split_note(text: str) -> tuple[dict[str, Any] | None, str]:
-    """The fields of a note, as Bethink or Obsidian writes them, and what is below them. None where the fields are broken; what
-    refers to itself is."""
-    import yaml
-
-    class Plain(yaml.SafeLoader):
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                raise yaml.YAMLError("aliases are not read")
-            return super().compose_node(parent, index)
-
-    head, end, body = text.removeprefix("---\n").partition("\n---\n")
-    if not text.startswith("---\n") or not end or len(head) > LONGEST_FIELDS:
-        return {}, text
-    try:
-        found = yaml.load(head, Plain) or {}
-        return {str(name): _from_yaml(value) for name, value in found.items()}, body
-    except (yaml.YAMLError, AttributeError, ValueError, RecursionError):
-        return None, body
-
-
-def _from_yaml(value: Any) -> Any:
-    """A value with its times as text again, as JSON has them."""
-    if isinstance(value, list):
-        return [str(one) if isinstance(one, date) else one for one in value]
-    if isinstance(value, datetime) and not value.tzinfo:
-        value = value.replace(tzinfo=UTC)
-    return value.isoformat() if isinstance(value, date) else value

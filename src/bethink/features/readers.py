@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput
 from bethink.features.knowledge import MARKDOWN, claude_slug
-from bethink.features.sync import Given
+from bethink.features.sync import ID, Given
 from bethink.hosts.base import as_time
 from bethink.ingest import markdown
 from bethink.ingest.compare import WriteOptions
@@ -36,6 +36,7 @@ from bethink.ingest.redact import redact_name, redact_value
 from bethink.ingest.sync import Skipped
 from bethink.store.connection import ForeignDatabase
 from bethink.store.rows import Record
+from bethink.text import as_entity
 from bethink.types import (
     ENTITY_TYPES,
     KIND_ALIASES,
@@ -99,6 +100,15 @@ _RELATIONS = dict(
 
 Row = dict[str, Any]
 Rows = Iterator[Row | str | None]  # or why one is left; None for one that cannot be read
+
+
+class OwnNote(NamedTuple):
+    """What a note of a vault says of itself beside what any row says."""
+
+    id: str
+    scope: str
+    trust: int
+    saved: str  # what it said when it was written
 
 
 class Reading(NamedTuple):
@@ -369,6 +379,13 @@ _CWD = re.compile(r"\bcwd=([^;,\n]{1,500})")
 _INDEX_LINE = re.compile(r"[ \t]*[-*] \[[^\]\n]{1,200}\]\([^)\n]{1,200}\)")
 
 
+# A vault for Obsidian, as an export writes it: a note is one memory, and below a mark stand its relations as links. The index says that it
+# is one. A note remembers what it said when it was written, so that it is known whether somebody edited it.
+INDEX = "Bethink.md"
+INDEX_HEAD = "---\nbethink: vault\n---\n"
+MARK = "%% bethink: the lines below are its links %%"
+
+
 class Note(NamedTuple):
     """A Markdown file, its place in the folder that is read, and its text taken apart."""
 
@@ -378,18 +395,16 @@ class Note(NamedTuple):
     page: markdown.Page
 
 
-def read_files(folder: Path) -> Iterator[tuple[Found, str] | None]:
-    """The Markdown files of a folder with their texts, or a file itself; None for one that cannot be read."""
+def _read_notes(folder: Path) -> Iterator[Note | None]:
+    """The Markdown files of a folder, or a file itself, without their private parts, which are taken out before a text is cut: half of
+    one does not look private. None for one that cannot be read."""
     for found in walk(folder, folder if folder.is_dir() else folder.parent, MARKDOWN):
         read = found if isinstance(found, Skipped) else read_text(found)
-        yield None if isinstance(found, Skipped) or isinstance(read, Skipped) else (found, read[0])
-
-
-def _read_notes(folder: Path) -> Iterator[Note | None]:
-    """The files of a folder without their private parts, which are taken out before a text is cut: half of one does not look private."""
-    for file in read_files(folder):
-        text = markdown.redact_in_place(file[1])[0] if file else ""
-        yield file and Note(file[0].path, file[0].uri, text, markdown.parse(text))
+        if isinstance(found, Skipped) or isinstance(read, Skipped):
+            yield None
+        else:
+            text = markdown.redact_in_place(read[0])[0]
+            yield Note(found.path, found.uri, text, markdown.parse(text))
 
 
 def _cut(memory: Bethink, text: str, note: Note) -> Iterator[Row]:
@@ -471,6 +486,44 @@ def _read_basic_memory(memory: Bethink, note: Note) -> Rows:
         first = {}
 
 
+def _read_vault(memory: Bethink, note: Note) -> Rows:
+    """A vault: a note of an export is the memory under its id, and any other is what the user wrote beside them."""
+    fields = note.page.frontmatter
+    if note.place == INDEX:
+        return
+    above, _, below = note.page.body.rpartition(MARK)
+    text = (above if MARK in note.page.body else below).strip()
+    links = filter(None, map(RELATION.match, below.splitlines()))
+    entities = [as_entity(name) for name in to_list(fields.get("entities"))]
+    told = {name: str(fields.get(name, "")) for name in ("id", "scope", "trust", "saved")}
+    is_ours = ID.fullmatch(told["id"]) is not None
+    trust = int(told["trust"]) if told["trust"].isdecimal() else TRUST["user"]
+    scope = told["scope"] or memory.scope
+    yield {
+        **fields,
+        "id": note.path.stem,
+        "text": text,
+        "section": fields.get("section") if is_ours else note.path.stem,
+        "entities": [(entity.name, entity.type) for entity in entities],
+        "relations": [(link[1], link[2].partition("|")[0]) for link in links],
+        "own": OwnNote(told["id"] if is_ours else "", scope, trust, told["saved"]),
+    }
+
+
+def is_vault(place: Path) -> bool:
+    read = read_text(Found(place / INDEX, INDEX))
+    return not isinstance(read, Skipped) and read[0].startswith(INDEX_HEAD)
+
+
+def list_vault(memory: Bethink, folder: Path) -> list[tuple[Path, Given]]:
+    """The notes of a vault that an export wrote."""
+    notes = [note for note in _read_notes(folder) if note]
+    each = [
+        (note.path, convert(memory, _read_vault(memory, note), "vault", folder)) for note in notes
+    ]
+    return [(path, one) for path, read in each for one in read.given if one.saved]
+
+
 def _is_codex(place: Path) -> bool:
     if (place / "memory_summary.md").is_file() or (place / "raw_memories.md").is_file():
         return True
@@ -492,6 +545,7 @@ def _is_basic_memory(place: Path) -> bool:
 
 Folder = tuple[str, Callable[[Path], bool], Callable[[Bethink, Note], Rows]]
 FOLDERS: tuple[Folder, ...] = (
+    ("vault", is_vault, _read_vault),
     ("Codex", _is_codex, _read_codex),
     ("Claude Code", _is_claude, _read_claude),
     ("basic-memory", _is_basic_memory, _read_basic_memory),
@@ -530,12 +584,11 @@ def convert(
     format: str,
     place: Path,
     text_column: str = "",
-    trust: int = TRUST["agent"],
 ) -> Reading:
-    """Rows as records of ours, with ids that are always the same, so that an import may be repeated. `trust` is for whoever says that
-    the store is their own: most of what is in one was written by an agent."""
+    """Rows as records of ours, with ids that are always the same, so that an import may be repeated. Whoever says that the store is
+    their own makes them an agent's, who wrote most of what is in one."""
     source = Source(redact_name(f"import:{format}:{place.resolve().as_posix()}"))
-    options = memory.write_options(memory.scope, trust=trust, scopes={})
+    options = memory.write_options(memory.scope, trust=TRUST["agent"], scopes={})
     options = options._replace(now=min(options.now, _to_time(place.stat().st_mtime) or options.now))
     left: Counter[str] = Counter()
     names: dict[str, tuple[str, str]] = {}
@@ -571,7 +624,8 @@ def _name_fields(row: Row, text_column: str) -> Row:
     if text_column:
         fields["text"] = row.get(text_column)
     inner = to_object(fields.get("metadata"))
-    return fields | {"metadata": {_to_text(name): value for name, value in inner.items()}}
+    metadata = {_to_text(name): value for name, value in inner.items()}
+    return fields | {"metadata": metadata, "own": row.get("own")}
 
 
 def _make_given(
@@ -606,17 +660,19 @@ def _make_given(
         clean, redactions = clean_passage(passage, options.longest)
     except InvalidInput:
         return EMPTY  # once the private parts are taken out
-    scope = _find_scope(memory, fields, names)
+    own = fields["own"] if isinstance(fields["own"], OwnNote) else None
+    scope = own.scope if own else _find_scope(memory, fields, names)
     made = make_memory(extract(clean), source, options._replace(scope=scope), 0)
     votes, uses = (_to_number(fields.get(name), 1e6) or 0.0 for name in ("votes", "uses"))
     made = made._replace(
-        id=make_id(fields.get("id"), made.content_hash, made.section or ""),
+        id=(own and own.id) or make_id(fields.get("id"), made.content_hash, made.section or ""),
+        trust=own.trust if own else made.trust,
         updated_at=_to_time(fields.get("updated")) or made.created_at,
         usefulness=votes,
         access_count=max(0, int(uses)),
         answered=bool(fields["answered"]) if "answered" in fields else made.answered,
     )
-    return Given(Record(made, True), (), redactions)
+    return Given(Record(made, True), (), redactions, own.saved if own else "")
 
 
 def _find_scope(memory: Bethink, fields: Row, names: dict[str, tuple[str, str]]) -> str:
@@ -672,12 +728,12 @@ def _link(one: Given, fields: Row, ids: Mapping[str, str]) -> Given:
 
 
 def _mark_replaced(given: Sequence[Given]) -> list[Given]:
-    """With each memory that another of them supersedes behind that one, in place of that relation."""
+    """With each memory that a later one of them supersedes behind that one, in place of that relation."""
+    order = {one.memory.id: (one.memory.created_at, at) for at, one in enumerate(given)}
     links = (link for one in given for link in one.relations if link.type == "supersedes")
     told = {one.memory.id: one.memory.superseded_by for one in given}
     later = {link.target: link.source for link in links} | {id: by for id, by in told.items() if by}
-    for id in _find_rings(later):
-        del later[id]
+    later = {old: new for old, new in later.items() if order[old] < order[new]}
     marked = []
     for one in given:
         memory = one.memory._replace(superseded_by=later.get(one.memory.id))
@@ -689,20 +745,6 @@ def _mark_replaced(given: Sequence[Given]) -> list[Given]:
         record = one.record._replace(memory=memory)
         marked.append(one._replace(record=record, relations=tuple(kept)))
     return marked
-
-
-def _find_rings(later: Mapping[str, str]) -> set[str]:
-    """Those that come back to themselves from successor to successor: each would be hidden by another, and nothing be left."""
-    rings, checked = set[str](), set[str]()
-    for id in later:
-        path: list[str] = []
-        while id in later and id not in checked:
-            checked.add(id)
-            path.append(id)
-            id = later[id]
-        if id in path:
-            rings.update(path[path.index(id) :])
-    return rings
 
 
 def make_id(*parts: Any) -> str:

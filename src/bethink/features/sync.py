@@ -177,9 +177,7 @@ def redact_record(record: Record) -> tuple[Record, int]:
         event._replace(actor=actor, action=action, before=before, after=after)
         for event, (actor, action, before, after) in zip(record.events, events, strict=True)
     )
-    same = (clean.content, clean.section) == (memory.content, memory.section)
-    vectors = record.vectors if same else ()
-    return Record(clean, record.unique, history, vectors), hidden + in_events
+    return Record(clean, record.unique, history), hidden + in_events
 
 
 # A stranger's file
@@ -187,7 +185,7 @@ def redact_record(record: Record) -> tuple[Record, int]:
 
 def limit_stranger(record: Record, now: datetime) -> Record:
     """A record as far as it is believed when nobody vouches for the file: as an import, said by nobody of this machine, of no later
-    date than now, with few votes and uses, and without the history and the vectors that it claims."""
+    date than now, with few votes and uses, and without the history that it claims."""
     memory = record.memory
     told = memory.source_type == "note"
     memory = memory._replace(
@@ -203,7 +201,7 @@ def limit_stranger(record: Record, now: datetime) -> Record:
         source_type=memory.source_type if memory.source_type in _READERS else "import",
         entities=tuple(one for one in memory.entities if one.type in ENTITY_TYPES),
     )
-    return record._replace(memory=memory, events=(), vectors=())
+    return record._replace(memory=memory, events=())
 
 
 # A bundle of another machine

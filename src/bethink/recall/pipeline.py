@@ -52,7 +52,6 @@ from bethink.types import (
     Query,
     Relation,
     Words,
-    path_of,
     turn_of,
 )
 
@@ -150,7 +149,8 @@ def recall(
     # From the first on, so that a turn which repeats one of an earlier page is not told again.
     hits = _load_hits(ranked[: ask.offset + ask.limit + SPARE], query, store, explain)
     total, hints = len(ranked), ask.hints
-    if not (query.strict or query.kinds) and _is_strange(hits[: ask.limit], asked):
+    meant = query.strict or query.kinds or query.entities
+    if not meant and _is_strange(hits[: ask.limit], asked):
         hits, total, hint = _sift(hits, total, ask, asked)
         hints = (hint, *hints)
     then = bool(held) or filter.as_of is not None
@@ -189,31 +189,18 @@ def _recap(query: Query, ask: Ask, store: Store) -> Answer:
 def _load_hits(
     chosen: Ranked, query: Query, store: Store, explain: Callable[[Candidate], dict[str, float]]
 ) -> list[Hit]:
-    """The memories behind candidates; of turns that are the very same words, and of what index and analysis tell of the same lines, the
-    best."""
+    """The memories behind candidates; of turns that are the very same words, the best."""
     memories = store.load([one.key for _, one in chosen])
     sought = find_sought(query)
     kept: dict[str, Hit] = {}
-    of_file: dict[str, list[Memory]] = {}
     for value, one in chosen:
         memory = memories.get(one.key)
         if memory is None:
             continue
-        beside = of_file.setdefault(path_of(memory.source), []) if memory.lines else []
         said = memory.content_hash if memory.kind == "context" else memory.id
-        if said not in kept and not any(_tells_again(memory, other) for other in beside):
+        if said not in kept:
             kept[said] = Hit(title_code(memory, sought), value, explain(one))
-            beside.append(memory)
     return list(kept.values())
-
-
-def _tells_again(memory: Memory, other: Memory) -> bool:
-    """Whether one reader of a file tells what another tells of it in the same words."""
-    if memory.source == other.source:
-        return False
-    words = (set(re.findall(r"\w+", one.content.casefold())) for one in (memory, other))
-    fewer, more = sorted(words, key=len)
-    return fewer <= more
 
 
 # Understanding the question
@@ -371,13 +358,12 @@ def _sift(
 
 def _is_strange(hits: Sequence[Hit], embedder: Embedder | None) -> bool:
     """Whether even the best of the hits is no nearer to the question than memories about something else are, and none holds all its words.
-    Without a model, whether it holds next to nothing of the question, and is not there for a name or a topic either."""
+    Without a model, whether it holds next to nothing of the question, and is not there for its topic either."""
     if any(hit.why.get("coverage") == 1 for hit in hits):
         return False
     if embedder is None:
         held = [hit.why.get("coverage", 0.0) for hit in hits]
-        other = any("named" in hit.why or "topic" in hit.why for hit in hits)
-        return bool(held) and max(held) < THIN and not other
+        return bool(held) and max(held) < THIN and not any("topic" in hit.why for hit in hits)
     baseline = embedder.baseline
     near = [
         (hit.why["cosine"] - baseline) / (1 - baseline) + HELD * hit.why.get("coverage", 0.0)
@@ -421,7 +407,6 @@ BY_WORDS, BY_MEANING = 200, 100
 # Topics of conversations looked at, and those whose ideas all become candidates.
 TOPICS, BEST_TOPICS = 40, 3
 PARENT = 0.7  # how much of a topic's fit its sub-topics share
-NAMED = 0.02  # what a memory gains for each entity that the question names, up to two: its words have counted already
 # What came out of the work stands for the turns in which it was said; these fill the room that is left.
 OUTCOMES = tuple(kind for kind in KINDS if kind not in ("code", "document", "context"))
 FILES = ("markdown", "repomap", "analysis")
@@ -456,18 +441,14 @@ def gather(
 def _find_by_words(query: Query, store: Store, filter: Filter, mode: str, limit: int) -> Pool:
     """What holds words of the question, is about what it names, or is of the kind that it asks for and nothing else."""
     depth = max(BY_MEANING, 2 * limit)
-    words, worded, boosts = Words(), dict[int, float](), dict[int, float]()
+    words, worded, others = Words(), dict[int, float](), dict[str, int]()
     if mode != "vector":
         words = query_words(query)
         worded = dict(store.keyword(query, filter, max(BY_WORDS, 2 * limit)).items)
-    if query.entities and not query.strict:
-        named = store.by_entity(query.entities, filter, depth).items
-        boosts = {key: NAMED * min(2.0, count) for key, count in named}
-    if query.kinds_meant and filter.kinds:
-        newest = store.keys([memory.id for memory in store.list(filter, depth)])
-        boosts = {**dict.fromkeys(newest.values(), 0.0), **boosts}
-    found = store.candidates(list({**worded, **boosts}), filter, words, worded)
-    return Pool(found, words, store.statistics(words, filter.scopes), worded, boosts, {})
+    if (query.kinds_meant and filter.kinds) or (query.entities and not query.strict):
+        others = store.keys([memory.id for memory in store.list(filter, depth)])
+    found = store.candidates(list({*worded, *others.values()}), filter, words, worded)
+    return Pool(found, words, store.statistics(words, filter.scopes), worded, {})
 
 
 def _find_by_meaning(
@@ -484,7 +465,7 @@ def _find_by_meaning(
     if not query.strict:
         nearest = store.nearest(*meaning, filter, max(BY_MEANING, 2 * limit)).items
         near = {key: cosine for key, cosine in nearest if cosine >= gate}
-    known = {**pool.found, **pool.boosts}
+    known = {one.key for one in pool.candidates}
     others = [key for key in known if key not in near]
     cosines, mean = store.cosines(others, *meaning, filter.scopes)
     more = store.candidates([key for key in near if key not in known], filter, pool.words, ())

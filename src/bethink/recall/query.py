@@ -115,6 +115,8 @@ _PLAIN = (
 # What stands around a name: punctuation, the place in a file, the s of somebody's.
 _AROUND = r"^[^\w./~]+|(?<=\.\w)(\w*)(?::\d+)+\W*$|['’]s$|[^\w/)]+$"
 _GENITIVE = r"['’]s$"
+# "full-text" is found by either half, but the halves of "e-mail" mean nothing alone.
+_JOINT = r" |(?<=[^\W\d_]{3})-(?=[^\W\d_]{3})"
 _IDENTIFIER = r"""(?x)
     [a-z][a-z0-9]*[A-Z][A-Za-z0-9]+                            # camelCase
   | [A-Z][a-z0-9]+[A-Z][A-Za-z0-9]+ | [A-Z]{2,}[a-z]{2}\w*    # PascalCase, HTTPServer
@@ -295,7 +297,7 @@ def _split_words(chunk: str) -> list[str]:
     words: list[str] = []
     for found in piece.findall(space_out(chunk)):
         name = re.sub(_AROUND, r"\1", found)
-        names = [name] if _is_identifier(name) else word.findall(found)
+        names = [name] if _is_identifier(name) else re.split(_JOINT, " ".join(word.findall(found)))
         words += [re.sub(_GENITIVE, "", one) for one in names]
     return words
 

@@ -106,7 +106,6 @@ class Pool(NamedTuple):
     words: Words
     statistics: Statistics
     found: Mapping[int, float]  # the full-text engine's own score of what it found
-    boosts: Mapping[int, float]  # additions for named entities
     cosines: Mapping[int, float]
     topics: Mapping[str, float] = NOTHING  # how well the topic of a conversation fits, by its id
 
@@ -117,7 +116,6 @@ def join_pools(one: Pool, other: Pool) -> Pool:
     return other._replace(
         candidates=[*one.candidates, *(new for new in other.candidates if new.key not in known)],
         found={**other.found, **one.found},
-        boosts={**other.boosts, **one.boosts},
         cosines={**other.cosines, **one.cosines},
         topics={**other.topics, **one.topics},
     )
@@ -134,7 +132,6 @@ class Signals(NamedTuple):
     pairs: float
     neighbours: float
     recent: float
-    named: float
     topic: float
     relevance: float = 0.0
 
@@ -156,11 +153,11 @@ def fuse(
     candidates, by_words = pool.candidates, score_words(pool)
     measure = _make_measure(pool.statistics, gate, baseline)
     recent = _measure_recency(candidates, now)
-    signals, added = [], (0.0, 0.0, 0.0)
+    signals, added = [], (0.0, 0.0)
     for one, late in zip(candidates, recent, strict=True):
         if method != "rrf":
             topic = TOPIC * pool.topics.get(one.span or "", 0.0)
-            added = late, pool.boosts.get(one.key, 0.0), topic
+            added = late, topic
         meaning, words = measure(pool.cosines.get(one.key)), by_words.get(one.key, SILENT)
         signals.append(Signals(*meaning, *words, 0.0, *added))
     if method == "rrf":
@@ -182,7 +179,7 @@ def _weigh_signals(pool: Pool, signals: Sequence[Signals]) -> list[float]:
     alone = not pool.words.lexemes and not pool.found
     share = 0.0 if pool.statistics.mean_cosine is None else 1.0 if alone else MEANING
     return [
-        share * one.meaning + (1 - share) * one.words + PAIRS * one.pairs + one.named + one.topic
+        share * one.meaning + (1 - share) * one.words + PAIRS * one.pairs + one.topic
         for one in signals
     ]
 

@@ -7,7 +7,7 @@ what was looked for: by the words that the index knows, so what is marked is wha
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate
@@ -112,15 +112,10 @@ def plain_relations(id: str, related: Sequence[tuple[Relation, Memory]]) -> list
     ]
 
 
-def dual(
-    answer: Answer,
-    max_tokens: int,
-    around: Callable[[Memory], Sequence[Memory]] | None = None,
-    overhead: int = OVERHEAD,
-) -> Dual:
+def dual(answer: Answer, max_tokens: int, overhead: int = OVERHEAD) -> Dual:
     """The texts of the best, and a line for each of the others: lines may take half of the budget, texts what is left then, and more
     lines what is left after that. A line costs nothing where the text is there; the first text is cut rather than missing.
-    What room is left goes to the turns beside those that match: `around` gives them. `overhead` are the tokens around an item."""
+    `overhead` are the tokens around an item."""
     hits = answer.hits
     summaries = [hit.memory.summary for hit in hits]
     if hits and tokens(summaries[0]) + overhead > max_tokens:
@@ -145,8 +140,6 @@ def dual(
         {"id": one.id, "summary": summary, "kind": one.kind, "score": round(score, 3)}
         for (one, score, *_), summary in zip(hits[: listed + more], summaries, strict=False)
     )
-    if around:
-        used = _add_surroundings(hits, details, max_tokens, used, around)
     left = answer.total > len(index)
     query, hints = answer.query.raw, answer.hints
     return Dual(index, tuple(details), answer.total, left, used, query, hints)
@@ -155,31 +148,6 @@ def dual(
 def _count_fitting(costs: Sequence[int], room: int) -> int:
     """How many of the first fit into the room together."""
     return bisect_right(list(accumulate(costs)), room)
-
-
-def _add_surroundings(
-    hits: Sequence[Hit],
-    details: list[dict[str, Any]],
-    max_tokens: int,
-    used: int,
-    around: Callable[[Memory], Sequence[Memory]],
-) -> int:
-    """Puts the turns before and after each turn in the details beside it, as far as the budget goes. Returns the tokens used."""
-    shown = {shaped["id"] for shaped in details}
-    memories = {hit.memory.id: hit.memory for hit in hits}
-    for shaped in details:
-        memory = memories[shaped["id"]]
-        spoken = memory.kind == "context" and memory.session
-        for near in around(memory) if spoken else ():
-            cost = tokens(near.content) + OVERHEAD
-            if near.id in shown or used + cost > max_tokens:
-                continue
-            shown.add(near.id)
-            used += cost
-            role, lines = near.metadata.get("role"), list(near.lines or ())
-            beside = {"id": near.id, "role": role, "lines": lines, "content": near.content}
-            shaped.setdefault("around", []).append(beside)
-    return used
 
 
 def by_topic(hits: Sequence[Hit], spans: Mapping[str, Span]) -> list[tuple[Span | None, list[Hit]]]:

@@ -321,7 +321,6 @@ FRAME = 85  # the marks, the notice and the totals
 LISTED = 30  # what stands behind a list
 HEAD = OVERHEAD + 9  # the head of a memory: its id, kind, origin and day
 BRIEF = 40  # a memory without a summary
-BESIDE = 60  # a turn beside a turn
 DONE = 20  # work done
 METADATA = 200
 RELATED, RELATED_WORDS = 3, 18  # relations that a hit shows, and words of each
@@ -352,7 +351,7 @@ class ShownMemories(NamedTuple):
 def arrange_answer(
     memory: "Bethink", answer: Answer, budget: int, overhead: int = OVERHEAD
 ) -> Arranged:
-    both = dual(answer, budget, lambda one: memory.store.around(one.id, 1, 1), overhead)
+    both = dual(answer, budget, overhead)
     details = {shaped["id"]: shaped for shaped in both.details}
     listed = answer.hits[: len(both.index)]
     full = [hit for hit in listed if hit.memory.id in details]
@@ -579,13 +578,9 @@ def show_answer(
             items += [f"Topic: {span.name}", *(cut_to(line, DONE) for line in done)]
         for hit in together:
             detail = arranged.details[hit.memory.id]
-            around = [
-                f"{near['role'] or 'near'}: {cut_to(near['content'], BESIDE)}"
-                for near in detail.get("around", ())
-            ]
             added = _quote_metadata(hit.memory)
             facts = [f"metadata: {added}"] if added else []
-            beside = (*facts, *around, *_explain_hit(hit, names, explain))
+            beside = (*facts, *_explain_hit(hit, names, explain))
             items.append(quote_memory(hit.memory, names, detail["content"], beside=beside))
     rest = [quote_line(hit.memory, names) for hit in arranged.rest]
     full = len(arranged.details)

@@ -135,7 +135,7 @@ def export_vault(args: Namespace, memory: Bethink) -> None:
         chosen["kinds"] = (*STATEMENTS, "handoff")
     records = export_records(memory, memory.export(make_filter(memory, args, **chosen)))
     folder = Path(args.directory).expanduser()
-    number = exchange.write_vault(records, folder, f"Memories of {memory.project.name}")
+    number = exchange.write_vault(memory, records, folder, f"Memories of {memory.project.name}")
     console.note(args, f"{many(number, 'note')} written to {args.directory}")
 
 
@@ -222,7 +222,7 @@ def is_plain_markdown(path: Path) -> bool:
     """Whether a folder or file is just Markdown, and no memory of some program."""
     if not path.is_dir() and path.suffix.lower() not in MARKDOWN:
         return False
-    known = exchange.is_vault(path) or readers.find_lance(path) or readers.find_folder(path)
+    known = readers.find_lance(path) or readers.find_folder(path)
     return not known
 
 

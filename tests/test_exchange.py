@@ -348,7 +348,9 @@ def test_it_comes_back_with_all_that_a_note_tells(cli, vault):
     after = exported(cli)
     assert len(after) == 4 and take(cli, vault)["added"] == 0
     for id, one in after.items():
-        for name in "scope content kind summary tags entities importance created_at metadata trust".split():
+        for name in (
+            "scope content kind summary tags entities importance created_at metadata trust".split()
+        ):
             assert one[name] == before[id][name], name
         assert one["relations"] == before[id]["relations"]
     assert cli("doctor", "--deep").code == 0

@@ -4,7 +4,6 @@ is lost, the longer history is right, the later word stands, and nothing that wa
 from __future__ import annotations
 
 import itertools
-import json
 import random
 from datetime import UTC, datetime, timedelta
 
@@ -297,10 +296,6 @@ def test_what_both_had_is_noted_in_the_database(store):
     shared = Shared(frozenset({"a"}), frozenset({("a", "b", "answers")}))
     assert sync.load_shared(store, "team") == Shared()
     sync.save_shared(store, "team", shared)
-    assert sync.load_shared(store, "team") == shared
-    assert json.loads(store.read_note("team"))["records"] == {"a": ""}  # 0.10 looks for versions
-    of_0_10 = '{"records": {"a": "0102"}, "links": [["a", "b", "answers"]]}'
-    store.take(Bundle(), note=("team", of_0_10))
     assert sync.load_shared(store, "team") == shared
 
 

@@ -425,8 +425,7 @@ def load_shared(store: Store, name: str) -> Shared:
 
 
 def save_shared(store: Store, name: str, shared: Shared) -> None:
-    # 0.10 notes a version of each, too, and must be able to read it.
-    value = {"records": dict.fromkeys(sorted(shared.ids), ""), "links": sorted(shared.links)}
+    value = {"records": sorted(shared.ids), "links": sorted(shared.links)}
     store.take(Bundle(), note=(name, json.dumps(value)))
 
 

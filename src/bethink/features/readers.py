@@ -111,6 +111,11 @@ class OwnNote(NamedTuple):
     saved: str  # what it said when it was written
 
 
+NO_NOTE = OwnNote(
+    "", "", TRUST["agent"], ""
+)  # most of what is in another store was written by an agent
+
+
 class Reading(NamedTuple):
     """What a file, folder or database holds."""
 
@@ -585,10 +590,9 @@ def convert(
     place: Path,
     text_column: str = "",
 ) -> Reading:
-    """Rows as records of ours, with ids that are always the same, so that an import may be repeated. Whoever says that the store is
-    their own makes them an agent's, who wrote most of what is in one."""
+    """Rows as records of ours, with ids that are always the same, so that an import may be repeated."""
     source = Source(redact_name(f"import:{format}:{place.resolve().as_posix()}"))
-    options = memory.write_options(memory.scope, trust=TRUST["agent"], scopes={})
+    options = memory.write_options(memory.scope, scopes={})
     options = options._replace(now=min(options.now, _to_time(place.stat().st_mtime) or options.now))
     left: Counter[str] = Counter()
     names: dict[str, tuple[str, str]] = {}
@@ -625,7 +629,8 @@ def _name_fields(row: Row, text_column: str) -> Row:
         fields["text"] = row.get(text_column)
     inner = to_object(fields.get("metadata"))
     metadata = {_to_text(name): value for name, value in inner.items()}
-    return fields | {"metadata": metadata, "own": row.get("own")}
+    own = row.get("own")
+    return fields | {"metadata": metadata, "own": own if isinstance(own, OwnNote) else NO_NOTE}
 
 
 def _make_given(
@@ -660,19 +665,19 @@ def _make_given(
         clean, redactions = clean_passage(passage, options.longest)
     except InvalidInput:
         return EMPTY  # once the private parts are taken out
-    own = fields["own"] if isinstance(fields["own"], OwnNote) else None
-    scope = own.scope if own else _find_scope(memory, fields, names)
+    own: OwnNote = fields["own"]
+    scope = own.scope or _find_scope(memory, fields, names)
     made = make_memory(extract(clean), source, options._replace(scope=scope), 0)
     votes, uses = (_to_number(fields.get(name), 1e6) or 0.0 for name in ("votes", "uses"))
     made = made._replace(
-        id=(own and own.id) or make_id(fields.get("id"), made.content_hash, made.section or ""),
-        trust=own.trust if own else made.trust,
+        id=own.id or make_id(fields.get("id"), made.content_hash, made.section or ""),
+        trust=own.trust,
         updated_at=_to_time(fields.get("updated")) or made.created_at,
         usefulness=votes,
         access_count=max(0, int(uses)),
         answered=bool(fields["answered"]) if "answered" in fields else made.answered,
     )
-    return Given(Record(made, True), (), redactions, own.saved if own else "")
+    return Given(Record(made, True), (), redactions, own.saved)
 
 
 def _find_scope(memory: Bethink, fields: Row, names: dict[str, tuple[str, str]]) -> str:

@@ -180,8 +180,7 @@ def parse(raw: str, now: datetime) -> Query:
     whole = raw[:TEXT_LIMIT]
     if not whole.isprintable():
         whole = re.sub(_UNPRINTABLE, " ", whole)
-    # No word is cut in two.
-    head = whole if len(whole) <= SYNTAX_LIMIT else whole[:SYNTAX_LIMIT].rsplit(None, 1)[0]
+    head = _cut_between_words(whole)
     tokens, terms, expression = _choose_terms(list(_scan(head)))
     kinds = _distinct(kind for token in tokens for kind in token.kinds)
     bare, terms = not terms, terms or [Term(kind) for kind in kinds]
@@ -205,6 +204,11 @@ def parse(raw: str, now: datetime) -> Query:
         recap=dated is not None and "·" not in beside and _only_asks(beside, ASKING | DOINGS),
         about_code=re.search(_ABOUT_CODE, prose.lower()) is not None,
     )
+
+
+def _cut_between_words(whole: str) -> str:
+    """The part that is analysed: no word is cut in two."""
+    return whole if len(whole) <= SYNTAX_LIMIT else whole[:SYNTAX_LIMIT].rsplit(None, 1)[0]
 
 
 def _choose_terms(tokens: list[Token]) -> tuple[list[Token], list[Term], Node | None]:
@@ -312,16 +316,12 @@ def _is_identifier(word: str) -> bool:
 
 
 def _parse_expression(tokens: list[Token]) -> Node | None:
-    """The expression that the tokens form if they are a well-formed one with an operator in it, else None. Stop words in it mean nothing:
-    nobody asks for `what AND is AND python`. Without recursion: a question may be two thousand parentheses."""
-    if not any(token.type == "operator" for token in tokens) or _is_denial(tokens):
-        return None
+    """The expression that the tokens form if they are a well-formed one with an operator in it, else None. Without recursion: a
+    question may be two thousand parentheses."""
     output: list[Node] = []
     waiting: list[str] = []
     before = Token("open", 0, 0, "")
-    for token in tokens:
-        if token.type == "operand" and not token.terms:
-            continue
+    for token in _drop_stops(tokens):
         operator = _find_operator(before, token)
         if operator is None or (token.type == "close" and "(" not in waiting):
             return None
@@ -344,12 +344,16 @@ def _parse_expression(tokens: list[Token]) -> Node | None:
     return output[0] if sum(map(len, _leaves(output[0]))) <= TERM_LIMIT else None
 
 
-def _is_denial(tokens: list[Token]) -> bool:
-    """Whether a NOT is a word of a sentence: "does NOT support" excludes nothing."""
-    return any(
+def _drop_stops(tokens: list[Token]) -> list[Token]:
+    """The tokens of an expression without its stop words: nobody asks for `what AND is AND python`. None where there is no operator, or
+    where NOT is a word of a sentence: "does NOT support" excludes nothing."""
+    denies = any(
         token.surface == "NOT" and before.type == "operand" and before.stops
         for before, token in pairwise(tokens)
     )
+    if denies or not any(token.type == "operator" for token in tokens):
+        return []
+    return [token for token in tokens if token.type != "operand" or token.terms]
 
 
 def _find_operator(before: Token, token: Token) -> str | None:

@@ -83,7 +83,7 @@ answered     answered
 """
 _FIELDS = {line.split()[0]: line.split()[1:] for line in _NAMES.strip().splitlines()}
 TEXT_COLUMNS = _FIELDS["text"]
-# What other stores call their kinds and relations. Any other kind becomes a tag, and the text says what it is.
+# What other stores call their kinds. Any other becomes a tag, and the text says what it is.
 _KINDS = KIND_ALIASES | dict(
     pair.split("=")
     for pair in """
@@ -91,13 +91,6 @@ _KINDS = KIND_ALIASES | dict(
     tech=architecture design=architecture rule=pattern doc_chunk=document
     """.split()
 )
-_RELATIONS = dict(
-    pair.split("=")
-    for pair in """
-    fixes=answers follows=builds_on supports=builds_on extends=builds_on implements=builds_on replaces=supersedes
-    """.split()
-)
-
 Row = dict[str, Any]
 Rows = Iterator[Row | str | None]  # or why one is left; None for one that cannot be read
 
@@ -378,7 +371,6 @@ _CLAUDE_KINDS = {
 RULE_FILES = ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md")
 _OBSERVATION = re.compile(r"[ \t]{0,8}[-*] \[([^\W\d_][^\[\]()]{1,60})\] +(\S.*)")
 RELATION = re.compile(r"[ \t]{0,8}[-*] ([^\[\]\n]{1,60}?) *\[\[([^\[\]\n]{1,200})\]\]")
-_LINK = re.compile(r"\[\[([^\[\]|#\n]{1,200})")
 _HASHTAG = re.compile(r"(?:^|(?<=\s))#([\w/-]{1,100})")
 _CWD = re.compile(r"\bcwd=([^;,\n]{1,500})")
 _INDEX_LINE = re.compile(r"[ \t]*[-*] \[[^\]\n]{1,200}\]\([^)\n]{1,200}\)")
@@ -432,12 +424,9 @@ def _read_claude(memory: Bethink, note: Note) -> Rows:
         "created": fields.get("modified") or path.stat().st_mtime,
         "metadata": {"file": str(path), "description": fields.get("description")},
     }
-    links = [("relates_to", name) for name in _LINK.findall(note.page.body)]
-    first = {"id": fields.get("name"), "relations": links}
     for row in _cut(memory, text, note):
         section = fields.get("name") or row["section"]
-        yield row | common | first | {"kind": kind or row["kind"], "section": section}
-        first = {}
+        yield row | common | {"kind": kind or row["kind"], "section": section}
 
 
 def _read_codex(memory: Bethink, note: Note) -> Rows:
@@ -474,7 +463,6 @@ def _read_basic_memory(memory: Bethink, note: Note) -> Rows:
             links.append((found[1].strip().replace(" ", "_"), found[2].strip()))
         elif line.strip().lower() not in ("## observations", "## relations"):
             prose.append(line)
-            links += [("relates_to", name.strip()) for name in _LINK.findall(line)]
     common: Row = {
         "section": title,
         "created": fields.get("created") or path.stat().st_mtime,
@@ -530,10 +518,7 @@ def list_vault(memory: Bethink, folder: Path) -> list[tuple[Path, Given]]:
 
 
 def _is_codex(place: Path) -> bool:
-    if (place / "memory_summary.md").is_file() or (place / "raw_memories.md").is_file():
-        return True
-    index = read_text(Found(place / "MEMORY.md", "MEMORY.md"))
-    return not isinstance(index, Skipped) and "\n# Task Group:" in f"\n{index[0]}"
+    return any((place / name).is_file() for name in ("memory_summary.md", "raw_memories.md"))
 
 
 def _is_claude(place: Path) -> bool:
@@ -723,7 +708,6 @@ def _link(one: Given, fields: Row, ids: Mapping[str, str]) -> Given:
     for pair in to_list(fields.get("relations")):
         type, target = pair if isinstance(pair, tuple) else ("", None)
         word = _to_text(type).lower()
-        word = _RELATIONS.get(word, word)
         if (other := ids.get(_key(target))) and other != memory.id:
             kind = word if word in RELATIONS else "relates_to"
             links.append(Relation(memory.id, other, kind, memory.updated_at))
@@ -742,11 +726,7 @@ def _mark_replaced(given: Sequence[Given]) -> list[Given]:
     marked = []
     for one in given:
         memory = one.memory._replace(superseded_by=later.get(one.memory.id))
-        kept = [
-            link
-            for link in one.relations
-            if link.type != "supersedes" or later.get(link.target) != link.source
-        ]
+        kept = [link for link in one.relations if later.get(link.target) != link.source]
         record = one.record._replace(memory=memory)
         marked.append(one._replace(record=record, relations=tuple(kept)))
     return marked

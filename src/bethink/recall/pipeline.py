@@ -447,7 +447,9 @@ def _find_by_words(query: Query, store: Store, filter: Filter, mode: str, limit:
         worded = dict(store.keyword(query, filter, max(BY_WORDS, 2 * limit)).items)
     if (query.kinds_meant and filter.kinds) or (query.entities and not query.strict):
         others = store.keys([memory.id for memory in store.list(filter, depth)])
-    found = store.candidates(list({*worded, *others.values()}), filter, words, worded)
+    found = store.candidates(
+        list(dict.fromkeys([*worded, *others.values()])), filter, words, worded
+    )
     return Pool(found, words, store.statistics(words, filter.scopes), worded, {})
 
 

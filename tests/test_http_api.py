@@ -26,22 +26,6 @@ def test_a_search_has_pages_that_never_repeat_a_memory(api):
     assert len(seen) == len(set(seen)) == pages[0]["total"] == 25
 
 
-def test_a_repeated_request_with_the_same_key_is_done_once_and_a_failed_one_leaves_it_free(api):
-    def send(text, key):
-        told = {"memories": [{"content": text}], "dedup": False}
-        return api.send("POST /memories", headers={"Idempotency-Key": key}, **told)
-
-    first, again = (send("The cache is warm after a minute", "k1") for _ in range(2))
-    assert body(first, 201) == body(again, 201)
-    assert "another request" in problem(send("Something else", "k1"), 422)["detail"]
-    problem(send("   ", "k2"), 422)
-    assert body(send("Something else entirely", "k2"), 201)["added"] == 1
-    assert len(api.list()) == 2
-    vote = f"POST /memories/{body(first, 201)['outcomes'][0]['id']}/votes"
-    voted = [api(vote, headers={"Idempotency-Key": "k3"}, value=2) for _ in range(2)]
-    assert [one["usefulness"] for one in (*voted, api(vote))] == [2, 2, 3]
-
-
 def test_a_purge_that_is_only_proposed_leaves_the_rule(tmp_path, offline):
     shop = tmp_path / "shop"
     shop.mkdir()

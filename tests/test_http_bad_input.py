@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 from case_tables import cases
-from http_server import V1, body, conforms, problem, running, served
+from http_server import V1, body, conforms, problem, served
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
@@ -103,14 +103,6 @@ def test_no_log_line_holds_a_question_a_text_or_a_token(served, client, caplog):
     assert {"/api/v1/search", "/api/v1/memories", "/api/v1/memories/{id}", "/mcp"} <= set(routes)
     told = "".join(lines)
     assert [word for word in ("giraffe", "okapi", served.session, "\n") if word in told] == []
-
-
-def test_made_up_names_open_nothing_more(tmp_path, offline):
-    with running(tmp_path / "home", tmp_path / "shop") as served:
-        for number in range(20):
-            asked = {"project": f"team:made-up-{number}"}
-            assert served.owner.get(f"{V1}/memories", params=asked).status_code == 200
-        assert len(served.projects._opened) == 1
 
 
 def test_a_name_that_holds_a_secret_is_refused_and_kept_nowhere(served):

@@ -80,7 +80,13 @@ def test_a_request_under_a_key_is_done_once_by_any_server_also_if_its_answer_was
         assert [answer.status_code for answer in answers] == [201] * 3
         assert answers[0].json() == answers[1].json() == answers[2].json()
         problem(tell_server(other.owner, "Something else", **key), 422)
-        assert one.owner.get(f"{V1}/memories").json()["total"] == 1
+        key = {"Idempotency-Key": "failed"}  # which leaves it free
+        problem(tell_server(one.owner, "   ", **key), 422)
+        vote = f"{V1}/memories/{tell_server(one.owner, 'Said', **key).json()['outcomes'][0]['id']}/votes"
+        key = {"Idempotency-Key": "vote"}
+        voted = [one.owner.post(vote, json={"value": 2}, headers=key).json() for _ in range(2)]
+        assert voted[0] == voted[1] and voted[0]["usefulness"] == 2
+        assert one.owner.get(f"{V1}/memories").json()["total"] == 2
 
 
 def test_different_writes_under_one_key_are_all_done(store):

@@ -11,7 +11,7 @@ import story as telling
 from case_tables import cases
 from conftest import World, window
 from http_server import home_at, running
-from looking import NARROW, WIDE, axe, find_small, press, sticks_out
+from looking import NARROW, WIDE, axe, find_small, sticks_out
 from playwright.sync_api import expect
 from story import Story
 
@@ -180,6 +180,7 @@ def test_a_graph_has_a_legend_says_that_there_is_more_and_its_labels_do_not_over
 
 def test_one_key_decides_and_another_takes_it_back(page):
     for queue, key, text in (
+        ("contradictions", "2", "Hotfixes may be deployed"),
         ("duplicates", "b", "never run it against staging"),
         ("doubtful", "t", telling.IMPORTED),
         ("promotions", "p", telling.USEFUL),
@@ -195,21 +196,6 @@ def test_one_key_decides_and_another_takes_it_back(page):
         page.keyboard.press("u")
         expect(items(page)).to_have_count(count)
         expect(items(page, text).first).to_be_visible()
-
-
-def test_a_contradiction_is_settled_for_one_side_and_undone(page, world):
-    page.goto("/inbox")
-    item = items(page, "Hotfixes may be deployed").first
-    item.get_by_text("What differs").click()
-    expect(item.locator(".diff")).to_contain_text("Hotfixes")
-    item.get_by_role("button", name="Keep the second").click()
-    expect(page.locator(".notice.good")).to_contain_text("The second stays")
-    page.goto(f"/memory/{world.id('against')}")
-    expect(page.locator("main")).to_contain_text("This was replaced by")
-    page.go_back()
-    press(page, "Undo")
-    expect(page.locator(".notice.good")).to_contain_text("Both are there again.")
-    expect(items(page, "Hotfixes may be deployed")).to_have_count(1)
 
 
 def test_many_lines_are_decided_at_once_and_taken_back_at_once(page, world):

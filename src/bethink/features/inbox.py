@@ -36,7 +36,6 @@ KEPT = "looked_at"  # in the metadata of a memory: the queues that it was taken 
 class Item(NamedTuple):
     """One thing to decide about: a memory, or two of which the first would be kept."""
 
-    queue: str
     memories: tuple[Memory, ...]
     reason: str
 
@@ -80,7 +79,7 @@ def list_queue(
     if queue in PAIRS:
         return _pairs(memory, queue, limit, start, SECONDS if seconds is None else seconds)
     found = list(_singles(memory, queue, limit + 1, start))
-    items = tuple(Item(queue, (one,), reason) for one, reason in found[:limit])
+    items = tuple(Item((one,), reason) for one, reason in found[:limit])
     return Queue(items, start + len(items), start + limit if len(found) > limit else None)
 
 
@@ -157,10 +156,9 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
             if len(found) >= limit or time.thread_time() > until:
                 done = True
                 break
-    items = [Item(queue, pair[:2], pair.reason) for pair in found.values()]
-    if (
-        queue == "duplicates"
-    ):  # of two that say the same the newer first: the older one is what went out of date
+    items = [Item(pair[:2], pair.reason) for pair in found.values()]
+    # Of two that say the same the newer first: the older one is what went out of date.
+    if queue == "duplicates":
         items = [item._replace(memories=_newest_first(item.memories)) for item in items]
     more = done and bool(memory.list(filter=seen, limit=1, offset=start))
     return Queue(tuple(items), start, start if more else None)

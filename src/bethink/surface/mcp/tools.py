@@ -52,9 +52,8 @@ if TYPE_CHECKING:
     from bethink.api import Bethink
     from bethink.types import Answer, Memory, Outcome, Passage
 
-SEED = secrets.randbits(
-    32
-)  # the same chance in all searches of a process, so that pages fit together
+# The same chance in all searches of a process, so that pages fit together.
+SEED = secrets.randbits(32)
 WIDER = 4  # times the limit that is looked at, so that one source does not fill an answer
 KINDS_TOLD, LISTED, SESSIONS, TOPICS = 8, 5, 4, 4  # of an overview
 TOPIC = 15  # tokens of a topic's name there

@@ -42,11 +42,11 @@ def test_a_wrong_body_is_named_and_stores_nothing(served, client):
     assert body(client.get(f"{V1}/memories"))["total"] == before
 
 
-def begin(served, length: int, content: str = "") -> bytes:
+def begin(served, length: int, content: str = "", path: str = f"{V1}/memories") -> bytes:
     """What is answered to a request whose body is only announced, or only begun."""
     head = f"Authorization: Bearer {served.session}\r\nContent-Length: {length}\r\n\r\n"
     with served.connect() as link:
-        link.sendall(f"POST {V1}/memories HTTP/1.1\r\n{HEAD}{head}{content}".encode())
+        link.sendall(f"POST {path} HTTP/1.1\r\n{HEAD}{head}{content}".encode())
         return link.recv(100)
 
 
@@ -63,7 +63,8 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(served, client):
 
 def test_a_body_that_never_arrives_is_not_waited_for(served, client, monkeypatch):
     monkeypatch.setattr(api, "BODY_WITHIN", 0.2)
-    assert begin(served, 100, "{").startswith(b"HTTP/1.1 408")
+    for path in (f"{V1}/memories", "/mcp"):
+        assert begin(served, 100, "{", path).startswith(b"HTTP/1.1 408"), path
 
 
 def test_a_wrong_method_is_told_which_ones_there_are(client):

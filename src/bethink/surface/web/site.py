@@ -38,6 +38,7 @@ from bethink.surface.web.pages import PAGES, SitePage, Visit
 from bethink.surface.web.render import render_page
 
 SEEN_SECONDS = 365 * 86400  # for which a browser keeps when it looked last
+FORM = {"max_files": 0, "max_part_size": LARGEST_BODY}
 AGAIN = "3"  # seconds after which a page that met a locked database tries again
 HEADERS = {
     "Content-Security-Policy": (
@@ -138,7 +139,7 @@ class Site:
 
     async def _read_form(self, request: Request) -> dict[str, str]:
         """The fields of a form that is of this session; one that is repeated as a comma list."""
-        form = await request.form(max_part_size=LARGEST_BODY)
+        form = await request.form(**FORM)
         fields = {name: ",".join(map(str, form.getlist(name))) for name in form}
         if not self._sessions.is_genuine(request.scope["bethink.session"], fields.get("mark", "")):
             raise Refusal(
@@ -159,7 +160,7 @@ class Site:
 
     async def _sign_in(self, request: Request) -> Response:
         """Takes the token of a member and gives a cookie for it, which opens what the token opens for as long as that holds."""
-        hash = hash_token(str((await request.form()).get("token", "")).strip())
+        hash = hash_token(str((await request.form(**FORM)).get("token", "")).strip())
         await asyncio.to_thread(self._admission.identify, hash)
         return _admit(request, self._sessions.begin(token=hash))
 

@@ -206,11 +206,6 @@ def _resolve(memory: Bethink, prefixes: Sequence[str]) -> tuple[dict[str, str], 
 
 def update_memory(memory: Bethink, asked: Any) -> str:
     given = {name: value for name, value in asked.given.items() if name != "id"}
-    if not given:
-        raise InvalidInput(
-            "Nothing to change was given.",
-            "Give content, kind, importance, tags, entities, expires, answered, metadata or embedding_text.",
-        )
     changed = update(memory, asked.id, given)
     line = f"updated [{short_id(memory, changed.id)}] {changed.kind}: {', '.join(sorted(given))}"
     return "\n".join([line, *note_lines(memory.hints)])
@@ -219,13 +214,10 @@ def update_memory(memory: Bethink, asked: Any) -> str:
 def forget_memories(memory: Bethink, asked: Any) -> str:
     found, missing = _resolve(memory, asked.ids)
     ids = list(dict.fromkeys(found.values()))
-    known, short = {one.id: one for one in memory.store.get(ids)}, memory.store.abbreviate(ids)
+    short = memory.store.abbreviate(ids)
     done = memory.forget(*ids, asked=state.is_forgetting_asked(memory.project.root))
     waits = "is the user's own word; it waits in the inbox until the user runs: bethink forget {}"
-    lines = [
-        f"[{short[id]}] {'was forgotten before' if known[id].deleted_at else 'forgotten'}"
-        for id in done.ids
-    ]
+    lines = [f"[{short[id]}] forgotten" for id in done.ids]
     lines += [f"[{short[id]}] {waits.format(short[id])}" for id in done.proposed]
     back = ["`bethink restore ID` brings a memory back."] if done.ids else []
     return "\n".join([*lines, *missing, *back, *note_lines(done.hints)])
@@ -246,9 +238,7 @@ def store_handoff(memory: Bethink, asked: Any) -> str:
     place = handoffs.read_handoff(saved.memory)
     short = short_id(memory, saved.memory.id)
     branch = f", branch {place.branch}" if place.branch else ""
-    what = "stored" if saved.new else "unchanged:"
-    before = " It replaces the last one." if saved.supersedes else ""
-    line = f"Handoff {what} [{short}] for {place.project}{branch}.{before}"
+    line = f"Handoff stored [{short}] for {place.project}{branch}."
     return "\n".join([line, *note_lines(memory.hints)])
 
 
@@ -256,10 +246,9 @@ def get_handoff(memory: Bethink, asked: Any) -> str:
     last = handoffs.find_latest(memory, asked.branch)
     if last is None:
         return "There is no handoff for this project yet. store_handoff leaves one."
-    label = "\nA project's name is only a label: this is the newest of this folder."
     items = show_handoff(memory, last)
     budget = HANDOFF + 60 * len(items)
-    return quote_items(items, last.notes(memory.clock()), budget) + label * bool(asked.project)
+    return quote_items(items, last.notes(memory.clock()), budget)
 
 
 def memory_overview(memory: Bethink, asked: Any) -> str:

@@ -159,6 +159,7 @@ def start(folder: Path, file: Path) -> tuple[subprocess.Popen, str, Path]:
         "serve",
         "--port",
         "0",
+        "--json",
         "--quiet",
         "--project",
         str(folder),
@@ -166,12 +167,10 @@ def start(folder: Path, file: Path) -> tuple[subprocess.Popen, str, Path]:
         str(file),
     ]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-    until = time.monotonic() + 60
-    while not (notes := list((home / "servers").glob("*.json"))):
-        if process.poll() is not None or time.monotonic() > until:
-            raise SystemExit("The server did not start.")
-        time.sleep(0.1)
-    return process, json.loads(notes[0].read_text())["url"], home
+    line = process.stdout.readline()
+    if not line:
+        raise SystemExit("The server did not start.")
+    return process, json.loads(line)["url"], home
 
 
 def pages(focus: str) -> dict[str, str]:

@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx2
@@ -26,6 +27,7 @@ from common import machine, percentile, table, told
 from texts import Teller
 
 from bethink.config import data_directory
+from bethink.surface.http.security import FileTokens
 
 ACTIONS = ("add", "search", "recall", "get", "vote", "update")
 WEIGHTS = (40, 30, 10, 10, 5, 5)
@@ -77,8 +79,9 @@ def start(folder: Path) -> tuple[subprocess.Popen, str, str]:
         command, cwd=folder / "project", stdout=subprocess.PIPE, text=True, env=os.environ
     )
     url = json.loads(process.stdout.readline())["url"]
-    note = data_directory() / "servers" / f"{url.rpartition(':')[2]}.json"
-    return process, url, json.loads(note.read_text())["token"]
+    known, now = FileTokens(data_directory() / "tokens.json"), datetime.now(UTC)
+    about = {"personal": True, "now": now, "expires": now + timedelta(hours=1)}
+    return process, url, known.create(f"bench-{process.pid}", "write", None, **about)[0]
 
 
 def connected(url: str, token: str) -> httpx2.Client:

@@ -81,6 +81,8 @@ def test_what_is_public_says_nothing_about_the_server(served):
         assert not re.search(r"memory\.db|/home/|/tmp/|rcl_", response.text)
     assert answers["/healthz"].json() == {"status": "ok"}
     assert answers["/readyz"].json() == {"status": "ready"}
+    # Where MCP clients look for a sign-in after a 401: another one would send them round in circles.
+    assert served.client(None).get("/.well-known/oauth-protected-resource").status_code == 404
 
 
 def test_a_token_that_is_revoked_while_in_use_is_refused_from_the_next_request_on(served, shop):

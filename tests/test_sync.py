@@ -51,20 +51,6 @@ BATS = "Bats sleep in the bell tower all winter."
 CATS = "Cats keep the granary free of mice."
 
 
-def test_what_did_not_change_is_neither_read_nor_embedded_again(memory):
-    first = sync(memory, document("a.md", OWLS, BATS), document("b.md", CATS))
-    assert (first.added, first.memories_added) == (("a.md", "b.md"), 3)
-    memory.embedder.texts = 0
-
-    def never() -> list[Passage]:
-        raise AssertionError("read although unchanged")
-
-    same = (document("a.md", OWLS, BATS), document("b.md", CATS))
-    again = sync(memory, *(one._replace(passages=never) for one in same))
-    assert again == Synced(unchanged=2)
-    assert memory.embedder.texts == 0
-
-
 def test_a_changed_source_keeps_what_it_still_holds_and_replaces_the_rest(memory):
     other = document("b.md", CATS)
     sync(memory, document("a.md", OWLS, BATS), other)

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
@@ -37,7 +37,6 @@ from bethink.ingest.symbols import (
     shorten,
 )
 from bethink.ingest.sync import Document, Skipped
-from bethink.store.words import parts
 from bethink.text import refuse_constant, replace_broken
 from bethink.types import Entity, Passage
 
@@ -219,12 +218,6 @@ def _words_in_body(lines: Sequence[str]) -> str:
     return shorten(" ".join(dict.fromkeys(plain)), SPOKEN)
 
 
-def _in_words(names: Iterable[str]) -> str:
-    """`RetryPolicy` → retry policy: a model that reads words cannot see them in a name with humps."""
-    words = dict.fromkeys(" ".join(parts(name)).lower() for name in names if parts(name))
-    return f"In words: {shorten(', '.join(words), SPOKEN)}" if words else ""
-
-
 def _text(group: Sequence[Slice]) -> str:
     return "\n".join(slice.text for slice in group)
 
@@ -241,7 +234,7 @@ def _passage(entry: MapEntry, group: Sequence[Slice]) -> Passage:
     told = f": {find_sentence(first.doc)}" if first.doc else ""
     return _make_passage(
         entry,
-        (f"{entry.path}:{lines[0]}", _text(group), _in_words(symbol.name for symbol in heads)),
+        (f"{entry.path}:{lines[0]}", _text(group)),
         summary=f"{first.kind} {names[0]}{call}{more} in {entry.path}{told}",
         section=", ".join(names[:4]),
         lines=lines,
@@ -251,12 +244,10 @@ def _passage(entry: MapEntry, group: Sequence[Slice]) -> Passage:
 
 
 def _file_passage(entry: MapEntry, rest: str, group: Sequence[Slice] = ()) -> Passage:
-    stem = PurePosixPath(entry.path).name.partition(".")[0]
-    in_words = _in_words([stem, *(slice.symbols[0].name for slice in group)])
     names = named_symbols(entry)
     return _make_passage(
         entry,
-        (f"{entry.path} [{entry.language}] {entry.lines:,} lines", entry.doc, rest, in_words),
+        (f"{entry.path} [{entry.language}] {entry.lines:,} lines", entry.doc, rest),
         summary=f"{entry.path}: {find_sentence(entry.doc) or ', '.join(names[:8])}",
         section=entry.path,
         lines=(1, max(1, entry.lines)),
@@ -400,8 +391,7 @@ def read_map(raw: bytes, file: Path) -> Document:
     try:
         listed = json.loads(raw.decode("utf-8-sig"), parse_constant=refuse_constant)
     except (RecursionError, ValueError) as error:  # also bytes that are no UTF-8
-        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise InvalidInput(f"The repo map '{file}' is not valid JSON: {why}.", _HINT) from None
+        raise InvalidInput(f"The repo map '{file}' is not valid JSON: {error}.", _HINT) from None
     if not isinstance(listed, list):
         raise InvalidInput(f"The repo map '{file}' is not an array.", _HINT)
     found = [_read_entry(item, number, file) for number, item in enumerate(listed, start=1)]

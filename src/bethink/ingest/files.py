@@ -130,8 +130,6 @@ def _uri(path: str, root: str) -> str:
 def one_line(name: str) -> str:
     """A name as it is stored and shown: bytes that are no UTF-8, which no database takes, and characters that end a line or
     steer a terminal stand as `\\x0a`."""
-    if name.isascii() and name.isprintable():
-        return name
     text = os.fsencode(name).decode("utf-8", "backslashreplace")
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 

@@ -153,7 +153,7 @@ def _make_passage(commit: Commit, told: Explanation) -> Passage:
 
 def _read_commits(data: bytes, mark: bytes) -> Iterator[Commit]:
     for record in data.split(mark + b"\0")[1:]:
-        fields = [_decode(field) for field in record.split(b"\0", 400)]
+        fields = [clean(field.decode("utf-8", "replace")) for field in record.split(b"\0", 400)]
         if len(fields) < 4:
             return  # git was stopped in the middle of it
         id, at, author, message = fields[:4]
@@ -162,15 +162,6 @@ def _read_commits(data: bytes, mark: bytes) -> Iterator[Commit]:
         files.sort(key=is_aside)  # those that are no tests first
         who = " ".join(author.split())[:80]
         yield Commit(id, _read_time(at), who, redact(message).text, tuple(files[:MOST_FILES]))
-
-
-def _decode(data: bytes) -> str:
-    """Old commits are in whatever encoding their author had. What a reader cannot see is taken out."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        text = data.decode("cp1252", "replace")
-    return clean(text)
 
 
 def _read_time(seconds: str) -> datetime | None:
@@ -189,7 +180,7 @@ def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
         if not name.startswith("GIT_") or name in KEPT
     }
     safely = [word for setting in CONFIGURATION for word in ("-c", setting)]
-    with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as output:
+    with tempfile.TemporaryFile() as output:
         trouble = None
         try:
             done = subprocess.run(
@@ -198,13 +189,12 @@ def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
                 env=environment | ENVIRONMENT,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
-                stderr=errors,
+                stderr=subprocess.PIPE,
                 start_new_session=True,
                 timeout=SECONDS,
             )
-            errors.seek(0)
             if done.returncode:
-                trouble = _reason(errors.read(4_000).decode("utf-8", "replace"), done.returncode)
+                trouble = _reason(done.stderr.decode("utf-8", "replace"))
         except subprocess.TimeoutExpired:
             trouble = f"git took longer than {SECONDS:g} seconds; what it said until then is used"
         except (OSError, ValueError):
@@ -216,12 +206,9 @@ def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
     return data, trouble
 
 
-def _reason(told: str, code: int) -> str:
-    """What git says went wrong, in its own words."""
-    lines = told.split("\n")
-    first = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0])
-    bare = "".join(filter(str.isprintable, first.partition(":")[2] or first)).strip()
-    return shorten(bare.rstrip("."), 200) or f"git failed with code {code}"
+def _reason(told: str) -> str:
+    """What git says went wrong, in its own words: `fatal: not a git repository`."""
+    return shorten(clean(told).partition("\n")[0].removeprefix("fatal: ").rstrip("."), 200)
 
 
 # Messages

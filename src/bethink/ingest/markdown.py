@@ -267,7 +267,7 @@ def _read_frontmatter(text: str) -> tuple[dict[str, Any], int, str, list[str]]:
             raise yaml.YAMLError("anchors, aliases, tags and deep nesting are not read")
         fields = yaml.load(block, yaml.BaseLoader) or {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        fields = _read_lines(block)
+        fields = _read_lines(block) if ":" in block.partition("\n")[0] else None
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
         where = f" at line {mark.line + 2}" if mark else ""

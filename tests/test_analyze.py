@@ -127,7 +127,7 @@ def test_what_a_project_shows_is_told_in_one_finding(tmp_path, project):
 
 
 @pytest.mark.parametrize(("tag", "files", "expected"), cases("analyze-told-exactly"))
-def test_notable_choices_are_told_each_in_one_sentence(tmp_path, tag, files, expected):
+def test_a_project_is_told_in_these_sentences_and_no_others(tmp_path, tag, files, expected):
     plant(tmp_path, files)
     assert sorted(contents(tmp_path, tag)) == expected
 

@@ -4,7 +4,7 @@ An analyzer is a function of a `Tree` that yields findings. It sees nothing else
 started. What people wrote is read in `pages`, the HTTP interface in `routes`, what git remembers in `ingest/git.py`. Here is what a
 project is built from, how one works with it, and how it is put together: manifests, commands, and signs in files and folders.
 
-All of it is tables. `data/manifests.toml` says where in a manifest each fact stands; `data/choices.toml` which dependency stands for
+All of it is tables. `data/manifests.toml` says where in a manifest each fact stands; `data/technologies.toml` which dependency stands for
 which technology; `data/commands.toml` how task runners write their tasks, by which words a task is known, and which program of a line of
 CI means what; `data/structure.toml` which paths, or which words in them, mean what. This module reads these tables and knows no package
 manager. Names of folders are conventions, not proof: confidence in a pattern stays between .6 and .8.
@@ -41,11 +41,10 @@ from bethink.ingest.symbols import shorten
 from bethink.ingest.sync import Document, Skipped
 from bethink.types import Entity, Passage
 
-VERSION = 4  # raised when the same files would be told differently
+VERSION = 5  # raised when the same files would be told differently
 superseded_pairs = pages.superseded_pairs
 # Bounds on how much is told, set by hand.
 MOST_MANIFESTS = 10
-MOST_CHOICES = 8
 MOST_PER_PURPOSE = 5  # commands told together
 MOST_FILES = 30  # of one task runner that are read
 MOST_PER_SIGN = 2
@@ -101,7 +100,6 @@ def describe_build(tree: Tree) -> Iterator[Finding]:
     ]
     for manifest, language in told[:MOST_MANIFESTS]:
         yield _describe_manifest(tree, manifest, language)
-    yield from _describe_choices(tree, [manifest for manifest, _ in told])
     yield from _describe_commands(tree)
     for row in load_table("structure")["sign"]:
         yield from _describe_signs(tree, row)
@@ -136,7 +134,7 @@ def _find_facts(value: Any, text: str, places: Sequence[str]) -> Iterator[str]:
     """What the places say: a path of keys, perhaps with a word to put before it, or a pattern after `re:`."""
     for place in places:
         if place.startswith("re:"):
-            yield from re.findall(place[3:], text)
+            yield from (" ".join(match.groups()) for match in re.finditer(place[3:], text))
             continue
         lead, _, keys = place.rpartition(":")
         for star, found in find_keys(value, keys):
@@ -161,8 +159,8 @@ def _describe_manifest(tree: Tree, manifest: Manifest, language: str) -> Finding
     name = facts["name"] or basename(dirname(path))
     head = " ".join(filter(None, (language, "project", name, f"({path})")))
     about = f": {facts['description'].rstrip('.')}" if facts["description"] else ""
-    needed = [shorten(f"{one} {version}".strip(), 80) for one, version in manifest.runtime.items()]
-    extra = [shorten(one, 80) for one in manifest.development]
+    needed = [_show_dependency(one, version) for one, version in manifest.runtime.items()]
+    extra = [_show_dependency(one) for one in manifest.development]
     sentences = {
         "It needs": facts["requires"],
         "Main dependencies:": join_words(needed, 16),
@@ -171,7 +169,7 @@ def _describe_manifest(tree: Tree, manifest: Manifest, language: str) -> Finding
         "It is a workspace of": facts["members"],
     }
     told = (f" {lead} {value}." for lead, value in sentences.items() if value)
-    labels = unique(_find_choice(item)[1].partition(" (")[0] for item in manifest.runtime)
+    labels = unique(_find_technology(item) for item in manifest.runtime)
     named = {**manifest.runtime, **manifest.development}
     return make_finding(
         path,
@@ -190,43 +188,23 @@ def _describe_manifest(tree: Tree, manifest: Manifest, language: str) -> Finding
 
 
 @cache
-def _notable_dependencies() -> Mapping[str, tuple[str, str]]:
-    """Each dependency that stands for a technology → what is chosen by it, and the technology's name."""
-    return {
-        name.lower(): (choice, label.replace("_", " "))
-        for choice, row in load_table("choices").items()
-        for name, _, label in (entry.partition("=") for entry in row["names"].split())
-    }
+def _load_technologies() -> Mapping[str, str]:
+    """Each dependency that stands for a technology → the technology's name."""
+    entries = " ".join(load_table("technologies").values()).split()
+    pairs = (entry.partition("=") for entry in entries)
+    return {name.lower(): label.replace("_", " ") for name, _, label in pairs}
 
 
-def _find_choice(dependency: str) -> tuple[str, str]:
-    """What is chosen by a dependency. Go modules carry their major version in the path."""
-    return _notable_dependencies().get(re.sub(r"/v\d+$", "", dependency.lower()), ("", ""))
+def _find_technology(dependency: str) -> str:
+    """The technology that a dependency stands for. Go modules carry their major version in the path."""
+    return _load_technologies().get(re.sub(r"/v\d+$", "", dependency.lower()), "")
 
 
-def _describe_choices(tree: Tree, found: Sequence[Manifest]) -> Iterator[Finding]:
-    """One sentence per kind of choice, each technology with the line that asks for it."""
-    chosen: dict[str, dict[str, tuple[str, str]]] = {}
-    for manifest in found:
-        for name in (*manifest.runtime, *manifest.development):
-            choice, label = _find_choice(name)
-            if choice in ("test", "frontend") or (choice and name in manifest.runtime):
-                chosen.setdefault(choice, {}).setdefault(label, (name, manifest.path))
-    rows = [(row, chosen[name]) for name, row in load_table("choices").items() if name in chosen]
-    for row, named in rows[:MOST_CHOICES]:
-        cited = [
-            (label, path, _find_line(tree, path, name)) for label, (name, path) in named.items()
-        ]
-        shown = [f"{label} ({path}:{line})" for label, path, line in cited]
-        yield make_finding(
-            *cited[0][1:],
-            row["kind"],
-            "dependency",
-            f"{row['sentence']} {join_words(shown, 6)}.",
-            importance=row["importance"],
-            section="Technology",
-            entities=[Entity(label.partition(" (")[0], "technology") for label in list(named)[:6]],
-        )
+def _show_dependency(name: str, version: str = "") -> str:
+    """`asyncpg 0.29 (PostgreSQL)`"""
+    technology = _find_technology(name)
+    known = f" ({technology})" if technology.lower() not in name.lower() else ""
+    return shorten(f"{name} {version}".strip(), 80) + known
 
 
 def _find_line(tree: Tree, path: str, name: str) -> int:

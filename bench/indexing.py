@@ -69,7 +69,7 @@ def main() -> None:
             embedder.documents(["warm up"])
             told("indexing")
             started = time.perf_counter()
-            first = knowledge.index(memory, [docs])
+            first = knowledge.index(memory)
             indexing = time.perf_counter() - started
             texts = [embedded_text(one) for one in memory.export()]
             told(f"embedding {len(texts):,} passages alone")
@@ -79,19 +79,19 @@ def main() -> None:
             embedding = time.perf_counter() - started
             count = [0]
             real = embedder.documents
-            embedder.documents = lambda given, progress=None: (
-                count.__setitem__(0, count[0] + len(given)) or real(given, progress)
+            embedder.documents = lambda given: (
+                count.__setitem__(0, count[0] + len(given)) or real(given)
             )
             memory.__dict__["recent"] = Recent()
             started = time.perf_counter()
-            second = knowledge.index(memory, [docs])
+            second = knowledge.index(memory)
             again, embedded_again = time.perf_counter() - started, count[0]
             changed = next(docs.rglob("*.md"))
             changed.write_text(
                 changed.read_text() + "\nOne more sentence at the end of the page.\n"
             )
             started = time.perf_counter()
-            third = knowledge.index(memory, [docs])
+            third = knowledge.index(memory)
             one, embedded_one = time.perf_counter() - started, count[0] - embedded_again
     result = {
         "files": len(first.added),

@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 287_299,
-    "lines": 42_461,
+    "tokens": 286_825,
+    "lines": 42_414,
     "files": 124,
     "import cycles": 0,
     "function-level imports of our own": 40,
     "functions of complexity over 15": 0,
     "class names used twice": 0,
-    "test lines": 26_630,
+    "test lines": 26_616,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 30, "search": 25, "hook": 20, "backfill": 37}

@@ -228,10 +228,9 @@ def _read_complaint(answer: bytes, secret: Key | None) -> str:
     """What the server says of its refusal, in one line. Some servers quote the key."""
     text = answer[:LARGEST_COMPLAINT].decode("utf-8", "replace")
     try:
-        value = json.loads(text)
-        value = value.get("error", value.get("message", value.get("detail", "")))
+        value = json.loads(text)["error"]
         text = str(value.get("message", value) if isinstance(value, dict) else value)
-    except (ValueError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         pass
     if secret:
         text = text.replace(secret.value, "…")

@@ -207,11 +207,12 @@ class Budget:
         with contextlib.suppress(ModelError):
             self._append(Hold(self._today(), purpose, 0), {"failure": failure})
 
-    def report(self, days: int = DAYS_REPORTED) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """What `stats` shows: today against the ceiling, and of the last days what each purpose took, why how many questions brought
         nothing, and how many calls never told their end, whose holds count as spent."""
         today = self._today()
-        lines = [line for back in range(days) for line in self._lines(today - timedelta(days=back))]
+        days = [today - timedelta(days=back) for back in range(DAYS_REPORTED)]
+        lines = [line for day in days for line in self._lines(day)]
         names = {"calls": "calls", "failed": "failed", "in": "input_tokens", "out": "output_tokens"}
         purposes: dict[str, Counter[str]] = {}
         for line in lines:
@@ -220,7 +221,7 @@ class Budget:
         return {
             "ceiling": self.ceiling,
             "today": self.spent(today),
-            "days": days,
+            "days": DAYS_REPORTED,
             "tokens": sum(line["in"] + line["out"] for line in lines),
             "purposes": {name: dict(one) for name, one in sorted(purposes.items()) if one["calls"]},
             "failures": dict(Counter(line["failure"] for line in lines if line["failure"])),

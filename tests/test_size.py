@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 286_825,
-    "lines": 42_414,
+    "tokens": 286_753,
+    "lines": 42_410,
     "files": 124,
     "import cycles": 0,
     "function-level imports of our own": 40,

@@ -323,7 +323,7 @@ class Writer(Places):
                 "`bethink add --force` remembers it all the same.",
             )
         by = changed.get("superseded_by")
-        if by and self.leads_to(by, change.id):
+        if by and self._leads_to(by, change.id):
             raise InvalidInput(
                 f"{change.id} already replaces {by}; replacing it back would make a circle.",
                 f"bethink restore {by}",
@@ -349,7 +349,7 @@ class Writer(Places):
         )
         return found or (None, None)
 
-    def leads_to(self, id: str, old: str) -> bool:
+    def _leads_to(self, id: str, old: str) -> bool:
         """Whether a memory is another one, or was replaced by it, if only in the end."""
         return bool(
             self.one(
@@ -359,11 +359,6 @@ class Writer(Places):
                 old,
             )
         )
-
-    def states(self, key: int) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """What was before and after each change of a memory, oldest first."""
-        found = self.run("SELECT before, after FROM history WHERE memory = ? ORDER BY number", key)
-        return [(json.loads(before or "{}"), json.loads(after or "{}")) for before, after in found]
 
     def place(self, id: str, lines: tuple[int, int] | None, position: int) -> None:
         """Where a passage stands in its source is no part of its history."""
@@ -482,7 +477,8 @@ class Writer(Places):
             return 0
         key, scope = row["key"], row["scope"]
         self._blank(row["span"], row["session"], row["source"])
-        states = [row, *(state for both in self.states(key) for state in both)]
+        history = self.run("SELECT before, after FROM history WHERE memory = ?", key)
+        states = [row, *(json.loads(state) for both in history for state in both if state)]
         texts = {state["content"] for state in states if state.get("content")}
         sections = {None, *(state.get("section") for state in states)}
         metadata = {"{}", *(state["metadata"] for state in states if state.get("metadata"))}

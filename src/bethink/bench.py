@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from bethink.api import Bethink
 from bethink.errors import InvalidInput, NotFound
 from bethink.features.conversations import backfill
+from bethink.store.transfer import split_pages
 from bethink.types import MODES, Filter, Memory, Passage, Source
 
 MEASURES = ("hit@1", "any@5", "any@10", "recall@5", "recall@10", "all@5", "MRR", "nDCG@10")
@@ -31,7 +32,7 @@ INTERVALS = ("low", "high", "behind", "behind_low", "behind_high")
 SPEEDS = ("p50_ms", "p95_ms", "cpu_ms", "documents_per_second", "documents", "queries")
 FIELDS = ("set", "asked", "mode", *MEASURES, *INTERVALS, *SPEEDS)
 DEPTH = 10
-BATCH = 256
+BATCH = 64  # sources to a transaction
 ASKED = {"own": 0, "day": 1, "week": 7, "month": 30}  # days after the newest memory
 RECIPES = ("newest", "bm25", "convex", "rrf")
 RERANKED = "reranked"  # hybrid, with the first hits read again by the judge
@@ -129,23 +130,19 @@ def run(
 
 
 def load(memory: Bethink, dataset: Dataset, folder: Path, tell: Progress) -> Labels:
-    """Everything in, as sources of one scope, some hundred passages to a transaction."""
-    groups: dict[tuple[str, str], list[Passage]] = {}
+    """Everything in, as sources of the scope of their haystack, some dozens to a transaction."""
+    scopes: dict[str, dict[str, list[Passage]]] = {}
     for at, document in enumerate(dataset.documents):
-        place = _enter(memory, document), str(document.get("session") or f"document-{at}")
-        group = groups.setdefault(place, [])
+        name = str(document.get("session") or f"document-{at}")
+        group = scopes.setdefault(_enter(memory, document), {}).setdefault(name, [])
         group.append(_make_passage(document, len(group)))
     done = 0
-    for scope in dict.fromkeys(scope for scope, _ in groups):
-        batch: list[tuple[Source, list[Passage]]] = []
-        waiting = [(name, group) for (place, name), group in groups.items() if place == scope]
-        for number, (name, passages) in enumerate(waiting, start=1):
-            batch.append((Source(name, "transcript"), passages))
-            held = sum(len(passages) for _, passages in batch)
-            if held >= BATCH or number == len(waiting):
-                memory.ingest(batch, scope=scope, replace_sources=False)
-                done, batch = done + held, []
-                tell(f"{dataset.name}: reading", done, len(dataset.documents))
+    for scope, sources in scopes.items():
+        for page in split_pages(list(sources.items()), BATCH):
+            batch = [(Source(name, "transcript"), passages) for name, passages in page]
+            memory.ingest(batch, scope=scope, replace_sources=False)
+            done += sum(len(passages) for _, passages in page)
+            tell(f"{dataset.name}: reading", done, len(dataset.documents))
     return lambda found: LabelledHit(
         str(found.metadata.get("document")), str(found.metadata.get("session"))
     )

@@ -109,12 +109,6 @@ PERSONAL = tuple(
 )
 
 
-# Fields that are no settings.
-FIXED = (
-    "judge max_tokens dedup_threshold keep_context_days threads max_characters prompt_bar".split()
-)
-
-
 class Config(NamedTuple):
     database: str = ""
     tenant: str = "default"

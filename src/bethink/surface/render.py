@@ -505,18 +505,14 @@ def item_lines(items: Sequence[Quote | str]) -> list[str]:
 def quote_items(
     items: Iterable[Quote | str], notes: Sequence[str] = (), budget: int | None = None
 ) -> str:
-    """What is quoted, between marks, and behind them what Bethink says. Over budget it loses relations first, and then its end."""
+    """What is quoted, between marks, and behind them what Bethink says. Over budget it loses its end."""
     items, marker = list(items), new_marker()
     if not items:
         return "\n".join(notes)
     behind = "".join(f"\n{line}" for line in notes)
     text = fence_items(items, marker)
-    if budget is None or tokens(text + behind) <= budget:
-        return text + behind
-    items = [item._replace(beside=()) if isinstance(item, Quote) else item for item in items]
-    text = fence_items(items, marker)
     longest = len(text)
-    while tokens(text + behind) > budget and longest > SHORTEST:
+    while budget is not None and tokens(text + behind) > budget and longest > SHORTEST:
         longest = longest * 9 // 10
         text = fence_items(items, marker, longest)
     return text + behind
@@ -562,7 +558,6 @@ def show_answer(
     answer: Answer,
     arranged: Arranged,
     more: str,
-    explain: bool = False,
     offset: int = 0,
 ) -> ShownMemories:
     """An answer in the index-and-details form. `more` says how the reader gets whole texts; `offset` is where it begins."""
@@ -580,7 +575,7 @@ def show_answer(
             detail = arranged.details[hit.memory.id]
             added = _quote_metadata(hit.memory)
             facts = [f"metadata: {added}"] if added else []
-            beside = (*facts, *_explain_hit(hit, names, explain))
+            beside = (*facts, *_quote_relations(hit.memory, hit.related, names))
             items.append(quote_memory(hit.memory, names, detail["content"], beside=beside))
     rest = [quote_line(hit.memory, names) for hit in arranged.rest]
     full = len(arranged.details)

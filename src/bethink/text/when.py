@@ -329,8 +329,6 @@ def _read_date(form: str, words: list[str], which: str, now: datetime) -> Period
         day, unit = numbers.pop(0), "day"
     passed = (month, day) > (now.month, now.day) or (which == "last" and month == now.month)
     year = numbers[0] if numbers else now.year - passed
-    while not numbers and (month, day) == (2, 29) and year % 4:
-        year -= 1
     return _make_period(datetime(year, month, day), unit)
 
 

@@ -100,9 +100,9 @@ def ask(
     wanted = operations.make_filter(memory, args)
     # What a terminal gives may be no UTF-8, and a search takes any input.
     answer = operations.search(memory, replace_broken(question), args, wanted, **how)
-    arranged = render.arrange_answer(memory, answer, budget)
     hints = [*answer.hints, *offer_languages(memory, answer.query.raw)]
     if dual:
+        arranged = render.arrange_answer(memory, answer, budget)
         result = Result(operations.recall_record(arranged), hints=hints)
     else:
         fields = (*render.FIELDS, "why") if explain else render.FIELDS
@@ -116,10 +116,10 @@ def ask(
         return Result(value, (), [render.say_none(answer.total)], (), hints, result.listing)
     if args.format != "text":
         return result
-    if not dual and not args.for_agent:
+    if not dual:
         return result._replace(items=render.show_hits(memory, answer, explain))
     more = "`bethink get ID` gives whole texts."
-    shown = render.show_answer(memory, answer, arranged, more, explain, args.offset)
+    shown = render.show_answer(memory, answer, arranged, more, args.offset)
     return result._replace(items=shown.items, notes=shown.notes)
 
 
@@ -146,8 +146,7 @@ def find_reason(memory: Bethink, subject: str) -> dict[str, Any] | None:
     around = memory.store.around(decision.id, NEAR, NEAR) if decision.session else []
     turns = [one for one in around if one.kind == "context"]
     said = next((one for one in turns if one.lines == decision.lines), None)
-    grounds = [other for relation, other in hit.related if relation.type == "builds_on"]
-    texts = (one.content for one in (decision, *([said] if said else ()), *grounds, *turns))
+    texts = (one.content for one in (decision, *([said] if said else ()), *turns))
     reasons = (found[1].strip() for text in texts if (found := re.search(_REASON, text)))
     because = next(reasons, None)
     return {"decision": decision, "because": because, "replaced": replaced, "said": said}

@@ -321,6 +321,35 @@ def test_no_transcript_is_an_error_and_a_chat_without_a_directory_belongs_to_thi
     assert list(cli.json("stats")["scope_names"].values()) == ["shop"]
 
 
+def test_each_project_has_its_own_session_of_a_chat_and_the_file_tells_when_it_was(cli, tmp_path):
+    def backfill(project, name, text, day):
+        folder = tmp_path / project
+        folder.mkdir(exist_ok=True)
+        cli.monkeypatch.chdir(folder)
+        file = folder / name
+        file.write_text(f"## User\n{text}\n\n## Assistant\nNoted.\n")
+        os.utime(file, ((DAY + timedelta(days=day)).timestamp(),) * 2)
+        return cli.json("backfill", file)["turns"]
+
+    def sessions():
+        return [(one["title"], one["started_at"][:10]) for one in cli.json("sessions")]
+
+    tea, bread, prices = "Tea is sold by weight.", "Bread is baked at four.", "Prices are in cents."
+    assert backfill("shop", "1.md", tea, 0) == 1
+    assert backfill("shop", "2.md", prices, 4) == 1
+    assert backfill("bakery", "1.md", bread, 2) == 1
+    assert sessions() == [("Bread is baked at four", "2026-03-04")]
+    assert "Tea" not in cli.ok("hook", "session-start", stdin="{}")
+    more = f"{tea}\n\n## User\nNever send tea by sea."
+    assert backfill("shop", "1.md", more, 6) == 1
+    assert sessions() == [
+        ("Prices are in cents", "2026-03-06"),
+        ("Tea is sold by weight", "2026-03-02"),
+    ]
+    told = cli.ok("hook", "session-start", stdin="{}")
+    assert "Prices are in cents" in told and "Bread" not in told
+
+
 def test_the_commands_read_list_and_show_the_source(cli, tmp_path):
     file = transcript(tmp_path / "t" / "a.jsonl", "0a1b2c3d-0000", cli.project, *CHOICE)
     later = DAY + timedelta(days=3)

@@ -162,7 +162,7 @@ VARYING = {
     r"-?\d+(?:\.\d+)+": "NUMBER",
     r"snowflake-arctic-embed-s@\w+(?:/w\d+)?|hashing-\d+": "MODEL",
     r"/(?:tmp|home|private|var)[\w./-]*": "PATH",
-    r"(project|container):[0-9a-f]{16}": r"\1:HASH",
+    r"(project:|container:|chat-)[0-9a-f]{16}": r"\1HASH",
 }
 
 

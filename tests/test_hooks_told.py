@@ -61,13 +61,13 @@ def test_a_briefing_starts_with_what_the_last_session_was_asked_did_and_left(sho
     said = ({"role": "user", "content": asked}, {"role": "assistant", "content": left})
     chat.write_text("".join(f"{json.dumps(one)}\n" for one in said))
     with shop.memory() as memory:
-        conversations.backfill(memory, [("plain", chat)])
+        (session,) = conversations.backfill(memory, [("plain", chat)]).sessions
     told = shop.start()
     left = "- Left: Measure the cart page under load; TODO: rename the orders table\n"
     done = ("- Done: I cached the carts in Redis\n", left)
-    assert in_order(told, "Last session:\n- Asked: ", *done, "We deploy from main")
+    assert in_order(told, "Last session, ", "\n- Asked: ", *done, "We deploy from main")
     assert "To do:" not in told  # the digest says it
-    assert "- Done:" not in shop.start(session_id="chat")
+    assert "- Done:" not in shop.start(session_id=session)
     with shop.memory() as memory:
         renaming, measuring = memory.list(filter=memory.filter(kinds=("todo",)), limit=2)
         memory.forget(renaming.id)
@@ -103,7 +103,7 @@ def test_what_hosts_put_into_every_context_by_themselves_is_told_by_no_hook(shop
         rule = memory.add("Migrations run before the deployment starts", kind="decision").id
         memory.add("We deploy from main", kind="decision")
         memory.vote(rule, 5)
-        promotion.promote(memory, rule, force=True)
+        promotion.promote(memory, rule)
     told = shop.start()
     assert "deploy from main" in told and "ledger" not in told and "Migrations" not in told
     assert shop.ask("which service numbers invoices by the ledger?") == ""

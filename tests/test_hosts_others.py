@@ -134,7 +134,7 @@ def test_a_turn_cites_the_line_of_its_speaker_and_json_lines_with_roles_are_a_ch
     path.write_text(cases("hosts-plain-styles")[0])
     assert [turn.line for turn in read(path)[0]] == [3, 7]
     turns, transcript = read(LINE_FILES["plain"])
-    assert (turns[0].at.hour, turns[1].id, turns[0].session) == (9, "m3", "chat")
+    assert (turns[0].at.hour, turns[1].id, turns[0].session[:5]) == (9, "m3", "chat-")
     assert transcript.skipped == {"no speech": 2}
 
 

@@ -11,7 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -250,6 +250,7 @@ def _take_session(
     if not heard:
         reading.states[session] = state | kept
         return Batch(at=memory.clock(), actor=memory.actor, scopes=names), done
+    heard = _date_turns(heard, transcript.path, memory.clock())
     before = state if "turns" in state else {}
     options = memory.write_options(
         scope, scopes=names, personal=not memory.shared or bool(memory.config.user)
@@ -261,6 +262,14 @@ def _take_session(
     reading.states[session] = made.state | kept
     counts = {name: getattr(made, name) for name in made._fields if name in COUNTED}
     return made.batch, done.plus(Indexed(**counts, sessions=(session,)))
+
+
+def _date_turns(turns: Sequence[Turn], file: Path, now: datetime) -> Sequence[Turn]:
+    """Turns of which the host tells no time are as old as their file."""
+    if any(turn.at for turn in turns):
+        return turns
+    written = min(datetime.fromtimestamp(file.stat().st_mtime, UTC), now)
+    return [turn._replace(at=written) for turn in turns]
 
 
 def _storable(position: Position) -> dict[str, Any]:

@@ -3,7 +3,8 @@
     Markdown    `## User`, `**Assistant:**`, `_**User (12:30)**_`, or lines that begin with `Human:`; the strongest style counts
     JSON lines  {role, content}, and where they are known: id, timestamp, cwd, branch
 
-Identity is the message's own id if it has one, otherwise its session, number and text. Text before the first speaker is not
+Identity is the message's own id if it has one, otherwise the name of its file, its number and text. A session is one file: two
+projects may each have a `1.md`, so its id is made of the name and the path. Text before the first speaker is not
 speech. Names of speakers in other languages than English are not known here.
 """
 
@@ -90,7 +91,13 @@ class Chat(Transcript):
 
     def begin(self, state: Mapping[str, Any]) -> None:
         super().begin(state)
-        self.session = self.session or self.path.name.partition(".")[0]
+        self.name = self.path.name.partition(".")[0]
+        self.session = self.session or f"{self.name}-{make_id(self.path.resolve())}"
+
+    def restart(self) -> None:
+        session = self.session
+        super().restart()
+        self.session = session
 
 
 class ChatLines(Chat, LineTranscript):
@@ -102,7 +109,7 @@ class ChatLines(Chat, LineTranscript):
         text = "\n\n".join(text for text in texts_of(entry.get("content")) if text.strip())
         if not text.strip():
             return NO_SPEECH
-        id = name_of(entry, "id") or make_id(self.session, self.number, text)
+        id = name_of(entry, "id") or make_id(self.name, self.number, text)
         return self.make_turn(id, role, text, time_of(entry, "timestamp"))
 
 
@@ -135,7 +142,7 @@ class ChatText(Chat):
             text = "\n".join([rest, *text_lines[start + 1 : end]])
             text = text.strip().removesuffix("---").strip()
             self.number = start + 1
-            id = make_id(self.session, self.number, text)
+            id = make_id(self.name, self.number, text)
             spoken = role in ("user", "assistant")
             yield self.make_turn(id, role, text, None) if spoken else NO_SPEECH
         if not found:

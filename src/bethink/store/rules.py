@@ -388,9 +388,11 @@ class Writer(Places):
     # Conversations
 
     def put_session(self, session: Session) -> None:
-        """A new session, or a known one that went on."""
+        """A new session, or a known one that went on. What another project calls by the same id is not told here."""
         found = self.one(f"{rows.SESSION} WHERE n.id = ?", session.id)
         known: Session = rows.read(Session, found) if found else session
+        if known.scope != session.scope:
+            return
         starts = filter(None, (known.started_at, session.started_at))
         ends = filter(None, (known.ended_at, session.ended_at))
         whole = known._replace(

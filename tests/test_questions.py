@@ -93,6 +93,16 @@ def test_code_comes_first_when_it_is_asked_for_under_the_symbol_that_matched(
     assert (best.kind, best.summary) == ("code", title.format(best.path))
 
 
+def test_where_nothing_was_told_then_what_speaks_of_that_day_is_found(tmp_path):
+    with opened(tmp_path) as (memory, _):
+        forecast = "Forecast on 25 October was off by an hour"
+        memory.add(forecast, kind="fact")
+        memory.add("Bread rises", kind="fact")
+        answer = memory.search("what happened on 25 October?")
+        assert texts(answer) == [forecast] and answer.hints
+        assert not memory.search("what happened last week?").hits
+
+
 def test_a_period_keeps_what_matters_most_where_there_is_more_than_fits(tmp_path):
     with opened(tmp_path) as (memory, _):
         for text, importance in (

@@ -132,7 +132,11 @@ def recall(
     when = _find_event_time(question, query, ask, store, embedder, now)
     query, filter = apply_event_time(query, ask.filter, question, now, when)
     if query.recap and not ask.looking_up:
-        return _recap(query, ask, store)
+        answer = _recap(query, ask, store)
+        if answer.total:
+            return answer
+        # A memory may speak of that time that was told at another: "On 25 October the forecast was off".
+        ask, asked = ask._replace(mode="keyword", hints=answer.hints), None
     pool, filter, held = _gather(query, ask, filter, store, vector, embedder)
     baseline = embedder.baseline if embedder else 0.0
     signals = fuse(pool, now.timestamp(), ask.fusion, ask.gate, baseline)

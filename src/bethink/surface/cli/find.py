@@ -200,7 +200,7 @@ def today(args: Namespace, memory: Bethink) -> Result:
     if not answer.query.recap:
         example = "Write a day or a span: yesterday, 'last week', 'since monday', 2026-03-01."
         raise UsageError(f"'{when}' is not a time.", example)
-    found = [hit.memory for hit in answer.hits]
+    found = [hit.memory for hit in answer.hits if "in_time" in hit.why]
     return memories_result(args, memory, found, f"Nothing was noted {when}.")
 
 

@@ -116,6 +116,17 @@ def test_a_period_keeps_what_matters_most_where_there_is_more_than_fits(tmp_path
     assert answer.total == 5
 
 
+def test_why_tells_what_fits_the_words_best_whichever_way_it_is_asked(cli):
+    institute = "no W&B, data must not leave the institute"
+    chosen = cli.add(institute, "--kind", "decision")
+    left = cli.add("ok. what's left: retrain, and a model card", "--kind", "decision")
+    cli.ok("link", left, "contradicts", chosen)
+    cli.add("not Celery, these are tills with 2 GB RAM", "--kind", "fact")
+    assert cli.json("why", "no W&B")["decision"]["content"] == institute
+    assert "2 GB RAM" in cli.ok("why", "why not Celery")
+    assert "No decision about purple elephants" in cli("why", "no purple elephants").err
+
+
 # Other languages
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
 
     from bethink.api import Bethink
-    from bethink.types import Memory, Span
+    from bethink.types import Hit, Memory, Span
 
 NO_LIMIT = 2**62
 BEGIN = (
@@ -127,18 +127,29 @@ def ask(
 
 DECIDED = ("decision", "preference", "conclusion", "solution")
 LOOKED = 5  # hits among which a decision counts before what somebody prefers or found; set by hand
+ABOUT = 0.5  # share of the best score from which on a hit is about the same; set by hand
 NEAR = 2  # turns on either side of a decision that may say why
 # What begins a reason, up to the end of its sentence.
 _REASON = r"(?is)\b(?:because(?: of)?|so that|in order to|due to|the reason (?:is|was)(?: that)?|owing to|as otherwise|otherwise)\b\s*(.+?)(?=[.!?](?:\s|$)|\n|$)"
 
 
+def _find_decided(memory: Bethink, subject: str, kinds: tuple[str, ...]) -> list[Hit]:
+    """What of some kinds fits a subject. What perhaps replaced one of them, and so stands before it, but fits far worse is not about
+    that."""
+    answer = memory.search(subject, filter=memory.filter(kinds=kinds), limit=LOOKED)
+    if UNFIT in answer.hints:
+        return []
+    best = max((hit.score for hit in answer.hits), default=0.0)
+    return [hit for hit in answer.hits if hit.score >= best * ABOUT and hit.memory.kind in kinds]
+
+
 def find_reason(memory: Bethink, subject: str) -> dict[str, Any] | None:
     """The decision that fits a subject best, why it was taken, what it replaced, the newest first, and the turn of a conversation in
-    which it was taken; None where nothing that was decided fits."""
-    answer = memory.search(subject, filter=memory.filter(kinds=DECIDED), limit=LOOKED)
-    if not answer.hits or UNFIT in answer.hints:
+    which it was taken; where nothing that was decided fits, the fact that does, and None without one."""
+    hits = _find_decided(memory, subject, DECIDED) or _find_decided(memory, subject, ("fact",))
+    if not hits:
         return None
-    hit = next((hit for hit in answer.hits if hit.memory.kind == "decision"), answer.hits[0])
+    hit = next((hit for hit in hits if hit.memory.kind == "decision"), hits[0])
     decision = hit.memory
     replaced = [other for relation, other in hit.related if relation.type == "supersedes"]
     replaced = [other for other in replaced if other.created_at <= decision.created_at]
@@ -162,7 +173,8 @@ def why(args: Namespace, memory: Bethink) -> Result:
       bethink why pnpm
       bethink why the billing database --json
     """
-    subject = " ".join(args.subject)
+    asked = " ".join(args.subject)
+    subject = re.sub(r"(?i)^(?:(?:why|not|no)\b\s*)+", "", asked) or asked
     reason = find_reason(memory, subject)
     if reason is None:
         nothing = f"No decision about {one_line(subject, 80)} is known."

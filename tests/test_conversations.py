@@ -350,6 +350,15 @@ def test_each_project_has_its_own_session_of_a_chat_and_the_file_tells_when_it_w
     assert "Prices are in cents" in told and "Bread" not in told
 
 
+def test_what_nobody_replied_to_is_kept_once(cli, tmp_path):
+    chat, said = tmp_path / "chat.md", "## User\nWe decided to use Redis for sessions.\n"
+    for text, ideas in ((said, 1), (f"{said}\n## Assistant\nRedis it is.\n", 0)):
+        chat.write_text(text)
+        assert cli.json("backfill", chat, "--host", "plain")["ideas"] == ideas
+    (decided,) = cli.json("list", "--kind", "decision")
+    assert decided["content"] == "We decided to use Redis for sessions."
+
+
 def test_the_commands_read_list_and_show_the_source(cli, tmp_path):
     file = transcript(tmp_path / "t" / "a.jsonl", "0a1b2c3d-0000", cli.project, *CHOICE)
     later = DAY + timedelta(days=3)

@@ -264,7 +264,7 @@ def _take_session(
     return made.batch, done.plus(Indexed(**counts, sessions=(session,)))
 
 
-def _date_turns(turns: Sequence[Turn], file: Path, now: datetime) -> Sequence[Turn]:
+def _date_turns(turns: list[Turn], file: Path, now: datetime) -> list[Turn]:
     """Turns of which the host tells no time are as old as their file."""
     if any(turn.at for turn in turns):
         return turns

@@ -164,5 +164,6 @@ def find_speakers(text_lines: list[str]) -> list[tuple[int, str, str]]:
                 rest = match.groupdict().get("rest") or ""
                 found.append((number, ROLES[match["name"].lower()], rest))
                 break
-    styles = (found for found in marks if len(found) > 1 and "user" in {one[1] for one in found})
-    return next(styles, [])
+    spoken = [found if "user" in {one[1] for one in found} else [] for found in marks]
+    # Under a heading somebody may speak to whom nobody has replied.
+    return next((found for found in spoken if len(found) > 1), spoken[0])

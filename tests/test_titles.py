@@ -120,6 +120,9 @@ def test_a_digest_tells_a_request_once_and_what_nobody_answered_or_took_up_is_le
     assert digest(ASKED, ANSWERED, ("user", later))[2] == later
     for last in ("Ok.", "thanks!", "👍"):
         assert digest(ASKED, ANSWERED, ("user", last))[2] == digest(ASKED, ANSWERED)[2]
+    assert digest(("user", "morning"), ("assistant", "Hi."), ASKED, ANSWERED)[0] == ASKED_FOR
+    which = ("assistant", "I could not reproduce it; which editor do you use?")
+    assert digest(ASKED, which, ("user", "vim"))[2] == digest(ASKED)[2]
     plan = ("assistant", "# Plan: Retry with backoff\n\n## Context\n\nThe worker was changed.")
     assert digest(ASKED, plan, plan=True)[2] == "Retry with backoff"
 

@@ -131,9 +131,10 @@ def session_title(turns: Turns, work: Sequence[Fact] = ()) -> str:
 
 
 def is_telling(request: str) -> bool:
-    """Whether a request says what it is about: "ship it", "3 but on this branch" and "go ahead, …" do not."""
+    """Whether a request says what it is about: a greeting, "ship it", "3 but on this branch" and "go ahead, …" do not."""
     bare = _bare(request)
-    return _names_something(bare) and not compile_pattern(_CHOOSES).match(fold_case(bare))
+    chooses = compile_pattern(_CHOOSES).match(fold_case(bare))
+    return _names_something(bare) and not chooses and not says_nothing(bare)
 
 
 def says_nothing(text: str) -> bool:
@@ -353,9 +354,11 @@ def tells_what_remains(sentence: str) -> bool:
 
 
 def _is_statement(sentence: str) -> bool:
-    """Whether a sentence of an answer tells something by itself: no question, no announcement, no label with a value."""
+    """Whether a sentence of an answer tells something by itself: no question, no announcement, no apology, no label with a value."""
     plain = fold_case(sentence)
-    out = compile_pattern(rf"{_UNDER_WAY}|^{FILLER}|^noted\b|^\w{{2,16}}: ").search(plain)
+    out = compile_pattern(rf"{_UNDER_WAY}|^{FILLER}|^noted\b|^\w{{2,16}}: |\bsorry\W*$").search(
+        plain
+    )
     telling = not out or plain.startswith("done: ")
     return telling and plain[-1:] != "?" and len(plain.split()) > 2 and _names_something(sentence)
 
@@ -417,7 +420,10 @@ def _find_left(turns: Turns, plan: bool) -> Sequence[str]:
     """What remains behind the last turn: what nobody answered, what was planned, what the report says, or what was under way."""
     role, text = turns[-1]
     if role == "user":
-        return _requests(turns[-1:], 1)
+        asked = _requests(turns[-1:], 1)
+        # A word alone answers what the agent asked: what the user asked for before remains.
+        answers = all(one.isascii() and " " not in one for one in asked)
+        return (_requests(turns[:-1], len(turns))[-1:] if answers else []) or asked
     if plan:
         return _headings(turns[-1:])
     last = read_report(text)

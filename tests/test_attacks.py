@@ -118,7 +118,7 @@ def document(shop, attacks, known):
     changes = [f"## Change {at}\n\n{one}" for at, one in enumerate(attacks)]
     (shop.project / "docs" / "changes.md").write_text("\n\n".join(["# Changes", *changes]))
     with shop.memory() as memory:
-        knowledge.index(memory, [shop.project / "docs"])
+        knowledge.index(memory)
 
 
 def foreign_export(shop, attacks, known):

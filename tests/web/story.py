@@ -64,7 +64,7 @@ def tell(folder: Path) -> Story:
     now = datetime.now(UTC)
     ids: dict[str, str] = {}
     with Bethink(directory=project, clock=_at(now, 45)) as memory:
-        knowledge.index(memory, [project / "docs"])
+        knowledge.index(memory)
         for host, session, days, turns in cases("story-talks"):
             memory.clock = _at(now, days)
             file = _transcript(folder, host, session, memory.clock(), turns, project)

@@ -47,7 +47,7 @@ class Adapted(Adapter):
                 memory.add(text)
         elif who == "document":
             (self._project / source).write_text(f"# About\n\n{text}\n")
-            knowledge.index(self._memory, [self._project / source])
+            knowledge.index(self._memory)
         else:
             issue = f"Can you answer this?\n\n# {source}\n\n## Description\n\n- {text}"
             self.talk([{"role": "user", "text": issue, "time": time}])

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 LONGEST = 20_000  # characters of a prompt, and of a memory, that are looked at
 LOOKED, MOST = 24, 5  # hits that are weighed, and memories that are told at most
 OF_ONE = 2  # of them from one conversation or document: what another one says is worth more
-BESIDE = 0.24  # share of the bar that is enough beside a memory above it
 # By meaning. How many statements the judge reads, by words and by nearness, and how many characters of each and of the prompt:
 # about 15 ms of one core a pair.
 BY_WORDS, NEAREST, READ = 4, 10, 280
@@ -138,15 +137,13 @@ def _tell_users_word(
 
 
 def _pick_by_words(sure: Weighed, bar: float) -> list[Memory]:
-    """What is above the bar, and beside it what words say less surely."""
-    if max((value for _, value in sure), default=0.0) < bar:
-        return []
+    """What is above the bar, and of one origin not too much."""
     seen = Counter[str]()
     chosen: list[Memory] = []
     for one, value in sure:
         origin = one.session or one.source
         another = one.source_type == "note" or seen[origin] < OF_ONE
-        if value >= bar * BESIDE and another and len(chosen) < MOST:
+        if value >= bar and another and len(chosen) < MOST:
             seen[origin] += 1
             chosen.append(one)
     return chosen
@@ -297,7 +294,6 @@ MOST_WORTH = (
     5.0  # what one word is worth at most: a single rare one, a typing mistake, is no evidence
 )
 MOST_COMMON = 4.6  # and all common words together: two of them
-LEAST_WORTH = 3.0  # what telling words must bring
 ALONE = 3.0  # what a single telling word loses, unless it is all that was asked about: "restart the server"
 PAIRS = 3.0  # what is added if all words stand side by side as in the prompt
 COVERED = 4.0  # and if all telling words are there
@@ -407,7 +403,7 @@ def confidence(prompt: PromptWords, held: AbstractSet[str], pairs: float) -> flo
     """How surely a memory that holds these lexemes fits; `pairs` is the share of the prompt's word pairs that it holds."""
     matched = [worth for word, worth in prompt.telling.items() if word in held]
     telling = sum(matched)
-    if not prompt.telling or telling < LEAST_WORTH:
+    if not matched:
         return 0.0
     covered = telling / sum(prompt.telling.values())
     value = telling + PAIRS * pairs + COVERED * covered - prompt.foreign

@@ -140,11 +140,11 @@ TABLE = {
     "an agent with `supersedes`": (agent_supersedes, Attacked(10, "agent", 0, 0, 0)),
     "an agent by `update_memory`": (agent_update, Attacked(0, "–", 0, 0, 0)),
     "an agent by the command `add --supersedes`": (agent_command, Attacked(10, "agent", 0, 0, 0)),
-    "an issue that the user pasted": (pasted_issue, Attacked(0, "–", 0, 0, 10)),
+    "an issue that the user pasted": (pasted_issue, Attacked(0, "–", 0, 0, 9)),
     "the assistant repeating a README": (assistant_repeats, Attacked(10, "agent", 0, 0, 1)),
     "a turn of three days before": (older_turn, Attacked(10, "user", 0, 0, 1)),
-    "an indexed document": (document, Attacked(10, "imported", 0, 0, 10)),
-    "a foreign export": (foreign_export, Attacked(10, "imported", 0, 0, 10)),
+    "an indexed document": (document, Attacked(10, "imported", 0, 0, 9)),
+    "a foreign export": (foreign_export, Attacked(10, "imported", 0, 0, 9)),
 }
 
 

@@ -32,7 +32,7 @@ JSON_ENTRIES = {
     "opencode": wanted("opencode", "mcp"),
 }
 # Where there was no value, or nothing but blanks in brackets, an empty one looks otherwise afterwards.
-LOOSE = re.compile(r"\A(//.*)?\s*\Z|[\[{]\s+[\]}]")
+LOOSE = re.compile(r"\A\s*\Z|[\[{]\s+[\]}]")
 
 
 @pytest.mark.parametrize("name", JSON_ENTRIES)

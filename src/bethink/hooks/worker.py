@@ -163,13 +163,9 @@ def _find_transcript(entry: SpoolEntry) -> Path:
     """The file to read. A host that names none is asked for the one of the session."""
     if entry.transcript:
         return Path(entry.transcript)
-
-    found = list(hosts.locate(entry.host, os.environ, Path.home()))
-    short = entry.session[:8] if entry.host == "gemini" else entry.session  # which cuts it
-    for part in (entry.session, short):
-        for path in found:
-            if part in str(path) or path.suffix == ".db":
-                return path
+    for path in hosts.locate(entry.host, os.environ, Path.home()):
+        if entry.session in str(path) or path.suffix == ".db":
+            return path
     raise NotFound(
         f"There is no transcript of session '{entry.session}' where {entry.host} keeps them.",
         "bethink backfill --all",

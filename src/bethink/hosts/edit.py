@@ -220,18 +220,13 @@ def parse(text: str, toml: bool = False) -> Any:
             raise ValueError("it begins with a byte order mark")
         if toml:
             return tomllib.loads(text.replace("\r\n", "\n"))
-        if is_empty(text):
+        if not text.strip():
             return {}
         return json.loads(_blank_out(text)[1], parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
         line, why = getattr(error, "lineno", 1), getattr(error, "msg", error)
         wrong = f"It is no TOML: {error}." if toml else f"Line {line} is no JSON: {why}."
         raise InvalidInput(wrong, "Mend that line, then try again.") from None
-
-
-def is_empty(text: str) -> bool:
-    """Whether there is no JSON value at all: nothing, or only blanks and comments."""
-    return not _blank_out(text)[0].strip()
 
 
 @lru_cache(maxsize=4)  # an edit reads the same text again and again, and some files have megabytes
@@ -299,9 +294,8 @@ def _skip(text: str, at: int) -> int:
 
 def rewrite_json(text: str, value: Any) -> str:
     """The text, changed in as few places as make it say this."""
-    if is_empty(text) and value:
-        end = line_end(text)
-        text += ("" if not text.strip() or text.endswith("\n") else end) + "{}" + end
+    if not text.strip() and value:
+        text += "{}" + line_end(text)
     for _ in range(MOST_STEPS):
         was = parse(text)
         if was == value:

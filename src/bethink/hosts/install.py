@@ -31,7 +31,6 @@ from bethink.errors import BethinkError, InvalidInput
 from bethink.hosts.base import HostFolder, load_agents
 from bethink.hosts.edit import (
     HostEntry,
-    is_empty,
     parse,
     put_entries,
     take_entries,
@@ -486,7 +485,7 @@ def render_difference(path: Path, before: str | None, after: str | None) -> str:
 def why_ignored(host: str, path: Path, text: str) -> list[str]:
     """Why a host ignores the whole file although entries can be found in it; nothing if it does not."""
     try:
-        if path.name in AGENTS[host].strict and not is_empty(text):
+        if path.name in AGENTS[host].strict and text.strip():
             json.loads(text)
     except (ValueError, RecursionError) as error:
         where = f" in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""

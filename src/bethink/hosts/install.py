@@ -337,13 +337,14 @@ class Changes:
         nobody touched it, it gets its old bytes back."""
         path, was = target.path, file.text
         record = None if was is None else record
-        original = self.read_original(record)
+        original = _read_original(record)
         touched = record is not None and (original is None or not record.is_untouched(was))
         if record and not touched and not target.entries:
             return FilePlan(original if record.original is not None else None)
         base = _take_leaving(host, target, was, original, place) if record else was
         if not target.entries:
-            return _plan_return(record, base)
+            made = record is None or record.original is None
+            return FilePlan(None if made and _is_blank(base or "") else base)
         start = base or (AGENTS[host].start if target.part == "hooks" else "")
         edited = put_entries(start, target.entries, host, is_toml(path), force)
         reasons = (*edited.kept, *why_ignored(host, path, edited.text))
@@ -354,13 +355,6 @@ class Changes:
         # Where somebody touched it, the backup is not what is to be given back.
         fresh = fresh._replace(after=() if touched else fresh.after)
         return FilePlan(edited.text, fresh, reasons, bool(edited.kept))
-
-    def read_original(self, record: InstalledFile | None) -> str | None:
-        """What a file held before, '' where it was not there, None where that is not known."""
-        if record is None or not record.original:
-            return "" if record and record.original is None else None
-        planned = self.backups.get(record.original)
-        return textfile.read(backup_folder() / record.original) if planned is None else planned
 
     def back_up(self, path: Path, text: str | None) -> str | None:
         """Keeps what a file held, and returns the name of the backup; None where there was no file."""
@@ -395,6 +389,13 @@ class Changes:
         return [one._replace(**failed.get(one.path, {})) for one in self.outcomes]
 
 
+def _read_original(record: InstalledFile | None) -> str | None:
+    """What a file held before, '' where it was not there, None where that is not known."""
+    if record and record.original:
+        return textfile.read(backup_folder() / record.original)
+    return "" if record and record.original is None else None
+
+
 def _take_leaving(
     host: str, target: HostFile, text: str | None, original: str | None, place: InstallPlace
 ) -> str:
@@ -403,12 +404,6 @@ def _take_leaving(
     every = list_entries(host, place._replace(allow_reads=True))
     leaving = [entry for entry in every if entry.place not in wanted]
     return take_entries(text or "", leaving, host, original or "", is_toml(target.path))
-
-
-def _plan_return(record: InstalledFile | None, base: str | None) -> FilePlan:
-    """A file in which nothing of ours stays. One that was made for us goes, if nothing is in it."""
-    made = record is None or record.original is None
-    return FilePlan(None if made and _is_blank(base or "") else base)
 
 
 def _plan_whole(

@@ -1,6 +1,5 @@
 """The worker: what was noted becomes memory, once, whatever happens in between."""
 
-import json
 import os
 import stat
 import subprocess
@@ -12,7 +11,6 @@ import pytest
 from capturing import MORE, SAID, Desk
 from case_tables import cases
 from test_hosts_opencode import AGENT, DONE, USER, Opencode
-from transcripts import written
 
 from bethink import Bethink
 from bethink.embed import HashingEmbedder, models
@@ -47,21 +45,6 @@ def test_a_second_capture_adds_only_what_is_new(desk):
     desk.note(desk.talk("a", append=True), "session-end")
     desk.work()
     assert desk.turns() == TEXTS + MORE_TEXTS
-
-
-def test_a_sub_agents_words_go_to_the_session_it_worked_for(desk):
-    desk.note(desk.talk("a", *SAID))
-    said = desk.talk("x", ("user", "Look for queues."), ("assistant", "Found one: mail.out."))
-    lines = [json.loads(line) for line in said.read_text().splitlines()]
-    for line in lines:
-        line |= {"sessionId": "a", "isSidechain": True, "agentId": "f00"}
-    (desk.folder / "a" / "subagents").mkdir(parents=True)
-    file = written(desk.folder / "a" / "subagents" / "agent-f00.jsonl", *lines)
-    desk.note(file, "subagent-stop", agent="Explore")
-    desk.work()
-    assert sorted(desk.turns()) == sorted([*TEXTS, "Found one: mail.out."])
-    with desk.memory() as memory:
-        assert {one.session for one in memory.list(limit=99)} == {"a"}
 
 
 def test_private_parts_and_secrets_never_arrive(desk):

@@ -9,8 +9,9 @@ and "" where there is none.
 
 Hosts wrap the words of people in reminders, command records, notices and recalled memories; `extract_speech` takes those out. What
 stands between the marks of `text` is never given back, not even when its end is missing: a memory that is learned again from its
-own recall would confirm itself. Blocks are found by plain search, so that the time is linear, whatever the text. An opening tag without
-its end is talk about the tag and stays. This module knows no host's format, no project and no store.
+own recall would confirm itself. Blocks are looked for up to their last end, so that the time is linear, whatever the text. An opening tag without
+its end is talk about the tag and stays. What is known of each agent (its folders, files and events) is read from `agents.toml`. This
+module knows no host's format, no project and no store.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def inner(name):
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": "é"}}
 
 
-PURE = {"hooks-messages": read, "hooks-who-is-calling": state.find_host, "hooks-dialects": answer}
+PURE = {"hooks-messages": read, "hooks-dialects": answer}
 
 
 @rules(PURE, globals())

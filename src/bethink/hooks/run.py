@@ -25,7 +25,7 @@ from bethink import project as projects
 from bethink.config import locate_database
 from bethink.errors import BethinkError
 from bethink.hooks import spool, state
-from bethink.hooks.state import AUTO, Hook
+from bethink.hooks.state import Hook
 from bethink.text import COMMON_WORDS, STOP_WORDS
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def run_alone(words: Sequence[str]) -> None:
     if not words or words[0].startswith("-") or {"--help", "-h"} & set(words):
         return
     gc.disable()  # nothing lives long enough to be worth collecting, and looking for it takes a tenth of the time
-    event, host = words[0], _option(words, "--host", AUTO)
+    event, host = words[0], _option(words, "--host", "claude")
     limit = Limit(event, host)
     start_new_thread(limit.watch, ())
     try:

@@ -32,7 +32,6 @@ EVENTS = tuple(
     "session-start prompt stop subagent-stop pre-compact post-compact session-end".split()
 )
 HOSTS = ("claude", "codex", "copilot", "gemini", "cursor", "opencode")
-AUTO = "auto"  # for one of them, to be told by what it says
 # Sources of a prompt behind which a person may stand; the others are timers and notices.
 PEOPLE = ("", "user", "sdk")
 LONGEST_INPUT = 8_000_000  # bytes; a tool's answer may come along
@@ -67,7 +66,7 @@ class Hook(NamedTuple):
 
 def read(event: str, host: str, data: bytes) -> Hook:
     """The hook that these bytes describe. Raises InvalidInput where there is nothing to be made of them."""
-    for name, known in ((event, EVENTS), (host, (*HOSTS, AUTO))):
+    for name, known in ((event, EVENTS), (host, HOSTS)):
         if name not in known:
             raise InvalidInput(
                 f"No hook is known for '{name[:60]}'.", f"One of {', '.join(known)}."
@@ -81,7 +80,7 @@ def read(event: str, host: str, data: bytes) -> Hook:
     except (ValueError, RecursionError) as error:
         reason = f"The host's message is no JSON object: {error}."
         raise InvalidInput(reason, "Hosts send an object on stdin.") from None
-    return from_fields(event, find_host(fields, os.environ) if host == AUTO else host, fields)
+    return from_fields(event, host, fields)
 
 
 def from_fields(event: str, host: str, fields: Mapping[str, Any]) -> Hook:
@@ -97,21 +96,6 @@ def from_fields(event: str, host: str, fields: Mapping[str, Any]) -> Hook:
         source=_name(fields, ("source",)),
         agent=_name(fields, AGENT) if inside else "",
     )
-
-
-def find_host(fields: Mapping[str, Any], environment: Mapping[str, str]) -> str:
-    """The host that sent an object, where the command line does not say: one plugin serves several. Agents that others start inherit
-    their environment, so what a host says itself counts before that."""
-    transcript = _first(fields, TRANSCRIPT)
-    by_cursor = environment.get("CURSOR_VERSION") and "conversation_id" in fields
-    if "cursor_version" in fields or by_cursor:
-        return "cursor"
-    if "turn_id" in fields or "/rollout-" in transcript:
-        return "codex"
-    if environment.get("COPILOT_CLI") or environment.get("COPILOT_PLUGIN_ROOT"):
-        return "copilot"
-    by_codex = "model" in fields and "permission_mode" in fields
-    return "codex" if by_codex and not environment.get("CLAUDECODE") else "claude"
 
 
 def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:

@@ -229,7 +229,7 @@ def hook(args: Namespace) -> int:
 
     Takes:
       EVENT                   session-start, prompt, stop, subagent-stop, pre-compact, post-compact, session-end
-      --host HOST = auto    claude, codex, copilot, gemini, cursor, opencode; by default told by what it says
+      --host HOST = claude  claude, codex, copilot, gemini, cursor, opencode
 
     Examples:
       echo '{"cwd": "/home/me/shop", "source": "startup"}' | bethink hook session-start --host claude

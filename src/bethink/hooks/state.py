@@ -37,6 +37,8 @@ PEOPLE = ("", "user", "sdk")
 LONGEST_INPUT = 8_000_000  # bytes; a tool's answer may come along
 LONGEST_TEXT = 200_000  # characters of a prompt
 LONGEST_NAME = 4096  # characters of a path or an identifier
+HARMLESS = 12  # characters of a session's id that is too short for a secret
+_USUAL_SESSION = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|ses_[0-9A-Za-z]{10,40}")
 
 # Field → the names under which hosts give it, the first that is there counts.
 SESSION = ("session_id", "sessionId", "sessionID", "conversation_id")
@@ -89,7 +91,7 @@ def from_fields(event: str, host: str, fields: Mapping[str, Any]) -> Hook:
     return Hook(
         event,
         host,
-        session=redact_name(_name(fields, SESSION)),  # it goes into files and into the store
+        session=_session(fields),
         transcript=_name(fields, ("agent_transcript_path", *TRANSCRIPT) if inside else TRANSCRIPT),
         directory=_name(fields, DIRECTORY),
         prompt=_first(fields, PROMPT)[:LONGEST_TEXT] if event == "prompt" else "",
@@ -112,6 +114,14 @@ def _name(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
     """A path or an identifier. One that no file system could hold is none."""
     value = _first(fields, names)
     return value if len(value) <= LONGEST_NAME and "\0" not in value else ""
+
+
+def _session(fields: Mapping[str, Any]) -> str:
+    """The id of a session, without what looks like a secret: it goes into files and into the store."""
+    name = _name(fields, SESSION)
+    if len(name) <= HARMLESS or _USUAL_SESSION.fullmatch(name):
+        return name
+    return redact_name(name)
 
 
 # Answering

@@ -339,12 +339,9 @@ class Changes:
         record = None if was is None else record
         original = _read_original(record)
         touched = record is not None and (original is None or not record.is_untouched(was))
-        if record and not touched and not target.entries:
-            return FilePlan(original if record.original is not None else None)
         base = _take_leaving(host, target, was, original, place) if record else was
         if not target.entries:
-            made = record is None or record.original is None
-            return FilePlan(None if made and _is_blank(base or "") else base)
+            return _give_back(record, None if touched else original, base)
         start = base or (AGENTS[host].start if target.part == "hooks" else "")
         edited = put_entries(start, target.entries, host, is_toml(path), force)
         reasons = (*edited.kept, *why_ignored(host, path, edited.text))
@@ -404,6 +401,14 @@ def _take_leaving(
     every = list_entries(host, place._replace(allow_reads=True))
     leaving = [entry for entry in every if entry.place not in wanted]
     return take_entries(text or "", leaving, host, original or "", is_toml(target.path))
+
+
+def _give_back(record: InstalledFile | None, original: str | None, rest: str | None) -> FilePlan:
+    """A file in which nothing of ours stays: its old bytes where nobody touched it, or else the rest. One that was made for us goes, if
+    nothing else is in it."""
+    made = record is None or record.original is None
+    text = rest if original is None else original
+    return FilePlan(None if made and _is_blank(text or "") else text)
 
 
 def _plan_whole(

@@ -157,7 +157,7 @@ def run(event: str, host: str, data: bytes, limit: Callable[[float], None] | Non
 
 def is_switched_off() -> bool:
     """Whether the environment says that hooks are to do nothing, as it does where Bethink asks an agent something itself."""
-    return os.environ.get(OFF, "").strip().lower() in ("off", "0", "false", "no")
+    return os.environ.get(OFF) == "off"
 
 
 def _is_borrowed() -> bool:

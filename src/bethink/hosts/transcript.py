@@ -122,7 +122,7 @@ def _unpack(packed: IO[bytes], path: Path) -> IO[bytes]:
     return file
 
 
-def read_head(path: Path, size: int = FIRST) -> bytes:
+def read_head(path: Path, size: int) -> bytes:
     with open_transcript(path) as file:
         return file.read(size)
 

@@ -187,7 +187,7 @@ def test_secrets_and_private_parts_never_arrive_nor_those_in_names_of_files_and_
     used = [{"type": "tool_use", "name": "Read", "input": {"file_path": file}} for file in files]
     calls = last | {"uuid": "c1", "message": {"role": "assistant", "content": used}}
     # What comes last waits with the position for the next turn.
-    rows = [first, calls, last, calls | {"uuid": "c2"}]
+    rows = [first | {"uuid": token}, calls, last, calls | {"uuid": "c2"}]
     written(path, *(row | {"gitBranch": f"fix/{token}"} for row in rows))
     with open_project(tmp_path, token) as memory:
         fill(memory, path)

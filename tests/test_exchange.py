@@ -138,6 +138,7 @@ def test_a_strangers_file_claims_nothing_for_itself(cli, tmp_path):
     for one, (claimed, stored) in zip(exported(cli).values(), table, strict=True):
         assert {name: one[name] for name in stored} == stored, claimed
         assert [event["action"] for event in one["history"]] == ["add"]
+        assert max(one["created_at"], one["updated_at"]) < "2999"
 
 
 @pytest.mark.parametrize("trusted", [("--trusted",), ()])
@@ -243,6 +244,13 @@ def test_a_copy_of_ones_own_is_merged_and_its_projects_are_known_by_name(
     go_to(monkeypatch, tmp_path / "there" / "shop")  # as on another machine
     assert cli.json("import", copy, "--trusted")["added"] == 1
     assert [one["content"] for one in cli.json("list")] == ["Tea is at five"]
+    (tmp_path / "barn").mkdir()
+    cli.ok("add", "Of the barn", "--project", str(tmp_path / "barn"), "--database", copy)
+    connection = apsw.Connection(copy)
+    connection.execute("UPDATE scopes SET name = ? WHERE name = 'barn'", (SECRET,))
+    connection.close()
+    assert cli.json("import", copy, "--all-scopes")["added"] == 1
+    assert SECRET.encode() not in b"".join(map(Path.read_bytes, cli.home.glob("memory.db*")))
     used = str(cli.home / "memory.db")
     assert "used here anyway" in cli.fails("import", used, code=2)
 

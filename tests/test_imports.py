@@ -114,6 +114,7 @@ def test_what_a_program_remembers_comes_in_with_what_it_says_of_it(
         assert kept_out not in "\n".join(found)
     again = cli.json("import", str(there), *options)
     assert {key: again[key] for key in second} == second
+    assert SECRET.encode() not in b"".join(map(Path.read_bytes, cli.home.glob("memory.db*")))
     undone = cli.json("import", str(there), "--undo")
     assert undone["removed"] == done["added"] + again["added"]
     assert exported(cli, "--all-projects") == {}

@@ -504,10 +504,8 @@ _ASKS = (
 def is_question(text: str) -> bool:
     """Whether somebody asks, in English and in words of their own, as the model has learned it."""
     text = text.strip().replace("’", "'").lower()
-    words = set(text.rstrip("?").split()) - {"was"}  # with which German asks, too
-    spoken = not STOP_WORDS.isdisjoint(words)
-    begins = re.match(_ASKS, text) is not None and (spoken or not text.startswith("was "))
-    asks = begins or (spoken and text.endswith("?"))
+    spoken = not STOP_WORDS.isdisjoint(text.rstrip("?").split())
+    asks = spoken and (text.endswith("?") or re.match(_ASKS, text) is not None)
     return asks and len(text) <= LONGEST_QUESTION and is_english(text)
 
 

@@ -309,13 +309,10 @@ PAGE = """
 --limit N whole 1..100"""
 
 
-def read_page(
-    asked: Any, fetch: Callable[[int, int], Sequence[Any]]
-) -> tuple[Sequence[Any], int | None]:
-    """A page of what `fetch(number, offset)` gives, and where the next begins."""
-    found = fetch(asked.limit + 1, asked.offset)
-    more = len(found) > asked.limit
-    return found[: asked.limit], asked.offset + asked.limit if more else None
+def next_page(asked: Any, shown: Sequence[Any], total: int) -> int | None:
+    """Where the page after one that is shown begins, if there is one."""
+    at = asked.offset + len(shown)
+    return at if shown and at < total else None
 
 
 # Requests that are sent twice and done once

@@ -6,7 +6,6 @@ in `surface/operations.py`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from itertools import groupby
 from typing import Any
@@ -19,7 +18,7 @@ from bethink.recall.shape import iso, plain, plain_hit, plain_relations
 from bethink.store.rows import EPOCH, stamp
 from bethink.store.transfer import Bundle, bundle_to_json
 from bethink.surface import arguments, operations, render
-from bethink.surface.http.api import PAGE, Lines, operation, read_page
+from bethink.surface.http.api import PAGE, Lines, next_page, operation
 from bethink.surface.http.projects import NOWHERE, Json, View
 from bethink.surface.http.security import Grant, Refusal, refuse_personal
 from bethink.surface.operations import EVERYTHING, ORDERS, make_filter
@@ -80,10 +79,9 @@ def search(memory: View, asked: Any) -> Json:
         seed = crc32(f"{memory.clock():%Y%m%d%H} {asked.query}".encode("utf-8", "replace"))
     how = {"limit": limit, "offset": asked.offset, "seed": seed, "rerank": bool(asked.rerank)}
     answer = operations.search(memory, asked.query, asked, make_filter(memory, asked), **how)
-    at = asked.offset + len(answer.hits)
     return {
         "items": [plain_hit(hit, asked.explain) for hit in answer.hits],
-        "next": at if answer.hits and at < answer.total else None,
+        "next": next_page(asked, answer.hits, answer.total),
         **pick(answer, "total mode profile hints"),
     }
 
@@ -106,12 +104,9 @@ def recall(memory: View, asked: Any) -> Json:
 def list_memories(memory: View, asked: Any) -> Json:
     """Memories in an order, a page at a time."""
     wanted = make_filter(memory, asked)
-
-    def fetch(number: int, offset: int) -> Sequence[Memory]:
-        return memory.list(filter=wanted, limit=number, offset=offset, order=asked.order)
-
-    shown, following = read_page(asked, fetch)
-    return {"items": shown, "next": following, "total": memory.store.count(wanted)}
+    page = {"limit": asked.limit, "offset": asked.offset, "order": asked.order}
+    shown, total = memory.list(filter=wanted, **page), memory.store.count(wanted)
+    return {"items": shown, "next": next_page(asked, shown, total), "total": total}
 
 
 @operation(
@@ -315,16 +310,14 @@ def get_session(memory: View, asked: Any) -> Json:
 def show_timeline(memory: View, asked: Any) -> Json:
     """Conversations by the day they began on, newest first, with their topics and how much of each they were."""
     scopes = memory.every_scope() if asked.all_projects else memory.scopes
-
-    def fetch(number: int, offset: int) -> Sequence[Session]:
-        return browse.list_sessions(memory, scopes, asked.host, number, offset)
-
-    shown, following = read_page(asked, fetch)
+    # One more than is shown tells whether there are more.
+    found = browse.list_sessions(memory, scopes, asked.host, asked.limit + 1, asked.offset)
+    shown = found[: asked.limit]
     days = [
         {"date": day, "sessions": [_conversation(memory, one) for one in together]}
         for day, together in groupby(shown, _day_of)
     ]
-    return {"days": days, "next": following}
+    return {"days": days, "next": next_page(asked, shown, asked.offset + len(found))}
 
 
 @operation(
@@ -354,9 +347,8 @@ def list_turns(memory: View, asked: Any) -> Json:
     """What was said in a conversation, in order, with the ideas that were taken from each turn."""
     session = memory.find_session(asked.id)
     found, total = browse.list_turns(memory, session, asked.topic, asked.limit, asked.offset)
-    at = asked.offset + len(found)
     items = [{**plain(turn), "ideas": ideas} for turn, ideas in found]
-    return {"items": items, "next": at if found and at < total else None, "total": total}
+    return {"items": items, "next": next_page(asked, items, total), "total": total}
 
 
 def _day_of(one: Session) -> str | None:

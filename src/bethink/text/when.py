@@ -93,7 +93,7 @@ _WORDS = "|".join(sorted(LEADS, key=len, reverse=True))
 _LEAD = rf"(?P<lead>(?<!the day )(?<!days )(?<!the week )(?<!weeks )(?<!the weekend )(?:{_WORDS}))(?:\s+(?:the|early|late|about|around))*?\s+"
 _OTHER = r"(?:['’]s)?\s+(?:date|timestamp|datetime)s?\b|\s+of\b|\s*(?:%|(?:ms|kb|mb|gb|px)\b)"
 _MOMENT = rf"""(?<![\w.@#/\\'"`$-])(?:{_LEAD})?(?:{_FORM})(?![\w@(="`]|'(?!s\b)|[-/.]\w|{_OTHER})"""
-_BETWEEN = r"\s*(?:,|and|or|to|-|–|\.\.)?\s*"  # two times that belong together
+_BETWEEN = r"\s*+(?:,|and|or|to|-|–|\.\.)?\s*+"  # two times that belong together
 
 Period = tuple[datetime, datetime | None]
 Range = tuple[datetime | None, datetime | None]

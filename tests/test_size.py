@@ -26,7 +26,7 @@ LIMITS = {
     "function-level imports of our own": 40,
     "functions of complexity over 15": 0,
     "class names used twice": 0,
-    "test lines": 26_661,
+    "test lines": 26_659,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 30, "search": 25, "hook": 20, "backfill": 37}

@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 286_548,
-    "lines": 42_391,
+    "tokens": 286_472,
+    "lines": 42_380,
     "files": 124,
     "import cycles": 0,
     "function-level imports of our own": 40,

@@ -226,8 +226,6 @@ def _read_json(memory: Bethink, file: Path, text: str, text_column: str) -> Read
             raise InvalidInput("That is a repo map.", "bethink import --repo-map FILE")
         if text_column or not {"scope", "content"} <= names:
             return readers.read_rows(memory, file, "JSON", values, text_column)
-        if broken := [one for one in values if isinstance(one, ValueError)]:
-            raise broken[0]
     except (ValueError, RecursionError) as error:
         raise InvalidInput(
             f"{file} is no export of Bethink, no database, no CSV and no JSON: {error}.",
@@ -238,22 +236,13 @@ def _read_json(memory: Bethink, file: Path, text: str, text_column: str) -> Read
 
 
 def _parse_json(text: str) -> list[Any]:
-    """A list, one object, or an object on each line. In place of a line that cannot be read stands the reason."""
-
-    def parse_line(line: str) -> Any:
-        try:
-            return json.loads(line)
-        except ValueError as error:
-            return error
-
+    """A list, one object, or an object on each line."""
     try:
         value = json.loads(text)
-        return value if isinstance(value, list) else [value]
     except ValueError:
-        values = [parse_line(line) for line in text.splitlines() if line.strip()]
-        if text.lstrip().startswith("[") or not values or isinstance(values[0], ValueError):
-            raise
-    return values
+        lines = filter(str.strip, text.split("\n"))
+        value = json.loads(f"[{','.join(lines)}]")
+    return value if isinstance(value, list) else [value]
 
 
 def _read_whole(file: Path) -> bytes:

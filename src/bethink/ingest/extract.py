@@ -142,9 +142,7 @@ def entities(text: str) -> tuple[Entity, ...]:
                 shown = shown[:start] + HIDDEN * (end - start) + shown[end:]
     unique: dict[str, Entity] = {}
     for _, entity in sorted(found, key=lambda item: item[0]):
-        known = unique.setdefault(entity.name.casefold(), entity)
-        if known.type == "concept":  # a later mention may tell that it is a person or a project
-            unique[entity.name.casefold()] = known._replace(type=entity.type)
+        unique.setdefault(entity.name.casefold(), entity)
     return tuple(unique.values())[:ENTITY_LIMIT]
 
 
@@ -228,35 +226,28 @@ def _name_symbol(match: re.Match[str]) -> Entity | None:
 
 
 def _name_thing(match: re.Match[str]) -> Entity | None:
-    """People and things: only those that a capital inside a sentence sets apart."""
-    text, (start, end) = match.string, match.span()
+    """What a run of capitalised words names, if a capital inside a sentence sets it apart: of several words a person, unless
+    one of them or the word before says that it is a thing; what is in doubt is left out."""
     words = [piece.removesuffix("'s").removesuffix("’s") for piece in match[0].split()]
-    initial = _begins_sentence(text, start)
+    initial = _begins_sentence(match.string, match.start())
     while words and words[0].lower() in _never_outermost():
-        start += len(words.pop(0)) + 1
+        words.pop(0)
         initial = False
     while words and words[-1].lower() in _never_outermost():
         words.pop()
-    before = compile_pattern(r"([A-Za-z]{1,9}),?[ \t]$", 0).search(text[max(start - 24, 0) : start])
-    after = compile_pattern(r"[ \t]+([a-z]+)").match(text[end : end + 24])
-    beside = [found[1].lower() if found else "" for found in (before, after)]
-    return _name_words(words, initial, *beside)
-
-
-def _name_words(words: list[str], initial: bool, before: str, after: str) -> Entity | None:
-    """What a run of capitalised words names. One word is a person by what people do, several are one unless something says that
-    they are a thing; what begins a sentence is left out where that is in doubt."""
     calling = word_set("project_words")
+    after = compile_pattern(r"[ \t]+([a-z]+)").match(match.string[match.end() : match.end() + 24])
     own = [word for word in words if word.lower() not in calling]
-    if own and (len(own) < len(words) or (after in calling and not initial)):
+    called = after is not None and after[1] in calling and not initial
+    if own and (len(own) < len(words) or called):
         return Entity(" ".join(own), "project")
     name, alone, thing = " ".join(words), len(words) == 1, any(map(_is_thing, words))
-    human = after in word_set("human_verbs") or before in word_set("before_people")
-    doubtful = (initial or alone) if thing else (initial and alone and not human)
+    doubtful = (initial or alone) if thing else (initial and alone)
     if doubtful or len(words) > 4 or len(name) < 3:
         return None
-    person = human or not (alone or before in word_set("before_things"))
-    return Entity(name, "person" if person and not thing else "concept")
+    before = match.string[max(match.start() - 5, 0) : match.start()]
+    which = compile_pattern(r"\b(?:the|an?|our|my|this|that|in|at) $", re.IGNORECASE).search(before)
+    return Entity(name, "concept" if thing or alone or which else "person")
 
 
 @cache

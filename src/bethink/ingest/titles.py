@@ -28,7 +28,6 @@ from bethink.ingest.lexicon import (
     phrases,
     plain_words,
     tells_of_work,
-    word_set,
 )
 from bethink.ingest.sentences import (
     cut_text,
@@ -191,8 +190,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _names_something(text: str) -> bool:
-    """Whether a text has a name of a file or a symbol, a word of its own, or two that fit a few requests."""
-    generic = set()
+    """Whether a text has a name of a file or a symbol, or a word that does not fit any request."""
     for token in space_out(text).split():
         word = token.strip("\"'“”‘’([{<>}])*_`.,:;!?…")
         plain = fold_case(word)
@@ -200,9 +198,7 @@ def _names_something(text: str) -> bool:
             return True
         vague = {plain, plain.removesuffix("s")} & _VAGUE or plain in plain_words()
         if not vague and len(word) > 1 + word.isascii() and any(map(str.isalpha, word)):
-            generic.add(plain)
-            if plain not in word_set("generic") or len(generic) > 1:
-                return True
+            return True
     return False
 
 
@@ -404,13 +400,10 @@ def follow(
 
 
 def _find_asked(before: Sequence[str], turns: Turns) -> list[str]:
-    """The first request that says something, and the last ones that ask for something to be done; of "8" and "q" alone nobody
-    would know what they mean."""
+    """The first request that says something, and the last ones that ask for something to be done."""
     told = _requests(turns, len(turns))
     if not any(map(is_telling, before)):
-        first = next(iter(told), "")
-        meant = first if is_telling(first) or " " in first else name(turns)
-        before, told = [meant] if meant else list(before), told[1:]
+        before, told = told[:1] or list(before), told[1:]
     wishes = compile_pattern(_WISHES)
     later = [one for one in told if is_telling(one) and wishes.match(fold_case(one))]
     return [*before[:1], *[*before[1:], *later][-LATER:]]

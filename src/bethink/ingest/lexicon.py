@@ -25,7 +25,6 @@ from bethink.text import STOP_WORDS
 DATA = Path(__file__).with_name("data")
 LONGEST_IDENTIFIER = 80
 CERTAINTY = ("hedge", "firm")  # what speaks for no kind in the cue file
-LATE = 300  # a cue that comes after so many characters counts half
 
 
 @cache
@@ -167,15 +166,15 @@ class Cue(NamedTuple):
     literals: list[str]
     pattern: str
 
-    def find(self, text: str) -> list[int]:
-        """Where its phrases begin in a text of small letters."""
+    def count(self, text: str) -> int:
+        """How often its phrases stand in a text of small letters."""
         for literal in self.literals:  # `any` with a generator takes twice as long
             if literal in text:
                 break
         else:
             if self.literals:
-                return []
-        return [found.start() for found in compile_pattern(self.pattern).finditer(text)]
+                return 0
+        return len(compile_pattern(self.pattern).findall(text))
 
 
 @cache
@@ -188,12 +187,11 @@ def cues() -> dict[str, list[Cue]]:
 
 
 def cue_scores(text: str) -> dict[str, float]:
-    """For each kind its strongest cue, and a little for every further one. A cue late in the text counts half."""
+    """For each kind its strongest cue, and a little for every further one."""
     text = fold_case(text)
     scores: dict[str, float] = {}
     for kind, own in cues().items():
-        places = [(cue.weight, cue.find(text)) for cue in own if kind not in CERTAINTY]
-        found = [weight if at[0] < LATE else weight / 2 for weight, at in places if at]
+        found = [cue.weight for cue in own if kind not in CERTAINTY and cue.count(text)]
         if found:
             scores[kind] = max(found) + 0.15 * min(sum(found) - max(found), 4)
     return scores
@@ -203,8 +201,8 @@ def firmness(text: str, value: float) -> float:
     """The value, less what the hedges in the text cost and more for what was said firmly."""
     text = fold_case(text)
     for hedge in cues()["hedge"]:
-        value -= hedge.weight * min(len(hedge.find(text)), 2)
-    return value + sum(cue.weight * min(len(cue.find(text)), 3) for cue in cues()["firm"])
+        value -= hedge.weight * min(hedge.count(text), 2)
+    return value + sum(cue.weight * min(cue.count(text), 3) for cue in cues()["firm"])
 
 
 # Two statements
@@ -229,17 +227,7 @@ _PLACED = frozenset("was were outside inside".split())
 _TELLING = frozenset(
     "after all any before both can could down few may might more most must off on only over same should since some under until up while".split()
 )
-_ENDINGS = (
-    ("ies", "y"),
-    ("ied", "y"),
-    ("es", ""),
-    ("s", ""),
-    ("ed", ""),
-    ("ed", "e"),
-    ("ing", ""),
-    ("ing", "e"),
-)
-
+_INFLECTION = re.compile(r"(?<=\w{3})(?:ies|ied|es|(?<!s)s|ed|ing|e|(?<![aeiou])y)$")
 # What may be called old or new: a part of a clause, in which "3.8" and "next.js" keep their dots. Bounded, because a text
 # may hold a hundred thousand words such as "from".
 _THING = r"(?:[^,.;]|\.(?=\w)){1,61}"
@@ -273,7 +261,8 @@ def say_the_same(one: str, other: str) -> bool:
         len(mine) <= len(theirs)
         and (len(mine) == len(theirs) or len({*mine} - STOP_WORDS) >= FEWEST)
         and remove_marks(one) == one
-        and all(map(_variant, mine, theirs))  # in order: what calls is not what is called
+        # In order: what calls is not what is called.
+        and all(_stem(word) == _stem(its) for word, its in zip(mine, theirs, strict=False))
         and (_TURNING | _NEGATIONS).isdisjoint(theirs[len(mine) :])
         and asks(one) == asks(other)
     )
@@ -299,13 +288,11 @@ def _content_words(text: str) -> list[str]:
 def contrasts(new: str, old: str) -> bool:
     """Whether each has a word that the other lacks ("Monday" for "Friday"), or much was added.
 
-    Minimal pairs are what embedding models see least, and they are exactly what a change of mind looks like. Variants of
-    one word (auth, authentication) are no exchange."""
-    mine, theirs = _content(new), _content(old)
-    in_mine, in_theirs = (frozenset().union(*map(_bases, words)) for words in (mine, theirs))
-    fresh = [word for word in mine if _bases(word).isdisjoint(in_theirs)]
-    lost = [word for word in theirs if _bases(word).isdisjoint(in_mine)]
-    return bool(fresh and lost) or len(fresh) * 3 > max(3, len(mine))
+    Minimal pairs are what embedding models see least, and they are exactly what a change of mind looks like. Inflections of
+    one word (cache, caching) are no exchange."""
+    mine, theirs = ([_stem(word) for word in _content(text)] for text in (new, old))
+    fresh = [word for word in mine if word not in theirs]
+    return bool(fresh and {*theirs} - {*mine}) or len(fresh) * 3 > max(3, len(mine))
 
 
 def _content(text: str) -> list[str]:
@@ -316,31 +303,22 @@ def _content(text: str) -> list[str]:
     ]
 
 
-def _variant(one: str, other: str) -> bool:
-    return one == other or not _bases(one).isdisjoint(_bases(other))
-
-
 @lru_cache(4096)
-def _bases(word: str) -> frozenset[str]:
-    """What a word may be an inflection of: retries and retried of retry, cached and caching of cache. A word that only begins like
-    another (main, maintenance) is another word."""
-    found = {word}
-    for ending, restored in _ENDINGS if not word.endswith(("ss", "eed")) else ():
-        stem = word.removesuffix(ending)
-        verb = ending in ("ed", "ing")
-        vowels = not verb or any(map("aeiouy".__contains__, stem))  # not: string, bring
-        if stem != word and vowels and len(stem + restored) >= (2 if ending == "s" else 3):
-            found.add(stem + restored)
-            if verb and stem[-1:] == stem[-2:-1]:
-                found.add(stem[:-1])  # stopped, running
-    names = _other_names()
-    return frozenset(names.get(base, base) for base in found)
+def _stem(word: str) -> str:
+    """A word without its inflection: retries and retried are retry, stopped is stop. A word that only begins like another (main,
+    maintenance) is another word; of two names that are as common (configuration, config) it is one."""
+    bare = _strip(word)
+    return _other_names().get(bare, bare)
+
+
+def _strip(word: str) -> str:
+    return re.sub(r"([b-df-hj-np-tv-z])\1$", r"\1", _INFLECTION.sub("", word))
 
 
 @cache
 def _other_names() -> dict[str, str]:
-    """Words by another name that is as common: configuration, config."""
-    return dict(pair.split(" = ") for pair in phrases("other_names"))
+    pairs = (pair.split(" = ") for pair in phrases("other_names"))
+    return {_strip(one): _strip(other) for one, other in pairs}
 
 
 def differ_in_denial(one: str, other: str) -> bool:

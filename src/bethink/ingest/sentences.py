@@ -18,7 +18,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import pairwise
 from typing import NamedTuple
 
 from bethink.ingest.lexicon import compile_pattern, fold_case, phrases, word_set
@@ -105,8 +105,15 @@ class ProseBlock(NamedTuple):
 
 def statements(text: str) -> list[Statement]:
     """The statements of a turn in order."""
-    found = chain.from_iterable(map(_state_block, _blocks(text)))
-    return [each._replace(position=at) for at, each in enumerate(islice(found, MOST))]
+    found: list[Statement] = []
+    before = ""  # the last sentence of the paragraph above
+    for block in _blocks(text):
+        own = list(_state_block(block, "" if block.item else before))
+        before = own[-1].core if own and not block.item else ""
+        found += own
+        if len(found) >= MOST:
+            break
+    return [each._replace(position=at) for at, each in enumerate(found[:MOST])]
 
 
 def prose(text: str) -> list[str]:
@@ -122,7 +129,7 @@ def _find_noise(lines: list[str]) -> Iterator[bool]:
     """Which lines are no prose."""
     fence = ""
     diff = False
-    for line in lines:
+    for before, line in pairwise(["", *lines]):
         mark = compile_pattern(_FENCE).match(line)
         goes_on = diff and line[:1] in ("+", "-", " ", "@") and bool(line.strip())
         diff = line.startswith(("diff --git ", "@@ -")) or goes_on
@@ -130,7 +137,7 @@ def _find_noise(lines: list[str]) -> Iterator[bool]:
             bool(fence or mark or diff)
             or len(line) > LONGEST_LINE
             or compile_pattern(_NOISE).match(line) is not None
-            or _is_code(line)
+            or _is_code(line, before)
         )
         if mark and not fence:
             fence = mark[1]
@@ -138,9 +145,13 @@ def _find_noise(lines: list[str]) -> Iterator[bool]:
             fence = ""
 
 
-def _is_code(line: str) -> bool:
-    """Whether a line outside of fences is mostly signs: people paste code."""
+def _is_code(line: str, before: str) -> bool:
+    """Lines outside of fences that people paste: indented code, and what is mostly signs."""
     bare = line.strip()
+    if line.startswith(("    ", "\t")) and (
+        bare.endswith((";", "{", "}", ",", ")", ":")) or "=" in bare
+    ):
+        return not compile_pattern(_ITEM).match(line) and not compile_pattern(_ITEM).match(before)
     if "`" in bare or "](" in bare:
         bare = compile_pattern(rf"{_CODE}|\]\([^)\s]{{0,600}}\)").sub(" ", bare)
     signs = len(compile_pattern(r"[{}()\[\];=<>|\\&$#@^~]").findall(bare))
@@ -227,8 +238,7 @@ class Above:
 # Statements
 
 
-def _state_block(block: ProseBlock) -> Iterator[Statement]:
-    before = ""  # the sentence before, which a pronoun needs
+def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
     label = read_label(block.text)
     heading, kind = block.heading, block.label
     if kind != "none" and (announced := kind_of(label)):

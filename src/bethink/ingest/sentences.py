@@ -299,16 +299,18 @@ def split_sentences(text: str) -> list[str]:
     found: list[str] = []
     begin = 0
     for stop in compile_pattern(rf"{_CODE}|{_STOP}").finditer(text):
-        if stop[0][0] != "`" and not (stop[0] == "." and _abbreviates(text, begin, stop)):
+        if stop[0][0] != "`" and not (stop[0] == "." and _goes_on(text, begin, stop)):
             found.append(text[begin : stop.end()].strip())
             begin = stop.end()
     return [sentence for sentence in (*found, text[begin:].strip()) if sentence]
 
 
-def _abbreviates(text: str, begin: int, stop: re.Match[str]) -> bool:
-    """Whether a full stop stands behind an abbreviation."""
-    word = text[max(begin, stop.start() - 40) : stop.start()].rsplit(None, 1)[-1:]
-    return bool(word) and word[0].lstrip("([\"'“*_").lower() in word_set("abbreviations")
+def _goes_on(text: str, begin: int, stop: re.Match[str]) -> bool:
+    """Whether a full stop ends no sentence: that of an abbreviation, or one behind a number if a small letter follows."""
+    word = text[max(begin, stop.start() - 40) : stop.start()].rpartition(" ")[2]
+    small = text[stop.end() : stop.end() + 8].lstrip()[:1].islower()
+    shortened = word.lstrip("([\"'“*_").lower() in word_set("abbreviations")
+    return shortened or (small and not word[-1:].isalpha())
 
 
 def _plain(text: str) -> str:

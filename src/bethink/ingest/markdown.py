@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from bethink.errors import InvalidInput
 from bethink.ingest.files import Found, read_text, unify_line_ends
 from bethink.ingest.redact import redact
-from bethink.ingest.sentences import end_of_letter
 from bethink.ingest.sync import Document, Skipped
 from bethink.text import check_kind
 from bethink.types import Passage
@@ -608,9 +607,9 @@ def _ends_sentence(body: str, known: PageOutline, match: re.Match[str]) -> bool:
 
 
 def _last_word(body: str, start: int, limit: int) -> int:
-    """Where the last word before the limit begins; where there is no white space, the last letter that is whole."""
+    """Where the last word before the limit begins; the limit where there is no white space."""
     blanks = (at for at in range(limit, start, -1) if body[at - 1].isspace())
-    return next(blanks, 0) or max(start + 1, end_of_letter(body, limit))
+    return next(blanks, 0) or max(start + 1, limit)
 
 
 def _find_overlap(

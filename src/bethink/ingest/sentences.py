@@ -15,7 +15,6 @@ because a pasted text can end in any words.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
@@ -162,8 +161,8 @@ def _is_code(line: str, before: str) -> bool:
 
 
 def _blocks(text: str) -> Iterator[ProseBlock]:
-    """Paragraphs and items. Above a block stands a lead-in line as far as its list goes, else the heading: it speaks for the items below
-    it, and for the first paragraph."""
+    """Paragraphs and items. Above a block stands a lead-in line as far as its list goes, else the heading, which speaks for items
+    alone."""
     lines = [*text[:READ].split("\n"), ""]
     above = Above()
     held: list[tuple[int, str]] = []
@@ -173,7 +172,7 @@ def _blocks(text: str) -> Iterator[ProseBlock]:
         heading = None if out else compile_pattern(_HEADING).match(line)
         item = None if out else compile_pattern(_ITEM).match(line)
         if held and (out or heading or item):
-            label = box or above.announce_kind(bool(mark))
+            label = box or (kind_of(above.heading) if mark or above.lead else None)
             text = " ".join(line for _, line in held)
             yield ProseBlock(held[0][0], text, above.heading, label, mark)
             above.pass_block(held[-1][1], bool(mark))
@@ -194,16 +193,12 @@ class Above:
 
     def __init__(self, title: str = "") -> None:
         self.title, self.lead = title, ""
-        self.first = bool(title)  # nothing has stood below the heading yet
         self.listed = False  # items have stood below the lead-in
         self.ruled = False  # the names of a table's columns are above
 
     @property
     def heading(self) -> str:
         return self.lead or self.title
-
-    def announce_kind(self, item: bool) -> str | None:
-        return kind_of(self.heading) if self.lead or item or self.first else None
 
     def read_lead(self, line: str) -> bool:
         """Whether a line says what comes below it. One that stands below a list ends what was said above the list."""
@@ -216,7 +211,7 @@ class Above:
         """Notes that a block has ended, with this line."""
         if not item and (led := compile_pattern(_LED).search(last)):
             self.lead, self.listed = _plain(led[1]), False
-        self.listed, self.first = self.listed or item, False
+        self.listed = self.listed or item
 
     def read_row(self, at: int, line: str) -> Iterator[ProseBlock]:
         """Takes a line that is no prose: below "Pending to-dos:" a row of a table is an item, below anything else it is nothing."""
@@ -256,8 +251,8 @@ def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
         if pointing and short and whole == sentence:
             before = before or sentence
             continue
-        # A label speaks for its own sentence, and so does a heading, but for all sentences of an item.
-        own = kind if number == 0 or (block.item and not label) else None
+        # A label or a heading speaks for the first sentence, and for all of an item.
+        own = kind if number == 0 or block.item else None
         told = cut_text(whole if short else sentence, LONGEST, wide=1)
         yield Statement(
             cut_text(whole, LONGEST, wide=1), told, block.line, heading, own, block.item
@@ -288,8 +283,7 @@ def _is_short(sentence: str) -> bool:
 @lru_cache(maxsize=256)
 def kind_of(heading: str) -> str | None:
     """The kind that a heading or a label announces, such as "Next steps" or "Root cause"."""
-    bare = compile_pattern(r"\([^)]{0,60}\)").sub("", fold_case(heading)[:80])
-    bare = compile_pattern(r"^[\W\d_]+|\W+$").sub("", bare).replace("-", " ")
+    bare = compile_pattern(r"^[\W\d_]+|\W+$").sub("", fold_case(heading)[:80]).replace("-", " ")
     kinds = (kind for kind in ANNOUNCED if bare in phrases(f"label_{kind}"))
     return next(kinds, "todo" if compile_pattern(_CHORES).search(bare) else None)
 
@@ -334,22 +328,13 @@ def measure_width(text: str, wide: int = WIDE) -> int:
     return len(text) + (wide - 1) * sum(character > "\u2e7f" for character in text)
 
 
-def end_of_letter(text: str, at: int) -> int:
-    """The last place up to `at` that parts no letter from its marks, and no sign from what it is joined to."""
-    for end in range(at, max(0, at - 16), -1):
-        pair = text[end - 1 : end + 1]
-        if "\u200d" not in pair and not unicodedata.category(pair[1:] or " ").startswith("M"):
-            return end
-    return at
-
-
 def cut_text(text: str, width: int, words: int = 0, wide: int = WIDE) -> str:
     """A text that is as wide as that and has so many words, or as much of it, up to a word and with "…"."""
     short = " ".join(text.split()[:words]) if words else text
     if measure_width(short, wide) > width:
         # As if all of it were as wide as its average.
         end = max(0, width * len(short) // measure_width(short, wide) - 1)
-        short = short[: end_of_letter(short, end)]
+        short = short[:end]
         whole = short.rpartition(" ")[0]
         # Where words are not set apart, the last space may be far away.
         short = whole if whole and not (is_unspaced(short[-1]) and 2 * len(whole) < end) else short

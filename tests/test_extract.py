@@ -5,7 +5,6 @@ from case_tables import cases, rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bethink.ingest import lexicon
 from bethink.ingest.extract import classify, entities, extract, keywords, summarize
 from bethink.types import ENTITY_TYPES, KINDS, Entity, Passage
 
@@ -46,13 +45,6 @@ def test_firm_words_raise_the_confidence_and_keywords_are_the_telling_words():
     assert {"retry_policy", "worker/retry.py", "Redis", "payment", "worker"} <= set(found)
     assert not {"the", "of"} & set(found) and len(found) <= 8
     assert keywords("") == keywords("the and of it") == ()
-
-
-def test_the_lexicon_has_cues_for_kinds_and_many_technologies_whose_aliases_are_small_letters():
-    assert set(lexicon.cues()) - set(lexicon.CERTAINTY) <= set(KINDS)
-    assert len(set(lexicon.technologies().names.values())) > 250
-    aliases = [alias.partition(" = ")[0] for alias in lexicon.phrases("technologies_aliases")]
-    assert aliases == [alias.lower() for alias in aliases]
 
 
 def test_what_is_long_is_cut_at_a_word_or_by_the_character_and_entities_are_at_most_twenty():

@@ -238,8 +238,7 @@ def _grow(said: Sequence[Statement], at: int) -> str:
 def _says_something(statement: Statement) -> bool:
     core = fold_case(statement.core)
     idle = compile_pattern(FILLER).match(core) and not statement.core.endswith("?")
-    words = bool(statement.label) or (not idle and len(content_words(core)) > 1)
-    return statement.label != "none" and words
+    return statement.label != "none" and not idle and len(content_words(core)) > 1
 
 
 def _is_passing(statement: Statement) -> bool:

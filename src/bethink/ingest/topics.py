@@ -3,9 +3,8 @@
 A topic begins with something that the user said, so a conversation is read in exchanges: a turn of the user and the answers to
 it. Before each exchange the evidence for a new topic is added up: how few words and how little meaning it shares with the
 exchange before, measured by what is usual in this conversation; the time that passed; other files, branch or directory; and
-the user's own words, which can announce a topic ("next task:", "back to …") or go on with one ("yes", "why?", "it still
-fails"). Weaker evidence makes a sub-topic where the topic is long enough; what comes before a topic's first sub-topic belongs
-to the topic itself.
+the user's own words, which can announce a topic ("next task:", "back to …"). Weaker evidence makes a sub-topic where the topic
+is long enough; what comes before a topic's first sub-topic belongs to the topic itself.
 
 A transcript is read in pages, and a boundary is decided once, when its exchange comes: nothing that was returned changes
 later. (Waiting for the next exchange was measured and gained nothing on real conversations: bench/LOG.md.) So pages that end
@@ -43,7 +42,7 @@ WORDS, MEANING = -1.2, -0.4  # for each standard deviation of nearness to the ex
 PAUSE, LONG_PAUSE = 0.6, 0.9  # the second comes on top of the first
 OTHER_FOLDERS = 0.7
 MOVED = 0.5  # another branch or working directory
-ANNOUNCED, OPENING, GOING_ON = 3.0, 1.2, -0.6
+ANNOUNCED, OPENING = 3.0, 1.2
 TOPIC, SUB_TOPIC = 0.0, -0.6
 
 PAUSE_SECONDS, LONG_PAUSE_SECONDS = 30 * 60, 4 * 3600
@@ -54,7 +53,6 @@ SUB_AFTER, SUB_LEAST = 4, 3
 # How near neighbouring exchanges are by words (the root of their cosine), as if so many had been seen before: count, mean, sum of squared
 # distances from it. Of meaning nobody knows it before, because its scale is the model's.
 USUAL, UNKNOWN = (20, 0.38, 0.392), (0, 0.0, 0.0)
-LITTLE = 15  # words: what so few say about nearness counts half
 FEW, MANY = 3, 6  # exchanges before what is usual can be judged, and before that is sure
 ASKED_CHARACTERS, ANSWERED_CHARACTERS = 2000, 1200  # of a turn that are read
 BAG, COMMON = 120, 400  # words that are kept
@@ -220,9 +218,8 @@ def _choose_depth(
     cue, announced, barred = _read_cue(turn.text)
     # Measured from the latest time so far, so that a clock that jumped back makes no pause when it comes forward again.
     seconds = turn.at.timestamp() - state.at if turn.at and state.at else 0.0
-    said = len(heard.bag) / (len(heard.bag) + LITTLE)
     score = BIAS + cue + _weigh_places(state, heard)
-    score += WORDS * said * _deviation(state.by_words, overlap)
+    score += WORDS * _deviation(state.by_words, overlap)
     score += MEANING * _deviation(state.by_meaning, likeness)
     score += PAUSE * (seconds > PAUSE_SECONDS) + LONG_PAUSE * (seconds > LONG_PAUSE_SECONDS)
     if barred:
@@ -343,13 +340,6 @@ _OPENING = (
     r"|let'?s (?:work|start|look|tackle|begin|build|think)\b|kannst du\b|ich (?:möchte|will|brauche)\b|wir (?:müssen|brauchen)\b"
     r"|peux-tu\b|pouvez-vous\b|je (?:veux|voudrais)\b|il faut\b|puedes\b|quiero\b|necesito\b|hay que\b)"
 )
-_GOING_ON = (
-    r"(?:yes|yeah|yep|yup|no|nope|sure|and|but|then|that|that's|it|it's|its|this|these|those|they|them|still|same|again|why|continue|resume"
-    r"|retry|keep|go (?:on|ahead)|do (?:it|that|this|both|all|option|\d)|try|what about|how about|i mean|i meant|or|because|not|only|just"
-    r"|also|does (?:it|that|this)|is (?:it|that|this)|would (?:it|that|this)|should (?:it|that|this|we)|let'?s (?:do|go|try|keep|use|call)"
-    r"|which|option|ja|nein|doch|und|aber|das|es|auch|warum|weiter|mach|nochmal|immer noch|oder|oui|non|et|mais|ça|cela|c'est|aussi|encore"
-    r"|toujours|pourquoi|ou|sí|si|y|pero|eso|esto|también|todavía|aún|sigue|continúa|por qué|o)\b(?!-)"
-)
 # Requests of nothing but these words belong to the work that they finish.
 _CHORES = frozenset(
     """commit commits push pr description short super message messages merge amend ammend rebase squash run rerun test tests lint linting
@@ -370,6 +360,5 @@ def _read_cue(text: str) -> tuple[float, bool, bool]:
     returning = bool(return_to.match(head) or return_to.search(rest[:80]))
     told = compile_pattern(r"\w[\w'-]*").findall(space_out(rest))
     chore = len(text) < 160 and all(word in _CHORES or word in STOP_WORDS for word in told)
-    opening = OPENING * bool(returning or compile_pattern(_OPENING, 0).match(rest))
-    going_on = GOING_ON * bool(compile_pattern(_GOING_ON, 0).match(rest))
-    return opening + going_on, False, not returning and (len(told) <= 3 or chore)
+    opening = returning or compile_pattern(_OPENING, 0).match(rest) is not None
+    return OPENING * opening, False, not returning and (len(told) <= 3 or chore)

@@ -16,11 +16,9 @@ import memories
 import pytest
 from case_tables import cases
 from growth import KILLERS, grows_too_fast, killers_for, long_text
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from bethink.hooks import prompt
-from bethink.ingest import extract, ideas, lexicon, redact, sentences, titles, topics
+from bethink.ingest import extract, ideas, redact, sentences, titles, topics
 from bethink.recall import query
 from bethink.store import words as lexemes
 from bethink.text import clean
@@ -181,14 +179,3 @@ def test_redacting_and_extracting_cost_little_more_than_reading(repeats):
     assert (
         best(lambda: (extract.extract(Passage(text)), extract.keywords(text))) < EXTRACT * splitting
     )
-
-
-CUES = [cue for own in lexicon.cues().values() for cue in own if cue.literals]
-
-
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.data())
-def test_every_match_of_a_phrase_holds_one_of_its_literals(data):
-    cue = data.draw(st.sampled_from(CUES))
-    text = data.draw(st.from_regex(re.compile(cue.pattern, re.ASCII), fullmatch=True))
-    assert any(literal in text for literal in cue.literals)

@@ -134,8 +134,6 @@ def entities(text: str) -> tuple[Entity, ...]:
     for pattern, name in _finders():
         for match, entity in [(match, name(match)) for match in pattern.finditer(shown)]:
             start, end = match.span()
-            if name is _name_file:  # what ends the sentence is no part of the name
-                end = start + len(match[0].rstrip("."))
             if entity:
                 found.append((start, entity))
             if entity or name in (_name_nothing, _name_marked, _name_person):

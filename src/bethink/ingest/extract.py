@@ -226,13 +226,9 @@ def _name_symbol(match: re.Match[str]) -> Entity | None:
 def _name_thing(match: re.Match[str]) -> Entity | None:
     """What a run of capitalised words names, if a capital inside a sentence sets it apart: of several words a person, unless
     one of them or the word before says that it is a thing; what is in doubt is left out."""
-    words = [piece.removesuffix("'s").removesuffix("’s") for piece in match[0].split()]
-    initial = _begins_sentence(match.string, match.start())
-    while words and words[0].lower() in _never_outermost():
-        words.pop(0)
-        initial = False
-    while words and words[-1].lower() in _never_outermost():
-        words.pop()
+    said = [piece.removesuffix("'s").removesuffix("’s") for piece in match[0].split()]
+    words = _without_outermost(said)
+    initial = words[:1] == said[:1] and _begins_sentence(match.string, match.start())
     calling = word_set("project_words")
     after = compile_pattern(r"[ \t]+([a-z]+)").match(match.string[match.end() : match.end() + 24])
     own = [word for word in words if word.lower() not in calling]
@@ -246,6 +242,11 @@ def _name_thing(match: re.Match[str]) -> Entity | None:
     before = match.string[max(match.start() - 5, 0) : match.start()]
     which = compile_pattern(r"\b(?:the|an?|our|my|this|that|in|at) $", re.IGNORECASE).search(before)
     return Entity(name, "concept" if thing or alone or which else "person")
+
+
+def _without_outermost(words: list[str]) -> list[str]:
+    inner = [at for at, word in enumerate(words) if word.lower() not in _never_outermost()]
+    return words[inner[0] : inner[-1] + 1] if inner else []
 
 
 @cache

@@ -172,7 +172,7 @@ def _blocks(text: str) -> Iterator[ProseBlock]:
         heading = None if out else compile_pattern(_HEADING).match(line)
         item = None if out else compile_pattern(_ITEM).match(line)
         if held and (out or heading or item):
-            label = box or (kind_of(above.heading) if mark or above.lead else None)
+            label = box or above.announce_kind(bool(mark))
             text = " ".join(line for _, line in held)
             yield ProseBlock(held[0][0], text, above.heading, label, mark)
             above.pass_block(held[-1][1], bool(mark))
@@ -199,6 +199,9 @@ class Above:
     @property
     def heading(self) -> str:
         return self.lead or self.title
+
+    def announce_kind(self, item: bool) -> str | None:
+        return kind_of(self.heading) if self.lead or item else None
 
     def read_lead(self, line: str) -> bool:
         """Whether a line says what comes below it. One that stands below a list ends what was said above the list."""

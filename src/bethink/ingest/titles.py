@@ -28,6 +28,7 @@ from bethink.ingest.lexicon import (
     phrases,
     plain_words,
     tells_of_work,
+    word_set,
 )
 from bethink.ingest.sentences import (
     cut_text,
@@ -190,7 +191,8 @@ def _sentences(text: str) -> list[str]:
 
 
 def _names_something(text: str) -> bool:
-    """Whether a text has a name of a file or a symbol, or a word that does not fit any request."""
+    """Whether a text has a name of a file or a symbol, a word of its own, or two that fit a few requests."""
+    generic = set()
     for token in space_out(text).split():
         word = token.strip("\"'“”‘’([{<>}])*_`.,:;!?…")
         plain = fold_case(word)
@@ -198,7 +200,9 @@ def _names_something(text: str) -> bool:
             return True
         vague = {plain, plain.removesuffix("s")} & _VAGUE or plain in plain_words()
         if not vague and len(word) > 1 + word.isascii() and any(map(str.isalpha, word)):
-            return True
+            generic.add(plain)
+            if plain not in word_set("generic") or len(generic) > 1:
+                return True
     return False
 
 

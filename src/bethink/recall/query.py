@@ -113,7 +113,7 @@ _PLAIN = (
     r"|[%]+(?:['’-][%]+)*"
 )
 # What stands around a name: punctuation, the place in a file, the s of somebody's.
-_AROUND = r"^[^\w./~]+|(?<=\.\w)(\w*)(?::\d+)+\W*$|['’]s$|[^\w/)]+$"
+_AROUND = r"^(?:(?!--[A-Za-z])[^\w./~])+|(?<=\.\w)(\w*)(?::\d+)+\W*$|['’]s$|[^\w/)]+$"
 _GENITIVE = r"['’]s$"
 # "full-text" is found by either half, but the halves of "e-mail" mean nothing alone.
 _JOINT = r" |(?<=[^\W\d_]{3})-(?=[^\W\d_]{3})"
@@ -129,7 +129,7 @@ _IDENTIFIER = r"""(?x)
   | (?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64} | 0x[0-9A-Fa-f]+    # commit ids
   | (?=\S*[a-fA-F])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4,12}){1,4}   # UUIDs
   | [\w.+-]+@[\w-]+(?:\.[\w-]+)+                               # mail addresses
-  | [A-Za-z_][\w.:]*\(\) | [A-Za-z][A-Za-z+]*://\S+            # calls(), addresses
+  | [A-Za-z_][\w.:]*\(\) | [A-Za-z][A-Za-z+]*://\S+ | --[A-Za-z][\w-]+   # calls(), addresses, --flags
   | (?:[A-Za-z]:[\\/]|~?/|\.{1,2}/)[^:]*\w[^:]*                 # /usr/bin, ./run.sh, but neither "and/or" nor "24/7"
   | [\w.@-]*[A-Za-z][\w.@-]*(?:[\\/][\w.@-]+){2,}[\\/]? | [\w.@-]*[A-Za-z][\w.@-]*[\\/]
   | [\w.@-]+[\\/][\w@-]+\.[A-Za-z][A-Za-z0-9]{0,7}              # src/main.py

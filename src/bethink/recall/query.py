@@ -130,8 +130,8 @@ _IDENTIFIER = r"""(?x)
   | (?=\S*[a-fA-F])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4,12}){1,4}   # UUIDs
   | [\w.+-]+@[\w-]+(?:\.[\w-]+)+                               # mail addresses
   | [A-Za-z_][\w.:]*\(\) | [A-Za-z][A-Za-z+]*://\S+ | --[A-Za-z][\w-]+   # calls(), addresses, --flags
-  | (?:[A-Za-z]:[\\/]|~?/|\.{1,2}/)[^:]*\w[^:]*                 # /usr/bin, ./run.sh, but neither "and/or" nor "24/7"
-  | [\w.@-]*[A-Za-z][\w.@-]*(?:[\\/][\w.@-]+){2,}[\\/]? | [\w.@-]*[A-Za-z][\w.@-]*[\\/]
+  | (?:[A-Za-z]:[\\/]|~?/|\.{1,2}/)(?=[^:]*\w)[^:]+             # /usr/bin, ./run.sh, but neither "and/or" nor "24/7"
+  | (?=[\w.@-]*[A-Za-z])[\w.@-]+(?:(?:[\\/][\w.@-]+){2,}[\\/]?|[\\/])
   | [\w.@-]+[\\/][\w@-]+\.[A-Za-z][A-Za-z0-9]{0,7}              # src/main.py
 """
 
@@ -208,7 +208,7 @@ def parse(raw: str, now: datetime) -> Query:
 
 def _cut_between_words(whole: str) -> str:
     """The part that is analysed: no word is cut in two."""
-    return whole if len(whole) <= SYNTAX_LIMIT else whole[:SYNTAX_LIMIT].rsplit(None, 1)[0]
+    return whole if len(whole) <= SYNTAX_LIMIT else whole[:SYNTAX_LIMIT].rsplit(" ", 1)[0]
 
 
 def _choose_terms(tokens: list[Token]) -> tuple[list[Token], list[Term], Node | None]:

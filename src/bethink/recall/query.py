@@ -299,7 +299,7 @@ def _split_words(chunk: str) -> list[str]:
     letters = r"\w" if chunk.isascii() else _WORD
     piece, word = (re.compile(pattern.replace("%", letters)) for pattern in (_PIECE, _PLAIN))
     words: list[str] = []
-    for found in piece.findall(space_out(chunk)):
+    for found in dict.fromkeys(piece.findall(space_out(chunk))):
         name = re.sub(_AROUND, r"\1", found)
         names = [name] if _is_identifier(name) else re.split(_JOINT, " ".join(word.findall(found)))
         words += [re.sub(_GENITIVE, "", one) for one in names]

@@ -38,7 +38,7 @@ class FakeJudge:
         return [Judgement(relation, probability, shares) for _ in pairs]
 
     def read(self, pairs):
-        kinds = {**dict.fromkeys(KINDS, 0.1), "todo": 0.9 if self.opens else 0.1}
+        kinds = {**dict.fromkeys(KINDS, 0.1), "problem": 0.9 if self.opens else 0.1}
         return [StatementReading(kinds, float("running" not in text), 0.0) for _, text in pairs]
 
 

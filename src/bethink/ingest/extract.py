@@ -286,10 +286,8 @@ def _score_kinds(text: str, said: str, sentences: list[str]) -> dict[str, float]
     rest = compile_pattern(r"(?m)^[ \t]*(?:#{1,6}\s|>).*$").sub("", text).strip()
     if not sentences and scores.get("problem", 0) < 3 and rest and _first_line(text) != text:
         return {"code": CLEAR}
-    label = read_label(text)
-    named = label.lower() if label.lower() in KINDS else kind_of(label)
-    if named:
-        scores[named] = scores.get(named, 0) + 6
+    if label := find_label(text):
+        scores[label] = scores.get(label, 0) + 6
     if asked := sum(one.rstrip("\"')*_` ").endswith(("?", "？")) for one in sentences):
         # A question that ends a long report is an offer rather than what the report is about.
         scores["question"] = scores.get("question", 0) + (4 if 2 * asked >= len(sentences) else 1.5)
@@ -298,6 +296,12 @@ def _score_kinds(text: str, said: str, sentences: list[str]) -> dict[str, float]
 
 def _is_filler(sentence: str) -> bool:
     return bool(compile_pattern(FILLER).match(fold_case(sentence)))
+
+
+def find_label(text: str) -> str | None:
+    """The kind that "Decision: …" or "[gotcha] …" says outright."""
+    label = read_label(text)
+    return label.lower() if label.lower() in KINDS else kind_of(label)
 
 
 def _confidence(text: str, kind: str) -> float:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -423,23 +424,27 @@ _NUMBERED = re.compile(
     r"(?! ?(?:%|[kmgt]i?b|m?s|(?:second|minute|hour|day|week|month|year|time)s?)\b)([^\n]{1,300})",
     re.I,
 )
-_ALIKE = 0.65  # share of words from which what differs is more telling than what is shared
+_ALIKE = 0.65  # share of words in order from which what differs is more telling than what is shared
 
 
 def tell_apart(one: str, other: str) -> bool:
     """Whether a number, a name or a part of the system stands in one of two statements in place of another: then they are not
-    the same, whoever says so. Of two that share most of their words an exchanged one decides, or an "only", or a "not"."""
+    the same, whoever says so. Of two that share most of their words in the same order an exchanged one decides, or an "only", or
+    a "not"; what is said in another order ("Only the data team may run backfills", "Backfills can be run by the data team only")
+    the judge reads well."""
     mine, theirs = _numbers(one), _numbers(other)
     exchanged = bool(mine - theirs and theirs - mine) or other_part(one, other)
     if exchanged or (_leaves_name_out(one, other) and _leaves_name_out(other, one)):
         return True
-    words, others = set(_content(one)), set(_content(other))
-    if len(words & others) < _ALIKE * max(1, len(words), len(others)):
-        return False
     said, told = (re.findall(r"\w+", text.lower()) for text in (one, other))
-    turned = sorted(said) == sorted(told) and said != told  # "A calls B" and "B calls A"
+    if sorted(said) == sorted(told) and said != told:  # "A calls B" and "B calls A"
+        return True
+    words, others = _content(one), _content(other)
+    kept = SequenceMatcher(None, words, others, autojunk=False).get_matching_blocks()
+    if sum(block.size for block in kept) < _ALIKE * max(1, len(words), len(others)):
+        return False
     denied = contrasts(one, other) or contrasts(other, one) or differ_in_denial(one, other)
-    return turned or denied or not (_TURNING | _PLACED).isdisjoint(set(said) ^ set(told))
+    return denied or not (_TURNING | _PLACED).isdisjoint(set(said) ^ set(told))
 
 
 def _leaves_name_out(one: str, other: str) -> bool:

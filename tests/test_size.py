@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 285_169,
-    "lines": 42_218,
+    "tokens": 285_627,
+    "lines": 42_284,
     "files": 124,
     "import cycles": 0,
     "function-level imports of our own": 40,
     "functions of complexity over 15": 0,
     "class names used twice": 0,
-    "test lines": 26_573,
+    "test lines": 26_619,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 30, "search": 25, "hook": 20, "backfill": 37}

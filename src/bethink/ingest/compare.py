@@ -6,6 +6,7 @@ longer than a statement. Nothing here writes, and nothing runs inside a transact
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -47,7 +48,7 @@ WAITS = 0.4
 # Notes right before a new one that it may reply to; and how probably what others were told after must be a question, a to-do or a problem
 # to be answered: .80 of 20 written answers are to such (bench/LOG.md, 2026-11-16).
 RECENT, WAITS_LONG = 4, 0.6
-LOOKED_AT = 32  # memories, passages and turns among them, in which those notes are looked for: a turn or two that was captured
+SPOKEN = ("note", "transcript")  # sources in which one thing replies to another
 CHANGING = ("replaces", "same", "answers", "completes")
 STRANGERS = Judgement("unrelated", 1.0, {name: float(name == "unrelated") for name in RELATED})
 
@@ -103,10 +104,10 @@ def compare(
         _neighbours(memory, own, options, store, embedder, judge is not None)
         for memory, own in zip(memories, vectors, strict=True)
     ]
+    tellings = tellings or range(len(memories))
     if embedder:
-        tellings = tellings or range(len(memories))
         near = list(_add_earlier(memories, vectors, near, options, embedder, tellings))
-    recent = _list_recent(memories, options, store) if judge else [None] * len(memories)
+    recent = _list_recent(memories, tellings, options, store) if judge else [None] * len(memories)
     judged = _ask(judge, memories, near, recent)
     verdicts = _judge_each(memories, near, judged, recent, options, store, explicit)
     parts = [
@@ -306,23 +307,28 @@ def is_one_statement(memory: Memory) -> bool:
         memory.kind in STATEMENTS
         and holds_one_statement(memory.content)
         and len(memory.content.split()) >= FEWEST
-        and (memory.source_type in ("note", "transcript") or memory.kind in STATED)
+        and (memory.source_type in SPOKEN or memory.kind in STATED)
     )
 
 
 def _list_recent(
-    memories: Sequence[Memory], options: WriteOptions, store: Store
+    memories: Sequence[Memory], tellings: Sequence[int], options: WriteOptions, store: Store
 ) -> list[Sequence[str] | None]:
-    """Of each note the ids of the few statements told right before it, to which it may reply without naming them; None of anything else.
-    What was captured or indexed in between is passed over, as far as one look reaches."""
-    if all(memory.source_type != "note" for memory in memories):
+    """Of each that was told or said the ids of the few statements right before its telling, to which it may reply without naming them;
+    None of anything else."""
+    if not any(memory.source_type in SPOKEN for memory in memories):
         return [None] * len(memories)
-    told = store.list(Filter(scopes=(options.scope,), now=options.now), LOOKED_AT)[::-1]
-    ids = [one.id for one in told if one.kind in STATEMENTS] + [one.id for one in memories]
-    return [
-        ids[max(0, at - RECENT) : at] if memory.source_type == "note" else None
-        for at, memory in enumerate(memories, len(ids) - len(memories))
-    ]
+    wanted = Filter(scopes=(options.scope,), now=options.now, kinds=STATEMENTS)
+    last = deque((one.id for one in store.list(wanted, RECENT)[::-1]), RECENT)
+    found: list[Sequence[str] | None] = []
+    waiting: list[int] = []  # of the same telling
+    for at, memory in enumerate(memories):
+        if waiting and tellings[waiting[0]] != tellings[at]:
+            last.extend(memories[one].id for one in waiting)
+            waiting = []
+        waiting.append(at)
+        found.append(tuple(last) if memory.source_type in SPOKEN else None)
+    return found
 
 
 def _ask(

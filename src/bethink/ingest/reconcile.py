@@ -259,6 +259,10 @@ class _Found:
         replied = not {*self.settles, *self.supersedes}.isdisjoint(self.recent or ())
         return (self.answers and relation == "answers") or (replied and self._is_old(old))
 
+    def _follows(self, old: Memory) -> bool:
+        """Whether it was told right behind an old one, as far as that is known."""
+        return self.recent is None or list(self.recent[-1:]) == [old.id]
+
     def _is_old(self, old: Memory) -> bool:
         """Whether others are known to have been told after it."""
         return self.recent is not None and old.id not in self.recent
@@ -299,9 +303,13 @@ class _Found:
             apart = other_number(old.content, self.new.content)
             if relation == "replaces" and (apart or is_tentative(self.new.content)):
                 return 1.0
-            shared = bool(count_shared_words(old.content, self.new.content))
+            shared = count_shared_words(old.content, self.new.content)
             if relation == "answers":
-                return LONG_AGO if self._is_old(old) else ANSWERS if shared else UNSHARED_ANSWER
+                if not self._follows(
+                    old
+                ):  # what names nothing of a question answers only the last one
+                    return LONG_AGO if shared > 1 else 1.0
+                return ANSWERS if shared else UNSHARED_ANSWER
             return REPLACES if shared else UNSHARED
         if relation != "completes":
             return None

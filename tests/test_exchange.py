@@ -362,6 +362,7 @@ def test_it_comes_back_with_all_that_a_note_tells(cli, vault):
             assert one[name] == before[id][name], name
         assert one["relations"] == before[id]["relations"]
     assert cli("doctor", "--deep").code == 0
+    assert cli.json("import", str(vault), "--undo")["removed"] == 4
     emptied(cli)  # and a stranger's vault is believed no further than an import
     cli.ok("import", str(vault))
     found = {(one["trust"], one["source"]) for one in exported(cli).values()}

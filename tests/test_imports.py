@@ -115,6 +115,9 @@ def test_what_a_program_remembers_comes_in_with_what_it_says_of_it(
     again = cli.json("import", str(there), *options)
     assert {key: again[key] for key in second} == second
     assert SECRET.encode() not in b"".join(map(Path.read_bytes, cli.home.glob("memory.db*")))
+    undone = cli.json("import", str(there), "--undo")
+    assert undone["removed"] == done["added"] + again["added"]
+    assert exported(cli, "--all-projects") == {}
 
 
 def test_claude_codes_own_folder_and_rules_may_be_named_alone(cli, tmp_path):
@@ -222,12 +225,36 @@ def test_what_has_no_text_is_refused_with_what_it_has(cli, tmp_path):
     assert exported(cli) == {}
 
 
-def test_plain_markdown_is_synced_and_tried(cli, tmp_path):
+# Taking it back
+
+
+def test_an_import_is_taken_back_by_one_command_but_for_what_was_changed(cli, tmp_path):
+    mine = cli.add("Owls hunt at night")
+    file = tmp_path / "notes.jsonl"
+    texts = ["Owls hunt at night", "We deploy from main", "Tea is at four", "Amounts are cents"]
+    file.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    result = cli("import", str(file))
+    assert f"Undo with `bethink import {file} --undo`" in result.err
+    cli.ok("update", exported(cli)["Tea is at four"]["id"], "--content", "Tea is at five")
+    assert cli.json("import", str(file), "--undo", "--dry-run")["removed"] == 2
+    assert len(exported(cli)) == 4
+    assert cli.json("import", str(file), "--undo")["kept"] == 1
+    assert set(exported(cli)) == {"Owls hunt at night", "Tea is at five"}
+    assert exported(cli)["Owls hunt at night"]["id"] == mine
+    assert "Nothing was imported" in cli.fails("import", str(file), "--undo", code=1)
+    assert cli.json("import", str(file))["added"] == 2  # as if it had never come
+    assert cli("doctor", "--deep").code == 0
+
+
+def test_plain_markdown_is_synced_tried_and_taken_back(cli, tmp_path):
     notes = str(plant(tmp_path, {"notes/a.md": "# Guide\n\nLint before each commit.\n"}) / "notes")
     assert len(cli.json("import", notes, "--dry-run")["added"]) == 1
     assert exported(cli) == {}
     assert cli.json("import", notes)["memories"]["added"] == 1
     assert "go with an export" in cli.fails("import", notes, "--trusted", code=2)
+    assert cli.json("import", notes, "--undo")["memories"]["retired"] == 1
+    assert cli.json("list") == []
+    assert cli.json("import", notes)["memories"]["added"] == 1
 
 
 # LanceDB

@@ -39,6 +39,7 @@ from bethink.errors import Ambiguous, BethinkError, InvalidInput, NotFound, Stor
 from bethink.recall.query import parse
 from bethink.store.base import Store
 from bethink.store.places import cache_key
+from bethink.store.transfer import Bundle
 from bethink.types import PERSONAL, Change, Entity, Entry, Relation, Session, Source
 
 # Adding and reading back
@@ -558,7 +559,7 @@ def test_a_purge_takes_the_vectors_of_every_text_under_every_heading(store):
 # What something that is gone had replaced or answered
 
 
-@pytest.mark.parametrize("end", ["purge", "reset"])
+@pytest.mark.parametrize("end", ["purge", "reset", "gone"])
 def test_what_it_replaced_is_valid_again_and_what_it_answered_is_open(store, end):
     (old,) = tell(store, "We use MySQL")
     open_, twice = tell(store, "Which queue?", "Which cache?", kind="question")
@@ -570,8 +571,10 @@ def test_what_it_replaced_is_valid_again_and_what_it_answered_is_open(store, end
         write(store, change=answered, relate=(Relation(answer.id, asked.id, "answers"),))
     if end == "purge":
         purge(store, new)
-    else:
+    elif end == "reset":
         assert store.reset([OTHER]) == 1
+    else:
+        assert store.take(Bundle(gone=(new.id,))) == ()
     assert store.get([new.id]) == store.relations([new.id]) == []
     back, unanswered, answered = store.get([old.id, open_.id, twice.id])
     assert (back.superseded_by, back.valid_to) == (None, None)

@@ -85,10 +85,16 @@ def test_what_changed_meanwhile_is_not_overwritten(store):
     assert take(store, *given, expect={unknown.id: None}) == (unknown.id,)
 
 
-def test_a_text_that_the_scope_holds_already_is_not_taken_twice(store):
+def test_a_text_that_the_scope_holds_already_is_not_taken_twice_and_what_is_gone_may_come(store):
     twin = make("Tea at four")
-    tell(store, "Tea at four")
+    first, second = tell(store, "Tea at four", "Coffee at ten")
     assert take(store, record(twin)) == (twin.id,)
+    store.take(Bundle(gone=(first.id, "nobody")))
+    assert [memory.id for memory in store.scan(everything())] == [second.id]
+    assert by_words(store, "tea") == []
+    assert stores.by_meaning(store, "Tea at four") == [second.id]
+    assert store.check(deep=True) == []
+    assert take(store, record(first)) == ()
     assert take(store, record(twin._replace(deleted_at=NOW))) == ()
     elsewhere, passage = make("Tea at four", scope=OTHER), make("Tea at four")
     assert take(store, record(elsewhere), record(passage, unique=False)) == ()

@@ -21,7 +21,7 @@ from bethink.features import sync, tending
 from bethink.features.sync import Shared, StorePeer, Sync, SyncReport, apply_fields, merge
 from bethink.store.rows import Record, stamp
 from bethink.store.sqlite import SqliteStore
-from bethink.store.transfer import list_texts, team_scope, version
+from bethink.store.transfer import Bundle, list_texts, team_scope, version
 from bethink.types import PERSONAL, Change, Entity, Entry, Event, Filter, Relation, Source
 
 HOME, TEAM = "project:here", team_scope("shop")
@@ -263,7 +263,7 @@ def test_what_is_lost_comes_again_and_only_what_is_purged_goes(anna, ben, tmp_pa
     share(anna, ben, *(f"Memory {number}" for number in range(50)))
     empty = SqliteStore(tmp_path / "empty.db", timeout=5)
     assert anna.sync(team=empty).pushed == 50
-    assert anna.store.reset() == 50
+    anna.store.take(Bundle(gone=tuple(anna.shared.ids)))
     assert anna.sync(team=empty).pulled == len(texts(anna.store)) == 50
     purge(empty, *empty.scan(everything(TEAM)))
     with pytest.raises(sync.TooMany, match="Nothing was changed"):
@@ -297,6 +297,22 @@ def test_what_both_had_is_noted_in_the_database(store):
     assert sync.load_shared(store, "team") == Shared()
     sync.save_shared(store, "team", shared)
     assert sync.load_shared(store, "team") == shared
+
+
+def test_an_import_that_was_exchanged_and_taken_back_stays_away(cli, tmp_path):  # noqa: F811
+    file = tmp_path / "notes.jsonl"
+    file.write_text('{"text": "Taken in by mistake"}\n')
+    other = ("--project", str(tmp_path), "--database", str(tmp_path / "other.db"))
+    words = ("sync", "--with", str(tmp_path / "team.db"), "--as", "shop")
+    cli.ok("import", str(file))
+    assert (cli.json(*words)["pushed"], cli.json(*words, *other)["pulled"]) == (1, 1)
+    file.write_text('{"text": "Taken in by mistake"}\n{"text": "Exchanged with nobody"}\n')
+    cli.ok("import", str(file))
+    done = cli.json("import", str(file), "--undo")
+    assert (done["removed"], done["forgotten"]) == (1, 1)
+    for place in ((), other, ()):
+        cli.ok(*words, *place)
+        assert cli.json("list", *place) == []
 
 
 def test_the_command_exchanges_with_a_database(cli, tmp_path):  # noqa: F811

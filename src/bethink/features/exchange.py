@@ -16,6 +16,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -24,7 +25,7 @@ from typing import Any, NamedTuple
 
 from bethink import project as projects
 from bethink.api import Bethink
-from bethink.config import locate_database
+from bethink.config import data_directory, locate_database, mask_password
 from bethink.errors import BethinkError, InvalidInput, StoreCorrupt
 from bethink.features import readers, sync
 from bethink.features.knowledge import MARKDOWN
@@ -52,6 +53,7 @@ from bethink.types import (
     PERSONAL,
     RELATIONS,
     TEAM,
+    Change,
     Event,
     Memory,
     Relation,
@@ -148,7 +150,7 @@ def import_file(
     for scope in scopes.values():
         called |= memory.names_of(scope)
     changed = [one for one in same if trusted and one.record.events]
-    added, merged = _put(memory, new, changed, called, progress)
+    added, merged = _put(memory, new, changed, called, file, progress)
     for here, note in edits:
         memory.update(here.id, was=here, content=note.content, kind=note.kind, tags=note.tags)
     return done._replace(
@@ -430,15 +432,18 @@ def _put(
     new: Sequence[Given],
     changed: Sequence[Given],
     called: Names,
+    place: Path,
     progress: Progress | None,
 ) -> tuple[int, int]:
-    """Puts memories in, page by page: new ones, and known ones that were changed elsewhere. Returns how many of each;
-    somebody else may have put them in meanwhile."""
+    """Puts memories in, page by page: new ones, of which it is noted which those were, and known ones that were changed elsewhere.
+    Returns how many of each; somebody else may have put them in meanwhile."""
     projects.pin(memory.project)
     everything = [one.record for one in (*changed, *new)]
     fresh = {one.memory.id for one in new}
     added = merged = done = 0
     for page in split_pages(everything, PAGE):
+        if unknown := [one.memory.id for one in page if one.memory.id in fresh]:
+            _note_added(memory, place, unknown)
         try:
             put = _put_page(memory, page, called)
         except BethinkError as error:
@@ -509,6 +514,54 @@ def _relate(memory: Bethink, new: Sequence[Given], trusted: bool) -> int:
     for page in split_pages(whole):
         memory.store.take(Bundle(relations=tuple(page)))
     return len(whole)
+
+
+# Taking an import back
+
+
+class Undone(NamedTuple):
+    """What became of the memories that an import had added."""
+
+    removed: int = 0
+    kept: int = 0  # that were changed since
+    forgotten: int = 0  # that were exchanged with a team, for which the next sync forgets them too
+
+
+def undo(memory: Bethink, place: Path, dry_run: bool = False) -> Undone | None:
+    """Removes what imports of a file or folder added, as if it had never come: a later import brings it again. What was changed
+    since stays, and what a team has got is forgotten instead, lest it come again from there. None where nothing was imported
+    from there."""
+    journal = _journal(memory, place)
+    if not journal.exists():
+        return None
+    lines = [json.loads(line) for line in journal.read_text("utf-8").splitlines()]
+    added = {id: datetime.fromisoformat(line["at"]) for line in lines for id in line["ids"]}
+    there = memory.store.get(list(added))
+    unchanged = [one.id for one in there if one.updated_at <= added[one.id]]
+    shared = sync.list_exchanged(memory.store)
+    gone = [id for id in unchanged if id not in shared]
+    hidden = [id for id in unchanged if id in shared]
+    if not dry_run:
+        now = memory.clock()
+        memory.write(change=tuple(Change(id, "forget", {"deleted_at": now}) for id in hidden))
+        memory.store.take(Bundle(gone=tuple(gone)))
+        journal.unlink()
+    return Undone(len(gone), len(there) - len(unchanged), len(hidden))
+
+
+def _journal(memory: Bethink, place: Path) -> Path:
+    """Where it is noted what came from a file or folder into the database that is used. It holds no text."""
+    used = mask_password(locate_database(memory.config, memory.project))
+    name = f"{used}\n{place.resolve()}".encode("utf-8", "surrogateescape")
+    return data_directory() / "imports" / f"{blake2b(name, digest_size=12).hexdigest()}.jsonl"
+
+
+def _note_added(memory: Bethink, place: Path, ids: Sequence[str]) -> None:
+    """Written before the memories are, so that an import that is killed can be taken back, too."""
+    journal = _journal(memory, place)
+    journal.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with journal.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps({"at": memory.clock().isoformat(), "ids": ids}) + "\n")
 
 
 # A vault for Obsidian, which `readers` reads. It shows what people want to see and change; a copy of everything is an export as JSON.

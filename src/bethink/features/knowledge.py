@@ -152,6 +152,17 @@ def _collect(warnings: list[str]) -> Callable[[str, str], None]:
     return lambda uri, sentence: warnings.append(f"{uri}: {sentence}")
 
 
+def remove_import(memory: Bethink, path: Path, *, dry_run: bool = False) -> Synced:
+    """Retires what was taken in from a Markdown file, a folder of them or a repo map, as if its files had vanished."""
+    place = path.resolve().as_posix()
+    for collection in (f"import:{place}", f"repo-map:{place}"):
+        if memory.store.sources(memory.scope, redact_name(collection)):
+            return _sync(memory, [], collection, "markdown", dry_run=dry_run)
+    raise NotFound(
+        f"Nothing was imported from {path}.", "Name the file or folder as it was imported."
+    )
+
+
 def import_repo_map(
     memory: Bethink, file: Path, *, progress: Progress | None = None, dry_run: bool = False
 ) -> Synced:

@@ -429,6 +429,12 @@ def save_shared(store: Store, name: str, shared: Shared) -> None:
     store.take(Bundle(), note=(name, json.dumps(value)))
 
 
+def list_exchanged(store: Store) -> set[str]:
+    """The memories that this database had in common with others after the last sync with each."""
+    notes = map(json.loads, store.list_notes("sync:"))
+    return {id for note in notes for id in note["records"]}
+
+
 class StorePeer:
     """A peer that is a store."""
 

@@ -685,6 +685,11 @@ class Store:
         found = self._run("SELECT value FROM meta WHERE key = ?", NOTE + name)
         return str(found[0][0]) if found else None
 
+    def list_notes(self, prefix: str) -> builtins.list[str]:
+        """The notes whose name begins so."""
+        start = NOTE + prefix
+        return self._column("SELECT value FROM meta WHERE substr(key, 1, ?) = ?", len(start), start)
+
     # Care
 
     def _check_rows(self) -> Problems:

@@ -49,6 +49,7 @@ class Bundle(NamedTuple):
     turns: tuple[tuple[str, bytes], ...] = ()  # scope, hash of a message's identity
     tombstones: tuple[tuple[bytes, datetime], ...] = ()
     salt: str = ""  # of the tombstones, in hexadecimal
+    gone: tuple[str, ...] = ()  # ids of memories that are no more, removed without a trace
 
     @property
     def size(self) -> int:
@@ -276,6 +277,11 @@ def take(
         writer.put_session(session)
     writer.put_spans(bundle.spans)
     _take_salt(writer, bundle)
+    if bundle.gone:
+        ids = list(bundle.gone)
+        writer.remove(writer.column("SELECT key FROM memories WHERE id = ANY(?)", ids))
+        writer.release(ids)
+        writer.audit("remove", *ids)
     left = _take_records(writer, bundle.records, known, expect)
     relations = [(one, stamp(one.created_at or EPOCH), actor) for one, actor in bundle.relations]
     writer.put_relations(relations)

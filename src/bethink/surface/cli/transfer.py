@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -52,6 +53,7 @@ from bethink.surface.cli.console import (
 from bethink.surface.cli.knowledge import (
     existing_path,
     run_sync,
+    synced_result,
 )
 from bethink.surface.cli.tend import edit_file
 from bethink.surface.operations import EVERYTHING, make_filter
@@ -182,12 +184,14 @@ def import_(args: Namespace) -> Result:
       --all-scopes         of FILE: other projects and what is personal too, each under its own
       --text-column NAME   of JSON and CSV: where the text is (default: text, content, memory, body or note)
       --dry-run            say what would be taken in, and change nothing
+      --undo               take back what imports of FILE added
       --markdown PATH      a Markdown file, or a folder of them (.md .markdown .mdx)
       --repo-map FILE      a repo map as JSON
 
     Examples:
       bethink import old-memory.db --trusted --all-scopes
       bethink import .memo/memo.db --dry-run
+      bethink import notes.csv --undo
       bethink import --markdown vendor/react-router/docs --container react-router
       bethink map --json > repo-map.json && bethink import --repo-map repo-map.json
     """
@@ -197,6 +201,8 @@ def import_(args: Namespace) -> Result:
             "bethink import notes.csv --dry-run",
         )
     place = args.file or args.markdown or args.repo_map
+    if args.undo:
+        return undo_import(args, Path(place).expanduser())
     if Path(place).name == SETTINGS_FILE:
         return import_settings(args, Path(place).expanduser())
     path = existing_path(place)
@@ -253,6 +259,14 @@ def import_settings(args: Namespace, path: Path) -> Result:
     return Result(value, render.describe_value(told))
 
 
+def undo_import(args: Namespace, path: Path) -> Result:
+    with open_memory(args) as memory:
+        done = exchange.undo(memory, path, args.dry_run)
+        if done is None:
+            return synced_result(knowledge.remove_import(memory, path, dry_run=args.dry_run))
+    return Result({**done._asdict(), "dry_run": args.dry_run})
+
+
 def import_file(args: Namespace, path: Path) -> Result:
     if args.trusted and args.for_agent:
         raise UsageError(
@@ -273,6 +287,8 @@ def import_file(args: Namespace, path: Path) -> Result:
         hints = list(memory.hints)
     if done.left_out:
         hints.append("--all-scopes and --personal take in what was left out.")
+    if done.added and not args.dry_run:
+        hints.append(f"Undo with `bethink import {shlex.quote(args.file)} --undo`.")
     notes = [] if any(done._replace(format="")) else ["Nothing to remember was found here."]
     return Result({**done._asdict(), "dry_run": args.dry_run}, notes=notes, hints=hints)
 

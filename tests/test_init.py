@@ -188,6 +188,8 @@ def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowl
         found = cli.json("search", words, "--mode", "keyword")[0]
         lines = "-".join(map(str, found["lines"] or ()))
         assert (found["section"], f"{found['source']}:{lines}".rstrip(":")) == (section, place)
+    # Index and analysis both read it; a search tells it once.
+    assert len(cli.json("search", "every commit", "--mode", "keyword")) == 1
     assert "docs" not in cli("init", "--skip-map", "--skip-index").err
     cli.ok("config", "knowledge", ".claude/knowledge", "--project-file")
     assert "docs (" not in cli("init", "--skip-map").err

@@ -52,6 +52,7 @@ from bethink.types import (
     Query,
     Relation,
     Words,
+    path_of,
     turn_of,
 )
 
@@ -193,18 +194,30 @@ def _recap(query: Query, ask: Ask, store: Store) -> Answer:
 def _load_hits(
     chosen: Ranked, query: Query, store: Store, explain: Callable[[Candidate], dict[str, float]]
 ) -> list[Hit]:
-    """The memories behind candidates; of turns that are the very same words, the best."""
+    """The memories behind candidates; of turns that are the very same words, and of what two readers of a file tell, the best."""
     memories = store.load([one.key for _, one in chosen])
     sought = find_sought(query)
     kept: dict[str, Hit] = {}
+    of_file: dict[str, list[Memory]] = {}
     for value, one in chosen:
         memory = memories.get(one.key)
         if memory is None:
             continue
+        beside = of_file.setdefault(path_of(memory.source), []) if memory.lines else []
         said = memory.content_hash if memory.kind == "context" else memory.id
-        if said not in kept:
+        if said not in kept and not any(_tells_again(memory, other) for other in beside):
             kept[said] = Hit(title_code(memory, sought), value, explain(one))
+            beside.append(memory)
     return list(kept.values())
+
+
+def _tells_again(memory: Memory, other: Memory) -> bool:
+    """Whether one reader of a file tells what another tells of it in the same words."""
+    if memory.source == other.source:
+        return False
+    words = (set(re.findall(r"\w+", one.content.casefold())) for one in (memory, other))
+    fewer, more = sorted(words, key=len)
+    return fewer <= more
 
 
 # Understanding the question

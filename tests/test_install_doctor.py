@@ -176,6 +176,15 @@ def test_beside_the_plugin_entries_are_a_problem_and_not_put_back(cli, home, pro
     assert json.loads(path.read_text()) == plugins
 
 
+def test_hooks_that_are_switched_off_in_the_settings_are_a_problem(cli, home, program):
+    cli.ok("install", "--claude", "--no-skills", "--no-mcp")
+    path = home / ".claude/settings.json"
+    edit_json(path, lambda document: document.update({"disableAllHooks": True}))
+    found = findings(cli)["claude config"]
+    assert not found["ok"] and "disableAllHooks" in found["message"]
+    assert "Switch them on again" in found["fix"]
+
+
 def test_what_somebody_made_of_our_entries_is_told_and_not_run(cli, home, program, tmp_path):
     cli.ok("install", "--claude", "--opencode", "--no-skills")
     ran = tmp_path / "ran"

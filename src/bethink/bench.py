@@ -174,7 +174,7 @@ def converse(memory: Bethink, dataset: Dataset, folder: Path, tell: Progress) ->
         tell(f"{dataset.name}: reading", number + 1, len(ordered))
 
     def label(found: Memory) -> LabelledHit:
-        turns = ordered[int(found.session or 0)]
+        turns = ordered[int((found.session or "0").partition("-")[0])]
         line = (found.lines or (1, 1))[0]
         return LabelledHit(turns[line - 1]["id"], str(turns[0].get("session")))
 

@@ -541,8 +541,14 @@ def find_trouble(one: Connection, wrong: Sequence[FileOutcome]) -> tuple[str, st
     ]
     if reasons:
         return " ".join(reasons), f"Look at it, then run `bethink install --{one.host}`."
-    paths = ", ".join(str(outcome.path) for outcome in wrong)
-    return f"{paths} is not as `install` writes it; it was not run." if wrong else "", ""
+    if wrong:
+        paths = ", ".join(str(outcome.path) for outcome in wrong)
+        return f"{paths} is not as `install` writes it; it was not run.", ""
+    settings = installer.read_settings(one.place.hooks_file(one.host))
+    if "hooks" in one.parts and settings.get("disableAllHooks") is True:
+        off = "disableAllHooks is set in the settings, so no hook runs."
+        return off, "Switch them on again in the settings of the agent."
+    return "", ""
 
 
 def check_plugin(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[str]]:

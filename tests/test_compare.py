@@ -214,15 +214,15 @@ def test_an_answer_closes_one_question_the_last_and_surely_what_was_asked_long_a
     assert memory.add("SKUs can be 18 characters long.").settles == (asked[1],) * closed
 
 
-@pytest.mark.parametrize("between", [0, 1])
+@pytest.mark.parametrize("between", [False, True])
 def test_only_the_last_question_is_answered_by_what_names_nothing_of_it(memory, judge, between):
     asked = memory.add("Who pays for the second load balancer?", kind="question").id
-    for number in range(between):
-        memory.add(f"Shelf {number} holds boxes.")
+    if between:
+        memory.add("The shelf holds boxes.")
     judge.says, judge.opens = ("answers", 0.99), True
     told = memory.add("Olga signed that off on Monday.")
-    proposed = [one.id for one in told.proposals]
-    assert (asked in told.settles, asked in proposed) == (not between, bool(between))
+    assert (asked in told.settles) is not between
+    assert asked not in [one.id for one in told.proposals]
 
 
 @pytest.mark.parametrize(

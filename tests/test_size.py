@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 286_586,
-    "lines": 42_400,
+    "tokens": 286_593,
+    "lines": 42_402,
     "files": 124,
     "import cycles": 0,
     "function-level imports of our own": 40,

@@ -104,10 +104,10 @@ def compare(
         _neighbours(memory, own, options, store, embedder, judge is not None)
         for memory, own in zip(memories, vectors, strict=True)
     ]
-    tellings = tellings or range(len(memories))
     if embedder:
+        tellings = tellings or range(len(memories))
         near = list(_add_earlier(memories, vectors, near, options, embedder, tellings))
-    recent = _list_recent(memories, tellings, options, store) if judge else [None] * len(memories)
+    recent = _list_recent(memories, options, store) if judge else [None] * len(memories)
     judged = _ask(judge, memories, near, recent)
     verdicts = _judge_each(memories, near, judged, recent, options, store, explicit)
     parts = [
@@ -312,21 +312,21 @@ def is_one_statement(memory: Memory) -> bool:
 
 
 def _list_recent(
-    memories: Sequence[Memory], tellings: Sequence[int], options: WriteOptions, store: Store
+    memories: Sequence[Memory], options: WriteOptions, store: Store
 ) -> list[Sequence[str] | None]:
-    """Of each that was told or said the ids of the few statements right before its telling, to which it may reply without naming them;
-    None of anything else."""
+    """Of each that was told or said the ids of the few statements right before it, those of its own turn left out, to which it may reply
+    without naming them; None of anything else."""
     if not any(memory.source_type in SPOKEN for memory in memories):
         return [None] * len(memories)
     wanted = Filter(scopes=(options.scope,), now=options.now, kinds=STATEMENTS)
     last = deque((one.id for one in store.list(wanted, RECENT)[::-1]), RECENT)
     found: list[Sequence[str] | None] = []
-    waiting: list[int] = []  # of the same telling
-    for at, memory in enumerate(memories):
-        if waiting and tellings[waiting[0]] != tellings[at]:
-            last.extend(memories[one].id for one in waiting)
-            waiting = []
-        waiting.append(at)
+    turn: list[Memory] = []
+    for memory in memories:
+        if turn and (memory.lines is None or memory.lines != turn[0].lines):
+            last.extend(one.id for one in turn)
+            turn = []
+        turn.append(memory)
         found.append(tuple(last) if memory.source_type in SPOKEN else None)
     return found
 

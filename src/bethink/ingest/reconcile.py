@@ -281,6 +281,8 @@ class _Found:
         needed = self._needed_for(relation, old)
         if needed is None:
             self._beside(old, relation, probability)
+        elif relation == "answers" and probability < needed and not self._follows(old):
+            return  # half of all statements look like an answer to the judge
         elif probability < needed:
             self.proposals.append(Proposal(relation, old.id, UNSURE, round(probability, 3)))
         elif relation == "replaces":

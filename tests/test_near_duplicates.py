@@ -56,6 +56,7 @@ def test_who_only_thinks_of_something_replaces_nothing(open_memory):
     known = memory.add("We use Redis for the cache")
     thought = memory.add("We are thinking of Valkey for the cache")
     assert not thought.supersedes and [one.id for one in thought.proposals] == [known.id]
+    assert not memory.add("The cache runs on Valkey, I think.").supersedes
     assert memory.add("The cache runs on Valkey, Redis is gone").supersedes
 
 

@@ -350,6 +350,7 @@ def mentions(text: str, thing: str) -> bool:
 _TENTATIVE = (
     r"\b(?:maybe|perhaps|might|(?:are|am|is|'re|'m) (?:thinking|considering|wondering|tempted|leaning)|thinking (?:of|about)|considering"
     r"|let'?s \w+ (?:(?:out|about) )?(?:where|what|how|whether|which)|not sure|wonder(?:ing)? (?:if|whether)|what if|should we|could (?:also )?(?:use|try|switch|move|go))\b"
+    r"|\bi (?:think|guess|believe)[.!]?\s*$"
 )
 # What a report says was done: not what is being done, nor what it was for.
 _DID = r"(?:[a-z]{3,}ed|made|built|wrote|written|rewrote|rewritten|split|sent|set|cut|put|done)\b"

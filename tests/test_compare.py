@@ -11,7 +11,7 @@ from bethink.errors import InvalidInput
 from bethink.features import inbox, tending
 from bethink.ingest.compare import KNOWN, MOST_PAIRS, RECENT
 from bethink.ingest.lexicon import tell_apart
-from bethink.ingest.reconcile import LONGEST, SAME
+from bethink.ingest.reconcile import LONGEST, REPLACES, SAME
 from bethink.judge import KINDS, RELATED, Judgement, StatementReading
 from bethink.types import TRUST, Passage, Source
 
@@ -214,6 +214,14 @@ def test_an_answer_closes_one_question_the_last_and_surely_what_was_asked_long_a
     assert memory.add("SKUs can be 18 characters long.").settles == (asked[1],) * closed
 
 
+def test_what_shares_no_word_is_proposed_only_where_it_would_replace_what_does(memory, judge):
+    known = memory.add("The cache is Redis").id
+    for probability, proposed in ((REPLACES - 0.05, []), (REPLACES + 0.05, [known])):
+        judge.says = ("replaces", probability)
+        told = memory.add(f"Olga signed {probability} of that on Monday.")
+        assert [one.id for one in told.proposals if one.id == known] == proposed
+
+
 @pytest.mark.parametrize("between", [False, True])
 def test_only_the_last_question_is_answered_by_what_names_nothing_of_it(memory, judge, between):
     asked = memory.add("Who pays for the second load balancer?", kind="question").id
@@ -221,7 +229,7 @@ def test_only_the_last_question_is_answered_by_what_names_nothing_of_it(memory, 
         memory.add("The shelf holds boxes.")
     judge.says, judge.opens = ("answers", 0.99), True
     told = memory.add("Olga signed that off on Monday.")
-    assert (asked in told.settles) is not between
+    assert (asked in told.settles) is (not between)
     assert asked not in [one.id for one in told.proposals]
 
 

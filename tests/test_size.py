@@ -19,14 +19,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 286_594,
-    "lines": 42_403,
+    "tokens": 286_642,
+    "lines": 42_404,
     "files": 124,
     "import cycles": 0,
     "function-level imports of our own": 40,
     "functions of complexity over 15": 0,
     "class names used twice": 0,
-    "test lines": 26_684,
+    "test lines": 26_692,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 30, "search": 25, "hook": 20, "backfill": 37}

@@ -45,7 +45,7 @@ WORTH = 0.3
 # And how probably one that would not matter must be a to-do, a question or a problem to be done or answered by another: .93 of what is
 # written as such is, of 24 steps of working chatter 8 are (bench/LOG.md, 2026-11-16).
 WAITS = 0.4
-# Notes right before a new one that it may reply to; and how probably what others were told after must be a question, a to-do or a problem
+# Statements right before a new one that it may reply to; and how probably what others were told after must be a question, a to-do or a problem
 # to be answered: .80 of 20 written answers are to such (bench/LOG.md, 2026-11-16).
 RECENT, WAITS_LONG = 4, 0.6
 SPOKEN = ("note", "transcript")  # sources in which one thing replies to another

@@ -143,11 +143,11 @@ def _make_memories(
 ) -> list[Memory]:
     return [
         make_memory(extract(passage), one.source, options, one.position)
-        for one, passage in zip(fresh, recognise_todos(fresh, judge), strict=True)
+        for one, passage in zip(fresh, _recognise_todos(fresh, judge), strict=True)
     ]
 
 
-def recognise_todos(read: Sequence[Read], judge: Judge | None) -> list[Passage]:
+def _recognise_todos(read: Sequence[Read], judge: Judge | None) -> list[Passage]:
     """The passages; a note that wants something done is a to-do, and one that only sounds like it is none, whatever its words are.
     What is wanted each time is a rule. What its teller gave a kind, or labelled, keeps it."""
     found = [one.passage for one in read]

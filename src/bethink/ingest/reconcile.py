@@ -281,14 +281,20 @@ class _Found:
         needed = self._needed_for(relation, old)
         if needed is None:
             self._beside(old, relation, probability)
-        elif relation == "answers" and probability < needed and not self._follows(old):
-            return  # half of all statements look like an answer to the judge
         elif probability < needed:
-            self.proposals.append(Proposal(relation, old.id, UNSURE, round(probability, 3)))
+            if self._may_concern(old, relation, probability):
+                self.proposals.append(Proposal(relation, old.id, UNSURE, round(probability, 3)))
         elif relation == "replaces":
             self.replace(old, probability=round(probability, 3))
         else:
             self.settle(old, relation, round(probability, 3))
+
+    def _may_concern(self, old: Memory, relation: str, probability: float) -> bool:
+        """Whether what is not sure is worth telling: to the judge half of all statements look like an answer to any question, and some
+        that share no word with another like its replacement."""
+        if relation == "replaces" and probability < REPLACES:
+            return count_shared_words(old.content, self.new.content) > 0
+        return relation != "answers" or self._follows(old)
 
     def _may_replace(self, old: Memory, relation: str, shares: Mapping[str, float]) -> bool:
         """Whether what the judge takes for something else may be a replacement: it wavers, or calls two texts the same of which the
@@ -307,9 +313,8 @@ class _Found:
                 return 1.0
             shared = count_shared_words(old.content, self.new.content)
             if relation == "answers":
-                if not self._follows(
-                    old
-                ):  # what names nothing of a question answers only the last one
+                if not self._follows(old):
+                    # What names next to nothing of a question answers only the last one.
                     return LONG_AGO if shared > 1 else 1.0
                 return ANSWERS if shared else UNSHARED_ANSWER
             return REPLACES if shared else UNSHARED

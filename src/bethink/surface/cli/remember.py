@@ -96,7 +96,7 @@ def parse_metadata(parts: Sequence[str]) -> dict[str, Any]:
 
 
 def add(args: Namespace, memory: Bethink) -> Result:
-    """Remember one statement. Kind, summary and entities are found by rules where they are not given. What stands in
+    """Remember one statement. Kind, summary and entities are found where they are not given. What stands in
     <private>…</private> and what looks like a secret is taken out before anything is stored. Says so when the same, or
     nearly the same, is already known.
 

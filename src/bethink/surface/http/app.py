@@ -56,12 +56,8 @@ GRACE = 10.0  # seconds for requests that run to be answered
 LAST = 2.0  # seconds after that for calls whose client is gone
 PUBLIC = ("/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/docs")
 MCP_PATH = "/mcp"
-PROGRAMS = (
-    "/api/",
-    MCP_PATH,
-    "/healthz",
-    "/readyz",
-)  # what is not for people begins with one of these
+# What is not for people begins with one of these.
+PROGRAMS = ("/api/", MCP_PATH, "/healthz", "/readyz")
 PAGE = Path(__file__).with_name("page.html")  # shows the description
 HEADERS = {
     "Cache-Control": "no-store",

@@ -379,7 +379,7 @@ def test_consolidation_lets_no_agent_replace_the_user(memory, agent, clock, judg
 
 @pytest.mark.parametrize(("typed", "replaced"), [("y\n", True), ("\n", False)])
 def test_on_a_terminal_the_teller_decides_at_once(cli, monkeypatch, judge, typed, replaced):
-    monkeypatch.setattr("bethink.judge.load", lambda config: judge)
+    monkeypatch.setattr("bethink.api.Bethink.judge", judge)
     old = cli.add(OLD)
     judge.says = ("replaces", 0.5)
     told = cli.ok("add", NEW, stdin=typed, terminal=True)

@@ -10,7 +10,7 @@ from case_tables import cases
 
 from bethink import config
 from bethink.embed import open_embedder
-from bethink.judge import RELATED, Judge, load, turn_prompt
+from bethink.judge import RELATED, Judge, turn_prompt
 
 pytest_plugins = ["cli_runner"]
 model_or_pull, with_model = test_embed.model_or_pull, test_embed.with_model
@@ -54,9 +54,9 @@ def test_a_judgement_depends_on_its_pair_alone_and_the_settings_decide_whether_t
     pairs = [(old, new) for old, new, _ in PAIRS]
     assert judge.relate(pairs) == [judge.relate([pair])[0] for pair in pairs]
     assert judge.relate([]) == []
-    assert load(config.Config()) is not None
+    assert config.Config().compares
     for settings in ({"judge": False}, {"embedding": "none"}, {"embedding": "hashing"}):
-        assert load(config.Config(**settings)) is None
+        assert not config.Config(**settings).compares
 
 
 def test_what_is_told_later_holds_and_can_be_taken_back(cli, with_model):

@@ -10,7 +10,7 @@ from case_tables import cases
 from bethink.api import Bethink
 from bethink.config import Config
 from bethink.ingest.lexicon import say_the_same
-from bethink.judge import load
+from bethink.judge import Judge
 from bethink.store.sqlite import SqliteStore
 
 model_or_pull, local = test_embed.model_or_pull, test_embed.local
@@ -30,7 +30,7 @@ def test_the_words_tell_whether_anything_is_added():
 def open_memory(local, tmp_path):
     """Opens memories of a project of that name, with one database and one judge for all."""
     store, config = SqliteStore(tmp_path / "memory.db"), Config()
-    judge = load(config)
+    judge = Judge()
 
     def open_(name):
         (tmp_path / name).mkdir()

@@ -138,7 +138,7 @@ def test_nearly_the_same_is_named_with_how_much_it_is_alike(cli):
 
 UNSURE = """
 import sys
-from bethink import judge
+from bethink import Bethink
 from bethink.judge import KINDS, Judgement, StatementReading
 from bethink.surface.cli.main import main
 
@@ -148,7 +148,7 @@ class Judge:
     def read(self, pairs):
         return [StatementReading(dict.fromkeys(KINDS, 0.0), 1.0, 0.0) for _ in pairs]
 
-judge.load = lambda config: Judge()
+Bethink.judge = Judge()
 sys.exit(main())
 """
 

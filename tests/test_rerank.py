@@ -183,7 +183,7 @@ def test_a_question_is_known_by_its_form():
 def test_recall_reads_again_and_search_when_told(cli, monkeypatch, judge):
     for text in TOLD:
         cli.add(text)
-    monkeypatch.setattr("bethink.judge.load", lambda config: judge)
+    monkeypatch.setattr("bethink.api.Bethink.judge", judge)
     for command, asked in (
         ("search", False),
         ("search --no-rerank", False),

@@ -187,9 +187,11 @@ class Bethink:
     @cached_property
     def judge(self) -> Judge | None:
         """What tells how a new statement relates to a known one; None where there is no such model."""
-        from bethink.judge import load
+        if self._judge or not self.config.compares:
+            return self._judge
+        from bethink.judge import Judge
 
-        return self._judge or load(self.config)
+        return Judge(self.config.threads)
 
     @cached_property
     def reader(self) -> Judge | None:

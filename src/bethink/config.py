@@ -153,6 +153,11 @@ class Config(NamedTuple):
         """Whether a server keeps the memories, of a team and not of one person."""
         return self.database.startswith(("postgres://", "postgresql://"))
 
+    @property
+    def compares(self) -> bool:
+        """Whether the judge compares statements: a model of meaning must choose those that it is asked about."""
+        return self.judge and self.embedding not in ("none", "hashing")
+
 
 def data_directory() -> Path:
     """Where the database and the models live. BETHINK_HOME moves both."""

@@ -5,6 +5,7 @@ meaning, which is enough for tests and for machines that cannot have a model."""
 from __future__ import annotations
 
 import re
+import threading
 import time
 import unicodedata
 import zlib
@@ -14,15 +15,18 @@ from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from math import log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bethink.config import Config, data_directory
-from bethink.embed.base import Bytes, Embedder, clean
+from bethink.embed.base import Bytes, Embedder
 from bethink.errors import EmbeddingError
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
     from bethink.embed.base import Matrix
 
+Result = TypeVar("Result")
 PULL_AGAIN = 3600  # seconds until a fetch of the model that failed is tried again by itself
 # Seconds until a model that failed at its work is asked again. Set by hand: an endpoint that restarts is back within a minute,
 # and a process that only knows words for a minute waits for the endpoint once and not with every call.
@@ -56,6 +60,21 @@ def open_embedder(
     from bethink.embed.local import LocalEmbedder
 
     return LocalEmbedder(models.find(kind), directory, config.threads)
+
+
+def submit_ahead(pool: Executor, work: Callable[[], Result]) -> Future[Result]:
+    """Submits work to another thread and lets that go first: a model soon computes outside of Python, while the caller would keep
+    Python to itself until it waits, and nothing were done side by side."""
+    begins = threading.Lock()
+    begins.acquire()
+
+    def run() -> Result:
+        begins.release()
+        return work()
+
+    future = pool.submit(run)
+    begins.acquire()
+    return future
 
 
 class LazyModel:
@@ -152,7 +171,7 @@ class HashingEmbedder:
 
 
 def _words(text: str) -> Iterator[str]:
-    for match in _WORD.finditer(unicodedata.normalize("NFKC", clean(text)).casefold()):
+    for match in _WORD.finditer(unicodedata.normalize("NFKC", text).casefold()):
         word = match.group()
         for start in range(0, len(word), _LONGEST_WORD):
             yield word[start : start + _LONGEST_WORD]

@@ -18,14 +18,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bethink.errors import EmbeddingError
 from bethink.text import sha256
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor, Future
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 
 Bytes = Callable[[int, int | None], None]
 """Called with the bytes fetched so far and, where known, their total."""
-Result = TypeVar("Result")
 
 COPY_DAYS = 7  # after which a copy of a model that is no longer there is removed
 WINDOW = 128  # tokens of text behind one vector (bench/LOG.md, 2026-11-15)
@@ -56,21 +53,6 @@ class Embedder(Protocol):
     def query(self, text: str) -> Matrix:
         """One float32 unit vector of shape (dimensions,), made the way this model wants questions made."""
         ...
-
-
-def submit_ahead(pool: Executor, work: Callable[[], Result]) -> Future[Result]:
-    """Submits work to another thread and lets that go first: a model soon computes outside of Python, while the caller would keep
-    Python to itself until it waits, and nothing were done side by side."""
-    begins = threading.Lock()
-    begins.acquire()
-
-    def run() -> Result:
-        begins.release()
-        return work()
-
-    future = pool.submit(run)
-    begins.acquire()
-    return future
 
 
 _UNSAFE = r"[\ud800-\udfff\x00]"

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink.embed.base import Embedder, submit_ahead
+from bethink.embed import submit_ahead
+from bethink.embed.base import Embedder
 from bethink.errors import InvalidInput
 from bethink.ingest.compare import Comparison, WriteOptions, compare
 from bethink.ingest.extract import classify, extract, find_label, keywords

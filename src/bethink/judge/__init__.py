@@ -2,7 +2,7 @@
 
 It answers four questions: how a new text relates to an old one (`relate`), what a statement of a conversation is in its
 place (`read`), whether a memory applies to a prompt (`apply`), and how well a passage answers a question (`fit`).
-`load` gives the judge that the settings allow, or None where there is none: then words alone decide.
+Where the settings allow none (`Config.compares`) words alone decide.
 
 It is one small cross-encoder, int8 ONNX, on this machine's processor; `bench/judge` trains it. It reads
 `[CLS] one text [SEP] other text [SEP]` through twelve layers. Conversations and passages are told after six of them
@@ -21,14 +21,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from bethink.config import data_directory
 from bethink.embed.base import open_session, open_tokenizer
 from bethink.errors import JudgeError
-
-if TYPE_CHECKING:
-    from bethink.config import Config
 
 RELATED = ("replaces", "same", "refines", "contradicts", "answers", "completes", "unrelated")
 # What a statement of a conversation can be.
@@ -66,14 +63,6 @@ class StatementReading(NamedTuple):
 
 
 Pairs = Sequence[tuple[str, str]]
-
-
-def load(config: Config) -> Judge | None:
-    """The judge, or None where the settings switch it off, or where no model of meaning chooses what it is asked about.
-    Its own model is read when it is first asked."""
-    if not config.judge or config.embedding in ("none", "hashing"):
-        return None
-    return Judge(config.threads)
 
 
 class Judge:

@@ -12,7 +12,8 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bethink.embed.base import Embedder, submit_ahead
+from bethink.embed import submit_ahead
+from bethink.embed.base import Embedder
 from bethink.recall.query import KNOWN, NamedEvent, apply_event_time, find_event, parse
 from bethink.recall.score import (
     DISTILLED,

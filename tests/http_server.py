@@ -17,12 +17,14 @@ import pytest
 import uvicorn
 
 from bethink import project as projects
+from bethink.surface.http import api as http_api
 from bethink.surface.http import app, security
-from bethink.surface.http.api import OPERATIONS, describe
+from bethink.surface.http.api import describe
 from bethink.surface.http.projects import Projects
 from bethink.surface.http.security import Grant
 
 V1 = "/api/v1"
+OPERATIONS = tuple(http_api.OPERATIONS.values())
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
@@ -115,8 +117,8 @@ def problem(response: httpx2.Response, status: int) -> dict[str, Any]:
 
 def conforms(operation, response: httpx2.Response) -> None:
     """Holds an answer against its description."""
-    if operation.answer:
-        reference = {"$ref": f"#/components/schemas/{operation.answer}"}
+    if operation.gives:
+        reference = {"$ref": f"#/components/schemas/{operation.gives}"}
         schema = {**reference, "components": describe()["components"]}
         wrong = jsonschema.Draft202012Validator(schema).iter_errors(response.json())
         assert [f"{error.json_path}: {error.message[:200]}" for error in wrong] == []
@@ -140,7 +142,7 @@ class Api:
         method, path = address.split(" ", 1)
         operation = find_operation(method, path)
         sent: dict[str, Any] = {"params": {"container": self.container}, "json": given}
-        if operation.body is None:
+        if not operation.body:
             sent = {"params": sent["params"] | given}
         response = self.client.request(method, V1 + path, headers=headers, **sent)
         if response.status_code < 300:

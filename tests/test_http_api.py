@@ -7,12 +7,11 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from http_server import V1, api, body, problem, running, served
+from http_server import OPERATIONS, V1, api, body, problem, running, served
 
 from bethink import Bethink, surface
 from bethink.features import promotion
 from bethink.surface.http import api as http_api
-from bethink.surface.http.api import OPERATIONS
 from bethink.types import Batch, Session, Span
 
 __all__ = ["api", "served"]

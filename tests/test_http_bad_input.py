@@ -11,13 +11,13 @@ from urllib.parse import quote
 
 import pytest
 from case_tables import cases
-from http_server import V1, body, conforms, problem, served
+from http_server import OPERATIONS, V1, body, conforms, problem, served
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from bethink.errors import OutcomeUnknown, StoreBusy, StoreCorrupt, StoreUnavailable
 from bethink.surface.http import api
-from bethink.surface.http.api import LARGEST_BODY, OPERATIONS
+from bethink.surface.http.api import LARGEST_BODY
 
 __all__ = ["served"]
 
@@ -175,7 +175,7 @@ def requests(operation):
     names = some.sampled_from([*(one.name for one in operation.query), "unknown"])
     query = some.dictionaries(names, letters | plausible, max_size=4)
     sent = some.none()
-    if operation.body is not None:
+    if operation.body:
         fields = dict.fromkeys((one.name for one in operation.body), values)
         if "memories" in fields:
             names = "kind tags metadata expires importance supersedes entities".split()
@@ -197,14 +197,14 @@ def test_no_request_is_a_server_error(served, operation):
         path = re.sub(r"\{\w+\}", quote(name or "x", safe=""), operation.path)
         query = {"container": "fuzz", **query}
         # NaN and Infinity included
-        content = None if operation.body is None else json.dumps(given).encode()
+        content = json.dumps(given).encode() if operation.body else None
         headers = {} if content is None else {"Content-Type": "application/json"}
         sent = {"params": query, "content": content, "headers": headers}
         response = served.owner.request(operation.method, V1 + path, **sent)
         assert response.status_code < 500, (response.status_code, response.text)
         if response.status_code >= 400:
             assert response.json()["detail"]
-        elif operation.answer:
+        elif operation.gives:
             conforms(operation, response)
 
     tried()

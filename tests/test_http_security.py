@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 
 import pytest
 from case_tables import cases
-from http_server import V1, body, problem, running, served
+from http_server import OPERATIONS, V1, body, problem, running, served
 
 from bethink import Bethink
 from bethink.errors import BethinkError
 from bethink.surface.http import app, security
-from bethink.surface.http.api import OPERATIONS
 from bethink.surface.http.projects import Access
 from bethink.surface.http.security import Caller
+from bethink.types import TRUST
 
 __all__ = ["served"]
 ID = "01a1dd89-0000-7000-8000-000000000001"
@@ -188,7 +188,8 @@ def test_personal_memories_need_a_token_that_says_so(callers):
 
 
 def test_a_store_for_reading_refuses_every_write_but_a_use(callers, two, served):
-    view = served.projects.view(Access(Caller("x", "x", "read", hash="x")), "user", 3)
+    view = served.projects.view(Access(Caller("x", "x", "read", hash="x")))
+    view.trust = TRUST["user"]
     (one,) = view.get(two[0]["shop"])  # counts a use
     for act in (
         lambda: view.add("sneaked in"),

@@ -129,7 +129,7 @@ def test_whatever_it_is_given_it_never_fails(keeper, project):
         assert answer_prompt_hook(keeper, arguments) == "{}"
     assert state.read_failures() == []
     keeper.directory = None
-    keeper._database = str(project)  # a directory is no database
+    keeper.database = str(project)  # a directory is no database
     assert asked(keeper) == "{}"
     (failure,) = state.read_failures()
     assert (failure.host, failure.event) == ("claude", "prompt") and "directory" in failure.message

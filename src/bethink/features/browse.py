@@ -262,7 +262,7 @@ class _GraphBuilder:
 
 
 # How memory is doing. It takes a moment to count: where it is served, the server counts in the background and shows what was counted
-# last (`surface/http/app.py`).
+# last (`surface/http/projects.py`).
 
 GROWTH_WEEKS = 12
 

@@ -1,20 +1,21 @@
-"""The operations, and what is made of them: routes that read a request, run the operation in a thread and write the answer; and
-their description (OpenAPI 3.1).
+"""The operations as routes, which read a request, run the operation in a thread and write the answer; and their description (OpenAPI 3.1).
 
-A function becomes an operation by the decorator `operation`, which says what it takes (in the language of `surface/arguments.py`),
-what it gives (a shape of answers.yaml) and who may ask; its address is in the table of `surface`. Nothing here knows what an operation does.
+The table of `surface` has the address of each operation, operations.toml says what it takes and gives, and the function of its name
+in `operations` does it. Nothing here knows what an operation does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from functools import cache
+import re
+import tomllib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from functools import cache, partial
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import yaml
 from pydantic_core import from_json
@@ -26,10 +27,12 @@ from starlette.types import Message, Receive
 
 from bethink import __version__, surface
 from bethink.errors import InvalidInput, NotFound
+from bethink.features import browse, inbox
 from bethink.recall.shape import to_json
 from bethink.store.base import Store
 from bethink.store.rows import stamp
 from bethink.store.transfer import Bundle
+from bethink.surface import arguments
 from bethink.surface.arguments import (
     Argument,
     check_arguments,
@@ -39,20 +42,12 @@ from bethink.surface.arguments import (
     parse_value,
     value_schema,
 )
-from bethink.surface.http.projects import ACCESS, Access, Json, Projects, View, only_counts
-from bethink.surface.http.security import (
-    TITLES,
-    Caller,
-    Refusal,
-    Tokens,
-    as_refusal,
-    refuse_write,
-)
+from bethink.surface.http import operations
+from bethink.surface.http.projects import Access, Json, Projects, View, only_counts
+from bethink.surface.http.security import TITLES, Caller, Refusal, as_refusal, refuse_write
+from bethink.surface.operations import ORDERS
 from bethink.text import replace_broken
-from bethink.types import KINDS, NOTHING, RELATIONS, TRUST, Batch, Receipt
-
-if TYPE_CHECKING:
-    from bethink.surface.http.app import Checkup
+from bethink.types import KINDS, RELATIONS, Batch, Receipt
 
 BASE = "/api/v1"
 LONGEST_ID = 200
@@ -65,28 +60,12 @@ JSON, JSON_LINES, PROBLEM = (
     "application/problem+json",
 )
 # What every operation takes in its address.
-WHERE = """
+WHERE = parse_arguments("""
 --project NAME text ..1000     a project by name or scope; by default the token's or the server's own
 --container NAME text 1..200   a named container inside the project
-"""
-
-
-class Tools(NamedTuple):
-    """What operations share besides the memory."""
-
-    projects: Projects
-    checkup: Checkup
-    tokens: Tokens
-
-
-class Lines(NamedTuple):
-    """An answer of any length: a JSON object on each line."""
-
-    values: Iterator[Any]
-
+""")
 
 Run = Callable[[View, Any], Any]
-AnyRun = TypeVar("AnyRun", bound=Run)
 
 
 class Operation(NamedTuple):
@@ -94,115 +73,118 @@ class Operation(NamedTuple):
     path: str  # below /api/v1
     group: str
     run: Run  # gets the memory as its caller sees it, and what was asked; its docstring describes the operation; in a thread
-    answer: str  # the shape in answers.yaml; "" for lines of JSON
+    gives: str  # the shape in answers.yaml; "" for lines of JSON
+    named: tuple[Argument, ...]  # in the path
     query: tuple[Argument, ...]
-    body: tuple[Argument, ...] | None
+    body: tuple[Argument, ...]
     writes: bool
     status: int  # of an answer
     meaning: bool  # whether the embedding model is waited for
 
+    @property
+    def takes(self) -> tuple[Argument, ...]:
+        return (*self.named, *self.query, *self.body)
 
-OPERATIONS: list[Operation] = []
 
+def _load_operations() -> dict[str, Operation]:
+    table = tomllib.loads(Path(__file__).with_name("operations.toml").read_text("utf-8"))
+    parts: dict[str, str] = table.pop("parts") | {
+        "filters": arguments.FILTERS,
+        "ranking": arguments.RANKING,
+        "relations": "|".join(RELATIONS),
+        "orders": ORDERS,
+        "queues": "|".join(inbox.QUEUES),
+        "acts": "|".join(inbox.ACTS),
+        "nodes": str(browse.MOST),
+    }
 
-def operation(
-    name: str,
-    answer: str,
-    takes: str = "",
-    *,
-    where: str = "",
-    writes: bool | None = None,
-    status: int = 200,
-    meaning: bool = False,
-    **inner: str,
-) -> Callable[[AnyRun], AnyRun]:
-    """Makes a function the operation of that name, which has its address in the table of `surface`. What it takes is in the body of a POST or PATCH, else in the
-    address; `where` is in the address in any case. Whatever is no GET needs a token for writing, unless `writes` says otherwise."""
-    group, _, address, *_ = surface.OPERATIONS[name]
-    method, path = address.split()
-    has_body = method in ("POST", "PATCH") and bool(takes)
-    query = parse_arguments(WHERE + where + ("" if has_body else takes))
-    body = parse_arguments(takes, **inner) if has_body else None
-    changes = method != "GET" if writes is None else writes
+    def fill(text: str) -> str:
+        return re.sub(r"<(\w+)>", lambda found: fill(parts[found[1]]), text)
 
-    def register(run: AnyRun) -> AnyRun:
-        OPERATIONS.append(
-            Operation(method, path, group, run, answer, query, body, changes, status, meaning)
+    def load(name: str, about: Json) -> Operation:
+        group, _, address, *_ = surface.OPERATIONS[name]
+        method, path = address.split()
+        word = name.replace("-", "_")  # Python has words of its own: `list_`
+        takes, where = fill(about.get("takes", "")), fill(about.get("where", ""))
+        has_body = method in ("POST", "PATCH")
+        return Operation(
+            method,
+            path,
+            group,
+            getattr(operations, word, None) or getattr(operations, f"{word}_"),
+            about["gives"],
+            parse_arguments("id text 1..200     an id or any unique beginning of one" if "{id}" in path else ""),
+            WHERE + parse_arguments(where if has_body else takes),
+            parse_arguments(takes, memories=fill("<statement>")) if has_body else (),
+            about.get("writes", method != "GET"),
+            about.get("status", 200),
+            about.get("meaning", False),
         )
-        return run
 
-    return register
+    return {name: load(name, about) for name, about in table.items()}
+
+
+OPERATIONS = _load_operations()
 
 
 def perform(
     operation: Operation,
     caller: Caller,
-    tools: Tools,
-    path: Mapping[str, str],
-    query: Mapping[str, Any],
-    body: Any = NOTHING,
+    projects: Projects,
+    given: Mapping[str, Any],
     key: str | None = None,
 ) -> Any:
-    """What an operation answers to a caller, over REST or on a page: a JSON value or lines of them."""
+    """What an operation answers to a caller, over REST or on a page: a JSON value, or any number of them."""
     if operation.writes and not caller.may_write:
         raise refuse_write()
-    if any(len(value) > LONGEST_ID for value in path.values()):
+    if len(given.get("id", "")) > LONGEST_ID:
         raise NotFound("There is no memory with so long an id.")
-    given = check_arguments(query, operation.query)
-    if operation.body is not None:
-        given |= check_arguments(body, operation.body)
-        given |= {name: None for name, value in body.items() if value is None}
-    asked = make_asked(given, (*operation.query, *(operation.body or ())), **path)
-    if given.get("hyde") and not caller.may_write:
+    checked = check_arguments(given, operation.takes)
+    checked |= {name: None for name, value in given.items() if value is None}
+    asked = make_asked(checked, operation.takes)
+    if checked.get("hyde") and not caller.may_write:
         raise refuse_write()  # a language model costs its owner something
     access = Access(caller, asked.project, asked.container)
-    ACCESS.set(access)
-    actor = "user" if caller.owner else f"token:{caller.name}"
-    trust = TRUST["user" if caller.owner else "agent"]
-    memory = tools.projects.view(access, actor, trust, operation.meaning)
-    memory.tools = tools
+    memory = projects.view(access, meaning=operation.meaning)
     if operation.writes and key is not None:
-        return answer_once(memory, operation.run, asked, [path, given], key)
+        return answer_once(memory, operation.run, asked, key)
     found = operation.run(memory, asked)
-    return found if isinstance(found, Lines) else to_json(found)
+    return found if isinstance(found, Iterator) else to_json(found)
 
 
 # Routes
 
 
-def routes(tools: Tools) -> list[Route]:
-    """One route per address. Those with a fixed word come before those with an id in its place."""
+def routes(projects: Projects) -> list[Route]:
+    """One route per address."""
     paths: dict[str, dict[str, Operation]] = {}
-    for one in sorted(OPERATIONS, key=lambda one: one.path.count("{")):
+    for one in OPERATIONS.values():
         paths.setdefault(one.path, {})[one.method] = one
-    return [_route(path, operations, tools) for path, operations in paths.items()]
+    return [
+        Route(BASE + path, partial(_answer, projects, methods), methods=list(methods))
+        for path, methods in paths.items()
+    ]
 
 
-def _route(path: str, operations: dict[str, Operation], tools: Tools) -> Route:
-    async def endpoint(request: Request) -> Response:
-        method = "GET" if request.method == "HEAD" else request.method
-        return await _answer(request, operations[method], tools)
-
-    return Route(BASE + path, endpoint, methods=list(operations))
-
-
-async def _answer(request: Request, operation: Operation, tools: Tools) -> Response:
+async def _answer(
+    projects: Projects, methods: Mapping[str, Operation], request: Request
+) -> Response:
+    operation = methods["GET" if request.method == "HEAD" else request.method]
     raw = b""
-    if operation.body is not None:
+    if operation.body:
         check_json(request.headers)
         raw = await request.body()
 
     def work() -> bytes | Iterator[Any]:
+        given = _read_query(request, operation) | _read_json(raw) | request.path_params
         caller, key = request.scope["bethink.caller"], request.headers.get("idempotency-key")
-        query = _read_query(request, operation.query)
-        path = dict(request.path_params)
-        found = perform(operation, caller, tools, path, query, _read_json(raw), key)
-        return found.values if isinstance(found, Lines) else _encode(found)
+        found = perform(operation, caller, projects, given, key)
+        return found if isinstance(found, Iterator) else _encode(found)
 
-    content = await tools.projects.run(work)
+    content = await projects.run(work)
     if isinstance(content, bytes):
         return Response(content, operation.status, media_type=JSON)
-    return StreamingResponse(stream(content, tools.projects.run), media_type=JSON_LINES)
+    return StreamingResponse(stream(content, projects.run), media_type=JSON_LINES)
 
 
 def respond(error: Exception) -> Response:
@@ -218,7 +200,7 @@ def respond(error: Exception) -> Response:
 
 
 def receive_whole(receive: Receive, headers: Headers) -> Receive:
-    """Receives a body at once, when it is asked for."""
+    """Receives a body at once, when it is asked for, if it is not too large and does not take too long."""
     is_read = False
 
     async def receive_body() -> Message:
@@ -226,36 +208,25 @@ def receive_whole(receive: Receive, headers: Headers) -> Receive:
         if is_read:
             return await receive()
         is_read = True
-        body = await _read_body(receive, headers)
-        return {"type": "http.request", "body": body, "more_body": False}
+        body, size, more = bytearray(), int(headers.get("content-length", 0)), True
+        try:
+            async with asyncio.timeout(BODY_WITHIN):
+                while more and size <= LARGEST_BODY:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Refusal(400, "The request ended before its body did.")
+                    body += message.get("body", b"")
+                    size, more = max(size, len(body)), message.get("more_body", False)
+        except TimeoutError:
+            late = f"The body did not arrive within {BODY_WITHIN:g} seconds."
+            raise Refusal(408, late, "Send it again.") from None
+        if size > LARGEST_BODY:
+            large = f"The body is larger than {LARGEST_BODY >> 20} MB."
+            close = {"Connection": "close"}
+            raise Refusal(413, large, "Split it over several requests.", close)
+        return {"type": "http.request", "body": bytes(body), "more_body": False}
 
     return receive_body
-
-
-async def _read_body(receive: Receive, headers: Headers) -> bytes:
-    """The whole body, if it is not too large and does not take too long."""
-    parts = bytearray()
-    size, more = int(headers.get("content-length", 0)), True
-    try:
-        async with asyncio.timeout(BODY_WITHIN):
-            while more and size <= LARGEST_BODY:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise Refusal(400, "The request ended before its body did.")
-                parts += message.get("body", b"")
-                size, more = max(size, len(parts)), message.get("more_body", False)
-    except TimeoutError:
-        raise Refusal(
-            408, f"The body did not arrive within {BODY_WITHIN:g} seconds.", "Send it again."
-        ) from None
-    if size > LARGEST_BODY:
-        raise Refusal(
-            413,
-            f"The body is larger than {LARGEST_BODY >> 20} MB.",
-            "Split it over several requests.",
-            {"Connection": "close"},
-        )
-    return bytes(parts)
 
 
 def check_json(headers: Headers) -> None:
@@ -265,26 +236,29 @@ def check_json(headers: Headers) -> None:
         raise Refusal(415, "The body has to be JSON.", f"Send `Content-Type: {JSON}`.")
 
 
-def _read_json(raw: bytes) -> Any:
+def _read_json(raw: bytes) -> Json:
+    hint = "Send a JSON object in UTF-8."
     try:
-        return from_json(raw or b"{}")
+        found = from_json(raw or b"{}")
     except ValueError as error:
-        raise Refusal(
-            400, f"The body is no JSON: {error}.", "Send a JSON object in UTF-8."
-        ) from error
+        raise Refusal(400, f"The body is no JSON: {error}.", hint) from error
+    if not isinstance(found, dict):
+        raise InvalidInput("The body is no JSON object.", hint)
+    return found
 
 
-def _read_query(request: Request, arguments: Sequence[Argument]) -> Json:
+def _read_query(request: Request, operation: Operation) -> Json:
     """The parameters of the address. One that may be repeated is a list; any other that is repeated is wrong."""
-    known = {argument.name: argument for argument in arguments}
+    known = {argument.name: argument for argument in operation.takes}
     given: Json = {}
     for name in request.query_params:
-        values: list[Any] = request.query_params.getlist(name)
-        if argument := known.get(name):
-            values = [parse_value(text, argument) for text in values]
-            if argument.many != "*" and len(values) > 1:
-                raise InvalidInput(f"'{name}' is given {len(values)} times.", "Give it once.")
-        given[name] = values if argument and argument.many == "*" else values[0]
+        argument, values = known.get(name), request.query_params.getlist(name)
+        if argument and argument.many == "*":
+            given[name] = values
+        elif len(values) > 1:
+            raise InvalidInput(f"'{name}' is given {len(values)} times.", "Give it once.")
+        else:
+            given[name] = parse_value(values[0], argument) if argument else values[0]
     return given
 
 
@@ -295,6 +269,8 @@ def _encode(value: Any) -> bytes:
 async def stream(
     values: Iterator[Any], run: Callable[..., Awaitable[bytes]]
 ) -> AsyncIterator[bytes]:
+    """A JSON object on each line, any number of them."""
+
     def encode_some() -> bytes:
         return b"".join(_encode(value) + b"\n" for value in islice(values, LINES_AT_ONCE))
 
@@ -302,25 +278,12 @@ async def stream(
         yield lines
 
 
-# Pages
-
-PAGE = """
---offset N whole 0..1000000000 = 0     `next` of the page before
---limit N whole 1..100"""
-
-
-def next_page(asked: Any, shown: Sequence[Any], total: int) -> int | None:
-    """Where the page after one that is shown begins, if there is one."""
-    at = asked.offset + len(shown)
-    return at if shown and at < total else None
-
-
 # Requests that are sent twice and done once
 
 ANSWER = "answer:"  # before a key, among the facts about the database
 
 
-def answer_once(memory: View, run: Run, asked: Any, request: list[Any], key: str) -> Any:
+def answer_once(memory: View, run: Run, asked: Any, key: str) -> Any:
     """The answer to a request with an `Idempotency-Key`: worked out now, or the one that its key got before, whichever server
     process it reached. It is kept in the database.
 
@@ -328,7 +291,7 @@ def answer_once(memory: View, run: Run, asked: Any, request: list[Any], key: str
     the same transaction. So even where a process dies between its writes and the answer, what was written is not written again.
     """
     name = ANSWER + sha256(f"{memory.caller.id}\0{key}".encode()).hexdigest()[:32]
-    sent, store = json.dumps([memory.scope, *request], sort_keys=True), memory.store
+    sent, store = json.dumps([memory.scope, asked.given], sort_keys=True), memory.store
     hash = sha256(sent.encode()).hexdigest()
     if kept := store.read_note(name):
         found = json.loads(kept)
@@ -405,7 +368,7 @@ PLAIN_TYPES: dict[str, Json] = {
 def describe() -> Json:
     """The API as OpenAPI has it."""
     paths: dict[str, Json] = {}
-    for operation in OPERATIONS:
+    for operation in OPERATIONS.values():
         paths.setdefault(BASE + operation.path, {})[operation.method.lower()] = _describe(operation)
     token = {"type": "http", "scheme": "bearer", "description": "`bethink token create` makes one."}
     return {
@@ -452,22 +415,21 @@ def _type_of(text: str) -> Json:
 def _describe(operation: Operation) -> Json:
     about = " ".join((operation.run.__doc__ or "").split())
     need = "writing" if operation.writes else "reading"
-    names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
-    id = {"type": "string", "minLength": 1, "maxLength": 100}
-    parameters = [{"name": name, "in": "path", "required": True, "schema": id} for name in names]
-    parameters += [
+    places = {"path": operation.named, "query": operation.query}
+    parameters = [
         {
             "name": one.name,
-            "in": "query",
+            "in": place,
             "required": one.is_required,
             "description": one.help,
             "schema": value_schema(one._replace(help=""), closed=True),
         }
-        for one in operation.query
+        for place, arguments in places.items()
+        for one in arguments
     ]
-    media, shape = (JSON, operation.answer) if operation.answer else (JSON_LINES, "str")
+    media, shape = (JSON, operation.gives) if operation.gives else (JSON_LINES, "str")
     found: Json = {
-        "operationId": operation.run.__name__,
+        "operationId": operation.run.__name__.strip("_"),
         "summary": about.partition(". ")[0].rstrip("."),
         "description": f"{about} Needs a token for {need}.",
         "tags": [operation.group],
@@ -477,7 +439,7 @@ def _describe(operation: Operation) -> Json:
             "default": _content("A problem", PROBLEM, _type_of("Problem")),
         },
     }
-    if operation.body is not None:
+    if operation.body:
         body = object_schema(operation.body, closed=True)
         found["requestBody"] = {"required": True, "content": {JSON: {"schema": body}}}
     return found

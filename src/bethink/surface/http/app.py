@@ -8,17 +8,13 @@ requests that run, within a bound, with the databases closed and nothing left be
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import signal
 import socket
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -35,10 +31,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bethink.errors import BethinkError
-from bethink.features import browse
-from bethink.surface.arguments import check_arguments, parse_arguments
-from bethink.surface.http import api, operations
-from bethink.surface.http.api import LARGEST_BODY, WHERE, Tools, receive_whole, respond
+from bethink.surface.arguments import check_arguments
+from bethink.surface.http import api
+from bethink.surface.http.api import LARGEST_BODY, receive_whole, respond
 from bethink.surface.http.projects import ACCESS, Access, Projects
 from bethink.surface.http.security import (
     Admission,
@@ -49,8 +44,6 @@ from bethink.surface.http.security import (
 )
 from bethink.surface.mcp.server import build as build_mcp
 from bethink.surface.web import site
-
-__all__ = ["build", "operations"]  # those are registered by being imported
 
 GRACE = 10.0  # seconds for requests that run to be answered
 LAST = 2.0  # seconds after that for calls whose client is gone
@@ -75,7 +68,7 @@ def build(
 ) -> ASGIApp:
     """The whole application. `started` is called once requests are taken."""
     mcp = Agents(projects)
-    tools = Tools(projects, Checkup(projects), admission.tokens)
+    projects.tokens = admission.tokens
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
@@ -83,9 +76,7 @@ def build(
             projects.warm_up()
             started()
             yield
-        quiet = tools.checkup.close(LAST)  # a database that is being counted cannot be closed
-        projects.ended = quiet and projects.close(LAST)
-        if not projects.ended:
+        if not projects.close(LAST):
             log.warning("Something was still running and is given up.")
 
     async def tell_alive(request: Request) -> Response:
@@ -106,11 +97,11 @@ def build(
         return FileResponse(PAGE, headers=site.HEADERS)
 
     public = zip(PUBLIC, (tell_alive, tell_ready, describe, show_page), strict=True)
-    pages = site.Site(tools, admission)
+    pages = site.Site(projects, admission)
     routes = [
         *(Route(path, endpoint) for path, endpoint in public),
         Route(MCP_PATH, mcp, methods=["POST"]),  # no session to end, and nothing to listen to
-        *api.routes(tools),
+        *api.routes(projects),
         *pages.routes(),
     ]
     inner = Router(routes, redirect_slashes=False, lifespan=lifespan)
@@ -188,80 +179,14 @@ class Agents:
     token for reading, the store refuses what a tool would change."""
 
     def __init__(self, projects: Projects) -> None:
-        self._place = parse_arguments(WHERE)
         self.manager = StreamableHTTPSessionManager(
             app=build_mcp(projects), stateless=True, max_request_body_size=LARGEST_BODY
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        where = check_arguments(dict(QueryParams(scope["query_string"])), self._place)
+        where = check_arguments(dict(QueryParams(scope["query_string"])), api.WHERE)
         ACCESS.set(Access(scope["bethink.caller"], where.get("project"), where.get("container")))
         await self.manager.handle_request(scope, receive, send)
-
-
-# What is told about the server itself
-
-CHECKED_FOR = 30.0  # seconds for which a result will do; set by hand
-DOCTOR_WITHIN = 120.0  # set by hand
-SILENT = {"check": "doctor", "ok": False, "message": "did not answer", "fix": "bethink doctor"}
-
-
-class Checkup:
-    """What takes too long for a page: counting the whole database, and `bethink doctor`. Both are done in the background when somebody
-    looks and the last result is old; whoever looks meanwhile gets that one. `doctor` runs as the command that it is, in a process of
-    its own: it tries programs and reads every page of the database, and what it says here is then what it says there."""
-
-    def __init__(self, projects: Projects) -> None:
-        self._projects = projects
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="bethink-checkup")
-        self._lock = threading.Lock()
-        self._job: Future[None] | None = None
-        self._began = 0.0  # the last one
-        self._found: dict[str, Any] = {"condition": None, "doctor": None}
-        self._doctor: subprocess.Popen[bytes] | None = None
-
-    def look(self) -> dict[str, Any]:
-        """What was found last. Begins anew where that is old; never twice at once."""
-        with self._lock:
-            now = time.monotonic()
-            if self._job is None or (self._job.done() and now - self._began > CHECKED_FOR):
-                self._job, self._began = self._pool.submit(self._check), now
-            return {**self._found, "running": not self._job.done()}
-
-    def _check(self) -> None:
-        try:
-            self._found["condition"] = browse.examine(self._projects.base)
-        except BethinkError as error:
-            log.warning("Could not be counted: %s", error.message)
-        self._found["doctor"] = self._ask_doctor()
-
-    def _ask_doctor(self) -> list[dict[str, Any]]:
-        """What `bethink doctor` says about the server's own project."""
-        home, database = self._projects.home, self._projects.database
-        # -P: the project's own folder must not be where Python looks for us.
-        command = [sys.executable, "-P", "-m", "bethink", "doctor", "--json"]
-        command += ["--database", database] if database else []
-        folder = home.worktree if home.worktree.is_dir() else Path.home()
-        no = subprocess.DEVNULL
-        try:
-            with subprocess.Popen(
-                command, cwd=folder, stdin=no, stdout=subprocess.PIPE, stderr=no
-            ) as self._doctor:
-                try:
-                    output, _ = self._doctor.communicate(timeout=DOCTOR_WITHIN)
-                finally:
-                    self._doctor.kill()
-            return [{**one, "fix": one["fix"] or ""} for one in json.loads(output)]
-        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-            log.warning("doctor did not answer: %s", error)
-            return [SILENT]
-
-    def close(self, patience: float) -> bool:
-        """Ends what runs. False where the database is still being counted."""
-        if self._doctor:
-            self._doctor.kill()
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        return self._job is None or not wait([self._job], patience).not_done
 
 
 # On an address

@@ -1,77 +1,45 @@
 """The operations of the HTTP API: to search and recall, to read memories by id and in order, to add and change them; conversations,
 what stands around something, what is to be decided, how memory is doing, with whom it is shared; and those for other machines of
-a team. Each gets the memory as its caller sees it and what was asked, and gives a value for JSON; what several surfaces do alike is
-in `surface/operations.py`.
+a team. Each is named as in the table of `surface`; what it takes and gives is in operations.toml. It gets the memory as its caller
+sees it and what was asked, and gives a value for JSON; what several surfaces do alike is in `surface/operations.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 from typing import Any
 from zlib import crc32
 
 from bethink.errors import InvalidInput, Overtaken, StoreError
-from bethink.features import browse, conversations, inbox, promotion
+from bethink.features import browse, conversations, promotion
+from bethink.features import inbox as queues
 from bethink.features.sync import StorePeer, check_bundle
 from bethink.recall.shape import iso, plain, plain_hit, plain_relations
 from bethink.store.rows import EPOCH, stamp
 from bethink.store.transfer import Bundle, bundle_to_json
-from bethink.surface import arguments, operations, render
-from bethink.surface.http.api import PAGE, Lines, next_page, operation
+from bethink.surface import operations, render
 from bethink.surface.http.projects import NOWHERE, Json, View
 from bethink.surface.http.security import Grant, Refusal, refuse_personal
-from bethink.surface.operations import EVERYTHING, ORDERS, make_filter
+from bethink.surface.operations import EVERYTHING, make_filter
 from bethink.surface.render import pick
 from bethink.text.when import moment
-from bethink.types import PERSONAL, RELATIONS, Memory, Relation, Session, Words
+from bethink.types import PERSONAL, Memory, Relation, Session, Words
 
-FILTERS = f"{arguments.FILTERS}\n--answered = null     of questions"
-RANKED = f"""
-query text ..10000       a question, words, "a phrase", prefix*, AND OR NOT
-{arguments.RANKING}
---rerank = null          whether the judge reads the first hits again: slower, and better for questions; else only `/recall` does
-{FILTERS}
-"""
-SEARCH = f"""
-{RANKED}
-{PAGE}
---explain                each signal's part in a score
-"""
-RECALL = f"""
-{RANKED}
---limit N whole 1..100
---max-tokens N whole 50..1000000
-"""
-VALUES = """
---content TEXT
---kind KIND
---summary TEXT text ..1000
---importance N number 0..10
---confidence N number 0..1
---tags TAG*
---entities NAME*         what it is about: Redis, person:Ada
---expires TIME text ..60
---valid-from TIME text ..60
---metadata VALUES object
---embedding-text TEXT    embedded in place of the content
-"""
-STATEMENT = f"""
-content                  one thing to remember; what is left out is found by rules
-{VALUES}
---supersedes ID*         what it replaces
-"""
-BESIDE = ("project", "container", "updated_at")  # of a change: what is no value of a memory
-LINK = f"""
-target text 1..100       an id or any unique beginning of one
---type TYPE {"|".join(RELATIONS)} = relates_to
-"""
+BESIDE = ("id", "project", "container", "updated_at")  # of a change: what is no value of a memory
+PROMOTING = ("promote", "undo-promote")
+
+
+def next_page(asked: Any, shown: Sequence[Any], total: int) -> int | None:
+    """Where the page after one that is shown begins, if there is one."""
+    at = asked.offset + len(shown)
+    return at if shown and at < total else None
 
 
 # Finding
 
 
-@operation("search", "Found", SEARCH, meaning=True)
 def search(memory: View, asked: Any) -> Json:
     """The memories that best answer a question, best first. Changes nothing."""
     limit, seed = asked.limit or min(memory.config.limit, 100), asked.seed
@@ -86,7 +54,6 @@ def search(memory: View, asked: Any) -> Json:
     }
 
 
-@operation("recall", "Recalled", RECALL, meaning=True)
 def recall(memory: View, asked: Any) -> Json:
     """An answer from memory for reading: an index of the matches, then the best of them in full within a token budget."""
     budget = asked.max_tokens or memory.config.max_tokens
@@ -96,12 +63,7 @@ def recall(memory: View, asked: Any) -> Json:
     return operations.recall_record(render.arrange_answer(memory, answer, budget))
 
 
-@operation(
-    "list",
-    "Page",
-    f"{FILTERS}\n--order ORDER {ORDERS} = created{PAGE} = 50",
-)
-def list_memories(memory: View, asked: Any) -> Json:
+def list_(memory: View, asked: Any) -> Json:
     """Memories in an order, a page at a time."""
     wanted = make_filter(memory, asked)
     page = {"limit": asked.limit, "offset": asked.offset, "order": asked.order}
@@ -109,11 +71,6 @@ def list_memories(memory: View, asked: Any) -> Json:
     return {"items": shown, "next": next_page(asked, shown, total), "total": total}
 
 
-@operation(
-    "get",
-    "OneMemory",
-    "--count = yes     whether this counts as a use",
-)
 def get(memory: View, asked: Any) -> Json:
     """One memory with what it is related to. Counts as a use of it, unless `count` is false."""
     id = memory.resolve(asked.id)
@@ -125,35 +82,27 @@ def get(memory: View, asked: Any) -> Json:
     return {**plain(one), "related": plain_relations(id, related)}
 
 
-@operation("history", "History")
 def history(memory: View, asked: Any) -> Json:
     """Every version of a memory, oldest first. The numbers are those that `restore` takes."""
     return {"items": operations.version_records(memory.history(asked.id))}
 
 
-@operation("around", "Memories", "--turns N whole 0..50 = 3")
 def around(memory: View, asked: Any) -> Json:
     """What stands around a memory where it came from: the turns of a conversation, or the passages of a document."""
     return {"items": conversations.surroundings(memory, asked.id, asked.turns)}
 
 
-@operation(
-    "export",
-    "",
-    f"{FILTERS}\n--everything = yes     forgotten, expired, replaced and quarantined ones too",
-)
-def export(memory: View, asked: Any) -> Lines:
+def export(memory: View, asked: Any) -> Iterator[Json]:
     """Memories as lines of JSON, the oldest first, any number of them."""
     hidden = EVERYTHING if asked.everything and not asked.as_of else {}
-    return Lines(map(plain, memory.export(make_filter(memory, asked, **hidden))))
+    return map(plain, memory.export(make_filter(memory, asked, **hidden)))
 
 
-@operation("projects", "Projects")
-def list_projects(memory: View, asked: Any) -> Json:
+def projects(memory: View, asked: Any) -> Json:
     """The projects and containers that the token is for, and what is personal: how many memories each holds, forgotten ones included,
     and when the last was told. Costs next to nothing, however much there is."""
-    projects, caller = memory.tools.projects, memory.caller
-    listed, store = projects.list_visible(caller), projects.store_of(caller)
+    server, caller = memory.server, memory.caller
+    listed, store = server.list_visible(caller), server.store_of(caller)
     if caller.personal:
         listed.append(Grant(PERSONAL, "", PERSONAL))
     items = []
@@ -174,20 +123,6 @@ def list_projects(memory: View, asked: Any) -> Json:
 # Changing
 
 
-@operation(
-    "add",
-    "Added",
-    """
-    memories+ objects ..1000     remembered together: all of them or, if one is wrong, none
-    --personal                   follows its owner into every project
-    --source NAME text ..1000    where they come from
-    --dedup = null               whether what is much like something known is left out; a setting by default
-    --force                      even if such a text was purged before
-    """,
-    memories=STATEMENT,
-    status=201,
-    meaning=True,
-)
 def add(memory: View, asked: Any) -> Json:
     """Remembers statements in one transaction. What is private or looks like a secret is taken out first. Says which were known
     already. Where one replaces a memory, none of them is compared with what is known by meaning."""
@@ -206,17 +141,6 @@ def add(memory: View, asked: Any) -> Json:
     return {"outcomes": outcomes, "added": receipt.added, "hints": receipt.hints}
 
 
-@operation(
-    "update",
-    "Memory",
-    f"""
-    {VALUES}
-    --valid-to TIME text ..60
-    --answered = null
-    --updated-at TIME            of the version that is to be changed, as it was read
-    """,
-    meaning=True,
-)
 def update(memory: View, asked: Any) -> Memory:
     """Changes what is given; null empties a time or `answered`. The old version stays in the history. With `updated_at` nothing is
     changed if somebody else was quicker."""
@@ -230,11 +154,6 @@ def update(memory: View, asked: Any) -> Memory:
     return operations.update(memory, asked.id, given, was)
 
 
-@operation(
-    "forget",
-    "Gone",
-    "--purge     remove every trace, for good; the text is not taken in again",
-)
 def forget(memory: View, asked: Any) -> Json:
     """Hides a memory from every search; `restore` brings it back. With `purge` it is gone for good, and with it what its conversation
     holds in the very same words."""
@@ -252,30 +171,21 @@ def forget(memory: View, asked: Any) -> Json:
     }
 
 
-@operation(
-    "restore",
-    "Memory",
-    "--version N whole 1..1000000     a version as the history numbers them",
-    meaning=True,
-)
 def restore(memory: View, asked: Any) -> Memory:
     """Brings back a memory that was forgotten or replaced, or an earlier version of its text."""
     return memory.restore(asked.id, asked.version)
 
 
-@operation("vote", "Memory", "--value N number -100..100 = 1")
 def vote(memory: View, asked: Any) -> Memory:
     """Says that a memory was useful or, below zero, was not. Counts as a use of it."""
     return memory.vote(asked.id, asked.value)
 
 
-@operation("link", "Link", LINK, status=201)
 def link(memory: View, asked: Any) -> Json:
     """Relates a memory to another. `supersedes` ends the other's validity; `answers` marks a question as answered."""
     return _describe_link(memory.link(asked.id, asked.target, asked.type), "linked")
 
 
-@operation("unlink", "Link", LINK)
 def unlink(memory: View, asked: Any) -> Json:
     """Takes a relation back, and what it had changed."""
     return _describe_link(memory.unlink(asked.id, asked.target, asked.type), "removed")
@@ -285,29 +195,16 @@ def _describe_link(relation: Relation, status: str) -> Json:
     return {**pick(relation, "source type target"), "status": status}
 
 
-PROMOTING = ("promote", "undo-promote")
-MOST_RECORDS, MOST_REMOVED = 200, 1000  # of one request of a sync
-
-
 # Conversations
 
 
-@operation("topics", "OneSession")
-def get_session(memory: View, asked: Any) -> Json:
+def topics(memory: View, asked: Any) -> Json:
     """One conversation and what it was about: topics in order, sub-topics after their topics."""
     session = memory.find_session(asked.id)
     return operations.session_record(session, conversations.topics(memory, session))
 
 
-@operation(
-    "timeline",
-    "Timeline",
-    f"""{PAGE} = 20
-    --host HOST text ..1000     only conversations with this agent: claude, codex …
-    --all-projects              of every project that the token is for
-    """,
-)
-def show_timeline(memory: View, asked: Any) -> Json:
+def timeline(memory: View, asked: Any) -> Json:
     """Conversations by the day they began on, newest first, with their topics and how much of each they were."""
     scopes = memory.every_scope() if asked.all_projects else memory.scopes
     # One more than is shown tells whether there are more.
@@ -320,30 +217,14 @@ def show_timeline(memory: View, asked: Any) -> Json:
     return {"days": days, "next": next_page(asked, shown, asked.offset + len(found))}
 
 
-@operation(
-    "recent",
-    "Recent",
-    """
-    --since TIME = 7d     until now
-    --all-projects        of every project that the token is for
-    """,
-)
-def show_recent(memory: View, asked: Any) -> Json:
+def recent(memory: View, asked: Any) -> Json:
     """What happened since a time: conversations, what replaced what, what was told; what is open; and how much each day brought."""
     scopes = memory.every_scope() if asked.all_projects else memory.scopes
     found = browse.catch_up(memory, scopes, moment(asked.since, memory.clock()))
-    sessions = [{**operations.session_record(one), "scope": one.scope} for one in found["sessions"]]
-    return {**found, "sessions": sessions}
+    return {**found, "sessions": list(map(operations.session_record, found["sessions"]))}
 
 
-@operation(
-    "turns",
-    "Turns",
-    f"""{PAGE} = 50
-    --topic ID text ..100     only one topic, with its sub-topics
-    """,
-)
-def list_turns(memory: View, asked: Any) -> Json:
+def turns(memory: View, asked: Any) -> Json:
     """What was said in a conversation, in order, with the ideas that were taken from each turn."""
     session = memory.find_session(asked.id)
     found, total = browse.list_turns(memory, session, asked.topic, asked.limit, asked.offset)
@@ -366,18 +247,7 @@ def _conversation(memory: View, one: Session) -> Json:
 # Around something
 
 
-@operation(
-    "graph",
-    "Graph",
-    f"""
-    --focus ID text ..1000           the id of a memory, or `about:` and the name of a thing
-    --query QUESTION text ..10000    begin with what this finds
-    --limit N whole 1..{browse.MOST} = 80
-    --depth N whole 1..4 = 2
-    """,
-    meaning=True,
-)
-def show_graph(memory: View, asked: Any) -> browse.Graph:
+def graph(memory: View, asked: Any) -> browse.Graph:
     """Memories, the things they are about and their relations around a focus, nearest first."""
     return browse.draw_graph(memory, asked.focus, asked.query, limit=asked.limit, depth=asked.depth)
 
@@ -385,43 +255,25 @@ def show_graph(memory: View, asked: Any) -> browse.Graph:
 # Order
 
 
-@operation(
-    "inbox",
-    "Inbox",
-    f"""
-    --queue QUEUE {"|".join(inbox.QUEUES)} = contradictions
-    --limit N whole 1..100 = 20
-    --start N whole 0..1000000000 = 0     `next` of the look before
-    """,
-    meaning=True,
-)
-def show_inbox(memory: View, asked: Any) -> Json:
+def inbox(memory: View, asked: Any) -> Json:
     """What is to be decided: duplicates, contradictions, what is hardly believed, open questions, what could be a rule."""
-    found = inbox.list_queue(memory, asked.queue, asked.limit, asked.start)
-    acts = [name for name, act in inbox.ACTS.items() if asked.queue in act.queues]
-    if not _may_promote(memory):
-        acts = [name for name in acts if name not in PROMOTING]
-    items = [
-        {"memories": item.memories, "reason": item.reason, "acts": acts} for item in found.items
+    found = queues.list_queue(memory, asked.queue, asked.limit, asked.start)
+    closed = () if _may_promote(memory) else PROMOTING
+    acts = [
+        name
+        for name, act in queues.ACTS.items()
+        if asked.queue in act.queues and name not in closed
     ]
+    items = [{**pick(item, "memories reason"), "acts": acts} for item in found.items]
     return {**found._asdict(), "queue": asked.queue, "items": items}
 
 
-@operation("inbox-counts", "InboxCounts", meaning=True)
-def count_inbox(memory: View, asked: Any) -> Json:
+def inbox_counts(memory: View, asked: Any) -> Json:
     """How many items wait in each queue of the inbox: of pairs as many as a moment finds."""
-    return {"queues": inbox.count_queues(memory)}
+    return {"queues": queues.count_queues(memory)}
 
 
-@operation(
-    "decide",
-    "Acted",
-    f"""
-    act {"|".join(inbox.ACTS)}     `acts` of the item names what there is; the answer says how to take it back
-    ids+ text ..200                of the memories of one item or several, in the order of each
-    """,
-)
-def decide(memory: View, asked: Any) -> inbox.Done:
+def decide(memory: View, asked: Any) -> queues.Done:
     """Decides about an item of the inbox or about several, or takes a decision back."""
     if asked.act in PROMOTING and not _may_promote(memory):
         raise Refusal(
@@ -429,7 +281,7 @@ def decide(memory: View, asked: Any) -> inbox.Done:
             "Rules are written only by the owner, into a project on this machine: agents obey them.",
             "Use `bethink promote` there.",
         )
-    return inbox.decide(memory, asked.act, asked.ids)
+    return queues.decide(memory, asked.act, asked.ids)
 
 
 def _may_promote(memory: View) -> bool:
@@ -439,19 +291,16 @@ def _may_promote(memory: View) -> bool:
 # How memory is doing
 
 
-@operation("condition", "Condition")
-def show_condition(memory: View, asked: Any) -> Json:
+def condition(memory: View, asked: Any) -> Json:
     """Capture by host, what waits, size and growth, the cost of a language model, what doctor says. What takes long is counted in the background; the last answer is given meanwhile. For tokens of every project."""
     if memory.caller.projects is not None or memory.caller.tenant:
         # One tenant must not learn how many others there are.
         message = "The condition of the whole database is for tokens of every project."
         raise Refusal(403, message, "`bethink token create --all-projects`")
-    found: Json = memory.tools.checkup.look()
-    return found
+    return memory.server.checkup.look()
 
 
-@operation("token", "Shared")
-def list_readers(memory: View, asked: Any) -> Json:
+def token(memory: View, asked: Any) -> Json:
     """Who else can read or change memories here: the tokens that work, and what they are for. For the owner."""
     if not memory.caller.owner:
         hint = "`bethink token list` on that machine."
@@ -459,28 +308,16 @@ def list_readers(memory: View, asked: Any) -> Json:
     now = memory.clock()
     items = [
         {
-            **pick(token, "name scope personal expires"),
-            "projects": None if token.projects is None else [one.scope for one in token.projects],
+            **pick(one, "name scope personal expires"),
+            "projects": None if one.projects is None else [grant.scope for grant in one.projects],
         }
-        for token in memory.tools.tokens.known()
-        if token.state(now) == "active"
+        for one in memory.server.tokens.known()
+        if one.state(now) == "active"
     ]
     return {"items": items}
 
 
 # Other machines of a team: the exchange of `bethink sync`.
-
-WHICH = "--personal     what is personal, instead of the project"
-IDS = f"--ids ID* text ..{MOST_RECORDS}"
-HASHES = "--hashes HASH* text ..10000"
-GIVEN = """
---bundle BUNDLE object ..8388608
---expect VERSIONS object ..8388608     id → the version that is replaced; null where there must be none
-"""
-REMOVAL = f"""
---purge ID* text ..{MOST_REMOVED}
---unlink LINK* any ..{MOST_REMOVED}   source, target and type of each relation
-"""
 
 
 def _peer(memory: View, asked: Any) -> StorePeer:
@@ -491,8 +328,7 @@ def _peer(memory: View, asked: Any) -> StorePeer:
     return StorePeer(memory.store, scope, memory.actor, memory.clock)
 
 
-@operation("sync-outline", "Outlined", writes=False, where=WHICH)
-def outline(memory: View, asked: Any) -> Json:
+def sync_outline(memory: View, asked: Any) -> Json:
     """What a project holds, as far as it takes to compare it with another database."""
     found = _peer(memory, asked).outline()
     lines = [[id, line.version.hex(), *line[1:]] for id, line in found.lines.items()]
@@ -503,14 +339,12 @@ def outline(memory: View, asked: Any) -> Json:
     return {"lines": lines, "links": links}
 
 
-@operation("sync-records", "Bundled", IDS, writes=False, where=WHICH)
-def give_records(memory: View, asked: Any) -> Json:
+def sync_records(memory: View, asked: Any) -> Json:
     """Memories whole, with their history and vectors."""
     return {"bundle": bundle_to_json(Bundle(records=tuple(_peer(memory, asked).fetch(asked.ids))))}
 
 
-@operation("sync-take", "Left", GIVEN, where=WHICH)
-def take_records(memory: View, asked: Any) -> Json:
+def sync_take(memory: View, asked: Any) -> Json:
     """Puts memories of another database down as they are, where they are expected."""
     database = _peer(memory, asked)
     longest = memory.config.max_characters
@@ -528,8 +362,7 @@ def _find_inside(memory: View, scope: str, ids: set[str]) -> set[str]:
     return {one.id for one in memory.store.get(sorted(ids)) if one.scope == scope}
 
 
-@operation("sync-remove", "Removed", REMOVAL, where=WHICH)
-def remove_records(memory: View, asked: Any) -> Json:
+def sync_remove(memory: View, asked: Any) -> Json:
     """Purges memories, and ends relations, as another database did."""
     database = _peer(memory, asked)
     for link in asked.unlink:
@@ -551,7 +384,6 @@ def _version(text: Any) -> bytes | None:
         return b""
 
 
-@operation("sync-purged", "Purged", HASHES, where=WHICH)
-def list_purged(memory: View, asked: Any) -> Json:
+def sync_purged(memory: View, asked: Any) -> Json:
     """Which of these texts, by their hashes, were purged here."""
     return {"purged": sorted(_peer(memory, asked).find_purged(asked.hashes))}

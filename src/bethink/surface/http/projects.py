@@ -1,4 +1,5 @@
-"""The memories that requests work on: of every project, on the one store and the one embedding model of the server.
+"""The memories that requests work on: of every project, on the one store and the one embedding model of the server; and how these
+are doing.
 
 What a request gets is a view for its caller: the project that it may see and, if allowed, what is personal; with a token for
 reading, a store that refuses to write. Threads are few and lasting, because the store keeps a connection for each.
@@ -6,7 +7,13 @@ reading, a store that refuses to write. Threads are few and lasting, because the
 
 from __future__ import annotations
 
+import json
+import logging
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import ContextVar, copy_context
 from functools import lru_cache
 from pathlib import Path
@@ -16,12 +23,20 @@ from bethink import config as configuration
 from bethink import project as projects
 from bethink.api import Bethink
 from bethink.config import locate_database
-from bethink.errors import Ambiguous, InvalidInput, NotFound
+from bethink.errors import Ambiguous, BethinkError, InvalidInput, NotFound
+from bethink.features import browse
 from bethink.ingest.redact import redact
 from bethink.project import Project
 from bethink.store.base import Store
 from bethink.store.transfer import team_scope
-from bethink.surface.http.security import SESSION, Caller, Grant, refuse_personal, refuse_write
+from bethink.surface.http.security import (
+    SESSION,
+    Caller,
+    Grant,
+    Tokens,
+    refuse_personal,
+    refuse_write,
+)
 from bethink.surface.mcp.keeper import Keeper, Opened
 from bethink.types import PERSONAL, TRUST, Batch, Filter, Passage, Receipt
 from bethink.types import TEAM as EVERYBODY
@@ -39,6 +54,7 @@ NOWHERE = Path("/dev/null")  # the folder of a project whose own is not known: n
 
 Result = TypeVar("Result")
 Json = dict[str, Any]
+log = logging.getLogger("bethink")
 
 
 class Access(NamedTuple):
@@ -56,7 +72,7 @@ class View(Bethink):
     """A project's memory as one caller sees it."""
 
     caller = SESSION
-    tools: Any = None  # what operations share besides the memory
+    server: Projects
 
     @property
     def reads_files(self) -> bool:
@@ -135,6 +151,8 @@ class Projects(Keeper):
         container: str | None = None,
     ) -> None:
         super().__init__(directory, database, container, THREADS)
+        self.checkup = Checkup(self)
+        self.tokens: Tokens  # of those who may call
         found = projects.find(directory)
         self.config = configuration.load(found.root, {"database": database})
         self.shared = self.config.shared  # then projects are known by name
@@ -154,20 +172,21 @@ class Projects(Keeper):
         access = ACCESS.get()
         # A client introduces itself once, and nothing is kept of it.
         named = actor if actor != UNKNOWN else f"agent:{access.caller.name}"
-        return self.view(access, named, TRUST["agent"], meaning)
+        return self.view(access, named, meaning)
 
-    def view(self, access: Access, actor: str, trust: int, meaning: bool = False) -> View:
-        """The memory that a request is about, as its caller sees it."""
+    def view(self, access: Access, agent: str = "", meaning: bool = False) -> View:
+        """The memory that a request is about, as its caller sees it, or an agent on its behalf."""
         caller, container = access.caller, access.container
         for name in (access.project, container):
             check_name(name)
         project = self._choose_project(access)
         if container is None and access.project is None and project.scope == self.home.scope:
-            container = self._container
+            container = self.container
         memory = cast(View, self._lend(self._open(None), meaning))
         memory.project, memory.container, memory.caller = project, container, caller
-        memory.actor, memory.trust = actor, trust
-        memory.store = self.store_of(caller)
+        memory.actor = agent or ("user" if caller.owner else f"token:{caller.name}")
+        memory.trust = TRUST["user" if caller.owner and not agent else "agent"]
+        memory.server, memory.store = self, self.store_of(caller)
         if not caller.may_write:
             memory.store = cast(Store, ReadOnly(memory.store))
         return memory
@@ -196,11 +215,6 @@ class Projects(Keeper):
         return store if whose == (store.name, store.person) else store.act_as(*whose)
 
     @property
-    def database(self) -> str | None:
-        """The database that the server was told to use, if it was."""
-        return self._database
-
-    @property
     def base(self) -> Bethink:
         """The memory of the server's own project, without anybody's limits."""
         return self._open(None).memory
@@ -212,6 +226,11 @@ class Projects(Keeper):
             return memory
 
         return self._keep((), make)
+
+    def close(self, patience: float) -> bool:
+        # A database that is being counted cannot be closed.
+        self.ended = self.checkup.close(patience) and super().close(patience)
+        return self.ended
 
     # Which project
 
@@ -286,3 +305,66 @@ class Projects(Keeper):
         if found is None:
             return None
         return projects.of_team(found) if self.shared else found
+
+
+# How they are doing
+
+CHECKED_FOR = 30.0  # seconds for which a result will do; set by hand
+DOCTOR_WITHIN = 120.0  # set by hand
+SILENT = {"check": "doctor", "ok": False, "message": "did not answer", "fix": "bethink doctor"}
+
+
+class Checkup:
+    """What takes too long for a page: counting the whole database, and `bethink doctor`. Both are done in the background when somebody
+    looks and the last result is old; whoever looks meanwhile gets that one. `doctor` runs as the command that it is, in a process of
+    its own: it tries programs and reads every page of the database, and what it says here is then what it says there."""
+
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="bethink-checkup")
+        self._job: Future[None] | None = None
+        self._began = 0.0  # the last one
+        self._found: Json = {"condition": None, "doctor": None}
+        self._doctor: subprocess.Popen[bytes] | None = None
+
+    def look(self) -> Json:
+        """What was found last. Begins anew where that is old; never twice at once."""
+        now = time.monotonic()
+        if self._job is None or (self._job.done() and now - self._began > CHECKED_FOR):
+            self._job, self._began = self._pool.submit(self._check), now
+        return {**self._found, "running": not self._job.done()}
+
+    def _check(self) -> None:
+        try:
+            self._found["condition"] = browse.examine(self._projects.base)
+        except BethinkError as error:
+            log.warning("Could not be counted: %s", error.message)
+        self._found["doctor"] = self._ask_doctor()
+
+    def _ask_doctor(self) -> list[Json]:
+        """What `bethink doctor` says about the server's own project."""
+        home, database = self._projects.home, self._projects.database
+        # -P: the project's own folder must not be where Python looks for us.
+        command = [sys.executable, "-P", "-m", "bethink", "doctor", "--json"]
+        command += ["--database", database] if database else []
+        folder = home.worktree if home.worktree.is_dir() else Path.home()
+        no = subprocess.DEVNULL
+        try:
+            with subprocess.Popen(
+                command, cwd=folder, stdin=no, stdout=subprocess.PIPE, stderr=no
+            ) as self._doctor:
+                try:
+                    output, _ = self._doctor.communicate(timeout=DOCTOR_WITHIN)
+                finally:
+                    self._doctor.kill()
+            return [{**one, "fix": one["fix"] or ""} for one in json.loads(output)]
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+            log.warning("doctor did not answer: %s", error)
+            return [SILENT]
+
+    def close(self, patience: float) -> bool:
+        """Ends what runs. False where the database is still being counted."""
+        if self._doctor:
+            self._doctor.kill()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        return self._job is None or not wait([self._job], patience).not_done

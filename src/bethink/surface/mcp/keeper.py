@@ -52,7 +52,7 @@ class Keeper:
         threads: int = THREADS,
     ) -> None:
         self.directory = directory
-        self._database, self._container = database, container
+        self.database, self.container = database, container
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="bethink-call")
         self._running: set[Job[Any]] = set()
         self._lock = threading.Lock()
@@ -106,7 +106,7 @@ class Keeper:
 
         return self._keep(
             projects.find(directory).worktree,
-            lambda: Bethink(self._database, directory=directory, container=self._container),
+            lambda: Bethink(self.database, directory=directory, container=self.container),
         )
 
     def _keep(self, key: Hashable, make: Callable[[], Bethink]) -> Opened:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cache
 from math import ceil, log1p
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from starlette.datastructures import QueryParams
@@ -24,8 +23,8 @@ from bethink.features.inbox import ACTS, PAIRS, QUEUES
 from bethink.recall.query import parse
 from bethink.recall.shape import find_sought
 from bethink.surface.arguments import Argument, parse_value
-from bethink.surface.http import api, operations
-from bethink.surface.http.api import Operation, Run, Tools
+from bethink.surface.http import api
+from bethink.surface.http.projects import Projects
 from bethink.surface.http.security import Caller
 from bethink.surface.operations import EVERYTHING
 from bethink.surface.web.render import diff, place, render_page, spell_unseen
@@ -39,7 +38,7 @@ class Visit(NamedTuple):
     """Somebody who is signed in looks at a page, or sends a form."""
 
     caller: Caller
-    tools: Tools
+    projects: Projects
     room: str  # what every address of this visitor begins with
     mark: str  # what every form of this visitor carries
     address: str  # the path, without the room and without what was asked
@@ -60,29 +59,23 @@ class Visit(NamedTuple):
     @property
     def own(self) -> str:
         """The project that is meant where none is named: the server's, or the first that a member may see."""
-        home = self.tools.projects.home.scope
+        home = self.projects.home.scope
         granted = [grant.scope for grant in self.caller.projects or ()]
         return home if self.caller.sees(home) or not granted else granted[0]
 
-    def ask(self, run: Run, /, **given: Any) -> Any:
-        """What an operation of the API answers about the project of this visit: `visit.ask(operations.search, query="deploy")`.
-        Texts are read as they are typed: a list as its parts between commas, a number as one."""
-        operation = _operations()[run]
-        body = operation.body or ()
-        query = {argument.name: argument for argument in operation.query}
-        takes = {**query, **{argument.name: argument for argument in body}}
-        path = {"id": given.pop("id")} if "{id}" in operation.path else {}
+    def ask(self, name: str, /, **given: Any) -> Any:
+        """What an operation of the API answers about the project of this visit: `visit.ask("search", query="deploy")`. Texts
+        are read as they are typed: a list as its parts between commas, a number as one."""
+        operation = api.OPERATIONS[name]
+        takes = {argument.name: argument for argument in operation.takes}
         asked: dict[str, Any] = self.where
         if wider := WIDER.get(asked.get("project", "")):
             del asked["project"]
-            asked |= {wider: True} if wider in query else {}
-        if self.own != self.tools.projects.home.scope:
+            asked |= {wider: True} if wider in takes else {}
+        if self.own != self.projects.home.scope:
             asked.setdefault("project", self.own)
         asked |= {name: _read_value(value, takes[name]) for name, value in given.items()}
-        sent = {
-            argument.name: asked.pop(argument.name) for argument in body if argument.name in asked
-        }
-        return api.perform(operation, self.caller, self.tools, path, asked, sent)
+        return api.perform(operation, self.caller, self.projects, asked)
 
     def at(self, address: str, scope: str | None = None, /, **more: str | int | None) -> str:
         """An address of these pages, for the same project or that of a scope."""
@@ -96,7 +89,7 @@ class Visit(NamedTuple):
 
     def show(self, template: str, status: int = 200, /, **values: Any) -> Response:
         """The page that a template makes of values."""
-        listed = self.tools.projects.list_visible(self.caller)
+        listed = self.projects.list_visible(self.caller)
         every = self.query.get("project") == EVERY
         names = {one.scope: one.name for one in listed if every}
         frame = {"visit": self, "projects": listed, "scope_names": names}
@@ -108,12 +101,6 @@ class Visit(NamedTuple):
         return RedirectResponse(self.at(address, **more), 303)
 
 
-@cache
-def _operations() -> dict[Run, Operation]:
-    """Operations by their function."""
-    return {operation.run: operation for operation in api.OPERATIONS}
-
-
 def _read_value(value: Any, argument: Argument) -> Any:
     if not isinstance(value, str):
         return value
@@ -122,28 +109,6 @@ def _read_value(value: Any, argument: Argument) -> Any:
 
 def _split(text: str) -> list[str]:
     return [part for one in text.split(",") if (part := one.strip())]
-
-
-class SitePage(NamedTuple):
-    """One page, or one thing that a form does."""
-
-    method: str
-    path: str
-    run: Callable[[Visit], Response]
-
-
-PAGES: list[SitePage] = []
-AnyPage = TypeVar("AnyPage", bound=Callable[..., Response])
-
-
-def page(method: str, path: str) -> Callable[[AnyPage], AnyPage]:
-    """Makes a function a page."""
-
-    def register(run: AnyPage) -> AnyPage:
-        PAGES.append(SitePage(method, path, run))
-        return run
-
-    return register
 
 
 def explain(error: UsageError) -> str:
@@ -157,17 +122,16 @@ FIRST = "7d"  # what is shown to somebody who was not here before
 LEVELS = 4  # of colour in the calendar
 
 
-@page("GET", "/")
 def show_home(visit: Visit) -> Response:
     last = visit.last_visit.isoformat() if visit.last_visit else FIRST
-    found = visit.ask(operations.show_recent, since=visit.parameter("since") or last)
-    empty = not found["days"] and not visit.ask(operations.list_memories, limit=1)["total"]
+    found = visit.ask("recent", since=visit.parameter("since") or last)
+    empty = not found["days"] and not visit.ask("list", limit=1)["total"]
     return visit.show(
         "home.html",
         **found,
         empty=empty,
-        waiting=visit.ask(operations.count_inbox)["queues"],
-        calendar=_draw_calendar(found["days"], visit.tools.projects.base.clock()),
+        waiting=visit.ask("inbox-counts")["queues"],
+        calendar=_draw_calendar(found["days"], visit.projects.base.clock()),
     )
 
 
@@ -186,19 +150,17 @@ def _draw_calendar(days: Mapping[str, int], now: datetime) -> list[dict[str, Any
 # A new memory: a dialog on every page, and a page of its own where no script runs.
 
 
-@page("GET", "/add")
 def show_form(visit: Visit, wrong: str = "") -> Response:
     return visit.show("add.html", 422 if wrong else 200, given=visit.form, wrong=wrong)
 
 
-@page("POST", "/add")
 def add(visit: Visit) -> Response:
     told = {"content": _clean(visit.form.get("content", ""))}
     told |= {"kind": kind} if (kind := visit.form.get("kind")) else {}
     memories = [{**told, "tags": _split(visit.form.get("tags", ""))}]
     personal = bool(visit.form.get("personal"))
     try:
-        answer = visit.ask(operations.add, memories=memories, personal=personal)
+        answer = visit.ask("add", memories=memories, personal=personal)
     except UsageError as error:
         return show_form(visit, explain(error))
     outcome = answer["outcomes"][0]
@@ -208,10 +170,9 @@ def add(visit: Visit) -> Response:
     return visit.go(f"/memory/{outcome.get('duplicate_of') or outcome['id']}", done=done)
 
 
-@page("GET", "/live")
 def send_state(visit: Visit) -> Response:
     """Something that changes whenever a memory comes or goes, of what the visitor looks at alone."""
-    found = visit.ask(operations.list_memories, limit=1)
+    found = visit.ask("list", limit=1)
     newest = found["items"][0]["id"] if found["items"] else ""
     return Response(f"{found['total']} {newest}", media_type="text/plain")
 
@@ -224,7 +185,6 @@ WEAK = 0.45  # of the best score: what is below is shown on demand; set by hand
 FILTERS = ("kind", "entity", "source", "host", "tag", "since", "until", "session")
 
 
-@page("GET", "/search")
 def show_search(visit: Visit) -> Response:
     question = visit.parameter("q")
     values: dict[str, Any] = {"question": question, "sought": None, "wrong": "", "weaker": 0}
@@ -232,7 +192,7 @@ def show_search(visit: Visit) -> Response:
     try:
         values |= _search(visit, question)
         if question:
-            values["sought"] = find_sought(parse(question, visit.tools.projects.base.clock()))
+            values["sought"] = find_sought(parse(question, visit.projects.base.clock()))
     except UsageError as error:
         values["wrong"] = explain(error)
     part = visit.query.get("part") == "results"
@@ -247,8 +207,8 @@ def _search(visit: Visit, question: str) -> dict[str, Any]:
     wanted |= {"limit": HITS, "offset": offset}
     wanted |= EVERYTHING if visit.query.get("hidden") else {}
     if not question:
-        return {"hints": [], **visit.ask(operations.list_memories, **wanted)}
-    found: dict[str, Any] = visit.ask(operations.search, query=question, explain=True, **wanted)
+        return {"hints": [], **visit.ask("list", **wanted)}
+    found: dict[str, Any] = visit.ask("search", query=question, explain=True, **wanted)
     strong = count_strong([hit["score"] for hit in found["items"]])
     if strong == len(found["items"]) or visit.query.get("rest") or offset:
         return found
@@ -268,19 +228,17 @@ SESSIONS = 20  # on a page
 TURNS = 50
 
 
-@page("GET", "/timeline")
 def show_timeline(visit: Visit) -> Response:
     host = visit.parameter("host")
     asked = {"limit": SESSIONS, "host": host or None, "offset": visit.parameter("offset") or 0}
-    return visit.show("timeline.html", host=host, **visit.ask(operations.show_timeline, **asked))
+    return visit.show("timeline.html", host=host, **visit.ask("timeline", **asked))
 
 
-@page("GET", "/session/{id}")
 def show_session(visit: Visit) -> Response:
     id, topic = visit.path["id"], visit.query.get("topic")
-    session = visit.ask(operations.get_session, id=id)
+    session = visit.ask("topics", id=id)
     asked = {"limit": TURNS, "offset": visit.parameter("offset") or 0, "topic": topic}
-    said = visit.ask(operations.list_turns, id=id, **asked)
+    said = visit.ask("turns", id=id, **asked)
     chosen = next((one for one in session["topics"] if one["id"] == topic), None)
     return visit.show("session.html", session=session, topic=chosen, **said)
 
@@ -291,21 +249,19 @@ SIZES = {40: 2, 80: 2, 200: 3, 500: 4}  # nodes at most → steps outwards
 USUAL = 80
 
 
-@page("GET", "/graph")
 def show_graph(visit: Visit) -> Response:
     asked = _read_graph(visit)
-    found = visit.ask(operations.show_graph, **asked)
+    found = visit.ask("graph", **asked)
     nodes = _list_nodes(found)
     return visit.show("graph.html", **{**found, "nodes": nodes}, asked=asked, sizes=SIZES)
 
 
-@page("GET", "/graph/data")
 def send_graph(visit: Visit) -> Response:
     """The same as JSON; with `open` the surroundings of one node, as many as are asked for."""
     asked = _read_graph(visit)
     if opened := visit.query.get("open"):
         asked = {"focus": opened, "limit": visit.parameter("limit"), "depth": 1}
-    found = visit.ask(operations.show_graph, **asked)
+    found = visit.ask("graph", **asked)
     for node in found["nodes"]:
         node["label"] = spell_unseen(" ".join(node["label"].split()))
     content = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
@@ -338,7 +294,6 @@ DECISIONS, LINES = 10, 50  # pairs on a page, and single memories
 TOGETHER = {"duplicates": ("first", "both"), "contradictions": ()}
 
 
-@page("GET", "/inbox")
 def show_inbox(visit: Visit, wrong: str = "") -> Response:
     asked = visit.parameter("queue")
     queue = asked if asked in QUEUES else QUEUES[0]
@@ -346,20 +301,19 @@ def show_inbox(visit: Visit, wrong: str = "") -> Response:
     return visit.show(
         "inbox.html",
         422 if wrong else 200,
-        **visit.ask(operations.show_inbox, queue=queue, limit=limit, start=start),
+        **visit.ask("inbox", queue=queue, limit=limit, start=start),
         start=start,
-        waiting=visit.ask(operations.count_inbox)["queues"],
+        waiting=visit.ask("inbox-counts")["queues"],
         acts=ACTS,
         together=TOGETHER.get(queue, ACTS),
         wrong=wrong,
     )
 
 
-@page("POST", "/inbox")
 def decide(visit: Visit) -> Response:
     act = visit.form.get("act", "")
     try:
-        done = visit.ask(operations.decide, act=act, ids=visit.form.get("ids", ""))
+        done = visit.ask("decide", act=act, ids=visit.form.get("ids", ""))
     except UsageError as error:
         return show_inbox(visit, explain(error))
     here = {name: visit.query.get(name) for name in ("queue", "start")}
@@ -369,25 +323,22 @@ def decide(visit: Visit) -> Response:
 # Health: what the agents brought in, what waits, size and growth, cost, speed, and what `bethink doctor` says.
 
 
-@page("GET", "/health")
 def show_health(visit: Visit) -> Response:
-    return visit.show("health.html", **visit.ask(operations.show_condition))
+    return visit.show("health.html", **visit.ask("condition"))
 
 
 # Projects: what each scope and container holds, who else can see it, and a copy of it to take away.
 
 
-@page("GET", "/projects")
 def show_projects(visit: Visit) -> Response:
-    listed = visit.ask(operations.list_projects)["items"]
-    readers = visit.ask(operations.list_readers)["items"] if visit.caller.owner else []
+    listed = visit.ask("projects")["items"]
+    readers = visit.ask("token")["items"] if visit.caller.owner else []
     return visit.show("projects.html", listed=listed, readers=readers)
 
 
-@page("GET", "/projects/export")
 def export(visit: Visit) -> Response:
     """Everything of a project as lines of JSON, forgotten and replaced memories included, however much that is."""
-    lines = api.stream(visit.ask(operations.export).values, visit.tools.projects.run)
+    lines = api.stream(visit.ask("export"), visit.projects.run)
     headers = {"Content-Disposition": 'attachment; filename="bethink.jsonl"'}
     return StreamingResponse(lines, 200, headers, api.JSON_LINES)
 
@@ -401,21 +352,20 @@ UNTOLD = ("row_hash", "content_hash", "updated_at", "keywords", "content")
 MEANWHILE = "It was changed meanwhile, by somebody else or in another window. Above is what it says now; below is what you typed."
 
 
-@page("GET", "/memory/{id}")
 def show_memory(
     visit: Visit, given: Mapping[str, str] | None = None, wrong: str = "", status: int = 200
 ) -> Response:
     """The page; with what was given to a form that could not be followed, so that nothing typed is lost."""
     id = visit.path["id"]
-    memory = visit.ask(operations.get, id=id, count=False)
-    events = visit.ask(operations.history, id=id)["items"]
+    memory = visit.ask("get", id=id, count=False)
+    events = visit.ask("history", id=id)["items"]
     return visit.show(
         "memory.html",
         status,
         memory=memory,
         events=events,
         versions=[_describe_version(event) for event in events[: -VERSIONS - 1 : -1]],
-        around=visit.ask(operations.around, id=id, turns=BESIDE)["items"],
+        around=visit.ask("around", id=id, turns=BESIDE)["items"],
         form={**_fill_form(memory), **(given or {})},
         editing=given is not None,
         wrong=wrong,
@@ -448,20 +398,19 @@ def _describe_version(event: Mapping[str, Any]) -> dict[str, Any]:
     return {**event, "pieces": pieces, "fields": changed}
 
 
-@page("POST", "/memory/{id}/edit")
 def edit(visit: Visit) -> Response:
     """Changes what differs from what is there, if nobody else changed it meanwhile."""
     id = visit.path["id"]
     given = {name: _clean(visit.form[name]) for name in FIELDS if name in visit.form}
     try:
-        known = _fill_form(visit.ask(operations.get, id=id, count=False))
+        known = _fill_form(visit.ask("get", id=id, count=False))
         changed: dict[str, Any] = {
             name: value for name, value in given.items() if value != _clean(known[name])
         }
         if changed:
             changed |= {"expires": changed["expires"] or None} if "expires" in changed else {}
             seen = visit.form.get("updated_at")
-            visit.ask(operations.update, id=id, updated_at=seen, **changed)
+            visit.ask("update", id=id, updated_at=seen, **changed)
     except Overtaken:
         return show_memory(visit, given, MEANWHILE, 409)
     except UsageError as error:
@@ -474,27 +423,48 @@ def _clean(text: str) -> str:
 
 
 # What else a form does with a memory, and the fields that it takes.
-ACTIONS: dict[str, tuple[Run, tuple[str, ...]]] = {
-    "forget": (operations.forget, ()),
-    "restore": (operations.restore, ("version",)),
-    "vote": (operations.vote, ("value",)),
-    "link": (operations.link, ("target", "type")),
-    "unlink": (operations.unlink, ("target", "type")),
+ACTIONS = {
+    "forget": (),
+    "restore": ("version",),
+    "vote": ("value",),
+    "link": ("target", "type"),
+    "unlink": ("target", "type"),
 }
 
 
-@page("POST", "/memory/{id}/{action}")
 def change(visit: Visit) -> Response:
     """Does something with a memory. `of` names the memory that a relation starts from, where that is another one."""
     id, action = visit.path["id"], visit.path["action"]
     if action not in ACTIONS:
         raise NotFound(f"There is nothing called '{action[:40]}' to do.")
-    run, names = ACTIONS[action]
-    fields = {name: value for name in names if (value := _clean(visit.form.get(name, "")))}
+    given = {name: _clean(visit.form.get(name, "")) for name in ACTIONS[action]}
+    fields = {name: value for name, value in given.items() if value}
     source = visit.form.get("of", id)
     try:
-        answer = visit.ask(run, id=source, **fields)
+        answer = visit.ask(action, id=source, **fields)
     except UsageError as error:
         return show_memory(visit, None, explain(error), 422)
     done = "saved" if "version" in fields else answer.get("status", action)
     return visit.go(f"/memory/{id}", done=done, of=source if source != id else "", **fields)
+
+
+# Method and path of each page, or of what a form does.
+PAGES: tuple[tuple[str, str, Callable[[Visit], Response]], ...] = (
+    ("GET", "/", show_home),
+    ("GET", "/add", show_form),
+    ("POST", "/add", add),
+    ("GET", "/live", send_state),
+    ("GET", "/search", show_search),
+    ("GET", "/timeline", show_timeline),
+    ("GET", "/session/{id}", show_session),
+    ("GET", "/graph", show_graph),
+    ("GET", "/graph/data", send_graph),
+    ("GET", "/inbox", show_inbox),
+    ("POST", "/inbox", decide),
+    ("GET", "/health", show_health),
+    ("GET", "/projects", show_projects),
+    ("GET", "/projects/export", export),
+    ("GET", "/memory/{id}", show_memory),
+    ("POST", "/memory/{id}/edit", edit),
+    ("POST", "/memory/{id}/{action}", change),
+)

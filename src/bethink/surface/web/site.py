@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -23,7 +24,8 @@ from starlette.types import Receive, Scope, Send
 
 from bethink.config import data_directory
 from bethink.errors import StoreError
-from bethink.surface.http.api import LARGEST_BODY, Tools
+from bethink.surface.http.api import LARGEST_BODY
+from bethink.surface.http.projects import Projects
 from bethink.surface.http.security import (
     SESSION,
     TITLES,
@@ -34,7 +36,7 @@ from bethink.surface.http.security import (
     hash_token,
 )
 from bethink.surface.web import COOKIE_SECONDS, Sessions, WebSession, load_key, note_visit
-from bethink.surface.web.pages import PAGES, SitePage, Visit
+from bethink.surface.web.pages import PAGES, Visit
 from bethink.surface.web.render import render_page
 
 SEEN_SECONDS = 365 * 86400  # for which a browser keeps when it looked last
@@ -55,13 +57,13 @@ HEADERS = {
 class Site:
     """Everything that a browser is shown."""
 
-    def __init__(self, tools: Tools, admission: Admission) -> None:
-        self._tools, self._admission = tools, admission
+    def __init__(self, projects: Projects, admission: Admission) -> None:
+        self._projects, self._admission = projects, admission
         self._began, self._folder = time.time(), data_directory()
         self._files = StaticFiles(directory=Path(__file__).parent / "static")
         inside = [
-            Route(page.path, partial(self._show_page, page), methods=[page.method])
-            for page in PAGES
+            Route(path, partial(self._show_page, run), methods=[method])
+            for method, path, run in PAGES
         ]
         leave = Route("/leave", self._leave, methods=["POST"])
         self._inside = Router([leave, *inside], redirect_slashes=False)
@@ -74,7 +76,7 @@ class Site:
             Route("/enter", self._enter),
             Route("/signin", self._sign_in, methods=["POST"]),
             Mount("/~{room}", self._open_room),
-            *(Route(page.path, _ask_to_sign_in, methods=[page.method]) for page in PAGES),
+            *(Route(path, _ask_to_sign_in, methods=[method]) for method, path, _ in PAGES),
         ]
 
     async def _send_file(self, request: Request) -> Response:
@@ -93,12 +95,12 @@ class Site:
         if session.token:
             caller = await asyncio.to_thread(self._admission.identify, session.token)
         mark, address = self._sessions.mark(session), scope["path"].removeprefix(session.room)
-        visit = Visit(caller, self._tools, session.room, mark, address, request.query_params)
+        visit = Visit(caller, self._projects, session.room, mark, address, request.query_params)
         known = {"caller": caller, "visit": visit, "session": session}
         scope.update({f"bethink.{name}": value for name, value in known.items()})
         await self._inside(scope, receive, send)
 
-    async def _show_page(self, page: SitePage, request: Request) -> Response:
+    async def _show_page(self, run: Callable[[Visit], Response], request: Request) -> Response:
         session: WebSession = request.scope["bethink.session"]
         kept = request.cookies.get(f"{session.cookie_name}-seen", "")
         looks = request.headers.get("sec-fetch-dest", "document") == "document"
@@ -108,11 +110,11 @@ class Site:
             last_visit=datetime.fromtimestamp(last, UTC) if last else None,
             form=await self._read_form(request) if request.method == "POST" else {},
         )
-        response = await self._tools.projects.run(page.run, visit)
+        response = await self._projects.run(run, visit)
         if looks:
             # and not a script, whose answer may arrive after somebody signed out in another window
             _set_cookie(response, request, session, session.cookie, COOKIE_SECONDS)
-        if page.path == "/":
+        if visit.address == "/":
             _set_cookie(response, request, session, seen, SEEN_SECONDS, "-seen")
         return response
 

@@ -19,7 +19,6 @@ import uvicorn
 from bethink import project as projects
 from bethink.surface.http import api as http_api
 from bethink.surface.http import app, security
-from bethink.surface.http.api import describe
 from bethink.surface.http.projects import Projects
 from bethink.surface.http.security import Grant
 
@@ -50,8 +49,8 @@ class Running:
 
     def connect(self) -> socket.socket:
         """A connection, for bytes that no well-behaved client would send."""
-        host, port = self.address.rpartition("/")[2].split(":")
-        return socket.create_connection((host, int(port)), timeout=30)
+        port = int(self.address.rpartition(":")[2])
+        return socket.create_connection(("127.0.0.1", port), timeout=30)
 
     def token(self, name, scope="read", folders=None, personal=False, now=None, **more) -> str:
         found = map(projects.find, folders or ())
@@ -119,16 +118,14 @@ def conforms(operation, response: httpx2.Response) -> None:
     """Holds an answer against its description."""
     if operation.gives:
         reference = {"$ref": f"#/components/schemas/{operation.gives}"}
-        schema = {**reference, "components": describe()["components"]}
+        schema = {**reference, "components": http_api.describe()["components"]}
         wrong = jsonschema.Draft202012Validator(schema).iter_errors(response.json())
         assert [f"{error.json_path}: {error.message[:200]}" for error in wrong] == []
 
 
 def find_operation(method: str, path: str):
-    for one in OPERATIONS:
-        if one.method == method and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", one.path), path):
-            return one
-    raise KeyError(path)
+    ours = [one for one in OPERATIONS if one.method == method]
+    return next(one for one in ours if re.fullmatch(one.path.replace("{id}", "[^/]+"), path))
 
 
 class Api:

@@ -22,19 +22,22 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import takewhile
 from typing import Any, NamedTuple, Protocol
 
 from bethink.errors import BethinkError, InvalidInput
 from bethink.ingest.redact import redact_value
 from bethink.store.base import Store
-from bethink.store.places import content_hash, turn_identity
-from bethink.store.rows import Ids, Record, Row, Stored, from_history
+from bethink.store.places import content_hash, embedded_text, turn_identity
+from bethink.store.rows import Ids, Record, Row, from_history
 from bethink.store.transfer import (
     Bundle,
     Expected,
     bundle_from_json,
     event_digest,
     list_texts,
+    record_from_json,
+    record_to_json,
     rename_scope,
     sign_bundle,
     split_pages,
@@ -46,7 +49,6 @@ from bethink.types import (
     RELATIONS,
     TRUST,
     Batch,
-    Entity,
     Event,
     Memory,
     Relation,
@@ -65,9 +67,17 @@ WRONG = (
     *(ValueError, KeyError, TypeError, IndexError, AttributeError),
     *(OverflowError, OSError, RecursionError),
 )
-# Of which `wrong_field` knows the form.
-_AS_IT_IS = ("id", "scope", "kind", "content_hash", "superseded_by")
+# Of which `wrong_field` knows the form, and what follows from other fields.
+_AS_IT_IS = ("id", "scope", "kind", "content_hash", "superseded_by", "path", "unique")
 _READERS = ("note", "markdown", "repomap", "transcript", "analysis", "git", "import")
+_BOUNDS = {
+    "importance": (0, 10),
+    "confidence": (0, 1),
+    "usefulness": (-1e9, 1e9),
+    "access_count": (0, 1 << 53),
+    "position": (0, 1 << 53),
+}
+_TIMES = ("created_at", "updated_at", "valid_from", "deleted_at", "last_accessed")
 
 VOTES = "usefulness"  # what is summed instead of overruled
 
@@ -103,52 +113,41 @@ def _is_modest(value: Any) -> bool:
     return not isinstance(value, int | float) or abs(value) < 1 << 53
 
 
-def _are_vectors(vectors: Stored) -> bool:
-    return all(
-        _is_modest(model) and 1 <= dimensions <= 8192 and len(data) == 4 + 2 * dimensions
-        for model, dimensions, data in vectors
-    )
-
-
 def wrong_field(record: Record, longest: int) -> str | None:
     """The name of a value that our own pipeline would not write, or None."""
     memory, events = record.memory, record.events
-    modest = {
+    fitting = {
         name: _is_modest(value)
         for name, value in memory._asdict().items()
         if name not in ("content", "summary")
     }
-    fitting = {
+    for name, (least, most) in _BOUNDS.items():
+        fitting[name] = least <= getattr(memory, name) <= most
+    fitting |= {
         "id": _is_id(memory.id),
         "kind": memory.kind in KINDS,
-        "importance": 0 <= memory.importance <= 10,
-        "confidence": 0 <= memory.confidence <= 1,
-        "usefulness": _is_vote(memory.usefulness),
-        "access_count": memory.access_count >= 0,
         "superseded_by": memory.superseded_by is None or _is_id(memory.superseded_by),
         "lines": min(memory.lines or (0,)) >= 0,
-        "position": memory.position >= 0,
         "trust": memory.trust in TRUST.values(),
         "content": bool(memory.content.strip()) and len(memory.content) <= longest,
         "summary": len(memory.summary) <= longest,
         "content_hash": memory.content_hash == content_hash(memory.content),
         "history": len(events) <= MOST_EVENTS and all(_is_event(one, memory) for one in events),
-        "vectors": _are_vectors(record.vectors),
+        "vectors": all(
+            _is_modest(model) and 1 <= dimensions <= 8192 and len(data) == 4 + 2 * dimensions
+            for model, dimensions, data in record.vectors
+        ),
     }
-    return next((name for name, fine in {**modest, **fitting}.items() if not fine), None)
-
-
-def _is_vote(value: Any) -> bool:
-    return isinstance(value, int | float) and abs(value) <= 1e9
+    return next((name for name, fine in fitting.items() if not fine), None)
 
 
 def _is_event(event: Event, memory: Memory) -> bool:
     """Whether a line of a history can be read, and its values put back into the memory."""
+    least, most = _BOUNDS[VOTES]
     try:
-        for state in (event.before, event.after):
-            apply_fields(memory, state)
-        votes = [state.get(VOTES, 0) for state in (event.before, event.after)]
-        return all(map(_is_vote, votes)) and _is_modest((event.actor, event.action))
+        states = [apply_fields(memory, state) for state in (event.before, event.after)]
+        votes = all(least <= state.usefulness <= most for state in states)
+        return votes and _is_modest((event.actor, event.action))
     except WRONG:
         return False
 
@@ -158,26 +157,14 @@ def _is_event(event: Event, memory: Memory) -> bool:
 
 def redact_record(record: Record) -> tuple[Record, int]:
     """The record without secrets, in whatever field they stand, and how many there were."""
-    memory = record.memory
-    fields, hidden = redact_value(
-        {name: found for name, found in memory._asdict().items() if name not in _AS_IT_IS}
-    )
-    events, in_events = redact_value(
-        [
-            (event.actor, event.action, dict(event.before), dict(event.after))
-            for event in record.events
-        ]
-    )
-    if not hidden + in_events:
+    value = record_to_json(record._replace(vectors=()))
+    fields = {name: found for name, found in value.items() if name not in _AS_IT_IS}
+    clean, hidden = redact_value(fields)
+    if not hidden:
         return record, 0
-    fields["entities"] = tuple(Entity(*one) for one in fields["entities"])
-    clean = memory._replace(**fields)
-    clean = clean._replace(content_hash=content_hash(clean.content))
-    history = tuple(
-        event._replace(actor=actor, action=action, before=before, after=after)
-        for event, (actor, action, before, after) in zip(record.events, events, strict=True)
-    )
-    return Record(clean, record.unique, history), hidden + in_events
+    redacted = record_from_json({**value, **clean})
+    memory = redacted.memory._replace(content_hash=content_hash(clean["content"]))
+    return redacted._replace(memory=memory), hidden
 
 
 # A stranger's file
@@ -189,11 +176,7 @@ def limit_stranger(record: Record, now: datetime) -> Record:
     memory = record.memory
     told = memory.source_type == "note"
     memory = memory._replace(
-        created_at=min(memory.created_at, now),
-        updated_at=min(memory.updated_at, now),
-        valid_from=memory.valid_from and min(memory.valid_from, now),
-        deleted_at=memory.deleted_at and min(memory.deleted_at, now),
-        last_accessed=memory.last_accessed and min(memory.last_accessed, now),
+        **{name: min(at, now) for name in _TIMES if (at := getattr(memory, name))},
         usefulness=max(-MOST_VOTES, min(memory.usefulness, MOST_VOTES)),
         access_count=min(memory.access_count, MOST_USES),
         trust=min(memory.trust, TRUST["import"]),
@@ -278,17 +261,25 @@ def merge(mine: Record, theirs: Record) -> Merged:
     if not here or not there:
         longer = mine if here else theirs if there else later
         return Merged(_with_most_uses(longer, mine, theirs))
-    tail = _in_order_of_time(here, there)
-    memory = _replay(later.memory, tail, _votes_before(here, there))
-    memory = memory._replace(updated_at=later.memory.updated_at)
-    vectors = next((one.vectors for one in (later, earlier) if _same_text(one, memory)), ())
+    found = {event_digest(event): event for event in (*here, *there)}
+    tail = [found[key] for key in sorted(found, key=lambda key: (found[key].at, key))]
+    memory = _replay(later, tail)
+    same = [one for one in (later, earlier) if embedded_text(one.memory) == embedded_text(memory)]
+    vectors = same[0].vectors if same else ()
     record = Record(memory, later.unique, (*mine.events[:shared], *tail), vectors)
     return Merged(_with_most_uses(record, mine, theirs), _find_conflicts(here, there))
 
 
-def _same_text(record: Record, memory: Memory) -> bool:
-    own = record.memory
-    return (own.content, own.section) == (memory.content, memory.section)
+def _replay(record: Record, tail: Sequence[Event]) -> Memory:
+    """The memory after the events of both sides: of each field the last word, and the votes that it does not count yet."""
+    fields = {name: value for event in tail for name, value in event.after.items()}
+    counted = set(map(event_digest, record.events))
+    votes = record.memory.usefulness
+    for event in tail:
+        if VOTES in event.after and event_digest(event) not in counted:
+            votes += event.after[VOTES] - event.before.get(VOTES, 0.0)
+    memory = apply_fields(record.memory, {**fields, VOTES: votes})
+    return memory._replace(updated_at=record.memory.updated_at)
 
 
 def _with_most_uses(record: Record, *copies: Record) -> Record:
@@ -296,44 +287,15 @@ def _with_most_uses(record: Record, *copies: Record) -> Record:
     seen = [one.memory.last_accessed for one in copies if one.memory.last_accessed]
     memory = record.memory._replace(
         access_count=max(one.memory.access_count for one in copies),
-        last_accessed=max(seen) if seen else None,
+        last_accessed=max(seen, default=None),
     )
     return record._replace(memory=memory)
 
 
 def _count_shared(mine: Sequence[Event], theirs: Sequence[Event]) -> int:
     """How many events both histories begin with."""
-    number = 0
-    for one, other in zip(mine, theirs, strict=False):
-        if event_digest(one) != event_digest(other):
-            break
-        number += 1
-    return number
-
-
-def _in_order_of_time(here: Sequence[Event], there: Sequence[Event]) -> list[Event]:
-    """The events of both, those that both have once."""
-    found = {event_digest(event): event for event in (*here, *there)}
-    return [event for _, event in sorted(found.items(), key=lambda item: (item[1].at, item[0]))]
-
-
-def _votes_before(here: Sequence[Event], there: Sequence[Event]) -> float | None:
-    """The usefulness from which both went on."""
-    votes = (event.before[VOTES] for event in (*here, *there) if VOTES in event.before)
-    return next(map(float, votes), None)
-
-
-def _replay(memory: Memory, tail: Sequence[Event], votes: float | None) -> Memory:
-    fields: dict[str, Any] = {}
-    for event in tail:
-        for name, value in event.after.items():
-            if name == VOTES and votes is not None:
-                votes += float(value) - float(event.before.get(name, 0.0))
-            else:
-                fields[name] = value
-    if votes is not None:
-        fields[VOTES] = votes
-    return apply_fields(memory, fields)
+    pairs = zip(map(event_digest, mine), map(event_digest, theirs), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def apply_fields(memory: Memory, fields: Row) -> Memory:
@@ -420,8 +382,7 @@ class TooMany(BethinkError):
 def load_shared(store: Store, name: str) -> Shared:
     """What both peers had last time, as the local database notes it. It goes back in time with a database that is restored."""
     value = json.loads(store.read_note(name) or '{"records": [], "links": []}')
-    links = ((source, target, type) for source, target, type in value["links"])
-    return Shared(frozenset(value["records"]), frozenset(links))
+    return Shared(frozenset(value["records"]), frozenset(map(tuple, value["links"])))
 
 
 def save_shared(store: Store, name: str, shared: Shared) -> None:
@@ -481,41 +442,56 @@ class StorePeer:
         return self.store.find_purged(hashes)
 
 
+class Side(NamedTuple):
+    """A peer and its outline, from which goes what is purged for the other's sake."""
+
+    peer: Peer
+    lines: dict[str, OutlineEntry]
+    links: dict[Link, tuple[Relation, str]]
+
+
 class Sync:
     """One run over one scope, which people know by `name`."""
 
     def __init__(self, mine: Peer, theirs: Peer, name: str = "", allow_loss: bool = False) -> None:
         self.name, self.allow_loss = name, allow_loss
-        # What cannot be put down far away is not put down here either.
-        self.other: dict[Peer, Peer] = {theirs: mine, mine: theirs}
+        self.peers = (theirs, mine)  # what cannot be put down far away is not put down here either
         self.agreed: set[str] = set()  # what both peers have in the same version when it is done
         self.left: list[str] = []
         self.conflicts: list[tuple[str, tuple[str, ...]]] = []
 
     def run(self, shared: Shared) -> tuple[SyncReport, Shared]:
         """Does it, and says what was done and what both peers have now."""
-        outlines = {peer: peer.outline() for peer in self.other}
-        there, here = (outline.lines for outline in outlines.values())
-        common = [id for id in here if id in there]
-        self.agreed = {id for id in common if here[id].version == there[id].version}
-        purges = {peer: self._find_purged(peer, outlines, shared) for peer in self.other}
-        removed_there, removed_here = map(len, purges.values())
-        if not self.allow_loss and removed_there + removed_here > max(MANY, len(shared.ids) // 2):
+        there, here = (Side(peer, *peer.outline()) for peer in self.peers)
+        common = [id for id in here.lines if id in there.lines]
+        self.agreed = {id for id in common if here.lines[id].version == there.lines[id].version}
+        purged_there = _find_purged(there, here, shared)
+        purged_here = _find_purged(here, there, shared)
+        purged = len(purged_here) + len(purged_there)
+        if not self.allow_loss and purged > max(MANY, len(shared.ids) // 2):
             raise TooMany(
-                f"{removed_there + removed_here} of {len(shared.ids)} memories that both sides had were purged on one of them."
+                f"{purged} of {len(shared.ids)} memories that both sides had were purged on one of them."
                 " Nothing was changed.",
                 "If they were meant to go: add --accept-removals.",
             )
         # Before anything is merged: nothing may be put behind what is going to be removed.
-        for peer, ids in purges.items():
-            peer.remove(ids, ())
+        for side, ids in ((there, purged_there), (here, purged_here)):
+            side.peer.remove(ids, ())
+            for id in ids:
+                del side.lines[id]
         merged = self._merge(common)
-        pulled, pushed = (self._copy(peer, outlines, ids) for peer, ids in purges.items())
+        pulled, pushed = self._copy(there, here), self._copy(here, there)
         merged += self._merge(common)  # what is replaced by something that has come over since
-        links, both_links = self._exchange_links(outlines, shared)
-        conflicts, left = tuple(self.conflicts), tuple(dict.fromkeys(self.left))
+        links, both_links = self._exchange_links(there, here, shared)
         report = SyncReport(
-            pushed, pulled, merged, removed_here, removed_there, links, conflicts, left
+            pushed,
+            pulled,
+            merged,
+            len(purged_here),
+            len(purged_there),
+            links,
+            tuple(self.conflicts),
+            tuple(dict.fromkeys(self.left)),
         )
         # What both have and could not be agreed on may be purged by the next sync all the same.
         return report, Shared(frozenset({*self.agreed, *common}), both_links)
@@ -527,79 +503,51 @@ class Sync:
         done = 0
         differing = [id for id in common if id not in self.agreed and id not in self.left]
         for page in split_pages(differing):
-            found = {
-                peer: {record.memory.id: record for record in peer.fetch(page)}
-                for peer in self.other
-            }
-            for id in page:
-                if all(id in records for records in found.values()):
-                    done += self._agree({peer: records[id] for peer, records in found.items()})
+            theirs, mine = (
+                {record.memory.id: record for record in peer.fetch(page)} for peer in self.peers
+            )
+            both = [id for id in page if id in theirs and id in mine]
+            done += sum(self._agree(theirs[id], mine[id]) for id in both)
         return done
 
-    def _agree(self, was: Mapping[Peer, Record]) -> int:
-        record, conflicts = merge(*was.values())
+    def _agree(self, *copies: Record) -> bool:
+        """Whether both peers have the same record of a memory now. Where that would hide it, each keeps what it has."""
+        record, conflicts = merge(*copies)
         memory, now = record.memory, version(record)
-        for peer, before in was.items():
+        for peer, before in zip(self.peers, copies, strict=True):
             is_new = memory.superseded_by not in (None, before.memory.superseded_by)
-            if is_new and not memory.deleted_at and not self._shows_end(peer, memory):
-                return 0  # each peer keeps what it has
+            if is_new and not memory.deleted_at and not _shows_end(peer, memory):
+                return False
         if conflicts:
             self.conflicts.append((memory.id, conflicts))
-        for peer, before in was.items():
-            if now != version(before) and self._put(peer, [record], {memory.id: version(before)}):
-                return 0
-        self.agreed.add(memory.id)
-        return 1
-
-    def _shows_end(self, peer: Peer, memory: Memory) -> bool:
-        """Whether following what replaced a memory leads to something that the peer shows. What a private conversation, or
-        something that is forgotten there, replaced here is not replaced there; nor does anything replace itself in a circle."""
-        seen = {memory.id}
-        while memory.superseded_by:
-            found = peer.fetch([memory.superseded_by])
-            if not found or found[0].memory.id in seen:
+        for peer, before in zip(self.peers, copies, strict=True):
+            was = version(before)
+            if now != was and self._put(peer, [record], {memory.id: was}):
                 return False
-            memory = found[0].memory
-            seen.add(memory.id)
-        return memory.deleted_at is None
+        self.agreed.add(memory.id)
+        return True
 
     # What one peer lacks
 
-    def _find_purged(
-        self, peer: Peer, outlines: Mapping[Peer, Outline], shared: Shared
-    ) -> list[str]:
-        """Those memories of this peer that both had, and that the other purged since, whatever they say now."""
-        other = outlines[self.other[peer]].lines
-        missing = [id for id in outlines[peer].lines if id in shared.ids and id not in other]
-        hashes: dict[str, set[str]] = {}
-        for page in split_pages(missing):
-            for record in peer.fetch(page):
-                hashes[record.memory.id] = set(map(content_hash, list_texts(record)))
-        texts = sorted(set[str]().union(*hashes.values()))
-        purged = self.other[peer].find_purged(texts) if texts else set()
-        return [id for id, own in hashes.items() if own & purged]
-
-    def _copy(self, peer: Peer, outlines: Mapping[Peer, Outline], purged: Sequence[str]) -> int:
-        """Brings memories that only this peer has to the other. What the other was told in the same words under an id of its own,
+    def _copy(self, side: Side, other: Side) -> int:
+        """Brings memories that only this side has to the other. What the other was told in the same words under an id of its own,
         whatever became of that, it does not get again; what both forgot may be told again."""
-        lines, other = outlines[peer].lines, outlines[self.other[peer]].lines
-        told = {line.hash for id, line in other.items() if line.unique and id not in lines}
+        told = {
+            line.hash for id, line in other.lines.items() if line.unique and id not in side.lines
+        }
         lacking = [
             id
-            for id, line in lines.items()
-            if id not in other and id not in purged and not (line.unique and line.hash in told)
+            for id, line in side.lines.items()
+            if id not in other.lines and not (line.unique and line.hash in told)
         ]
-        done = 0
+        taken: set[str] = set()
         for page in split_pages(lacking):
-            records = peer.fetch(page)
             # Hidden ones first: they make room for a visible one with the same text.
-            records.sort(key=lambda record: record.memory.deleted_at is None)
+            records = sorted(side.peer.fetch(page), key=lambda one: one.memory.deleted_at is None)
             none = {record.memory.id: None for record in records}
-            left = self._put(self.other[peer], records, none)
-            taken = none.keys() - set(left)
-            self.agreed |= taken
-            done += len(taken)
-        return done
+            taken |= none.keys() - set(self._put(other.peer, records, none))
+        self.agreed |= taken
+        return len(taken)
 
     def _put(self, peer: Peer, records: Sequence[Record], expect: Expected) -> tuple[str, ...]:
         scopes = (("", self.name, ""),) if self.name else ()
@@ -610,20 +558,44 @@ class Sync:
     # What belongs to memories
 
     def _exchange_links(
-        self, outlines: Mapping[Peer, Outline], shared: Shared
+        self, there: Side, here: Side, shared: Shared
     ) -> tuple[int, frozenset[Link]]:
         """Brings over the relations that one peer lacks, ends those that one peer ended. Returns how many, and what both have now."""
-        theirs, mine = (outline.links for outline in outlines.values())
-        all_links, common = {**mine, **theirs}, mine.keys() & theirs.keys()
+        all_links, common = {**here.links, **there.links}, here.links.keys() & there.links.keys()
         exchanged = {link for link in all_links if self.agreed.issuperset(link[:2])}
         one_sided = exchanged - common
         ended = one_sided & shared.links
-        for peer, outline in outlines.items():
-            lacking = [link for link in one_sided - ended if link not in outline.links]
-            for page in split_pages(sorted(lacking)):
+        for peer, _, known in (there, here):
+            for page in split_pages(sorted(one_sided - ended - known.keys())):
                 peer.take(Bundle(relations=tuple(all_links[link] for link in page)), {})
-            for gone in split_pages(sorted(link for link in ended if link in outline.links)):
+            for gone in split_pages(sorted(ended & known.keys())):
                 peer.remove((), gone)
         # Those of memories that could not be agreed on stay known, so that a later sync may end them.
         kept = shared.links & common
         return len(one_sided), frozenset((exchanged | kept) - ended)
+
+
+def _find_purged(side: Side, other: Side, shared: Shared) -> list[str]:
+    """Those memories of this side that both had, and that the other purged since, whatever they say now."""
+    missing = [id for id in side.lines if id in shared.ids and id not in other.lines]
+    hashes = {
+        record.memory.id: set(map(content_hash, list_texts(record)))
+        for page in split_pages(missing)
+        for record in side.peer.fetch(page)
+    }
+    texts = sorted(set[str]().union(*hashes.values()))
+    purged = other.peer.find_purged(texts) if texts else set()
+    return [id for id, own in hashes.items() if own & purged]
+
+
+def _shows_end(peer: Peer, memory: Memory) -> bool:
+    """Whether following what replaced a memory leads to something that the peer shows. What a private conversation, or
+    something that is forgotten there, replaced here is not replaced there; nor does anything replace itself in a circle."""
+    seen = {memory.id}
+    while memory.superseded_by:
+        found = peer.fetch([memory.superseded_by])
+        if not found or found[0].memory.id in seen:
+            return False
+        memory = found[0].memory
+        seen.add(memory.id)
+    return memory.deleted_at is None

@@ -146,17 +146,19 @@ def import_file(
     )
     if dry_run:
         return done
-    called = {scope: reading.names.get(there, ("", "")) for there, scope in scopes.items()}
+    names = {scope: reading.names.get(there, ("", "")) for there, scope in scopes.items()}
     for scope in scopes.values():
-        called |= memory.names_of(scope)
-    changed = [one for one in same if trusted and one.record.events]
-    added, merged = _put(memory, new, changed, called, file, progress)
+        names |= memory.names_of(scope)
+    fresh = {one.memory.id for one in new}
+    records = [one.record for one in ((*same, *new) if trusted else new)]
+    put = _put(memory, records, fresh, names, file, progress)
     for here, note in edits:
         memory.update(here.id, was=here, content=note.content, kind=note.kind, tags=note.tags)
+    added = len(put & fresh)  # somebody else may have put some in meanwhile
     return done._replace(
         added=added,
         known=done.known + len(new) - added,
-        merged=merged,
+        merged=len(put - fresh),
         relations=_relate(memory, new, trusted),
     )
 
@@ -377,13 +379,6 @@ def _find_edits(
 def _find_known(store: Store, given: Sequence[Given]) -> list[tuple[str, Given]]:
     """What becomes of each memory, and the memory with the ids that it and others have here or will have; without those that
     were purged."""
-    found = _match_stored(store, given)
-    ids = {old: id for old, (id, _) in found.items()}
-    return [(found[old][1], _rename(one, ids)) for one in given if (old := one.memory.id) in found]
-
-
-def _match_stored(store: Store, given: Sequence[Given]) -> dict[str, tuple[str, str]]:
-    """For each memory that was not purged the id that it has here or will have, and what becomes of it."""
     # Where its id is taken by another scope it gets another, always the same, so that it is known when the file is read again.
     others = {one.memory.id: readers.make_id(one.memory.id, one.memory.scope) for one in given}
     wanted = [*others, *others.values()]
@@ -393,20 +388,19 @@ def _match_stored(store: Store, given: Sequence[Given]) -> dict[str, tuple[str, 
     twins = {
         scope: store.duplicates(hashes, scope) for scope in {one.memory.scope for one in given}
     }
-    found: dict[str, tuple[str, str]] = {}
+    ids: dict[str, str] = {}
+    fates: list[tuple[str, Given]] = []
     for one in given:
         memory = one.memory
         is_free = there.get(memory.id, memory.scope) == memory.scope
         id = memory.id if is_free else others[memory.id]
         told = one.record.unique and memory.deleted_at is None
         twin = twins[memory.scope].get(memory.content_hash) if told else None
-        if id in there:
-            found[memory.id] = id, SAME
-        elif twin:
-            found[memory.id] = twin, KNOWN
-        elif memory.content_hash not in purged:
-            found[memory.id] = id, ADDED
-    return found
+        if id not in there and not twin and memory.content_hash in purged:
+            continue
+        fates.append((SAME if id in there else KNOWN if twin else ADDED, one))
+        ids[memory.id] = twin if twin and id not in there else id
+    return [(fate, _rename(one, ids)) for fate, one in fates]
 
 
 def _rename(one: Given, ids: Mapping[str, str]) -> Given:
@@ -429,52 +423,46 @@ def _rename(one: Given, ids: Mapping[str, str]) -> Given:
 
 def _put(
     memory: Bethink,
-    new: Sequence[Given],
-    changed: Sequence[Given],
-    called: Names,
+    records: Sequence[Record],
+    fresh: set[str],
+    names: Names,
     place: Path,
     progress: Progress | None,
-) -> tuple[int, int]:
-    """Puts memories in, page by page: new ones, of which it is noted which those were, and known ones that were changed elsewhere.
-    Returns how many of each; somebody else may have put them in meanwhile."""
+) -> set[str]:
+    """Puts memories in, page by page. It is noted first which of them are fresh. Gives back the ids of those that changed anything."""
     projects.pin(memory.project)
-    everything = [one.record for one in (*changed, *new)]
-    fresh = {one.memory.id for one in new}
-    added = merged = done = 0
-    for page in split_pages(everything, PAGE):
+    put: set[str] = set()
+    done = 0
+    for page in split_pages(records, PAGE):
         if unknown := [one.memory.id for one in page if one.memory.id in fresh]:
             _note_added(memory, place, unknown)
         try:
-            put = _put_page(memory, page, called)
+            put |= _put_page(memory, page, names)
         except BethinkError as error:
-            error.hint = f"{error.hint or ''} {done:,} of {len(everything):,} memories went in before; the same command goes on from there."
+            error.hint = f"{error.hint or ''} {done:,} of {len(records):,} memories went in before; the same command goes on from there."
             raise
         done += len(page)
-        added, merged = added + len(put & fresh), merged + len(put - fresh)
         if progress:
-            progress(done, len(everything))
-    return added, merged
+            progress(done, len(records))
+    return put
 
 
-def _put_page(memory: Bethink, page: Sequence[Record], called: Names) -> set[str]:
-    """Puts in one page, with its vectors, in one transaction. The histories of what is here too are merged, as a sync merges them.
-    Gives back the ids of what was put in."""
+def _put_page(memory: Bethink, page: Sequence[Record], names: Names) -> set[str]:
+    """Puts in one page, with its vectors, in one transaction. What is here too is merged, as a sync merges it."""
     mine = {one.memory.id: one for one in memory.store.records([one.memory.id for one in page])}
     begun = (Event(memory.clock(), memory.actor, "add", {}, {}),)
     expect: dict[str, bytes | None] = {}
     records = []
     for one in page:
         here = mine.get(one.memory.id)
-        if here and not one.events:
-            continue  # somebody else put it in meanwhile
-        one = merge(here, one).record if here else one._replace(events=one.events or begun)
-        expect[one.memory.id] = version(here) if here else None
-        if expect[one.memory.id] != version(one):
-            records.append(one)
-    scopes = tuple((scope, *called[scope]) for scope in sorted({one.memory.scope for one in page}))
+        record = merge(here, one).record if here else one._replace(events=one.events or begun)
+        was = version(here) if here else None
+        if version(record) != was:
+            records.append(record)
+            expect[one.memory.id] = was
+    scopes = tuple((scope, *names[scope]) for scope in sorted({one.memory.scope for one in page}))
     bundle = Bundle(scopes=scopes, records=tuple(_embed(memory, records)))
-    left = memory.store.take(sync.note_turns(bundle), expect=expect)
-    return {one.memory.id for one in records} - set(left)
+    return expect.keys() - set(memory.store.take(sync.note_turns(bundle), expect=expect))
 
 
 def _embed(memory: Bethink, records: Sequence[Record]) -> list[Record]:
@@ -585,23 +573,25 @@ def _digest(memory: Memory) -> str:
     return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
+def _digest_note(one: JsonObject) -> str:
+    return _digest(record_from_json(one).memory)
+
+
 def write_vault(memory: Bethink, records: Iterable[JsonObject], folder: Path, title: str) -> int:
     """Writes the objects of an export as notes, and an index of them. Notes of an earlier export go; anybody else's stay."""
     folder = folder.resolve()  # as the notes of an earlier export are named
     notes = {str(one["id"]): one for one in records}
     names = {id: _name_note(one) for id, one in notes.items()}
     try:
-        old = _check_vault(memory, folder, {_digest(_read_note(one)) for one in notes.values()})
+        old = _check_vault(memory, folder, set(map(_digest_note, notes.values())))
         texts = {
             folder / one["kind"] / f"{names[id]}.md": _render_note(one, names)
             for id, one in notes.items()
         }
         index = [f"{readers.INDEX_HEAD}# {title}"]
-        for kind in KINDS:
-            if of_kind := [
-                f"- [[{names[id]}]]" for id, one in notes.items() if one["kind"] == kind
-            ]:
-                index += ["", f"## {kind}", "", *of_kind]
+        for kind in sorted({one["kind"] for one in notes.values()}, key=KINDS.index):
+            of_kind = [f"- [[{names[id]}]]" for id, one in notes.items() if one["kind"] == kind]
+            index += ["", f"## {kind}", "", *of_kind]
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path, text in {**texts, folder / readers.INDEX: "\n".join(index) + "\n"}.items():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -614,10 +604,6 @@ def write_vault(memory: Bethink, records: Iterable[JsonObject], folder: Path, ti
             "Check the folder and its free space.",
         ) from error
     return len(notes)
-
-
-def _read_note(one: JsonObject) -> Memory:
-    return record_from_json(one).memory
 
 
 def _check_vault(memory: Bethink, folder: Path, known: set[str]) -> set[Path]:
@@ -651,7 +637,7 @@ def _name_note(one: JsonObject) -> str:
 def _render_note(one: JsonObject, names: Mapping[str, str]) -> str:
     fields = {name: one[name] for name in NOTED if one[name] not in (None, "", [], {})}
     fields["entities"] = [f"{entity['type']}:{entity['name']}" for entity in one["entities"]]
-    fields["saved"] = _digest(_read_note(one))
+    fields["saved"] = _digest_note(one)
     lines = [f"{name}: {_render_value(value)}" for name, value in fields.items()]
     links = [
         f"- {link['type']} [[{names[link['target']]}]]"

@@ -207,40 +207,35 @@ def check_bundle(value: Any, longest: int) -> tuple[Bundle, tuple[str, ...]]:
     memories that were left out, because they hold what would be a secret here."""
     try:
         bundle = bundle_from_json(value)
+        wrong = next(_find_wrong(bundle, longest), "")
     except WRONG as error:
+        wrong = f"it cannot be read ({str(error)[:200]})"
+    if wrong:
         raise InvalidInput(
-            f"The bundle cannot be read: {str(error)[:200]}.", "Send what another Bethink exported."
-        ) from error
-    scopes, records, relations = bundle.scopes, bundle.records, bundle.relations
-    if bundle.size > MOST:
-        raise InvalidInput(f"The bundle has more than {MOST:,} items.", "Send it in parts.")
-    if bundle != Bundle(scopes=scopes, records=records, relations=relations):
-        raise InvalidInput(
-            "A bundle brings memories and their relations. It removes nothing and does not say what was purged.",
-            "Send what another Bethink exported.",
-        )
-    if wrong := next(_find_wrong(bundle, longest), ""):
-        raise InvalidInput(
-            f"Something about {wrong} in the bundle is not in order.",
+            f"The bundle is not in order: {wrong}.",
             "Send what another Bethink exported, without a scope: the request names the project.",
         )
-    clean = tuple(one for one in records if not redact_record(one)[1])
-    hidden = tuple(one.memory.id for one in records if one not in clean)
+    clean = tuple(one for one in bundle.records if not redact_record(one)[1])
+    hidden = tuple(one.memory.id for one in bundle.records if one not in clean)
     return bundle._replace(records=clean), hidden
 
 
 def _find_wrong(bundle: Bundle, longest: int) -> Iterator[str]:
-    """What is not in order. Nothing may name a scope."""
+    """What is not in order. Nothing may name a scope, and a bundle removes nothing and does not say what was purged."""
+    if bundle.size > MOST:
+        yield f"it has more than {MOST:,} items"
+    if bundle._replace(scopes=(), records=(), relations=()) != Bundle():
+        yield "it holds more than memories and their relations"
     for scope in bundle.scopes:
         if scope[0] or not _is_modest(scope):
-            yield "a scope"
+            yield "it names a scope"
     for record in bundle.records:
         if field := wrong_field(record, longest) or ("scope" if record.memory.scope else None):
-            yield f"the {field} of the memory {record.memory.id[:36]}"
+            yield f"the {field} of the memory {record.memory.id[:36]} is wrong"
     for relation, actor in bundle.relations:
         ends = all(map(_is_id, relation[:2]))
         if not (ends and relation.type in RELATIONS and _is_modest(actor)):
-            yield "a relation"
+            yield "a relation is wrong"
 
 
 # Two copies of a memory

@@ -2,7 +2,8 @@
 
     recognise by tables and columns, or by files → rows with our names for their fields → records of ours, or why a row was left
 
-A store is a line in `TABLES` or `FOLDERS` and the function that gives its rows; what a row means is written once, in `_make_given`.
+A database is a query in `store/foreign`, a folder a line in `FOLDERS` and the function that gives its rows; what a row means is
+written once, in `_make_given`.
 Readers only read. They believe nothing: what they give is checked and limited by `sync`, as all that comes from elsewhere is.
 """
 
@@ -34,11 +35,10 @@ from bethink.ingest.files import Found, read_text, walk
 from bethink.ingest.pipeline import clean_passage, make_memory
 from bethink.ingest.redact import redact_name, redact_value
 from bethink.ingest.sync import Skipped
-from bethink.store.connection import ForeignDatabase
+from bethink.store.connection import ForeignDatabase, list_programs
 from bethink.store.rows import Record
 from bethink.text import as_entity
 from bethink.types import (
-    ENTITY_TYPES,
     KIND_ALIASES,
     KINDS,
     PERSONAL,
@@ -62,18 +62,18 @@ _NAMES = """
 text         text content memory body note observations
 id           id uuid memoryid key contenthash hash
 kind         kind type category memorytype intent
-created      createdat created date timestamp createdatiso createdatepoch time
-updated      updatedat updated modified lastmodified updatedatepoch
+created      created createdat date timestamp createdatiso createdatepoch time
+updated      updated updatedat modified lastmodified updatedatepoch
 tags         tags keywords labels categories
 summary      summary
 importance   importance
 confidence   confidence
-votes        usefulness
-uses         accesscount referencecount
-expires      expiresat expires
-successor    supersededby
-deleted      isdeleted deletedat deleted
-project      project projectname
+votes        votes usefulness
+uses         uses accesscount referencecount
+expires      expires expiresat
+successor    successor supersededby
+deleted      deleted isdeleted deletedat
+project      mergedintoproject project projectname
 section      section sectiontitle title name
 entities     entities
 metadata     metadata
@@ -120,145 +120,6 @@ class Reading(NamedTuple):
 
 # Databases of SQLite
 
-
-def _gather(tables: ForeignDatabase, table: str, key: str) -> dict[Any, list[Row]]:
-    """The rows of a table by one of its columns."""
-    found: dict[Any, list[Row]] = {}
-    for row in tables.rows(table):
-        found.setdefault(row.get(key), []).append(row)
-    return found
-
-
-def _read_memo(tables: ForeignDatabase) -> Rows:
-    """memo: one database for a project. Its `tags` say from which file an imported passage is."""
-    for row in tables.rows("memories"):
-        container = str(row["container_tag"]).partition("memo_container_")[2]
-        yield row | {"container": container, "section": row.get("tags"), "tags": None}
-
-
-def _read_memory_mcp(tables: ForeignDatabase) -> Rows:
-    """Memory MCP: typed memories, and the names that each mentions."""
-    named = _gather(tables, "entities", "memory_id")
-    for row in tables.rows("memories"):
-        yield row | {"entities": [one.get("entity") for one in named.get(row.get("id"), ())]}
-
-
-def _read_service(tables: ForeignDatabase) -> Rows:
-    """mcp-memory-service: memories are known by their hash, also in its graph."""
-    links = _gather(tables, "memory_graph", "source_hash")
-    for row in tables.rows("memories"):
-        found = links.get(row["content_hash"], ())
-        pairs = [(one.get("relationship_type"), one.get("target_hash")) for one in found]
-        yield row | {"id": row["content_hash"], "relations": pairs}
-
-
-def _read_memory_graph(tables: ForeignDatabase) -> Rows:
-    """Memory Graph: ideas of conversations, the topics that they belong to, and what they mention."""
-    names = {row["id"]: row for row in tables.rows("entities")}
-    mentions = _gather(tables, "idea_entities", "idea_id")
-    links = _gather(tables, "relations", "from_id")
-    topics = {row["id"]: row for row in tables.rows("spans")}
-    files: dict[Any, str] = {}
-    for row in tables.rows("ideas"):
-        topic = topics.get(row.get("span_id"), {})
-        folder = Path(str(row["source_file"])).parent.name
-        files[topic.get("session")] = slug = folder if folder.startswith("-") else ""
-        seen = [names.get(one["entity_id"], {}) for one in mentions.get(row["id"], ())]
-        yield row | {
-            "section": topic.get("name"),
-            "project": slug,
-            "entities": [(one.get("name"), one.get("type")) for one in seen],
-            "relations": [(one["relation_type"], one["to_id"]) for one in links.get(row["id"], ())],
-            "metadata": {"transcript": row["source_file"], "line": row.get("source_line")},
-        }
-    for topic in topics.values():
-        if topic.get("summary"):
-            yield {
-                "id": f"span {topic['id']}",
-                "text": topic["summary"],
-                "section": topic["name"],
-                "kind": "conclusion",
-                "project": files.get(topic["session"], ""),
-                "created": topic.get("created_at"),
-            }
-
-
-# What a session's summary says, and under which word.
-_SUMMED_UP = {
-    "request": "Asked",
-    "investigated": "Looked at",
-    "learned": "Learned",
-    "completed": "Done",
-    "next_steps": "Next",
-}
-
-
-def _name_observation(row: Row) -> Row:
-    said = [str(row[name]) for name in ("title", "narrative", "text") if row.get(name)]
-    facts = [f"- {fact}" for fact in to_list(row.get("facts"))]
-    files = [*to_list(row.get("files_modified")), *to_list(row.get("files_read"))]
-    entities = [(name, "file") for name in files]
-    told = {"kind": row["type"], "tags": row.get("concepts"), "entities": entities}
-    return {"text": "\n".join(said + facts), **told}
-
-
-def _name_summary(row: Row) -> Row:
-    said = [f"{label}: {row[name]}" for name, label in _SUMMED_UP.items() if row.get(name)]
-    return {"text": "\n".join(said), "kind": "conclusion"}
-
-
-def _name_directive(row: Row) -> Row:
-    text = row.get("content") if row.get("status") == "active" else ""
-    return {"text": text, "kind": "preference", "project": row.get("project") or PERSONAL}
-
-
-_CLAUDE_MEM = {
-    "observations": _name_observation,
-    "session_summaries": _name_summary,
-    "directives": _name_directive,
-}
-
-
-def _read_claude_mem(tables: ForeignDatabase) -> Rows:
-    """claude-mem: what its model noted of each session, of all projects; and the rules that the user gave it."""
-    for table, name_row in _CLAUDE_MEM.items():
-        for row in tables.rows(table):
-            yield {
-                "project": row.get("merged_into_project") or row.get("project"),
-                "created": row.get("created_at_epoch") or row.get("created_at"),
-                **name_row(row),
-                "id": f"{table} {row.get('id')}",
-            }
-    yield from (RAW for _ in tables.rows("user_prompts"))
-
-
-# The name of a store, the columns by which it is known, and what gives its rows. Of two that fit the first is it.
-TABLES: tuple[tuple[str, str, Callable[[ForeignDatabase], Rows]], ...] = (
-    ("memo", "memories.content memories.container_tag", _read_memo),
-    (
-        "mcp-memory-service",
-        "memories.content memories.content_hash memories.memory_type",
-        _read_service,
-    ),
-    (
-        "Memory MCP",
-        "memories.content memories.importance entities.memory_id entities.entity",
-        _read_memory_mcp,
-    ),
-    (
-        "Memory Graph",
-        "ideas.id ideas.content ideas.intent ideas.source_file spans.id spans.session spans.name"
-        " entities.id entities.name entities.type idea_entities.idea_id idea_entities.entity_id"
-        " relations.from_id relations.to_id relations.relation_type",
-        _read_memory_graph,
-    ),
-    (
-        "claude-mem",
-        "observations.id observations.type observations.narrative observations.facts"
-        " session_summaries.id session_summaries.request session_summaries.learned",
-        _read_claude_mem,
-    ),
-)
 OURS = {"memories", "scopes", "sources", "history"}
 
 
@@ -267,14 +128,13 @@ def read_database(memory: Bethink, file: Path) -> Reading | None:
     with closing(ForeignDatabase(file)) as tables:
         if tables.columns.keys() >= OURS:
             return None
-        there = {f"{table}.{one}" for table, names in tables.columns.items() for one in names}
-        for name, needed, rows in TABLES:
-            if there.issuperset(needed.split()):
-                return convert(memory, rows(tables), name, file)
+        if program := tables.find_program():
+            rows = (row.get("why_left", row) for row in tables.read_program(program))
+            return convert(memory, rows, program, file)
     found = ", ".join(sorted(tables.columns)[:10]) or "none"
     raise InvalidInput(
         f"{file} is a database of a program that is not known here; its tables are: {found}.",
-        f"Known are {', '.join(row[0] for row in TABLES)}. Write it out as JSON or CSV and import that.",
+        f"Known are {', '.join(list_programs())}. Write it out as JSON or CSV and import that.",
     )
 
 
@@ -487,7 +347,6 @@ def _read_vault(memory: Bethink, note: Note) -> Rows:
     above, _, below = note.page.body.rpartition(MARK)
     text = (above if MARK in note.page.body else below).strip()
     links = filter(None, map(RELATION.match, below.splitlines()))
-    entities = [as_entity(name) for name in to_list(fields.get("entities"))]
     told = {name: str(fields.get(name, "")) for name in ("id", "scope", "trust", "saved")}
     is_ours = ID.fullmatch(told["id"]) is not None
     trust = int(told["trust"]) if told["trust"].isdecimal() else TRUST["user"]
@@ -497,7 +356,6 @@ def _read_vault(memory: Bethink, note: Note) -> Rows:
         "id": note.path.stem,
         "text": text,
         "section": fields.get("section") if is_ours else note.path.stem,
-        "entities": [(entity.name, entity.type) for entity in entities],
         "relations": [(link[1], link[2].partition("|")[0]) for link in links],
         "own": OwnNote(told["id"] if is_ours else "", scope, trust, told["saved"]),
     }
@@ -582,7 +440,6 @@ def convert(
     left: Counter[str] = Counter()
     names: dict[str, tuple[str, str]] = {}
     made: list[tuple[Given, Row]] = []
-    ids: dict[str, str] = {}
     for number, row in enumerate(rows, start=1):
         if number > MOST_ROWS:
             raise InvalidInput(
@@ -593,12 +450,9 @@ def convert(
         one = _make_given(memory, fields, options, source, names) if fields else why
         if isinstance(one, str):
             left[one] += 1
-            continue
-        made.append((one, fields))
-        if fields.get("id") is not None:
-            ids.setdefault(_key(fields["id"]), one.memory.id)
-    given = _mark_replaced([_link(one, fields, ids) for one, fields in made])
-    return Reading(format, given, names, left)
+        else:
+            made.append((one, fields))
+    return Reading(format, _relate(made), names, left)
 
 
 def _name_fields(row: Row, text_column: str) -> Row:
@@ -606,7 +460,7 @@ def _name_fields(row: Row, text_column: str) -> Row:
     folded = {_fold(name): name for name in reversed(row) if name is not None}
     fields: Row = {}
     for field, aliases in _FIELDS.items():
-        for alias in (field, *aliases):
+        for alias in aliases:
             if alias in folded and row[folded[alias]] not in (None, "", []):
                 fields[field] = row[folded.pop(alias)]
                 break
@@ -668,6 +522,11 @@ def _make_given(
 def _find_scope(memory: Bethink, fields: Row, names: dict[str, tuple[str, str]]) -> str:
     """Where a row belongs: here, to the user, or to another project, which has only a name or a folder there."""
     project, place = _to_text(fields.get("project")), memory.project
+    if project.endswith(
+        ".jsonl"
+    ):  # a transcript, whose folder is called as Claude Code calls the project
+        folder = Path(project).parent.name
+        project = folder if folder.startswith("-") else ""
     if project == PERSONAL:
         return PERSONAL
     root = str(place.root)
@@ -693,43 +552,40 @@ def _find_kind(fields: Row) -> tuple[str | None, tuple[str, ...]]:
 
 
 def _find_entities(fields: Row) -> tuple[Entity, ...]:
-    found = []
-    for one in to_list(fields.get("entities")):
-        name, type = one if isinstance(one, tuple) else (one, "concept")
-        if name := _to_text(name).strip()[:LONGEST_TAG]:
-            found.append(Entity(name, type if type in ENTITY_TYPES else "concept"))
-    return tuple(dict.fromkeys(found[:MOST_TAGS]))
+    names = (_to_text(one).strip()[:LONGEST_TAG] for one in to_list(fields.get("entities")))
+    return tuple(islice(dict.fromkeys(as_entity(name) for name in names if name), MOST_TAGS))
 
 
-def _link(one: Given, fields: Row, ids: Mapping[str, str]) -> Given:
-    """A memory with its relations, now that all of the store have their ids."""
-    memory = one.memory
-    links = []
-    for pair in to_list(fields.get("relations")):
-        type, target = pair if isinstance(pair, tuple) else ("", None)
-        word = _to_text(type).lower()
-        if (other := ids.get(_key(target))) and other != memory.id:
-            kind = word if word in RELATIONS else "relates_to"
-            links.append(Relation(memory.id, other, kind, memory.updated_at))
-    by = ids.get(_key(fields.get("successor")))
-    replaced = memory._replace(superseded_by=by if by != memory.id else None)
-    return one._replace(record=one.record._replace(memory=replaced), relations=tuple(links))
-
-
-def _mark_replaced(given: Sequence[Given]) -> list[Given]:
-    """With each memory that a later one of them supersedes behind that one, in place of that relation."""
-    order = {one.memory.id: (one.memory.created_at, at) for at, one in enumerate(given)}
-    links = (link for one in given for link in one.relations if link.type == "supersedes")
-    told = {one.memory.id: one.memory.superseded_by for one in given}
-    later = {link.target: link.source for link in links} | {id: by for id, by in told.items() if by}
-    later = {old: new for old, new in later.items() if order[old] < order[new]}
-    marked = []
-    for one in given:
+def _relate(made: Sequence[tuple[Given, Row]]) -> list[Given]:
+    """Memories with their relations, now that all of a store have their ids; and each that a later one supersedes behind that one, in
+    place of that relation."""
+    ids: dict[str, str] = {}
+    for one, fields in made:
+        if fields.get("id") is not None:
+            ids.setdefault(_key(fields["id"]), one.memory.id)
+    order = {one.memory.id: (one.memory.created_at, at) for at, (one, _) in enumerate(made)}
+    later: dict[str, str] = {}
+    links: dict[str, list[Relation]] = {id: [] for id in order}
+    for one, fields in made:
+        id = one.memory.id
+        for pair in to_list(fields.get("relations")):
+            type, target = pair if isinstance(pair, list | tuple) and len(pair) == 2 else ("", None)
+            word, other = _to_text(type).lower(), ids.get(_key(target), id)
+            if word == "supersedes" and order[other] < order[id]:
+                later[other] = id
+            elif other != id:
+                kind = word if word in RELATIONS else "relates_to"
+                links[id].append(Relation(id, other, kind, one.memory.updated_at))
+    for one, fields in made:
+        by = ids.get(_key(fields.get("successor")), one.memory.id)
+        if order[one.memory.id] < order[by]:
+            later[one.memory.id] = by
+    given = []
+    for one, _ in made:
         memory = one.memory._replace(superseded_by=later.get(one.memory.id))
-        kept = [link for link in one.relations if later.get(link.target) != link.source]
         record = one.record._replace(memory=memory)
-        marked.append(one._replace(record=record, relations=tuple(kept)))
-    return marked
+        given.append(one._replace(record=record, relations=tuple(links[memory.id])))
+    return given
 
 
 def make_id(*parts: Any) -> str:

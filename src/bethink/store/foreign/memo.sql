@@ -1,0 +1,4 @@
+-- One database for a project. Its `tags` say from which file an imported passage is.
+SELECT *, content AS text, tags AS section, NULL AS tags,
+  iif(container_tag LIKE 'memo_container_%', substr(container_tag, 16), NULL) AS container
+FROM memories;

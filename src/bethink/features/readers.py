@@ -559,33 +559,36 @@ def _find_entities(fields: Row) -> tuple[Entity, ...]:
 def _relate(made: Sequence[tuple[Given, Row]]) -> list[Given]:
     """Memories with their relations, now that all of a store have their ids; and each that a later one supersedes behind that one, in
     place of that relation."""
-    ids: dict[str, str] = {}
-    for one, fields in made:
-        if fields.get("id") is not None:
-            ids.setdefault(_key(fields["id"]), one.memory.id)
+    named = ((fields["id"], one.memory.id) for one, fields in reversed(made) if "id" in fields)
+    ids = {_key(name): id for name, id in named}
     order = {one.memory.id: (one.memory.created_at, at) for at, (one, _) in enumerate(made)}
     later: dict[str, str] = {}
     links: dict[str, list[Relation]] = {id: [] for id in order}
     for one, fields in made:
         id = one.memory.id
-        for pair in to_list(fields.get("relations")):
-            type, target = pair if isinstance(pair, list | tuple) and len(pair) == 2 else ("", None)
-            word, other = _to_text(type).lower(), ids.get(_key(target), id)
+        for word, target in _read_pairs(fields.get("relations")):
+            other = ids.get(_key(target), id)
             if word == "supersedes" and order[other] < order[id]:
-                later[other] = id
+                later.setdefault(other, id)
             elif other != id:
                 kind = word if word in RELATIONS else "relates_to"
                 links[id].append(Relation(id, other, kind, one.memory.updated_at))
-    for one, fields in made:
-        by = ids.get(_key(fields.get("successor")), one.memory.id)
-        if order[one.memory.id] < order[by]:
-            later[one.memory.id] = by
+        by = ids.get(_key(fields.get("successor")), id)
+        if order[id] < order[by]:
+            later[id] = by
     given = []
     for one, _ in made:
         memory = one.memory._replace(superseded_by=later.get(one.memory.id))
         record = one.record._replace(memory=memory)
         given.append(one._replace(record=record, relations=tuple(links[memory.id])))
     return given
+
+
+def _read_pairs(value: Any) -> Iterator[tuple[str, Any]]:
+    """The type and the target of each relation that a row names."""
+    for pair in to_list(value):
+        if isinstance(pair, list | tuple) and len(pair) == 2:
+            yield _to_text(pair[0]).lower(), pair[1]
 
 
 def make_id(*parts: Any) -> str:

@@ -113,7 +113,9 @@ def _load_operations() -> dict[str, Operation]:
             group,
             getattr(operations, word, None) or getattr(operations, f"{word}_"),
             about["gives"],
-            parse_arguments("id text 1..200     an id or any unique beginning of one" if "{id}" in path else ""),
+            parse_arguments(
+                "id text 1..200     an id or any unique beginning of one" if "{id}" in path else ""
+            ),
             WHERE + parse_arguments(where if has_body else takes),
             parse_arguments(takes, memories=fill("<statement>")) if has_body else (),
             about.get("writes", method != "GET"),

@@ -383,24 +383,30 @@ def _find_known(store: Store, given: Sequence[Given]) -> list[tuple[str, Given]]
     others = {one.memory.id: readers.make_id(one.memory.id, one.memory.scope) for one in given}
     wanted = [*others, *others.values()]
     there = {one.id: one.scope for page in split_pages(wanted) for one in store.get(page)}
-    hashes = [one.memory.content_hash for one in given]
-    purged = store.find_purged(hashes)
-    twins = {
-        scope: store.duplicates(hashes, scope) for scope in {one.memory.scope for one in given}
-    }
+    twins = _find_twins(store, given)
+    purged = store.find_purged([one.memory.content_hash for one in given])
     ids: dict[str, str] = {}
     fates: list[tuple[str, Given]] = []
     for one in given:
         memory = one.memory
         is_free = there.get(memory.id, memory.scope) == memory.scope
         id = memory.id if is_free else others[memory.id]
-        told = one.record.unique and memory.deleted_at is None
-        twin = twins[memory.scope].get(memory.content_hash) if told else None
-        if id not in there and not twin and memory.content_hash in purged:
-            continue
-        fates.append((SAME if id in there else KNOWN if twin else ADDED, one))
-        ids[memory.id] = twin if twin and id not in there else id
+        fate = SAME if id in there else KNOWN if memory.id in twins else ADDED
+        if fate != ADDED or memory.content_hash not in purged:
+            fates.append((fate, one))
+            ids[memory.id] = twins[memory.id] if fate == KNOWN else id
     return [(fate, _rename(one, ids)) for fate, one in fates]
+
+
+def _find_twins(store: Store, given: Sequence[Given]) -> dict[str, str]:
+    """Which memories were told here in the same words, and under which ids."""
+    told = [one.memory for one in given if one.record.unique and one.memory.deleted_at is None]
+    twins: dict[str, str] = {}
+    for scope in {one.scope for one in told}:
+        hashes = {one.id: one.content_hash for one in told if one.scope == scope}
+        known = store.duplicates(list(hashes.values()), scope)
+        twins |= {id: known[hash] for id, hash in hashes.items() if hash in known}
+    return twins
 
 
 def _rename(one: Given, ids: Mapping[str, str]) -> Given:

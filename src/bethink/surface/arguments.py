@@ -24,6 +24,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput, UsageError
+from bethink.surface import SECTIONS
 from bethink.text import suggest, suggest_one_of
 from bethink.types import KIND_ALIASES, KINDS
 
@@ -38,34 +39,7 @@ SWITCH_DEFAULTS = {"yes": True, "null": None}
 SWITCH_TEXTS = {"true": True, "1": True, "false": False, "0": False}
 
 # What a search takes on every surface: which memories are meant, and how to look for them.
-FILTERS = """
-which memories:
---kind KIND*          only of this kind; may be repeated or a comma list
---entity NAME*        only about one of these; may be repeated or a comma list
---tag TAG*            only with this tag; may be repeated or a comma list
---source SOURCE*      only from this source; may be repeated
---session ID          only from this conversation; the beginning of its id is enough
---host HOST*          only said in conversations with this agent: claude, codex …
---since TIME          made at or after: 7d, yesterday, 2026-03-01, 1.3.2026 (03/04/2026 is 3 April)
---until TIME          made before
---as-of TIME          what was valid at that time
---min-importance N number 0..10     of this importance (0 to 10) or more
---include-expired     expired ones too
---include-deleted     forgotten ones too
---include-superseded  replaced ones too
---include-quarantined     quarantined ones too
-| --all-projects      of every project, not only this one and personal ones
-| --personal          only personal ones
-"""
-RANKING = """
-how to look:
---mode MODE hybrid|vector|keyword     hybrid: by meaning and words; vector: by meaning; keyword: by words
---intent, --profile NAME              weigh recency and use too: relevance, balanced, continuity, fact_check, frequent, associative, explore, one of the setting `profiles`, or weights: "relevance=0.6 recency=0.4"
---threshold SCORE number 0..1         only scores (0 to 1) from here on
---seed N whole 0..4294967296          make the chance in an intent repeatable
---context TEXT                        what was said before, for a question that only points there: "and the other one?"
---hyde                                look near what the language model supposes the answer to be, too
-"""
+FILTERS, RANKING = SECTIONS["<filters>"], SECTIONS["<look>"]
 
 _TYPE = r"(whole|number|text|objects?|any)\b ?(?:(-?\d+)?\.\.(-?\d+)?)?"
 

@@ -27,6 +27,7 @@ from bethink.recall.shape import (
     find_sought,
     tokens,
 )
+from bethink.surface import SECTIONS
 from bethink.text import Quote, fence_items, new_marker
 from bethink.types import NOTHING, PERSONAL, Answer, Hit, Memory, Outcome, Relation, Span
 
@@ -260,30 +261,7 @@ FIELDS = tuple("id score kind scope source path lines created_at summary content
 LEAST = 24  # columns that are too few for a statement: then it gets a line of its own
 EXCERPT = 280  # characters of a memory in a list of hits; set by hand: three lines of a terminal
 
-_SIGNALS = """
-relevance: how well it answers, all signals together
-cosine: nearness of meaning
-meaning: that nearness against the average of the scope
-bm25: weight of the matching words
-words: that weight against the best match
-coverage: share of the question it holds
-pairs: words of the question that stand side by side here too
-topic: lift from the topic of the conversation
-named: lift for being about what the question names
-neighbours: lift from passages beside it
-recent: lift for being told lately
-preferred: raised or lowered by the question's words about time, or for being a question or only said
-standing: 3, 2: of the kind, of the time asked for, before all others; 0: code, after what fits
-fits: how well it answers, read together with the question: to compare with other hits
-moved: places it rose for that, or fell
-in_time: of the time asked for
-confidence: how sure it is
-recency: how lately it was used
-utility: votes and uses
-importance: its importance, from 0 to 1
-frequency: how often it was used
-"""
-SIGNALS = dict(line.split(": ", 1) for line in _SIGNALS.strip().splitlines())
+SIGNALS = dict(line.split(": ", 1) for line in SECTIONS["signals"].strip().splitlines())
 # A relation as its source sees it, and as its target does.
 RELATION_WORDS = {
     "supersedes": ("supersedes", "superseded by"),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from bethink.surface import OPERATIONS
+from bethink.surface import OPERATIONS, SECTIONS
 
 # Groups of commands: the name of each, the file here that holds it and how it opens memory, what it is for.
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {}
@@ -16,23 +16,6 @@ for _name, (_group, _file, _, _, _about) in OPERATIONS.items():
 
 # The global options that take a value: needed to find the command behind them.
 VALUED = ("--database", "--project", "--container", "--format")
-
-_OVERVIEW_END = """
-
-Options before or after the command:
-  --database PATH    the database to use
-  --project DIR      act as if started in that directory
-  --container NAME   a named container inside the project
-  --format FORMAT    text, json, csv, md or xml; --json means --format json
-  --quiet            no hints, warnings or progress
-  --version, -V      print the version
-
-Examples:
-  bethink add "We deploy from main, never from a branch" --kind decision
-  bethink search "how do we deploy?"
-  bethink recall "what did we decide about deployments?"
-  bethink COMMAND --help
-"""
 
 
 def version() -> str:
@@ -52,4 +35,4 @@ def overview() -> str:
     for title, commands in GROUPS.items():
         lines += ["", f"{title}:"]
         lines += [f"  {name:<{width}}{about}" for name, (_, about) in commands.items()]
-    return "\n".join(lines) + _OVERVIEW_END
+    return "\n".join([*lines, "", SECTIONS["overview"]])

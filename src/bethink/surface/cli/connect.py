@@ -62,24 +62,6 @@ NO_LIBRARY = (
 
 
 def install(args: Namespace) -> Result:
-    """Connect agents to this memory: register the MCP server, add hooks that brief them and note what was said, add skills.
-    Without a name, those that are found here. Their files keep comments, order and everybody else's entries; each is backed up
-    first, and every changed line is shown. Safe to repeat: what is there is brought up to date.
-
-    Takes:
-      <hosts>
-      --no-mcp       do not register the MCP server
-      --no-hooks     do not add hooks
-      --no-skills    do not add skills
-      --allow-reads  let Claude Code use what only reads memory without asking each time
-      --warm         let the running MCP server answer Claude Code's prompt hook
-      --force        also replace an MCP server named bethink that something else put there
-
-    Examples:
-      bethink install
-      bethink install --claude --codex --dry-run
-      bethink install --all --no-hooks
-    """
     where = find_place(args)
     chosen = asked_hosts(args) or found_hosts(args, where)
     parts = [part for part in installer.PARTS if not getattr(args, f"no_{part}")]
@@ -100,17 +82,6 @@ def install(args: Namespace) -> Result:
 
 
 def uninstall(args: Namespace) -> Result:
-    """Disconnect agents. A file that nobody changed since gets its old bytes back; from others only what `install` added is
-    taken out. What it made and is empty then is removed. Without a name, all agents.
-
-    Takes:
-      <hosts>
-      --force        also remove entries of Bethink that `install` did not make
-
-    Examples:
-      bethink uninstall
-      bethink uninstall --codex --dry-run
-    """
     chosen = asked_hosts(args) or list(AGENTS)
     outcomes = installer.uninstall(chosen, find_place(args), args.force, args.dry_run)
     none = "Nothing was installed; --force looks for entries of others, too."
@@ -256,21 +227,6 @@ MENDS = {
 
 
 def doctor(args: Namespace) -> Result:
-    """Check versions, settings, database, indexes, permissions and embedding model; and for every connected agent
-    that its entries are there, its hooks run, the MCP server answers, and when something was captured last. Ends with 0 only
-    when all is well; each problem says how to mend it.
-
-    Takes:
-      --deep    read every page, every memory and the model's files
-      --fix     mend permissions, the index, missing vectors and agents' entries
-      <listed>
-
-    Examples:
-      bethink doctor
-      bethink doctor --deep
-      bethink doctor --fix
-      bethink doctor --json | jq '.[] | select(.ok | not)'
-    """
     for mend in (mend_memory, mend_agents) if args.fix else ():
         try:
             mend(args)

@@ -21,14 +21,8 @@ from bethink.config import Config
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.project import Project
 from bethink.recall.shape import to_json
-from bethink.surface.arguments import (
-    FILTERS,
-    RANKING,
-    Argument,
-    make_asked,
-    parse_arguments,
-    read_typed,
-)
+from bethink.surface import SECTIONS
+from bethink.surface.arguments import Argument, make_asked, parse_arguments, read_typed
 from bethink.surface.cli import COMMANDS
 from bethink.surface.render import (
     describe_value,
@@ -61,77 +55,14 @@ CLAUDECODE CODEX_THREAD_ID CODEX_SANDBOX CODEX_SANDBOX_NETWORK_DISABLED CODEX_CI
 # A path has bytes of its own, and a search takes any input.
 ANY_BYTES = "database project file output directory path query question".split()
 COLUMN = 24  # where the help of an argument begins
-SHARED = """
-options of every command:
---database PATH      the database to use
---project DIR        act as if started in that directory
---container NAME     a named container inside the project
---format FORMAT text|json     how to show the result: text, json
---json               the same as --format json
---for-agent          quote stored text with its origin, and count as an agent; agents get it by themselves
---quiet              no hints, warnings or progress
---version, -V        print the version
-"""
-# What several commands take, as `<name>` in their docstrings.
-BLOCKS = {
-    "id": """
-ID                  an id or any unique beginning of one
---all-projects      of any project, not only this one and personal ones
-""",
-    "ids": """
-ID+                 an id or any unique beginning of one
---all-projects      of any project, not only this one and personal ones
-""",
-    "pairs": "--limit, -n N whole 1.. = 20     how many pairs at most (20)",
-    "talks": """
-[SESSION]           the beginning of a session's id; without it the latest sessions
---limit N whole 1.. = 10     how many sessions (10)
---all-projects      of every project, not only this one
-""",
-    "values": """
---file FILE         take the text from a file
---kind KIND         decision, fact, preference, question, todo, gotcha …
---importance N number      0 to 10
---confidence N number      0 to 1
---tag TAG*          may be repeated or a comma list
---entity NAME*      what it is about: Redis, person:Ada; may be repeated or a comma list
---expires TIME      30d, or a date
---summary TEXT      one line; made by rules if not given
---metadata KEY=VALUE*      or a JSON object; may be repeated
---embedding-text TEXT      what is embedded in place of the text: how people will ask for it
-""",
-    "ranking": f"""
-{RANKING}
-| --rerank                            let the judge read the first hits again: slower, and better for questions (recall does)
-| --no-rerank                         do not
---limit, -n N whole 1..               how many at most
---offset N whole 0.. = 0              leave out the first N
---max-tokens N whole 1..              token budget of the index-and-details form
-""",
-    "filters": FILTERS,
-    "hosts": """
---claude            Claude Code
---codex             Codex
---copilot           Copilot CLI
---gemini            Gemini CLI
---opencode          opencode
---cursor            Cursor
---all               all of these
---dry-run           show what would change; change nothing
-""",
-    "listed": """
-options of every command:
---format FORMAT text|json|csv|md|xml     how to show the result: text, json, csv, md, xml
-""",
-}
 
 
 # Commands
 
 
 class Command(NamedTuple):
-    """A command: its function, whose docstring says what it does, what it takes and how it is used; and whether it needs the memory:
-    to "read" one that is there, or to "make" one if need be."""
+    """A command: its function; and whether it needs the memory: to "read" one that is there, or to "make" one if need be. What it
+    does and takes is a section of `commands.txt`."""
 
     name: str
     run: Callable[..., Any]
@@ -140,14 +71,17 @@ class Command(NamedTuple):
     @property
     def parts(self) -> tuple[str, str, str]:
         """What it does, what it takes, examples."""
-        about, _, examples = (self.run.__doc__ or "").partition("Examples:\n")
+        about, _, examples = SECTIONS[self.name].partition("Examples:\n")
         about, _, takes = about.partition("Takes:\n")
         return about, takes, examples
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        takes = re.sub(r"<(\w+)>", lambda found: BLOCKS[found[1]], self.parts[1])
-        return parse_arguments(f"--help, -h     show this help and exit\n{takes}\n{SHARED}")
+        takes = f"--help, -h     show this help and exit\n{self.parts[1]}\n<every>"
+        while blocks := set(re.findall(r"<\w+>", takes)):
+            for block in blocks:
+                takes = takes.replace(block, SECTIONS[block])
+        return parse_arguments(takes)
 
 
 def load(name: str | None, first: str = "") -> Command:

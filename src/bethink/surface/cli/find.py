@@ -44,22 +44,6 @@ AGENT_TOKENS = 4000  # of each memory that an agent gets in full, as by MCP for 
 
 
 def search(args: Namespace, memory: Bethink) -> Result:
-    """Find memories of this project and personal ones, best first. Never changes anything.
-
-    Takes:
-      QUERY+            a question, words, "a phrase", prefix*, AND OR NOT, tags:word; - reads stdin
-      --explain         show each signal's part in a score
-      --dual            an index of all matches, then details within --max-tokens
-      <ranking>
-      <filters>
-      <listed>
-
-    Examples:
-      bethink search "how do we deploy?"
-      bethink search auth token --mode keyword --kind decision,gotcha --since 30d
-      bethink search "what were we doing" --intent continuity --limit 5
-      bethink search '"rate limit" AND redis' --explain --json
-    """
     query = read_text(args.query, None, 'bethink search "how do we deploy?"')
     dual = args.dual or args.max_tokens is not None
     if dual and args.format not in ("text", "json"):
@@ -68,19 +52,6 @@ def search(args: Namespace, memory: Bethink) -> Result:
 
 
 def recall(args: Namespace, memory: Bethink) -> Result:
-    """Answer a question from memory, for reading: the best matches in full with where they come from, how sure they are
-    and what they replaced; then an index of the others; then totals. All within a token budget.
-
-    Takes:
-      QUESTION+         in words; - reads stdin
-      <ranking>
-      <filters>
-
-    Examples:
-      bethink recall "why did we leave MySQL?"
-      bethink recall "open questions about billing" --max-tokens 2000
-      bethink recall "what do I prefer in reviews?" --personal --json
-    """
     question = read_text(args.question, None, 'bethink recall "why did we leave MySQL?"')
     return ask(args, memory, question, True, not args.no_rerank)
 
@@ -164,15 +135,6 @@ def find_reason(memory: Bethink, subject: str) -> dict[str, Any] | None:
 
 
 def why(args: Namespace, memory: Bethink) -> Result:
-    """Tell why something is as it is: the decision, its reason, what it replaced, and where it was said.
-
-    Takes:
-      SUBJECT+          what the decision is about
-
-    Examples:
-      bethink why pnpm
-      bethink why the billing database --json
-    """
     asked = " ".join(args.subject)
     subject = re.sub(r"(?i)^(?:(?:why|not|no)\b\s*)+", "", asked) or asked
     reason = find_reason(memory, subject)
@@ -195,18 +157,6 @@ def why(args: Namespace, memory: Bethink) -> Result:
 
 
 def today(args: Namespace, memory: Bethink) -> Result:
-    """List what was said, decided and done today or at another time, the newest first, with dates.
-
-    Takes:
-      [WHEN]            another time: yesterday, "last week", "since monday" (default: today)
-      --limit, -n N whole 1.. = 50     how many at most (50)
-      <listed>
-
-    Examples:
-      bethink today
-      bethink today yesterday
-      bethink today "last week" --format md
-    """
     when = args.when or "today"
     answer = memory.search(f"what did we do {when}", limit=args.limit)
     if not answer.query.recap:
@@ -229,19 +179,6 @@ def memories_result(
 
 
 def get(args: Namespace, memory: Bethink) -> Result:
-    """Show memories in full, with where they come from and what they are related to. Counts as a use of each.
-
-    Takes:
-      <ids>
-      --source          with what stands around it where it came from
-      <listed>
-
-    Examples:
-      bethink get 01a1dd89
-      bethink get 01a1dd89 --source
-      bethink get 01a1dd89 01a1de02 --json
-      bethink search deploy --json | jq -r '.[0].id' | xargs bethink get
-    """
     ids = [memory.resolve(id) for id in args.id]
     warnings = []
     try:
@@ -261,22 +198,6 @@ def get(args: Namespace, memory: Bethink) -> Result:
 
 
 def list_(args: Namespace, memory: Bethink) -> Result:
-    """List memories, the newest first.
-
-    Takes:
-      --order ORDER created|oldest|importance|used|useful|updated = created     what comes first: created, oldest, importance, used, useful, updated
-      --limit, -n N whole 1.. = 20     how many at most (default: 20)
-      --offset N whole 0.. = 0         leave out the first N
-      --all                            no limit
-      <filters>
-      <listed>
-
-    Examples:
-      bethink list
-      bethink list --kind question,todo --since 2w
-      bethink list --order importance --all --format csv
-      bethink list --include-deleted --json
-    """
     wanted = operations.make_filter(memory, args)
     limit = NO_LIMIT if args.all else args.limit
     found = memory.list(filter=wanted, limit=limit, offset=args.offset, order=args.order)
@@ -291,17 +212,6 @@ def list_(args: Namespace, memory: Bethink) -> Result:
 
 
 def history(args: Namespace, memory: Bethink) -> Result:
-    """Show every version of a memory: when, by whom, what changed. The numbers are those of `restore --to`.
-
-    Takes:
-      <id>
-      <listed>
-
-    Examples:
-      bethink history 01a1dd89
-      bethink history 01a1dd89 --json
-      bethink restore 01a1dd89 --to 2
-    """
     events = memory.history(args.id)
     records = operations.version_records(events)
     lines = []
@@ -322,32 +232,10 @@ def history(args: Namespace, memory: Bethink) -> Result:
 
 
 def sessions(args: Namespace, memory: Bethink) -> Result:
-    """Show what conversations asked, did and left: the sessions of this project or of all, newest first.
-
-    Takes:
-      <talks>
-
-    Examples:
-      bethink sessions
-      bethink sessions 3f2a
-      bethink sessions --limit 50 --json
-    """
     return talks_result(args, memory, topics=False)
 
 
 def topics(args: Namespace, memory: Bethink) -> Result:
-    """Show what conversations were about: the sessions of this project or of all with their topics, or one session in full.
-
-    Takes:
-      <talks>
-      --tree            sub-topics and summaries too
-
-    Examples:
-      bethink topics
-      bethink topics --all-projects
-      bethink topics 3f2a --tree
-      bethink topics --limit 50 --json
-    """
     return talks_result(args, memory, topics=True)
 
 
@@ -393,17 +281,6 @@ def topic_lines(spans: Sequence[Span], full: bool) -> list[str]:
 
 
 def stats(args: Namespace, memory: Bethink) -> Result:
-    """Count what is stored: memories by kind and by project, vectors, entities, bytes.
-
-    Takes:
-      | --all-projects  every project in the database (the default)
-      | --this-project  only this project and personal memories
-
-    Examples:
-      bethink stats
-      bethink stats --this-project
-      bethink stats --json
-    """
     from bethink.features import language
 
     value = memory.stats(memory.scopes if args.this_project else None)._asdict()

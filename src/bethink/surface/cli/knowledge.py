@@ -53,15 +53,6 @@ def synced_result(synced: Synced) -> Result:
 
 
 def index(args: Namespace, memory: Bethink) -> Result:
-    """Bring the knowledge folders and the documentation in step with memory: new files are read, unchanged ones skipped, changed
-    ones replace their own memories, moved ones keep them, vanished ones retire them. That is .claude/knowledge, the README and
-    folders such as docs, or what the setting `knowledge` names instead; Markdown, reStructuredText, AsciiDoc and notebooks.
-    Files that git ignores, or that say `index: false`, are left out.
-
-    Examples:
-      bethink index
-      bethink config knowledge .claude/knowledge,docs && bethink index
-    """
     if not knowledge.folders(memory):
         folders = ", ".join(memory.config.knowledge)
         raise NotFound(
@@ -72,57 +63,18 @@ def index(args: Namespace, memory: Bethink) -> Result:
 
 
 def map_(args: Namespace, memory: Bethink) -> Result:
-    """Map the project's source code: files, symbols, signatures and what their comments say, each with its lines, so that a
-    search for a name, a path or "where is the retry logic" finds the place. Only changed files are read again. With --json
-    the map is printed for `bethink import --repo-map` and other tools, and nothing is stored.
-
-    Examples:
-      bethink map
-      bethink map --json > repo-map.json
-      bethink map && bethink search "where are retries handled?"
-    """
     if args.format == "json":
         return Result(knowledge.repo_map(memory))
     return run_sync(args, "mapping", knowledge.map_code, memory)
 
 
 def analyze(args: Namespace, memory: Bethink) -> Result:
-    """Look at the project and remember what helps to work on it: its purpose, how it is built and tested, its parts, HTTP
-    routes, dependencies and decision records. With --git the commits that explain a decision, a revert or a pitfall. Each
-    finding cites its line or commit; run again, it replaces what changed.
-
-    Takes:
-      --git             look at the commits instead of the files
-
-    Examples:
-      bethink analyze
-      bethink analyze --git
-      bethink analyze && bethink list --tag command
-    """
     if args.git:
         return run_sync(args, "reading commits", knowledge.analyze_history, memory)
     return run_sync(args, "analyzing", knowledge.analyze, memory)
 
 
 def backfill(args: Namespace, memory: Bethink) -> Result:
-    """Read transcripts of earlier conversations into memory, or without a path this project's newest one: turns as evidence, topics, and the decisions, problems,
-    solutions and questions in them, each with the line it was said at. Every conversation goes to the project it was held in.
-    May be stopped at any moment; the next run goes on where it was, and reading twice changes nothing.
-
-    Takes:
-      [PATH]            a transcript, or a folder of them (default: this project's newest conversation)
-      --all             everything that the agents on this machine keep
-      --host HOST       claude, codex, copilot, gemini, opencode, cursor or plain
-      --since TIME      only transcripts that changed since then: 30d, or a date
-      --no-embed        by words only for now; `bethink reindex` embeds later
-
-    Examples:
-      bethink backfill
-      bethink backfill --all
-      bethink backfill --all --host claude --since 30d
-      bethink backfill ~/.claude/projects/-home-ada-shop
-      bethink backfill exported-chat.md --host plain
-    """
     if args.path and args.all:
         raise UsageError("Give a path or --all, not both.", "bethink backfill --all")
     since = moment(args.since, memory.clock()) if args.since else None
@@ -173,26 +125,6 @@ DONE_WORDS = {"make": "made", "extend": "extended", "keep": "kept", "fail": "fai
 
 
 def init(args: Namespace) -> int:
-    """Set a project up in one step: a folder for its knowledge with templates, a settings file, a line in .gitignore; then
-    analyze it, index its knowledge and map its code, so that all of it can be searched. Safe to repeat: what is there is
-    kept, what did not change is not read again. Stopped by Ctrl-C it keeps what is done, and the next run goes on.
-
-    Takes:
-      [DIRECTORY]       a directory of the project (default: the current one)
-      --local           give the project a database of its own, in .bethink/
-      --agent AGENT*    connect this agent, too, as `install` does: claude, codex …; may be repeated or a comma list
-      --skip-analyze    do not look for commands, routes, decisions
-      --skip-index      do not read the knowledge folders and the documentation
-      --skip-map        do not map the source code
-      --force           take over a database that is here already
-
-    Examples:
-      bethink init
-      bethink init ~/code/shop
-      bethink init --local
-      bethink init --agent claude,codex
-      bethink init --skip-map --skip-analyze
-    """
     if args.directory and args.project:
         raise UsageError("Give DIRECTORY or --project, not both.", "bethink init ~/code/shop")
     agents = [check_choice("known agent", name, list(AGENTS)) for name in split_lists(args.agent)]

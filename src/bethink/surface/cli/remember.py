@@ -96,26 +96,6 @@ def parse_metadata(parts: Sequence[str]) -> dict[str, Any]:
 
 
 def add(args: Namespace, memory: Bethink) -> Result:
-    """Remember one statement. Kind, summary and entities are found where they are not given. What stands in
-    <private>…</private> and what looks like a secret is taken out before anything is stored. Says so when the same, or
-    nearly the same, is already known.
-
-    Takes:
-      TEXT*             the statement; - or nothing reads stdin
-      <values>
-      --personal        follows you into every project
-      --team            for everybody who shares the database, in every project (PostgreSQL)
-      --supersedes ID*  the memory that this one replaces; may be repeated
-      --source NAME     where it comes from
-      --no-dedup        keep it even if something much like it is known
-      --force           even if this text was purged before
-
-    Examples:
-      bethink add "We deploy from main, never from a branch" --kind decision --tag deploy
-      git log -1 --format=%B | bethink add --source git
-      bethink add --file notes/auth.txt --importance 8 --entity technology:OAuth
-      bethink add "The staging password changes on Friday" --expires 7d --personal
-    """
     text = read_text(args.text, args.file, 'bethink add "We deploy on Fridays"')
     outcome = memory.add(
         text,
@@ -181,24 +161,6 @@ def decide_proposals(memory: Bethink, outcome: Outcome, labels: Mapping[str, str
 
 
 def update(args: Namespace, memory: Bethink) -> Result:
-    """Change a memory. Only what is given changes; the old version stays in its history.
-
-    Takes:
-      <id>
-      --content TEXT    the new text; - reads stdin
-      <values>
-      | --answered      a question that has its answer
-      | --open          a question that is open again
-      --no-expiry       let it stay for good
-      --here            a personal one: let it hold in this project alone
-
-    Examples:
-      bethink update 01a1dd89 --importance 9 --tag release,process
-      bethink update 01a1dd89 --content "We deploy from main, after two reviews"
-      bethink update 01a1dd89 --no-expiry
-      bethink update 01a1dd89 --file notes/auth.txt
-      bethink update 01a1dd89 --here
-    """
     if args.here:
         return describe_change(memory, "bound to this project", inbox.bind(memory, args.id))
     text = [args.content] if args.content is not None else None
@@ -211,17 +173,6 @@ def update(args: Namespace, memory: Bethink) -> Result:
 
 
 def vote(args: Namespace, memory: Bethink) -> Result:
-    """Say that a memory was useful, or was not: intents such as `frequent` weigh votes. Counts as a use of it.
-
-    Takes:
-      <id>
-      VALUE number = 1  from -100 to 100 (default: 1)
-
-    Examples:
-      bethink vote 01a1dd89
-      bethink vote 01a1dd89 3
-      bethink vote 01a1dd89 -1
-    """
     changed = memory.vote(args.id, args.value)
     return describe_change(memory, f"votes {changed.usefulness:+g} for", changed)
 
@@ -237,21 +188,6 @@ def describe_change(memory: Bethink, what: str, changed: Memory) -> Result:
 
 
 def link(args: Namespace, memory: Bethink) -> Result:
-    """Relate two memories by supersedes, builds_on, contradicts, answers or relates_to. `supersedes` takes the target out of
-    searches, `answers` marks a question as answered.
-
-    Takes:
-      SOURCE            an id or any unique beginning of one
-      TYPE              how they are related, and then TARGET; or TARGET alone (relates_to)
-      [TARGET]          the id of the other one
-      --remove          take the relation away
-
-    Examples:
-      bethink link 01a1dd89 supersedes 01a0c3f1
-      bethink link 01a1dd89 answers 01a0c411
-      bethink link 01a1dd89 01a0c411
-      bethink link 01a1dd89 supersedes 01a0c3f1 --remove
-    """
     source, target = args.source, args.target or args.type
     type = args.type.replace("-", "_") if args.target else "relates_to"
     relation = (memory.unlink if args.remove else memory.link)(source, target, type)
@@ -264,19 +200,6 @@ def link(args: Namespace, memory: Bethink) -> Result:
 
 
 def forget(args: Namespace, memory: Bethink) -> Result:
-    """Hide memories from every search; `restore` brings them back. With --purge they are gone from every table, cache and
-    free page, and with them what their conversation holds in the very same words; the same text is refused afterwards.
-
-    Takes:
-      <ids>
-      --purge           remove every trace, for good; the text is not taken in again
-      --yes, -y         do not ask before purging
-
-    Examples:
-      bethink forget 01a1dd89
-      bethink forget 01a1dd89 01a1de02 --json
-      bethink forget 01a1dd89 --purge --yes
-    """
     found = memory.get(*args.id, count=False)
     asked = state.is_forgetting_asked(memory.project.root)
     if args.purge:
@@ -337,43 +260,10 @@ def purge(args: Namespace, memory: Bethink, found: Sequence[Memory], asked: bool
 
 
 def restore(args: Namespace, memory: Bethink) -> Result:
-    """Bring back a memory that was forgotten or replaced, or an earlier version of one.
-
-    Takes:
-      <id>
-      --to N whole 1..  the version to go back to, as numbered by `bethink history ID`
-
-    Examples:
-      bethink restore 01a1dd89
-      bethink restore 01a1dd89 --to 2
-      bethink list --include-deleted
-    """
     return describe_change(memory, "restored", memory.restore(args.id, args.to))
 
 
 def handoff(args: Namespace) -> Result:
-    """Leave word for whoever works here next, or read what was left: of this branch, or else the newest of any. A new handoff
-    replaces the last one of its branch, which stays in its history. It may be given by options, or as Markdown.
-
-    Takes:
-      action save|show = show   default: show
-      --branch NAME     of this branch; by default the one that is checked out
-      save:
-      --summary TEXT    where things stand
-      --done TEXT*      something that is done
-      --blocked TEXT*   something half done or stuck
-      --decision TEXT*  something that was decided, with the reason
-      --next TEXT*      what to do next
-      --memory ID*      id of a memory that was used
-      --metadata KEY=VALUE*      or a JSON object; may be repeated
-      --file FILE       read it from a file; without this and --summary from stdin
-
-    Examples:
-      bethink handoff
-      bethink handoff save --summary "The cache is moved" --done "reads go to Valkey" --next "delete Redis" --memory 01a1dd89
-      bethink handoff save --file handoff.md
-      bethink handoff show --branch feature/cache --json
-    """
     if args.action == "save":
         wanted = given_handoff(args)
         with open_memory(args, make=True) as memory:
@@ -425,21 +315,6 @@ def show_handoff(args: Namespace, memory: Bethink) -> Result:
 
 
 def promote(args: Namespace, memory: Bethink) -> Result:
-    """Write a memory into the rules that agents read at every start, as one line of a marked block: in
-    .claude/rules/bethink.md if the project has a .claude folder or no AGENTS.md, else in AGENTS.md. A CLAUDE.md is never
-    made. Nothing outside the block changes. Imported text is refused. Promoting a memory again writes what it says now.
-
-    Takes:
-      [ID]              an id or any unique beginning of one
-      --to TARGET claude|agents     .claude/rules/bethink.md, or AGENTS.md
-      | --suggest       list memories that proved useful, and why; writes nothing
-      --limit N whole 1.. = 10     with --suggest: how many (10)
-
-    Examples:
-      bethink promote --suggest
-      bethink promote 01a1dd89
-      bethink promote 01a1dd89 --to agents
-    """
     if bool(args.id) == bool(args.suggest):
         raise UsageError(
             "Give an id, or --suggest.", "bethink promote --suggest, then bethink promote 01a1dd89"
@@ -460,16 +335,6 @@ def promote(args: Namespace, memory: Bethink) -> Result:
 
 
 def demote(args: Namespace, memory: Bethink) -> Result:
-    """Take a memory out of the rules again. The memory itself stays. With the last rule the block goes, and a file that
-    holds nothing else goes too. Works for rules of others, whose memory is not in your database.
-
-    Takes:
-      ID                an id or any unique beginning of one
-
-    Examples:
-      bethink demote 01a1dd89
-      bethink demote 01a1dd89 --json
-    """
     done = promotion.demote(memory, args.id)
     missing = [] if done.found else [f"Its rule was not in {done.path} of this checkout."]
     return Result(pick(done, "id path found removed"), hints=missing)
@@ -479,17 +344,6 @@ def demote(args: Namespace, memory: Bethink) -> Result:
 
 
 def edit(args: Namespace, memory: Bethink) -> Result:
-    """Change the text of a memory in your editor: $VISUAL, or else $EDITOR. The old version stays in its history. Left as it
-    is or emptied, nothing changes. A text that is not taken is kept in a file, which is named.
-
-    Takes:
-      <id>
-
-    Examples:
-      bethink edit 01a1dd89
-      EDITOR="code --wait" bethink edit 01a1dd89
-      bethink history 01a1dd89
-    """
     was = memory.one(args.id)
     short = short_id(memory, was.id)
     if args.for_agent:
@@ -518,17 +372,6 @@ def edit(args: Namespace, memory: Bethink) -> Result:
 
 
 def open_(args: Namespace, memory: Bethink) -> Result:
-    """Open what a memory was taken from, at its line: a file or transcript in your editor ($VISUAL, or else $EDITOR), a page in
-    your browser. Where there is no terminal, and with --json, its place is printed instead, as PATH:LINE.
-
-    Takes:
-      <id>
-
-    Examples:
-      bethink open 01a1dd89
-      EDITOR=code bethink open 01a1dd89
-      bethink open 01a1dd89 --json | jq -r .path
-    """
     one = memory.one(args.id)
     file, url = find_source(memory, one)
     line = one.lines[0] if file and one.lines else None

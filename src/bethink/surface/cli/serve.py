@@ -46,14 +46,6 @@ Announce = Callable[["Namespace", str, str, str], None]
 
 
 def mcp(args: Namespace) -> None:
-    """Speak the Model Context Protocol on stdin and stdout, for agents that start it themselves. The project is --project, else
-    what the client says, else the current directory. Ends with its client. BETHINK_LOG=debug tells more on stderr.
-
-    Examples:
-      claude mcp add -s user bethink -- bethink mcp
-      codex mcp add bethink -- bethink mcp
-      bethink mcp --project ~/code/shop
-    """
     place = directory(args)
 
     def serve_rest(wire: Wire) -> None:
@@ -86,23 +78,6 @@ def load_server() -> Any:
 
 
 def serve(args: Namespace) -> None:
-    """Serve memory over HTTP until stopped: the web page, which your token opens, MCP at /mcp, REST under /api/v1 with a page
-    that describes it at /api/v1/docs, /healthz and /readyz. By default for this machine only, with a token made at start for you, and those of
-    `bethink token create` for others. The project is --project, else the current directory. Logs go to stderr.
-
-    Takes:
-      --host ADDRESS = 127.0.0.1          the address to listen on (default: 127.0.0.1, this machine only)
-      --port N whole 0..65535 = 7377     default: 7377; 0 takes any that is free
-      --tls-cert FILE     certificate (PEM) for https
-      --tls-key FILE      its private key (PEM)
-      --allow-host NAME*  another name it is called by; may be repeated
-      --insecure-bind     another address than this machine's own without TLS
-
-    Examples:
-      bethink serve
-      bethink serve --port 0 --json
-      bethink token create --name laptop && bethink serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
-    """
     check_exposure(args)
     run_server(args, announce_server, args.quiet)
 
@@ -185,18 +160,6 @@ def announce_server(args: Namespace, address: str, name: str, session: str) -> N
 
 
 def ui(args: Namespace) -> None:
-    """Open the web page: search as you type, memories with their sources and history, timeline, graph, inbox, health. It is
-    served until Ctrl-C. The address signs one browser in, once, within two minutes.
-
-    Takes:
-      --no-open           only print the address, for a browser that you open yourself
-      --port N whole 0..65535     default: 7377, or any free one
-
-    Examples:
-      bethink ui
-      bethink ui --no-open --port 8080
-      bethink ui --project ~/code/shop
-    """
     port = load_app().free_port(HOST, PORT) if args.port is None else args.port
     load_key(data_directory())  # one that cannot be used is told before anything is started
     vars(args).update(host=HOST, port=port, tls_cert=None, tls_key=None, allow_host=[])
@@ -223,29 +186,6 @@ def announce_page(args: Namespace, url: str, name: str, session: str) -> None:
 
 
 def token(args: Namespace) -> Result:
-    """Make, list and revoke the tokens by which programs may call `bethink serve`. A token is for the project it is made in, for
-    reading only and without personal memories, unless the options say more. It is shown once; only its hash is kept. A
-    revoked token is refused from the next request on.
-
-    Takes:
-      action create|list|revoke = list     default: list
-      [TOKEN]             of revoke: its name or id
-      create:
-      --name NAME         what it is for: laptop, ci
-      --scope SCOPE read|write = read      read (the default) or write
-      --all-projects      for every project, not only the one of --project or this folder
-      --team PROJECT*     for a project that a team shares, by its name there, instead
-      --person NAME       whose it is, in a team's database: personal memories are theirs
-      --personal          for personal memories too
-      --expires TIME      90d, or a date; otherwise it holds until it is revoked
-      <listed>
-
-    Examples:
-      bethink token create --name laptop
-      bethink token create --name ci --scope write --expires 90d
-      bethink token create --name anna --person anna --scope write --team shop --personal
-      bethink token revoke laptop
-    """
     if args.action == "create":
         return create_token(args)
     if any(getattr(args, option) for option in MAKING):

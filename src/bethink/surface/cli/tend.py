@@ -23,6 +23,7 @@ from bethink.hooks.run import read_message
 from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import pause_memory, resume_memory
 from bethink.project import EVERYWHERE, Pause, read_pauses
+from bethink.surface import SECTIONS
 from bethink.surface.cli import COMMANDS, console
 from bethink.surface.cli.console import (
     Bar,
@@ -75,20 +76,6 @@ STEP_WORDS = {
 
 
 def config(args: Namespace) -> Result:
-    """Show every setting, its value and where that came from; show one; or change one in your settings file. Later layers
-    win: defaults, your file, the project's file, the environment (BETHINK_LIMIT=5), the command line.
-
-    Takes:
-      [KEY]             the setting to show, or with VALUE to change
-      [VALUE]
-      --project-file    change the project's file instead of yours
-      <listed>
-
-    Examples:
-      bethink config
-      bethink config mode keyword
-      bethink config limit 5 --project-file
-    """
     key = args.key
     if key and key not in configuration.SETTINGS:
         raise ConfigError(f"There is no setting '{key}'.", configuration.suggest_setting(key))
@@ -164,18 +151,6 @@ def as_typed(value: Any) -> str:
 
 
 def pause(args: Namespace) -> Result:
-    """Pause memory in this project, or everywhere: agents are told nothing, and what is said until it is resumed is never
-    learned, neither from their hooks nor by a later `bethink backfill`. Searching and adding by hand go on working.
-
-    Takes:
-      --everywhere    in every project, not only in this one
-      --for TIME      resume by itself after that: 30min, 2h, 1d
-
-    Examples:
-      bethink pause
-      bethink pause --for 2h
-      bethink pause --everywhere
-    """
     span, here = getattr(args, "for"), project(args)
     scope, name = (EVERYWHERE, "") if args.everywhere else (here.scope, here.name)
     now = datetime.now(LOCAL)
@@ -190,15 +165,6 @@ def pause(args: Namespace) -> Result:
 
 
 def resume(args: Namespace) -> Result:
-    """Resume memory after `bethink pause`. What was said meanwhile stays out of memory.
-
-    Takes:
-      --everywhere    end every pause, of all projects
-
-    Examples:
-      bethink resume
-      bethink resume --everywhere
-    """
     ended = resume_memory(EVERYWHERE if args.everywhere else project(args).scope)
     left = [one for one in read_pauses() if one.holds(time.time())]
     still = "Memory is still paused everywhere; `bethink resume --everywhere` ends that."
@@ -223,18 +189,6 @@ def plain_pause(one: Pause) -> dict[str, Any]:
 
 # A host's own call goes to `hooks.run.run_alone`, past the parser; this is for people and their tests.
 def hook(args: Namespace) -> int:
-    """Do what an agent's hook asks for: give a briefing when a session starts, add what fits a prompt, note a transcript that grew.
-    `bethink install` puts this into the agents' settings. Reads the host's message from stdin, prints what its model is to know,
-    or nothing, and ends with 0 whatever happens; `bethink doctor` shows what went wrong. BETHINK_HOOKS=off does nothing.
-
-    Takes:
-      EVENT                   session-start, prompt, stop, subagent-stop, pre-compact, post-compact, session-end
-      --host HOST = claude  claude, codex, copilot, gemini, cursor, opencode
-
-    Examples:
-      echo '{"cwd": "/home/me/shop", "source": "startup"}' | bethink hook session-start --host claude
-      echo '{"cwd": "/home/me/shop", "prompt": "how do we deploy?"}' | bethink hook prompt --host codex
-    """
     if args.database:
         os.environ["BETHINK_DATABASE"] = args.database
     if printed := run_hook(args.event, args.host, read_message()):
@@ -246,17 +200,6 @@ def hook(args: Namespace) -> int:
 
 
 def reindex(args: Namespace, memory: Bethink) -> Result:
-    """Give every memory a vector of the current embedding model, as after a change of model. May be stopped at any moment;
-    the next run goes on where it was.
-
-    Takes:
-      --full            make every vector and the full-text index anew
-
-    Examples:
-      bethink reindex
-      bethink config embedding all-MiniLM-L6-v2 && bethink reindex
-      bethink reindex --full
-    """
     with Bar(args, "embedding") as bar:
         done = memory.reindex(full=args.full, progress=bar)
     model = memory.embedder.model if memory.embedder else None
@@ -264,31 +207,11 @@ def reindex(args: Namespace, memory: Bethink) -> Result:
 
 
 def backup(args: Namespace, memory: Bethink) -> Result:
-    """Copy the whole database into one file while others go on using it. To restore, put the copy in the database's place.
-
-    Takes:
-      FILE              a new file
-
-    Examples:
-      bethink backup ~/backups/memory-2026-11-15.db
-      bethink search deploy --database ~/backups/memory-2026-11-15.db
-    """
     written = memory.backup(args.file)
     return Result({"path": args.file, "bytes": written})
 
 
 def reset(args: Namespace, memory: Bethink) -> Result:
-    """Forget everything in a scope beyond recovery. Asks first.
-
-    Takes:
-      --scope SCOPE this|personal|all = this     this (the project, the default), personal, or all
-      --yes, -y         do not ask
-
-    Examples:
-      bethink backup before-reset.db && bethink reset
-      bethink reset --scope personal
-      bethink reset --scope all --yes
-    """
     name = memory.project.name
     here = f"the container {args.container} of {name}" if args.container else f"the project {name}"
     scopes, where = {
@@ -306,30 +229,10 @@ def reset(args: Namespace, memory: Bethink) -> Result:
 
 
 def duplicates(args: Namespace, memory: Bethink) -> Result:
-    """List memories that say the same, or nearly so, for you or your agent to decide: the one to keep first.
-
-    Takes:
-      <pairs>
-
-    Examples:
-      bethink duplicates
-      bethink duplicates --json | jq -r '.[].other.id'
-      bethink forget ID
-    """
     return compare(args, memory, tending.find_duplicates, "No memories say the same.")
 
 
 def contradictions(args: Namespace, memory: Bethink) -> Result:
-    """List memories that disagree, the newer one first. `bethink forget` or `bethink add --supersedes` settles one.
-
-    Takes:
-      <pairs>
-
-    Examples:
-      bethink contradictions
-      bethink contradictions --limit 50 --json
-      bethink link NEWER supersedes OLDER
-    """
     return compare(args, memory, tending.find_contradictions, "No memories disagree.")
 
 
@@ -352,19 +255,6 @@ def quote_lines(memory: Bethink, found: Sequence[Memory]) -> Items:
 
 
 def consolidate(args: Namespace, memory: Bethink) -> Result:
-    """Tidy up: merge what says the same, mark contradictions and answered questions, retire what expired and old turns that
-    nothing was taken from for a year. Shows what it would do and asks. Every step is in the history of its
-    memory, and `bethink restore ID` undoes it.
-
-    Takes:
-      --dry-run         only show what would be done
-      --yes, -y         do not ask
-
-    Examples:
-      bethink consolidate --dry-run
-      bethink consolidate
-      bethink consolidate --yes --json
-    """
     with Bar(args, "comparing") as bar:
         steps = tending.plan_consolidation(memory, progress=bar)
     done, number = 0, many(len(steps), "step")
@@ -392,18 +282,6 @@ def list_steps(memory: Bethink, steps: Sequence[Step]) -> Items:
 
 
 def model(args: Namespace) -> Result:
-    """List the embedding models known by name, or fetch one (once, for all projects). `bethink doctor --deep` verifies its files.
-
-    Takes:
-      action list|pull = list     default: list
-      [NAME]            a model; by default the one that is set
-      <listed>
-
-    Examples:
-      bethink model list
-      bethink model pull
-      bethink model pull all-MiniLM-L6-v2
-    """
     name = str(args.name or settings(args).embedding)
     if args.action == "list":
         return list_models(name.rpartition("/")[2].lower())
@@ -432,16 +310,6 @@ def list_models(current: str) -> Result:
 
 
 def audit(args: Namespace, memory: Bethink) -> Result:
-    """Show who changed what in a team's PostgreSQL database, newest first. The database numbers and dates the
-    lines itself, and the role that serves can neither change nor remove one; `bethink doctor --deep` says if some are gone.
-
-    Takes:
-      --limit, -n N whole 1.. = 20       how many lines at most (20)
-
-    Examples:
-      bethink audit
-      bethink audit --limit 100 --json
-    """
     store: Any = memory.store
     if not hasattr(store, "audit"):
         raise UsageError(
@@ -452,26 +320,6 @@ def audit(args: Namespace, memory: Bethink) -> Result:
 
 
 def bench(args: Namespace) -> Result:
-    """Measure recall on labelled sets: load each through the ordinary write path into a throw-away database, ask its
-    questions, and print the measures and times, with the range in which nDCG@10 lies for 95 of 100 samples of the questions.
-
-    The controls understand less than we do: `newest` reads no word; `bm25`, `convex` (.6 meaning) and `rrf` are the plain recipes
-    over the same memories, with the same addition for what is recent.
-
-    Takes:
-      DIRECTORY+        a set: a folder with corpus.jsonl and queries.jsonl
-      --mode MODE*      hybrid, vector, keyword, or a control: newest, bm25, convex, rrf; or reranked: hybrid with the first hits read again; may be repeated or a comma list (default: all but that)
-      --asked WHEN*     when the questions are asked: each at its `own` time, or a `day`, a `week`, a `month` of 30 days after the newest memory; may be repeated or a comma list (default: own)
-      --sample N whole 1..  only so many questions of each set
-      --as READING turns|conversations = turns  documents of a session as they stand, or read as a conversation, with topics and ideas
-      <listed>
-
-    Examples:
-      bethink bench ../shared/bench/scifact
-      bethink bench ../shared/bench/* --mode hybrid,vector,keyword
-      bethink bench ../shared/bench/sessions-git-sync --asked own,month --as conversations
-      bethink bench ../shared/bench/cosqa --json
-    """
     from bethink.bench import ASKED, FIELDS, RECIPES, SEARCHES, run
 
     def choose(what: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -495,45 +343,13 @@ def bench(args: Namespace) -> Result:
 
 # Shell completions. Each shell's script asks `completion words` what may follow what was typed.
 
-BASH = """_bethink() {
-  local IFS=$'\\n'
-  COMPREPLY=($(bethink completion words "${COMP_LINE:0:COMP_POINT}" 2>/dev/null | cut -f1))
-}
-complete -o default -F _bethink bethink"""
-SCRIPTS = {
-    "bash": BASH,
-    "zsh": "#compdef bethink\nautoload -Uz bashcompinit && bashcompinit\n" + BASH,
-    "fish": """complete -c bethink -n __fish_use_subcommand -f
-complete -c bethink -a '(bethink completion words (commandline -cp | string collect) 2>/dev/null)'""",
-    "powershell": """Register-ArgumentCompleter -Native -CommandName bethink -ScriptBlock {
-    param($word, $ast, $position)
-    $line = $ast.ToString().PadRight($position).Substring(0, $position)
-    bethink completion words $line 2>$null | ForEach-Object {
-        $name, $about = $_ -split "`t"
-        [System.Management.Automation.CompletionResult]::new($name, $name, 'ParameterValue', $about)
-    }
-}""",
-}
-
 
 def completion(args: Namespace) -> Result | int:
-    """Print completions of commands, options and values for a shell.
-
-    Takes:
-      shell bash|zsh|fish|powershell|words
-      [LINE]            of words: what was typed; lists what may stand at its end
-
-    Examples:
-      source <(bethink completion bash)
-      source <(bethink completion zsh)
-      bethink completion fish > ~/.config/fish/completions/bethink.fish
-      bethink completion powershell | Out-String | Invoke-Expression
-    """
     if args.shell == "words":
         found = complete_line(args.line or "")
         value, lines = found, [f"{word}\t{about}" for word, about in found.items()]
     else:
-        value = {"shell": args.shell, "script": SCRIPTS[args.shell]}
+        value = {"shell": args.shell, "script": SECTIONS[f"completion {args.shell}"].strip()}
         lines = [value["script"]]
     if args.format == "text":
         out("\n".join(lines))  # for a shell, whatever the terminal's width
@@ -562,52 +378,12 @@ def complete_line(line: str) -> dict[str, str]:
 
 # The product in under a minute, on a database that is thrown away. Each step is a command as a user would type it.
 
-# What is said (#) and typed. A line that begins with `meaning:` needs an embedding model, one with `words:` is for its absence;
+# What is said (>) and typed. A line that begins with `meaning:` needs an embedding model, one with `words:` is for its absence;
 # `name =` keeps the id of what was added for later lines.
-SCRIPT = f"""
-# Remember a few things. A kind that is not given is found by rules: the last one is a question.
-add "Users sign in with a magic link that is valid for 15 minutes" --kind decision --tag auth
-mysql = add "The orders service stores its data in MySQL" --kind architecture --importance 7
-gotcha = add "Never run migrations during the nightly export: the tables are locked" --kind gotcha
-add "I prefer small pull requests with one commit each" --kind preference --personal
-add "Should the invoice PDF be made on the server?"
-meaning: # The same again is noticed, and so is nearly the same: neither is added, and it says which one is known.
-words: # The same again is noticed: it is not added, and it says which one is known.
-add "Users sign in with a magic link that is valid for 15 minutes"
-meaning: add "Our users sign in by a magic link, which stays valid for 15 minutes"
-meaning: # Ask in other words: by meaning and words together, or by meaning alone. No word is the same, so words alone find nothing.
-meaning: search "how do people log in?" --mode hybrid --limit 2
-meaning: search "how do people log in?" --mode vector --limit 2
-meaning: search "how do people log in?" --mode keyword --limit 2
-words: # Ask by words.
-words: search "how do users sign in?" --mode keyword --limit 2
-# An intent weighs recency and use as well: what proved useful comes first.
-vote {{gotcha}} 5
-search "what could lock the tables?" --intent frequent --limit 2 --seed 1
-# A decision that changes replaces the old one. The answer is the new one, and shows what it superseded.
-add "Orders moved from MySQL to PostgreSQL, because MySQL locked whole tables" --kind decision --supersedes {{mysql}}
-recall "which database does the orders service use?" --max-tokens 200
-# What is private, and what looks like a secret, is taken out before anything is stored.
-add "The staging login is <private>ops / hunter2</private> and the token is ghp_{"a1B2" * 9}"
-search "staging login" --mode keyword --limit 1
-# Every score can be taken apart, signal by signal.
-meaning: search "how do people log in?" --limit 1 --explain
-words: search "how do users sign in?" --limit 1 --explain
-# Seven memories are kept: what was known is not there twice, and what was replaced stays in the history.
-stats
-"""
 _LINE = re.compile(r"(?:(meaning|words): )?(?:(\w+) = )?(.*)")
 
 
 def demo(args: Namespace) -> Result:
-    """Show the product on a throw-away database: add, duplicates, search three ways, an intent, a replaced decision,
-    redaction, explain. Nothing of yours is touched.
-
-    Examples:
-      bethink demo
-      BETHINK_EMBEDDING=none bethink demo
-      bethink demo --json
-    """
     with tempfile.TemporaryDirectory(prefix="bethink-demo-") as folder:
         steps = play(args, Path(folder))
     end = "\nThat was all on a throw-away database, which is gone. Next: bethink add"
@@ -627,13 +403,13 @@ def play(args: Namespace, folder: Path) -> list[dict[str, object]]:
     about = [f"Meaning comes from {model.model}, on this machine."] if model else [none, *hints]
     say("\n" + "\n".join(f"# {line}" for line in about))
     steps: list[dict[str, object]] = []
-    ids: dict[str, str] = {}
-    for line in SCRIPT.strip().splitlines():
+    ids = {"key": "a1B2" * 9}  # which looks like one
+    for line in SECTIONS["demo script"].strip().splitlines():
         condition, name, typed = re.fullmatch(_LINE, line).groups()  # type: ignore[union-attr]
         if condition == ("words" if model else "meaning"):
             continue
-        if typed.startswith("# "):
-            say(f"\n{typed}")
+        if typed.startswith("> "):
+            say(f"\n# {typed[2:]}")
             continue
         words = shlex.split(typed := typed.format(**ids))
         shown = io.StringIO()

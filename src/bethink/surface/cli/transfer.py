@@ -83,25 +83,6 @@ SYNCED = ("pushed", "pulled", "merged", "removed_here", "removed_there", "links"
 
 
 def export(args: Namespace, memory: Bethink) -> None:
-    """Write memories out, the oldest first: everything of this project and personal ones, forgotten, expired and replaced
-    ones included, unless the options choose. JSON unless --format says otherwise. Streams, so any number will do. A vault is a
-    folder of Markdown that Obsidian opens: a note for each statement, none for what is forgotten, for passages of documents
-    and for turns of conversations unless the options ask for them. `bethink import` reads it back, with what was edited there.
-
-    Takes:
-      [DIRECTORY]          with --format vault: where the notes go
-      --jsonl              one JSON object per line
-      --output, -o FILE    write to a file, readable by you alone; an old one is replaced when all is written
-      <filters>
-      options of every command:
-      --format FORMAT text|json|csv|md|xml|vault     how to show the result: text, json, csv, md, xml, vault
-
-    Examples:
-      bethink export --output memories.json
-      bethink export --format vault ~/vault
-      bethink export --all-projects --jsonl | gzip > memories.jsonl.gz
-      bethink export --kind decision --format md
-    """
     if args.jsonl and args.explicit_format:
         raise UsageError("Give --format or --jsonl, not both.", "bethink export --jsonl")
     form = "jsonl" if args.jsonl else args.format if args.explicit_format else "json"
@@ -169,32 +150,6 @@ def destination(path: str | None) -> Iterator[TextIO]:
 
 
 def import_(args: Namespace) -> Result:
-    """Take in what lies elsewhere, and say what was taken and what was left. FILE may be an export or a database of Bethink; a vault;
-    the database of memo, Memory Graph, Memory MCP, claude-mem or mcp-memory-service; tables of LanceDB; the notes of
-    basic-memory; what Claude Code and Codex remember by themselves; JSON, JSON lines or CSV with a text in each row; or
-    Claude Memory's settings, .claude/memory.config.json. The memories of this project are taken, or those of the only project in it. They keep their ids where those are free, what is
-    known by id or text stays as it is, and what they say of it is only proposed. Other Markdown and a repo map are synced:
-    files that changed replace their own memories, files that vanished retire theirs, and nothing else is touched. Imported
-    text is trusted less than what you say, unless you say that the file is yours with --trusted.
-
-    Takes:
-      [FILE]               an export of Bethink, another program's database, a folder of notes, JSON, CSV
-      --trusted            of FILE: believe each memory as far as it says, since the file is yours
-      --personal           of FILE: what is personal too
-      --all-scopes         of FILE: other projects and what is personal too, each under its own
-      --text-column NAME   of JSON and CSV: where the text is (default: text, content, memory, body or note)
-      --dry-run            say what would be taken in, and change nothing
-      --undo               take back what imports of FILE added
-      --markdown PATH      a Markdown file, or a folder of them (.md .markdown .mdx)
-      --repo-map FILE      a repo map as JSON
-
-    Examples:
-      bethink import old-memory.db --trusted --all-scopes
-      bethink import .memo/memo.db --dry-run
-      bethink import notes.csv --undo
-      bethink import --markdown vendor/react-router/docs --container react-router
-      bethink map --json > repo-map.json && bethink import --repo-map repo-map.json
-    """
     if sum(map(bool, (args.file, args.markdown, args.repo_map))) != 1:
         raise UsageError(
             "Give one thing to import: FILE, --markdown PATH or --repo-map FILE.",
@@ -294,19 +249,6 @@ def import_file(args: Namespace, path: Path) -> Result:
 
 
 def migrate(args: Namespace) -> Result:
-    """Bring everything into another database: ids, history, relations, vectors, sources, conversations, and what was purged. From
-    the database of the settings or of --database, into the one of --to. May be stopped at any moment; the same command goes on
-    from there. At the end both are compared by number and digest. The source is not changed; which database is used afterwards
-    is for `bethink config database` to say.
-
-    Takes:
-      --to DATABASE        a path, or postgresql://USER@HOST/NAME; empty, or begun before
-
-    Examples:
-      bethink migrate --to postgresql://memory@db.example/memory
-      bethink migrate --database postgresql://memory@db.example/memory --to ~/memory.db
-      bethink migrate --to /mnt/larger/memory.db --json
-    """
     if not args.to:
         raise UsageError("Where to is not said.", "bethink migrate --to DATABASE")
     check_database(args)
@@ -344,21 +286,6 @@ def migrate(args: Namespace) -> Result:
 
 
 def sync(args: Namespace, memory: Bethink) -> Result:
-    """Exchange this project's memories with a team: what was told here goes there, and the other way round. Changes of both sides are
-    merged field by field, the later word stands, and what was overruled stays in the history. What was forgotten or purged on
-    one side goes on the other. Conversations and documents stay where they are. A sync may be stopped at any moment; the next one goes on.
-
-    Takes:
-      --with TEAM          the team's server or database; by default the setting `team`
-      --as NAME            what the team calls this project (default: the name of its folder)
-      --personal           your personal memories too, for a team of your own machines
-      --accept-removals    even if most of what both sides had was purged on one of them
-
-    Examples:
-      bethink sync --with https://memory.example --as shop
-      bethink sync --with postgresql://memory@db.example/memory
-      bethink config team https://memory.example && bethink sync
-    """
     team = getattr(args, "with") or memory.config.team
     if not team:
         raise UsageError(

@@ -200,8 +200,9 @@ def test_what_somebody_made_of_our_entries_is_told_and_not_run(cli, home, progra
 def test_a_hook_that_is_too_slow_leaves_no_process(tmp_path):
     number = tmp_path / "number"
     line = f"sleep 60 & echo $! > '{number}'; wait"
-    ran = connect.run_command(["sh", "-c", line], b"", 1, os.environ)
-    assert "did not end or answer within" in ran.trouble
+    place = install.InstallPlace(tmp_path, os.environ)
+    _, trouble, _ = connect.run_command(["sh", "-c", line], [], 1, place)
+    assert "did not end or answer within" in trouble
 
     def has_ended():
         try:

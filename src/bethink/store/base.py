@@ -115,6 +115,7 @@ class Overview(NamedTuple):
 class Store:
     """Memories in one database. What raises NotImplementedError is the database's own."""
 
+    path: Any  # where memories are, as people are told
     columns: str  # rows.COLUMNS, with the database's own way to put rows into JSON
 
     def __init__(self) -> None:

@@ -12,13 +12,13 @@ import json
 import os
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import util
+from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace as Namespace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,7 +27,7 @@ import apsw
 
 from bethink import __version__, config
 from bethink.embed import models, open_embedder
-from bethink.errors import BethinkError, EmbeddingError, NotFound, UsageError
+from bethink.errors import BethinkError, EmbeddingError, NotFound
 from bethink.hooks import spool, state
 from bethink.hosts import install as installer
 from bethink.hosts.edit import PROMPT_TOOL
@@ -55,17 +55,17 @@ PLANNED = {
     "removed": "would remove",
 }
 COLOURS = {"+": "green", "-": "red"}
-NO_LIBRARY = (
-    "The MCP server would not start: it needs the library mcp, which is not installed.",
-    "pip install 'bethink[mcp]' and repeat it; --no-mcp connects hooks and skills alone.",
-)
 
 
 def install(args: Namespace) -> Result:
-    where = find_place(args)
+    where = find_place(args.warm)
     chosen = asked_hosts(args) or found_hosts(args, where)
     parts = [part for part in installer.PARTS if not getattr(args, f"no_{part}")]
-    check_server(args, "mcp" in parts)
+    if "mcp" in parts and util.find_spec("mcp") is None:
+        raise BethinkError(
+            "The MCP server would not start: it needs the library mcp, which is not installed.",
+            "pip install 'bethink[mcp]' and repeat it; --no-mcp connects hooks and skills alone.",
+        )
     plugins = {host: installer.find_plugin(host, where) for host in chosen}
     notes = list_notes(where, plugins)
     chosen = [host for host in chosen if not plugins[host]]
@@ -76,26 +76,15 @@ def install(args: Namespace) -> Result:
         offer_model(args, where, notes)
     done = {outcome.host for outcome in outcomes if outcome.status in ("made", "changed")}
     notes += [AGENTS[host].note for host in chosen if host in done and AGENTS[host].note]
-    return outcome_result(
-        args, outcomes, notes, "`bethink doctor` proves that it works." if done else ""
-    )
+    proof = ["`bethink doctor` proves that it works."] if done else []
+    return describe_outcomes(args, outcomes, notes, proof)
 
 
 def uninstall(args: Namespace) -> Result:
     chosen = asked_hosts(args) or list(AGENTS)
-    outcomes = installer.uninstall(chosen, find_place(args), args.force, args.dry_run)
+    outcomes = installer.uninstall(chosen, find_place(), args.force, args.dry_run)
     none = "Nothing was installed; --force looks for entries of others, too."
-    return outcome_result(args, outcomes, [])._replace(notes=[] if outcomes else [none])
-
-
-def check_server(args: Namespace, wanted: bool) -> None:
-    """Refuses what needs the MCP server where it is left out or would not start."""
-    if args.warm and not wanted:
-        raise UsageError(
-            "--warm needs the MCP server that --no-mcp leaves out.", "Leave one of them out."
-        )
-    if wanted and util.find_spec("mcp") is None:
-        raise BethinkError(*NO_LIBRARY)
+    return describe_outcomes(args, outcomes, [])._replace(notes=[] if outcomes else [none])
 
 
 def ask_or_tell(
@@ -152,63 +141,52 @@ def found_hosts(args: Namespace, where: InstallPlace) -> list[str]:
     return found
 
 
-def find_place(args: Namespace) -> InstallPlace:
+def find_place(warm: bool = False) -> InstallPlace:
     """Whose agents are connected, and with what command."""
-    warm = getattr(args, "warm", False)
     return InstallPlace(Path.home(), os.environ, installer.find_command(), warm)
 
 
-def list_notes(where: InstallPlace, plugins: Mapping[str, str | None]) -> list[str]:
+def list_notes(where: InstallPlace, plugins: Mapping[str, str]) -> list[str]:
     """What is to be said about the command that the entries name, and of agents whose plugin does it all."""
-    notes, program = [], where.words[0]
-    if installer.is_passing(program):
-        notes.append(
-            f"{program} is in a place that is cleared now and then; `uv tool install bethink` gives a lasting one."
-        )
+    program = where.words[0]
+    lasting = (
+        "is in a place that is cleared now and then; `uv tool install bethink` gives a lasting one."
+    )
+    notes = [f"{program} {lasting}"] if installer.is_passing(program) else []
     added = "which does all of this; nothing was added. Remove one before you add the other."
     found = ((AGENTS[host].title, name) for host, name in plugins.items() if name)
     return [*notes, *(f"{host} has the plugin {name}, {added}" for host, name in found)]
 
 
-# The report
-
-
-def outcome_result(
-    args: Namespace, outcomes: Sequence[FileOutcome], notes: list[str], following: str = ""
+def describe_outcomes(
+    args: Namespace, outcomes: Sequence[FileOutcome], notes: list[str], more: Sequence[str] = ()
 ) -> Result:
+    """What became of every file, with its changed lines; of skills how many there are."""
     if args.dry_run and outcomes:
-        following = "Nothing was changed. Without --dry-run it is done."
-    records = []
-    for one in outcomes:
-        diff = printable_diff(one.diff) if one.part != "skills" else ""
-        records.append({**one._asdict(), "path": str(one.path), "diff": diff})
-    return Result(
-        {"files": records, "notes": notes, "dry_run": args.dry_run},
-        render_outcomes(outcomes, PLANNED if args.dry_run else {}),
-        hints=[*notes, following] if following else notes,
-        code=1 if any(outcome.status == "failed" for outcome in outcomes) else 0,
-    )
-
-
-def render_outcomes(outcomes: Sequence[FileOutcome], words: dict[str, str]) -> Iterator[str]:
-    """Every file with its changed lines, by host; skills only as how many."""
-    host = ""
-    for outcome in outcomes:
-        if outcome.host != host:
-            host = outcome.host
-            yield style(AGENTS[host].title, "bold")
-            skills = [one for one in outcomes if one.host == host and one.part == "skills"]
-            for status in dict.fromkeys(one.status for one in skills):
-                paths = [one.path.parent.parent for one in skills if one.status == status]
-                folder = plain(os.path.commonpath(paths))
-                yield f"  {words.get(status, status):<14}{many(len(paths), 'skill')} in {folder}"
-        if outcome.part != "skills":
-            status = words.get(outcome.status, outcome.status)
-            yield f"  {status:<14}{plain(str(outcome.path))}"
-            for line in printable_diff(outcome.diff).splitlines():
-                yield style(f"    {line}", COLOURS.get(line[:1], "dim"))
-        if outcome.status in ("kept", "failed") or outcome.part != "skills":
-            yield from (f"    {plain(reason)}" for reason in outcome.reasons)
+        more = ["Nothing was changed. Without --dry-run it is done."]
+    records, lines = [], []
+    for host, mine in groupby(outcomes, lambda one: one.host):
+        skills: dict[str, list[Path]] = {}
+        lines.append(style(AGENTS[host].title, "bold"))
+        for one in mine:
+            is_skill = one.part == "skills"
+            diff = "" if is_skill else printable_diff(one.diff)
+            records.append({**one._asdict(), "path": str(one.path), "diff": diff})
+            status = PLANNED.get(one.status, one.status) if args.dry_run else one.status
+            if is_skill:
+                skills.setdefault(status, []).append(one.path.parent.parent)
+            else:
+                lines.append(f"  {status:<14}{plain(str(one.path))}")
+            changed = (
+                style(f"    {line}", COLOURS.get(line[:1], "dim")) for line in diff.splitlines()
+            )
+            lines += [*changed, *(f"    {plain(reason)}" for reason in one.reasons)]
+        for status, paths in skills.items():
+            folder = plain(os.path.commonpath(paths))
+            lines.append(f"  {status:<14}{many(len(paths), 'skill')} in {folder}")
+    failed = any(outcome.status == "failed" for outcome in outcomes)
+    value = {"files": records, "notes": notes, "dry_run": args.dry_run}
+    return Result(value, lines, hints=[*notes, *more], code=int(failed))
 
 
 def printable_diff(diff: str) -> str:
@@ -226,34 +204,39 @@ MENDS = {
 }
 
 
+class DoctorFinding(NamedTuple):
+    check: str
+    ok: bool
+    message: str
+    fix: str = ""
+
+
 def doctor(args: Namespace) -> Result:
     for mend in (mend_memory, mend_agents) if args.fix else ():
         try:
             mend(args)
         except (BethinkError, OSError) as error:
             console.talk(f"could not mend: {error}")
-    findings = [*examine_memory(args), *examine_agents(args)]
+    findings = [*examine_memory(args), *examine_agents()]
     problems = sum(not finding.ok for finding in findings)
+    lines = []
+    for finding in findings:
+        mark = style("ok     ", "green") if finding.ok else style("PROBLEM", "red")
+        lines.append(f"{mark}  {finding.check}: {plain(finding.message)}")
+        if finding.fix and not finding.ok:
+            lines.append(f"         mend: {plain(finding.fix)}")
     return Result(
         findings,
-        render_findings(findings),
+        lines,
         listing=Listing(DoctorFinding._fields, "findings", "finding"),
         notes=[f"{many(problems, 'problem')} found."] if problems else [],
         code=1 if problems else 0,
     )
 
 
-def render_findings(findings: Sequence[DoctorFinding]) -> Iterator[str]:
-    for finding in findings:
-        mark = style("ok     ", "green") if finding.ok else style("PROBLEM", "red")
-        yield f"{mark}  {finding.check}: {plain(finding.message)}"
-        if finding.fix and not finding.ok:
-            yield f"         mend: {plain(finding.fix)}"
-
-
 def mend_agents(args: Namespace) -> None:
     """Writes the entries anew that `install` made, and forgets failures that were counted."""
-    for one in find_connections(find_place(args)):
+    for one in find_connections():
         entered = [] if one.plugin else [one.host]
         for outcome in installer.install(entered, one.place, one.parts, force=True):
             if outcome.status in ("made", "changed"):
@@ -264,7 +247,12 @@ def mend_agents(args: Namespace) -> None:
 
 
 def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
-    yield from check_versions()
+    found = ".".join(map(str, sys.version_info[:3]))
+    yield DoctorFinding("python", True, f"Python {found}, Bethink {__version__}")
+    sound = apsw.SQLITE_VERSION_NUMBER >= OLDEST_SQLITE
+    risk = "" if sound else " can corrupt a shared database"
+    said = f"SQLite {apsw.sqlite_lib_version()}{risk}"
+    yield DoctorFinding("sqlite", sound, said, "pip install -U apsw")
     part = "settings"
     try:
         warnings = config.load(project(args).root, {"database": args.database}).warnings
@@ -274,15 +262,19 @@ def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
             yield DoctorFinding(part, True, "can be read")
         part = "database"
         with open_quietly(args) as memory:
-            path = path_of(memory)
-            where = str(path or "") or getattr(memory.store, "path", "")
-            yield DoctorFinding("database", True, f"opens: {where}")
+            yield DoctorFinding(part, True, f"opens: {memory.store.path}")
             yield from check_store(memory, args.deep)
-            for name, folder in find_folders(path).items():
-                loose = find_loose(folder)
+            for name, folder in find_folders(memory).items():
+                mode = folder.stat().st_mode & 0o777
+                loose = f"others can look into {folder} (mode {mode:04o})" if mode & 0o077 else ""
                 yield DoctorFinding(name, not loose, loose or f"{folder} is yours", FIX)
             yield from check_model(memory, args.deep)
-            yield check_reader(memory)
+            lost = (
+                "its model cannot be opened: conversations are kept, but no ideas are found in them"
+            )
+            again = "" if memory.reader else "pip install --force-reinstall bethink onnxruntime"
+            said = lost if again else "finds the ideas in conversations"
+            yield DoctorFinding("reader", not again, said, again)
     except BethinkError as error:
         yield DoctorFinding(part, False, error.message, error.hint or "")
 
@@ -290,21 +282,6 @@ def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
 def open_quietly(args: Namespace) -> AbstractContextManager[Bethink]:
     """The memory without warnings about settings, which are findings here."""
     return open_memory(Namespace(**{**vars(args), "quiet": True}))
-
-
-def path_of(memory: Bethink) -> Path | None:
-    """The file that memories are in; None where a server keeps them."""
-    found = str(getattr(memory.store, "path", memory.config.database))
-    return None if "://" in found else Path(found)
-
-
-def check_versions() -> Iterator[DoctorFinding]:
-    found = ".".join(map(str, sys.version_info[:3]))
-    yield DoctorFinding("python", True, f"Python {found}, Bethink {__version__}")
-    sound = apsw.SQLITE_VERSION_NUMBER >= OLDEST_SQLITE
-    risk = "" if sound else " can corrupt a shared database"
-    said = f"SQLite {apsw.sqlite_lib_version()}{risk}"
-    yield DoctorFinding("sqlite", sound, said, "pip install -U apsw")
 
 
 def check_store(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
@@ -317,19 +294,12 @@ def check_store(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
         yield DoctorFinding("memory", True, f"{checked}pages, indexes and permissions are well")
 
 
-def find_folders(database: Path | None) -> dict[str, Path]:
+def find_folders(memory: Bethink) -> dict[str, Path]:
     """Our own folders, which are for their owner alone: that of the database, unless somebody put it elsewhere, and that of the hooks."""
-    found = {"folder": database.parent} if database else {}
-    if found and found["folder"] != config.data_directory() and found["folder"].name != ".bethink":
-        found = {}
-    found["hooks folder"] = state.folder()
+    folder = Path(memory.store.path).parent
+    ours = folder == config.data_directory() or folder.name == ".bethink"
+    found = {"hooks folder": state.folder(), **({"folder": folder} if ours else {})}
     return {name: path for name, path in found.items() if os.name == "posix" and path.is_dir()}
-
-
-def find_loose(path: Path) -> str:
-    """What is wrong with the permissions of a folder."""
-    mode = stat.S_IMODE(path.stat().st_mode)
-    return f"others can look into {path} (mode {mode:04o})" if mode & 0o077 else ""
 
 
 def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
@@ -354,24 +324,15 @@ def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
     yield DoctorFinding("vectors of the model", not missing, said, "bethink reindex")
 
 
-def check_reader(memory: Bethink) -> DoctorFinding:
-    if memory.reader:
-        return DoctorFinding("reader", True, "finds the ideas in conversations")
-    lost = "its model cannot be opened: conversations are kept, but no ideas are found in them"
-    return DoctorFinding("reader", False, lost, "pip install --force-reinstall bethink onnxruntime")
-
-
 def mend_memory(args: Namespace) -> None:
     """Repairs what can be repaired without losing anything. What fails here shows up again in the findings."""
     with open_quietly(args) as memory:
-        path = path_of(memory)
         problems = memory.check()
-        loose = [one for one in find_folders(path).values() if find_loose(one)]
-        files = [Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm") if path]
-        loose += [one for one in files if one.exists() and one.stat().st_mode & 0o077]
-        for one in loose:
-            one.chmod(0o700 if one.is_dir() else 0o600)
-            console.note(args, f"fixed: {one} is for you alone")
+        files = (Path(f"{memory.store.path}{suffix}") for suffix in ("", "-wal", "-shm"))
+        for one in (*find_folders(memory).values(), *filter(Path.exists, files)):
+            if one.stat().st_mode & 0o077:
+                one.chmod(0o700 if one.is_dir() else 0o600)
+                console.note(args, f"fixed: {one} is for you alone")
         if any(problem.repair in ("rebuild", "reindex") for problem in problems):
             memory.store.rebuild()
             console.note(args, "fixed: made the full-text index anew")
@@ -383,7 +344,7 @@ def mend_memory(args: Namespace) -> None:
 
 # How agents are connected
 
-TRIED = ("hooks", "mcp")  # parts that can be tried
+TRIED = {"hooks": "hooks", "mcp": "the MCP server"}  # parts that can be tried
 HOOK_SECONDS = 8.0
 SERVER_SECONDS = 25.0
 RECENT = 24 * 3600.0  # a failure older than that is history
@@ -407,13 +368,6 @@ ASKED = (
 )
 
 
-class DoctorFinding(NamedTuple):
-    check: str
-    ok: bool
-    message: str
-    fix: str = ""
-
-
 class Connection(NamedTuple):
     """How one agent is connected: by entries in its files, or by our plugin."""
 
@@ -428,9 +382,9 @@ class Connection(NamedTuple):
         return DoctorFinding(f"{self.host} {name}", not trouble, trouble or well, fix)
 
 
-def find_connections(place: InstallPlace) -> Iterator[Connection]:
+def find_connections() -> Iterator[Connection]:
     """Every agent that `install` or our plugin connected."""
-    records = installer.load_records()
+    records, place = installer.load_records(), find_place()
     for host in AGENTS:
         # The MCP server answers prompts where the settings say so.
         hooks = json.dumps(installer.read_settings(place.hooks_file(host)))
@@ -446,15 +400,16 @@ def find_connections(place: InstallPlace) -> Iterator[Connection]:
             yield Connection(host, there, parts, plugin)
 
 
-def examine_agents(args: Namespace) -> Iterator[DoctorFinding]:
+def examine_agents() -> Iterator[DoctorFinding]:
     """Every agent that is connected, from its files to what was captured. The same server is started once, however many have it."""
     try:
-        found = list(find_connections(find_place(args)))
+        found = list(find_connections())
         if not found:
             yield DoctorFinding("agents", True, "none is connected; `bethink install` does it")
         answers: dict[Sequence[str], tuple[str, str, str]] = {}
         for one in found:
-            checked, one, parts = check_files(one)
+            check = check_entries if {*TRIED} & {*one.parts} else check_plugin
+            checked, one, parts = check(one)
             yield checked
             if "hooks" in parts:
                 yield check_hooks(one)
@@ -469,18 +424,15 @@ def examine_agents(args: Namespace) -> Iterator[DoctorFinding]:
         yield DoctorFinding("agents", False, error.message, error.hint or "")
 
 
-def check_files(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[str]]:
+def check_entries(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[str]]:
     """Whether an agent's files are as `install` would write them; then with what it is started, and the parts that can be tried."""
     tried = [part for part in TRIED if part in one.parts]
-    if not tried:
-        return check_plugin(one)
     planned = installer.install([one.host], one.place, one.parts, force=True, dry=True)
     outcomes = [outcome for outcome in planned if outcome.part != "skills"]
     wrong = [outcome for outcome in outcomes if outcome.reasons or outcome.status != "unchanged"]
     broken = {part for outcome in wrong for part in ([outcome.part] if outcome.part else tried)}
     files = ", ".join(str(outcome.path) for outcome in outcomes)
-    names = {"hooks": "hooks", "mcp": "the MCP server"}
-    well = f"{' and '.join(names[part] for part in tried)} in {files}"
+    well = f"{' and '.join(TRIED[part] for part in tried)} in {files}"
     trouble, fix = find_trouble(one, wrong)
     if one.plugin:
         trouble = f"{files} and the plugin {one.plugin} both connect {AGENTS[one.host].title}"
@@ -516,49 +468,41 @@ def check_plugin(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[s
     fix = "uv tool install 'bethink[mcp]', which the plugin finds on PATH or in ~/.local/bin"
     well = f"the plugin {one.plugin} brings hooks, the MCP server and skills"
     started = one._replace(place=one.place._replace(words=(program or "",)))
-    return one.report("config", gone, well, fix), started, TRIED if program else ()
+    return one.report("config", gone, well, fix), started, [*TRIED] if program else ()
 
 
 def check_hooks(one: Connection) -> DoctorFinding:
     """Whether the hooks run. What fails inside one, without a word to its host, is counted, and found among the failures."""
-    times: dict[str, float] = {}
+    slowest = 0.0
     for event, told in PROBES.items():
         words = installer.hook_words(one.host, one.place, event)
-        asked = json.dumps({"cwd": "", "hook_event_name": event, **told}).encode()
-        ran = run_command(words, asked, HOOK_SECONDS, one.place.environment)
-        if fault := find_fault(ran):
-            return one.report("hooks", f"{event}: {fault}")
-        times[event] = ran.seconds
-    slowest = max(times.values()) * 1000
-    return one.report("hooks", "", f"{', '.join(times)} run, the slowest in {slowest:.0f} ms")
-
-
-def find_fault(ran: CommandResult) -> str:
-    """What is wrong with how a hook ended."""
-    if ran.trouble or ran.code:
-        return ran.trouble or f"it ended with {ran.code}: {ran.complaint}"
-    try:
-        answer = json.loads(ran.output) if ran.output.strip() else {}
-    except ValueError:
-        answer = None
-    return "" if isinstance(answer, dict) else "its answer is no JSON object"
+        asked = {"cwd": "", "hook_event_name": event, **told}
+        output, trouble, seconds = run_command(words, [asked], HOOK_SECONDS, one.place)
+        if trouble:
+            return one.report("hooks", f"{event}: {trouble}")
+        with suppress(ValueError):
+            slowest = max(slowest, seconds)
+            if not output or isinstance(json.loads(output), dict):
+                continue
+        return one.report("hooks", f"{event}: its answer is no JSON object")
+    return one.report(
+        "hooks", "", f"{', '.join(PROBES)} run, the slowest in {slowest * 1000:.0f} ms"
+    )
 
 
 def ask_server(place: InstallPlace) -> tuple[str, str, str]:
     """What is wrong with the MCP server, or how it answers, and how to mend it."""
     words = (*place.words, "mcp")
-    asked = b"".join(json.dumps({"jsonrpc": "2.0", **line}).encode() + b"\n" for line in ASKED)
-    ran = run_command(words, asked, SERVER_SECONDS, place.environment)
-    tools: Any = []
+    asked = [{"jsonrpc": "2.0", **line} for line in ASKED]
+    output, trouble, seconds = run_command(words, asked, SERVER_SECONDS, place)
     with suppress(ValueError, LookupError, TypeError):  # what is no JSON is no protocol
-        answers = {line.get("id"): line for line in map(json.loads, ran.output.splitlines())}
-        tools = answers[2]["result"]["tools"]
-    if tools:
-        return "", f"answers with {len(tools)} tools in {ran.seconds:.1f} s", ""
+        answers = {line.get("id"): line for line in map(json.loads, output.splitlines())}
+        if tools := answers[2]["result"]["tools"]:
+            return "", f"answers with {len(tools)} tools in {seconds:.1f} s", ""
     # Entries can be written anew as often as one likes: without the library no server starts.
     fix = "" if util.find_spec("mcp") else "pip install 'bethink[mcp]'"
-    trouble = ran.trouble or ran.complaint or "it ended without an answer, or has no tools"
-    return f"{' '.join(words)}: {trouble}", "", fix
+    none = "it ended without an answer, or has no tools"
+    return f"{' '.join(words)}: {trouble or none}", "", fix
 
 
 def check_capture(host: str) -> DoctorFinding:
@@ -570,7 +514,7 @@ def check_capture(host: str) -> DoctorFinding:
     ]
     last = "nothing was captured yet"
     if at is not None:
-        last = f"last capture {render_span(max(0.0, time.time() - at))} ago"
+        last = f"last capture {render_span(time.time() - at)} ago"
     said = f"{last}; waiting: {many(len(waiting), 'transcript')}"
     if at is None and AGENTS[host].note:  # by which it may be explained
         said = f"{said}. {AGENTS[host].note}"
@@ -606,43 +550,32 @@ def render_span(seconds: float) -> str:
     return many(round(seconds), "second")
 
 
-class CommandResult(NamedTuple):
-    """What came of a command."""
-
-    output: bytes = b""
-    complaint: str = ""  # its last line on stderr
-    code: int | None = None
-    seconds: float = 0.0
-    trouble: str = ""  # why it could not be heard to the end
-
-
 def run_command(
-    words: Sequence[str], told: bytes, seconds: float, environment: Mapping[str, str]
-) -> CommandResult:
-    """Runs a command that is told something, and ends it with all that it started."""
-    started, pipe, trouble = time.monotonic(), subprocess.PIPE, ""
+    words: Sequence[str], told: Sequence[Mapping[str, Any]], seconds: float, place: InstallPlace
+) -> tuple[bytes, str, float]:
+    """Runs a command that is told lines of JSON, and ends it with all that it started. Gives its answer, what is wrong with how it ended,
+    and the seconds that it took."""
+    started, trouble = time.monotonic(), ""
+    streams: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    lines = "".join(f"{json.dumps(line)}\n" for line in told).encode()
     try:
-        process = subprocess.Popen(
-            words,
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
-            env=dict(environment),
-            start_new_session=True,
+        process: subprocess.Popen[bytes] = subprocess.Popen(
+            words, env=dict(place.environment), start_new_session=True, **streams
         )
     except (OSError, ValueError) as error:
-        return CommandResult(trouble=f"it cannot be started: {error}")
+        return b"", f"it cannot be started: {error}", 0.0
     try:
-        output, said = process.communicate(told, seconds)
+        output, said = process.communicate(lines, seconds)
     except subprocess.TimeoutExpired:
         trouble = f"it did not end or answer within {seconds:g} seconds"
         kill(process)
         output, said = process.communicate()
     finally:
         kill(process)
-    rows = said.decode("utf-8", "replace").strip().splitlines()
-    complaint, took = rows[-1][:300] if rows else "", time.monotonic() - started
-    return CommandResult(output, complaint, process.returncode, took, trouble)
+    if process.returncode and not trouble:
+        complaint = said.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        trouble = f"it ended with {process.returncode}: {complaint[:300]}"
+    return output.strip(), trouble, time.monotonic() - started
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:

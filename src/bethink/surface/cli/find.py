@@ -287,7 +287,7 @@ def stats(args: Namespace, memory: Bethink) -> Result:
     names = {memory.scope: memory.project.name, **value.pop("extra")["scope_names"]}
     every, usage = value["memories"] + value["deleted"], language.report_usage(memory)
     value |= {
-        "database": str(getattr(memory.store, "path", memory.config.database)),
+        "database": str(memory.store.path),
         "bytes_per_memory": round(value["database_bytes"] / every) if every else 0,
         "scope_names": {scope: names[scope] for scope in value["by_scope"] if names.get(scope)},
         "language_model": usage,

@@ -140,7 +140,7 @@ def init(args: Namespace) -> int:
     with open_memory(args, make=True) as memory:
         taken = take_parts(args, memory, project, settings, steps)
         number = memory.store.count(memory.filter(scopes=(memory.scope,)))
-        database = str(getattr(memory.store, "path", memory.config.database))
+        database = str(memory.store.path)
     stopped = any(one.status == "stopped" for one in taken)
     notes = find_notes(project, database)
     connected = connect.connect_hosts(args, agents) if agents and not stopped else Result()
@@ -236,7 +236,7 @@ def offer_install(args: Namespace) -> None:
     """Connecting agents is the next step, where none is connected yet: asked at a terminal, otherwise said."""
     if record_file().exists():
         return
-    place = connect.find_place(args)
+    place = connect.find_place()
     found = {host: one.title for host, one in AGENTS.items() if is_here(host, place)}
     if not found or args.format != "text" or args.quiet or not console.has_terminal():
         console.hint(

@@ -345,29 +345,25 @@ def demote(args: Namespace, memory: Bethink) -> Result:
 
 def edit(args: Namespace, memory: Bethink) -> Result:
     was = memory.one(args.id)
-    short = short_id(memory, was.id)
     if args.for_agent:
         raise UsageError(
             "`edit` opens an editor, which an agent cannot use.",
-            f"bethink update {short} --content TEXT",
+            f"bethink update {args.id} --content TEXT",
         )
-    editor = find_editor()
-    draft = Path(tempfile.mkdtemp(prefix="bethink-edit-")) / f"{short}.md"  # for its owner alone
-    draft.write_text(f"{was.content}\n", "utf-8")
+    changed, draft = was, Path(tempfile.mkdtemp(prefix="bethink-edit-")) / "memory.md"
+    unchanged = was.content.strip().encode()
+    draft.write_bytes(unchanged + b"\n")
     try:
-        run_editor(*editor, str(draft))
+        run_editor(draft)
         text = decode_text(draft.read_bytes(), draft.name).replace("\r\n", "\n").rstrip()
-        changed = was
         if text.strip() not in ("", was.content.strip()):
             changed = memory.update(was.id, was=was, content=text)
-    except BaseException:
-        left = draft.read_bytes().strip() if draft.exists() else b""
-        if left in (b"", was.content.strip().encode()):
-            shutil.rmtree(draft.parent)  # a memory leaves no copy that nobody asked for
-        else:
+            unchanged = draft.read_bytes().strip()
+    finally:
+        if draft.exists() and draft.read_bytes().strip() not in (b"", unchanged):
             console.talk(f"Your text is kept in {draft}.")
-        raise
-    shutil.rmtree(draft.parent)
+        else:
+            shutil.rmtree(draft.parent)  # a memory leaves no copy that nobody asked for
     return describe_change(memory, "unchanged" if changed is was else "updated", changed)
 
 
@@ -379,14 +375,12 @@ def open_(args: Namespace, memory: Bethink) -> Result:
     value = {"id": one.id, "path": str(file) if file else None, "line": line, "url": url}
     seen = sys.stdout.isatty() and has_terminal()
     if seen and not args.for_agent and args.format == "text":
-        if url:
+        if file:
+            run_editor(file, line)
+        else:
             from webbrowser import open as browse
 
-            browse(url)
-        else:
-            editor = find_editor()
-            is_code = Path(editor[0]).stem in TAKES_PLACE
-            run_editor(*editor, *(("-g", place) if is_code else (f"+{line or 1}", str(file))))
+            browse(url or "")
     return Result(value, [plain(place)])
 
 
@@ -408,28 +402,20 @@ def find_source(memory: Bethink, one: Memory) -> tuple[Path | None, str | None]:
 TAKES_PLACE = ("code", "code-insiders", "codium", "cursor", "windsurf")
 
 
-def find_editor() -> list[str]:
-    """The command of the user's editor."""
-    named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+def run_editor(file: Path, line: int | None = None) -> None:
+    """Opens a file in the user's editor, at a line, and waits for its end."""
+    named = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not named:
+        raise NotFound("There is no editor.", "Name yours: export EDITOR=nano")
     try:
         words = shlex.split(named, posix=os.name != "nt")
-    except ValueError as error:
-        raise UsageError(
-            f"The editor '{named}' cannot be read: {error}.", "Mend $EDITOR."
-        ) from None
-    if not words:
-        raise NotFound("There is no editor.", "Name yours: export EDITOR=nano")
-    return words
-
-
-def run_editor(*words: str) -> None:
-    """Opens a file in the user's editor, and waits for its end."""
-    try:
-        code = subprocess.run(words, check=False).returncode
-    except OSError as error:
+        place = [f"+{line}", str(file)] if line else [str(file)]
+        if line and Path(words[0]).stem in TAKES_PLACE:
+            place = ["-g", f"{file}:{line}"]
+        code = subprocess.run([*words, *place], check=False).returncode
+    except (OSError, ValueError) as error:
         raise NotFound(
-            f"The editor {words[0]} cannot be started: {error.strerror}.",
-            "Name yours: export EDITOR=nano",
+            f"The editor '{named}' cannot be started: {error}.", "Name yours: export EDITOR=nano"
         ) from None
     if code:
-        raise BethinkError(f"The editor {words[0]} ended with {code}. Nothing was changed.")
+        raise BethinkError(f"The editor '{named}' ended with {code}. Nothing was changed.")

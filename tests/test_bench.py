@@ -152,6 +152,6 @@ def test_the_command_measures_every_mode_and_time_to_ask_at(cli, tmp_path):
     table = cli.ok("bench", folder, "--mode", "keyword", "--asked", "day,month").splitlines()
     assert table[0].split()[:4] == ["set", "asked", "mode", "hit@1"]
     assert table[2].split()[:4] == ["tiny", "month", "keyword", "1.0"]
-    assert "is not a time to ask at" in cli.fails("bench", folder, "--asked", "year", code=2)
+    assert "is no --asked" in cli.fails("bench", folder, "--asked", "year", code=2)
     shown = cli.ok("bench", folder, "--mode", "keyword", "--format", "xml")
     assert ElementTree.fromstring(shown)[0].findtext("any_5") == "1.0"

@@ -14,7 +14,7 @@ Two blanks or more end what an argument is and begin what it is for. A name with
 brackets, ends with `*` or has a default. `+` and `*` are lists. The type is `whole` or `number`, with or without a range,
 `text` with or without a longest length (of a list: with the most items), choices, `object`, `objects`, `any`, or left out for
 text. A switch is off; with the default `yes` it is on, with `null` it is neither. A line that ends with a colon begins a
-group; of the lines that begin with a bar, one may be given.
+group; one that is called as a choice above goes with that choice alone. Of the lines of a group that begin with a bar, one may be given.
 """
 
 # No `from __future__ import annotations`: NamedTuple compiles each annotation that is a text, and every command loads this.
@@ -170,9 +170,9 @@ def read_typed(words: Sequence[str], arguments: Sequence[Argument]) -> dict[str,
             plain.append(word)
         else:
             _read_option(flag, value if equals else None, left, flags, given)
-    _check_rivals([one for one in arguments if one.alone and one.name in given])
     if not given.keys() & {"help", "version"}:
         _read_words(plain, arguments, given)
+        _check_together(given, arguments)
     return given
 
 
@@ -204,18 +204,26 @@ def _read_option(
     if value is None:
         raise UsageError(f"{flag}: expected one argument.")
     if one.many == "*":
-        given.setdefault(one.name, []).append(value)
+        parts = value.split(",") if one.choices else [value]
+        given.setdefault(one.name, []).extend(check_value(part, one, flag) for part in parts)
     else:
         given[one.name] = check_value(parse_value(value, one), one, one.names[0])
 
 
-def _check_rivals(given: Sequence[Argument]) -> None:
-    """Refuses two of a set of which one may be given."""
+def _check_together(given: Mapping[str, Any], arguments: Sequence[Argument]) -> None:
+    """Refuses two of a set of which one may be given, and what goes with another action than the one that is asked for."""
+    actions = {choice: one for one in arguments if not one.is_option for choice in one.choices}
     first: dict[str, str] = {}
-    for one in given:
-        if one.group in first:
+    for one in arguments:
+        action = actions.get(one.group)
+        if not given.get(one.name):
+            continue
+        if action and one.group != given.get(action.name, action.default):
+            raise UsageError(f"{one.names[0]} goes with `{one.group}` alone.")
+        if one.alone and one.group in first:
             raise UsageError(f"{one.names[0]}: not allowed with {first[one.group]}.")
-        first[one.group] = one.names[0]
+        if one.alone:
+            first[one.group] = one.names[0]
 
 
 def _read_words(plain: list[str], arguments: Sequence[Argument], given: dict[str, Any]) -> None:

@@ -104,7 +104,6 @@ def parse(command: Command, words: Sequence[str]) -> Namespace:
     except UsageError as error:
         more = f"`bethink {command.name} --help` shows what it takes."
         raise UsageError(error.message, error.hint or more) from None
-    args.explicit_format = bool(args.format or args.json)
     args.format = args.format or ("json" if args.json else "text")
     args.for_agent = args.for_agent or is_read_by_agent()
     for name, value in args.given.items():

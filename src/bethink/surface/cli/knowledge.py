@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink import config
-from bethink.errors import NotFound, UsageError
+from bethink.errors import NotFound
 from bethink.features import conversations, knowledge
 from bethink.features.knowledge import FileStep, PartReport
 from bethink.hosts.install import AGENTS, is_here, record_file
@@ -18,7 +18,6 @@ from bethink.surface.cli import connect, console
 from bethink.surface.cli.console import Bar, Result, directory, open_memory
 from bethink.surface.operations import sync_record
 from bethink.surface.render import brief, describe_value, many, one_line, pick
-from bethink.text import check_choice, split_lists
 from bethink.text.when import moment
 
 if TYPE_CHECKING:
@@ -75,8 +74,6 @@ def analyze(args: Namespace, memory: Bethink) -> Result:
 
 
 def backfill(args: Namespace, memory: Bethink) -> Result:
-    if args.path and args.all:
-        raise UsageError("Give a path or --all, not both.", "bethink backfill --all")
     since = moment(args.since, memory.clock()) if args.since else None
     path = Path(args.path).expanduser() if args.path else None
     if path or args.all:
@@ -86,8 +83,7 @@ def backfill(args: Namespace, memory: Bethink) -> Result:
         path = found[0][1]
         more = "this project's newest conversation; `bethink backfill --all` reads all there are"
         console.note(args, f"reading {path}, {more}")
-    paused = [one.name or "everywhere" for one in read_pauses() if one.holds(time.time())]
-    if paused:
+    if paused := [one.name or "everywhere" for one in read_pauses() if one.holds(time.time())]:
         console.warn(
             args,
             f"Memory is paused ({', '.join(paused)}): what was said meanwhile is passed over, but what a transcript gives"
@@ -97,10 +93,9 @@ def backfill(args: Namespace, memory: Bethink) -> Result:
     with Bar(args, "reading transcripts", "files") as bar:
         for number, (reader, file) in enumerate(found):
             bar(number, len(found), f"reading {one_line(file.name, 40)}")
-            named = (
-                path == file
-            )  # of the one file that was asked for, what is wrong with it is an error
-            read = conversations.backfill(memory, [(reader, file)], embed=embed, strict=named)
+            # Of the one file that was asked for, what is wrong with it is an error.
+            strict = path == file
+            read = conversations.backfill(memory, [(reader, file)], embed=embed, strict=strict)
             done = done.plus(read)
     value = {
         "transcripts": len(found),
@@ -119,16 +114,12 @@ def backfill(args: Namespace, memory: Bethink) -> Result:
 # Setting a project up in one step
 
 LABELS = {"analyze": "analyzing", "index": "indexing", "map": "mapping"}
-ASK = '"how are the tests run?"'
-TELL = '"what you know about this project"'
-DONE_WORDS = {"make": "made", "extend": "extended", "keep": "kept", "fail": "failed"}
+STATUSES = {"make": "made", "extend": "extended", "keep": "kept", "fail": "failed"}
+INSTALL = "`bethink install` connects your agents, so that they remember by themselves."
 
 
-def init(args: Namespace) -> int:
-    if args.directory and args.project:
-        raise UsageError("Give DIRECTORY or --project, not both.", "bethink init ~/code/shop")
-    agents = [check_choice("known agent", name, list(AGENTS)) for name in split_lists(args.agent)]
-    start = Path(args.directory).expanduser() if args.directory else directory(args) or Path.cwd()
+def init(args: Namespace) -> Result:
+    start = Path(args.directory or directory(args) or ".").expanduser()
     project = knowledge.project_at(start)
     args.project = str(start)
     settings = config.load(project.root, {"database": args.database})
@@ -142,58 +133,57 @@ def init(args: Namespace) -> int:
         number = memory.store.count(memory.filter(scopes=(memory.scope,)))
         database = str(memory.store.path)
     stopped = any(one.status == "stopped" for one in taken)
-    notes = find_notes(project, database)
-    connected = connect.connect_hosts(args, agents) if agents and not stopped else Result()
+    connected = Result() if stopped else connect_agents(args)
+    local = database == str(project.local_database)
+    notes = []
+    if not local and knowledge.has_foreign_database(project):
+        foreign = f"{project.local_database} is not used: it may have come with the project."
+        notes = [f"{foreign} `bethink init --local` says more."]
+    begin = (
+        'search "how are the tests run?"' if number else 'add "what you know about this project"'
+    )
     value = {
         "project": {
-            "name": project.name,
-            "root": str(project.root),
-            "worktree": str(project.worktree),
+            name: str(found) for name, found in pick(project, "name root worktree").items()
         },
         "database": database,
-        "local": database == str(project.local_database),
-        "files": list(map(file_record, steps)),
-        "parts": [part_record(part) for part in taken if part.part],
+        "local": local,
+        "files": [
+            leave_out_empty(path=str(one.path), status=STATUSES[one.action], reason=one.reason)
+            for one in steps
+        ],
+        "parts": [
+            leave_out_empty(**pick(one, "part status reason hint"))
+            | (sync_record(one.synced) if one.synced else {})
+            for one in taken
+            if one.part
+        ],
         "notes": notes,
         "memories": number,
         "hints": list(memory.hints),
-        "next": [f"bethink {next_step(number)}", "bethink doctor"],
+        "next": [f"bethink {begin}", "bethink doctor"],
         "stopped": stopped,
-        **({"agents": connected.value} if connected.value else {}),
+        **leave_out_empty(agents=connected.value),
     }
-    lines = [*describe_value(brief_init(value)), *connected.lines]
-    hints = [*notes, *connected.hints]
-    console.present(args, Result(value, lines, warnings=memory.hints, hints=hints))
-    if stopped:
-        console.talk("stopped; `bethink init` goes on from here")
-        return 130
-    if not agents:
-        offer_install(args)
-    return connected.code or int(any("fail" in one[1] for one in (*steps, *taken)))
+    failed = any("fail" in one[1] for one in (*steps, *taken))
+    return Result(
+        value,
+        [*describe_value(brief_init(value)), *connected.lines],
+        notes=["stopped; `bethink init` goes on from here"] if stopped else [],
+        warnings=memory.hints,
+        hints=[*notes, *connected.hints],
+        code=130 if stopped else connected.code or int(failed),
+    )
 
 
-def next_step(memories: int) -> str:
-    return f"search {ASK}" if memories else f"add {TELL}"
-
-
-def file_record(step: FileStep) -> dict[str, Any]:
-    return leave_out_empty(path=str(step.path), status=DONE_WORDS[step.action], reason=step.reason)
-
-
-def part_record(part: PartReport) -> dict[str, Any]:
-    numbers = sync_record(part.synced) if part.synced else {}
-    return leave_out_empty(**pick(part, "part status reason hint")) | numbers
-
-
-def leave_out_empty(**fields: str | None) -> dict[str, Any]:
+def leave_out_empty(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
 def brief_init(value: Mapping[str, Any]) -> dict[str, Any]:
     """What was done, for reading: files by what became of them, a line for each part."""
     project = value["project"]
-    told: dict[str, Any] = {"project": f"{project['name']} {project['root']}"}
-    told["database"] = value["database"]
+    told = {"project": f"{project['name']} {project['root']}", "database": value["database"]}
     files: dict[str, list[str]] = {}
     for one in value["files"]:
         place = os.path.relpath(one["path"], project["worktree"])
@@ -201,9 +191,8 @@ def brief_init(value: Mapping[str, Any]) -> dict[str, Any]:
         files.setdefault(one["status"], []).append(place + why)
     if "kept" in files:
         files["kept"] = [many(len(files["kept"]), "file")]
-    told |= {
-        status: ", ".join(places) for status, places in files.items()
-    }  # every one that was written
+    # Every one that was written is told.
+    told |= {status: ", ".join(places) for status, places in files.items()}
     for part in value["parts"]:
         more = {name: found for name, found in part.items() if name not in ("part", "status")}
         told[part["part"]] = f"{part['status']} {brief(more)}"
@@ -214,12 +203,21 @@ def brief_init(value: Mapping[str, Any]) -> dict[str, Any]:
 def take_parts(
     args: Namespace, memory: Bethink, project: Project, settings: Config, steps: list[FileStep]
 ) -> list[PartReport]:
-    """Makes the files, noting each in `steps`, and reads the parts of the project, as far as it gets."""
+    """Makes the files, noting each in `steps`, says which documentation is read beside what the setting names, and reads the parts of the
+    project, as far as it gets."""
     taken: list[PartReport] = []
     part = ""
     try:
         steps.extend(map(knowledge.apply, knowledge.plan(project, settings, local=args.local)))
-        list_documentation(args, project, settings)
+        documents = knowledge.count_documents(project, settings).items()
+        shown = [
+            f"{name} ({many(number, 'document')})"
+            for name, number in documents
+            if name not in settings.knowledge
+        ]
+        if shown and not args.skip_index:
+            others = "the setting `knowledge` names others"
+            console.note(args, f"read as knowledge, too: {', '.join(shown)}; {others}")
         for part in knowledge.PARTS:
             if getattr(args, f"skip_{part}"):
                 taken.append(PartReport(part, "skipped", reason=f"--skip-{part}"))
@@ -232,39 +230,18 @@ def take_parts(
     return taken
 
 
-def offer_install(args: Namespace) -> None:
-    """Connecting agents is the next step, where none is connected yet: asked at a terminal, otherwise said."""
-    if record_file().exists():
-        return
-    place = connect.find_place()
-    found = {host: one.title for host, one in AGENTS.items() if is_here(host, place)}
-    if not found or args.format != "text" or args.quiet or not console.has_terminal():
-        console.hint(
-            args, "`bethink install` connects your agents, so that they remember by themselves."
-        )
-        return
-    question = f"Connect {' and '.join(found.values())} to this memory? Every change is shown, and `bethink uninstall` takes it back."
-    if console.says_yes(question):
-        console.present(args, connect.connect_hosts(args, list(found)))
-
-
-def list_documentation(args: Namespace, project: Project, settings: Config) -> None:
-    """Says which folders are read beside those that the setting names, before they are."""
-    shown = [
-        f"{name} ({many(number, 'document')})"
-        for name, number in knowledge.count_documents(project, settings).items()
-        if name not in settings.knowledge
-    ]
-    if shown and not args.skip_index:
-        console.note(
-            args,
-            f"read as knowledge, too: {', '.join(shown)}; the setting `knowledge` names others",
-        )
-
-
-def find_notes(project: Project, database: str) -> list[str]:
-    """Why a database that lies in the project is not the one that is used."""
-    if database == str(project.local_database) or not knowledge.has_foreign_database(project):
-        return []
-    foreign = f"{project.local_database} is not used: it may have come with the project."
-    return [f"{foreign} `bethink init --local` says more."]
+def connect_agents(args: Namespace) -> Result:
+    """Connecting agents is the next step, where none is connected yet: those that were named, or asked at a terminal, or else said."""
+    agents = args.agent
+    if not agents and record_file().exists():
+        return Result()
+    if not agents:
+        place = connect.find_place()
+        agents = [host for host in AGENTS if is_here(host, place)]
+        if not agents or args.format != "text" or args.quiet or not console.has_terminal():
+            return Result(hints=[INSTALL])
+        found = " and ".join(AGENTS[host].title for host in agents)
+        shown = "Every change is shown, and `bethink uninstall` takes it back."
+        if not console.says_yes(f"Connect {found} to this memory? {shown}"):
+            return Result()
+    return connect.connect_hosts(args, agents)

@@ -273,8 +273,6 @@ def handoff(args: Namespace) -> Result:
         record = {"id": saved.memory.id, "status": status, "supersedes": saved.supersedes}
         record |= pick(handoffs.read_handoff(saved.memory), "project branch")
         return Result(record, [f"{status} {label}"], hints=memory.hints)
-    if args.given.keys() & {"summary", "file", "metadata", *HANDOFF_LISTS}:
-        raise UsageError("`handoff show` takes only --branch.", HANDOFF_EXAMPLE)
     with open_memory(args) as memory:
         return show_handoff(args, memory)
 
@@ -315,10 +313,6 @@ def show_handoff(args: Namespace, memory: Bethink) -> Result:
 
 
 def promote(args: Namespace, memory: Bethink) -> Result:
-    if bool(args.id) == bool(args.suggest):
-        raise UsageError(
-            "Give an id, or --suggest.", "bethink promote --suggest, then bethink promote 01a1dd89"
-        )
     if args.id:
         done = promotion.promote(memory, args.id, args.to)
         return Result({"id": done.memory.id, **pick(done, "path status created")})

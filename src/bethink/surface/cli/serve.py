@@ -39,8 +39,6 @@ EXAMPLE = "bethink token create --name laptop"
 TOKENS = Listing(
     "name id scope projects personal person state created expires".split(), "tokens", "token"
 )
-# Of `token create` alone.
-MAKING = ("name", "all_projects", "personal", "expires", "team", "person")
 
 Announce = Callable[["Namespace", str, str, str], None]
 
@@ -188,10 +186,6 @@ def announce_page(args: Namespace, url: str, name: str, session: str) -> None:
 def token(args: Namespace) -> Result:
     if args.action == "create":
         return create_token(args)
-    if any(getattr(args, option) for option in MAKING):
-        raise UsageError(
-            f"These options belong to `token create`, not to `token {args.action}`.", EXAMPLE
-        )
     with open_register(args) as known:
         if args.action == "list":
             found = known.known()

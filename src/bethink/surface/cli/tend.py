@@ -50,7 +50,7 @@ from bethink.surface.render import (
     style,
     unstyle,
 )
-from bethink.text import check_choice, split_lists, textfile
+from bethink.text import textfile
 from bethink.text.when import LOCAL, expiry
 from bethink.types import KINDS, MODES, PERSONAL
 
@@ -320,20 +320,15 @@ def audit(args: Namespace, memory: Bethink) -> Result:
 
 
 def bench(args: Namespace) -> Result:
-    from bethink.bench import ASKED, FIELDS, RECIPES, SEARCHES, run
+    from bethink.bench import FIELDS, RECIPES, run
 
-    def choose(what: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
-        return [check_choice(what, name, known) for name in split_lists(given)]
-
-    modes = choose("mode", args.mode, (*SEARCHES, *RECIPES)) or [*MODES, *RECIPES]
-    asked = choose("time to ask at", args.asked, tuple(ASKED)) or ["own"]
     folders = list(map(find_folder, args.directory))
     with Bar(args, "bench") as bar:
         results = run(
             folders,
-            modes,
+            args.mode or [*MODES, *RECIPES],
             progress=lambda label, done, total: bar(done, total, label),
-            asked=asked,
+            asked=args.asked or ["own"],
             as_conversations=vars(args)["as"] == "conversations",
             sample=args.sample,
         )

@@ -83,9 +83,7 @@ SYNCED = ("pushed", "pulled", "merged", "removed_here", "removed_there", "links"
 
 
 def export(args: Namespace, memory: Bethink) -> None:
-    if args.jsonl and args.explicit_format:
-        raise UsageError("Give --format or --jsonl, not both.", "bethink export --jsonl")
-    form = "jsonl" if args.jsonl else args.format if args.explicit_format else "json"
+    form = "jsonl" if args.jsonl else args.given.get("format", "json")
     if (form == "vault") != bool(args.directory):
         raise UsageError(
             "A folder goes with --format vault, and the other way round.",
@@ -150,12 +148,12 @@ def destination(path: str | None) -> Iterator[TextIO]:
 
 
 def import_(args: Namespace) -> Result:
-    if sum(map(bool, (args.file, args.markdown, args.repo_map))) != 1:
+    place = args.file or args.markdown or args.repo_map
+    if not place:
         raise UsageError(
             "Give one thing to import: FILE, --markdown PATH or --repo-map FILE.",
             "bethink import notes.csv --dry-run",
         )
-    place = args.file or args.markdown or args.repo_map
     if args.undo:
         return undo_import(args, Path(place).expanduser())
     if Path(place).name == SETTINGS_FILE:

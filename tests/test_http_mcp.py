@@ -80,7 +80,9 @@ def test_a_token_for_reading_calls_only_tools_that_read(served, era):
             for name, arguments, _ in CALLS:
                 result = await client.call_tool(name, filled(arguments, id))
                 refused = result.is_error and "may only read" in result.content[0].text
-                assert refused != bool(schemas.TOOLS[name].hints.get("readOnlyHint")), result
+                assert refused != bool(
+                    schemas.TOOLS[name].told["annotations"].get("readOnlyHint")
+                ), result
             assert (await client.list_tools()).tools  # it goes on
 
     asyncio.run(talk())

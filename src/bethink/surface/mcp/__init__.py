@@ -1,7 +1,7 @@
 """The Model Context Protocol server: the same memory for agents. `server` speaks the protocol through the official SDK, which is
 the package `mcp`; this one is always named in full, `bethink.surface.mcp`.
 
-`schemas` says what the tools and prompts accept, `tools` does what they say and reads resources, `keeper` owns the memories that calls
+tools.json, which `schemas` reads, says what tools and prompts take; `tools` does what they say and reads resources, `keeper` owns the memories that calls
 work on.
 
 Here is the beginning on stdin and stdout. A host lists the tools before its first turn and some do not wait for them, while the SDK

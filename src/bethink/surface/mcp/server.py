@@ -16,6 +16,7 @@ import re
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn, Self
 from urllib.parse import unquote, urlsplit
@@ -56,14 +57,14 @@ def build(keeper: Keeper, ask_roots: bool = False) -> Server[Any]:
         **schemas.SERVER,
         instructions=schemas.INSTRUCTIONS,
         cache_hints=hints,
-        on_list_tools=handlers.list_tools,
+        on_list_tools=handlers.offer(types.ListToolsResult, "tools/list"),
         on_call_tool=handlers.call_tool,
         on_list_resources=handlers.list_resources,
-        on_list_resource_templates=_offer(
+        on_list_resource_templates=handlers.offer(
             types.ListResourceTemplatesResult, "resources/templates/list"
         ),
         on_read_resource=handlers.read_resource,
-        on_list_prompts=_offer(types.ListPromptsResult, "prompts/list"),
+        on_list_prompts=handlers.offer(types.ListPromptsResult, "prompts/list"),
         on_get_prompt=handlers.get_prompt,
     )
     server.add_notification_handler(
@@ -72,22 +73,21 @@ def build(keeper: Keeper, ask_roots: bool = False) -> Server[Any]:
     return server
 
 
-def _offer(kind: Any, method: str) -> Callable[[Context, Any], Awaitable[Any]]:
-    """Answers a request for a list from the tables of `schemas` alone."""
-
-    async def answer(context: Context, params: Any) -> Any:
-        return kind.model_validate(schemas.list_offers(method))
-
-    return answer
-
-
 class Handlers:
     """Answers requests: each method is one of the protocol's."""
 
     def __init__(self, keeper: Keeper, ask_roots: bool) -> None:
         self._keeper, self._asks_roots = keeper, ask_roots
         self._roots: list[Path] | None = None  # None: the client was not asked yet
-        self._lock = asyncio.Lock()
+
+    def offer(self, kind: Any, method: str) -> Callable[[Context, Any], Awaitable[Any]]:
+        """Answers a request for a list from the tables of `schemas` alone."""
+
+        async def answer(context: Context, params: Any) -> Any:
+            asyncio.get_running_loop().call_later(WARM_AFTER, self._keeper.warm_up)
+            return kind.model_validate(schemas.list_offers(method))
+
+        return answer
 
     async def _work(
         self,
@@ -102,31 +102,30 @@ class Handlers:
             lambda: function(self._keeper.memory(directory, actor, meaning), *arguments)
         )
 
-    async def list_tools(self, context: Context, params: Any) -> types.ListToolsResult:
-        asyncio.get_running_loop().call_later(WARM_AFTER, self._keeper.warm_up)
-        return types.ListToolsResult.model_validate(schemas.list_offers("tools/list"))
+    async def _call(
+        self, context: Context, params: types.CallToolRequestParams | types.GetPromptRequestParams
+    ) -> tools.ToolReply:
+        """What a tool or a prompt answers."""
+        asked = schemas.read_call(params.name, params.arguments)
+        meaning = schemas.OFFERS[params.name].meaning
+        reply: tools.ToolReply = await self._work(
+            context, tools.call, params.name, asked, meaning=meaning
+        )
+        return reply
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        name = params.name
-        if name == schemas.HOOK and self._keeper.hooked:
-            given = params.arguments or {}
-            return tool_result(await self._keeper.run(answer_prompt_hook, self._keeper, given))
-        _check_known("tool", name, schemas.TOOLS)
+        if params.name == schemas.HOOK and self._keeper.hooked:
+            work = self._keeper.run(answer_prompt_hook, self._keeper, params.arguments or {})
+            return tool_result(await work)
+        _check_known("tool", params.name, schemas.TOOLS)
         try:
-            asked = schemas.read_call(name, params.arguments)
-            meaning = name in schemas.MEANING
-            reply = await self._work(context, tools.call, name, asked, meaning=meaning)
-            told = not TEXT_ONLY.search(client_name(context))
-            return tool_result(reply.text, numbers=reply.numbers if told else None)
-        except BethinkError as error:
-            hint = "search_memories shows ids." if isinstance(error, NotFound) else error.hint
-            return tool_result(f"{error.message} {hint or ''}".strip(), failed=True)
-        except Exception as error:
-            log.exception("%s failed", name)
-            why = "The server's log says why; `bethink doctor` checks the rest."
-            return tool_result(f"{name} failed: {type(error).__name__}. {why}", failed=True)
+            reply = await self._call(context, params)
+        except Exception as error:  # noqa: BLE001 - the outermost boundary of a tool
+            return tool_result(explain(error, params.name), failed=True)
+        told = not TEXT_ONLY.search(client_name(context))
+        return tool_result(reply.text, numbers=reply.numbers if told else None)
 
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None
@@ -151,16 +150,11 @@ class Handlers:
     async def get_prompt(
         self, context: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        name = params.name
-        _check_known("prompt", name, PROMPTS)
-
-        def write(memory: Any) -> str:
-            return tools.PROMPTS[name](memory, schemas.read_call(name, params.arguments))
-
-        text = await translate(self._work(context, write, meaning=True))
-        content = types.TextContent(type="text", text=replace_broken(text))
-        message = types.PromptMessage(role="user", content=content)
-        return types.GetPromptResult(description=PROMPTS[name].about, messages=[message])
+        _check_known("prompt", params.name, PROMPTS)
+        reply = await translate(self._call(context, params))
+        message = types.PromptMessage(role="user", content=_as_content(reply.text))
+        about = PROMPTS[params.name].told["description"]
+        return types.GetPromptResult(description=about, messages=[message])
 
     # Where a client works: in the first directory that it names, unless the server was started inside one of them
 
@@ -170,13 +164,11 @@ class Handlers:
             return None
         if workspaces := _codex_workspaces(context.meta):
             return choose_root(workspaces, Path.cwd())
-        session = context.session
-        capabilities = session.client_capabilities
-        if not capabilities or capabilities.roots is None or not session.can_send_request:
+        abilities, session = context.session.client_capabilities, context.session
+        if not abilities or abilities.roots is None or not session.can_send_request:
             return None
-        async with self._lock:
-            if self._roots is None:
-                self._roots = await _ask_roots(context)
+        if self._roots is None:
+            self._roots = await _ask_roots(context)
         return choose_root(self._roots, Path.cwd())
 
     async def forget_roots(self, context: Context, params: Any) -> None:
@@ -187,8 +179,7 @@ class Handlers:
 def _codex_workspaces(meta: Any) -> list[Path]:
     """The directories that Codex names with every call."""
     turn = (meta or {}).get("x-codex-turn-metadata")
-    found = turn.get("workspaces") if isinstance(turn, dict) else None
-    return [Path(name) for name in found] if isinstance(found, dict) else []
+    return list(map(Path, turn.get("workspaces") or ())) if isinstance(turn, dict) else []
 
 
 async def _ask_roots(context: Context) -> list[Path]:
@@ -222,26 +213,38 @@ def _check_known(what: str, name: str, known: Iterable[str]) -> None:
         raise MCPError(types.INVALID_PARAMS, f"There is no {what} '{name[:100]}'. {close}".strip())
 
 
+def _as_content(text: str) -> types.TextContent:
+    return types.TextContent(type="text", text=replace_broken(text))
+
+
 def tool_result(
     text: str, failed: bool = False, numbers: Mapping[str, Any] | None = None
 ) -> types.CallToolResult:
-    text = replace_broken(text)
-    content = types.TextContent(type="text", text=text)
-    structured = {"answer": text, **numbers} if numbers else None
+    content = _as_content(text)
+    structured = {"answer": content.text, **numbers} if numbers else None
     return types.CallToolResult(content=[content], is_error=failed, structured_content=structured)
+
+
+def explain(error: Exception, what: str) -> str:
+    """What went wrong, in a sentence and with what to do next."""
+    if isinstance(error, BethinkError):
+        # A command is for people.
+        is_memory = isinstance(error, NotFound) and "There is no memory" in error.message
+        hint = "search_memories shows ids." if is_memory else error.hint or ""
+        return f"{error.message} {hint}".strip()
+    log.error("%s failed", what, exc_info=error)
+    why = "The server's log says why; `bethink doctor` checks the rest."
+    return f"{what} failed: {type(error).__name__}. {why}"
 
 
 async def translate(work: Awaitable[Any], missing: int = types.INVALID_PARAMS) -> Any:
     """What comes of the work, or its error in the protocol's form: `missing` is the code of what is not there."""
     try:
         return await work
-    except BethinkError as error:
-        code = missing if isinstance(error, NotFound) else types.INVALID_PARAMS
-        raise MCPError(code, f"{error.message} {error.hint or ''}".strip()) from error
     except Exception as error:
-        log.exception("A request failed")
-        why = f"The request failed: {type(error).__name__}. The server's log says why."
-        raise MCPError(types.INTERNAL_ERROR, why) from error
+        code = types.INVALID_PARAMS if isinstance(error, BethinkError) else types.INTERNAL_ERROR
+        code = missing if isinstance(error, NotFound) else code
+        raise MCPError(code, explain(error, "The request")) from error
 
 
 # On stdin and stdout, as agents start it: from the end of the greeting to the end of its host. It ends when stdin does, when its parent
@@ -269,10 +272,7 @@ def serve(
         directory or (Path(home) if home and Path(home).is_dir() else None), database, container
     )
     keeper.hooked = True
-    try:
-        asyncio.run(_serve(wire, keeper))
-    except KeyboardInterrupt:
-        leave(keeper, 130)
+    asyncio.run(_serve(wire, keeper))
     leave(keeper, 0)
 
 
@@ -317,9 +317,6 @@ class WireFile:
 def leave(keeper: Keeper, code: int) -> NoReturn:
     if not keeper.close(GRACE):
         log.debug("A call was still running and is given up.")
-    for stream in (sys.stderr, sys.__stderr__):
-        if stream is not None and not stream.closed:
-            stream.flush()
     os._exit(code)
 
 
@@ -327,10 +324,8 @@ def _end_on_signals(end: Callable[[int], None]) -> None:
     loop = asyncio.get_running_loop()
     for name, code in ENDS.items():
         if number := getattr(signal, name, None):
-            try:
+            with suppress(NotImplementedError):  # Windows: the host ends the process there
                 loop.add_signal_handler(number, end, code)
-            except (NotImplementedError, RuntimeError):  # Windows: the host ends the process there
-                return
 
 
 async def _follow_parent(keeper: Keeper, parent: int) -> None:
@@ -341,30 +336,14 @@ async def _follow_parent(keeper: Keeper, parent: int) -> None:
 
 
 def _refuse_line(line: str, wrong: ValidationError) -> str:
-    """The answer to a line that is no message; to one that is no JSON under the id that it has, so that its sender does not wait for
-    another."""
+    """The answer to a line that is no message; to one that only the SDK cannot read (half a character) under the id that it has, so
+    that its sender does not wait for another."""
     id, error = None, {"code": types.INVALID_REQUEST, "message": "No JSON-RPC message."}
     if wrong.errors()[-1]["type"] == "json_invalid":
         error = {"code": types.PARSE_ERROR, "message": "This line cannot be read as JSON."}
-        id = _find_id(line)
+        with suppress(ValueError, RecursionError):
+            id = json.loads(line)["id"]
     return json.dumps({"jsonrpc": "2.0", "id": id, "error": error}) + "\n"
-
-
-# The strings, brackets and other pieces of a line of JSON. Nothing here looks at a character twice.
-_PIECES = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\],:]|[^\s{}\[\],:"]++')
-
-
-def _find_id(line: str) -> int | str | None:
-    """The id of a message, found without reading the rest of it: half a character, a depth or a number that JSON cannot take."""
-    depth, before = 0, ("", "")
-    for found in _PIECES.finditer(line):
-        piece = found[0]
-        if depth == 1 and before == ('"id"', ":"):
-            plain = re.fullmatch(r'-?[0-9]{1,18}|"[^"\\]*"', piece)
-            return json.loads(piece, strict=False) if plain else None
-        depth += (piece in "{[") - (piece in "}]")
-        before = (before[1], piece)
-    return None
 
 
 def _prepare_log() -> None:

@@ -24,8 +24,7 @@ from bethink.ingest.markdown import parse
 from bethink.ingest.redact import redact
 from bethink.ingest.sync import Skipped
 from bethink.recall.shape import digest_lines, tokens
-from bethink.surface.mcp import schemas
-from bethink.surface.mcp.schemas import FILE, MEMORY
+from bethink.surface.mcp.schemas import FILE, MEMORY, OFFERS, TEXTS
 from bethink.surface.operations import make_filter, make_passage, sync_record, update
 from bethink.surface.render import (
     FRAME,
@@ -200,7 +199,7 @@ def _resolve(memory: Bethink, prefixes: Sequence[str]) -> tuple[dict[str, str], 
         except BethinkError as error:
             missing.append(error.message)
     if not ids:
-        raise NotFound(" ".join(missing[:5]), "search_memories shows ids.")
+        raise NotFound(" ".join(missing[:5]))
     return ids, missing
 
 
@@ -290,42 +289,26 @@ def _list_sessions(memory: Bethink) -> list[str]:
     return lines
 
 
-TOOLS: dict[str, Callable[..., str | ToolReply]] = {name: globals()[name] for name in schemas.TOOLS}
-
-
-def call(memory: Bethink, name: str, asked: Any) -> ToolReply:
-    reply = TOOLS[name](memory, asked)
-    return ToolReply(reply) if isinstance(reply, str) else reply
-
-
 # Prompts. `remember` brings what memory holds with it, between the marks of `fence`.
 
 
-def write_query(memory: Bethink, asked: Any) -> str:
-    return f"""Search the project's memory with search_memories for: {asked.topic}
-
-How to find it:
-- Ask a whole question first. Then try the words that the memory itself would hold: names, error messages, file names.
-- mode keyword for exact names and messages, mode vector for an idea in other words, otherwise leave mode out.
-- "A phrase" in quotes, prefix*, AND, OR, NOT; "last week", "since March", "open questions", "decisions about" are understood.
-- Narrow by kinds ({", ".join(KINDS[:18])}), entities or since. Widen by leaving them out.
-- intent continuity to resume work, fact_check to verify, associative or explore for ideas.
-- get_memories gives whole texts of the ids that matter; rate_memories says afterwards which ones helped.
-
-Cite the ids you rely on. Say so if memory holds nothing about it."""
+def query(memory: Bethink, asked: Any) -> str:
+    return TEXTS["query"].format(topic=asked.topic, kinds=", ".join(KINDS[:18]))
 
 
-def write_remember(memory: Bethink, asked: Any) -> str:
+def remember(memory: Bethink, asked: Any) -> str:
     shown = arrange(memory, find_spread(memory, asked.question, 15), REMEMBERED)
-    return f"""Answer from memory: {asked.question}
-
-What memory holds about it follows. Group the answer by topic, name dates and where things come from, cite ids, and say what was
-replaced by what. If it does not answer the question, search again with search_memories in other words; if that finds nothing either, say so.
-
-{quote_items(shown.items, shown.notes, REMEMBERED)}"""
+    found = quote_items(shown.items, shown.notes, REMEMBERED)
+    return TEXTS["remember"].format(question=asked.question, found=found)
 
 
-PROMPTS: dict[str, Callable[..., str]] = {"query": write_query, "remember": write_remember}
+TOOLS: dict[str, Callable[..., str | ToolReply]] = {name: globals()[name] for name in OFFERS}
+
+
+def call(memory: Bethink, name: str, asked: Any) -> ToolReply:
+    """What a tool or a prompt answers."""
+    reply = TOOLS[name](memory, asked)
+    return ToolReply(reply) if isinstance(reply, str) else reply
 
 
 # Resources. A name comes from outside, and is never made a path: it has to be that of a Markdown file which was found below a

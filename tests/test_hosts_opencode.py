@@ -6,7 +6,7 @@ import json
 import apsw
 import pytest
 from case_tables import cases
-from transcripts import read, stored, who
+from transcripts import paged, read, stored, who
 
 from bethink import hosts
 from bethink.errors import BethinkError
@@ -93,9 +93,9 @@ def test_what_a_tool_did_comes_with_the_next_turn(opencode):
 
 def test_pages_of_any_size_give_the_same_turns(opencode):
     expected, _ = read(opencode.path)
-    for limits in ({"limit_turns": 1}, {"limit_bytes": 1}, {"limit_turns": 3, "limit_bytes": 100}):
+    for limits in ({"page_turns": 1}, {"page_bytes": 1}, {"page_turns": 3, "page_bytes": 100}):
         position, turns = base.START, []
-        while page := next(hosts.read(opencode.path, position).pages(**limits), None):
+        while page := next(paged(hosts.read(opencode.path, position), **limits), None):
             turns += page.turns
             position = stored(page.position)
         assert turns == expected

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from case_tables import cases, each
-from transcripts import CODEX, LINE_FILES, read, stored, table, written
+from transcripts import CODEX, LINE_FILES, paged, read, stored, table, written
 
 from bethink import hosts
 from bethink.errors import BethinkError
@@ -56,7 +56,7 @@ def test_a_compressed_rollout_reads_like_the_file_it_was(tmp_path):
     turns, transcript = read(packed)
     assert turns == read(CURRENT)[0]
     assert read(packed, transcript.position)[0] == []
-    middle = next(iter(hosts.read(packed).pages(limit_turns=2))).position
+    middle = next(iter(paged(hosts.read(packed), page_turns=2))).position
     assert read(packed, middle)[0] == turns[2:]
     # Of a damaged archive comes what can be unpacked.
     packed.write_bytes(zstandard.compress(data) + b"no frame at all")
@@ -154,7 +154,7 @@ def test_a_chat_that_changed_is_read_again_under_the_same_identities(tmp_path):
     turns, transcript = read(path, stored(transcript.position))
     assert turns[:2] == before and [turn.line for turn in turns] == [1, 3, 5]
     assert read(path, stored(transcript.position))[0] == []
-    pages = list(hosts.read(path).pages(limit_turns=2))
+    pages = list(paged(hosts.read(path), page_turns=2))
     assert [len(page.turns) for page in pages] == [2, 1]
     assert len(read(path, stored(pages[0].position))[0]) == 3, "until the last page is written"
 

@@ -9,7 +9,7 @@ from case_tables import cases, each, rules
 from growth import grows_too_fast, long_text
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from transcripts import LINE_FILES, SESSION, claude_line, read, stored, written
+from transcripts import LINE_FILES, SESSION, claude_line, paged, read, stored, written
 
 from bethink import hosts
 from bethink.hosts import base, transcript
@@ -70,12 +70,12 @@ def test_a_file_read_while_it_grows_gives_what_one_reading_gives(name, data, tmp
 
 @EVERY
 @pytest.mark.parametrize(
-    "limits", [{"limit_turns": 1}, {"limit_bytes": 1}, {"limit_bytes": 700, "limit_turns": 2}]
+    "limits", [{"page_turns": 1}, {"page_bytes": 1}, {"page_bytes": 700, "page_turns": 2}]
 )
 def test_pages_of_any_size_give_the_same_turns_and_each_can_be_gone_on_from(name, limits):
     path, host = LINE_FILES[name], host_of(name)
     expected, transcript = read(path, host=host)
-    pages = list(hosts.read(path, host=host).pages(**limits))
+    pages = list(paged(hosts.read(path, host=host), **limits))
     assert [turn for page in pages for turn in page.turns] == expected
     assert sum(page.lines for page in pages) == transcript.lines
     assert sum((Counter(page.skipped) for page in pages), Counter()) == transcript.skipped
@@ -186,7 +186,7 @@ def test_a_line_beyond_the_bound_is_passed_over_in_little_memory(tmp_path, monke
 
 @EVERY
 def test_a_position_keeps_nothing_that_was_said(name):
-    pages = list(hosts.read(LINE_FILES[name], host=host_of(name)).pages(limit_bytes=1))
+    pages = list(paged(hosts.read(LINE_FILES[name], host=host_of(name)), page_bytes=1))
     states = [json.dumps(dict(page.position.state), ensure_ascii=False) for page in pages]
     texts = [turn.text for page in pages for turn in page.turns]
     assert [(text, state) for text in texts for state in states if text[:15] in state] == []

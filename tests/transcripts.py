@@ -2,11 +2,12 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from bethink import hosts
-from bethink.hosts.base import START, Position, Turn
+from bethink.hosts.base import START, Position, TranscriptPage, Turn
 from bethink.hosts.transcript import Transcript
 
 FIXTURES = Path(__file__).parent / "fixtures" / "transcripts"
@@ -45,6 +46,12 @@ def read(
     transcript.skipped = sum((Counter(page.skipped) for page in pages), transcript.skipped)
     transcript.lines = sum(page.lines for page in pages)
     return [turn for page in pages for turn in page.turns], transcript
+
+
+def paged(transcript: Transcript, **limits: int) -> Iterator[TranscriptPage]:
+    """The pages of a transcript, of another size than usual."""
+    vars(transcript).update(limits)
+    return transcript.pages()
 
 
 def written(path: Path, *lines: Any, end: str = "\n") -> Path:

@@ -4,9 +4,6 @@ A page and its position are meant to be written in one transaction. A crash in b
 the identity of the message, the same in forks, resumes and copies, nothing is counted twice. Ids of one reading are compared by the
 reader; ids of earlier ones only the store knows.
 
-The accessors below are for JSON of which nothing can be taken for granted: `text_of(entry, "type")` is the string under that key,
-and "" where there is none.
-
 Hosts wrap the words of people in reminders, command records, notices and recalled memories; `extract_speech` takes those out. What
 stands between the marks of `text` is never given back, not even when its end is missing: a memory that is learned again from its
 own recall would confirm itself. Blocks are looked for up to their last end, so that the time is linear, whatever the text. An opening tag without
@@ -17,6 +14,7 @@ module knows no host's format, no project and no store.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -133,9 +131,7 @@ class Turn(NamedTuple):
     summary: bool = False  # written by the host about the conversation: context, not new speech
     plan: bool = False  # the agent's own plan: shown for approval, or handed back to it as a prompt
     work: tuple[Fact, ...] = ()  # what tools did since the turn before
-    told: tuple[
-        str, ...
-    ] = ()  # lines that Bethink had told the agent before, as `hash_words` gives them
+    told: tuple[str, ...] = ()  # lines that Bethink told the agent before, as of `hash_words`
 
 
 class Position(NamedTuple):
@@ -162,13 +158,9 @@ START = Position()
 
 def clean(text: str) -> str:
     """The text as it can be stored: no NUL, no colours of a terminal, no half of a character."""
-    if "\x1b" in text:
-        text = _ESCAPE.sub("", text)
-    if "\0" in text:
-        text = text.replace("\0", "")
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    plain = _ESCAPE.sub("", text) if "\x1b" in text else text
+    plain = plain.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
+    return plain.encode("utf-8", "replace").decode()
 
 
 def digest(data: bytes) -> str:
@@ -189,12 +181,46 @@ def hash_words(text: str) -> frozenset[str]:
 # JSON of which nothing can be taken for granted
 
 
-def as_dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+class Fields(dict[str, Any]):
+    """A JSON object: what is missing, or of another type than was asked for, is an empty value."""
+
+    def text(self, key: str) -> str:
+        value = self.get(key)
+        return value if isinstance(value, str) else ""
+
+    def object(self, key: str) -> Fields:
+        return as_fields(self.get(key))
+
+    def array(self, key: str) -> list[Any]:
+        value = self.get(key)
+        return value if isinstance(value, list) else []
+
+    def objects(self, key: str) -> list[Fields]:
+        return list(map(as_fields, self.array(key)))
+
+    def name(self, *keys: str, length: int = 200) -> str | None:
+        """The name under the first key that has one."""
+        return next((name for key in keys if (name := as_name(self.get(key), length))), None)
+
+    def time(self, key: str = "timestamp") -> datetime | None:
+        return as_time(self.get(key))
 
 
-def as_text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+def as_fields(value: Any) -> Fields:
+    return value if isinstance(value, Fields) else Fields()
+
+
+def read_object(data: Any) -> Fields | None:
+    """The JSON object of one line, as bytes or as a text; None where it is none. Bytes that are no UTF-8 become U+FFFD, raw tabs and
+    line breaks inside strings are read as they are."""
+    text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    if not isinstance(text, str):
+        return None
+    try:
+        value = json.loads(text.strip("\ufeff\0 \t\r\n"), strict=False, object_hook=Fields)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, Fields) else None
 
 
 def as_name(value: Any, length: int = 200) -> str | None:
@@ -223,73 +249,40 @@ def as_time(value: Any) -> datetime | None:
     return None
 
 
-def text_of(fields: Mapping[str, Any], key: str) -> str:
-    return as_text(fields.get(key))
-
-
-def dict_of(fields: Mapping[str, Any], key: str) -> dict[str, Any]:
-    return as_dict(fields.get(key))
-
-
-def list_of(fields: Mapping[str, Any], key: str) -> list[Any]:
-    value = fields.get(key)
-    return value if isinstance(value, list) else []
-
-
-def dicts_of(fields: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    """The items of a list as objects; what is none is an empty one."""
-    return list(map(as_dict, list_of(fields, key)))
-
-
-def name_of(fields: Mapping[str, Any], *keys: str, length: int = 200) -> str | None:
-    """The name under the first key that has one."""
-    return next((name for key in keys if (name := as_name(fields.get(key), length))), None)
-
-
-def time_of(fields: Mapping[str, Any], key: str) -> datetime | None:
-    return as_time(fields.get(key))
-
-
 def texts_of(content: Any, types: tuple[str, ...] = ("text",)) -> list[str]:
     """The texts of a message: itself, or its blocks of those types."""
     if isinstance(content, str):
         return [content]
-    blocks = content if isinstance(content, list) else []
-    texts = [one if isinstance(one, str) else _block_text(as_dict(one), types) for one in blocks]
-    return [text for text in texts if text]
-
-
-def _block_text(block: dict[str, Any], types: tuple[str, ...]) -> str:
-    return text_of(block, "text") if block.get("type", types[0]) in types else ""
+    found = []
+    for block in content if isinstance(content, list) else ():
+        fields = as_fields(block)
+        text = fields.text("text") if fields.get("type", types[0]) in types else ""
+        found.append(block if isinstance(block, str) else text)
+    return list(filter(None, found))
 
 
 # Tools
 
 
-def find_paths(tool: str, arguments: Any) -> list[str]:
-    if tool.lower().startswith(_SEARCHES):
-        return []
-    fields = as_dict(arguments)
-    return [path for key in _PATHS if (path := name_of(fields, key, length=1000))]
+def find_paths(tool: str, arguments: Fields) -> list[str]:
+    keys = () if tool.lower().startswith(_SEARCHES) else _PATHS
+    return [path for key in keys if (path := arguments.name(key, length=1000))]
 
 
-def find_command(arguments: Any) -> str:
+def find_command(arguments: Fields) -> str:
     """The command line of a call of a shell, '' of any other."""
-    fields = as_dict(arguments)
-    command = fields.get("command") or fields.get("cmd")
-    return " ".join(map(str, command)) if isinstance(command, list) else as_text(command)
+    key = "command" if arguments.get("command") else "cmd"
+    return " ".join(map(str, arguments.array(key))) or arguments.text(key)
 
 
-def is_our_tool(tool: str, arguments: Any = None) -> bool:
+def is_our_tool(tool: str, arguments: Fields) -> bool:
     """Whether a tool call is one of Bethink: its MCP tools under any host's prefix, or its command in a shell."""
-    if "bethink" in tool.lower():
-        return True
-    line = find_command(arguments)
-    programs = (word.strip("'\"").rpartition("/")[2] for word in line[:200].split()[:4])
-    return "bethink" in programs
+    words = find_command(arguments)[:200].split()[:4]
+    programs = (word.strip("'\"").rpartition("/")[2] for word in words)
+    return "bethink" in tool.lower() or "bethink" in programs
 
 
-def expect_work(tool: str, arguments: Any) -> list[Fact]:
+def expect_work(tool: str, arguments: Fields) -> list[Fact]:
     """What a tool call does if it succeeds. A run of tests is a "check" until its outcome is known."""
     if tool.lower().startswith(_EDITS):
         return [Fact("edit", path) for path in find_paths(tool, arguments)]
@@ -363,10 +356,8 @@ def split_private(text: str, opened: bool) -> tuple[str, bool]:
         closing = next((tag for tag in tags if tag[2]), None)
         if closing is None:
             return "", True
-        text, tags = (
-            text[closing.end() :].strip(),
-            [tag for tag in tags if tag.start() > closing.start()],
-        )
+        tags = tags[tags.index(closing) + 1 :]
+        text = text[closing.end() :].strip()
     return text, bool(tags) and not tags[-1][2]
 
 
@@ -403,32 +394,25 @@ def shorten(text: str) -> str:
 
 
 def _shorten_fences(text: str) -> str:
-    lines = text.split("\n")
     kept: list[str] = []
-    opened, mark = -1, ""
-    for number, line in enumerate(lines):
+    block: list[str] = []  # the lines inside a fence
+    mark = ""  # of the fence that is open
+    for line in text.split("\n"):
         fence = FENCE.match(line)
-        if opened < 0:
-            kept.append(line)
-            if fence:
-                opened, mark = number, fence[1]
-        elif fence and fence[1].startswith(mark) and not line.strip().strip(mark[0]):
-            kept += _shorten_lines(lines[opened + 1 : number])
-            kept.append(line)
-            opened = -1
-    if opened >= 0:
-        kept += _shorten_lines(lines[opened + 1 :])
-    return "\n".join(kept)
+        found = fence[1] if fence else ""
+        if mark and not (found.startswith(mark) and not line.strip().strip(mark[0])):
+            block.append(line)
+        else:
+            kept += [*_shorten_lines(block), line]
+            block, mark = [], "" if mark else found
+    return "\n".join(kept + _shorten_lines(block))
 
 
 def _shorten_lines(lines: list[str]) -> list[str]:
     if len(lines) <= FENCE_LINES:
         return lines
-    return [
-        *lines[:FENCE_HEAD],
-        f"[… {len(lines) - FENCE_HEAD - FENCE_TAIL:,} lines left out]",
-        *lines[-FENCE_TAIL:],
-    ]
+    left_out = f"[… {len(lines) - FENCE_HEAD - FENCE_TAIL:,} lines left out]"
+    return [*lines[:FENCE_HEAD], left_out, *lines[-FENCE_TAIL:]]
 
 
 # What is known of agents

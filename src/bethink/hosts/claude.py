@@ -16,32 +16,22 @@ worked out: what was said on an abandoned one was said too.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bethink.hosts.base import (
     NO_SPEECH,
+    Fields,
     Reason,
     Turn,
     as_time,
-    dict_of,
-    dicts_of,
     find_block,
     is_notice,
-    name_of,
     remove_blocks,
-    text_of,
     texts_of,
-    time_of,
 )
-from bethink.hosts.transcript import (
-    PLAN,
-    LineTranscript,
-    open_transcript,
-    read_lines,
-)
+from bethink.hosts.transcript import PLAN, LineTranscript
 from bethink.skills import NAMES as OWN_COMMANDS
 from bethink.text import TAG
 
@@ -70,10 +60,12 @@ class ClaudeTranscript(LineTranscript):
         super().begin(state)
         self.parents: set[str] = set()
 
-    def take(self, entry: dict[str, Any]) -> Turn | Reason:
-        type, session = text_of(entry, "type"), name_of(entry, "sessionId")
+    def take(self, entry: Fields) -> Turn | Reason:
+        type, session = entry.text("type"), entry.name("sessionId")
         self.locate(entry.get("cwd"), entry.get("gitBranch"), session)
-        self.agent = agent_of(entry)
+        # Before 2.0.28 sub-agents had no id and stood in the file of the session.
+        aside = "sidechain" if entry.get("isSidechain") is True else None
+        self.agent = entry.name("agentId") or aside
         if type == "assistant":
             return self.take_assistant(entry)
         if type == "user":
@@ -81,48 +73,44 @@ class ClaudeTranscript(LineTranscript):
         if type == "attachment":
             return self.take_attachment(entry)
         if type == "system" and entry.get("subtype") == "away_summary":
-            text = text_of(entry, "content").removesuffix("(disable recaps in /config)")
+            text = entry.text("content").removesuffix("(disable recaps in /config)")
             return self.say(entry, "assistant", [text], summary=True)
         if type == "memory-mode":
-            off, at = entry.get("mode") == "off", time_of(entry, "timestamp")
+            off, at = entry.get("mode") == "off", entry.time()
             self.switch_memory(off, at, session or self.session)
         elif type in TITLES:
             self.set_title(entry.get(TITLES[type]), session)
         return NO_SPEECH
 
-    def say(
-        self, entry: dict[str, Any], role: str, texts: list[str], **what: bool
-    ) -> Turn | Reason:
-        session = name_of(entry, "sessionId") or self.session
+    def say(self, entry: Fields, role: str, texts: list[str], **what: bool) -> Turn | Reason:
+        session = entry.name("sessionId") or self.session
         if self.agent and session and session not in self.parents:
             self.parents.add(session)
             self.obey_parent(session)
-        text, at = "\n\n".join(texts), time_of(entry, "timestamp")
-        return self.make_turn(name_of(entry, "uuid"), role, text, at, session=session, **what)
+        text, at = "\n\n".join(texts), entry.time()
+        return self.make_turn(entry.name("uuid"), role, text, at, session=session, **what)
 
-    def take_assistant(self, entry: dict[str, Any]) -> Turn | Reason:
-        message = dict_of(entry, "message")
+    def take_assistant(self, entry: Fields) -> Turn | Reason:
+        message = entry.object("message")
         if entry.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>":
             return NO_SPEECH
         texts, plan = texts_of(message.get("content")), ""
-        for item in dicts_of(message, "content"):
+        for item in message.objects("content"):
             if item.get("type") in ("tool_use", "server_tool_use"):
                 self.add_call(item.get("name"), item.get("input"), item.get("id"))
-                if text_of(item, "name").lower() in PLANS:
-                    plan = text_of(dict_of(item, "input"), "plan")
+                if item.text("name").lower() in PLANS:
+                    plan = item.object("input").text("plan")
         if self.agent and (self.agent in self.idle or entry.get("parentUuid", "") is None):
             # Warmed up: an answer to "Warmup", or to nothing at all. The first line of real work is the prompt.
             return "machine-made prompt"
         if self.agent and entry.get("attributionSkill") in RECALLING:
             return "injected by Bethink"
-        if not texts and not plan:
-            return NO_SPEECH
         return self.say(entry, "assistant", [*texts, plan] if plan else texts, plan=bool(plan))
 
-    def take_user(self, entry: dict[str, Any]) -> Turn | Reason:
-        message = dict_of(entry, "message")
+    def take_user(self, entry: Fields) -> Turn | Reason:
+        message = entry.object("message")
         texts = texts_of(message.get("content"))
-        results = [one for one in dicts_of(message, "content") if one.get("type") == "tool_result"]
+        results = [one for one in message.objects("content") if one.get("type") == "tool_result"]
         for item in results:
             output = "\n".join(texts_of(item.get("content")))
             self.add_result(item.get("tool_use_id"), output, item.get("is_error") is True)
@@ -134,20 +122,18 @@ class ClaudeTranscript(LineTranscript):
             if any(text.strip() == "Warmup" for text in texts):
                 self.idle.append(self.agent)
             return "machine-made prompt" if texts else NO_SPEECH
-        texts = find_typed(texts) + find_answers(dict_of(entry, "toolUseResult"), results)
-        if not texts:
-            return NO_SPEECH
-        if (planned := text_of(entry, "planContent")) and not texts[0].startswith(PLAN):
+        texts = find_typed(texts) + find_answers(entry.object("toolUseResult"), results)
+        planned = entry.text("planContent")
+        if texts and planned and not texts[0].startswith(PLAN):
             texts = [f"{PLAN}\n\n{planned}"]
         return self.say(entry, "user", texts)
 
-    def take_attachment(self, entry: dict[str, Any]) -> Turn | Reason:
-        attachment = dict_of(entry, "attachment")
-        kind = text_of(attachment, "type")
+    def take_attachment(self, entry: Fields) -> Turn | Reason:
+        attachment = entry.object("attachment")
+        kind = attachment.text("type")
         typed = attachment.get("commandMode", "prompt") == "prompt" and not self.agent
         if kind == "queued_command" and typed:
-            texts = find_typed(texts_of(attachment.get("prompt")))
-            return self.say(entry, "user", texts) if texts else NO_SPEECH
+            return self.say(entry, "user", find_typed(texts_of(attachment.get("prompt"))))
         given = attachment.get("content")
         content = "\n".join(texts_of(given)) or str(given)
         if not kind.startswith("hook_") or f"<{TAG}" not in content:
@@ -167,33 +153,24 @@ class ClaudeTranscript(LineTranscript):
                 return
 
 
-def find_switches(path: Path) -> list[Any]:
-    """When memory was switched in a session. Few are read for it: those in which the words occur."""
-    with open_transcript(path) as file:
-        lines = (line.data or b"" for line in read_lines(file))
-        if not any(b"memory-mode" in line or b"rivate>" in line for line in lines):
-            return []
-    parent = ClaudeTranscript(path)
-    deque(parent.pages(), maxlen=0)
-    return parent.stamps
-
-
 read = ClaudeTranscript
 
 
-def agent_of(entry: Mapping[str, Any]) -> str | None:
-    """Which sub-agent a line belongs to. Before 2.0.28 they had no id and stood in the file of the session."""
-    return name_of(entry, "agentId") or ("sidechain" if entry.get("isSidechain") is True else None)
+def find_switches(path: Path) -> list[list[str]]:
+    """When memory was switched in a session. Few are read for it: those in which the words occur."""
+    with path.open("rb") as file:
+        if not any(b"memory-mode" in line or b"rivate>" in line for line in file):
+            return []
+    parent = ClaudeTranscript(path)
+    for _ in parent.pages():
+        pass
+    return parent.stamps
 
 
-def is_made_by_machine(entry: Mapping[str, Any]) -> bool:
-    origin = dict_of(entry, "origin").get("kind")
-    return (
-        entry.get("isMeta") is True
-        or entry.get("isVisibleInTranscriptOnly") is True
-        or entry.get("promptSource") == "system"
-        or (isinstance(origin, str) and origin not in ("human", "user"))
-    )
+def is_made_by_machine(entry: Fields) -> bool:
+    marked = True in (entry.get("isMeta"), entry.get("isVisibleInTranscriptOnly"))
+    by_system = entry.get("promptSource") == "system"
+    return marked or by_system or entry.object("origin").text("kind") not in ("", "human", "user")
 
 
 def find_typed(texts: list[str]) -> list[str]:
@@ -217,9 +194,9 @@ def find_argument(text: str) -> str:
     return "" if silent else find_block(text, "command-args") or ""
 
 
-def find_answers(result: dict[str, Any], results: list[dict[str, Any]]) -> list[str]:
+def find_answers(result: Fields, results: list[Fields]) -> list[str]:
     """What the user said in tool results: answers to questions, and why a call was refused."""
-    answers = dict_of(result, "answers")
+    answers = result.object("answers")
     if answers and "questions" in result:
         said = {asked: ", ".join(texts_of(answer)) or answer for asked, answer in answers.items()}
         return [f"{asked}\n{answer}" for asked, answer in said.items()]

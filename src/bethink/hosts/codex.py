@@ -12,26 +12,21 @@ one of the blocks Codex adds. A review and other sub-agents have prompts of the 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from bethink.hosts.base import (
     NO_SPEECH,
     Fact,
+    Fields,
     Reason,
     Turn,
     as_name,
-    dict_of,
-    dicts_of,
-    list_of,
     make_id,
-    name_of,
+    read_object,
     remove_blocks,
-    text_of,
     texts_of,
-    time_of,
 )
-from bethink.hosts.transcript import LineTranscript, read_object
+from bethink.hosts.transcript import LineTranscript
 
 CALLS = (
     "function_call custom_tool_call local_shell_call web_search_call tool_search_call "
@@ -57,8 +52,8 @@ class CodexTranscript(LineTranscript):
     thread: str  # what identities of messages without one are counted in
     messages: int
 
-    def take(self, entry: dict[str, Any]) -> Turn | Reason:
-        type, payload = text_of(entry, "type"), dict_of(entry, "payload")
+    def take(self, entry: Fields) -> Turn | Reason:
+        type, payload = entry.text("type"), entry.object("payload")
         if type == "response_item":
             return self.take_item(payload, entry)
         if type == "event_msg":
@@ -67,46 +62,44 @@ class CodexTranscript(LineTranscript):
             return self.take_head(payload)
         if type == "turn_context":
             self.locate(payload.get("cwd"))
-        if type == "compacted" and (text := text_of(payload, "message")):
-            at = time_of(entry, "timestamp")
-            return self.make_turn(None, "assistant", text, at, summary=True)
+        if type == "compacted":
+            text = payload.text("message")
+            return self.make_turn(None, "assistant", text, entry.time(), summary=True)
         return NO_SPEECH
 
-    def take_head(self, payload: dict[str, Any]) -> Reason:
+    def take_head(self, payload: Fields) -> Reason:
         """The head of a rollout. A fork may repeat that of the thread it came from; the first one counts."""
-        git = dict_of(payload, "git")
+        git = payload.object("git")
         self.locate(payload.get("cwd") or git.get("cwd"), git.get("branch"))
         if not self.thread:
-            id, parent = name_of(payload, "id") or "", name_of(payload, "parent_thread_id")
-            self.thread = name_of(payload, "forked_from_id") or id
-            self.session = parent or name_of(payload, "session_id") or id
+            id, parent = payload.name("id") or "", payload.name("parent_thread_id")
+            self.thread = payload.name("forked_from_id") or id
+            self.session = parent or payload.name("session_id") or id
             if parent or payload.get("thread_source") == "subagent":
-                self.agent = name_of(payload, "agent_nickname", "agent_role") or id
+                self.agent = payload.name("agent_nickname", "agent_role") or id
         if payload.get("memory_mode") in ("off", "disabled"):
-            self.switch_memory(True, time_of(payload, "timestamp"), self.session)
+            self.switch_memory(True, payload.time(), self.session)
         return NO_SPEECH
 
-    def take_item(self, payload: dict[str, Any], entry: dict[str, Any]) -> Turn | Reason:
-        type = text_of(payload, "type")
+    def take_item(self, payload: Fields, entry: Fields) -> Turn | Reason:
+        type = payload.text("type")
         if type == "message":
             return self.take_message(payload, entry)
         if type in CALLS:
             arguments = payload.get("arguments")
             if isinstance(arguments, str):  # JSON inside a string
-                arguments = read_object(arguments) or {}
-            name = text_of(payload, "namespace") + text_of(payload, "name")
+                arguments = read_object(arguments)
+            name = payload.text("namespace") + payload.text("name")
             self.add_call(name or type, arguments, payload.get("call_id"))
             patched = find_patched(payload)
             self.add_used((), patched, [Fact("edit", path) for path in patched])
-            return NO_SPEECH
-        if type.endswith("_output"):
+        elif type.endswith("_output"):
             output = payload.get("output")
             text = output if isinstance(output, str) else "\n".join(texts_of(output, OUTPUTS))
             self.add_result(payload.get("call_id"), text, FAILED.search(text[:400]) is not None)
-            return NO_SPEECH
         return NO_SPEECH
 
-    def take_message(self, payload: dict[str, Any], entry: dict[str, Any]) -> Turn | Reason:
+    def take_message(self, payload: Fields, entry: Fields) -> Turn | Reason:
         role = payload.get("role")
         if role not in ("user", "assistant"):
             return NO_SPEECH
@@ -115,23 +108,19 @@ class CodexTranscript(LineTranscript):
         if role == "user":
             if self.agent:
                 return "machine-made prompt"
-            marks = dict_of(payload, "internal_chat_message_metadata_passthrough")
-            texts = find_typed(texts, list_of(marks, "content_item_kinds"))
-            if not texts:
-                return NO_SPEECH
+            marks = payload.object("internal_chat_message_metadata_passthrough")
+            texts = find_typed(texts, marks.array("content_item_kinds"))
         text = "\n\n".join(texts)
-        at = time_of(entry, "timestamp")
-        id = name_of(payload, "id") or make_id(self.thread, self.messages, role, text)
-        return self.make_turn(id, str(role), text, at)
+        id = payload.name("id") or make_id(self.thread, self.messages, role, text)
+        return self.make_turn(id, str(role), text, entry.time())
 
-    def take_event(self, payload: dict[str, Any]) -> Reason:
+    def take_event(self, payload: Fields) -> Reason:
         """Events repeat what was said, but know best which files a command read or a patch changed."""
-        item = dict_of(payload, "item") or payload
-        changed = [path for path in dict_of(item, "changes") if as_name(path, 1000)]
-        reads = [one for one in dicts_of(item, "parsed_cmd") if one.get("type") == "read"]
-        seen = [path for one in reads if (path := name_of(one, "path", length=1000))]
-        if changed or seen:
-            self.add_used((), [*changed, *seen])
+        item = payload.object("item") or payload
+        changed = [path for path in item.object("changes") if as_name(path, 1000)]
+        reads = [one for one in item.objects("parsed_cmd") if one.get("type") == "read"]
+        seen = [path for one in reads if (path := one.name("path", length=1000))]
+        self.add_used((), [*changed, *seen])
         if payload.get("type") == "thread_name_updated":
             self.set_title(payload.get("thread_name"))
         return NO_SPEECH
@@ -156,6 +145,6 @@ def find_typed(texts: list[str], kinds: list[Any]) -> list[str]:
     return found
 
 
-def find_patched(payload: Mapping[str, Any]) -> list[str]:
-    text = text_of(payload, "input") or text_of(payload, "arguments").replace("\\n", "\n")
+def find_patched(payload: Fields) -> list[str]:
+    text = payload.text("input") or payload.text("arguments").replace("\\n", "\n")
     return [path.strip() for path in PATCHED.findall(text)] if "*** Begin Patch" in text else []

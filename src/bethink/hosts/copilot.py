@@ -10,20 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from bethink.hosts.base import (
-    NO_SPEECH,
-    Reason,
-    Turn,
-    as_dict,
-    dict_of,
-    dicts_of,
-    load_agents,
-    name_of,
-    text_of,
-    time_of,
-)
+from bethink.hosts.base import NO_SPEECH, Fields, Reason, Turn, load_agents
 from bethink.hosts.transcript import LineTranscript
 
 
@@ -31,23 +19,16 @@ def find_directory(environment: Mapping[str, str], home: Path) -> str:
     """The directory of the session that started this process as a plugin's MCP server, '' where none did. Copilot starts those in
     the plugin's own folder and names no roots; what it wrote down about the session tells."""
     session = environment.get("COPILOT_AGENT_SESSION_ID", "")
-    if (
-        not environment.get("COPILOT_PLUGIN_ROOT")
-        or not session.strip(".")
-        or set(session) & {*"/\\"}
-    ):
+    is_name = session.strip(".") and not set(session) & {*"/\\"}
+    if not environment.get("COPILOT_PLUGIN_ROOT") or not is_name:
         return ""
     import yaml
 
+    folder = load_agents()["copilot"].folder.find(environment, home)
     try:
-        about = (
-            load_agents()["copilot"].folder.find(environment, home)
-            / "session-state"
-            / session
-            / "workspace.yaml"
-        )
-        with about.open("rb") as stream:
-            return text_of(as_dict(yaml.safe_load(stream.read(64 << 10))), "cwd")
+        with (folder / "session-state" / session / "workspace.yaml").open("rb") as stream:
+            about = yaml.safe_load(stream.read(64 << 10))
+        return Fields(about).text("cwd") if isinstance(about, dict) else ""
     except (OSError, ValueError, yaml.YAMLError, RecursionError):
         return ""
 
@@ -55,33 +36,29 @@ def find_directory(environment: Mapping[str, str], home: Path) -> str:
 class CopilotTranscript(LineTranscript):
     host = "copilot"
 
-    def take(self, entry: dict[str, Any]) -> Turn | Reason:
-        type, data = text_of(entry, "type"), dict_of(entry, "data")
-        id, at = name_of(data, "messageId") or name_of(entry, "id"), time_of(entry, "timestamp")
-        self.agent = name_of(data, "parentToolCallId")
+    def take(self, entry: Fields) -> Turn | Reason:
+        type, data = entry.text("type"), entry.object("data")
+        id, at = data.name("messageId") or entry.name("id"), entry.time()
+        self.agent = data.name("parentToolCallId")
         if type == "user.message":
             # What was typed has no source; skills and notices name themselves in it.
-            if self.agent or name_of(data, "source") not in (None, "user"):
+            if self.agent or data.name("source") not in (None, "user"):
                 return "machine-made prompt"
-            return self.make_turn(id, "user", text_of(data, "content"), at)
+            return self.make_turn(id, "user", data.text("content"), at)
         if type == "assistant.message":
-            calls = dicts_of(data, "toolRequests")
-            for call in calls:
+            for call in data.objects("toolRequests"):
                 self.add_call(call.get("name"), call.get("arguments"), call.get("toolCallId"))
-            text = text_of(data, "content")
-            if text.strip():
-                return self.make_turn(id, "assistant", text, at)
-            return NO_SPEECH
+            return self.make_turn(id, "assistant", data.text("content"), at)
         if type == "tool.execution_complete":
-            output = text_of(dict_of(data, "result"), "content")
+            output = data.object("result").text("content")
             self.add_result(data.get("toolCallId"), output, data.get("success") is False)
         if type in ("session.start", "session.resume", "session.context_changed"):
-            context = dict_of(data, "context") or data
+            context = data.object("context") or data
             self.locate(context.get("cwd"), context.get("branch"), data.get("sessionId"))
         if type == "session.title_changed":
             self.set_title(data.get("title"))
         if type == "session.compaction_complete":
-            text = text_of(data, "summaryContent")
+            text = data.text("summaryContent")
             return self.make_turn(id, "assistant", text, at, summary=True)
         return NO_SPEECH
 

@@ -12,15 +12,13 @@ from typing import Any
 
 from bethink.hosts.base import (
     NO_SPEECH,
+    Fields,
     Reason,
     Turn,
-    dict_of,
-    dicts_of,
     find_block,
     make_id,
     remove_blocks,
     texts_of,
-    time_of,
 )
 from bethink.hosts.transcript import LineTranscript
 
@@ -42,11 +40,11 @@ class CursorTranscript(LineTranscript):
             self.agent = self.path.stem
             self.session = self.path.stem if above == "agent-transcripts" else above
 
-    def take(self, entry: dict[str, Any]) -> Turn | Reason:
-        role, message = entry.get("role"), dict_of(entry, "message")
+    def take(self, entry: Fields) -> Turn | Reason:
+        role, message = entry.get("role"), entry.object("message")
         if role not in ("user", "assistant"):
             return NO_SPEECH
-        for item in dicts_of(message, "content"):
+        for item in message.objects("content"):
             if item.get("type") == "tool_use":
                 self.add_call(item.get("name"), item.get("input"))
         text = "\n\n".join(texts_of(message.get("content")))
@@ -54,10 +52,8 @@ class CursorTranscript(LineTranscript):
             if self.agent:
                 return "machine-made prompt"
             text = find_block(text, "user_query") or remove_blocks(text, ADDED)[0]
-        if not text.strip():
-            return NO_SPEECH
         id = make_id(self.session, self.agent, self.number, role, text)
-        return self.make_turn(id, str(role), text, time_of(entry, "timestamp"))
+        return self.make_turn(id, str(role), text, entry.time())
 
 
 read = CursorTranscript

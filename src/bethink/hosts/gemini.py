@@ -11,19 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bethink.hosts.base import (
-    NO_SPEECH,
-    Reason,
-    Turn,
-    as_dict,
-    as_text,
-    dict_of,
-    dicts_of,
-    list_of,
-    name_of,
-    text_of,
-    time_of,
-)
+from bethink.hosts.base import NO_SPEECH, Fields, Reason, Turn, as_fields
 from bethink.hosts.transcript import LineTranscript
 
 RECENT = 32
@@ -47,63 +35,57 @@ class GeminiTranscript(LineTranscript):
         # A message that is written again when its tools are done must not take them for itself.
         return super().state() | {"recent": list(self.seen)[-RECENT:]}
 
-    def take(self, entry: dict[str, Any]) -> Turn | Reason | list[Turn | Reason]:
-        update = dict_of(entry, "$set")
+    def take(self, entry: Fields) -> Turn | Reason | list[Turn | Reason]:
+        update = entry.object("$set")
         if update or "sessionId" in entry:
             self.take_head(update or entry)
-            copies = dicts_of(update, "messages")
+            copies = update.objects("messages")
             return [self.take_message(one, copied=True) for one in copies] or NO_SPEECH
         if "$rewindTo" in entry or "$set" in entry:
             return NO_SPEECH
         return self.take_message(entry)
 
-    def take_head(self, fields: dict[str, Any]) -> None:
-        folders = list_of(fields, "directories")
+    def take_head(self, fields: Fields) -> None:
+        folders = fields.array("directories")
         self.locate(None if self.cwd or not folders else folders[0], None, fields.get("sessionId"))
         if fields.get("kind") == "subagent":
-            self.agent = name_of(fields, "sessionId") or "subagent"
+            self.agent = fields.name("sessionId") or "subagent"
             parent = self.path.parent.name
             self.session = self.session if parent == "chats" else parent
         self.set_title(fields.get("summary"))
 
-    def take_message(self, fields: dict[str, Any], copied: bool = False) -> Turn | Reason:
+    def take_message(self, fields: Fields, copied: bool = False) -> Turn | Reason:
         type = fields.get("type")
         if type not in ("user", "gemini"):
             return NO_SPEECH
-        parts = list_of(fields, "content") or [fields.get("content")]
+        parts = fields.array("content") or [fields.get("content")]
         text = find_text(parts)
-        if not copied:
-            self.note_calls(dicts_of(fields, "toolCalls"))
-        if not text:
-            return NO_SPEECH
+        for call in () if copied else fields.objects("toolCalls"):
+            self.add_call(call.get("name"), call.get("args"), call.get("id"))
+            if "status" in call:
+                self.add_result(call.get("id"), find_output(call), call["status"] != "success")
         if text == ACKNOWLEDGED or (type == "user" and self.agent):
             return "machine-made prompt"
         summary = text.lstrip().startswith(SNAPSHOT)
         role = "user" if type == "user" and not summary else "assistant"
-        at = time_of(fields, "timestamp")
-        return self.make_turn(name_of(fields, "id"), role, text, at, summary=summary)
-
-    def note_calls(self, calls: list[dict[str, Any]]) -> None:
-        for call in calls:
-            self.add_call(call.get("name"), call.get("args"), call.get("id"))
-            if "status" in call:
-                self.add_result(call.get("id"), find_output(call), call["status"] != "success")
-
-
-def find_text(parts: list[Any]) -> str:
-    """The words of a message, without what the model thought."""
-    said = [part for part in parts if as_dict(part).get("thought") is not True]
-    texts = [as_text(as_dict(part).get("text", part)) for part in said]
-    return "\n\n".join(text for text in texts if text.strip())
+        id, at = fields.name("id"), fields.time()
+        return self.make_turn(id, role, text, at, summary=summary)
 
 
 read = GeminiTranscript
 
 
-def find_output(call: dict[str, Any]) -> str:
+def find_text(parts: list[Any]) -> str:
+    """The words of a message, without what the model thought."""
+    said = [part for part in parts if as_fields(part).get("thought") is not True]
+    texts = [part if isinstance(part, str) else as_fields(part).text("text") for part in said]
+    return "\n\n".join(text for text in texts if text.strip())
+
+
+def find_output(call: Fields) -> str:
     """What a tool answered."""
-    answers = (dict_of(one, "functionResponse") for one in dicts_of(call, "result"))
-    return "\n".join(text_of(dict_of(one, "response"), "output") for one in answers)
+    answers = (one.object("functionResponse") for one in call.objects("result"))
+    return "\n".join(one.object("response").text("output") for one in answers)
 
 
 def find_project(path: Path) -> str | None:

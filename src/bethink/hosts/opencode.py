@@ -16,29 +16,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 from bethink.errors import BethinkError
 from bethink.hosts.base import (
     NO_SPEECH,
+    Fields,
     Position,
     Reason,
     TranscriptPage,
     Turn,
     as_name,
-    as_text,
-    dict_of,
-    name_of,
-    text_of,
-    time_of,
-)
-from bethink.hosts.transcript import (
-    BOUND,
-    PAGE_BYTES,
-    PAGE_TURNS,
-    Transcript,
     read_object,
 )
+from bethink.hosts.transcript import BOUND, Transcript
 
 BUSY = 3_000  # milliseconds to wait for a writer
 UNFINISHED = 200  # parts that are looked at again
@@ -59,96 +51,43 @@ class OpencodeTranscript(Transcript):
     def channel(self) -> str:
         return self.session
 
-    def take_part(
-        self, id: str, message: dict[str, Any], part: dict[str, Any], parent: str | None
-    ) -> Turn | Reason:
-        if not part:
-            return "broken line"
-        if not is_finished(message, part):
-            return "half-written last line"
-        self.locate(dict_of(message, "path").get("cwd"))
-        type, role = part.get("type"), message.get("role")
-        if type == "tool":
-            return self.take_tool(part, part.get("callID") or id)
-        if type != "text" or role not in ("user", "assistant"):
-            return NO_SPEECH
-        by_host = True in (part.get("synthetic"), part.get("ignored"))
-        if by_host or (role == "user" and parent):
-            return "machine-made prompt"
-        self.agent = name_of(message, "agent") or self.session if parent else None
-        return self.make_turn(
-            name_of(part, "id") or id,
-            str(role),
-            unquote(text_of(part, "text"), role),
-            time_of(dict_of(part, "time"), "start") or time_of(dict_of(message, "time"), "created"),
-            session=parent or self.session,
-            summary=role == "assistant" and message.get("summary") is True,
-        )
-
-    def take_tool(self, part: dict[str, Any], call: Any) -> Reason:
-        state = dict_of(part, "state")
-        self.add_call(part.get("tool"), state.get("input"), call)
-        if state.get("status") in ("completed", "error"):
-            code = dict_of(state, "metadata").get("exit")
-            failed = state["status"] == "error" or code not in (0, None)
-            self.add_result(call, text_of(state, "output"), failed)
-        return NO_SPEECH
-
-    def pages(
-        self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
-    ) -> Iterator[TranscriptPage]:
-        known = self.position
-        last_row = {"row": known.offset, "id": known.tail}
-        if known.offset and not self.rows("p.rowid = :row AND p.id = :id", last_row, 1):
+    def pages(self) -> Iterator[TranscriptPage]:
+        last = self.position
+        if last.offset and not self.rows("p.rowid = :row AND p.id = :id", last.offset, last.tail):
             self.restart()
         waiting, self.waiting = self.waiting, []
-        again = [row for at in waiting for row in self.rows("p.rowid = :row", {"row": at}, 1)]
+        again = [row for at in waiting for row in self.rows("p.rowid = :row", at)]
         while True:
             last = self.position
-            limits = {"row": last.offset, "rows": limit_turns}
-            rows = self.rows("p.rowid > :row ORDER BY p.rowid LIMIT :rows", limits, limit_bytes)
+            rows = self.rows("p.rowid > :row ORDER BY p.rowid LIMIT :most", last.offset)
             if not rows and not again:
                 return
-            results = [self.take_row(row) for row in [*again, *rows]]
+            for row in (*again, *rows):
+                self.keep(self.take_row(*row))
             if rows:
                 last = Position(self.host, rows[-1][0], rows[-1][0], rows[-1][1])
             again = []
-            yield self.end_page(results, last._replace(state=self.state()))
+            yield self.end_page(last._replace(state=self.state()))
 
-    def take_row(self, values: tuple[Any, ...]) -> Turn | Reason:
-        row, id, part, message, session, parent, directory, title = values
-        self.lines += 1
-        if part is None:
-            return "too long"
-        self.number, self.session, self.cwd, self.project = row, as_text(session), None, None
-        self.set_title(title)
-        self.locate(directory)
-        about, fields = read_object(message) or {}, read_object(part) or {}
-        result = self.take_part(as_text(id), about, fields, as_name(parent))
-        if result == "half-written last line":
-            self.waiting = [*self.waiting, row][-UNFINISHED:]
-        return result
-
-    def rows(self, where: str, values: dict[str, Any], limit_bytes: int) -> list[tuple[Any, ...]]:
+    def rows(self, where: str, row: int, id: str = "") -> list[tuple[Any, ...]]:
         """Some rows, read in one go so that no statement stays open."""
         import apsw
 
         found: list[tuple[Any, ...]] = []
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        values = {"row": row, "id": id, "most": self.page_turns, "bound": BOUND}
         try:
             # As in the writer's own process, a lock of a moment is waited for. A WAL is read along, not copied.
-            connection = apsw.Connection(f"{self.path.absolute().as_uri()}?mode=ro", flags)
-            try:
-                connection.set_busy_timeout(BUSY)
+            with closing(
+                apsw.Connection(f"{self.path.absolute().as_uri()}?mode=ro", flags)
+            ) as database:
+                database.set_busy_timeout(BUSY)
                 size = 0
-                bound = values | {"bound": BOUND}
-                for row in connection.execute(f"{PARTS} WHERE {where}", bound):
-                    found.append(row)
-                    size += len(row[2] or "")
-                    if size >= limit_bytes:
+                for one in database.execute(f"{PARTS} WHERE {where}", values):
+                    found.append(one)
+                    size += len(one[2] or "")
+                    if size >= self.page_bytes:
                         break
-            finally:
-                connection.close(True)
         except apsw.Error as error:
             raise BethinkError(
                 f"The opencode database {self.path} cannot be read: {error}.",
@@ -156,18 +95,73 @@ class OpencodeTranscript(Transcript):
             ) from None
         return found
 
+    def take_row(
+        self,
+        row: int,
+        id: str,
+        data: Any,
+        about: Any,
+        session: Any,
+        parent: Any,
+        directory: Any,
+        title: Any,
+    ) -> Turn | Reason:
+        self.lines += 1
+        if data is None:
+            return "too long"
+        self.number, self.session, self.cwd, self.project = row, str(session or ""), None, None
+        self.set_title(title)
+        self.locate(directory)
+        part, message = read_object(data), read_object(about) or Fields()
+        if part is None:
+            return "broken line"
+        if not is_finished(message, part):
+            self.waiting = [*self.waiting, row][-UNFINISHED:]
+            return "half-written last line"
+        self.locate(message.object("path").get("cwd"))
+        if part.get("type") == "tool":
+            return self.take_tool(part, part.get("callID") or id)
+        return self.take_text(part, message, id, as_name(parent))
+
+    def take_text(
+        self, part: Fields, message: Fields, id: str, parent: str | None
+    ) -> Turn | Reason:
+        role = message.get("role")
+        if part.get("type") != "text" or role not in ("user", "assistant"):
+            return NO_SPEECH
+        by_host = True in (part.get("synthetic"), part.get("ignored"))
+        if by_host or (role == "user" and parent):
+            return "machine-made prompt"
+        self.agent = message.name("agent") or self.session if parent else None
+        text = part.text("text") if role == "assistant" else unquote(part.text("text"))
+        at = part.object("time").time("start") or message.object("time").time("created")
+        summary = role == "assistant" and message.get("summary") is True
+        session = parent or self.session
+        return self.make_turn(
+            part.name("id") or id, str(role), text, at, session=session, summary=summary
+        )
+
+    def take_tool(self, part: Fields, call: Any) -> Reason:
+        state = part.object("state")
+        self.add_call(part.get("tool"), state.get("input"), call)
+        if state.get("status") in ("completed", "error"):
+            code = state.object("metadata").get("exit")
+            failed = state["status"] == "error" or code not in (0, None)
+            self.add_result(call, state.text("output"), failed)
+        return NO_SPEECH
+
 
 read = OpencodeTranscript
 
 
-def unquote(text: str, role: Any) -> str:
-    """A text, and a user's without the quotes in which `opencode run` puts each word of its command line that has a blank."""
-    inner = re.fullmatch(r'"((?:[^"\\]|\\.)+)"', text, re.DOTALL) if role == "user" else None
+def unquote(text: str) -> str:
+    """A user's text without the quotes in which `opencode run` puts each word of its command line that has a blank."""
+    inner = re.fullmatch(r'"((?:[^"\\]|\\.)+)"', text, re.DOTALL)
     return inner[1].replace('\\"', '"') if inner else text
 
 
-def is_finished(message: dict[str, Any], part: dict[str, Any]) -> bool:
+def is_finished(message: Fields, part: Fields) -> bool:
     """Whether a text will not change any more."""
     written = part.get("type") == "text" and message.get("role") == "assistant"
-    ended = "end" in dict_of(part, "time") or "completed" in dict_of(message, "time")
+    ended = "end" in part.object("time") or "completed" in message.object("time")
     return not written or ended or bool(message.get("error"))

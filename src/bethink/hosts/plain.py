@@ -19,24 +19,16 @@ from bethink.hosts.base import (
     FENCE,
     NO_SPEECH,
     START,
+    Fields,
     Position,
     Reason,
     TranscriptPage,
     Turn,
     digest,
     make_id,
-    name_of,
-    text_of,
     texts_of,
-    time_of,
 )
-from bethink.hosts.transcript import (
-    PAGE_BYTES,
-    PAGE_TURNS,
-    LineTranscript,
-    Transcript,
-    read_head,
-)
+from bethink.hosts.transcript import LineTranscript, Transcript, read_head
 
 ROLES = {
     name: role
@@ -69,8 +61,8 @@ def read(path: Path, position: Position = START) -> Transcript:
     return (ChatText if is_text else ChatLines)(path, position)
 
 
-def is_message(entry: Mapping[str, Any]) -> bool:
-    return text_of(entry, "role").lower() in ROLES and "content" in entry
+def is_message(entry: Fields) -> bool:
+    return entry.text("role").lower() in ROLES and "content" in entry
 
 
 def is_likely(path: Path, head: bytes) -> bool:
@@ -81,9 +73,8 @@ def is_likely(path: Path, head: bytes) -> bool:
 def split_lines(data: bytes) -> list[str]:
     """The lines of a text in the encoding that its first bytes name. What is no text in it becomes U+FFFD."""
     wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    return (
-        data.decode("utf-16" if wide else "utf-8-sig", "replace").replace("\r\n", "\n").split("\n")
-    )
+    text = data.decode("utf-16" if wide else "utf-8-sig", "replace")
+    return text.replace("\r\n", "\n").split("\n")
 
 
 class Chat(Transcript):
@@ -101,37 +92,34 @@ class Chat(Transcript):
 
 
 class ChatLines(Chat, LineTranscript):
-    def take(self, entry: dict[str, Any]) -> Turn | Reason:
+    def take(self, entry: Fields) -> Turn | Reason:
         self.locate(entry.get("cwd"), entry.get("branch"))
-        role = ROLES.get(text_of(entry, "role").lower(), "")
+        role = ROLES.get(entry.text("role").lower(), "")
         if role not in ("user", "assistant"):
             return NO_SPEECH
         text = "\n\n".join(text for text in texts_of(entry.get("content")) if text.strip())
-        if not text.strip():
-            return NO_SPEECH
-        id = name_of(entry, "id") or make_id(self.name, self.number, text)
-        return self.make_turn(id, role, text, time_of(entry, "timestamp"))
+        id = entry.name("id") or make_id(self.name, self.number, text)
+        return self.make_turn(id, role, text, entry.time())
 
 
 class ChatText(Chat):
     """Markdown or text in which the speakers are named, read whole each time it changed: what was given before comes again under the
     same identities."""
 
-    def pages(
-        self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
-    ) -> Iterator[TranscriptPage]:
+    def pages(self) -> Iterator[TranscriptPage]:
         data = read_head(self.path, WHOLE + 1)
         identity = digest(data)
         if identity == self.position.identity:
             return
         self.restart()
         results = list(self.take_all(data)) if len(data) <= WHOLE else ["too long"]
-        for start in range(0, len(results), limit_turns):
-            page, end = results[start : start + limit_turns], start + limit_turns
-            self.lines += len(page)
+        for start in range(0, len(results), self.page_turns):
+            end = start + self.page_turns
+            self.keep(*results[start:end])
+            self.lines += len(results[start:end])
             # Until the last page is written, the file counts as changed.
             known = identity if end >= len(results) else ""
-            yield self.end_page(page, Position(known, end, state=self.state()))
+            yield self.end_page(Position(known, end, state=self.state()))
 
     def take_all(self, data: bytes) -> Iterator[Turn | Reason]:
         """All turns, and for each message without one the reason."""

@@ -16,11 +16,10 @@ This module knows no more of a host's format than by what its lines are recognis
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from datetime import datetime
@@ -30,28 +29,21 @@ from tempfile import TemporaryFile
 from typing import IO, Any, ClassVar, NamedTuple
 
 from bethink.errors import BethinkError, InvalidInput, NotFound
+from bethink.hosts import base
 from bethink.hosts.base import (
     NO_SPEECH,
     START,
     Fact,
+    Fields,
     Position,
     Reason,
     TranscriptPage,
     Turn,
     as_name,
-    confirm_work,
     digest,
-    expect_work,
-    extract_speech,
-    find_memory_mode,
-    find_paths,
     hash_words,
-    is_our_tool,
-    load_agents,
     make_id,
-    shorten,
-    split_private,
-    text_of,
+    read_object,
 )
 from bethink.skills import NAMES
 from bethink.text import TAG, suggest_one_of
@@ -62,8 +54,6 @@ PEEK = 64 << 10  # bytes of a file that are looked at to tell whose it is
 TRIED = 40  # lines of it
 BLANK = b"\xef\xbb\xbf \t\r\n"
 
-PAGE_BYTES = 2 << 20
-PAGE_TURNS = 200
 # How much is remembered: tools, files and work of a turn, ids of a reading, switches of memory, threads with tools, calls under way.
 _TOOLS, _FILES, _WORK, _SEEN, _SWITCHES, _THREADS, _CALLS = 32, 64, 24, 50_000, 64, 16, 32
 # Lines of what memory told an agent, words of each, and characters of one telling.
@@ -154,19 +144,6 @@ def drop_oldest(kept: dict[str, Any], most: int) -> None:
         del kept[next(iter(kept))]
 
 
-def read_object(data: Any) -> dict[str, Any] | None:
-    """The JSON object of one line, as bytes or as a text; None where it is none. Bytes that are no UTF-8 become U+FFFD, raw tabs and
-    line breaks inside strings are read as they are."""
-    text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
-    if not isinstance(text, str):
-        return None
-    try:
-        value = json.loads(text.strip("\ufeff\0 \t\r\n"), strict=False)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
 # Turns
 
 
@@ -175,6 +152,7 @@ class Transcript:
     afterwards `position` is where it stands now. Hosts find the messages, and set `number` and `agent` for each."""
 
     host = ""
+    page_bytes, page_turns = 2 << 20, 200
     rename: Callable[[str], str] = str  # takes secrets out of the ids that hosts give
     # What a position keeps of a reading, and how each begins. JSON, and nothing that was said.
     kept: ClassVar[dict[str, Any]] = {
@@ -204,25 +182,27 @@ class Transcript:
 
     def __init__(self, path: Path, position: Position = START) -> None:
         self.path, self.position = path, position
-        self.skipped: Counter[str] = Counter()  # by reason, since the last page
-        self.lines = 0  # since the last page
+        # Since the last page: turns, lines without any by reason, and how many lines.
+        self.found: list[Turn] = []
+        self.skipped: Counter[str] = Counter()
+        self.lines = 0
         self.number = 0  # of the line or message that is being read
         self.agent: str | None = None  # the sub-agent that it belongs to
         self.begin(position.state)
 
-    def pages(
-        self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
-    ) -> Iterator[TranscriptPage]:
-        """What is new, in pieces of about so many bytes of the file or so many turns."""
+    def pages(self) -> Iterator[TranscriptPage]:
+        """What is new, in pieces of about `page_bytes` of the file or `page_turns` turns."""
         raise NotImplementedError
 
-    def end_page(self, results: Iterable[Turn | Reason], position: Position) -> TranscriptPage:
+    def keep(self, *results: Turn | Reason) -> None:
+        """Keeps turns and reasons for the page."""
+        self.found += [one for one in results if isinstance(one, Turn)]
+        self.skipped.update(one for one in results if isinstance(one, str))
+
+    def end_page(self, position: Position) -> TranscriptPage:
         """What was read since the last page, up to a position."""
-        found = list(results)
-        self.skipped.update(one for one in found if isinstance(one, str))
-        turns = tuple(one for one in found if isinstance(one, Turn))
-        page = TranscriptPage(turns, position, self.skipped, self.lines)
-        self.position, self.skipped, self.lines = position, Counter(), 0
+        page = TranscriptPage(tuple(self.found), position, self.skipped, self.lines)
+        self.position, self.found, self.skipped, self.lines = position, [], Counter(), 0
         return page
 
     def turns(self) -> Iterator[Turn]:
@@ -272,11 +252,11 @@ class Transcript:
 
     def add_call(self, tool: Any, arguments: Any = None, call: Any = None) -> None:
         """Keeps a tool call for the next turn of its thread; what it did is known when `add_result` tells of it."""
-        name = as_name(tool)
-        if not name or is_our_tool(name, arguments):
+        name, fields = as_name(tool), base.as_fields(arguments)
+        if not name or base.is_our_tool(name, fields):
             return
-        self.add_used([name], find_paths(name, arguments))
-        expected, id = expect_work(name, arguments), as_name(call)
+        self.add_used([name], base.find_paths(name, fields))
+        expected, id = base.expect_work(name, fields), as_name(call)
         if expected and id:
             self.calls[id] = [self.channel, *map(list, expected)]
             drop_oldest(self.calls, _CALLS)
@@ -286,7 +266,7 @@ class Transcript:
         self.hear_memory(output)
         thread, *expected = self.calls.pop(as_name(call) or "", [""])
         if expected:
-            self.add_used(work=confirm_work(expected, output, failed), thread=thread)
+            self.add_used(work=base.confirm_work(expected, output, failed), thread=thread)
 
     def hear_memory(self, text: str) -> None:
         """Takes note of what Bethink told the agent, line by line: what the agent says in the same words is not learned again."""
@@ -331,7 +311,7 @@ class Transcript:
         if role == "user" and text.lstrip().startswith(PLAN):
             text, plan = text.partition(BEHIND_PLAN)[0], True
         session = self.rename(session or self.session or self.path.name.partition(".")[0])
-        speech = extract_speech(text)
+        speech = base.extract_speech(text)
         if not speech.text:
             return speech.reason
         if speech.recalled:
@@ -346,7 +326,7 @@ class Transcript:
         if not text:
             return NO_SPEECH
         # The text is shortened as it always was: an identity must not change.
-        id = self.rename(id) if id else make_id(session, role, at, shorten(text))
+        id = self.rename(id) if id else make_id(session, role, at, base.shorten(text))
         if not self.is_new(id):
             return "repeated"
         if opens_private:
@@ -354,22 +334,13 @@ class Transcript:
             self.switch_memory(True, at, session)
         nothing: list[Any] = [[], []]
         tools, files, *work = nothing if summary else self.used.pop(self.channel, nothing)
-        return Turn(
-            id,
-            session,
-            role,
-            text,
-            at,
-            self.number,
-            self.cwd,
-            self.branch,
-            tuple(tools),
-            tuple(files),
-            self.agent,
-            summary,
-            plan,
-            tuple(Fact(*fact) for fact in work),
-            tuple(self.told),
+        place = self.number, self.cwd, self.branch
+        turn = Turn(
+            id, session, role, text, at, *place, agent=self.agent, summary=summary, plan=plan
+        )
+        done = tuple(Fact(*fact) for fact in work)
+        return turn._replace(
+            tools=tuple(tools), files=tuple(files), work=done, told=tuple(self.told)
         )
 
     def is_new(self, id: str) -> bool:
@@ -384,11 +355,11 @@ class Transcript:
         off as `memory-mode: off` does, and its end switches it on again."""
         if OWN_COMMAND.match(text):
             return "", False
-        mode, text = find_memory_mode(text)
+        mode, text = base.find_memory_mode(text)
         if mode:
             self.switch_memory(mode == "off", at, session)
         hidden = session in self.hiding
-        text, opened = split_private(text, hidden)
+        text, opened = base.split_private(text, hidden)
         if hidden and opened and not text:
             return "", False
         if hidden:
@@ -420,51 +391,47 @@ class Transcript:
 class LineTranscript(Transcript):
     """A transcript with one JSON object per line. Hosts say what a line is in `take`."""
 
-    def take(self, entry: dict[str, Any]) -> Turn | Reason | list[Turn | Reason]:
+    def take(self, entry: Fields) -> Turn | Reason | list[Turn | Reason]:
         """The turn of a line or the reason why there is none; several where it holds several messages."""
         raise NotImplementedError
 
-    def pages(
-        self, limit_bytes: int = PAGE_BYTES, limit_turns: int = PAGE_TURNS
-    ) -> Iterator[TranscriptPage]:
+    def pages(self) -> Iterator[TranscriptPage]:
         with open_transcript(self.path) as file:
-            identity, offset, number, tail, _ = self.position
-            restarted = offset > 0 and take_marks(file, offset) != (identity, tail)
-            if restarted:
+            identity, start, number, tail, _ = self.position
+            changed = start > 0 and take_marks(file, start) != (identity, tail)
+            if changed:
                 self.restart()
-                offset = number = 0
-            file.seek(max(0, offset - 1))
-            if offset and file.read(1) != b"\n":
+                start = number = 0
+            file.seek(max(0, start - 1))
+            if start and file.read(1) != b"\n":
                 file.readline()  # the break of a last line that was taken without it
-            start, results, turns = offset, list[Turn | Reason](), 0
+            end = start
             for line in read_lines(file, number):
-                entry = None if line.data is None else read_object(line.data)
+                entry = read_object(line.data)
                 if not line.ended and entry is None:
                     self.skipped["half-written last line"] += 1
                     break
-                self.lines += 1
-                self.number = line.number
-                taken = self.take_line(line, entry)
-                results += taken
-                turns += sum(isinstance(one, Turn) for one in taken)
-                offset, number = line.end, line.number
-                if offset - start >= limit_bytes or turns >= limit_turns:
-                    yield self.end_page(results, self.at(file, offset, number))
-                    start, results, turns = offset, [], 0
-            if offset != start or restarted:
-                yield self.end_page(results, self.at(file, offset, number))
+                end, self.number = line.end, line.number
+                self.take_line(line, entry)
+                if end - start >= self.page_bytes or len(self.found) >= self.page_turns:
+                    yield self.end_page(self.stand(file, end))
+                    start = end
+            if end != start or changed:
+                yield self.end_page(self.stand(file, end))
 
-    def at(self, file: IO[bytes], offset: int, number: int) -> Position:
-        identity, tail = take_marks(file, offset)
-        return Position(identity, offset, number, tail, self.state())
-
-    def take_line(self, line: FileLine, entry: dict[str, Any] | None) -> Sequence[Turn | Reason]:
-        """The turns of a line, or one reason why it gives none."""
+    def take_line(self, line: FileLine, entry: Fields | None) -> None:
+        """Keeps the turns of a line, or one reason why it gives none."""
+        self.lines += 1
         if entry is None:
-            return ["too long" if line.data is None else "broken line"]
+            self.keep("too long" if line.data is None else "broken line")
+            return
         result = self.take(entry)
         results = result if isinstance(result, list) else [result]
-        return [one for one in results if isinstance(one, Turn)] or results[:1]
+        self.keep(*([one for one in results if isinstance(one, Turn)] or results[:1]))
+
+    def stand(self, file: IO[bytes], offset: int) -> Position:
+        identity, tail = take_marks(file, offset)
+        return Position(identity, offset, self.number, tail, self.state())
 
 
 # Whose it is, and where they are
@@ -494,16 +461,15 @@ def detect(path: Path) -> str | None:
     head, plain = read_head(path, PEEK), load_reader("plain")
     if head.startswith(DATABASE):
         return "opencode" if path.name.startswith("opencode") else None
-    lines = head.lstrip(BLANK).splitlines()[:TRIED]
-    for entry in filter(None, map(read_object, lines)):
+    for entry in filter(None, map(read_object, head.lstrip(BLANK).splitlines()[:TRIED])):
         if host := recognise(entry) or ("plain" if plain.is_message(entry) else ""):
             return host
     return "plain" if plain.is_likely(path, head) else None
 
 
-def recognise(entry: Mapping[str, Any]) -> str:
+def recognise(entry: Fields) -> str:
     """Whose line an object is, '' for nobody's: each agent's first lines have keys that no other's have."""
-    type, keys = text_of(entry, "type"), entry.keys()
+    type, keys = entry.text("type"), entry.keys()
     by_gemini = type in ("user", "gemini") and "content" in keys and "id" in keys
     if by_gemini or {"sessionId", "projectHash"} <= keys or {"$set", "$rewindTo"} & keys:
         return "gemini"
@@ -517,12 +483,12 @@ def recognise(entry: Mapping[str, Any]) -> str:
     return "cursor" if speaks and isinstance(entry.get("message"), dict) else ""
 
 
-def locate(host: str, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
+def locate(host: str, environment: Mapping[str, str], home: Path) -> list[Path]:
     """A host's transcripts where it keeps them, newest first."""
     load_reader(host)  # refuses a host that is not known
-    about = load_agents().get(host)
+    about = base.load_agents().get(host)
     if about is None:
-        return
+        return []
     folder = (about.transcript_folder or about.folder).find(environment, home)
     paths = {path for pattern in about.transcripts for path in folder.glob(pattern)}
     if host == "opencode" and (named := environment.get("OPENCODE_DB")):
@@ -532,4 +498,4 @@ def locate(host: str, environment: Mapping[str, str], home: Path) -> Iterator[Pa
         with suppress(OSError):  # a journal of Claude Code is about the work of its sub-agents
             if path.name != "journal.jsonl":
                 found[path] = path.stat().st_mtime
-    yield from sorted(found, key=lambda path: (-found[path], path))
+    return sorted(found, key=lambda path: (-found[path], path))

@@ -186,8 +186,11 @@ def test_what_was_put_into_toml_can_be_taken_out_to_the_byte(document):
         assert shorter.startswith(text.rstrip("\n"))
 
 
-def test_toml_that_cannot_be_extended_is_refused():
-    inline = 'mcp_servers = { other = { command = "x" } }\n'
-    for text in (inline, "a = 1\na = 2\n", "[", "a = \n", "mcp_servers = 3\n"):
+def test_toml_that_cannot_be_extended_is_refused_and_a_table_on_one_line_is_extended():
+    for text in ("a = 1\na = 2\n", "[", "a = \n", "mcp_servers = 3\n"):
         with pytest.raises(InvalidInput):
             put_entries(text, CODEX, "codex", toml=True)
+    inline = 'mcp_servers = { other = { command = "x" } }\n'
+    put = put_entries(inline, CODEX, "codex", toml=True).text
+    assert put.startswith(inline[:-4]) and "bethink" in put
+    assert take_entries(put, CODEX, "codex", inline, toml=True) == inline

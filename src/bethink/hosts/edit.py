@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Collection
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -23,6 +23,8 @@ from bethink.text.textfile import line_end
 
 PROMPT_TOOL = "bethink_prompt"  # the MCP tool that answers a prompt hook
 MOST_STEPS = 1000  # changes of one text; an installation makes about thirty
+UNLIKE = "The file would not have said the same afterwards, so it was left alone."
+REFUSED = "Change the entries by hand."
 
 # The fields of a hook that say what is run. The others, such as its time limit, are the user's to change.
 COMMANDS = ("command", "bash")
@@ -37,6 +39,10 @@ _BLANK = re.compile(r"\s*")
 _COMMENTS_BEHIND = re.compile(r"(?:[ \t]*(?:/\*(?:[^*\r\n]|\*(?!/))*\*/|//[^\r\n]*))*")
 _INDENT = re.compile(r'^([ \t]+)["\[{]', re.MULTILINE)
 _HOOK = re.compile(r"bethink[\"']?\s+hook\s+([a-z-]{1,40})\s+--host\s+([a-z]{1,40})")
+# Our table in TOML with those inside it, and the empty line that was put before it. Comments behind its last value belong to what follows.
+_VALUES = r"(?:(?:[ \t]*(?:#.*)?\r?\n)*[ \t]*[^\s#\[].*(?:\n|\Z))*"
+_ONE_TABLE = rf"^\[\w+\.bethink(?:\.[^\]\n]*)?\].*(?:\n|\Z){_VALUES}"
+_TABLE = re.compile(rf"(?:^\r?\n)?{_ONE_TABLE}(?:\s*{_ONE_TABLE})*", re.MULTILINE)
 _PROGRAM = re.compile(r"(?:^|/)bethink$|^bethink[@\[=]")
 
 Path = tuple[str | int, ...]
@@ -99,21 +105,18 @@ def value_at(value: Any, path: Path) -> Any:
 
 
 def put_entries(
-    text: str,
-    wanted: Collection[HostEntry],
-    host: str,
-    toml: bool = False,
-    force: bool = False,
+    text: str, wanted: Iterable[HostEntry], host: str, toml: bool = False, force: bool = False
 ) -> EditResult:
     """The text with these entries. What of them is there is brought up to date. With `force`, a server of our name that is another
     program is replaced."""
     document = parse(text, toml)
     reasons = [_put_entry(document, entry, host, force) for entry in wanted]
-    return EditResult(_rewrite(text, document, wanted, toml), tuple(filter(None, reasons)))
+    rewrite = rewrite_toml if toml else rewrite_json
+    return EditResult(rewrite(text, document), tuple(filter(None, reasons)))
 
 
 def take_entries(
-    text: str, entries: Collection[HostEntry], host: str, original: str, toml: bool = False
+    text: str, entries: Iterable[HostEntry], host: str, original: str, toml: bool = False
 ) -> str:
     """The text without these entries, and without what was made for them and is empty now. `original` is what the file held before
     any of them: what was there already stays, what was replaced comes back."""
@@ -121,7 +124,9 @@ def take_entries(
     for entry in entries:
         if _take_entry(document, entry, host, value_at(before, entry.path)):
             _remove_empty(document, entry.path, before)
-    return _rewrite(text, document, entries, toml)
+    if toml and document != parse(text, toml):
+        return rewrite_toml(_cut_table(text), document)
+    return text if toml else rewrite_json(text, document)
 
 
 def _put_entry(document: Any, entry: HostEntry, host: str, force: bool) -> str:
@@ -135,25 +140,21 @@ def _put_entry(document: Any, entry: HostEntry, host: str, force: bool) -> str:
         holder[name] = there | entry.value if ours else entry.value
         return ""
     listed = _make_holder(document, entry.path, list)
-    if entry.kind == "item":
-        listed += [] if entry.value in listed else [entry.value]
-        return ""
     handlers = (one for element in listed for one in handlers_of(element))
-    there = next((one for one in handlers if is_hook_of(one, host)), None)
-    if there is None:
+    found = (one for one in handlers if entry.kind == "hook" and is_hook_of(one, host))
+    if hook := next(found, None):  # the user's own fields stay
+        fields = {key: value for key, value in hook.items() if key not in RUN}
+        hook.clear()
+        hook.update(handlers_of(entry.value)[0] | fields)
+    elif entry.value not in listed:
         listed.append(entry.value)
-        return ""
-    # The user's own fields stay.
-    fields = {key: value for key, value in there.items() if key not in RUN}
-    there.clear()
-    there |= handlers_of(entry.value)[0] | fields
     return ""
 
 
 def _make_holder(document: Any, path: tuple[str, ...], kind: type) -> Any:
     """The object or list at a path, made with all that leads to it."""
-    here, kinds = document, [dict] * len(path) + [kind]
-    for length, wanted in enumerate(kinds):
+    here = document
+    for length, wanted in enumerate([dict] * len(path) + [kind]):
         if length:
             here = here.setdefault(path[length - 1], wanted())
         if not isinstance(here, wanted):
@@ -197,17 +198,9 @@ def _without_hook(element: Any, host: str) -> Any:
     """An element of an event's list without our hook. A group goes with its only hook: it was made for it, or is of no use without."""
     handlers = handlers_of(element)
     rest = [one for one in handlers if not is_hook_of(one, host)]
-    if rest == handlers or not rest:
-        return element if rest == handlers else None
-    return {**element, "hooks": rest}
-
-
-def _rewrite(text: str, document: Any, entries: Collection[HostEntry], toml: bool) -> str:
-    if not toml:
-        return rewrite_json(text, document)
-    for entry in entries:
-        text = rewrite_toml(text, entry.path, document)
-    return text
+    if rest == handlers:
+        return element
+    return {**element, "hooks": rest} if rest else None
 
 
 # Reading
@@ -301,10 +294,7 @@ def rewrite_json(text: str, value: Any) -> str:
         if was == value:
             return text
         text = _change_once(text, (), was, value)
-    raise InvalidInput(
-        "The file would not have said the same afterwards, so it was left alone.",
-        "Change the entries by hand.",
-    )
+    raise InvalidInput(UNLIKE, REFUSED)
 
 
 def _change_once(text: str, path: Path, was: Any, value: Any) -> str:
@@ -392,39 +382,40 @@ def _remove(text: str, path: Path, key: str | int) -> str:
     return before + behind
 
 
-def rewrite_toml(text: str, path: tuple[str, ...], document: Any) -> str:
-    """The text with the table that the document has at a path, at the end where it is new; or without it."""
+def rewrite_toml(text: str, value: Any) -> str:
+    """The text, changed by tomlkit so that it says this. New tables come at the end, and lines end as all others do."""
     import tomlkit
 
-    there, table = value_at(parse(text, toml=True), path), value_at(document, path)
-    if there == table:
+    windows = "\r\n" in text and "\n" not in text.replace("\r\n", "")
+    unix = text.replace("\r\n", "\n") if windows else text
+    was = parse(unix, toml=True)
+    if was == value:
         return text
-    end = line_end(text)
-    if table is None:
-        rest = _cut_table(text, ".".join(path))
-    elif there is None:
-        gap = end if text.endswith("\n") else end * 2 if text else ""
-        lines = tomlkit.dumps(table).replace("\n", end)
-        rest = f"{text}{gap}[{'.'.join(path)}]{end}{lines}"
-    else:
-        tree = tomlkit.parse(text)
-        value_at(tree, path).update(
-            {key: table[key] for key in table if there.get(key) != table[key]}
-        )
-        rest = tomlkit.dumps(tree)
-    says = [
-        {key: value for key, value in one.items() if value != {}}
-        for one in (parse(rest, toml=True), document)
-    ]
-    if says[0] != says[1]:
-        raise InvalidInput("The table cannot be changed alone.", "Change it by hand.")
-    return rest
+    try:
+        tree = tomlkit.parse(unix)
+        _change_tables(tree, was, value)
+        changed = tomlkit.dumps(tree)
+    except tomlkit.exceptions.TOMLKitError as error:
+        raise InvalidInput(f"It cannot be changed: {error}.", REFUSED) from None
+    if parse(changed, toml=True) != value:
+        raise InvalidInput(UNLIKE, REFUSED)
+    return changed.replace("\n", "\r\n") if windows else changed
 
 
-def _cut_table(text: str, name: str) -> str:
-    """The text without a table and those inside it, and without the empty line that was put before it. Comments behind its last
-    value belong to what follows."""
-    values = r"(?:(?:[ \t]*(?:#.*)?\r?\n)*[ \t]*[^\s#\[].*(?:\n|\Z))*"
-    table = rf"^\[{re.escape(name)}(?:\.[^\]\n]*)?\].*(?:\n|\Z){values}"
-    found = list(re.finditer(rf"(?:^\r?\n)?{table}(?:\s*{table})*", text, re.MULTILINE))
-    return text[: found[-1].start()] + text[found[-1].end() :] if found else text
+def _cut_table(text: str) -> str:
+    """The text without our table, for tomlkit would take comments behind it along."""
+    for found in list(_TABLE.finditer(text))[-1:]:
+        text = text[: found.start()] + text[found.end() :]
+    return text
+
+
+def _change_tables(tree: Any, was: Mapping[str, Any], value: Mapping[str, Any]) -> None:
+    """Changes of a table only what is to be another value."""
+    for key in was.keys() - value.keys():
+        del tree[key]
+    for key, new in value.items():
+        old = was.get(key)
+        if isinstance(old, dict) and isinstance(new, dict):
+            _change_tables(tree[key], old, new)
+        elif old != new:
+            tree[key] = new

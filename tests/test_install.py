@@ -185,7 +185,7 @@ def test_a_file_that_changes_at_the_same_moment_is_not_overwritten(cli, home, in
     assert path.read_text() == theirs
 
 
-@pytest.mark.parametrize("at", range(1, 10))  # three backups, the record twice, four files
+@pytest.mark.parametrize("at", range(1, 12))  # three backups, and four files, each after the record
 def test_killed_at_any_write_everything_can_be_taken_back(cli, home, intercept, at):
     for name in (".claude.json", ".claude/settings.json", ".codex/hooks.json"):
         laid(home, name, DOCUMENTS["comments"])

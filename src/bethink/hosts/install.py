@@ -5,8 +5,8 @@ where PATH is not the shell's, so they get an absolute path. A link such as `~/.
 upgrade, and what it points to may not.
 
 `install.json` in the data directory records for every file what it held before (a backup) and digests of what it held around the last
-change. All changes are planned in memory; then the record is written, the files, and the record again, so that nothing is ever in a
-file that it does not know. Whatever goes wrong with one file leaves it as it was, and the others go on. `uninstall` gives back the very
+change. It is written before a file is changed and after one was given back, so that nothing is ever in a file that it does not know.
+Whatever goes wrong with one file leaves it as it was, and the others go on. `uninstall` gives back the very
 bytes where nobody changed the file since; otherwise it takes out our entries and nothing else. Nothing is printed here.
 """
 
@@ -20,8 +20,8 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -236,21 +236,15 @@ def load_records() -> dict[str, InstalledFile]:
         ) from None
 
 
-def _save_records(records: Mapping[str, InstalledFile]) -> None:
-    if not records:
-        textfile.remove(record_file())
-        return
-    files = {name: one._asdict() for name, one in records.items()}
-    # ASCII, so that paths with bytes that are no UTF-8 can be kept.
-    text = json.dumps({"version": 3, "files": files}, indent=1)
-    textfile.write(record_file(), text, textfile.read(record_file()), 0o600)
-
-
 def backup_folder() -> Path:
     return data_directory() / "backups" / "agents"
 
 
-# Planning
+def name_backup(path: Path, text: str) -> str:
+    return f"{digest(str(path))[:8]}-{digest(text)[:16]}-{path.name.lstrip('.')[:80]}"
+
+
+# One file
 
 
 class FileOutcome(NamedTuple):
@@ -265,16 +259,10 @@ class FileOutcome(NamedTuple):
     backup: str = ""
 
 
-class PlannedFile(NamedTuple):
-    real: Path  # behind links, which stay
-    was: str | None  # what it holds; None where it is not there
-    text: str | None  # what it is to hold
-
-
 class FilePlan(NamedTuple):
     """What is to become of one file."""
 
-    text: str | None
+    text: str | None  # what it is to hold; None: it goes
     record: InstalledFile | None = None  # what is known of it then
     reasons: tuple[str, ...] = ()
     kept: bool = False  # whether something was in the way
@@ -287,193 +275,174 @@ class FilePlan(NamedTuple):
         return "changed" if self.record else "restored" if untouched else "cleaned"
 
 
-class Changes:
-    """What is going to change: texts of files, and the record of what is ours in them. In memory until `carry_out`."""
+class Installation:
+    """The record and the files, changed one by one; in a dry run only as if."""
 
-    def __init__(self) -> None:
-        self.known = load_records()
-        self.records = dict(self.known)  # as they are to be
-        self.files: dict[Path, PlannedFile] = {}
-        self.backups: dict[str, str] = {}
-        self.outcomes: list[FileOutcome] = []
+    def __init__(self, place: InstallPlace, force: bool, dry: bool) -> None:
+        self.place, self.force, self.dry = place, force, dry
+        self.records = load_records()
+        self.texts: dict[Path, str | None] = {}  # what files would hold, in a dry run
+        self.missing: set[Path] = set()  # folders that were not there when it began
+        self.left: set[str] = set()  # folders that were made for files that are gone
 
-    def plan(self, host: str, target: HostFile, place: InstallPlace, force: bool = False) -> None:
-        """Plans one file for a host; whatever is wrong with it is its outcome."""
+    def settle(self, host: str, target: HostFile) -> FileOutcome:
+        """Brings one file of a host to what it is to hold. Whatever is wrong with it is its outcome."""
         path, record = target.path, self.records.get(str(target.path))
         part = target.part or (record.part if record else "")
         try:
-            file = self.files.get(path) or _read_file(path)
-            untouched = record is not None and record.is_untouched(file.text)
-            if target.text is not None or (record and record.whole):
-                step, backup = _plan_whole(host, target, record, file), ""
-            else:
-                step = self.plan_entries(host, target, record, file, place, force)
-                changed = step.text != file.text and not untouched
-                backup = (self.back_up(path, file.text) if changed else "") or ""
-            if step.text != file.text:
-                _refuse_read_only(path, file.real)
-            status = step.name_status(file.text, untouched)
-            diff = render_difference(path, file.text, step.text)
-            self.files[path] = file._replace(text=step.text)
-            outcome = FileOutcome(host, part, path, status, step.reasons, diff, backup)
-            record = step.record
+            real = _follow(path)
+            was = self.texts[real] if real in self.texts else textfile.read(real)
+            untouched = record is not None and record.is_untouched(was)
+            whole = target.text is not None or (record is not None and record.whole)
+            plan = (self.plan_whole if whole else self.plan_entries)(host, target, record, was)
+            backup = ""
+            if plan.text != was:
+                _refuse_read_only(path, real)
+                backup = "" if whole or untouched else self.back_up(path, was)
+            # Nothing is ever in a file that the record does not know.
+            if plan.record:
+                self.save(path, plan.record)
+            self.write(real, was, plan.text)
+            if record and not plan.record:
+                self.left.update(record.folders)
+                self.save(path, None)
         except BethinkError as error:
-            outcome = FileOutcome(host, part, path, "failed", (_explain(error),))
-        self.records.pop(str(path), None)
-        if record:
-            self.records[str(path)] = record
-        self.outcomes.append(outcome)
+            reason = f"{error.message} {error.hint or ''}".strip()
+            return FileOutcome(host, part, path, "failed", (reason,))
+        status, diff = plan.name_status(was, untouched), render_difference(path, was, plan.text)
+        return FileOutcome(host, part, path, status, plan.reasons, diff, backup)
 
     def plan_entries(
-        self,
-        host: str,
-        target: HostFile,
-        record: InstalledFile | None,
-        file: PlannedFile,
-        place: InstallPlace,
-        force: bool,
+        self, host: str, target: HostFile, record: InstalledFile | None, was: str | None
     ) -> FilePlan:
         """A file in which others' entries stand, too. It is brought up to date where it stands; where nothing of ours is to stay and
         nobody touched it, it gets its old bytes back."""
-        path, was = target.path, file.text
-        record = None if was is None else record
-        original = _read_original(record)
-        touched = record is not None and (original is None or not record.is_untouched(was))
-        base = _take_leaving(host, target, was, original, place) if record else was
+        path, toml = target.path, is_toml(target.path)
+        if was is None or record is None:
+            base, original, record = was, None, None
+        else:
+            original = _read_original(record)
+            wanted = {entry.place for entry in target.entries}
+            every = list_entries(host, self.place._replace(allow_reads=True))
+            leaving = [entry for entry in every if entry.place not in wanted]
+            base = take_entries(was, leaving, host, original or "", toml)
+        given_back = original if record and record.is_untouched(was) else None
         if not target.entries:
-            return _give_back(record, None if touched else original, base)
+            rest = base if given_back is None else given_back
+            # One that was made for us goes, if nothing else is in it.
+            made = record is None or record.original is None
+            return FilePlan(None if made and _is_blank(rest or "") else rest)
         start = base or (AGENTS[host].start if target.part == "hooks" else "")
-        edited = put_entries(start, target.entries, host, is_toml(path), force)
+        edited = put_entries(start, target.entries, host, toml, self.force)
         reasons = (*edited.kept, *why_ignored(host, path, edited.text))
         if record is None and edited.text == was:
             return FilePlan(was, None, reasons, bool(edited.kept))
-        known = record or InstalledFile(original=self.back_up(path, was))
-        fresh = _make_record(known, host, target, file, edited.text)
-        # Where somebody touched it, the backup is not what is to be given back.
-        fresh = fresh._replace(after=() if touched else fresh.after)
+        before = None if was is None else name_backup(path, was)
+        fresh = self.renew(record or InstalledFile(original=before), host, target, was, edited.text)
+        if record and given_back is None:  # somebody touched it: the backup is not what it held
+            fresh = fresh._replace(after=())
         return FilePlan(edited.text, fresh, reasons, bool(edited.kept))
 
-    def back_up(self, path: Path, text: str | None) -> str | None:
-        """Keeps what a file held, and returns the name of the backup; None where there was no file."""
-        if text is None:
-            return None
-        name = f"{digest(str(path))[:8]}-{digest(text)[:16]}-{path.name.lstrip('.')[:80]}"
-        self.backups[name] = text
-        return name
+    def plan_whole(
+        self, host: str, target: HostFile, record: InstalledFile | None, was: str | None
+    ) -> FilePlan:
+        """A file that is ours from end to end, unless somebody else put it there or changed it."""
+        path, wanted = target.path, target.text
+        ours = was is None or (record is not None and record.is_untouched(was))
+        others = tuple(one for one in record.hosts if one != host) if record else ()
+        if wanted is None and record and others:
+            still = f"{', '.join(others)} still needs {path}."
+            return FilePlan(was, record._replace(hosts=others), (still,))
+        if ours and wanted is not None:
+            known = record or InstalledFile(whole=True)
+            return FilePlan(wanted, self.renew(known, host, target, was, wanted))
+        if ours or (was == wanted and not record):
+            return FilePlan(wanted)
+        kept = f"{path} is not as `install` wrote it; it was kept."
+        if wanted is not None:
+            return FilePlan(was, record, (f"{kept} Remove it to get ours.",), kept=True)
+        # A plugin that would go on calling Bethink is disarmed.
+        return FilePlan(PLUGIN_COMMAND.sub("const COMMAND = []", was or ""), None, (kept,), True)
 
-    def carry_out(self) -> list[FileOutcome]:
-        """Writes backups, the record, the files, and the record again. Returns what became of each file."""
-        for name, text in self.backups.items():
+    def renew(
+        self, record: InstalledFile, host: str, target: HostFile, was: str | None, text: str
+    ) -> InstalledFile:
+        """The record of a file that is about to hold a text."""
+        self.missing |= {one for one in target.path.parents if not os.path.lexists(one)}
+        missing = [str(one) for one in reversed(target.path.parents) if one in self.missing]
+        return record._replace(
+            hosts=tuple(dict.fromkeys((*record.hosts, host))),
+            part=target.part,
+            after=tuple(dict.fromkeys(digest(one) for one in (was, text) if one is not None)),
+            folders=record.folders if was is not None else tuple(missing),
+        )
+
+    def back_up(self, path: Path, text: str | None) -> str:
+        """Keeps what a file held, and returns the name of the backup."""
+        if text is None:
+            return ""
+        name = name_backup(path, text)
+        if not self.dry:
             backup = backup_folder() / name
             textfile.write(backup, text, textfile.read(backup), 0o600)
-        records = {**self.known, **self.records}
-        _save_records(records)
-        folders: set[str] = set()
-        failed: dict[Path, dict[str, Any]] = {}
-        try:
-            for path, file in self.files.items():
-                try:
-                    _write_file(file)
-                    if str(path) in records and str(path) not in self.records:
-                        folders.update(records.pop(str(path)).folders)
-                except BethinkError as error:
-                    failed[path] = {"status": "failed", "reasons": (_explain(error),), "diff": ""}
-        finally:  # what is done is done, also if it is stopped here
-            _save_records(records)
-        for folder in sorted(folders, key=len, reverse=True):
-            with suppress(OSError):  # somebody's file is in it
+        return name
+
+    def save(self, path: Path, record: InstalledFile | None) -> None:
+        known = self.records.pop(str(path), None)
+        if record:
+            self.records[str(path)] = record
+        if self.dry or record == known:
+            return
+        if not self.records:
+            textfile.remove(record_file())
+            return
+        files = {name: one._asdict() for name, one in self.records.items()}
+        # ASCII, so that paths with bytes that are no UTF-8 can be kept.
+        text = json.dumps({"version": 3, "files": files}, indent=1)
+        textfile.write(record_file(), text, textfile.read(record_file()), 0o600)
+
+    def write(self, real: Path, was: str | None, text: str | None) -> None:
+        """Replaces a file if it still holds what it was read as."""
+        if self.dry:
+            self.texts[real] = text
+        elif text is None:
+            textfile.remove(real)
+        elif text != was and not textfile.write(real, text, was):
+            wrong = f"{real} was changed by something else at the same moment."
+            raise BethinkError(wrong, "Try again.")
+
+    def list_recorded(self, host: str) -> list[HostFile]:
+        known = self.records.items()
+        return [HostFile(Path(path), one.part) for path, one in known if host in one.hosts]
+
+    def remove_folders(self) -> None:
+        """Removes those that were made for files that are gone, as far as nobody's file is in them."""
+        for folder in sorted(self.left, key=len, reverse=True):
+            with suppress(OSError):
                 Path(folder).rmdir()
-        return [one._replace(**failed.get(one.path, {})) for one in self.outcomes]
 
 
-def _read_original(record: InstalledFile | None) -> str | None:
+def _read_original(record: InstalledFile) -> str | None:
     """What a file held before, '' where it was not there, None where that is not known."""
-    if record and record.original:
+    if record.original:
         return textfile.read(backup_folder() / record.original)
-    return "" if record and record.original is None else None
+    return "" if record.original is None else None
 
 
-def _take_leaving(
-    host: str, target: HostFile, text: str | None, original: str | None, place: InstallPlace
-) -> str:
-    """The text without those of our entries that are not wanted any more."""
-    wanted = {entry.place for entry in target.entries}
-    every = list_entries(host, place._replace(allow_reads=True))
-    leaving = [entry for entry in every if entry.place not in wanted]
-    return take_entries(text or "", leaving, host, original or "", is_toml(target.path))
-
-
-def _give_back(record: InstalledFile | None, original: str | None, rest: str | None) -> FilePlan:
-    """A file in which nothing of ours stays: its old bytes where nobody touched it, or else the rest. One that was made for us goes, if
-    nothing else is in it."""
-    made = record is None or record.original is None
-    text = rest if original is None else original
-    return FilePlan(None if made and _is_blank(text or "") else text)
-
-
-def _plan_whole(
-    host: str, target: HostFile, record: InstalledFile | None, file: PlannedFile
-) -> FilePlan:
-    """A file that is ours from end to end, unless somebody else put it there or changed it."""
-    path, was, wanted = target.path, file.text, target.text
-    ours = was is None or (record is not None and record.is_untouched(was))
-    others = tuple(one for one in record.hosts if one != host) if record else ()
-    if wanted is None and record and others:
-        still = f"{', '.join(others)} still needs {path}."
-        return FilePlan(was, record._replace(hosts=others), (still,))
-    if ours and wanted is not None:
-        known = record or InstalledFile(whole=True)
-        return FilePlan(wanted, _make_record(known, host, target, file, wanted))
-    if ours or (was == wanted and not record):
-        return FilePlan(wanted)
-    kept = f"{path} is not as `install` wrote it; it was kept."
-    if wanted is not None:
-        return FilePlan(was, record, (f"{kept} Remove it to get ours.",), kept=True)
-    # A plugin that would go on calling Bethink is disarmed.
-    rest = PLUGIN_COMMAND.sub("const COMMAND = []", was or "")
-    return FilePlan(rest, None, (kept,), kept=True)
-
-
-def _make_record(
-    record: InstalledFile, host: str, target: HostFile, file: PlannedFile, text: str
-) -> InstalledFile:
-    held = (file.was, file.text, text)
-    missing = [str(one) for one in target.path.parents if not os.path.lexists(one)]
-    return record._replace(
-        hosts=tuple(dict.fromkeys((*record.hosts, host))),
-        part=target.part,
-        after=tuple(dict.fromkeys(digest(one) for one in held if one is not None)),
-        folders=record.folders if file.text is not None else tuple(reversed(missing)),
-    )
-
-
-def _read_file(path: Path) -> PlannedFile:
-    """A file as it is. What is behind a link is written, and the link itself stays."""
+def _follow(path: Path) -> Path:
+    """The file behind links: it is written, and the links stay."""
     try:
-        real = textfile.resolve(path)
+        return textfile.resolve(path)
     except (OSError, RuntimeError) as error:  # a circle of links, a folder that may not be entered
         raise BethinkError(
             f"{path} cannot be followed: {error}.", "Check the links and permissions on the way."
         ) from error
-    text = textfile.read(real)
-    return PlannedFile(real, text, text)
 
 
 def _refuse_read_only(path: Path, real: Path) -> None:
     if real.is_file() and not real.stat().st_mode & 0o200:
-        raise InvalidInput(
-            f"{path} is read-only.",
-            f"chmod u+w {path}, or let whatever made it add the entries.",
-        )
-
-
-def _write_file(file: PlannedFile) -> None:
-    """Replaces a file if it still holds what it was read as."""
-    if file.text is None:
-        textfile.remove(file.real)
-    elif file.text != file.was and not textfile.write(file.real, file.text, file.was):
-        wrong = f"{file.real} was changed by something else at the same moment."
-        raise BethinkError(wrong, "Try again.")
+        hint = f"chmod u+w {path}, or let whatever made it add the entries."
+        raise InvalidInput(f"{path} is read-only.", hint)
 
 
 def render_difference(path: Path, before: str | None, after: str | None) -> str:
@@ -494,16 +463,12 @@ def why_ignored(host: str, path: Path, text: str) -> list[str]:
     return []
 
 
-def _explain(error: BethinkError) -> str:
-    return f"{error.message} {error.hint}" if error.hint else error.message
-
-
 def _is_blank(text: str) -> bool:
     """Whether a file says nothing: no text, or an object without comments and with no members but what it began with."""
     return "".join(text.split()) in ("", "{}", '{"version":1}')
 
 
-# Doing it
+# All files of some hosts
 
 
 def install(
@@ -514,36 +479,40 @@ def install(
     dry: bool = False,
 ) -> list[FileOutcome]:
     """Connects hosts: each file that changes, and each that need not. What is there of other parts is taken out."""
-    with nullcontext() if dry else textfile.alone(data_directory()):
-        changes = Changes()
+    outcomes = []
+    with _working(place, force, dry) as work:
         for host in hosts:
-            allowed = place._replace(allow_reads=place.allow_reads or allows_reads(host, place))
-            wanted = list_files(host, allowed, parts)
+            work.place = place._replace(allow_reads=place.allow_reads or allows_reads(host, place))
+            wanted = list_files(host, work.place, parts)
             paths = {target.path for target in wanted}
-            leaving = [one for one in _list_recorded(changes.known, host) if one.path not in paths]
-            for target in (*leaving, *wanted):
-                changes.plan(host, target, allowed, force)
-        return changes.outcomes if dry else changes.carry_out()
+            leaving = [one for one in work.list_recorded(host) if one.path not in paths]
+            outcomes += [work.settle(host, target) for target in (*leaving, *wanted)]
+    return outcomes
 
 
 def uninstall(
     hosts: Iterable[str], place: InstallPlace, force: bool = False, dry: bool = False
 ) -> list[FileOutcome]:
     """Gives the files of these hosts back; with `force` also takes out entries that no record knows."""
-    with nullcontext() if dry else textfile.alone(data_directory()):
-        changes = Changes()
+    outcomes = []
+    with _working(place, False, dry) as work:
+        known = {*work.records}
         for host in hosts:
-            for target in _list_recorded(changes.known, host):
-                changes.plan(host, target, place)
-            for target in list_files(host, place) if force else ():
-                if target.entries and str(target.path) not in changes.known:
-                    changes.records[str(target.path)] = InstalledFile((host,), original="")
-                    changes.plan(host, HostFile(target.path, target.part), place)
-        outcomes = changes.outcomes if dry else changes.carry_out()
+            targets = work.list_recorded(host)
+            for one in list_files(host, place) if force else ():
+                if one.entries and str(one.path) not in known:
+                    work.records[str(one.path)] = InstalledFile((host,), original="")
+                    targets.append(HostFile(one.path, one.part))
+            outcomes += [work.settle(host, target) for target in targets]
     # Of a file that several hosts shared, what became of it in the end.
     last = {one.path: one for one in reversed(outcomes)}
     return [one for one in reversed(last.values()) if not force or one.status != "unchanged"]
 
 
-def _list_recorded(records: Mapping[str, InstalledFile], host: str) -> list[HostFile]:
-    return [HostFile(Path(path), one.part) for path, one in records.items() if host in one.hosts]
+@contextmanager
+def _working(place: InstallPlace, force: bool, dry: bool) -> Iterator[Installation]:
+    """An installation that no other process is at."""
+    with nullcontext() if dry else textfile.alone(data_directory()):
+        work = Installation(place, force, dry)
+        yield work
+        work.remove_folders()

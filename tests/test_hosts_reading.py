@@ -13,15 +13,7 @@ from transcripts import LINE_FILES, SESSION, claude_line, paged, read, stored, w
 
 from bethink import hosts
 from bethink.hosts import base, transcript
-from bethink.hosts.base import (
-    FENCE_LINES,
-    TEXT_LENGTH,
-    Fact,
-    extract_speech,
-    find_memory_mode,
-    shorten,
-    split_private,
-)
+from bethink.hosts.base import Fact, extract_speech, find_memory_mode, shorten, split_private
 
 EVERY = pytest.mark.parametrize("name", LINE_FILES)
 RELAXED = settings(
@@ -244,18 +236,20 @@ def test_a_long_block_and_a_long_text_lose_their_middle_at_lines_where_they_can(
     assert "[… 316 lines left out]" in text
     assert text.startswith("It fails:\n```text\nline 0\n")
     assert text.endswith("line 351\n```\nWhy?")
-    assert text.count("\n") < FENCE_LINES + 5
-    assert shorten("```\n" + "x\n" * 500).count("x") < FENCE_LINES, "also where it is never closed"
+    assert text.count("\n") < base.FENCE_LINES + 5
+    assert shorten("```\n" + "x\n" * 500).count("x") < base.FENCE_LINES, (
+        "also where it is never closed"
+    )
     nested = "````md\n```\n" + "x\n" * 20 + "```\n````\nend"
     assert shorten(nested) == nested, "a short one stays, a fence inside it too"
     lines = [f"{number:05} " + "word " * 10 for number in range(2000)]
     text = shorten("\n".join(lines))
-    assert len(text) < TEXT_LENGTH
+    assert len(text) < base.TEXT_LENGTH
     head, _, tail = text.partition("\n[… ")
     assert all(line.rstrip() in text for line in (lines[0], lines[-1]))
     assert head.split("\n")[-1].startswith(("00", "01"))
     assert "characters left out]" in tail
-    assert len(shorten("x" * 100_000)) < TEXT_LENGTH
+    assert len(shorten("x" * 100_000)) < base.TEXT_LENGTH
 
 
 PURE = {"hosts-memory-mode": find_memory_mode, "hosts-private-blocks": split_private}

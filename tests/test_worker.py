@@ -348,9 +348,7 @@ def test_only_one_process_holds_the_lock_and_it_is_let_go_when_its_holder_is_kil
         assert is_free(desk.database)
 
 
-def test_a_worker_keeps_settings_and_keys_and_nothing_of_the_session(
-    monkeypatch,
-):
+def test_a_worker_keeps_settings_and_keys_and_nothing_of_the_session(monkeypatch):
     kept = {"BETHINK_LIMIT", "CODEX_HOME", "OPENAI_API_KEY", "LC_ALL"}
     left = {"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_ENV_FILE", "AWS_SECRET_ACCESS_KEY"}
     for name in kept | left | {"LD_PRELOAD"}:

@@ -18,13 +18,7 @@ from bethink import config, hosts, project
 from bethink.api import Bethink
 from bethink.embed import open_embedder
 from bethink.embed.base import Embedder
-from bethink.errors import (
-    BethinkError,
-    ConfigError,
-    EmbeddingError,
-    NotFound,
-    StoreError,
-)
+from bethink.errors import BethinkError, ConfigError, EmbeddingError, NotFound, StoreError
 from bethink.features import conversations
 from bethink.hooks import spool, state
 from bethink.hooks.spool import SpoolEntry

@@ -29,12 +29,7 @@ from bethink import skills
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.hosts.base import HostFolder, load_agents
-from bethink.hosts.edit import (
-    HostEntry,
-    parse,
-    put_entries,
-    take_entries,
-)
+from bethink.hosts.edit import HostEntry, parse, put_entries, take_entries
 from bethink.text import textfile
 
 NAME = "bethink"
@@ -288,17 +283,16 @@ class Installation:
     def settle(self, host: str, target: HostFile) -> FileOutcome:
         """Brings one file of a host to what it is to hold. Whatever is wrong with it is its outcome."""
         path, record = target.path, self.records.get(str(target.path))
-        part = target.part or (record.part if record else "")
+        part, backup = target.part or (record.part if record else ""), ""
         try:
             real = _follow(path)
             was = self.texts[real] if real in self.texts else textfile.read(real)
             untouched = record is not None and record.is_untouched(was)
             whole = target.text is not None or (record is not None and record.whole)
             plan = (self.plan_whole if whole else self.plan_entries)(host, target, record, was)
-            backup = ""
             if plan.text != was:
                 _refuse_read_only(path, real)
-                backup = "" if whole or untouched else self.back_up(path, was)
+                backup = "" if whole or untouched or was is None else self.back_up(path, was)
             # Nothing is ever in a file that the record does not know.
             if plan.record:
                 self.save(path, plan.record)
@@ -317,31 +311,33 @@ class Installation:
     ) -> FilePlan:
         """A file in which others' entries stand, too. It is brought up to date where it stands; where nothing of ours is to stay and
         nobody touched it, it gets its old bytes back."""
-        path, toml = target.path, is_toml(target.path)
-        if was is None or record is None:
-            base, original, record = was, None, None
+        if record is None or was is None:
+            base, original = was, None
+            record = InstalledFile(original=None if was is None else name_backup(target.path, was))
         else:
             original = _read_original(record)
-            wanted = {entry.place for entry in target.entries}
-            every = list_entries(host, self.place._replace(allow_reads=True))
-            leaving = [entry for entry in every if entry.place not in wanted]
-            base = take_entries(was, leaving, host, original or "", toml)
-        given_back = original if record and record.is_untouched(was) else None
+            base = self.take_leaving(host, target, was, original or "")
+            original = original if record.is_untouched(was) else None
         if not target.entries:
-            rest = base if given_back is None else given_back
+            rest = base if original is None else original
             # One that was made for us goes, if nothing else is in it.
-            made = record is None or record.original is None
-            return FilePlan(None if made and _is_blank(rest or "") else rest)
+            return FilePlan(None if record.original is None and _is_blank(rest) else rest)
         start = base or (AGENTS[host].start if target.part == "hooks" else "")
+        toml = is_toml(target.path)
         edited = put_entries(start, target.entries, host, toml, self.force)
-        reasons = (*edited.kept, *why_ignored(host, path, edited.text))
-        if record is None and edited.text == was:
-            return FilePlan(was, None, reasons, bool(edited.kept))
-        before = None if was is None else name_backup(path, was)
-        fresh = self.renew(record or InstalledFile(original=before), host, target, was, edited.text)
-        if record and given_back is None:  # somebody touched it: the backup is not what it held
-            fresh = fresh._replace(after=())
-        return FilePlan(edited.text, fresh, reasons, bool(edited.kept))
+        reasons = (*edited.kept, *why_ignored(host, target.path, edited.text))
+        fresh = self.renew(record, host, target, was, edited.text)
+        if record.hosts and original is None:
+            fresh = fresh._replace(after=())  # somebody touched it: the backup is not what it held
+        ours = record.hosts or edited.text != was
+        return FilePlan(edited.text, fresh if ours else None, reasons, bool(edited.kept))
+
+    def take_leaving(self, host: str, target: HostFile, text: str, original: str) -> str:
+        """The text without those of our entries that are not wanted any more."""
+        wanted = {entry.place for entry in target.entries}
+        every = list_entries(host, self.place._replace(allow_reads=True))
+        leaving = [entry for entry in every if entry.place not in wanted]
+        return take_entries(text, leaving, host, original, is_toml(target.path))
 
     def plan_whole(
         self, host: str, target: HostFile, record: InstalledFile | None, was: str | None
@@ -377,15 +373,12 @@ class Installation:
             folders=record.folders if was is not None else tuple(missing),
         )
 
-    def back_up(self, path: Path, text: str | None) -> str:
+    def back_up(self, path: Path, text: str) -> str:
         """Keeps what a file held, and returns the name of the backup."""
-        if text is None:
-            return ""
-        name = name_backup(path, text)
+        backup = backup_folder() / name_backup(path, text)
         if not self.dry:
-            backup = backup_folder() / name
             textfile.write(backup, text, textfile.read(backup), 0o600)
-        return name
+        return backup.name
 
     def save(self, path: Path, record: InstalledFile | None) -> None:
         known = self.records.pop(str(path), None)
@@ -463,9 +456,9 @@ def why_ignored(host: str, path: Path, text: str) -> list[str]:
     return []
 
 
-def _is_blank(text: str) -> bool:
+def _is_blank(text: str | None) -> bool:
     """Whether a file says nothing: no text, or an object without comments and with no members but what it began with."""
-    return "".join(text.split()) in ("", "{}", '{"version":1}')
+    return "".join((text or "").split()) in ("", "{}", '{"version":1}')
 
 
 # All files of some hosts

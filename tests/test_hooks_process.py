@@ -124,7 +124,6 @@ def test_a_directory_that_vanished_still_belongs_to_its_project(machine):
     assert machine.run("-c", code, said=b"{}") == NOTHING
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="permissions are another thing there")
 def test_a_home_that_cannot_be_written_keeps_nothing_back(machine):
     file = machine.project / "a file where the folder should be"
     file.write_text("")

@@ -38,11 +38,6 @@ def lay_shared(home, name, kind, mode=0o644):
     return tree(home)
 
 
-def be_program(monkeypatch, path="/new/bethink"):
-    """From now on the command has another name."""
-    monkeypatch.setattr(install, "find_command", lambda: (path,))
-
-
 def test_a_server_that_could_not_start_is_not_registered(cli, home, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     before = tree(home)
@@ -118,7 +113,7 @@ def test_an_upgrade_after_an_edit_still_gives_back_what_was_there(cli, home, mon
     cli.ok("install", "--claude")
     for file in files:
         file.write_text(file.read_text().replace('"opus"', '"haiku"'))
-    be_program(monkeypatch)
+    monkeypatch.setattr(install, "find_command", lambda: ("/new/bethink",))
     cli.ok("install", "--claude")
     assert [file.read_text().count("/new/bethink") for file in files] == [1, 7]
     assert not any(PROGRAM in file.read_text() for file in files)

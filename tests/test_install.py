@@ -278,7 +278,7 @@ def test_the_users_own_claude_is_offered_with_what_it_takes_a_day(
 
 def test_the_rules_name_every_tool_that_only_reads_and_one_that_the_user_had_stays(cli, home):
     rules = install.AGENTS["claude"].reads
-    reading = [name for name, tool in TOOLS.items() if tool.hints.get("readOnlyHint")]
+    reading = [name for name, tool in TOOLS.items() if tool.told["annotations"].get("readOnlyHint")]
     assert [rule.rpartition("__")[2] for rule in rules if "__" in rule] == reading
     text = json.dumps({"permissions": {"allow": [rules[0], "Bash(ls:*)"]}}, indent=2)
     path = laid(home, ".claude/settings.json", text)

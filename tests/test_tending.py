@@ -130,10 +130,3 @@ def test_old_turns_that_nothing_was_taken_from_are_retired_by_policy(memory):
     assert {one.metadata["turn"] for one in step.memories} == {"t0", "t2"}
     memory.config = memory.config._replace(keep_context_days=0)
     assert planned(memory) == []
-
-
-def test_without_a_model_words_decide(open_memory):
-    memory = open_memory("none")
-    for text in (*SAME, OTHER):
-        memory.add(text, dedup=False, kind="fact")
-    assert len(tending.find_duplicates(memory)) == 1

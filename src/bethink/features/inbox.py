@@ -151,7 +151,11 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
         for around in tending.survey(memory, page, near_by, NEAREST, quick=True):
             start += 1
             for pair in find(memory, around):
-                if queue == "duplicates" or _is_open_dispute(memory, pair):
+                other = pair.other if pair.keep == around.memory else pair.keep
+                types = around.related.get(other.id, set())
+                if types.issubset(
+                    tending.DISPUTES
+                ):  # nobody said how else they stand to each other
                     found.setdefault(tuple(sorted((pair.keep.id, pair.other.id))), pair)
             if len(found) >= limit or time.thread_time() > until:
                 done = True
@@ -166,15 +170,6 @@ def _pairs(memory: Bethink, queue: str, limit: int, start: int, seconds: float) 
 
 def _newest_first(found: Sequence[Memory]) -> tuple[Memory, ...]:
     return tuple(sorted(found, key=lambda one: one.created_at, reverse=True))
-
-
-def _is_open_dispute(memory: Bethink, pair: Pair) -> bool:
-    """Whether nobody said how else two statements that disagree stand to each other."""
-    ends = {pair.keep.id, pair.other.id}
-    return not any(
-        {one.source, one.target} == ends and one.type not in tending.DISPUTES
-        for one in memory.store.relations([pair.keep.id])
-    )
 
 
 # Acts

@@ -8,14 +8,14 @@ Where there is a judge it has a say in every pair.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from bethink.api import Bethink
 from bethink.ingest.compare import is_one_statement, nearest
-from bethink.ingest.lexicon import count_shared_words, say_the_same, tell_apart
+from bethink.ingest.lexicon import say_the_same, tell_apart
 from bethink.ingest.reconcile import (
     ANSWERS,
     COMPLETES,
@@ -35,16 +35,13 @@ from bethink.judge import Judgement
 from bethink.types import STATEMENTS, Change, Filter, Memory, Relation, supersede
 
 COMPARED = STATEMENTS
-READ = (
-    "markdown",
-    "repomap",
-    "analysis",
-)  # sources that are files of a project: each says what holds there
+READ = ("markdown", "repomap", "analysis")  # files of a project: each says what holds there
 ALIKE = 0.6  # nearness from which two statements are worth a look
 JUDGED = 0.4  # and from which the judge is asked: one in ten that say the same is below (pairs of 2026-11)
 PAGE = 256
 NEAREST = 8  # that a statement is compared with
 SAME, MARKED, PROPOSED = "says the same", "marked as contradicting", "may replace the other"
+SURE = (SAME, MARKED, PROPOSED)
 DISPUTES = ("contradicts", "may_replace")  # relations that wait for somebody to decide
 
 Progress = Callable[[int, int], None]
@@ -68,10 +65,12 @@ class Step(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """A statement, those nearest to it, and what the judge says of the newer of each pair, by the id of the neighbour."""
+    """A statement, those nearest to it, the types of its relations to others, and what the judge says of the newer of each pair, both by
+    the id of the other."""
 
     memory: Memory
     near: Sequence[Neighbour]
+    related: Mapping[str, set[str]]
     judged: Mapping[str, Judgement]
 
     def says(self, id: str, *relations: str, least: float = MAYBE) -> bool:
@@ -86,12 +85,29 @@ def find_duplicates(
     memory: Bethink, *, limit: int = 50, progress: Progress | None = None
 ) -> list[Pair]:
     """Statements that say the same or nearly so, the surest first."""
-    return _duplicates(memory, list(_survey(memory, progress)))[:limit]
+    return _list_pairs(memory, find_twins, _survey(memory, progress))[:limit]
 
 
-def _duplicates(memory: Bethink, survey: Sequence[Surroundings]) -> list[Pair]:
-    found = [pair for around in survey for pair in find_twins(memory, around)]
-    return sorted(found, key=lambda pair: (pair.reason != SAME, -pair.similarity))
+def find_contradictions(
+    memory: Bethink, *, limit: int = 50, progress: Progress | None = None
+) -> list[Pair]:
+    """Statements that disagree: those known to, and those that look so. The more trusted stands first, then the newer."""
+    return _list_pairs(memory, find_opposites, _survey(memory, progress))[:limit]
+
+
+def _list_pairs(
+    memory: Bethink,
+    find: Callable[[Bethink, Surroundings], list[Pair]],
+    survey: Iterable[Surroundings],
+) -> list[Pair]:
+    """Each pair once, the surest first."""
+    found = {}
+    for around in survey:
+        for pair in find(memory, around):
+            key = frozenset((pair.keep.id, pair.other.id))
+            if key not in found or pair.reason in SURE:
+                found[key] = pair
+    return sorted(found.values(), key=lambda pair: (pair.reason not in SURE, -pair.similarity))
 
 
 def find_twins(memory: Bethink, around: Surroundings) -> list[Pair]:
@@ -99,7 +115,7 @@ def find_twins(memory: Bethink, around: Surroundings) -> list[Pair]:
     found = []
     for neighbour in around.near:
         other = neighbour.memory
-        if other.id >= around.memory.id or _is_related(memory, around.memory, other):
+        if other.id >= around.memory.id or other.id in around.related:
             continue
         keep, drop = sorted((around.memory, other), key=_worth, reverse=True)
         sure = (
@@ -117,38 +133,12 @@ def find_twins(memory: Bethink, around: Surroundings) -> list[Pair]:
     return found
 
 
-def find_contradictions(
-    memory: Bethink, *, limit: int = 50, progress: Progress | None = None
-) -> list[Pair]:
-    """Statements that disagree: those known to, and those that look so. The more trusted stands first, then the newer."""
-    return _contradictions(memory, list(_survey(memory, progress)))[:limit]
-
-
-def _contradictions(memory: Bethink, survey: Sequence[Surroundings]) -> list[Pair]:
-    found: dict[tuple[str, ...], Pair] = {}
-    for around in survey:
-        for pair in find_opposites(memory, around):
-            key = tuple(sorted((pair.keep.id, pair.other.id)))
-            if key not in found or _is_known(pair):
-                found[key] = pair
-    return sorted(found.values(), key=lambda pair: (not _is_known(pair), -pair.similarity))
-
-
-def _is_known(pair: Pair) -> bool:
-    return pair.reason in (MARKED, PROPOSED)
-
-
 def find_opposites(memory: Bethink, around: Surroundings) -> list[Pair]:
     """What is known to contradict a statement or was proposed in its place, and those of its neighbours that seem to."""
     one = around.memory
-    types = {
-        (relation.target if relation.source == one.id else relation.source, relation.type)
-        for relation in memory.store.relations([one.id])
-        if relation.type in DISPUTES
-    }
-    known = {id: MARKED if (id, "contradicts") in types else PROPOSED for id, _ in types}
+    known = [id for id, types in around.related.items() if types.intersection(DISPUTES)]
     found = [
-        _dispute(one, other, 1.0, known[other.id])
+        _dispute(one, other, 1.0, MARKED if "contradicts" in around.related[other.id] else PROPOSED)
         for other in memory.store.get(sorted(known))
         if other.deleted_at is None and other.superseded_by is None and other.scope in memory.scopes
         if not (one.answered or other.answered)  # what was open is settled
@@ -173,12 +163,12 @@ def _seems_opposed(memory: Bethink, around: Surroundings, neighbour: Neighbour) 
 def plan_consolidation(memory: Bethink, *, progress: Progress | None = None) -> list[Step]:
     """What consolidation would do. Changes nothing."""
     survey = list(_survey(memory, progress))
-    same = [pair for pair in _duplicates(memory, survey) if pair.reason == SAME]
-    disputes = [pair for pair in _contradictions(memory, survey) if not _is_known(pair)]
+    same = [pair for pair in _list_pairs(memory, find_twins, survey) if pair.reason == SAME]
+    opposed = _list_pairs(memory, find_opposites, survey)
+    disputes = [pair for pair in opposed if pair.reason not in SURE]
     steps: list[Step] = []
-    gone: set[str] = (
-        set()
-    )  # what another step puts behind something; what stays may take in several
+    # What another step puts behind something; what stays may take in several.
+    gone: set[str] = set()
     for step in (
         *(_make_step("merge", pair) for pair in same),
         *_find_replaced(survey),
@@ -211,15 +201,17 @@ def apply_steps(memory: Bethink, steps: Sequence[Step]) -> int:
         first, *rest = step.memories
         if step.action in _RELATIONS:
             relate.append(Relation(first.id, rest[0].id, _RELATIONS[step.action]))
-        if step.action == "merge":
-            fields = {"superseded_by": first.id, "valid_to": now}
-            change.append(Change(rest[0].id, "merge", fields))
-        elif step.action == "replace":
+        fields: dict[str, dict[str, Any]] = {
+            "merge": {"superseded_by": first.id, "valid_to": now},
+            "answer": {"answered": True},
+            "expire": {"deleted_at": now},
+            "retire": {"deleted_at": now},
+        }
+        if step.action == "replace":
             change.append(supersede(rest[0].id, first))
-        elif step.action == "answer":
-            change.append(Change(rest[0].id, "answer", {"answered": True}))
-        elif step.action in ("expire", "retire"):
-            change += [Change(one.id, step.action, {"deleted_at": now}) for one in step.memories]
+        elif step.action in fields:
+            changed = rest if step.action in _RELATIONS else step.memories
+            change += [Change(one.id, step.action, fields[step.action]) for one in changed]
     if change or relate:
         memory.write(change=tuple(change), relate=tuple(relate))
     return done
@@ -305,7 +297,7 @@ def _find_unused(memory: Bethink) -> list[Step]:
 
 
 def _survey(memory: Bethink, progress: Progress | None) -> Iterator[Surroundings]:
-    """Each statement with those nearest to it. Vectors come out of the cache; without a model, words have to do."""
+    """Each statement with those nearest to it. Vectors come out of the cache; without a model nothing is near."""
     everything = list(memory.export(memory.filter(kinds=COMPARED)))
     filter = Filter(scopes=memory.scopes, kinds=COMPARED, now=memory.clock())
     for start in range(0, len(everything), PAGE):
@@ -328,32 +320,22 @@ def survey(
     embedder = memory.embedder
     strange = embedder.unrelated if embedder else 0.0
     least = strange + min(ALIKE, OPPOSED) * (1 - strange) if quick else -1.0
+    related: dict[str, dict[str, set[str]]] = {one.id: {} for one in page}
+    for source, target, type, *_ in memory.store.relations(list(related)):
+        for one_end, other_end in ((source, target), (target, source)):
+            related.setdefault(one_end, {}).setdefault(other_end, set()).add(type)
     for one in page:
+        found: list[Neighbour] = []
         if embedder and one.id in vectors:
-            near = nearest(vectors[one.id][0], filter, memory.store, embedder, number, least)
-        else:
-            near = _by_words(memory, one, filter)
+            found = nearest(vectors[one.id][0], filter, memory.store, embedder, number, least)
         near = [
             neighbour
-            for neighbour in near
+            for neighbour in found
             if neighbour.memory.id != one.id
             and neighbour.memory.kind in COMPARED
             and not (one.source_type in READ and neighbour.memory.source_type in READ)
         ]
-        yield Surroundings(one, near, _ask(memory, one, near))
-
-
-def _by_words(memory: Bethink, one: Memory, filter: Filter) -> list[Neighbour]:
-    """Nearness where there is no model: the share of telling words that two statements have in common."""
-    hits = memory.search(
-        one.content[:300], filter=filter, mode="keyword", limit=NEAREST, related=False
-    ).hits
-    found = []
-    for hit in hits:
-        mine, theirs = one.content, hit.memory.content
-        most = max(1, count_shared_words(mine, mine), count_shared_words(theirs, theirs))
-        found.append(Neighbour(hit.memory, count_shared_words(mine, theirs) / most))
-    return found
+        yield Surroundings(one, near, related[one.id], _ask(memory, one, near))
 
 
 def _ask(memory: Bethink, one: Memory, near: Sequence[Neighbour]) -> dict[str, Judgement]:
@@ -369,13 +351,6 @@ def _ask(memory: Bethink, one: Memory, near: Sequence[Neighbour]) -> dict[str, J
     pairs = [sorted((one, other), key=attrgetter("created_at")) for other in wanted]
     judgements = memory.judge.relate([(old.content, new.content) for old, new in pairs])
     return {other.id: judgement for other, judgement in zip(wanted, judgements, strict=True)}
-
-
-def _is_related(memory: Bethink, one: Memory, other: Memory) -> bool:
-    return any(
-        other.id in (relation.source, relation.target)
-        for relation in memory.store.relations([one.id])
-    )
 
 
 def _worth(memory: Memory) -> tuple[float, ...]:

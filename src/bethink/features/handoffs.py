@@ -36,18 +36,14 @@ LISTS = {
     "memory_ids": "Memories",
 }
 _BEGINNINGS = {
-    "done": "completed",
-    "completed": "completed",
-    "in progress": "in_progress_blocked",
-    "in_progress": "in_progress_blocked",
-    "blocked": "in_progress_blocked",
-    "decision": "key_decisions",
-    "key": "key_decisions",
+    **dict.fromkeys(("done", "completed"), "completed"),
+    **dict.fromkeys(("in progress", "in_progress", "blocked"), "in_progress_blocked"),
+    **dict.fromkeys(("decision", "key"), "key_decisions"),
     "next": "next_steps",
     "memor": "memory_ids",
 }
-_HEADING = re.compile(r"#{1,6}[ \t]{1,8}(\S.{0,200})")
-_ITEM = re.compile(r"[ \t]{0,8}(?:[-*+]|\d{1,3}[.)])[ \t]{1,8}(?:\[[ xX]\][ \t]{1,8})?(\S.*)")
+_HEADING = re.compile(r"(?m)^[ \t]{0,8}#{1,6}[ \t]{1,8}(\S.{0,200})$\n?")
+_BULLET = re.compile(r"(?m)^[ \t]{0,8}(?:[-*+]|\d{1,3}[.)])[ \t]{1,8}(?:\[[ xX]\][ \t]{1,8})?")
 _SHA = re.compile(r"[0-9a-f]{40,64}")
 
 
@@ -191,50 +187,44 @@ def read_handoff(memory: Memory) -> Handoff:
 
 def render_handoff(handoff: Handoff) -> str:
     """A handoff as Markdown, the text of its memory."""
-    title = f"# Handoff: {handoff.project}" + (
-        f", branch {handoff.branch}" if handoff.branch else ""
-    )
-    parts = [title, handoff.summary.strip()]
+    branch = f", branch {handoff.branch}" if handoff.branch else ""
+    parts = [f"# Handoff: {handoff.project}{branch}", handoff.summary.strip()]
     for name, heading in LISTS.items():
-        items = getattr(handoff, name) if name != "memory_ids" else ()
-        if items:
-            parts.append(
-                "\n".join([f"## {heading}", "", *(f"- {' '.join(item.split())}" for item in items)])
-            )
+        if name != "memory_ids" and (items := getattr(handoff, name)):
+            lines = (f"- {' '.join(item.split())}" for item in items)
+            parts.append("\n".join([f"## {heading}", "", *lines]))
     return "\n\n".join(parts)
 
 
 def parse_handoff(text: str) -> Handoff:
     """A handoff as people and agents write it: Markdown with a heading for each list."""
-    found: dict[str, list[str]] = {name: [] for name in LISTS}
-    prose: list[str] = []
-    field: str | None = None
-    for line in text.splitlines():
-        if heading := _HEADING.fullmatch(line.strip()):
-            plain = heading[1].lower()
-            fields = (name for begin, name in _BEGINNINGS.items() if plain.startswith(begin))
-            field = next(fields, None)
-        elif field and (item := _ITEM.fullmatch(line)):
-            found[field].append(item[1].strip())
-        elif field and line.strip():
+    prose, *rest = _HEADING.split("\n".join(text.splitlines()))
+    lists: dict[str, Any] = {}
+    for heading, body in zip(rest[::2], rest[1::2], strict=True):
+        plain = heading.lower()
+        field = next((name for word, name in _BEGINNINGS.items() if plain.startswith(word)), None)
+        if field:
             # A line without a bullet goes on with the item before it, or is one.
-            found[field][-1:] = [" ".join([*found[field][-1:], line.strip()])]
-        elif not field:
-            prose.append(line)
-    lists: dict[str, Any] = {name: tuple(items) for name, items in found.items()}
-    return Handoff("\n".join(prose).strip(), **lists)
+            items = (" ".join(part.split()) for part in _BULLET.split(body))
+            lists[field] = (*lists.get(field, ()), *filter(None, items))
+        else:
+            prose += body
+    return Handoff(prose.strip(), **lists)
 
 
 def handoff_from_fields(value: Mapping[str, Any]) -> Handoff:
     """A handoff from loose values: an import may have brought anything."""
-    fields: dict[str, Any] = {}
-    for name in ("summary", "project", "branch"):
-        fields[name] = str(value.get(name) or "")
-    for name in LISTS:
-        found = value.get(name)
-        fields[name] = tuple(map(str, found)) if isinstance(found, list | tuple) else ()
-    metadata = value.get("metadata")
-    return Handoff(**fields, metadata=metadata if isinstance(metadata, Mapping) else NOTHING)
+    fields: dict[str, Any] = {
+        name: str(value.get(name) or "") for name in ("summary", "project", "branch")
+    }
+    fields |= {
+        name: tuple(map(str, found))
+        for name in LISTS
+        if isinstance(found := value.get(name), list | tuple)
+    }
+    if isinstance(metadata := value.get("metadata"), Mapping):
+        fields["metadata"] = metadata
+    return Handoff(**fields)
 
 
 def _resolve_branch(memory: Bethink, branch: str) -> str:

@@ -9,7 +9,7 @@ stop reading AGENTS.md. How files are written is for `textfile`; how memories ar
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC
 from pathlib import Path
 from typing import NamedTuple
@@ -110,10 +110,9 @@ def promote(memory: Bethink, id: str, target: str | None = None) -> Promotion:
     with textfile.alone(root):
         one = memory.one(id)  # as it is now that nobody else promotes
         line = render_rule(memory, one)
-        created = textfile.read(textfile.inside(root, Path(path))) is None
-        changed = _rewrite(root, path, lambda text: with_rule(text, line, one.id, path))
-        noted = str(one.metadata.get("promoted_to"))
-        moved = noted in TARGETS.values() and noted != path and _take_out(root, noted, one.id)[0]
+        changed, created = _rewrite(root, path, one.id, line)
+        noted = find_rules(one)
+        moved = noted not in ("", path) and _rewrite(root, noted, one.id)[0]
         if changed or noted != path:
             at = memory.clock().astimezone(UTC).isoformat(timespec="seconds")
             marks = dict(zip(MARKS, (at, path), strict=True))
@@ -172,35 +171,34 @@ def make_harmless(text: str) -> str:
 # The block of a file
 
 
-def with_rule(text: str, line: str, id: str, path: str) -> str:
-    """The text with a rule in its block: in place of its own earlier line, else behind the others."""
+def put_rule(text: str, id: str, line: str | None, path: str) -> str:
+    """The text with the rule of a memory in its block: in place of its own earlier line, else behind the others. Where there is no line
+    to put, without the rule; and without the block if that was the last one and nobody wrote anything else into it."""
     lines = text.split("\n")
     span = _find_block(lines, path)
     if span is None:
-        end = textfile.line_end(text)
-        # Exactly one line end goes before the block, whether or not the text ended with one: `without_rule` takes it back.
-        return text + (end if text else "") + end.join((BEGIN, *HEAD, line, END)) + end
+        return _append_block(text, line) if line else text
     begin, last = span
-    line += "\r" if lines[begin].endswith("\r") else ""
-    rules = [(at, marker) for at in range(begin, last) if (marker := _find_marker(lines[at]))]
-    behind = rules[-1][0] + 1 if rules else last
-    own = next((slice(at, at + 1) for at, marker in rules if id.startswith(marker)), None)
-    lines[own or slice(behind, behind)] = [line]
-    return "\n".join(lines)
+    markers = {at: _find_marker(lines[at]) for at in range(begin + 1, last)}
+    own = [at for at, marker in markers.items() if marker and id.startswith(marker)]
+    if line:
+        behind = max((at + 1 for at, marker in markers.items() if marker), default=last)
+        line += "\r" if lines[begin].endswith("\r") else ""
+        lines[slice(own[0], own[0] + 1) if own else slice(behind, behind)] = [line]
+        return "\n".join(lines)
+    others = [lines[at] for at in markers if at not in own]
+    if own and all(kept.strip() in HEAD for kept in others):
+        return _remove_block(text, lines, begin, last)
+    return "\n".join([*lines[: begin + 1], *others, *lines[last:]])
 
 
-def without_rule(text: str, id: str, path: str) -> str:
-    """The text without a rule; without the block if that was the last one and nobody wrote anything else into it."""
-    lines = text.split("\n")
-    begin, last = _find_block(lines, path) or (0, 0)
-    inside = lines[begin + 1 : last]
-    kept = [
-        line for line in inside if not ((marker := _find_marker(line)) and id.startswith(marker))
-    ]
-    if kept == inside:
-        return text
-    if any(line.strip() not in HEAD for line in kept):
-        return "\n".join([*lines[: begin + 1], *kept, *lines[last:]])
+def _append_block(text: str, line: str) -> str:
+    end = textfile.line_end(text)
+    # Exactly one line end goes before the block, whether or not the text ended with one: `_remove_block` takes it back.
+    return text + (end if text else "") + end.join((BEGIN, *HEAD, line, END)) + end
+
+
+def _remove_block(text: str, lines: Sequence[str], begin: int, last: int) -> str:
     before, after = "\n".join(lines[:begin]), "\n".join(lines[last + 1 :])
     if lines[begin].endswith("\r"):
         before = before.removesuffix("\r")
@@ -228,26 +226,19 @@ def _find_marker(line: str) -> str | None:
     return found[1] if found else None
 
 
-def _rewrite(root: Path, path: str, change: Callable[[str], str]) -> bool:
-    """Changes a file, unless somebody else writes to it at the same moment. Says whether it had to be changed."""
+def _rewrite(root: Path, path: str, id: str, line: str | None = None) -> tuple[bool, bool]:
+    """Puts the rule of a memory into a file, or takes it out, unless somebody else writes to it at the same moment. Says whether the file
+    had to be changed, and whether it came or went with the rule."""
     real = textfile.inside(root, Path(path))
     was = textfile.read(real)
-    new = change(was or "")
+    new = put_rule(was or "", id, line, path)
     if new == (was or ""):
-        return False
+        return False, False
     if not textfile.write(real, new, was):
         raise BethinkError(f"Something else changed {path} at the same moment.", "Try again.")
-    return True
-
-
-def _take_out(root: Path, path: str, id: str) -> tuple[bool, bool]:
-    """Takes a rule out of a file. Says whether it stood there, and whether the file went with it."""
-    found = _rewrite(root, path, lambda text: without_rule(text, id, path))
-    real = textfile.inside(root, Path(path))
-    removed = found and textfile.read(real) == ""
-    if removed:
+    if not new:
         textfile.remove(real, folders=2 if path == RULES else 0)
-    return found, removed
+    return True, was is None or not new
 
 
 # Demoting
@@ -264,7 +255,7 @@ def demote(memory: Bethink, id: str) -> Demotion:
         wanted = one.id if one else id.strip().lower()
         noted = str(one.metadata.get("promoted_to") or "") if one else ""
         for path in TARGETS.values():
-            found, removed = _take_out(root, path, wanted)
+            found, removed = _rewrite(root, path, wanted)
             if found:
                 break
         else:
@@ -299,7 +290,7 @@ def withdraw_rules(memory: Bethink, purged: Sequence[Memory]) -> list[str]:
         for path in TARGETS.values():
             try:
                 with textfile.alone(root):
-                    found, _ = _take_out(root, path, one.id)
+                    found, _ = _rewrite(root, path, one.id)
             except BethinkError as error:
                 if path == noted:
                     sentences.append(f"{path} may still hold its rule: {error.message}")

@@ -12,7 +12,7 @@ from http_server import V1, Api, body, problem, served
 
 from bethink import Bethink
 from bethink import types as kept
-from bethink.features import browse, inbox, tending
+from bethink.features import inbox, tending
 from bethink.features.inbox import ACTS, QUEUES
 from bethink.judge import Judgement
 from bethink.text import new_id
@@ -99,9 +99,7 @@ def sessions_of(pages):
     return [one["id"] for page in pages for day in page["days"] for one in day["sessions"]]
 
 
-def test_a_timeline_can_be_of_one_host_and_has_pages(place, monkeypatch):
-    monkeypatch.setattr(browse, "PAGE", 2)  # however many there are, all of them are looked at
-    monkeypatch.setattr(browse, "MOST_SESSIONS", 2)
+def test_a_timeline_can_be_of_one_host_and_has_pages(place):
     for number in range(7):
         place.talk(f"t{number}", number, ("claude", "codex")[number % 2])
     assert sessions_of([place("GET /timeline", host="codex")]) == ["t1", "t3", "t5"]

@@ -340,6 +340,7 @@ class Filter(NamedTuple):
     tags: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     session: str | None = None
+    spans: tuple[str, ...] = ()  # topics of a conversation
     min_importance: float | None = None
     since: datetime | None = None
     until: datetime | None = None

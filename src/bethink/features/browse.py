@@ -25,24 +25,8 @@ from bethink.llm import DAYS_REPORTED, open_budget
 from bethink.types import KINDS, STATEMENTS, Memory, Session, Span
 
 MOST_SESSIONS = 5000  # that are counted by host
-PAGE = 200  # sessions that are read at once when only some of them are wanted
-MOST_TURNS = 5000  # of one conversation that are looked through for a topic
 MOST_IDEAS = 1000
 IDEAS = tuple(kind for kind in KINDS if kind != "context")
-
-
-def list_sessions(
-    memory: Bethink, scopes: Sequence[str], host: str | None, limit: int, offset: int
-) -> list[Session]:
-    """Conversations, newest first; those of one host, if it is named."""
-    if not host:
-        return memory.store.sessions(scopes, limit, offset)
-    found: list[Session] = []
-    start = 0
-    while len(found) < offset + limit and (page := memory.store.sessions(scopes, PAGE, start)):
-        found += [one for one in page if one.host == host]
-        start += len(page)
-    return found[offset : offset + limit]
 
 
 def measure_topics(memory: Bethink, of: Session) -> list[tuple[Span, float]]:
@@ -59,21 +43,18 @@ def list_turns(
     from it; and how many turns that are."""
     here: dict[str, Any] = {"scopes": (of.scope,), "session": of.id}
     wanted = memory.filter(**here, kinds=("context",), transcribed=True)
-    if topic is None:
-        found = memory.store.list(wanted, limit, offset, "position")
-        total = memory.store.count(wanted)
-    else:
+    if topic:
         inside = {topic}
         for span in memory.store.spans(of.id, (of.scope,)):  # parents come before their children
             inside |= {span.id} if span.parent in inside else set()
-        every = memory.store.list(wanted, MOST_TURNS, 0, "position")
-        found = [one for one in every if one.span in inside]
-        found, total = found[offset : offset + limit], len(found)
+        wanted = wanted._replace(spans=tuple(inside))
+    found = memory.store.list(wanted, limit, offset, "position")
     taken = memory.filter(**here, kinds=IDEAS, include_superseded=True, include_expired=True)
     ideas: dict[object, list[Memory]] = {}
     for one in memory.store.list(taken, MOST_IDEAS, 0, "position"):
         ideas.setdefault(one.metadata.get("turn", one.id), []).append(one)
-    return [(one, ideas.get(one.metadata.get("turn"), [])) for one in found], total
+    turns = [(one, ideas.get(one.metadata.get("turn"), [])) for one in found]
+    return turns, memory.store.count(wanted)
 
 
 # What happened

@@ -316,11 +316,9 @@ def _find_project(
 # Looking
 
 
-def sessions(
-    memory: Bethink, limit: int = 20, offset: int = 0, scopes: Sequence[str] = ()
-) -> list[Session]:
-    """The conversations of this project or of these scopes, newest first."""
-    return memory.store.sessions(scopes or memory.named_scopes, limit, offset)
+def sessions(memory: Bethink, limit: int = 20) -> list[Session]:
+    """The conversations of this project, newest first."""
+    return memory.store.sessions(memory.named_scopes, limit)
 
 
 def topics(memory: Bethink, of: Session) -> list[Span]:

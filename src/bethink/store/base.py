@@ -337,22 +337,26 @@ class Store:
     # Conversations
 
     def sessions(
-        self, scopes: Scopes, limit: int = 50, offset: int = 0, prefix: str | None = None
+        self,
+        scopes: Scopes,
+        limit: int = 50,
+        offset: int = 0,
+        prefix: str | None = None,
+        host: str | None = None,
     ) -> builtins.list[Session]:
-        """Newest first; or those whose id starts with `prefix`, first the one that is no longer than that."""
-        named, order, values = (
-            ("", "n.started_at DESC NULLS LAST, n.id", ())
-            if prefix is None
-            else (" AND n.id >= ? AND n.id < ?", "n.id", (prefix, prefix + "\U0010ffff"))
+        """Newest first, of one host if it is named; or those whose id starts with `prefix`, first the one that is no longer than that."""
+        chosen, order = (
+            rows.within("n.scope", self._scopes(scopes)),
+            "n.started_at DESC NULLS LAST, n.id",
         )
-        return self._read(
-            Session,
-            f"{rows.SESSION} WHERE {rows.within('n.scope', self._scopes(scopes))}{named}"
-            f" ORDER BY {order} LIMIT ? OFFSET ?",
-            *values,
-            limit,
-            offset,
-        )
+        values: tuple[str, ...] = ()
+        if host:
+            chosen, values = f"{chosen} AND n.host = ?", (host,)
+        if prefix is not None:
+            chosen, order = f"{chosen} AND n.id >= ? AND n.id < ?", "n.id"
+            values += (prefix, prefix + "\U0010ffff")
+        sql = f"{rows.SESSION} WHERE {chosen} ORDER BY {order} LIMIT ? OFFSET ?"
+        return self._read(Session, sql, *values, limit, offset)
 
     def spans(self, session: str, scopes: Scopes) -> builtins.list[Span]:
         """The topics of a session in the order of the conversation, parents before their children."""

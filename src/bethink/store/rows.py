@@ -288,6 +288,7 @@ CHOICES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("until", "m.created_at < ?", stamp),
     ("answered", "coalesce(m.answered, 0) = ?", int),
     ("session", "m.session = ?", str),
+    ("spans", "m.span = ANY(?)", list),
     ("max_trust", "m.trust <= ?", int),
     ("hosts", "m.session IN (SELECT id FROM sessions WHERE host = ANY(?))", list),
     (

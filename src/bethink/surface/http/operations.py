@@ -208,7 +208,7 @@ def timeline(memory: View, asked: Any) -> Json:
     """Conversations by the day they began on, newest first, with their topics and how much of each they were."""
     scopes = memory.every_scope() if asked.all_projects else memory.scopes
     # One more than is shown tells whether there are more.
-    found = browse.list_sessions(memory, scopes, asked.host, asked.limit + 1, asked.offset)
+    found = memory.store.sessions(scopes, asked.limit + 1, asked.offset, host=asked.host)
     shown = found[: asked.limit]
     days = [
         {"date": day, "sessions": [_conversation(memory, one) for one in together]}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.embed import submit_ahead
 from bethink.embed.base import Embedder
-from bethink.recall.query import KNOWN, NamedEvent, apply_event_time, find_event, parse
+from bethink.recall.query import KNOWN, find_event, parse, see_then
 from bethink.recall.score import (
     DISTILLED,
     MEANING,
@@ -92,6 +92,9 @@ POINTING = frozenset(
 WORDS_BEFORE = 40
 
 
+Meaning = tuple[Any, str]  # the question as a vector, and the model that made it
+
+
 class Ask(NamedTuple):
     """How a question is to be answered."""
 
@@ -128,39 +131,44 @@ def recall(
     reader = judge if ask.rerank and is_question(question) else None
     if reader:  # its model is read from disk while memories are looked for
         submit_ahead(_workers(), reader.prepare)
-    asked = embedder if ask.mode != "keyword" else None
+    embedder = embedder if ask.mode != "keyword" else None
     query = parse(question, now)
-    vector = _start_embedding(query.text, asked, store, ask.hypothesis)
-    when = _find_event_time(question, query, ask, store, embedder, now)
-    query, filter = apply_event_time(query, ask.filter, question, now, when)
+    meaning = _start_embedding(query.text, embedder, store, ask.hypothesis)
+    if not (query.since or query.until or ask.looking_up):
+        query = _date_by_event(question, query, ask, store, embedder, now)
+    then = see_then(query, ask.filter, question, now)
     if query.recap and not ask.looking_up:
-        answer = _recap(query, ask, store)
-        if answer.total:
-            return answer
+        told, total = list_period(query, ask.filter, store, ask.offset, ask.limit)
+        if total:
+            return Answer(query, tuple(told), total, ask.mode, ask.profile, ask.hints)
         # A memory may speak of that time that was told at another: "On 25 October the forecast was off".
-        ask, asked = ask._replace(mode="keyword", hints=answer.hints), None
-    pool, filter, held = _gather(query, ask, filter, store, vector, embedder)
-    baseline = embedder.baseline if embedder else 0.0
-    signals = fuse(pool, now.timestamp(), ask.fusion, ask.gate, baseline)
+        ask = ask._replace(mode="keyword", hints=(NOTHING_THEN, *ask.hints))
+        embedder, meaning = None, _mean_nothing
+    pool, held = Search(query, ask, store, meaning, ask.filter).gather_both(then)
+    signals = fuse(
+        pool, now.timestamp(), ask.fusion, ask.gate, embedder.baseline if embedder else 0.0
+    )
     standing = {one.key: _standing(one, query, held) for one in pool.candidates}
     ranked = _rank(pool.candidates, signals, query, ask, standing, now, rng)
     read: Mapping[int, dict[str, float]] = {}
     if reader:
-        ranked, read = rerank(ranked, query, lambda one: standing[one.key], store.load, reader)
+        ranked, read = rerank(ranked, query, standing, store.load, reader)
 
     def explain(one: Candidate) -> dict[str, float]:
-        why = _explain(one, signals[one.key], query, standing, ask.weights, now)
+        why = _explain(one, signals[one.key], query, ask.weights, now)
+        if standing[one.key] != USUAL:
+            why["standing"] = standing[one.key]
         return why | read.get(one.key, {})
 
     # From the first on, so that a turn which repeats one of an earlier page is not told again.
     hits = _load_hits(ranked[: ask.offset + ask.limit + SPARE], query, store, explain)
     total, hints = len(ranked), ask.hints
     meant = query.strict or query.kinds or query.entities
-    if not meant and _is_strange(hits[: ask.limit], asked):
-        hits, total, hint = _sift(hits, total, ask, asked)
+    if not meant and _is_strange(hits[: ask.limit], embedder):
+        hits, total, hint = _sift(hits, total, ask, embedder)
         hints = (hint, *hints)
-    then = bool(held) or filter.as_of is not None
-    hits = _take_page(hits, query.text, ask, filter, store, None if then else now, judge)
+    past = bool(held) or ask.filter.as_of is not None
+    hits = _take_page(hits, query.text, ask, store, None if past else now, judge)
     return Answer(query, tuple(hits), total, ask.mode, ask.profile, hints)
 
 
@@ -168,7 +176,6 @@ def _take_page(
     hits: list[Hit],
     question: str,
     ask: Ask,
-    filter: Filter,
     store: Store,
     now: datetime | None,
     judge: "Judge | None",
@@ -181,15 +188,8 @@ def _take_page(
     earlier = [hit.memory.id for hit in hits[: ask.offset]]
     page = hits[ask.offset : ask.offset + ask.limit]
     if ask.related:
-        page = expand(page, store, filter)
+        page = expand(page, store, ask.filter)
     return put_newer_first(page, ask.limit, earlier) if now else page
-
-
-def _recap(query: Query, ask: Ask, store: Store) -> Answer:
-    """The answer to "what did we do last week?": all of that time, newest first."""
-    found, total = list_period(query, ask.filter, store, ask.offset, ask.limit)
-    hints = ask.hints if total else (NOTHING_THEN, *ask.hints)
-    return Answer(query, tuple(found), total, ask.mode, ask.profile, hints)
 
 
 def _load_hits(
@@ -233,35 +233,42 @@ def complete_question(question: str, context: str) -> str:
     return " ".join([*as_words(context).split()[-WORDS_BEFORE:], question])
 
 
-def _find_event_time(
+def _date_by_event(
     question: str, query: Query, ask: Ask, store: Store, embedder: Embedder | None, now: datetime
-) -> tuple[NamedEvent, datetime] | None:
-    """When the event happened that a question measures its time by ("before we moved to Postgres"), if memory knows it."""
-    if query.since or query.until or ask.looking_up or (asked := find_event(question)) is None:
-        return None
+) -> Query:
+    """The question with the time of the event that it measures by ("before we moved to Postgres"), if memory knows it."""
+    if (event := find_event(question)) is None:
+        return query
+    side, text = event
     look = Ask(ask.filter, ask.mode, ask.fusion, limit=1, gate=ask.gate, threshold=KNOWN)
     look = look._replace(related=False, looking_up=True)
-    hits = recall(asked.text, look, store, embedder, now, random.Random(0)).hits
-    return (asked, hits[0].memory.valid_from or hits[0].memory.created_at) if hits else None
+    hits = recall(text, look, store, embedder, now, random.Random(0)).hits
+    known: list[Any] = [hit.memory.valid_from or hit.memory.created_at for hit in hits]
+    return query._replace(**{side: known[0]}) if known else query
+
+
+def _mean_nothing() -> Meaning | None:
+    return None
 
 
 def _start_embedding(
     text: str, embedder: Embedder | None, store: Store, hypothesis: str
-) -> Callable[[], Any]:
+) -> Callable[[], Meaning | None]:
     """Starts embedding a question in another thread; the result is waited for when it is needed. With a hypothesis of the answer it is
     half way between the two."""
     if embedder is None or not text.strip():
-        return lambda: None
+        return _mean_nothing
+    model = embedder.model
     vector = submit_ahead(_workers(), lambda: store.embed_question(text, embedder)).result
     if not hypothesis:
-        return vector
+        return lambda: (vector(), model)
     import numpy as np
 
     supposed = embedder.documents([hypothesis])[0].mean(axis=0)
 
-    def blend() -> Any:
+    def blend() -> Meaning:
         middle = np.asarray(vector()) + supposed / (np.linalg.norm(supposed) or 1.0)
-        return middle / (np.linalg.norm(middle) or 1.0)
+        return middle / (np.linalg.norm(middle) or 1.0), model
 
     return blend
 
@@ -274,33 +281,6 @@ def _workers() -> "Executor":
 
 
 # Finding and weighing
-
-
-def _gather(
-    query: Query,
-    ask: Ask,
-    then: Filter,
-    store: Store,
-    vector: Callable[[], Any],
-    embedder: Embedder | None,
-) -> tuple[Pool, Filter, frozenset[int]]:
-    """The candidates, the filter that they passed, and those of them that held at the time a question about the past means."""
-    model = embedder.model if embedder else None
-
-    def find(filter: Filter) -> Pool:
-        most = ask.limit + ask.offset
-        return gather(query, store, filter, vector, model, ask.mode, most, ask.gate)
-
-    filter = _narrow_filter(ask.filter, query)
-    pool = find(filter)
-    if not pool.candidates and query.kinds_meant:  # nothing is known of that kind
-        filter = _narrow_filter(ask.filter, query._replace(kinds_meant=False))
-        pool = find(filter)
-    if then is ask.filter:
-        return pool, filter, frozenset()
-    past = find(_narrow_filter(then, query))
-    held = frozenset(candidate.key for candidate in past.candidates)
-    return join_pools(past, pool), filter, held
 
 
 def _narrow_filter(filter: Filter, query: Query) -> Filter:
@@ -395,7 +375,6 @@ def _explain(
     candidate: Candidate,
     signals: Signals,
     query: Query,
-    standing: Mapping[int, int],
     profile: Profile,
     now: datetime,
 ) -> dict[str, float]:
@@ -412,8 +391,6 @@ def _explain(
     }
     if (preferred := _preference(candidate, query)) != 1.0:
         why["preferred"] = preferred
-    if standing[candidate.key] != USUAL:
-        why["standing"] = standing[candidate.key]
     return why
 
 
@@ -429,102 +406,157 @@ PARENT = 0.7  # how much of a topic's fit its sub-topics share
 OUTCOMES = tuple(kind for kind in KINDS if kind not in ("code", "document", "context"))
 FILES = ("markdown", "repomap", "analysis")
 LOOKED = 500  # memories of each sort that are looked at; of a longer time the newest
-Meaning = tuple[Any, str]  # the question as a vector, and the model that made it
 NOTHING_THEN = "Nothing is known from that time; `bethink list` shows the newest."
 
 
-def gather(
-    query: Query,
-    store: Store,
-    filter: Filter,
-    vector: Callable[[], Any],
-    model: str | None,
-    mode: str,
-    limit: int,
-    gate: float,
-) -> Pool:
-    """`vector` is called only after everything that words can do is done, so that a model may work meanwhile. What is farther away in
-    meaning than `gate` is not found by it."""
-    wide = filter._replace(follow=not filter.include_superseded and filter.as_of is None)
-    pool = _find_by_words(query, store, wide, mode, limit)
-    embedded = vector() if mode != "keyword" and model else None
-    meaning = (embedded, model) if embedded is not None and model else None
-    if meaning:
-        pool = _find_by_meaning(pool, query, store, wide, meaning, limit, gate)
-    if any(candidate.span for candidate in pool.candidates):
-        pool = _add_topics(pool, query, store, wide, meaning)
-    return _follow_successors(pool, store, wide, meaning) if wide.follow else pool
+class Search(NamedTuple):
+    """A question while memories are looked for. Its `meaning` is waited for only after everything that words can do is done, so that a
+    model may work meanwhile; what is farther away in meaning than the gate is not found by it."""
+
+    query: Query
+    ask: Ask
+    store: Store
+    meaning: Callable[[], Meaning | None]
+    filter: Filter
+
+    def gather_both(self, then: Filter) -> tuple[Pool, frozenset[int]]:
+        """The candidates, and those of them that held at the time which a question about the past means, by what it sees `then`."""
+        pool = self.gather(self.query)
+        if not pool.candidates and self.query.kinds_meant:  # nothing is known of that kind
+            pool = self.gather(self.query._replace(kinds_meant=False))
+        if then is self.filter:
+            return pool, frozenset()
+        past = self._replace(filter=then).gather(self.query)
+        return join_pools(past, pool), frozenset(one.key for one in past.candidates)
+
+    def gather(self, demanding: Query) -> Pool:
+        """The candidates that pass the filter, and what a question demands beside it."""
+        filter = _narrow_filter(self.filter, demanding)
+        follow = not filter.include_superseded and filter.as_of is None
+        search = self._replace(filter=filter._replace(follow=follow))
+        pool = search._find_by_words()
+        if meaning := self.meaning():
+            pool = search._find_by_meaning(pool, meaning)
+        if any(candidate.span for candidate in pool.candidates):
+            pool = search._add_topics(pool)
+        return search._follow_successors(pool) if follow else pool
+
+    def _find_by_words(self) -> Pool:
+        """What holds words of the question, is about what it names, or is of the kind that it asks for and nothing else."""
+        query, store, most = self.query, self.store, 2 * (self.ask.limit + self.ask.offset)
+        words, worded, others = Words(), dict[int, float](), dict[str, int]()
+        if self.ask.mode != "vector":
+            words = query_words(query)
+            worded = dict(store.keyword(query, self.filter, max(BY_WORDS, most)).items)
+        if (query.kinds_meant and self.filter.kinds) or (query.entities and not query.strict):
+            listed = store.list(self.filter, max(BY_MEANING, most))
+            others = store.keys([memory.id for memory in listed])
+        keys = list(dict.fromkeys([*worded, *others.values()]))
+        found = store.candidates(keys, self.filter, words, worded)
+        return Pool(found, words, store.statistics(words, self.filter.scopes), worded, {})
+
+    def _find_by_meaning(self, pool: Pool, meaning: Meaning) -> Pool:
+        """The pool with what is near in meaning, and how near everything in it is."""
+        store, ask, near = self.store, self.ask, dict[int, float]()
+        if not self.query.strict:
+            most = max(BY_MEANING, 2 * (ask.limit + ask.offset))
+            nearest = store.nearest(*meaning, self.filter, most).items
+            near = {key: cosine for key, cosine in nearest if cosine >= ask.gate}
+        known = {one.key for one in pool.candidates}
+        others = [key for key in known if key not in near]
+        cosines, mean = store.cosines(others, *meaning, self.filter.scopes)
+        fresh = [key for key in near if key not in known]
+        more = store.candidates(fresh, self.filter, pool.words, ())
+        return pool._replace(
+            candidates=[*pool.candidates, *more],
+            cosines=near | cosines,
+            statistics=pool.statistics._replace(mean_cosine=mean),
+        )
+
+    def _add(self, pool: Pool, keys: Iterable[int]) -> Pool:
+        """The pool with these memories, too, as far as the filter lets them in."""
+        known = {candidate.key for candidate in pool.candidates}
+        fresh = [key for key in dict.fromkeys(keys) if key not in known]
+        added = self.store.candidates(fresh, self.filter, pool.words, set(fresh)) if fresh else []
+        cosines = dict(pool.cosines)
+        if added and (meaning := self.meaning()):
+            new = [one.key for one in added]
+            cosines |= self.store.cosines(new, *meaning, self.filter.scopes)[0]
+        return pool._replace(candidates=[*pool.candidates, *added], cosines=cosines)
+
+    def _add_topics(self, pool: Pool) -> Pool:
+        """How well the topics of conversations fit, and what was decided, asked or solved in those that fit best."""
+        store, scopes, meaning = self.store, self.filter.scopes, self.meaning()
+        by_words = store.keyword_spans(self.query, scopes, TOPICS)
+        by_meaning = store.nearest_spans(*meaning, scopes, TOPICS) if meaning else []
+        fit = topic_fit(by_words, by_meaning, pool.statistics.mean_cosine)
+        best = sorted(fit, key=lambda id: -fit[id])[:BEST_TOPICS]
+        if best and not self.query.strict:
+            pool = self._add(pool, store.list_in_spans(best, self.filter, BEST_TOPICS * 8))
+        spans = list({candidate.span for candidate in pool.candidates if candidate.span})
+        for id, span in store.spans_by_id(spans, scopes).items():
+            if span.parent in fit:
+                fit[id] = max(fit.get(id, 0.0), PARENT * fit[span.parent])
+        return pool._replace(topics=fit)
+
+    def _follow_successors(self, pool: Pool) -> Pool:
+        """A superseded memory is not an answer, but what fits it fits its successor; and what fits a question that was answered
+        fits its answer. Both hand their evidence on; the superseded one leaves, and so does the turn in which it was said."""
+        heirs = _find_heirs(pool.candidates, self.store)
+        stale = {
+            (old.source, turn_of(old.position)): old
+            for old, _ in heirs
+            if old.superseded_by and old.position >= IDEAS
+        }
+        kept = [
+            one
+            for one in pool.candidates
+            if not one.superseded_by and not _restates(one, stale.get((one.source, one.position)))
+        ]
+        now = self._replace(filter=self.filter._replace(follow=False))
+        pool = now._add(pool._replace(candidates=kept), [heir for _, heir in heirs if heir])
+        live, cosines = {one.key: one for one in pool.candidates}, dict(pool.cosines)
+        for old, heir in heirs:
+            if heir not in live:
+                continue
+            new = live[heir]
+            live[heir] = new._replace(
+                frequencies=tuple(map(max, new.frequencies, old.frequencies)),
+                pairs=tuple(map(max, new.pairs, old.pairs)),
+            )
+            if old.key in cosines:
+                cosines[heir] = max(cosines.get(heir, -1.0), cosines[old.key])
+        return pool._replace(candidates=list(live.values()), cosines=cosines)
 
 
-def _find_by_words(query: Query, store: Store, filter: Filter, mode: str, limit: int) -> Pool:
-    """What holds words of the question, is about what it names, or is of the kind that it asks for and nothing else."""
-    depth = max(BY_MEANING, 2 * limit)
-    words, worded, others = Words(), dict[int, float](), dict[str, int]()
-    if mode != "vector":
-        words = query_words(query)
-        worded = dict(store.keyword(query, filter, max(BY_WORDS, 2 * limit)).items)
-    if (query.kinds_meant and filter.kinds) or (query.entities and not query.strict):
-        others = store.keys([memory.id for memory in store.list(filter, depth)])
-    found = store.candidates(
-        list(dict.fromkeys([*worded, *others.values()])), filter, words, worded
-    )
-    return Pool(found, words, store.statistics(words, filter.scopes), worded, {})
+def _restates(turn: Candidate, idea: Candidate | None) -> bool:
+    """Whether a turn says little more than the idea that was taken from it."""
+    return idea is not None and turn.position < IDEAS and turn.length <= 2 * idea.length + 10
 
 
-def _find_by_meaning(
-    pool: Pool,
-    query: Query,
-    store: Store,
-    filter: Filter,
-    meaning: Meaning,
-    limit: int,
-    gate: float,
-) -> Pool:
-    """The pool with what is near in meaning, and how near everything in it is."""
-    near: dict[int, float] = {}
-    if not query.strict:
-        nearest = store.nearest(*meaning, filter, max(BY_MEANING, 2 * limit)).items
-        near = {key: cosine for key, cosine in nearest if cosine >= gate}
-    known = {one.key for one in pool.candidates}
-    others = [key for key in known if key not in near]
-    cosines, mean = store.cosines(others, *meaning, filter.scopes)
-    more = store.candidates([key for key in near if key not in known], filter, pool.words, ())
-    return pool._replace(
-        candidates=[*pool.candidates, *more],
-        cosines=near | cosines,
-        statistics=pool.statistics._replace(mean_cosine=mean),
-    )
+def _find_heirs(candidates: Sequence[Candidate], store: Store) -> list[tuple[Candidate, int]]:
+    """Who hands evidence on to whom: superseded memories to their last successors, answered questions to their answers."""
+    heirs = [(old, old.superseded_by) for old in candidates if old.superseded_by]
+    asked = {
+        one.key: one
+        for one in candidates
+        if one.kind in ("question", "problem", "todo") and not one.superseded_by
+    }
+    if asked:
+        heirs += [(asked[key], answer) for key, answer in store.answers(list(asked))]
+    return [(old, _find_successor(id, store)) for old, id in heirs]
 
 
-def _add(
-    pool: Pool, keys: Iterable[int], store: Store, filter: Filter, meaning: Meaning | None
-) -> Pool:
-    """The pool with these memories, too, as far as the filter lets them in."""
-    known = {candidate.key for candidate in pool.candidates}
-    fresh = [key for key in dict.fromkeys(keys) if key not in known]
-    added = store.candidates(fresh, filter, pool.words, set(fresh)) if fresh else []
-    cosines = dict(pool.cosines)
-    if added and meaning:
-        cosines |= store.cosines([one.key for one in added], *meaning, filter.scopes)[0]
-    return pool._replace(candidates=[*pool.candidates, *added], cosines=cosines)
-
-
-def _add_topics(
-    pool: Pool, query: Query, store: Store, filter: Filter, meaning: Meaning | None
-) -> Pool:
-    """How well the topics of conversations fit, and what was decided, asked or solved in those that fit best."""
-    by_words = store.keyword_spans(query, filter.scopes, TOPICS)
-    by_meaning = store.nearest_spans(*meaning, filter.scopes, TOPICS) if meaning else []
-    fit = topic_fit(by_words, by_meaning, pool.statistics.mean_cosine)
-    best = sorted(fit, key=lambda id: -fit[id])[:BEST_TOPICS]
-    if best and not query.strict:
-        inside = store.list_in_spans(best, filter, BEST_TOPICS * 8)
-        pool = _add(pool, inside, store, filter, meaning)
-    spans = list({candidate.span for candidate in pool.candidates if candidate.span})
-    for id, span in store.spans_by_id(spans, filter.scopes).items():
-        if span.parent in fit:
-            fit[id] = max(fit.get(id, 0.0), PARENT * fit[span.parent])
-    return pool._replace(topics=fit)
+def _find_successor(id: str | None, store: Store) -> int:
+    """The last of a chain of memories that replaced one another, or nothing that there is."""
+    seen = set[str]()
+    while id and id not in seen:
+        seen.add(id)
+        memories = store.get([id])
+        if memories and memories[0].superseded_by is None:
+            return store.keys([id]).get(id, 0)
+        id = memories[0].superseded_by if memories else None
+    return 0
 
 
 def topic_fit(
@@ -540,71 +572,6 @@ def topic_fit(
     for id, cosine in by_meaning:
         fit[id] = fit.get(id, 0.0) + scale * max(0.0, cosine - (mean or 0.0))
     return fit
-
-
-def _follow_successors(pool: Pool, store: Store, filter: Filter, meaning: Meaning | None) -> Pool:
-    """A superseded memory is not an answer, but what fits it fits its successor; and what fits a question that was answered
-    fits its answer. Both hand their evidence on; the superseded one leaves, and so does the turn in which it was said."""
-    heirs = _find_heirs(pool.candidates, store)
-    if not heirs:
-        return pool
-    stale = {
-        (old.source, turn_of(old.position)): old
-        for old, _ in heirs
-        if old.superseded_by and old.position >= IDEAS
-    }
-    kept = [
-        one
-        for one in pool.candidates
-        if not one.superseded_by and not _restates(one, stale.get((one.source, one.position)))
-    ]
-    wanted = [heir for _, heir in heirs if heir is not None]
-    now = filter._replace(follow=False)
-    pool = _add(pool._replace(candidates=kept), wanted, store, now, meaning)
-    live, cosines = {one.key: one for one in pool.candidates}, dict(pool.cosines)
-    for old, heir in heirs:
-        if heir is None or heir not in live:
-            continue
-        new = live[heir]
-        live[heir] = new._replace(
-            frequencies=tuple(map(max, new.frequencies, old.frequencies)),
-            pairs=tuple(map(max, new.pairs, old.pairs)),
-        )
-        if old.key in cosines:
-            cosines[heir] = max(cosines.get(heir, -1.0), cosines[old.key])
-    return pool._replace(candidates=list(live.values()), cosines=cosines)
-
-
-def _restates(turn: Candidate, idea: Candidate | None) -> bool:
-    """Whether a turn says little more than the idea that was taken from it."""
-    return idea is not None and turn.position < IDEAS and turn.length <= 2 * idea.length + 10
-
-
-def _find_heirs(
-    candidates: Sequence[Candidate], store: Store
-) -> list[tuple[Candidate, int | None]]:
-    """Who hands evidence on to whom: superseded memories to their last successors, answered questions to their answers."""
-    heirs = [(old, old.superseded_by) for old in candidates if old.superseded_by]
-    asked = {
-        one.key: one
-        for one in candidates
-        if one.kind in ("question", "problem", "todo") and not one.superseded_by
-    }
-    if asked:
-        heirs += [(asked[key], answer) for key, answer in store.answers(list(asked))]
-    return [(old, _find_successor(id, store)) for old, id in heirs]
-
-
-def _find_successor(id: str | None, store: Store) -> int | None:
-    """The last of a chain of memories that replaced one another."""
-    seen = set[str]()
-    while id and id not in seen:
-        seen.add(id)
-        memories = store.get([id])
-        if memories and memories[0].superseded_by is None:
-            return store.keys([id]).get(id)
-        id = memories[0].superseded_by if memories else None
-    return None
 
 
 # A time and nothing else

@@ -467,45 +467,23 @@ KNOWN = 0.52  # how well a memory must fit the event to tell its time
 INSTANT = timedelta(milliseconds=1)
 
 
-class NamedEvent(NamedTuple):
-    side: str  # before or after
-    text: str
-
-
-def find_event(question: str) -> NamedEvent | None:
-    """The event that a question about the work measures its time by, if it names one instead of a date. What happened in
-    somebody's life before or after something else is told later as often as not, so only "did we …" is meant."""
+def find_event(question: str) -> tuple[str, str] | None:
+    """The event that a question about the work measures its time by, if it names one instead of a date, and whether it asks for the time
+    `until` then or `since`. What happened in somebody's life before or after something else is told later as often as not, so only "did
+    we …" is meant."""
     asked = question[:1000]
     if not any(side in asked.lower() for side in _SIDES):
         return None
     found = re.search(_EVENT, asked)
     if found is None or not re.search(_PAST, asked):
         return None
-    return NamedEvent(
-        "before" if found["side"].lower() in ("before", "until", "prior to") else "after",
-        found["event"].strip(),
-    )
+    until = found["side"].lower() in ("before", "until", "prior to")
+    return "until" if until else "since", found["event"].strip()
 
 
-def apply_event_time(
-    query: Query,
-    filter: Filter,
-    question: str,
-    now: datetime,
-    when: tuple[NamedEvent, datetime] | None,
-) -> tuple[Query, Filter]:
-    """The question with the time of its event, and the filter that sees what held at the time it asks about."""
-    if when and when[0].side == "after":
-        return query._replace(since=query.since or when[1]), filter
-    if when:
-        query = query._replace(until=query.until or when[1])
-    if (
-        not query.until
-        or query.until >= now
-        or filter.as_of is not None
-        or filter.include_superseded
-    ):
-        return query, filter
-    if when is not None or re.search(_PAST, question[:1000]):
-        return query, filter._replace(as_of=query.until - INSTANT)
-    return query, filter
+def see_then(query: Query, filter: Filter, question: str, now: datetime) -> Filter:
+    """The filter that sees what held at the time that a question asks about, if it asks about the past."""
+    seen = filter.as_of is not None or filter.include_superseded
+    if seen or not query.until or query.until >= now or not re.search(_PAST, question[:1000]):
+        return filter
+    return filter._replace(as_of=query.until - INSTANT)

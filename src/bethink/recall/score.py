@@ -512,7 +512,7 @@ def is_question(text: str) -> bool:
 def rerank(
     ranked: Ranked,
     query: Query,
-    standing: Callable[[Candidate], int],
+    standing: Mapping[int, int],
     load: Callable[[Sequence[int]], Mapping[int, Memory]],
     judge: "Judge",
 ) -> tuple[Ranked, dict[int, dict[str, float]]]:
@@ -521,7 +521,7 @@ def rerank(
     groups: dict[int, list[int]] = {}
     for place, (_, one) in enumerate(ranked[:READ_HITS]):
         if one.kind not in UNREAD:
-            groups.setdefault(standing(one), []).append(place)
+            groups.setdefault(standing[one.key], []).append(place)
     read = [ranked[place][1].key for group in groups.values() for place in group]
     memories = load(read)
     sought = find_sought(query)

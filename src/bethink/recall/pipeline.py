@@ -37,7 +37,7 @@ from bethink.recall.score import (
 from bethink.recall.shape import choose_sentence, find_sought, title_code
 from bethink.store.base import Store
 from bethink.store.words import as_words, query_words
-from bethink.text import STOP_WORDS
+from bethink.text import STOP_WORDS, WORDS
 from bethink.types import (
     ASKED_IMPORTANCE,
     IDEAS,
@@ -84,11 +84,7 @@ UNFIT = "Nothing fits this question well."
 # in the first page, and in no fewer than the usual number of hits: the order does not depend on how few are asked for.
 DISPUTING, DISPUTED, JUDGED = 3, 0.6, 10
 STRANGE = "Nothing fits this question well: only a few of the nearest are shown."
-# What follow-ups are made of beside stop words: they point at something that was said before. And as many of its words are taken along.
-POINTING = frozenset(
-    """again another back both else ever first former instead last latter next one ones other others previous reason rest same second then third
-    two way well""".split()
-)
+# words of what was said before that a follow-up takes along
 WORDS_BEFORE = 40
 
 
@@ -228,7 +224,7 @@ def complete_question(question: str, context: str) -> str:
     """A follow-up that names nothing to look for ("and the other one?") with the last words of what was said before; any other question
     as it is."""
     words = re.findall(r"[\w'’]+", question.lower())
-    if not context.strip() or not words or not (STOP_WORDS | POINTING).issuperset(words):
+    if not context.strip() or not words or not (STOP_WORDS | WORDS["pointing"]).issuperset(words):
         return question
     return " ".join([*as_words(context).split()[-WORDS_BEFORE:], question])
 

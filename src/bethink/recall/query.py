@@ -10,12 +10,13 @@ folding accents is for the store to do.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from functools import reduce
+from functools import cache, reduce
 from itertools import dropwhile, pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink.store.words import space_out
-from bethink.text import STOP_WORDS
+from bethink.text import STOP_WORDS, WORDS
 from bethink.text.when import NUMERIC_DATE, find_period
 from bethink.types import KIND_ALIASES, KINDS, Filter, Query, Term
 
@@ -25,78 +26,18 @@ TERM_LIMIT = 64
 
 OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
 # Side by side binds tightest, then NOT, AND and OR, as in SQLite's full-text language.
-BINDING = {"or": 1, "and": 2, "not": 3, "beside": 4}
-COMPLETE = ("operand", "close")  # after which an expression could end
+BINDING = {"close": 0, "or": 1, "and": 2, "not": 3}
+BESIDE = 4
 
-# What may follow a list noun for "decisions about caching" to ask for decisions, and "todos table schema" not for todos.
-LIST_NOUNS = dict(
-    noun.split("=")
-    for noun in """
-    decisions=decision conclusions=conclusion questions=question problems=problem solutions=solution todos=todo to-dos=todo
-    gotchas=gotcha preferences=preference handoffs=handoff discoveries=discovery
-    """.split()
-)
-_LIST_LEADS = """
-show list find get give display recall remember search tell me us all any every the our my recent latest last past
-previous earlier key important major main what which were are is there for of about remaining
-"""
-_LIST_FOLLOWERS = """
-about on with for regarding concerning around in from of since before after that which did do have were are we i
-made taken last this yesterday today recently so and between
-"""
-# Words of questions such as "which decisions did the team make so far?" that say nothing about the subject.
-_ASKING = """
-decision decide decided question problem issue bug limitation solution todo to-do items gotcha pitfalls preference prefer handoff discovery
-known open still unanswered unresolved outstanding pending unfinished unclear left remain remains make made take took taken team user far now currently yet
-"""
-ASKING = (
-    frozenset(_ASKING.split()) | LIST_NOUNS.keys() | {"issues", "bugs", "limitations", "pitfall"}
-)
-# Words of questions such as "what did we do last week?", which ask for everything of a time.
-DOINGS = frozenset(
-    """
-    work worked working happen happened happening going change changed changes new news accomplish accomplished achieve achieved
-    finish finished complete completed progress talk talked discuss discussed say said learn learned learnt note noted update updates
-    updated recap summary summarize summarise standup everything anything something stuff thing things project here activity log day
-    """.split()
-)
+_LISTED = "decision conclusion question problem solution todo gotcha preference handoff".split()
+LIST_NOUNS = {f"{kind}s": kind for kind in _LISTED} | {"to-dos": "todo", "discoveries": "discovery"}
+ASKING = WORDS["asking"] | LIST_NOUNS.keys()
 # What makes a question one about code: then code is not kept behind notes and decisions.
 _ABOUT_CODE = (
     r"\bwhere (?:is|are|do|does|did|can|in)\b|\bhow (?:is|are|does|do) .{1,80}(?:work|implemented|computed|called|parsed)\b"
     r"|\b(?:code|source|functions?|methods?|class(?:es)?|files?|modules?|symbols?|variables?|constants?|signature|implement\w*"
     r"|defin(?:e[ds]?|ition)|callers?|call(?:s|ed)|imports?|endpoints?|routes?|decorators?|parameters?|arguments?|returns?)\b"
 )
-LIST_LEADS = frozenset(_LIST_LEADS.split())
-LIST_FOLLOWERS = frozenset(_LIST_FOLLOWERS.split())
-# The kind that a question asks for (with ! what is still open of it), words that must be there for the pattern to be worth compiling, and
-# the pattern. "I have problems with X" wants the remedy, not more complaints.
-_CUES = r"""
-question! :: question :: \b(?:open|unanswered|unresolved|outstanding|pending) questions?\b
-question! :: question :: \bquestions? (?:(?:is|are|do|does|that) ){0,2}(?:we (?:have )?)?(?:still |yet |left )?(?:open|unanswered|unresolved|remain(?:s|ing)?)\b
-question! :: still :: \bwhat(?:'s| is| are)? still (?:open|unanswered|unresolved|unclear)\b
-question! :: what remains :: \bwhat remains (?:open|unanswered|unresolved)\b
-question! :: un :: \bwhat (?:is|are) (?:unanswered|unresolved)\b
-decision :: decisions :: \bdecisions (?:about|on|regarding|concerning|around|for|behind|made|we (?:made|took))\b
-decision :: decision  :: \b(?:our|my|final|what (?:is|was) the) decision (?:about|on|regarding|concerning|for|behind)\b
-decision :: decision :: \b(?:which|what) decisions? (?:did|have|was|were)\b
-decision :: decide :: \b(?:did|have|had) (?:we|i|you|they|the team) (?:\w+ )?decided?\b
-decision :: decided :: \bwhat (?:we|i|you|they|the team|was|were|has been) decided\b
-solution :: how  :: \bhow (?:did|have|had) (?:we|i|you|they|the team) (?:\w+ )?(?:fix|solve|resolve|work(?:ed)? around)
-solution :: how w :: \bhow (?:was|were) [^?]{1,80} (?:fixed|solved|resolved|worked around)\b
-solution :: solution :: \b(?:the|a|any|our|known|and) solutions? (?:to|for)\b|\bwhat (?:was|is|were) the solution\b
-solution :: workaround :: \bworkarounds? (?:to|for)\b|\bwhat (?:was|is|were) the workaround\b
-solution :: the fix :: \bwhat (?:was|is|were) the fix\b
-problem :: known  :: \bknown (?:issue|problem|bug|limitation)s?\b
-problem :: s with :: (?<!have )(?<!having )(?<!had )(?<!got )\b(?:problems|issues) with\b
-gotcha :: gotcha :: \bgotchas\b|\bgotcha (?:about|with|in|for|of|when)\b
-gotcha :: pitfalls :: \bpitfalls (?:of|with|in|when)\b
-todo :: todo :: \b(?:open|pending|remaining|outstanding|unfinished|my|our) (?:todos|todo items)\b
-todo :: to do :: \bwhat(?:'s| is) left to do\b|\bwhat (?:do|should) (?:we|i) still (?:need|have) to do\b
-preference :: preferences :: \b(?:my|our|coding|his|her|their) preferences\b|\bpreferences (?:for|about|regarding|when)\b
-preference :: prefer :: \bwhat (?:do|does|did) (?:we|i|you|he|she|they|the user) prefer\b
-handoff :: handoff :: \b(?:last|latest|previous) handoff\b
-"""
-
 # `\w` lacks the vowel signs that many scripts write inside a word, so these are added by range.
 _WORD = r"\w\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u06d3\u06d5-\u06ed\u0900-\u0963\u0966-\u109f\u1780-\u17d3\u200c\u200d"
 _UNPRINTABLE = "[\x00-\x08\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
@@ -139,7 +80,7 @@ _IDENTIFIER = r"""(?x)
 class Token(NamedTuple):
     """A piece of the question where it stands. A `stop` term is looked up only if the question has no other."""
 
-    type: str  # operand, operator, open, close
+    type: str  # operand, open, close, and, or, not
     start: int
     end: int
     surface: str  # what stands for it in the embedded text
@@ -149,27 +90,6 @@ class Token(NamedTuple):
     entity: str = ""
     kinds: tuple[str, ...] = ()
     literal: bool = False  # quoted, or syntax: its words are no cue for times and kinds
-
-
-class QueryPart(NamedTuple):
-    """What stands between two spaces or in quotes, and the field names before it."""
-
-    text: str
-    fields: tuple[str, ...] = ()
-    quoted: bool = False
-    prefix: bool = False
-
-    @property
-    def is_syntax(self) -> bool:
-        return self.quoted or self.prefix or bool(self.fields)
-
-    def make_terms(self, words: Iterable[str]) -> tuple[Term, ...]:
-        columns: list[str | None] = [field for field in self.fields if field != "entity"]
-        return tuple(
-            Term(text, self.quoted, self.prefix, column)
-            for text in dict.fromkeys(words)
-            for column in columns or [None]
-        )
 
 
 Node = Term | tuple[str, Any, Any]
@@ -201,7 +121,9 @@ def parse(raw: str, now: datetime) -> Query:
         until=until,
         answered=answered,
         identifiers=_distinct(name for token in tokens for name in token.identifiers)[:TERM_LIMIT],
-        recap=dated is not None and "·" not in beside and _only_asks(beside, ASKING | DOINGS),
+        recap=dated is not None
+        and "·" not in beside
+        and _only_asks(beside, ASKING | WORDS["doings"]),
         about_code=re.search(_ABOUT_CODE, prose.lower()) is not None,
     )
 
@@ -237,44 +159,47 @@ def _scan(head: str) -> Iterator[Token]:
         if match["paren"]:
             yield Token("open" if text == "(" else "close", *match.span(), text)
         elif text in OPERATORS:
-            yield Token("operator", *match.span(), text, stops=(Term(text),))
+            yield Token(OPERATORS[text], *match.span(), text, stops=(Term(text),))
         else:
             yield _read_operand(match)
 
 
 def _read_operand(match: re.Match[str]) -> Token:
     """The operand at a place: a phrase, a chunk between spaces, or either of them behind a field name."""
-    part = _read_part(match)
-    if part.fields == ("kind",):
-        kinds = _read_kinds(part.text)
-        return Token("operand", *match.span(), "", kinds=kinds, literal=True)
-    whole = part.quoted or part.prefix
-    words = [part.text] if whole else _split_words(part.text)
+    fields, text = re.findall(r"\w+", (match["field"] or "").lower()), match["chunk"]
+    quoted, prefix = text is None, None
+    if quoted:
+        text = " ".join((match["phrase"] or match["curly"] or "").split())
+    if fields == ["kind"]:
+        if kinds := _read_kinds(text):
+            return Token("operand", *match.span(), "", kinds=kinds, literal=True)
+        text, fields, quoted = match.group(), [], False  # none of the kinds: then it is no syntax
+    elif not quoted and (prefix := re.fullmatch(r"(\w[\w./-]*\w)\*[,;.!?]*", text)):
+        text = prefix[1]
+    whole = quoted or prefix is not None
+    words = [text] if whole else _split_words(text)
     words = [word for word in words if any(map(str.isalnum, word))]
     identifiers = tuple(filter(_is_identifier, words))
-    stops = [] if part.is_syntax else [word for word in words if _is_stop(word)]
+    stops = [] if whole or fields else [word for word in words if _is_stop(word)]
+    columns = [field for field in fields if field != "entity"] or [None]
+
+    def make_terms(words: Iterable[str]) -> tuple[Term, ...]:
+        return tuple(
+            Term(text, quoted, prefix is not None, column)
+            for text in dict.fromkeys(words)
+            for column in columns
+        )
+
     return Token(
         "operand",
         *match.span(),
-        surface=part.text.lstrip("^"),
-        terms=part.make_terms(word for word in words if word not in stops),
-        stops=part.make_terms(stops),
+        surface=text.lstrip("^"),
+        terms=make_terms(word for word in words if word not in stops),
+        stops=make_terms(stops),
         identifiers=identifiers,
-        entity=part.text.strip(".,;:!?") if "entity" in part.fields else "",
-        literal=bool(part.quoted or part.fields or identifiers),
+        entity=text.strip(".,;:!?") if "entity" in fields else "",
+        literal=bool(quoted or fields or identifiers),
     )
-
-
-def _read_part(match: re.Match[str]) -> QueryPart:
-    """What the scan found, without quotes, field names and the star of a prefix."""
-    fields, text = tuple(re.findall(r"\w+", (match["field"] or "").lower())), match["chunk"]
-    if text is None:
-        quote = match["phrase"] or match["curly"] or ""
-        return QueryPart(" ".join(quote.split()), fields, quoted=True)
-    if fields == ("kind",) and not _read_kinds(text):
-        return QueryPart(match.group())  # not one of the kinds: then it is no syntax
-    prefix = re.fullmatch(r"(\w[\w./-]*\w)\*[,;.!?]*", text)
-    return QueryPart(prefix[1] if prefix else text, fields, prefix=prefix is not None)
 
 
 def _read_kinds(value: str) -> tuple[str, ...]:
@@ -316,66 +241,49 @@ def _is_identifier(word: str) -> bool:
 
 
 def _parse_expression(tokens: list[Token]) -> Node | None:
-    """The expression that the tokens form if they are a well-formed one with an operator in it, else None. Without recursion: a
-    question may be two thousand parentheses."""
-    output: list[Node] = []
-    waiting: list[str] = []
-    before = Token("open", 0, 0, "")
-    for token in _drop_stops(tokens):
-        operator = _find_operator(before, token)
-        if operator is None or (token.type == "close" and "(" not in waiting):
-            return None
-        if operator == "and not":
-            waiting[-1] = "not"
-        elif operator:
-            _reduce(output, waiting, BINDING[operator])
-            waiting.append(operator)
-        if token.type == "close":
-            _reduce(output, waiting, 0)
-            waiting.pop()
-        elif token.type == "open":
-            waiting.append("(")
-        elif token.type == "operand":
-            output.append(_make_operand(token))
-        before = token
-    if before.type not in COMPLETE or "(" in waiting:
+    """The expression that the tokens form if they are a well-formed one with an operator in it, else None."""
+    rest = _drop_stops(tokens)[::-1]
+    if sum(token.type == "open" for token in rest) > TERM_LIMIT:
         return None
-    _reduce(output, waiting, 0)
-    return output[0] if sum(map(len, _leaves(output[0]))) <= TERM_LIMIT else None
+    try:
+        node = _take_expression(rest, 1)
+    except IndexError:  # it ends too early, or an operator stands where a word should
+        return None
+    return node if not rest and sum(map(len, _leaves(node))) <= TERM_LIMIT else None
+
+
+def _take_expression(rest: list[Token], binding: int) -> Node:
+    """The next expression of operators that bind at least so tightly, taken from the end of the tokens, which stand in reverse."""
+    token = rest.pop()
+    if token.type == "open":
+        node = _take_expression(rest, 1)
+        rest.pop()
+    else:
+        node = _make_operand(token)
+    while rest and (binds := BINDING.get(rest[-1].type, BESIDE)) >= binding:
+        operator = rest.pop().type if binds < BESIDE else "and"
+        if operator == "and" and rest[-1].type == "not":  # AND NOT
+            operator = rest.pop().type
+        node = (operator, node, _take_expression(rest, max(binds, BINDING[operator]) + 1))
+    return node
 
 
 def _drop_stops(tokens: list[Token]) -> list[Token]:
     """The tokens of an expression without its stop words: nobody asks for `what AND is AND python`. None where there is no operator, or
     where NOT is a word of a sentence: "does NOT support" excludes nothing."""
     denies = any(
-        token.surface == "NOT" and before.type == "operand" and before.stops
+        token.type == "not" and before.type == "operand" and before.stops
         for before, token in pairwise(tokens)
     )
-    if denies or not any(token.type == "operator" for token in tokens):
+    if denies or not any(token.surface in OPERATORS for token in tokens):
         return []
     return [token for token in tokens if token.type != "operand" or token.terms]
 
 
-def _find_operator(before: Token, token: Token) -> str | None:
-    """The operator that a token is, or that stands unwritten between it and the one before; "" for none, None where it may not stand."""
-    complete = before.type in COMPLETE
-    if token.type in ("operand", "open"):
-        return "beside" if complete else ""
-    if (before.type, before.surface, token.surface) == ("operator", "AND", "NOT"):
-        return "and not"
-    return OPERATORS.get(token.surface, "") if complete else None
-
-
-def _reduce(output: list[Node], waiting: list[str], binding: int) -> None:
-    """Joins what is complete by the operators that bind at least so tightly."""
-    while waiting and waiting[-1] != "(" and BINDING[waiting[-1]] >= binding:
-        operator = waiting.pop()
-        right, left = output.pop(), output.pop()
-        output.append(("and" if operator == "beside" else operator, left, right))
-
-
 def _make_operand(token: Token) -> Node:
-    """A token as a node: all of its words, each in any of its columns."""
+    """A token as a node: all of its words, each in any of its columns. An operator has none."""
+    if token.type != "operand":
+        raise IndexError
     columns: dict[str, list[Term]] = {}
     for term in token.terms:
         columns.setdefault(term.text, []).append(term)
@@ -435,25 +343,30 @@ def _find_cues(prose: str) -> tuple[tuple[str, ...], bool | None]:
     """The kinds that a question asks for in so many words, and whether it asks for what is still open."""
     text = " ".join(prose.lower().replace("’", "'").split())
     cued = []
-    for cue in _CUES.strip().splitlines():
-        kind, hint, pattern = cue.split(" :: ")
+    for kind, hint, pattern in _read_cues():
         if hint in text and re.search(pattern, text):
             cued.append(kind)
     kinds = _distinct([*_find_list_kind(text.split()), *(kind.rstrip("!") for kind in cued)])
     return kinds, False if any(kind.endswith("!") for kind in cued) else None
 
 
+@cache
+def _read_cues() -> list[list[str]]:
+    lines = (Path(__file__).parent / "cues.txt").read_text("utf-8").splitlines()
+    return [line.split(" :: ") for line in lines if not line.startswith("#")]
+
+
 def _only_asks(text: str, asking: frozenset[str]) -> bool:
     """Whether a question has no words but those that ask."""
     words = re.findall(r"[^\W_]+(?:-[^\W_]+)*", re.sub(r"['’]\w+", "", text.lower()))
-    return (STOP_WORDS | LIST_LEADS | asking).issuperset(words)
+    return (STOP_WORDS | WORDS["list_leads"] | asking).issuperset(words)
 
 
 def _find_list_kind(words: list[str]) -> list[str]:
     """The kind that a question begins with: "list all decisions", "gotchas about X"."""
-    noun, after = [*dropwhile(LIST_LEADS.__contains__, words), "", ""][:2]
+    noun, after = [*dropwhile(WORDS["list_leads"].__contains__, words), "", ""][:2]
     name = noun.rstrip(".,:;?!")
-    ends = noun != name or not after or after in LIST_FOLLOWERS
+    ends = noun != name or not after or after in WORDS["list_followers"]
     return [LIST_NOUNS[name]] if ends and name in LIST_NOUNS else []
 
 

@@ -87,18 +87,6 @@ PRIOR = 8
 RRF_K = 60
 
 
-class Spoken(NamedTuple):
-    """What words say of one candidate: BM25, the covered share of the question, the score of the words and of their pairs."""
-
-    bm25: float = 0.0
-    coverage: float = 0.0
-    words: float = 0.0
-    pairs: float = 0.0
-
-
-SILENT = Spoken()
-
-
 class Pool(NamedTuple):
     """Everything that was gathered about one question."""
 
@@ -136,84 +124,57 @@ class Signals(NamedTuple):
     relevance: float = 0.0
 
 
-def word_weights(statistics: Statistics) -> list[float]:
-    """How telling each word of the question is inside the scope."""
-    total = statistics.memories
-    return [
-        math.log(1 + (total - min(count, total) + 0.5) / (count + 0.5))
-        for count in statistics.counts
-    ]
-
-
 def fuse(
     pool: Pool, now: float, method: str = "adaptive", gate: float = -1.0, baseline: float = 0.0
 ) -> dict[int, Signals]:
     """What every signal says of each candidate, and its relevance, in their order. `gate` drops weak cosines; `baseline` is the mean
     cosine that the model usually gives."""
-    candidates, by_words = pool.candidates, score_words(pool)
-    measure = _make_measure(pool.statistics, gate, baseline)
-    recent = _measure_recency(candidates, now)
+    candidates, statistics, by_words = pool.candidates, pool.statistics, score_words(pool)
+    count, own = statistics.memories, statistics.mean_cosine
+    mean = ((own or 0.0) * count + baseline * PRIOR) / (count + PRIOR)
+    scale = STRETCH / max(1e-6, 1.0 - mean)
+    # Turns that follow others are a conversation, though no topics were found in it.
+    talks = {one.source for one in candidates if one.position and one.kind == "context"}
     signals, added = [], (0.0, 0.0)
-    for one, late in zip(candidates, recent, strict=True):
+    for one in candidates:
+        cosine = -math.inf if own is None else pool.cosines.get(one.key, -math.inf)
+        near = cosine >= gate
+        meaning = (cosine - mean) * scale if near else 0.0
         if method != "rrf":
+            spoken = one.span is not None or (one.source in talks and one.kind == "context")
             topic = TOPIC * pool.topics.get(one.span or "", 0.0)
-            added = late, topic
-        meaning, words = measure(pool.cosines.get(one.key)), by_words.get(one.key, SILENT)
-        signals.append(Signals(*meaning, *words, 0.0, *added))
+            added = recency(now - one.created_at, spoken), topic
+        words = by_words.get(one.key, (0.0, 0.0, 0.0, 0.0))
+        signals.append(Signals(cosine if near else None, meaning, *words, 0.0, *added))
     if method == "rrf":
         lift, relevance = [0.0] * len(signals), _fuse_ranks(signals)
     else:
-        values = _weigh_signals(pool, signals)
+        # Without any vector the words stand alone instead of being scaled down, and without words the meaning.
+        alone = not pool.words.lexemes and not pool.found
+        share = 0.0 if own is None else 1.0 if alone else MEANING
+        values = [
+            share * one.meaning + (1 - share) * one.words + PAIRS * one.pairs + one.topic
+            for one in signals
+        ]
         lift = lift_neighbours(candidates, values)
-        sums = zip(values, lift, recent, strict=True)
-        relevance = [squash(value + near + late) for value, near, late in sums]
+        sums = zip(values, lift, signals, strict=True)
+        relevance = [squash(value + near + one.recent) for value, near, one in sums]
     return {
         one.key: heard._replace(neighbours=near, relevance=value)
         for one, heard, near, value in zip(candidates, signals, lift, relevance, strict=True)
     }
 
 
-def _weigh_signals(pool: Pool, signals: Sequence[Signals]) -> list[float]:
-    """Meaning and words by their weights, and what is added to them."""
-    # Without any vector the words stand alone instead of being scaled down, and without words the meaning.
-    alone = not pool.words.lexemes and not pool.found
-    share = 0.0 if pool.statistics.mean_cosine is None else 1.0 if alone else MEANING
-    return [
-        share * one.meaning + (1 - share) * one.words + PAIRS * one.pairs + one.topic
-        for one in signals
-    ]
+def word_weights(statistics: Statistics) -> list[float]:
+    """How telling each word of the question is inside the scope."""
+    total = statistics.memories
+    counts = statistics.counts
+    return [math.log(1 + (total - min(count, total) + 0.5) / (count + 0.5)) for count in counts]
 
 
-def _make_measure(
-    statistics: Statistics, gate: float, baseline: float
-) -> Callable[[float | None], tuple[float | None, float]]:
-    """What makes of a cosine how far it stands out of the scope; nothing of one that does not pass the gate."""
-    count, own = statistics.memories, statistics.mean_cosine
-    mean = ((own or 0.0) * count + baseline * PRIOR) / (count + PRIOR)
-    scale = STRETCH / max(1e-6, 1.0 - mean)
-
-    def measure(cosine: float | None) -> tuple[float | None, float]:
-        if own is None or cosine is None or cosine < gate:
-            return None, 0.0
-        return cosine, (cosine - mean) * scale
-
-    return measure
-
-
-def _measure_recency(candidates: Sequence[Candidate], now: float) -> list[float]:
-    # Turns that follow others are a conversation, though no topics were found in it.
-    talks = {one.source for one in candidates if one.position and one.kind == "context"}
-    return [
-        recency(
-            now - one.created_at,
-            one.span is not None or (one.source in talks and one.kind == "context"),
-        )
-        for one in candidates
-    ]
-
-
-def score_words(pool: Pool) -> dict[int, Spoken]:
-    """What words say of each candidate that holds any."""
+def score_words(pool: Pool) -> dict[int, tuple[float, float, float, float]]:
+    """What words say of each candidate that holds any: BM25, the covered share of the question, the score of the words and of their
+    pairs."""
     words = pool.words
     idf = word_weights(pool.statistics)
     mass = sum(idf) or 1.0
@@ -245,7 +206,7 @@ def score_words(pool: Pool) -> dict[int, Spoken]:
     brief = min(1.0, max(0.0, (LONG - average) / (LONG - SHORT)))
     worth = COVERAGE + (COVERAGE_SHORT - COVERAGE) * brief
     return {
-        key: Spoken(
+        key: (
             score,
             covered / mass,
             max(0.0, score - floor) / best * (1 - worth + worth * covered / mass),
@@ -400,15 +361,8 @@ def put_first(relevance: Sequence[float], standings: Sequence[int]) -> list[floa
 def rank(
     candidates: Sequence[Candidate], scored: Sequence[float], threshold: float
 ) -> list[tuple[float, Candidate]]:
-    """All that reach the threshold with their scores, best first."""
-    found = [one for one in _keep_one_of_turn_and_idea(candidates, scored) if one[0] >= threshold]
-    return sorted(found, key=lambda one: (-one[0], -one[1].created_at, one[1].key))
-
-
-def _keep_one_of_turn_and_idea(
-    candidates: Sequence[Candidate], scored: Sequence[float]
-) -> list[tuple[float, Candidate]]:
-    """An idea stands in the turn it was taken from. It stands for both, unless the turn fits much better."""
+    """All that reach the threshold with their scores, best first. An idea stands in the turn it was taken from: it stands for both,
+    unless the turn fits much better."""
     found = list(zip(scored, candidates, strict=True))
     best: dict[tuple[int, int, bool], float] = {}
     for value, one in found:
@@ -420,7 +374,8 @@ def _keep_one_of_turn_and_idea(
         other = best.get((one.source, turn_of(one.position), not is_idea), 0.0)
         return value >= other / MORE if is_idea else value > other * MORE or not other
 
-    return [(value, one) for value, one in found if stands(value, one)]
+    kept = [(value, one) for value, one in found if value >= threshold and stands(value, one)]
+    return sorted(kept, key=lambda one: (-one[0], -one[1].created_at, one[1].key))
 
 
 def put_statements_first(candidates: Sequence[Candidate], scored: Sequence[float]) -> list[float]:

@@ -1,6 +1,6 @@
 """What every layer needs of text: words that carry no topic, values checked where they enter, ids and hashes, recalled text as data.
 
-The index and the questions must agree on stop words, so they stand here once. A wrong value that people or agents give is a sentence
+The lists of words are in `words.txt`. A wrong value that people or agents give is a sentence
 and a hint, not a traceback. Ids are UUIDs of version 7, which sort by the time they were made. Hashes come without OpenSSL, whose library
 takes longer to load than a search takes to run.
 
@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from bethink import types
@@ -39,66 +40,18 @@ else:
             from hashlib import blake2b as blake2b
             from hashlib import sha256 as sha256
 
-STOP_WORDS = frozenset(
-    """
-    a about after again all also am an and any are aren't as at be because been before being between both but by can can't cannot
-    could couldn't did didn't do does doesn't doing don't done during each e.g few for from further had hadn't has hasn't have
-    haven't having he her here hers herself him himself his how i i'd i'll i'm i've i.e if in into is isn't it it's its itself
-    just let let's may me might more most must my myself no nor not of off on once only or other our ours ourselves out over own
-    please same shall she should shouldn't since so some such than that that's the their theirs them themselves then there there's
-    these they they're this those through to too under until up us very was wasn't we we'd we'll we're we've were weren't
-    what what's when where which while who who's whom whose why will with won't would wouldn't you you'd you'll you're
-    you've your yours yourself
-    """.split()
-)
 
-# Words that say nothing about a topic: any prompt in any project may hold them. English, for people who talk to an agent about code.
-# Answers and greetings, what is asked to be done, what things are called in general and how they are. Not the names of technologies,
-# nor what only some projects have: those tell prompts apart.
-COMMON_WORDS = frozenset(
-    """
-    yes yeah yep yup nope nah ok okay okey sure thanks thank thx pls hello hi hey howdy morning afternoon evening night tonight good great
-    nice cool perfect awesome excellent amazing fine right wrong correct sorry wait stop hmm well maybe perhaps never mind ahead continue
-    proceed resume still now first second third final next last former latter previous current anything everything something nothing anyone
-    everyone someone nobody else another whatever thing stuff way kind sort bit lot sound lgtm nevermind dear welcome bye ping yo exactly
-    absolutely definitely certainly probably actually really even quite rather pretty almost enough much many little least either neither
-    every none together apart instead otherwise anyway however though although unless whether back away around across along among against
-    without within toward soon later earlier early late often sometimes usually ever yet somewhere everywhere already always twice above
-    below down per via
-    write create make build add remove delete drop rename move change update modify edit set setup use run rerun execute start restart begin
-    open close show list print tell say speak talk explain describe summarize summarise find look search check recheck double verify confirm
-    review read see watch view try retry test fix debug solve help implement refactor clean cleanup improve optimize simplify rewrite rework
-    convert generate install uninstall configure commit push pull merge rebase revert undo redo bump ship finish complete end work go get
-    give take put keep need want like think know mean understand ask answer call turn bring come follow include handle support allow address
-    leave happen seem feel mention discuss draft translate recommend suggest compare fail break wonder love hate apply stage stash squash
-    amend checkout fetch clone tag format compile wrap skip ignore replace copy paste save load send receive return enter exit type choose
-    pick select prefer decide agree disagree guess suppose believe hope wish expect remember forget learn plan prepare organize arrange draw
-    stay stand carry hold catch throw cut win lose become appear touch join meet share count increase decrease reduce extend expand shorten
-    speed slow hurry repeat revise adjust tweak polish tidy note mark point matter belong consist contain cause lead result depend
-    code file folder directory function method class variable line error bug issue problem question example project repo repository branch
-    main master pr request diff version readme docs doc documentation comment message script command option flag step approach solution idea
-    todo task job part section place case time times moment minute hour day week weekend month year today tomorrow yesterday name title
-    number text word sentence paragraph letter page output input value data item log people person size side top bottom middle front left
-    piece pair group rest half reason purpose goal difference advice tip trick term dependency conflict lint linter warning verbose quiet
-    detail context state status info information
-    new old big small large smaller larger bigger tiny huge better best worse worst simple simpler short shorter long longer easy easier
-    hard harder difficult quick quicker fast faster slower different similar high higher highest low lower lowest full empty whole specific
-    general practice concise clear ready able possible impossible important interesting useful helpful free busy real true false certain
-    strange weird funny serious basic advanced common rare usual normal special extra less several one two three four five six seven eight
-    nine ten eleven twelve hundred thousand million zero single
-    md txt py js ts tsx jsx json yaml yml toml html css sh
-    """.split()
-)
+def _read_words() -> dict[str, frozenset[str]]:
+    """The lists of `words.txt` by name."""
+    text = (Path(__file__).parent / "words.txt").read_text("utf-8")
+    parts = re.split(r"(?m)^(\w+):$", re.sub(r"(?m)^#.*", "", text))
+    return {
+        name: frozenset(words.split()) for name, words in zip(parts[1::2], parts[2::2], strict=True)
+    }
 
-# Small words of German, French and Spanish.
-_FOREIGN = frozenset(
-    """
-    aber auf aus bei das dem den der die ein eine einen er gibt haben ist für ich im kein macht mit nicht nie noch oder sie sind und uns
-    unser unsere von wann warum was welche welchen welcher welches wer wie wir wird wo wurde zu zum zur avec avons ce cette comment dans de des du elle est et il je la le les mais ne nous ont où
-    par pas pour pourquoi quand que quel quelle qui sont sur une cómo con cuál cuándo del donde dónde el ella en es esta este lo los las
-    nosotros para pero por porque qué quién se su un una usamos y
-    """.split()
-)
+
+WORDS = _read_words()
+STOP_WORDS, COMMON_WORDS = WORDS["stop"], WORDS["common"]
 UNLIKE = 0.3  # share of letters beyond Latin from which on a text is not English
 
 
@@ -108,7 +61,7 @@ def is_english(text: str) -> bool:
     if sum(letter > "\u024f" for letter in letters) > UNLIKE * len(letters):
         return False
     words = text[:2000].lower().replace("?", " ").replace(",", " ").split()
-    foreign = sum(word in _FOREIGN for word in words)
+    foreign = sum(word in WORDS["foreign"] for word in words)
     return foreign < 2 or foreign <= sum(word in STOP_WORDS for word in words)
 
 

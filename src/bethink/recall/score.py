@@ -129,6 +129,29 @@ def fuse(
 ) -> dict[int, Signals]:
     """What every signal says of each candidate, and its relevance, in their order. `gate` drops weak cosines; `baseline` is the mean
     cosine that the model usually gives."""
+    candidates, signals = pool.candidates, _hear_signals(pool, now, method, gate, baseline)
+    if method == "rrf":
+        lift, relevance = [0.0] * len(signals), _fuse_ranks(signals)
+    else:
+        # Without any vector the words stand alone instead of being scaled down, and without words the meaning.
+        alone = not pool.words.lexemes and not pool.found
+        share = 0.0 if pool.statistics.mean_cosine is None else 1.0 if alone else MEANING
+        values = [
+            share * one.meaning + (1 - share) * one.words + PAIRS * one.pairs + one.topic
+            for one in signals
+        ]
+        lift = lift_neighbours(candidates, values)
+        sums = zip(values, lift, signals, strict=True)
+        relevance = [squash(value + near + one.recent) for value, near, one in sums]
+    return {
+        one.key: heard._replace(neighbours=near, relevance=value)
+        for one, heard, near, value in zip(candidates, signals, lift, relevance, strict=True)
+    }
+
+
+def _hear_signals(
+    pool: Pool, now: float, method: str, gate: float, baseline: float
+) -> list[Signals]:
     candidates, statistics, by_words = pool.candidates, pool.statistics, score_words(pool)
     count, own = statistics.memories, statistics.mean_cosine
     mean = ((own or 0.0) * count + baseline * PRIOR) / (count + PRIOR)
@@ -146,23 +169,7 @@ def fuse(
             added = recency(now - one.created_at, spoken), topic
         words = by_words.get(one.key, (0.0, 0.0, 0.0, 0.0))
         signals.append(Signals(cosine if near else None, meaning, *words, 0.0, *added))
-    if method == "rrf":
-        lift, relevance = [0.0] * len(signals), _fuse_ranks(signals)
-    else:
-        # Without any vector the words stand alone instead of being scaled down, and without words the meaning.
-        alone = not pool.words.lexemes and not pool.found
-        share = 0.0 if own is None else 1.0 if alone else MEANING
-        values = [
-            share * one.meaning + (1 - share) * one.words + PAIRS * one.pairs + one.topic
-            for one in signals
-        ]
-        lift = lift_neighbours(candidates, values)
-        sums = zip(values, lift, signals, strict=True)
-        relevance = [squash(value + near + one.recent) for value, near, one in sums]
-    return {
-        one.key: heard._replace(neighbours=near, relevance=value)
-        for one, heard, near, value in zip(candidates, signals, lift, relevance, strict=True)
-    }
+    return signals
 
 
 def word_weights(statistics: Statistics) -> list[float]:

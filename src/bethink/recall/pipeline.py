@@ -158,11 +158,7 @@ def recall(
 
     # From the first on, so that a turn which repeats one of an earlier page is not told again.
     hits = _load_hits(ranked[: ask.offset + ask.limit + SPARE], query, store, explain)
-    total, hints = len(ranked), ask.hints
-    meant = query.strict or query.kinds or query.entities
-    if not meant and _is_strange(hits[: ask.limit], embedder):
-        hits, total, hint = _sift(hits, total, ask, embedder)
-        hints = (hint, *hints)
+    hits, total, hints = _sift(hits, len(ranked), query, ask, embedder)
     past = bool(held) or ask.filter.as_of is not None
     hits = _take_page(hits, query.text, ask, store, None if past else now, judge)
     return Answer(query, tuple(hits), total, ask.mode, ask.profile, hints)
@@ -339,15 +335,18 @@ def _rank(
 
 
 def _sift(
-    hits: list[Hit], total: int, ask: Ask, embedder: Embedder | None
-) -> tuple[list[Hit], int, str]:
-    """What is shown where nothing fits, of how many, and what is said: the nearest few, without a model only such that hold a word of
+    hits: list[Hit], total: int, query: Query, ask: Ask, embedder: Embedder | None
+) -> tuple[list[Hit], int, tuple[str, ...]]:
+    """What is shown, of how many, and what is said of it. Where nothing fits it is the nearest few, without a model only such that hold a word of
     the question. By meaning none is left out for its words: of short statements, asked for in other words, a quarter are as far away
     as strangers. Whoever narrows the search, or says what an answer looks like, gets all."""
+    meant = query.strict or query.kinds or query.entities
+    if meant or not _is_strange(hits[: ask.limit], embedder):
+        return hits, total, ask.hints
     if not ask.sift or ask.mode == "vector" or ask.hypothesis or ask.filter.narrow:
-        return hits, total, UNFIT
+        return hits, total, (UNFIT, *ask.hints)
     few = [hit for hit in hits if embedder or hit.why.get("coverage")][:FEW]
-    return few, len(few), STRANGE
+    return few, len(few), (STRANGE, *ask.hints)
 
 
 def _is_strange(hits: Sequence[Hit], embedder: Embedder | None) -> bool:

@@ -176,26 +176,29 @@ def _read_operand(match: re.Match[str]) -> Token:
         text, fields, quoted = match.group(), [], False  # none of the kinds: then it is no syntax
     elif not quoted and (prefix := re.fullmatch(r"(\w[\w./-]*\w)\*[,;.!?]*", text)):
         text = prefix[1]
-    whole = quoted or prefix is not None
-    words = [text] if whole else _split_words(text)
+    return _make_token(match.span(), text, fields, quoted, prefix is not None)
+
+
+def _make_token(
+    span: tuple[int, int], text: str, fields: Sequence[str], quoted: bool, prefix: bool
+) -> Token:
+    words = [text] if quoted or prefix else _split_words(text)
     words = [word for word in words if any(map(str.isalnum, word))]
     identifiers = tuple(filter(_is_identifier, words))
-    stops = [] if whole or fields else [word for word in words if _is_stop(word)]
-    columns = [field for field in fields if field != "entity"] or [None]
-
-    def make_terms(words: Iterable[str]) -> tuple[Term, ...]:
-        return tuple(
-            Term(text, quoted, prefix is not None, column)
-            for text in dict.fromkeys(words)
-            for column in columns
+    stops = [] if quoted or prefix or fields else [word for word in words if _is_stop(word)]
+    columns: list[Any] = [field for field in fields if field != "entity"] or [None]
+    terms, stopped = (
+        tuple(
+            Term(word, quoted, prefix, column) for word in dict.fromkeys(some) for column in columns
         )
-
+        for some in ((word for word in words if word not in stops), stops)
+    )
     return Token(
         "operand",
-        *match.span(),
+        *span,
         surface=text.lstrip("^"),
-        terms=make_terms(word for word in words if word not in stops),
-        stops=make_terms(stops),
+        terms=terms,
+        stops=stopped,
         identifiers=identifiers,
         entity=text.strip(".,;:!?") if "entity" in fields else "",
         literal=bool(quoted or fields or identifiers),

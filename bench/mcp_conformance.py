@@ -19,8 +19,7 @@ from pathlib import Path
 import anyio
 import mcp_types as types
 
-from bethink.surface.http import app, security
-from bethink.surface.http.projects import Projects
+from bethink.surface.http import app
 
 # The smallest picture and the smallest sound there are: one red pixel, no samples.
 PIXEL = (
@@ -116,23 +115,23 @@ def main():
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 7399
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update(BETHINK_HOME=folder, BETHINK_EMBEDDING="hashing", BETHINK_OFFLINE="1")
-        own = app.build_mcp
+        own, build = app.build_mcp, app.build
         app.build_mcp = lambda projects: with_fixtures(own(projects))
-        known = security.FileTokens(Path(folder) / "tokens.json")
-        admission = security.make_admission("127.0.0.1", [], known, "secret")
 
-        def make(started):
-            built = app.build(Projects(Path(folder)), admission, started)
+        def build_open(*how):
+            built = build(*how)
 
-            async def admitted(scope, receive, send):
+            async def admit(scope, receive, send):
                 """The suite sends no token."""
                 if scope["type"] == "http":
                     scope["headers"] = [*scope["headers"], (b"authorization", b"Bearer secret")]
                 await built(scope, receive, send)
 
-            return admitted
+            return admit
 
-        app.run(make, app.Serving("127.0.0.1", port), lambda address: print(f"{address}/mcp"))
+        app.build = build_open
+        serving = app.Serving("127.0.0.1", port, session="secret")
+        app.serve((Path(folder), None, None), serving, [], lambda url: print(f"{url}/mcp"))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import json
 import re
 import tomllib
 from datetime import timedelta
+from itertools import chain
 
 import pytest
 
@@ -154,7 +155,7 @@ def test_memories_are_found_in_pages_and_each_comes_once(talk):
     for number in range(5):
         talk.store(f"Page test {number}: the lantern hangs low", tags=["lantern"])
     asked = {"tags": ["lantern"], "limit": 2, "max_tokens": 1000}
-    seen = sum(read_pages(talk, r"Page test (\d)", 5, **asked), [])
+    seen = list(chain(*read_pages(talk, r"Page test (\d)", 5, **asked)))
     assert seen == list("43210"), "the newest first"
     assert "beyond the last of 5." in talk.search_memories(tags=["lantern"], offset=5)
     otters = [f"The otter of pond {number} sleeps in hole {number}" for number in range(32)]
@@ -162,7 +163,7 @@ def test_memories_are_found_in_pages_and_each_comes_once(talk):
     asked = {"query": "otter pond", "mode": "keyword", "tags": ["otter"], "limit": 50}
     pages = list(read_pages(talk, r"pond (\d+) sleeps", 32, **asked, max_tokens=300))
     assert all(len(page) >= 5 for page in pages[:-1])
-    assert len({*sum(pages, [])}) == len(sum(pages, [])) == 32, "nothing is paid for twice"
+    assert len({*chain(*pages)}) == sum(map(len, pages)) == 32, "nothing is paid for twice"
 
 
 def test_the_project_is_analysed_on_request(tmp_path):

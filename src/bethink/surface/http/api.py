@@ -15,9 +15,11 @@ from functools import cache, partial
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import yaml
+from pydantic import BaseModel, Field, create_model
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from pydantic_core import from_json
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -345,6 +347,7 @@ def _hash_changes(batch: Batch) -> str:
 # The description
 
 SHAPES = Path(__file__).with_name("answers.yaml")
+REFERENCE = "#/components/schemas/{shape}"
 ONCE = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -354,16 +357,10 @@ ONCE = {
 ABOUT = (
     "Long-term memory for coding agents and the people who work with them. Agents use MCP at /mcp."
 )
-PLAIN_TYPES: dict[str, Json] = {
-    "str": {"type": "string"},
-    "int": {"type": "integer"},
-    "num": {"type": "number"},
-    "bool": {"type": "boolean"},
-    "object": {"type": "object"},
-    "any": {},
-    "kind": {"type": "string", "enum": list(KINDS)},
-    "relation": {"type": "string", "enum": list(RELATIONS)},
-}
+
+
+class Shape(BaseModel, extra="forbid"):
+    """A shape of answers.yaml, which has no other fields than it says."""
 
 
 @cache
@@ -384,34 +381,23 @@ def describe() -> Json:
 
 def _answer_shapes() -> Json:
     """The shapes of answers.yaml as JSON Schema."""
-    shapes: Json = {}
+    known: Json = {"Any": Any, "Literal": Literal, "Kind": Literal[KINDS]}
+    known["RelationType"] = Literal[RELATIONS]
+    shapes: list[tuple[type[BaseModel], JsonSchemaMode]] = []
     for head, fields in yaml.safe_load(SHAPES.read_text("utf-8")).items():
         name, _, parent = head.rstrip(")").partition("(")
-        inherited = shapes[parent] if parent else {"properties": {}, "required": []}
-        own = {field.rstrip("?"): _type_of(text) for field, text in fields.items()}
-        required = [field for field in fields if not field.endswith("?")]
-        shapes[name] = {
-            "type": "object",
-            "properties": {**inherited["properties"], **own},
-            "required": [*inherited["required"], *required],
-            "additionalProperties": False,
-        }
-    return shapes
-
-
-def _type_of(text: str) -> Json:
-    written, _, about = text.partition(" — ")
-    if about:
-        return {**_type_of(written), "description": about}
-    if written.endswith("?"):
-        return {"anyOf": [_type_of(written[:-1]), {"type": "null"}]}
-    if written.endswith("[]"):
-        return {"type": "array", "items": _type_of(written[:-2])}
-    if written.endswith("{}"):
-        return {"type": "object", "additionalProperties": _type_of(written[:-2])}
-    if "|" in written:
-        return {"type": "string", "enum": written.split("|")}
-    return PLAIN_TYPES.get(written, {"$ref": f"#/components/schemas/{written}"})
+        typed: Json = {}
+        for field, text in fields.items():
+            kind, _, about = text.partition(" — ")
+            default = None if field.endswith("?") else ...
+            typed[field.rstrip("?")] = (kind, Field(default, description=about or None))
+        known[name] = create_model(name, __base__=known.get(parent, Shape), **typed)
+        shapes.append((known[name], "validation"))
+    for shape, _ in shapes:
+        shape.model_rebuild(_types_namespace=known)
+    _, found = models_json_schema(shapes, ref_template=REFERENCE.format(shape="{model}"))
+    described: Json = found["$defs"]
+    return described
 
 
 def _describe(operation: Operation) -> Json:
@@ -429,7 +415,9 @@ def _describe(operation: Operation) -> Json:
         for place, arguments in places.items()
         for one in arguments
     ]
-    media, shape = (JSON, operation.gives) if operation.gives else (JSON_LINES, "str")
+    media, shape = JSON_LINES, {"type": "string"}
+    if operation.gives:
+        media, shape = JSON, {"$ref": REFERENCE.format(shape=operation.gives)}
     found: Json = {
         "operationId": operation.run.__name__.strip("_"),
         "summary": about.partition(". ")[0].rstrip("."),
@@ -437,8 +425,8 @@ def _describe(operation: Operation) -> Json:
         "tags": [operation.group],
         "parameters": [*parameters, ONCE] if operation.writes else parameters,
         "responses": {
-            str(operation.status): _content("Done", media, _type_of(shape)),
-            "default": _content("A problem", PROBLEM, _type_of("Problem")),
+            str(operation.status): _content("Done", media, shape),
+            "default": _content("A problem", PROBLEM, {"$ref": REFERENCE.format(shape="Problem")}),
         },
     }
     if operation.body:

@@ -25,7 +25,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -79,9 +79,6 @@ def build(
         if not projects.close(LAST):
             log.warning("Something was still running and is given up.")
 
-    async def tell_alive(request: Request) -> Response:
-        return JSONResponse({"status": "ok"})
-
     async def tell_ready(request: Request) -> Response:
         try:
             await projects.run(lambda: projects.base.store.scopes())
@@ -93,13 +90,15 @@ def build(
     async def describe(request: Request) -> Response:
         return JSONResponse(api.describe())
 
-    async def show_page(request: Request) -> Response:
-        return FileResponse(PAGE, headers=site.HEADERS)
-
-    public = zip(PUBLIC, (tell_alive, tell_ready, describe, show_page), strict=True)
+    alive = JSONResponse({"status": "ok"})
+    page = HTMLResponse(PAGE.read_text("utf-8"), headers=site.HEADERS)
+    public: tuple[Callable[..., Any], ...] = (alive, tell_ready, describe, page)
     pages = site.Site(projects, admission)
     routes = [
-        *(Route(path, endpoint) for path, endpoint in public),
+        *(
+            Route(path, endpoint, methods=["GET"])
+            for path, endpoint in zip(PUBLIC, public, strict=True)
+        ),
         Route(MCP_PATH, mcp, methods=["POST"]),  # no session to end, and nothing to listen to
         *api.routes(projects),
         *pages.routes(),
@@ -208,27 +207,21 @@ class Serving(NamedTuple):
 
 def serve(
     place: tuple[Path, str | None, str | None],
-    bound: Serving,
+    serving: Serving,
     allow: Sequence[str],
     started: Callable[[str], None],
 ) -> bool:
-    """Serves the project of a directory, database and container until told to end. Says whether all calls had ended then."""
+    """Serves the project of a directory, database and container until told to end. `started` is called with the address once
+    requests are taken. Says whether all calls had ended."""
     projects = Projects(*place)
     # A database that cannot be opened is told here and not in the log.
     known = register_of(projects.base.store)
-    admission = make_admission(bound.host, allow, known, bound.session)
-    run(lambda tell: build(projects, admission, tell), bound, started)
-    return projects.ended
-
-
-def run(
-    make: Callable[[Callable[[], None]], ASGIApp],
-    serving: Serving,
-    started: Callable[[str], None],
-) -> None:
-    """Serves what is made until told to end. `started` is called with the address once requests are taken."""
-    address = ""
-    built = make(lambda: started(address))
+    admission = make_admission(serving.host, allow, known, serving.session)
+    bound = listen(serving.host, serving.port)
+    scheme = "https" if serving.certificate else "http"
+    shown = f"[{serving.host}]" if ":" in serving.host else serving.host
+    address = f"{scheme}://{shown}:{bound.getsockname()[1]}"
+    built = build(projects, admission, lambda: started(address))
     configured = configure(built, serving.certificate, serving.key)
     try:
         configured.load()
@@ -237,15 +230,12 @@ def run(
             f"The certificate {serving.certificate} cannot be used: {error}.",
             "Give it and its key in PEM form.",
         ) from error
-    bound = listen(serving.host, serving.port)
-    scheme = "https" if serving.certificate else "http"
-    shown = f"[{serving.host}]" if ":" in serving.host else serving.host
-    address = f"{scheme}://{shown}:{bound.getsockname()[1]}"
     server = uvicorn.Server(configured)
     with outlive_signals():
         server.run([bound])
     if not server.started:
         raise BethinkError("The server could not start.", "The lines above say why.")
+    return projects.ended
 
 
 def configure(

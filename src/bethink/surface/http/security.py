@@ -87,13 +87,15 @@ TITLES = {
     500: "Something went wrong here",
     503: "Not possible right now",
 }
-SOON = "Try again in a moment."
 # What is not possible right now: what is said of it, and what to do.
 FOR_NOW: dict[type[BethinkError], tuple[str, str]] = {
-    StoreBusy: ("Another process is writing and did not finish in time.", SOON),
+    StoreBusy: (
+        "Another process is writing and did not finish in time.",
+        "Try again in a moment.",
+    ),
     StoreUnavailable: (
         "The database is out of reach; what was not acknowledged was not changed.",
-        SOON,
+        "Try again in a moment.",
     ),
     OutcomeUnknown: (
         "The database went away, and it is not known whether this was stored.",
@@ -103,6 +105,14 @@ FOR_NOW: dict[type[BethinkError], tuple[str, str]] = {
         "Meaning cannot be searched or stored right now.",
         "Ask with mode=keyword; the server's log says why.",
     ),
+}
+# What is wrong with a request, by its error; the first that fits.
+STATUSES: dict[type[BethinkError], int] = {
+    ConfigError: 500,
+    NotFound: 404,
+    Ambiguous: 409,
+    Overtaken: 409,
+    UsageError: 422,
 }
 
 
@@ -128,19 +138,18 @@ def as_refusal(error: Exception) -> Refusal:
     """What the caller is told of an error. What is wrong with the server is for its log."""
     if isinstance(error, Refusal):
         return error
-    message, hint = getattr(error, "message", ""), getattr(error, "hint", None)
-    if hint and re.search(r"\bbethink [a-z]|(?<!\w)--[a-z]", hint):
-        hint = DOCS  # it names a command or its options, which are for a shell
-    if isinstance(error, NotFound):
-        return Refusal(404, message, LIST_IDS if "memory" in message else hint)
-    if isinstance(error, Ambiguous | Overtaken):
-        return Refusal(409, message, hint)
     for kind, (detail, step) in FOR_NOW.items():
         if isinstance(error, kind):
             log.warning("%s", error)
             return Refusal(503, detail, step, {"Retry-After": "1"})
-    if isinstance(error, UsageError) and not isinstance(error, ConfigError):
-        return Refusal(422, message, hint)
+    status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500)
+    if isinstance(error, BethinkError) and status != 500:
+        hint = error.hint or ""
+        if status == 404 and "memory" in error.message:
+            hint = LIST_IDS
+        elif re.search(r"\bbethink [a-z]|(?<!\w)--[a-z]", hint):
+            hint = DOCS  # it names a command or its options, which are for a shell
+        return Refusal(status, error.message, hint)
     trace = None if isinstance(error, BethinkError) else error
     log.error("%s: %s", type(error).__name__, error, exc_info=trace)
     step = "Its log says why; `bethink doctor` on that machine checks the rest."
@@ -307,20 +316,18 @@ class FileTokens(Tokens):
         return self._parse(self._read())
 
     def find(self, hash: str) -> Caller | None:
-        found = None
-        for token in self.known():  # every one, each in constant time
-            if hmac.compare_digest(token.hash, hash):
-                found = token
-        return found
+        # Every one is compared, each in constant time.
+        found = [token for token in self.known() if hmac.compare_digest(token.hash, hash)]
+        return found[-1] if found else None
 
     def _put(self, token: Caller) -> Caller:
         """Reads, changes and replaces the file as one step, whoever else does the same."""
         with textfile.alone(self.file.parent):
             was = self._read()
             known = {one.id: one for one in self._parse(was)}
-            rivals = [one for one in known.values() if one.name == token.name]
-            now = token.created
-            if token.id not in known and now and "active" in [one.state(now) for one in rivals]:
+            at = token.created or datetime.now(UTC)
+            rivals = {one.name for one in known.values() if one.state(at) == "active"}
+            if token.id not in known and token.name in rivals:
                 raise InvalidInput(
                     f"There is a token named '{token.name}' already.",
                     f"Name it otherwise, or `bethink token revoke {token.name}`.",
@@ -328,7 +335,7 @@ class FileTokens(Tokens):
             rows = [_write_row(one) for one in (known | {token.id: token}).values()]
             value = {"version": 1, "tokens": rows}
             text = json.dumps(value, indent=1, default=datetime.isoformat) + "\n"
-            if text != was and not textfile.write(self.file, text, was, mode=0o600):
+            if not textfile.write(self.file, text, was, mode=0o600):
                 message = f"{self.file} was changed by something else at the same moment."
                 raise BethinkError(message, "Try again.")
         return token
@@ -369,7 +376,7 @@ class SharedTokens(Tokens):
 
     def find(self, hash: str) -> Caller | None:
         row = self._store.find_token(hash)  # of whichever tenant
-        return _read_row(row) if row and hmac.compare_digest(row["hash"], hash) else None
+        return _read_row(row) if row else None
 
     def _put(self, token: Caller) -> Caller:
         if token.revoked:

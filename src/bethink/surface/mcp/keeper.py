@@ -11,7 +11,6 @@ import copy
 import logging
 import os
 import threading
-import time
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future as Job
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -58,14 +57,17 @@ class Keeper:
         self._lock = threading.Lock()
         # By the checkout that a directory is in: an agent goes about in its folders.
         self._opened: dict[Hashable, Opened] = {}
-        self._warm: threading.Thread | None = None
+        self._warm: Job[None] | None = None
 
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Runs a function in a thread. A client that goes away meanwhile does not stop it."""
+        return await asyncio.wrap_future(self._submit(function, *arguments))
+
+    def _submit(self, function: Callable[..., Result], *arguments: Any) -> Job[Result]:
         job = self._pool.submit(function, *arguments)
         self._running.add(job)
         job.add_done_callback(self._running.discard)
-        return await asyncio.wrap_future(job)
+        return job
 
     def memory(self, directory: Path | None, actor: str, meaning: bool = False) -> Bethink:
         """The memory of a directory on somebody's word. With `meaning` it can embed, if the model opens in time."""
@@ -88,10 +90,9 @@ class Keeper:
         return opened.ready.is_set() and opened.memory.embedder is not None
 
     def warm_up(self) -> None:
-        """Opens the model and reads the vectors before somebody asks, in a thread of its own. Only the first time."""
+        """Opens the model and reads the vectors before somebody asks. Only the first time."""
         if self._warm is None:
-            self._warm = threading.Thread(target=self._warm_up, name="bethink-warm", daemon=True)
-            self._warm.start()
+            self._warm = self._submit(self._warm_up)
 
     def _warm_up(self) -> None:
         try:
@@ -126,12 +127,8 @@ class Keeper:
 
     def close(self, patience: float) -> bool:
         """Closes the databases after what still runs, if that ends in time. Returns whether it did."""
-        until = time.monotonic() + patience
         self._pool.shutdown(wait=False, cancel_futures=True)
         ended = not wait(list(self._running), timeout=patience).not_done
-        if self._warm is not None:
-            self._warm.join(max(0.0, until - time.monotonic()))
-            ended = ended and not self._warm.is_alive()
         if ended:
             for opened in self._opened.values():
                 opened.memory.close()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from functools import cache
-from itertools import takewhile
+from os.path import commonprefix
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
@@ -224,9 +224,9 @@ def diff(before: str, after: str) -> list[Piece]:
     """Word by word. What both begin and end with is set aside first; what is then left is mostly short, and where it is not, it is
     told as the one text and then the other."""
     old, new = _WORDS.findall(before), _WORDS.findall(after)
-    begin = _find_common_start(old, new)
+    begin = commonprefix([old, new])  # noqa: RUF071 - of words, as it is meant here
     old, new = old[len(begin) :], new[len(begin) :]
-    end = _find_common_start(old[::-1], new[::-1])[::-1]
+    end = commonprefix([old[::-1], new[::-1]])[::-1]  # noqa: RUF071
     old, new = old[: len(old) - len(end)], new[: len(new) - len(end)]
     changes: Iterable[tuple[str, int, int, int, int]] = [("replace", 0, len(old), 0, len(new))]
     if max(len(old), len(new)) <= MOST_PIECES:
@@ -238,8 +238,3 @@ def diff(before: str, after: str) -> list[Piece]:
         pieces.append(Piece("new", "" if kept else "".join(new[first:last])))
     pieces.append(Piece("kept", "".join(end)))
     return [piece for piece in pieces if piece.text]
-
-
-def _find_common_start(one: list[str], other: list[str]) -> list[str]:
-    pairs = zip(one, other, strict=False)
-    return [left for left, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]

@@ -336,7 +336,7 @@ def test_more_clients_than_it_takes_are_told_to_come_back(alone, monkeypatch):
 def test_wrong_tokens_are_slowed_down():
     now = [0.0]
     guesses = security.GuessLimit(lambda: now[0])
-    wrong = security.WrongToken(401, "The token is not known.")
+    wrong = security.refuse("unknown-token")
     answers = [guesses.refuse("10.0.0.1", wrong).status for _ in range(security.WRONG_TOKENS + 1)]
     assert answers == [401] * security.WRONG_TOKENS + [429]
     assert guesses.refuse("10.0.0.2", wrong) is wrong

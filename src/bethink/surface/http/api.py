@@ -46,7 +46,7 @@ from bethink.surface.arguments import (
 )
 from bethink.surface.http import operations
 from bethink.surface.http.projects import Access, Json, Projects, View, only_counts
-from bethink.surface.http.security import TITLES, Caller, Refusal, as_refusal, refuse_write
+from bethink.surface.http.security import Caller, as_refusal, read_refusals, refuse
 from bethink.surface.operations import ORDERS
 from bethink.text import replace_broken
 from bethink.types import KINDS, RELATIONS, Batch, Receipt
@@ -140,14 +140,14 @@ def perform(
 ) -> Any:
     """What an operation answers to a caller, over REST or on a page: a JSON value, or any number of them."""
     if operation.writes and not caller.may_write:
-        raise refuse_write()
+        raise refuse("read-only")
     if len(given.get("id", "")) > LONGEST_ID:
         raise NotFound("There is no memory with so long an id.")
     checked = check_arguments(given, operation.takes)
     checked |= {name: None for name, value in given.items() if value is None}
     asked = make_asked(checked, operation.takes)
     if checked.get("hyde") and not caller.may_write:
-        raise refuse_write()  # a language model costs its owner something
+        raise refuse("read-only")  # a language model costs its owner something
     access = Access(caller, asked.project, asked.container)
     memory = projects.view(access, meaning=operation.meaning)
     if operation.writes and key is not None:
@@ -195,7 +195,7 @@ def respond(error: Exception) -> Response:
     """The answer to a request that failed."""
     told = as_refusal(error)
     value = {
-        "title": TITLES.get(told.status, TITLES[400]),
+        "title": read_refusals()["titles"].get(str(told.status), "Not possible"),
         "status": told.status,
         "detail": replace_broken(told.message),
         "hint": replace_broken(told.hint or ""),
@@ -218,16 +218,13 @@ def receive_whole(receive: Receive, headers: Headers) -> Receive:
                 while more and size <= LARGEST_BODY:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise Refusal(400, "The request ended before its body did.")
+                        raise refuse("cut-off")
                     body += message.get("body", b"")
                     size, more = max(size, len(body)), message.get("more_body", False)
         except TimeoutError:
-            late = f"The body did not arrive within {BODY_WITHIN:g} seconds."
-            raise Refusal(408, late, "Send it again.") from None
+            raise refuse("late-body", seconds=BODY_WITHIN) from None
         if size > LARGEST_BODY:
-            large = f"The body is larger than {LARGEST_BODY >> 20} MB."
-            close = {"Connection": "close"}
-            raise Refusal(413, large, "Split it over several requests.", close)
+            raise refuse("large-body", megabytes=LARGEST_BODY >> 20)
         return {"type": "http.request", "body": bytes(body), "more_body": False}
 
     return receive_body
@@ -237,17 +234,16 @@ def check_json(headers: Headers) -> None:
     """A body has to say that it is JSON: what a page of another site can post without being asked never does."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != JSON:
-        raise Refusal(415, "The body has to be JSON.", f"Send `Content-Type: {JSON}`.")
+        raise refuse("no-json")
 
 
 def _read_json(raw: bytes) -> Json:
-    hint = "Send a JSON object in UTF-8."
     try:
         found = from_json(raw or b"{}")
     except ValueError as error:
-        raise Refusal(400, f"The body is no JSON: {error}.", hint) from error
+        raise refuse("broken-json", error=error) from error
     if not isinstance(found, dict):
-        raise InvalidInput("The body is no JSON object.", hint)
+        raise InvalidInput("The body is no JSON object.", "Send a JSON object in UTF-8.")
     return found
 
 
@@ -300,11 +296,7 @@ def answer_once(memory: View, run: Run, asked: Any, key: str) -> Any:
     if kept := store.read_note(name):
         found = json.loads(kept)
         if found["asked"] != hash:
-            raise Refusal(
-                422,
-                "This Idempotency-Key was sent with another request before.",
-                "Take a new key for a new request.",
-            )
+            raise refuse("used-key")
         return found["value"]
     memory.store = cast(Store, OnceStore(store, name))
     value = to_json(run(memory, asked))

@@ -38,8 +38,8 @@ from bethink.surface.http.projects import ACCESS, Access, Projects
 from bethink.surface.http.security import (
     Admission,
     Refusal,
-    WrongToken,
     make_admission,
+    refuse,
     register_of,
 )
 from bethink.surface.mcp.server import build as build_mcp
@@ -58,7 +58,6 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-UNROUTED = "`/api/v1/docs` lists what there is."
 
 log = logging.getLogger("bethink")
 
@@ -136,7 +135,7 @@ class Gate:
         except Exception as error:
             if status:
                 raise
-            if isinstance(error, WrongToken):
+            if isinstance(error, Refusal) and error.guess:
                 error = self.admission.guesses.refuse(scope["client"][0], error)
             if isinstance(error, HTTPException):
                 error = _name_unrouted(error, scope)
@@ -165,12 +164,11 @@ def _log_request(scope: Scope, status: int, seconds: float) -> None:
 
 def _name_unrouted(error: HTTPException, scope: Scope) -> Refusal:
     """Our words for an address or a method that there is not, and a form that cannot be read."""
-    nothing = {
-        404: "There is nothing at this address.",
-        405: f"{scope['method']} is not a method of this address.",
-    }
-    message = nothing.get(error.status_code, error.detail)
-    return Refusal(error.status_code, message, UNROUTED, error.headers or {})
+    if error.status_code not in (404, 405):
+        return Refusal(error.status_code, error.detail)
+    told = refuse(str(error.status_code), method=scope["method"])
+    told.headers |= error.headers or {}
+    return told
 
 
 class Agents:

@@ -21,7 +21,7 @@ from bethink.store.rows import EPOCH, stamp
 from bethink.store.transfer import Bundle, bundle_to_json
 from bethink.surface import operations, render
 from bethink.surface.http.projects import NOWHERE, Json, View
-from bethink.surface.http.security import Grant, Refusal, refuse_personal
+from bethink.surface.http.security import Grant, refuse
 from bethink.surface.operations import EVERYTHING, make_filter
 from bethink.surface.render import pick
 from bethink.text.when import moment
@@ -276,11 +276,7 @@ def inbox_counts(memory: View, asked: Any) -> Json:
 def decide(memory: View, asked: Any) -> queues.Done:
     """Decides about an item of the inbox or about several, or takes a decision back."""
     if asked.act in PROMOTING and not _may_promote(memory):
-        raise Refusal(
-            403,
-            "Rules are written only by the owner, into a project on this machine: agents obey them.",
-            "Use `bethink promote` there.",
-        )
+        raise refuse("rules")
     return queues.decide(memory, asked.act, asked.ids)
 
 
@@ -295,16 +291,14 @@ def condition(memory: View, asked: Any) -> Json:
     """Capture by host, what waits, size and growth, the cost of a language model, what doctor says. What takes long is counted in the background; the last answer is given meanwhile. For tokens of every project."""
     if memory.caller.projects is not None or memory.caller.tenant:
         # One tenant must not learn how many others there are.
-        message = "The condition of the whole database is for tokens of every project."
-        raise Refusal(403, message, "`bethink token create --all-projects`")
+        raise refuse("whole-database")
     return memory.server.checkup.look()
 
 
 def token(memory: View, asked: Any) -> Json:
     """Who else can read or change memories here: the tokens that work, and what they are for. For the owner."""
     if not memory.caller.owner:
-        hint = "`bethink token list` on that machine."
-        raise Refusal(403, "Who holds tokens is for the owner to know.", hint)
+        raise refuse("owner-only")
     now = memory.clock()
     items = [
         {
@@ -323,7 +317,7 @@ def token(memory: View, asked: Any) -> Json:
 def _peer(memory: View, asked: Any) -> StorePeer:
     """The database to exchange memories with, and in it the scope that is exchanged."""
     if asked.personal and not memory.caller.personal:
-        raise refuse_personal()
+        raise refuse("personal")
     scope = PERSONAL if asked.personal else memory.scope
     return StorePeer(memory.store, scope, memory.actor, memory.clock)
 

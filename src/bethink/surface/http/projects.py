@@ -34,8 +34,7 @@ from bethink.surface.http.security import (
     Caller,
     Grant,
     Tokens,
-    refuse_personal,
-    refuse_write,
+    refuse,
 )
 from bethink.surface.mcp.keeper import Keeper, Opened
 from bethink.types import PERSONAL, TRUST, Batch, Filter, Passage, Receipt
@@ -87,12 +86,12 @@ class View(Bethink):
         self, passages: Sequence[Passage], *, personal: bool = False, **how: Any
     ) -> Receipt:
         if personal and not self.caller.personal:
-            raise refuse_personal()
+            raise refuse("personal")
         return super().add_many(passages, personal=personal, **how)
 
     def filter(self, **wanted: Any) -> Filter:
         if wanted.get("scopes") == (PERSONAL,) and not self.caller.personal:
-            raise refuse_personal()
+            raise refuse("personal")
         return super().filter(**wanted)
 
     def every_scope(self) -> tuple[str, ...]:
@@ -117,12 +116,12 @@ class ReadOnly:
 
     def __getattr__(self, name: str) -> Any:
         if name in ("rebuild", "drop_vectors", "backup", "reset", "take", "close"):
-            raise refuse_write()
+            raise refuse("read-only")
         return getattr(self._store, name)
 
     def write(self, batch: Batch) -> Receipt:
         if not only_counts(batch):
-            raise refuse_write()
+            raise refuse("read-only")
         return self._store.write(batch)
 
 

@@ -16,24 +16,13 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from bethink.config import data_directory
-from bethink.errors import (
-    Ambiguous,
-    BethinkError,
-    ConfigError,
-    EmbeddingError,
-    InvalidInput,
-    NotFound,
-    OutcomeUnknown,
-    Overtaken,
-    StoreBusy,
-    StoreUnavailable,
-    UsageError,
-)
+from bethink.errors import BethinkError, ConfigError, InvalidInput, NotFound
 from bethink.post import is_address
 from bethink.store.rows import stamp
 from bethink.text import textfile
@@ -67,57 +56,14 @@ _HOST = re.compile(
 log = logging.getLogger("bethink")
 
 
-# Refusals: problem details (RFC 9457) with a sentence and a next step. Our own errors say what is wrong with a request; what is
-# wrong with the server (its database, its settings) is told in general words.
+# Refusals, in the words of refusals.toml
 
 DOCS = "`/api/v1/docs` shows what each operation takes."
 LIST_IDS = "`GET /api/v1/memories` lists ids."
-TITLES = {
-    400: "The request cannot be read",
-    401: "A token is needed",
-    403: "Not allowed",
-    404: "Not found",
-    405: "Not a method of this address",
-    408: "The request took too long to arrive",
-    409: "In conflict with what is there",
-    413: "The request is too large",
-    415: "Not a form that is read here",
-    422: "Something in the request is not valid",
-    429: "Too many wrong tokens",
-    500: "Something went wrong here",
-    503: "Not possible right now",
-}
-# What is not possible right now: what is said of it, and what to do.
-FOR_NOW: dict[type[BethinkError], tuple[str, str]] = {
-    StoreBusy: (
-        "Another process is writing and did not finish in time.",
-        "Try again in a moment.",
-    ),
-    StoreUnavailable: (
-        "The database is out of reach; what was not acknowledged was not changed.",
-        "Try again in a moment.",
-    ),
-    OutcomeUnknown: (
-        "The database went away, and it is not known whether this was stored.",
-        "Send it again in a moment, with the same Idempotency-Key.",
-    ),
-    EmbeddingError: (
-        "Meaning cannot be searched or stored right now.",
-        "Ask with mode=keyword; the server's log says why.",
-    ),
-}
-# What is wrong with a request, by its error; the first that fits.
-STATUSES: dict[type[BethinkError], int] = {
-    ConfigError: 500,
-    NotFound: 404,
-    Ambiguous: 409,
-    Overtaken: 409,
-    UsageError: 422,
-}
 
 
 class Refusal(BethinkError):
-    """A request that is answered with a status and a sentence."""
+    """A request that is answered with a status and a sentence. A `guess` is counted."""
 
     def __init__(
         self,
@@ -125,57 +71,42 @@ class Refusal(BethinkError):
         message: str,
         hint: str | None = None,
         headers: Mapping[str, str] = NOTHING,
+        guess: bool = False,
     ) -> None:
         super().__init__(message, hint)
-        self.status, self.headers = status, dict(headers)
+        self.status, self.headers, self.guess = status, dict(headers), guess
 
 
-class WrongToken(Refusal):
-    """A token or ticket that nobody made: a guess."""
+@cache
+def read_refusals() -> dict[str, dict[str, Any]]:
+    import tomllib  # not for a server that greets its client
+
+    return tomllib.loads(Path(__file__).with_name("refusals.toml").read_text("utf-8"))
+
+
+def refuse(name: str, **values: object) -> Refusal:
+    """The refusal of that name, about these values."""
+    about = {**read_refusals()[name]}
+    return Refusal(message=about.pop("says").format(**values), **about)
 
 
 def as_refusal(error: Exception) -> Refusal:
     """What the caller is told of an error. What is wrong with the server is for its log."""
     if isinstance(error, Refusal):
         return error
-    for kind, (detail, step) in FOR_NOW.items():
-        if isinstance(error, kind):
-            log.warning("%s", error)
-            return Refusal(503, detail, step, {"Retry-After": "1"})
-    status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500)
-    if isinstance(error, BethinkError) and status != 500:
+    known = read_refusals()
+    kind = next(one.__name__ for one in type(error).__mro__ if one.__name__ in known)
+    about = known[kind]
+    if isinstance(error, BethinkError) and "says" not in about:
         hint = error.hint or ""
-        if status == 404 and "memory" in error.message:
+        if kind == "NotFound" and "memory" in error.message:
             hint = LIST_IDS
         elif re.search(r"\bbethink [a-z]|(?<!\w)--[a-z]", hint):
             hint = DOCS  # it names a command or its options, which are for a shell
-        return Refusal(status, error.message, hint)
+        return Refusal(about["status"], error.message, hint)
     trace = None if isinstance(error, BethinkError) else error
     log.error("%s: %s", type(error).__name__, error, exc_info=trace)
-    step = "Its log says why; `bethink doctor` on that machine checks the rest."
-    return Refusal(500, "The server could not do this.", step)
-
-
-def ask_for_token(problem: str = "") -> dict[str, str]:
-    """The header that tells a program which token is needed, or what is wrong with the one it sent."""
-    return {"WWW-Authenticate": 'Bearer realm="bethink"' + problem}
-
-
-def refuse_write() -> Refusal:
-    return Refusal(
-        403,
-        "This token may only read.",
-        "`bethink token create --scope write` makes one that may change memories.",
-        ask_for_token(', error="insufficient_scope", scope="write"'),
-    )
-
-
-def refuse_personal() -> Refusal:
-    return Refusal(
-        403,
-        "This token does not see personal memories.",
-        "`bethink token create --personal` makes one that does.",
-    )
+    return refuse(kind)
 
 
 # Who
@@ -443,12 +374,9 @@ class GuessLimit:
             self._wrong.pop(next(iter(self._wrong)))
         if len(recent) >= WRONG_TOKENS:
             self._wrong[address] = recent
-            return Refusal(
-                429,
-                "Too many wrong tokens came from this address.",
-                "Wait a minute; `bethink token list` shows what there is.",
-                {"Retry-After": str(int(WRONG_WITHIN - (now - recent[0])) + 1)},
-            )
+            refusal = refuse("too-many-guesses")
+            refusal.headers["Retry-After"] = str(int(WRONG_WITHIN - (now - recent[0])) + 1)
+            return refusal
         self._wrong[address] = [*recent, now]
         return error
 
@@ -471,12 +399,7 @@ class Admission(NamedTuple):
     def find_caller(self, headers: Headers) -> Caller:
         scheme, _, secret = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
-            raise Refusal(
-                401,
-                "This needs a token.",
-                "Send `Authorization: Bearer TOKEN`; `bethink token create` makes one.",
-                ask_for_token(),
-            )
+            raise refuse("no-token")
         return self.identify(hash_token(secret.strip()))
 
     def identify(self, hash: str) -> Caller:
@@ -485,10 +408,10 @@ class Admission(NamedTuple):
         if self.session and hmac.compare_digest(self.session, hash):
             return SESSION
         if found is None:
-            raise _refuse_token("The token is not known.")
+            raise refuse("unknown-token")
         state = found.state(datetime.now(UTC))
         if state != "active":
-            raise _refuse_token(f"The token is {state}.", Refusal)
+            raise refuse("ended-token", state=state)
         return found
 
     def admits(self, host: str) -> bool:
@@ -502,12 +425,7 @@ class Admission(NamedTuple):
         """Refuses a request that names a foreign host, or that a browser sends for a foreign page."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self.admits(hosts[0]):
-            shown = hosts[0][:100] if hosts else ""
-            raise Refusal(
-                403,
-                f"This server is not called '{shown}'.",
-                "`bethink serve --allow-host NAME` lets a name in.",
-            )
+            raise refuse("foreign-host", host=hosts[0][:100] if hosts else "")
         ours = {f"{scheme}://{hosts[0]}".lower() for scheme in ("http", "https")}
         foreign = [origin for origin in headers.getlist("origin") if origin.lower() not in ours]
         if (
@@ -516,16 +434,7 @@ class Admission(NamedTuple):
         ):
             foreign.append("other sites")
         if foreign:
-            raise Refusal(
-                403,
-                f"Pages of {foreign[0][:100]} may not call this server.",
-                "Call it from a program, or from its own pages.",
-            )
-
-
-def _refuse_token(message: str, kind: type[Refusal] = WrongToken) -> Refusal:
-    hint = "`bethink token list` shows what there is; `bethink token create` makes a new one."
-    return kind(401, message, hint, ask_for_token(', error="invalid_token"'))
+            raise refuse("foreign-page", origin=foreign[0][:100])
 
 
 def make_admission(host: str, extra: Iterable[str], known: Tokens, session: str = "") -> Admission:

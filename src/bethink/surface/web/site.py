@@ -28,12 +28,11 @@ from bethink.surface.http.api import LARGEST_BODY
 from bethink.surface.http.projects import Projects
 from bethink.surface.http.security import (
     SESSION,
-    TITLES,
     Admission,
-    Refusal,
-    WrongToken,
     as_refusal,
     hash_token,
+    read_refusals,
+    refuse,
 )
 from bethink.surface.web import COOKIE_SECONDS, Sessions, WebSession, load_key, note_visit
 from bethink.surface.web.pages import PAGES, Visit
@@ -144,11 +143,7 @@ class Site:
         form = await request.form(**FORM)
         fields = {name: ",".join(map(str, form.getlist(name))) for name in form}
         if not self._sessions.is_genuine(request.scope["bethink.session"], fields.get("mark", "")):
-            raise Refusal(
-                403,
-                "This form is not of this session, so nothing was changed.",
-                "Go back, reload the page, and try again.",
-            )
+            raise refuse("foreign-form")
         return fields
 
     async def _enter(self, request: Request) -> Response:
@@ -157,7 +152,7 @@ class Site:
         ticket = request.query_params.get("ticket", "") if request.method == "GET" else ""
         session = self._sessions.enter(ticket)
         if session is None:
-            raise WrongToken(401, "The ticket is not known.", "`bethink ui` makes a new one.")
+            raise refuse("unknown-ticket")
         return _admit(request, session)
 
     async def _sign_in(self, request: Request) -> Response:
@@ -181,7 +176,11 @@ class Site:
                 message, hint = error.message, error.hint or "bethink doctor"
             elif said.status == 404:
                 hint = "It may be of another project, or it was purged. Search for it."
-            values = {"title": TITLES[said.status], "message": message, "hint": hint}
+            values = {
+                "title": read_refusals()["titles"][str(said.status)],
+                "message": message,
+                "hint": hint,
+            }
             # A page that loads itself again would not send a form again.
             values["again"] = AGAIN if said.status == 503 and request.method == "GET" else ""
             response = _show("trouble.html", said.status, visit=visit, **values)

@@ -119,7 +119,7 @@ def test_folders_templates_settings_and_ignore_file_are_made(cli):
     made = {path: path.read_text() for path in (cli.project / KNOWLEDGE).rglob("*.md")}
     names = ["README.md", "gotchas.md", *(f"{folder}/README.md" for folder in FOLDERS)]
     assert made.keys() == {cli.project / KNOWLEDGE / name for name in names}
-    assert all(text.startswith(knowledge.FRONT) for text in made.values())
+    assert all(text.startswith("---\nindex: false  # a template") for text in made.values())
     assert (cli.project / ".gitignore").read_text().splitlines()[-1] == "/.bethink/memory.db*"
     (cli.project / ".bethink/memory.db").touch()
     shown = git(cli.project, "status", "--porcelain", "-uall")

@@ -150,9 +150,9 @@ def test_chunks_joined_are_the_text_and_nothing_whole_is_cut(body, size, overlap
     assert joined(found) == "".join(lines) == body
     assert [chunk._replace(overlap="") for chunk in found] == by_headers(body, size, 0)
     at = 0
-    for number, chunk in enumerate(found):
+    for chunk in found:
         first, last = chunk.lines
-        assert chunk.index == number and chunk.text
+        assert chunk.text
         assert known.starts[first - 1] <= at < known.starts[first]
         assert known.starts[last - 1] < at + len(chunk.text) <= known.starts[last]
         assert at == 0 or known.grades[first - 1] != WHOLE
@@ -275,7 +275,7 @@ def read_file(tmp_path, text, style="headers"):
     """The passages of a file, and what is said about it."""
     said = []
     found = walk(plant(tmp_path, {"a.md": text}), tmp_path)
-    (document,) = documents(found, style, 300, 20, lambda uri, sentence: said.append(sentence))
+    (document,) = documents(found, style, 300, 20, said)
     assert said == []  # it is taken apart only when it is asked
     return list(document.passages()), said
 
@@ -287,7 +287,7 @@ def test_a_private_block_across_many_chunks_is_taken_out_whole_and_lines_stay_tr
     found, said = read_file(tmp_path, text, style)
     assert not any("Hidden" in passage.content for passage in found)
     assert [one.lines[1] for one in found if one.lines and "## B" in one.content] == [212]
-    assert said == ["secrets or private parts were taken out: 1"]
+    assert said == ["a.md: secrets or private parts were taken out: 1"]
     found, _ = read_file(tmp_path, f"# A\n\n{LONG}\n\n<private>\n\nRest.\n", style)
     assert not any("Rest" in passage.content for passage in found)
 

@@ -2,8 +2,8 @@
 project up for it in one step.
 
 The first functions walk the project, hand what a reader finds to `Bethink.sync` and return what became of it. Nothing here
-decides what a passage is: that is for the readers in `ingest/`. For `init`, `plan` looks and says which files would be made, `apply`
-makes one of them, `take` reads one part of the project. Each may be repeated: what is there is kept, and nothing else is written.
+decides what a passage is: that is for the readers in `ingest/`. For `init`, `make_files` makes what is missing (`templates/`) and `take`
+reads one part of the project. Each may be repeated: what is there is kept, and nothing else is written.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from bethink.types import Memory, path_of
 MARKDOWN = (".md", ".markdown", ".mdx")
 DOCUMENTS = (*MARKDOWN, ".rst", ".adoc", ".ipynb")
 # Tokens of a passage of an imported document, and how many of them the next one repeats; as memo, where this comes from, has it.
-IMPORT_TOKENS, IMPORT_OVERLAP = 400, 80
+IMPORT_WINDOWS = ("lines", 400, 80)
+TEMPLATES = Path(__file__).with_name("templates")
 # The collections: the code map, the knowledge folders, what analysis found, commits.
 CODE, INDEX, ANALYSIS, HISTORY = "code", "index", "analysis", "git"
 NO_PARSER = (
@@ -45,10 +46,6 @@ Progress = Callable[[int, int], None]  # sources done, of how many
 
 
 # What is there
-
-
-def folders(memory: Bethink) -> list[Path]:
-    return find_folders(memory.project.worktree, memory.config)
 
 
 def find_folders(root: Path, config: Config) -> list[Path]:
@@ -66,26 +63,20 @@ def find_documentation(root: Path, config: Config) -> list[str]:
     return [name for name in names if (root / name).resolve().is_relative_to(top)]
 
 
-def find_documents(root: Path, config: Config, starts: Sequence[Path]) -> Iterator[Found | Skipped]:
-    """The documents in some folders."""
-    for start in starts:
-        for found in walk(start, root, DOCUMENTS):
-            if not is_record(root, config, found.uri):
-                yield found
+def find_documents(root: Path, config: Config, start: Path) -> list[Found | Skipped]:
+    """The documents in a folder."""
+    found = walk(start, root, DOCUMENTS)
+    return [one for one in found if not is_record(root, config, one.uri)]
 
 
 def count_documents(project: Project, config: Config) -> dict[str, int]:
     """The folders that are read as knowledge, and how many documents each holds."""
-    root = project.worktree
-    try:
-        starts = find_folders(root, config)
-    except InvalidInput:  # reading them will say why
-        return {}
-    found = {
-        start.relative_to(root).as_posix(): find_documents(root, config, [start])
-        for start in starts
-    }
-    counts = {name: sum(isinstance(one, Found) for one in each) for name, each in found.items()}
+    root, counts = project.worktree, {}
+    with suppress(InvalidInput):  # reading them will say why
+        for start in find_folders(root, config):
+            found = find_documents(root, config, start)
+            name = start.relative_to(root).as_posix()
+            counts[name] = sum(isinstance(one, Found) for one in found)
     return {name: number for name, number in counts.items() if number}
 
 
@@ -107,8 +98,8 @@ def _inside(root: Path, name: str) -> Path:
     return root / name
 
 
-def _walk_project(memory: Bethink) -> list[Found | Skipped]:
-    return list(walk(memory.project.worktree, memory.project.worktree))
+def _walk_project(memory: Bethink) -> Iterator[Found | Skipped]:
+    return walk(memory.project.worktree, memory.project.worktree)
 
 
 # Bringing it in step
@@ -118,7 +109,7 @@ def index(memory: Bethink, *, progress: Progress | None = None) -> Synced:
     """Brings the knowledge folders and the documentation in step with memory."""
     root, config = memory.project.worktree, memory.config
     starts = find_folders(root, config)
-    found = list(find_documents(root, config, starts))
+    found = [one for start in starts for one in find_documents(root, config, start)]
     places = [place(start, root) for start in starts]
 
     def looked(uri: str) -> bool:
@@ -127,11 +118,8 @@ def index(memory: Bethink, *, progress: Progress | None = None) -> Synced:
         within = any(PurePosixPath(uri).is_relative_to(at) for at in places)
         return (within and not is_record(root, config, uri)) or not _exists(memory, uri)
 
-    warnings: list[str] = []
-    size, overlap = config.chunk_size, config.chunk_overlap
-    documents = markdown.documents(found, "headers", size, overlap, _collect(warnings))
-    synced = _sync(memory, documents, INDEX, "markdown", len(found), progress, looked=looked)
-    return synced._replace(hints=(*synced.hints, *warnings))
+    cut = ("headers", config.chunk_size, config.chunk_overlap)
+    return _sync_markdown(memory, found, INDEX, cut, progress, looked=looked)
 
 
 def import_markdown(
@@ -139,17 +127,22 @@ def import_markdown(
 ) -> Synced:
     """Takes in one Markdown file or a tree of them, by windows of lines. Run again, it replaces what changed."""
     found = list(walk(path, memory.project.worktree, MARKDOWN))
-    warnings: list[str] = []
-    documents = markdown.documents(
-        found, "lines", IMPORT_TOKENS, IMPORT_OVERLAP, _collect(warnings)
-    )
     name = f"import:{path.resolve().as_posix()}"
-    synced = _sync(memory, documents, name, "markdown", len(found), progress, dry_run=dry_run)
+    return _sync_markdown(memory, found, name, IMPORT_WINDOWS, progress, dry_run=dry_run)
+
+
+def _sync_markdown(
+    memory: Bethink,
+    found: Sequence[Found | Skipped],
+    collection: str,
+    cut: tuple[str, int, int],
+    progress: Progress | None,
+    **how: Any,
+) -> Synced:
+    warnings: list[str] = []
+    documents = markdown.documents(found, *cut, warnings)
+    synced = _sync(memory, documents, collection, "markdown", len(found), progress, **how)
     return synced._replace(hints=(*synced.hints, *warnings))
-
-
-def _collect(warnings: list[str]) -> Callable[[str, str], None]:
-    return lambda uri, sentence: warnings.append(f"{uri}: {sentence}")
 
 
 def remove_import(memory: Bethink, path: Path, *, dry_run: bool = False) -> Synced:
@@ -186,9 +179,8 @@ def map_code(memory: Bethink, *, progress: Progress | None = None) -> Synced:
     from bethink.ingest import code
 
     _check_parser()
-    found = _walk_project(memory)
-    total = code.count_sources(found)
-    return _sync(memory, code.documents(found), CODE, "repomap", total, progress)
+    found = code.find_sources(_walk_project(memory))
+    return _sync(memory, code.documents(found), CODE, "repomap", len(found), progress)
 
 
 def repo_map(memory: Bethink) -> list[dict[str, Any]]:
@@ -274,54 +266,6 @@ def claude_slug(root: Path) -> str:
 # The parts of a project that are taken in, in this order: the most telling first, should somebody stop it.
 PARTS: dict[str, Callable[..., Synced]] = {"analyze": analyze, "index": index, "map": map_code}
 
-# What keeps a template from being taken for knowledge.
-FRONT = "---\nindex: false  # a template: take this line out when you have filled it, then run `bethink index`\n---\n"
-OVERVIEW = (
-    FRONT
-    + """# Knowledge of this project
-
-Markdown files in this folder are remembered by Bethink and found by `bethink search`. After a change run
-`bethink index`; files that did not change are skipped. Each section becomes a memory, so one section should say one thing.
-
-| where | what belongs there |
-| --- | --- |
-| `gotchas.md` | what goes wrong, and how it is avoided |
-| `architecture/` | how the system is built, and why |
-| `components/` | what each part does and how it is used |
-| `domain/` | the words and the rules of the business |
-| `patterns/` | how things are done here |
-
-A file may begin with settings of its own between two lines of `---`; all may be left out:
-
-```yaml
----
-title: How orders are paid
-kind: domain          # without it the folder decides, as in the table
-tags: [orders, money]
-importance: 8         # 0 to 10
-index: false          # keeps the file out, as this one
----
-```
-
-The same words may stand in a comment before the first header: `<!-- vector-index: false -->` keeps the file out,
-`<!-- bethink: kind=gotcha, importance=8 -->` sets several.
-"""
-)
-GOTCHAS = (
-    FRONT
-    + """# Gotchas
-
-## A short name of the trap
-
-What happens, why, and what to do instead.
-"""
-)
-FOLDERS = {
-    "architecture": "How the system is built: its parts, how they talk, what was decided and why. One file for each subject.",
-    "components": "What each part does, where it is, how it is used and tested. One file for each part.",
-    "domain": "The words and rules of the business, as the people who own them say it. One file for each subject.",
-    "patterns": "How things are done here: errors, tests, names, database access. One file for each pattern, with an example.",
-}
 # Settings of a machine or a person are not a project's.
 MACHINE = ("busy_timeout", "embedding", "llm", "model")
 IGNORED = (".bethink/memory.db", ".bethink/memory.db-wal", ".bethink/memory.db-shm")
@@ -332,12 +276,10 @@ IGNORE = (
 
 
 class FileStep(NamedTuple):
-    """One file that a project needs, and what is done about it."""
+    """One file that a project needs, and what was done about it."""
 
     path: Path
     action: str  # make, extend, keep, fail
-    text: str = ""
-    was: str | None = None  # what the file held when it was looked at
     reason: str = ""
 
 
@@ -373,30 +315,32 @@ def is_in_git(project: Project) -> bool:
     return (project.worktree / ".git").exists()
 
 
-def plan(project: Project, config: Config, *, local: bool = False) -> list[FileStep]:
-    """What setting up would make, change and keep. Looks only."""
-    templates = _templates(project, config)
-    steps = [_plan_file(project.worktree, path, text) for path, text in templates.items()]
+def make_files(project: Project, config: Config, *, local: bool = False) -> Iterator[FileStep]:
+    """Makes the files that a project needs, one by one, and says what was done about each."""
+    for path, text in _templates(project, config).items():
+        yield _make_file(project.worktree, path, text)
     settings = configuration.project_file(project.root)
-    steps.append(_plan_file(project.root, settings, settings_template()))
+    yield _make_file(project.root, settings, settings_template())
     ignore = project.root / ".gitignore"
     if is_in_git(project) or local or ignore.exists():
-        steps.append(_plan_file(project.root, ignore))
-    return steps
+        yield _make_file(project.root, ignore)
 
 
-def _plan_file(root: Path, path: Path, template: str | None = None) -> FileStep:
-    """What is to be done about a file: one with a template is made if it is not there; .gitignore is extended if need be."""
+def _make_file(root: Path, path: Path, template: str | None = None) -> FileStep:
+    """Makes a file from its template if it is not there; .gitignore, which has none, is extended if need be. One that fails is as it was."""
     try:
         path = textfile.inside(root, path)
         was = textfile.read(path)
+        if was is not None and (template is not None or ignores(was)):
+            return FileStep(path, "keep")
+        end = textfile.line_end(was or "")
+        text = template or _end_line(was or "", end) + end.join(IGNORE) + end
+        if textfile.write(path, text, was):
+            return FileStep(path, "make" if was is None else "extend")
+        reason = "something else changed it at the same moment"
     except BethinkError as error:
-        return FileStep(path, "fail", reason=error.message)
-    if was is not None and (template is not None or ignores(was)):
-        return FileStep(path, "keep", was=was)
-    end = textfile.line_end(was or "")
-    text = template or _end_line(was or "", end) + end.join(IGNORE) + end
-    return FileStep(path, "make" if was is None else "extend", text, was)
+        reason = error.message
+    return FileStep(path, "fail", reason)
 
 
 def _templates(project: Project, config: Config) -> dict[Path, str]:
@@ -405,10 +349,9 @@ def _templates(project: Project, config: Config) -> dict[Path, str]:
     folder = project.worktree / name
     if not name or Path(name).suffix or ("knowledge" in config.origins and folder.exists()):
         return {}
-    files = {folder / "README.md": OVERVIEW, folder / "gotchas.md": GOTCHAS}
-    return files | {
-        folder / part / "README.md": f"{FRONT}# {part.title()}\n\n{about}\n"
-        for part, about in FOLDERS.items()
+    return {
+        folder / file.relative_to(TEMPLATES): file.read_text("utf-8")
+        for file in sorted(TEMPLATES.rglob("*.md"))
     }
 
 
@@ -443,19 +386,6 @@ def ignores(text: str) -> bool:
     return all(spec.match_file(name) for name in IGNORED)
 
 
-def apply(step: FileStep) -> FileStep:
-    """Does one step. What goes wrong becomes a step that failed, with the reason; the file is then as it was."""
-    if step.action not in ("make", "extend"):
-        return step
-    try:
-        if textfile.write(step.path, step.text, step.was):
-            return step
-        reason = "something else changed it at the same moment"
-    except BethinkError as error:
-        reason = error.message
-    return step._replace(action="fail", reason=reason)
-
-
 def check_local(project: Project, config: Config, *, force: bool = False) -> None:
     """Refuses, before anything is made, what `--local` cannot mean."""
     root = str(project.root)
@@ -474,8 +404,6 @@ def check_local(project: Project, config: Config, *, force: bool = False) -> Non
             f"{project.local_database} is already here, and it was not you who made it: its memories would be somebody else's words.",
             "Look into it with `bethink list --database .bethink/memory.db`; --force makes it yours, removing it starts anew.",
         )
-    if not real.parent.is_dir() and real.parent.exists():
-        raise InvalidInput(f"{real.parent} is a file, not a directory.", "Move it away.")
 
 
 def make_local(project: Project, config: Config) -> list[FileStep]:
@@ -498,13 +426,11 @@ def _trust(root: Path) -> FileStep:
     """Notes that the database in a project is the user's own."""
     path = configuration.data_directory() / "local-projects"
     with textfile.alone(_make_private(path.parent, "Set BETHINK_HOME to a folder of yours.")):
-        while True:
+        while not configuration.trusts(root):
             was = textfile.read(path)
-            if configuration.trusts(root):
-                return FileStep(path, "keep", was=was)
-            text = f"{_end_line(was or '')}{root}\n"
-            if textfile.write(path, text, was, 0o600):
-                return FileStep(path, "extend" if was else "make", text, was)
+            if textfile.write(path, f"{_end_line(was or '')}{root}\n", was, 0o600):
+                return FileStep(path, "extend" if was else "make")
+    return FileStep(path, "keep")
 
 
 def _make_private(folder: Path, hint: str) -> Path:

@@ -267,7 +267,7 @@ def _read_notes(folder: Path) -> Iterator[Note | None]:
 def _cut(memory: Bethink, text: str, note: Note) -> Iterator[Row]:
     """The sections of a text as rows. A kind is left for the text to tell, unless the file says it."""
     size, name = memory.config.chunk_size, note.path.name
-    for one in markdown.read_passages(text, name, "headers", size, 0, None):
+    for one in markdown.read_passages(text, name, "headers", size, 0, []):
         kind = None if one.kind == "document" else one.kind
         yield {"text": one.content, "section": one.section, "kind": kind, "tags": one.tags}
 

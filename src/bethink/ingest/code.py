@@ -304,9 +304,14 @@ class Code(NamedTuple):
     hash: str
 
 
+def find_sources(found: Iterable[Found | Skipped]) -> list[Found | Skipped]:
+    """The files that are source code by their names, and what could not be looked at."""
+    return [one for one in found if isinstance(one, Skipped) or language_of(one.uri)]
+
+
 def documents(found: Iterable[Found | Skipped]) -> Iterator[Document | Skipped]:
     """One document per source file. Files that are no source code are passed over."""
-    for code in _read_sources(found):
+    for code in map(_read_source, find_sources(found)):
         if isinstance(code, Skipped):
             yield code._replace(uri=f"code:{code.uri}")
         else:
@@ -318,13 +323,9 @@ def documents(found: Iterable[Found | Skipped]) -> Iterator[Document | Skipped]:
             )
 
 
-def count_sources(found: Iterable[Found | Skipped]) -> int:
-    """How many files are source code by their names."""
-    return sum(isinstance(each, Found) and language_of(each.uri) is not None for each in found)
-
-
 def map_files(found: Iterable[Found | Skipped]) -> list[MapEntry]:
-    return [_map_file(code)[0] for code in _read_sources(found) if isinstance(code, Code)]
+    sources = map(_read_source, find_sources(found))
+    return [_map_file(code)[0] for code in sources if isinstance(code, Code)]
 
 
 def _map_file(code: Code) -> tuple[MapEntry, str]:
@@ -335,24 +336,16 @@ def _map_file(code: Code) -> tuple[MapEntry, str]:
     return MapEntry(path, code.language, tuple(told.symbols), lines, told.doc), text
 
 
-def _read_sources(found: Iterable[Found | Skipped]) -> Iterator[Code | Skipped]:
-    for each in found:
-        read = each if isinstance(each, Skipped) else _read_source(each)
-        if read is not None:
-            yield read
-
-
-def _read_source(found: Found) -> Code | Skipped | None:
-    """The text of a source file that somebody wrote; nothing of a file that is no source code."""
-    if (language := language_of(found.uri)) is None:
-        return None
+def _read_source(found: Found | Skipped) -> Code | Skipped:
+    """The text of a source file that somebody wrote."""
+    if isinstance(found, Skipped):
+        return found
     if _GENERATED_NAME.search(found.uri):
         return Skipped(found.uri, "generated or minified file, by its name")
     read = read_text(found, LARGEST)
     if isinstance(read, Skipped):
         return read
     text, hash = read
-    language = language_of(found.uri, text) or language
     if marker := _GENERATED.search(text[:2_000]):
         line = text.count("\n", 0, marker.start()) + 1
         return Skipped(found.uri, f"generated file (line {line} says so)")
@@ -360,7 +353,7 @@ def _read_source(found: Found) -> Code | Skipped | None:
     if len(text) > 2_000 and average > MINIFIED:
         why = f"minified or data (lines of {average:,} characters on average)"
         return Skipped(found.uri, why)
-    return Code(found.uri, language, text, hash)
+    return Code(found.uri, language_of(found.uri, text) or "", text, hash)
 
 
 # The repo map

@@ -19,10 +19,10 @@ import json
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.ingest.files import Found, read_text, unify_line_ends
@@ -61,7 +61,15 @@ RST_TITLE = re.compile(
     r"(?m)^(?:([=~^\"'`#*+.:_-])\1{2,}[ \t]*\n[ \t]*)?(\S[^\n]{0,200})\n([=~^\"'`#*+.:_-])\3{2,}[ \t]*$"
 )
 OTHER_NAMES = {"vector-index": "index", "category": "kind", "keywords": "tags"}
-YES, NO = ("true", "yes", "on"), ("false", "no", "off")
+SWITCH = dict.fromkeys(("true", "yes", "on"), True) | dict.fromkeys(("false", "no", "off"), False)
+# What directives there are, and what each is when it is right.
+DIRECTIVES = {
+    "index": "true or false",
+    "kind": "a kind of memory",
+    "tags": "a list of words",
+    "importance": "a number from 0 to 10",
+    "title": "a title",
+}
 _MARKER = re.compile(r"(\[REDACTED(?::[a-z0-9-]+)?\])")
 # No word, and hardly any address; other scripts do without spaces.
 _UNBROKEN = re.compile(r"[!-~]{400,}")
@@ -70,8 +78,6 @@ _FRONTMATTER = re.compile(
     r"---[ \t]*\n(?=[^\n]*\S)((?:.*?\n)??)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
 )
 _ALIAS = re.compile(r"(?m)(?:^|[\s\[{,:-])([&*!][\w!])")
-
-Warn = Callable[[str, str], None]
 
 
 class Page(NamedTuple):
@@ -86,13 +92,10 @@ class Page(NamedTuple):
 
 
 def documents(
-    found: Iterable[Found | Skipped],
-    style: Literal["headers", "lines"],
-    size: int,
-    overlap: int,
-    warn: Warn | None = None,
+    found: Iterable[Found | Skipped], style: str, size: int, overlap: int, warnings: list[str]
 ) -> Iterator[Document | Skipped]:
-    """Reads each file and says what it is; it is taken apart only when its passages are asked for. `warn` is told uri and sentence."""
+    """Reads each file and says what it is; it is taken apart, by `headers` or by `lines`, only when its passages are asked for.
+    What is wrong with it is then added to the warnings."""
     manner = f":{style[0]}{VERSION}:{size}:{overlap}"
     for one in found:
         read = one if isinstance(one, Skipped) else read_text(one)
@@ -100,15 +103,15 @@ def documents(
             yield read
         else:
             text, hash = read
-            take_apart = partial(read_passages, text, one.uri, style, size, overlap, warn)
+            take_apart = partial(read_passages, text, one.uri, style, size, overlap, warnings)
             yield Document(one.uri, hash + manner, take_apart)
 
 
 def read_passages(
-    text: str, uri: str, style: str, size: int, overlap: int, warn: Warn | None
+    text: str, uri: str, style: str, size: int, overlap: int, warnings: list[str]
 ) -> list[Passage]:
     """What is remembered of the text of a file, without its secrets."""
-    text, warnings = redact_in_place(to_markdown(text, uri))
+    text, told = redact_in_place(to_markdown(text, uri))
     page = parse(text)
     cut = by_headers if style == "headers" else by_lines
     found = passages(page, uri, cut(page.body, size, overlap, page.first_line))
@@ -117,10 +120,8 @@ def read_passages(
     kept = [passage for passage in found if not _is_wordless(passage.content)]
     if len(kept) < len(found):
         number = f"{len(found) - len(kept):,} of {len(found):,} passages"
-        warnings.append(f"left out what holds no words: {number} are characters without a space")
-    if warn:
-        for warning in (*warnings, *page.warnings):
-            warn(uri, warning)
+        told.append(f"left out what holds no words: {number} are characters without a space")
+    warnings += (f"{uri}: {warning}" for warning in (*told, *page.warnings))
     return kept
 
 
@@ -164,16 +165,15 @@ def _is_wordless(text: str) -> bool:
 
 def parse(text: str) -> Page:
     """Takes the text of a file apart. Accepts every string."""
-    fields, first, body, warnings = _read_frontmatter(unify_line_ends(text))
-    directives, wrong = _read_directives(fields, "frontmatter")
-    warnings += wrong
+    warnings: list[str] = []
+    fields, first, body = _read_frontmatter(unify_line_ends(text), warnings)
+    directives = _read_directives(fields, "frontmatter", warnings)
     known = outline(body)
-    header = known.headings[0].line if known.headings else len(known.starts)
+    header = next((one.first for one in known.sections if one.level), len(known.starts))
     pieces, at = [], 0
     for line, (start, end), pairs in _find_comments(body):
         where = f"line {line + first}"
-        values, wrong = _read_directives(pairs, where)
-        warnings += wrong
+        values = _read_directives(pairs, where, warnings)
         pieces += [body[at:start], re.sub(r"[^\n]", " ", body[start:end])]
         at = end
         if line < header or not values.get("index", True):
@@ -182,7 +182,7 @@ def parse(text: str) -> Page:
             warnings.append(
                 f"{where}: a directive holds for the whole file and stands before its first header"
             )
-    titles = (heading.title for heading in known.headings if heading.level == 1)
+    titles = (one.title for one in known.sections if one.level == 1)
     title = directives.get("title") or next(titles, "")
     body = "".join((*pieces, body[at:]))
     return Page(fields, directives, title, body, first, tuple(warnings))
@@ -194,7 +194,7 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
     if not said.get("index", True):
         return []
     found: list[Passage] = []
-    for chunk in chunks:
+    for number, chunk in enumerate(chunks):
         text, overlap = chunk.text.strip(), chunk.overlap.strip()
         if not any(map(str.isalnum, text)):
             continue  # a rule, an ornament, nothing at all
@@ -208,7 +208,7 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
                 tags=said.get("tags", ()),
                 section=_find_heading(page, chunk.title) or PurePosixPath(uri).stem,
                 lines=(first, first + text.count("\n")),
-                metadata={"chunk": chunk.index, "overlap": len(overlap)},
+                metadata={"chunk": number, "overlap": len(overlap)},
             )
         )
     return found
@@ -251,36 +251,36 @@ def redact_in_place(text: str) -> tuple[str, list[str]]:
 # Directives
 
 
-def _read_frontmatter(text: str) -> tuple[dict[str, Any], int, str, list[str]]:
-    """The fields between two lines `---`, every value a string, a list or a mapping of strings; the line on which the body begins, the
-    body, and warnings. A text between two rules is no frontmatter."""
+def _read_frontmatter(text: str, warnings: list[str]) -> tuple[dict[str, Any], int, str]:
+    """The fields between two lines `---`, every value a string, a list or a mapping of strings; the line on which the body begins, and
+    the body. A text between two rules is no frontmatter."""
     import yaml
 
     match = _FRONTMATTER.match(text, 0, LONGEST_FRONTMATTER)
     if match is None:
-        return {}, 1, text, []
-    block, warnings = match[1], []
+        return {}, 1, text
+    block = match[1]
     try:
         # What refers to itself grows without end, what is deep exhausts the stack.
         if _ALIAS.search(block) or block.count("[") + block.count("{") > MOST_BRACKETS:
             raise yaml.YAMLError("anchors, aliases, tags and deep nesting are not read")
         fields = yaml.load(block, yaml.BaseLoader) or {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        fields = _read_lines(block) if ":" in block.partition("\n")[0] else None
+        if ":" not in block.partition("\n")[0]:
+            return {}, 1, text
+        # A file that says `index: false` means it, however broken the rest.
+        lines = (line.partition(":") for line in block.splitlines())
+        fields = {
+            name: value for name, _, value in lines if value and _normalize(name) in DIRECTIVES
+        }
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
         where = f" at line {mark.line + 2}" if mark else ""
-        warnings = [f"broken frontmatter{where}: {problem}"]
+        warnings.append(f"broken frontmatter{where}: {problem}")
     if not isinstance(fields, dict):
-        return {}, 1, text, []
+        return {}, 1, text
     named = {str(name): value for name, value in fields.items()}
-    return named, match[0].count("\n") + 1, text[match.end() :], warnings
-
-
-def _read_lines(block: str) -> dict[str, str]:
-    """The directives of broken frontmatter: a file that says `index: false` means it, however broken the rest."""
-    pairs = (line.partition(":") for line in block.splitlines())
-    return {name: value for name, _, value in pairs if _normalize(name) in DIRECTIVES and value}
+    return named, match[0].count("\n") + 1, text[match.end() :]
 
 
 def _find_comments(body: str) -> Iterator[tuple[int, tuple[int, int], dict[str, Any]]]:
@@ -313,62 +313,43 @@ def _normalize(name: object) -> str:
     return OTHER_NAMES.get(plain, plain)
 
 
-def _read_directives(fields: Mapping[str, Any], where: str) -> tuple[dict[str, Any], list[str]]:
-    """The directives among some fields, and a warning for each that cannot be understood. Frontmatter is for everybody: other fields are
-    not ours."""
+def _read_directives(fields: Mapping[str, Any], where: str, warnings: list[str]) -> dict[str, Any]:
+    """The directives among some fields, with a warning for each that cannot be understood. Frontmatter is for everybody: other fields
+    are not ours."""
     found: dict[str, Any] = {}
-    warnings: list[str] = []
     for given, value in fields.items():
         name = _normalize(given)
         if name in DIRECTIVES:
-            read, right = DIRECTIVES[name]
             try:
-                found[name] = read(value)
-            except (InvalidInput, ValueError):
-                warnings.append(f"{where}: '{given}: {_flatten(value)[:80]}' is not {right}")
-    return found, warnings
+                found[name] = _read_value(name, value)
+            except (InvalidInput, LookupError, ValueError):
+                shown = _flatten(value)[:80]
+                warnings.append(f"{where}: '{given}: {shown}' is not {DIRECTIVES[name]}")
+    return found
 
 
-def _flatten(value: Any) -> str:
-    return " ".join(str(value).split()).strip("\"'")
-
-
-def _read_switch(value: Any) -> bool:
-    plain = _flatten(value).lower()
-    if plain not in YES + NO:
-        raise ValueError(plain)
-    return plain in YES
-
-
-def _read_kind(value: Any) -> str:
-    return check_kind(_flatten(value)) or "document"
-
-
-def _read_list(value: Any) -> tuple[str, ...]:
+def _read_value(name: str, value: Any) -> Any:
+    """The value of a directive; raises an error where it is none."""
+    text = _flatten(value)
+    match name:
+        case "index":
+            return SWITCH[text.lower()]
+        case "kind":
+            return check_kind(text) or "document"
+        case "title":
+            return text[:LONGEST_TITLE].strip()
+        case "importance":
+            number = float(text)
+            if not 0 <= number <= 10:
+                raise ValueError(value)
+            return number
     items = value if isinstance(value, list) else str(value).strip("[] ").split(",")
     words = (_flatten(item).removeprefix("#")[:LONGEST_TAG].strip() for item in items)
     return tuple(dict.fromkeys(filter(None, words)))[:MOST_TAGS]
 
 
-def _read_importance(value: Any) -> float:
-    number = float(_flatten(value))
-    if not 0 <= number <= 10:
-        raise ValueError(value)
-    return number
-
-
-def _read_title(value: Any) -> str:
-    return _flatten(value)[:LONGEST_TITLE].strip()
-
-
-# What directives there are, how each is read, and what it is when it is right.
-DIRECTIVES: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "index": (_read_switch, "true or false"),
-    "kind": (_read_kind, "a kind of memory"),
-    "tags": (_read_list, "a list of words"),
-    "importance": (_read_importance, "a number from 0 to 10"),
-    "title": (_read_title, "a title"),
-}
+def _flatten(value: Any) -> str:
+    return " ".join(str(value).split()).strip("\"'")
 
 
 # The blocks of a text
@@ -397,12 +378,14 @@ class Chunk(NamedTuple):
     overlap: str  # what is carried over from the chunk before
     title: str  # the headers above it: "Guide > Install > Linux"
     lines: tuple[int, int]  # of `text`, from 1
-    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody asks of a chunk
 
 
-class Heading(NamedTuple):
-    line: int  # from 0, as all lines of an outline
-    end: int
+class HeaderSection(NamedTuple):
+    """A header of the first three levels with what follows it, or what stands before the first one. Lines count from 0."""
+
+    first: int
+    below: int  # the line after its heading
+    last: int  # the line after it
     level: int
     title: str  # with the headers above it
 
@@ -410,17 +393,8 @@ class Heading(NamedTuple):
 class PageOutline(NamedTuple):
     starts: Sequence[int]  # where each line begins, and the end of the text
     grades: bytearray  # per line, and one for the end
-    headings: tuple[Heading, ...]
+    sections: tuple[HeaderSection, ...]
     comments: tuple[tuple[int, int], ...]  # lines of HTML comments that are blocks of their own
-
-
-class HeaderSection(NamedTuple):
-    first: int
-    below: int  # the line after its heading
-    last: int  # the line after it
-    level: int
-    title: str
-    length: int  # characters below its heading
 
 
 @lru_cache(maxsize=1)  # directives and chunks are about the same text
@@ -432,7 +406,7 @@ def outline(body: str) -> PageOutline:
     lines = len(starts) - 1
     tokens = _parser(body.count("|") < MOST_BARS).parse(body[: starts[min(lines, MOST_LINES)]])
     grades, whole = bytearray([LINE]) * (lines + 1), 0  # the line up to which a block stays whole
-    headings: list[Heading] = []
+    sections = [HeaderSection(0, 0, lines, 0, "")]
     comments: list[tuple[int, int]] = []
     above = [(0, "")]
     for number, token in enumerate(tokens):
@@ -447,14 +421,16 @@ def outline(body: str) -> PageOutline:
                 while above[-1][0] >= level:
                     above.pop()
                 above.append((level, " > ".join(filter(None, (above[-1][1], title)))))
-                headings.append(Heading(first, end, *above[-1]))
+                sections[-1] = sections[-1]._replace(last=first)
+                sections.append(HeaderSection(first, end, lines, *above[-1]))
         if token.type in ("fence", "table_open", "code_block"):
             small = token.type != "code_block" and starts[end] - starts[first] <= LARGEST_BLOCK
             grades[first + 1 : end] = bytes([WHOLE if small else CODE]) * (end - first - 1)
             whole = end
         elif token.type == "html_block" and token.content.lstrip().startswith("<!--"):
             comments.append((first, end))
-    return PageOutline(starts, grades, tuple(headings), tuple(comments))
+    told = tuple(one for one in sections if one.first < one.last)
+    return PageOutline(starts, grades, told, tuple(comments))
 
 
 @cache
@@ -482,17 +458,6 @@ def _plain(content: str) -> str:
     return " ".join(words.split()) or text
 
 
-def split_sections(body: str) -> Iterator[HeaderSection]:
-    """What stands before the first heading of the first three levels, then each of them with what follows it."""
-    known = outline(body)
-    begins = [Heading(0, 0, 0, ""), *known.headings]
-    ends = [*(heading.line for heading in known.headings), len(known.starts) - 1]
-    for (line, below, level, title), last in zip(begins, ends, strict=True):
-        if line < last:
-            length = len(body[known.starts[below] : known.starts[last]].strip())
-            yield HeaderSection(line, below, last, level, title, length)
-
-
 # Cutting
 
 
@@ -501,7 +466,7 @@ def by_headers(body: str, size: int = 2000, overlap: int = 15, first_line: int =
     known = outline(body)
     chunks: list[Chunk] = []
     before = (0, 0)
-    for section in _merge_short(split_sections(body), known.starts, size):
+    for section in _merge_short(body, known, size):
         start = known.starts[section.first]
         stop = known.starts[section.last]
         while start < stop:
@@ -509,7 +474,7 @@ def by_headers(body: str, size: int = 2000, overlap: int = 15, first_line: int =
             share = (before[1] - before[0]) * overlap // 100
             carried = _find_overlap(body, known, *before, share, LINE)
             lines = _lines(known, start, end, first_line)
-            chunks.append(Chunk(body[start:end], carried, section.title, lines, len(chunks)))
+            chunks.append(Chunk(body[start:end], carried, section.title, lines))
             before, start = (start, end), end
     return chunks
 
@@ -530,23 +495,23 @@ def by_lines(body: str, tokens: int = 400, overlap: int = 80, first_line: int = 
             end = max((match.end() for match in late), default=0) or _last_word(body, start, limit)
         lines = _lines(known, start, end, first_line)
         title = _title(body, known, start, end)
-        chunks.append(Chunk(body[start:end], carried, title, lines, len(chunks)))
+        chunks.append(Chunk(body[start:end], carried, title, lines))
     return chunks
 
 
-def _merge_short(
-    sections: Iterable[HeaderSection], starts: Sequence[int], size: int
-) -> Iterator[HeaderSection]:
+def _merge_short(body: str, known: PageOutline, size: int) -> Iterator[HeaderSection]:
     """Joins a section that says next to nothing to the one it leads to: an empty one, or a short one that introduces a sub-section.
     Two short sections side by side are each found best by their own title. What is joined fits into one chunk, or is split anyway,
     and is called by the title of the latter."""
+    starts = known.starts
     waiting: HeaderSection | None = None
-    for section in sections:
+    for section in known.sections:
         if waiting:
+            length = len(body[starts[waiting.below] : starts[waiting.last]].strip())
             end = starts[section.last]
-            introduces = waiting.length < TINY and section.level > waiting.level
+            introduces = length < TINY and section.level > waiting.level
             fits = end - starts[waiting.first] <= size or end - starts[section.first] > size
-            if fits and (introduces or not waiting.length):
+            if fits and (introduces or not length):
                 section = section._replace(first=waiting.first)
             else:
                 yield waiting
@@ -563,8 +528,8 @@ def _lines(known: PageOutline, start: int, end: int, first_line: int) -> tuple[i
 def _title(body: str, known: PageOutline, start: int, end: int) -> str:
     """The headers above the first line that says something."""
     line = bisect_right(known.starts, end - len(body[start:end].lstrip())) - 1
-    above = bisect_right(known.headings, line, key=lambda heading: heading.line)
-    return known.headings[above - 1].title if above else ""
+    above = bisect_right(known.sections, line, key=lambda section: section.first)
+    return known.sections[above - 1].title
 
 
 def _find_cut(body: str, known: PageOutline, start: int, end: int, size: int) -> int:

@@ -24,7 +24,7 @@ from bethink.ingest.analyze.tree import (
     pick_important,
     strip_markup,
 )
-from bethink.ingest.markdown import parse, split_sections, to_markdown
+from bethink.ingest.markdown import outline, parse, to_markdown
 from bethink.ingest.symbols import shorten
 from bethink.types import Entity, Memory
 
@@ -72,7 +72,7 @@ def _read_page(tree: Tree, path: str) -> tuple[Mapping[str, Any], list[PageSecti
             (one.first + first, one.last + first - 1),
             "\n".join(lines[one.below : one.last]).strip(),
         )
-        for one in split_sections(page.body)
+        for one in outline(page.body).sections
     ]
     return page.frontmatter, sections
 

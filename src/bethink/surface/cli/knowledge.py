@@ -52,7 +52,7 @@ def synced_result(synced: Synced) -> Result:
 
 
 def index(args: Namespace, memory: Bethink) -> Result:
-    if not knowledge.folders(memory):
+    if not knowledge.find_folders(memory.project.worktree, memory.config):
         folders = ", ".join(memory.config.knowledge)
         raise NotFound(
             f"None of the knowledge folders of {memory.project.name} exists: {folders}.",
@@ -165,7 +165,8 @@ def init(args: Namespace) -> Result:
         "stopped": stopped,
         **leave_out_empty(agents=connected.value),
     }
-    failed = any("fail" in one[1] for one in (*steps, *taken))
+    became = [*(step.action for step in steps), *(part.status for part in taken)]
+    failed = "fail" in became or "failed" in became
     return Result(
         value,
         [*describe_value(brief_init(value)), *connected.lines],

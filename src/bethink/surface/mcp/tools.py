@@ -353,7 +353,7 @@ def read_resource(memory: Bethink, uri: str) -> tuple[str, str]:
 def _find_files(memory: Bethink) -> dict[str, Path]:
     """Name → file, in order. A name counts from its knowledge folder; where another folder has it too, from the project's root."""
     files: dict[str, Path] = {}
-    for folder in knowledge.folders(memory):
+    for folder in knowledge.find_folders(memory.project.worktree, memory.config):
         top = folder.resolve()
         base = top if top.is_dir() else top.parent
         for found in islice(walk(folder, memory.project.worktree, knowledge.MARKDOWN), FILES):

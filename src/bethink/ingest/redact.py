@@ -26,9 +26,8 @@ Change = tuple[int, int, str]
 
 RULES = Path(__file__).with_name("data") / "secrets.tsv"
 PRIVATE = "[REDACTED]"
-PASSES = (
-    6  # Replacing one secret can uncover the edge of another. Two settle all that was ever tried.
-)
+# Replacing one secret can uncover the edge of another. Two passes settle all that was ever tried.
+PASSES = 6
 SHORTEST = 7  # characters of a text that can hold a secret: `://:p@h`
 # They can stand inside a token that still works.
 INVISIBLE = "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
@@ -87,9 +86,8 @@ def redact_value(value: Any) -> tuple[Any, int]:
 
 
 def _is_named_secret(key: Any, value: str) -> bool:
-    if not isinstance(key, str) or not _compile(_KEYS).search(key):
-        return False
-    return _is_secret(value, _key_kind(key), quoted=True)
+    named = isinstance(key, str) and not _fits("harmless", key)
+    return named and _is_secret(value, _key_kind(key), quoted=True)
 
 
 def redact_name(name: str) -> str:
@@ -222,12 +220,13 @@ class SecretData(NamedTuple):
 
     rules: list[SecretRule]  # precise ones first
     checks: dict[str, tuple[str, str]]  # what a value must not hold, and how it must begin
+    words: dict[str, frozenset[str]]
 
 
 @cache
 def _load() -> SecretData:
     parts: dict[str, str] = {}
-    data = SecretData([], {})
+    data = SecretData([], {}, {})
     for line in RULES.read_text("utf-8").splitlines():
         if not line or line.startswith("#"):
             continue
@@ -236,6 +235,8 @@ def _load() -> SecretData:
         match line.split("\t"):
             case [name, pattern]:
                 parts[name] = pattern
+            case [_, name, words]:
+                data.words[name] = frozenset(words.split())
             case [_, name, unwanted, wanted]:
                 data.checks[name] = (unwanted or "(?!)", wanted)
             case [kind, where, checks, starts, body]:
@@ -320,8 +321,6 @@ def _may_begin(text: str, at: int, where: str) -> bool:
 
 # Columns of passwords
 
-_HEADS = frozenset("password passwort kennwort passwd pwd pass passphrase contraseña senha".split())
-
 
 def _columns(text: str, folded: str) -> Iterator[tuple[int, int]]:
     """The cells below a column of passwords, in a Markdown table or a block of CSV."""
@@ -346,10 +345,11 @@ def _columns(text: str, folded: str) -> Iterator[tuple[int, int]]:
 
 def _password_column(line: str, before: str, after: str) -> tuple[int, str, int]:
     """Which column of a head line holds passwords, what separates its cells, and how many there are."""
+    words = _load().words["head"]
     for mark in ("|", "\t", ";", ","):
         cells = line.split(mark)
         names = [cell.strip(" \"'*").lower() for cell in cells]
-        if len(cells) < 2 or not _HEADS & set(names):
+        if len(cells) < 2 or not words & set(names):
             continue
         if mark == "|":
             is_head = set(after.strip()) <= set("|:- ") and "-" in after
@@ -359,7 +359,7 @@ def _password_column(line: str, before: str, after: str) -> tuple[int, str, int]
             plain = all(_compile(r"[\w -]{1,30}").fullmatch(name) for name in names)
             is_head = first_of_block and plain and ", " not in line
         if is_head:
-            return next(at for at, name in enumerate(names) if name in _HEADS), mark, len(cells)
+            return next(at for at, name in enumerate(names) if name in words), mark, len(cells)
     return -1, "", 0
 
 
@@ -371,66 +371,19 @@ _LOOSE = "\\.,;:"
 _HOLDING = r"(?i)example|your|default|sample"
 _OWN = r"[A-Z][a-z]{1,20}\d\d|[a-z]{4,20}\d\d|\d[A-Z][a-z]{2,20}|(?:[A-Za-z]{1,9}\d{1,9}){3}"
 _GENERIC = r"(?i)password|secret|token|api|key|user|admin|name|value|test|id(?![a-z])"
-# Words that carry digits without being secret: "token: Base64/RS256".
-_JARGON = (
-    r"(?i)base ?64|sha-?\d|md5|hmac|oauth|argon2|bcrypt|scrypt|pbkdf2|utf-?8|ed25519|x\.?509|aes-?\d|[rhep]s(?:256|384|512)"
-    r"|http/\d|(?<![a-z])u?int\d|(?<![a-z])float\d|1password"
-)
-# Values that point at a secret or describe one, instead of being one.
-_REFERENCE = (
-    r"\$(?:[A-Za-z_{(]|\d$)"  # $TOKEN ${TOKEN} $(cat token) $env:TOKEN $1
-    r"|[^{]*\{[^}]*\}|.*%\([A-Za-z_]+\)s|%[A-Za-z_]+%?$|@[\w.]+@$"  # {token} {{ token }} %(token)s %TOKEN% %s @token@
-    r"|\.{0,2}/[\w.-]+(?:/|$)|~/|[A-Za-z]:\\|.*://|arn:"  # paths and addresses
-    r"|!(?:vault|ref|sub|env|include|secret)\b|(?:required|nullable|sometimes)\|"  # YAML tags, rules of validation
-    r"|[A-Za-z_]\w*(?:(?:[?!]?\.|->|::)[A-Za-z_]\w*)+!?$"  # settings.api_key2
-    r"|\d{4}-\d\d-\d\d|\d{1,3}(?:\.\d{1,3}){3}|0x[0-9a-fA-F]{1,16}$"  # dates, addresses, numbers
-)
-# Names of secrets, which stand where a secret could.
-_NAMED = (
-    r"[a-z0-9_.:#-]+(?:/[a-z0-9_.:#-]+)+$"  # vault/data/production
-    r"|(?=.*[a-z]{4})(?:[a-z]{2,}\d{0,2}|v?\d{1,4})(?:[-_.](?:[a-z]{2,}\d{0,2}|v?\d{1,4}))+$"  # db-credentials-2
-)
-_KEYS = (
-    r"(?i)(?:password|passwd|passphrase|pwd|\bpass|_pass|secrets?|token|credentials?|api[_ -]?key"
-    r"|(?:access|private|secret|auth|encryption|signing|account)[_-]?key)$"
-)
-# What is said of a password, or stands for one, instead of being one.
-_ORDINARY = frozenset(
-    """
-    true false yes no none null nil undefined empty string str text number boolean bool optional required missing hidden unset
-    wrong correct incorrect invalid valid unknown secret expired changed stored saved written printed encrypted hashed shared
-    random generated rotated needed asked shown below above here there different public weak strong short long included include
-    same-origin omit bearer basic digest session prompt file option flag argument instead from with without stdin password
-    passwort always never still only being used reset sent kept case-sensitive set tracked visible plaintext plain
-    """.split()
-)
-
-# What a password is said to be like: "very long", "case sensitive", "twelve characters".
-_MEASURES = frozenset(
-    """
-    character characters letter letters digit digits word words day days week weeks month months year years sensitive
-    insensitive same old new wrong easy hard secure insecure simple policy default wide ask see
-    """.split()
-)
-
-
-# Words of names of secrets: `shop-prod-admin-credentials`.
-_NAMES = frozenset(
-    "password secret secrets token key credential credentials creds user admin prod staging vault test name file".split()
-)
 
 
 def _is_open(value: str) -> bool:
     """Whether a value is a placeholder, a reference or a word about the secret instead of the secret."""
-    if not _fits("filled", value) or value.lower() in _ORDINARY:
+    if not _fits("filled", value) or value.lower() in _load().words["ordinary"]:
         return True
     if _fits("strong", value):
-        return bool(_compile(_REFERENCE).match(value))
-    if _compile(_JARGON).search(value):
+        return not _fits("literal", value)
+    if not _fits("spelled", value):
         return True
     if _fills_a_placeholder(value):
         return False
-    return not _fits("original", value) or bool(_compile(_REFERENCE).match(value))
+    return not (_fits("original", value) and _fits("literal", value))
 
 
 def _fills_a_placeholder(value: str) -> bool:
@@ -448,7 +401,7 @@ def _is_passphrase(value: str) -> bool:
         len(words) > 3
         and all(len(word) > 2 and word.isalpha() and word[1:].islower() for word in words)
         and len({word.islower() for word in words}) == 1
-        and not (STOP_WORDS | _NAMES).intersection(words)
+        and not (STOP_WORDS | _load().words["name"]).intersection(words)
     )
 
 
@@ -461,7 +414,7 @@ def _is_secret(value: str, kind: str, *, quoted: bool, certain: bool = False) ->
         return False
     if kind == "password" and certain:
         return True
-    named = _compile(_NAMED).match(value) and not _fills_a_placeholder(value)
+    named = not _fits("unlisted", value) and not _fills_a_placeholder(value)
     return not named and _looks_secret(value, kind, quoted)
 
 
@@ -564,7 +517,9 @@ def _spoken(found: Suspect) -> bool:
     value = found.value.rstrip(_LOOSE + "!")
     ends = found.text[found.first + len(value) : found.last + 2].strip("\"'`.!, ")[:1] in ("", "\n")
     words = _compile(r"[ -]").split(value)
-    plain = not (STOP_WORDS | _ORDINARY | _MEASURES).intersection(map(str.lower, words))
+    known = _load().words
+    about = STOP_WORDS | known["ordinary"] | known["measure"]
+    plain = about.isdisjoint(map(str.lower, words))
     told = plain and not any(word.endswith(("ed", "able", "ly", "ing")) for word in words)
     return not _is_open(value) and told and (ends or any(map(str.isdigit, value)))
 

@@ -487,7 +487,7 @@ READ_COMMENT = 8_000  # characters of a comment that are looked at
 
 
 @cache
-def _load_patterns() -> Mapping[str, re.Pattern[str]]:
+def load_patterns() -> Mapping[str, re.Pattern[str]]:
     """How comments are marked, and what in them is no text: see the table."""
     rows = tomllib.loads((DATA / "comments.toml").read_text("utf-8"))
     return {name: re.compile("|".join(patterns)) for name, patterns in rows.items()}
@@ -495,7 +495,7 @@ def _load_patterns() -> Mapping[str, re.Pattern[str]]:
 
 def strip_comment(raw: str) -> str:
     """The text of a comment, or of several that follow each other, line by line."""
-    patterns = _load_patterns()
+    patterns = load_patterns()
     lines = []
     for line in raw[:READ_COMMENT].splitlines():
         line = patterns["mark"].sub("", line.rstrip().removesuffix("*/").rstrip(), count=1)
@@ -506,16 +506,16 @@ def strip_comment(raw: str) -> str:
 
 def strip_docstring(raw: str) -> str:
     """The text of a Python string literal, without its quotes."""
-    quotes = _load_patterns()["quotes"].match(raw)
+    quotes = load_patterns()["quotes"].match(raw)
     if quotes is None:
         return ""
     body = raw[quotes.end() :].removesuffix(quotes[1])[:READ_COMMENT]
-    return "\n".join(_load_patterns()["ruler"].sub(" ", line).strip() for line in body.splitlines())
+    return "\n".join(load_patterns()["ruler"].sub(" ", line).strip() for line in body.splitlines())
 
 
 def summarize_comment(text: str, paragraphs: int = 1) -> str:
     """The first paragraphs of a cleaned text, each on one line, without tags and licences."""
-    patterns = _load_patterns()
+    patterns = load_patterns()
     if patterns["licence_text"].search(text):
         return ""
     kept: list[str] = []
@@ -529,7 +529,7 @@ def summarize_comment(text: str, paragraphs: int = 1) -> str:
 
 
 def _plain_comment(paragraph: str) -> str:
-    patterns = _load_patterns()
+    patterns = load_patterns()
     lines = []
     for line in map(str.strip, paragraph.strip().splitlines()):
         bare = patterns["lead"].sub("", line, count=1)

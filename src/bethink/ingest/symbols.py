@@ -40,44 +40,13 @@ HEAD = 8_192  # characters of a file that tell its language
 VALUES = frozenset(("constant", "field", "variable", "type", "property"))
 CALLABLE = frozenset(("function", "method", "task"))
 OPEN = frozenset(("namespace", "module"))
-KINDS = (
-    VALUES
-    | CALLABLE
-    | OPEN
-    | frozenset(
-        "class interface struct enum union trait record annotation delegate concept macro scope".split()
-    )
+KINDS = VALUES | CALLABLE | OPEN
+KINDS |= frozenset(
+    "class interface struct enum union trait record annotation delegate concept macro scope".split()
 )
 PREAMBLE = ("php_tag", "hash_bang_line")
 LISTS = frozenset(
     "lexical_declaration variable_declaration const_declaration var_declaration type_declaration".split()
-)
-_CONSTANT = re.compile(r"_{0,2}[A-Z][A-Z0-9_]*")
-_ARGUMENTS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
-# What a C declarator declares: the owner of `Solver::Inner::solve`, its own name, and whether it is a function. `(*visit)(int)` is none.
-_DECLARED = re.compile(
-    r"[\s*&(]*+(?:const\s+)*((?:~?\w+::)*)(operator\s*(?:\(\)|[^\w\s(]+|[\w ]+)|~?\w+)\s*(\(?)"
-)
-# Macros that C's grammars cannot know: between `class` and its name, and alone on a line. Blanked, so that places stay.
-_MACROS = re.compile(
-    rb"(?<=class )[A-Z][A-Z0-9_]{2,60}(?:\([^()\n]{0,60}\))?(?=[ \t]+[A-Za-z_][\w:]{0,200}\s*(?:final\s*)?[:{])"
-    rb"|(?<=struct )[A-Z][A-Z0-9_]{2,60}(?:\([^()\n]{0,60}\))?(?=[ \t]+[A-Za-z_][\w:]{0,200}\s*(?:final\s*)?[:{])"
-    rb"|^[ \t]{0,40}(?:Q_OBJECT|Q_GADGET|\w{0,40}_(?:BEGIN|END)_DECLS|\w{1,40}_NAMESPACE_(?:BEGIN|END))[ \t]*$",
-    re.MULTILINE,
-)
-_SPOKEN = re.compile(
-    rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)'", re.DOTALL
-)  # comments and strings
-_SIGN = re.compile(
-    rb"//[/!]?|/\*{1,2}|#?"
-)  # of a comment: `//!` is about the file, `/**` about what follows
-_TRAILING = re.compile(r"[ \t;,)]{0,80}((?://|#|/\*).{0,600})")
-# What C does not have. `class` and `namespace` are fine names for a field in C, so they need what follows them in C++.
-_CPP_ONLY = re.compile(
-    r"^[ \t]{0,40}(?:class\s+\w+\s*(?:final\s*)?[:{;]|namespace\s+(?:[\w:]+\s*)?\{|template\s*<|using\s+(?:namespace\s+)?\w+"
-    r"|(?:public|private|protected)\s*:|#include\s+<(?:string|vector|memory|map|utility|functional|iostream|cstd\w{2,6})>)"
-    r"|\b(?:constexpr|nullptr|noexcept|std::\w)",
-    re.MULTILINE,
 )
 
 
@@ -100,18 +69,15 @@ class FileOutline(NamedTuple):
 
 # Languages
 
-LANGUAGES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
-    (DATA / "languages.toml").read_text("utf-8")
-)
-
-
+LANGUAGES: Mapping[str, Mapping[str, Any]]
+LANGUAGES = tomllib.loads((DATA / "languages.toml").read_text("utf-8"))
 SUFFIXES = {suffix: name for name, row in LANGUAGES.items() for suffix in row["suffixes"].split()}
 
 
 def language_of(path: str, text: str = "") -> str | None:
     """The language of a file by its suffix; of a header, which may be C or C++, by the beginning of its text. None for other files."""
     suffix = PurePosixPath(path).suffix
-    if suffix == ".h" and _CPP_ONLY.search(text[:HEAD]):
+    if suffix == ".h" and load_patterns()["cpp_only"].search(text[:HEAD]):
         return "cpp"
     return SUFFIXES.get(suffix) or SUFFIXES.get(suffix.lower())
 
@@ -126,12 +92,13 @@ class SourceFile:
         grammar = _grammar(language)
         from tree_sitter import Parser
 
-        data = text.removeprefix("\ufeff").encode("utf-8", "replace")
+        text, patterns = text.removeprefix("\ufeff"), load_patterns()
         if language in ("c", "cpp"):
-            data = _MACROS.sub(lambda match: b" " * len(match[0]), data)
-        elif language in ("java", "csharp") and data.count(b"<") > UNCLOSED:
-            bare = _SPOKEN.sub(b"", data)
-            data = b"" if bare.count(b"<") - bare.count(b">") > UNCLOSED else data
+            text = patterns["macro"].sub(lambda match: " " * len(match[0]), text)
+        elif language in ("java", "csharp") and text.count("<") > UNCLOSED:
+            bare = patterns["spoken"].sub("", text)
+            text = "" if bare.count("<") - bare.count(">") > UNCLOSED else text
+        data = text.encode("utf-8", "replace")
         until = time.thread_time() + PATIENCE
 
         def read(at: int, _: object) -> bytes:
@@ -225,7 +192,7 @@ class CommentBlock(NamedTuple):
 
     start: int
     end: int
-    sign: bytes  # how its last comment begins
+    sign: str  # how its last comment begins
 
 
 class Enclosing(NamedTuple):
@@ -296,7 +263,9 @@ class OutlinedFile(SourceFile):
         """Notes what a match defines, if it does."""
         node, owner = captures[kind], None
         if "declarator" in captures:
-            declared = _DECLARED.match(_bare(self.text_of(captures["declarator"])[:1_000]))
+            declared = load_patterns()["declared"].match(
+                _bare(self.text_of(captures["declarator"])[:1_000])
+            )
             if not declared:
                 return
             owner, name = declared[1].removesuffix("::") or None, " ".join(declared[2].split())
@@ -360,7 +329,7 @@ class OutlinedFile(SourceFile):
             before = definition.node.parent.parent if definition.node.parent else None
             exports = ("export_statement", "ambient_declaration")
             exported = before is not None and before.type in exports
-            return exported or bool(_CONSTANT.fullmatch(definition.name))
+            return exported or bool(re.fullmatch("_{0,2}[A-Z][A-Z0-9_]*", definition.name))
         return True
 
     def _find_begin(self, definition: Definition) -> int:
@@ -409,7 +378,8 @@ class OutlinedFile(SourceFile):
         if kind not in VALUES and kind != "macro":
             return ""
         at = definition.end if kind == "macro" else definition.node.end_byte
-        trailing = _TRAILING.match(self.text(at, at + 1000).partition("\n")[0])
+        line = self.text(at, at + 1000).partition("\n")[0]
+        trailing = load_patterns()["trailing"].match(line)
         return summarize_comment(strip_comment(trailing[1])) if trailing else ""
 
     def _summarize(self, block: CommentBlock, paragraphs: int = 1) -> str:
@@ -421,7 +391,8 @@ class OutlinedFile(SourceFile):
             start = node.start_byte
             if self.data[self.data.rfind(b"\n", 0, start) + 1 : start].strip():
                 continue  # it stands behind code
-            sign = _SIGN.match(self.data, start)[0]  # type: ignore[index]  # fits everything
+            # `//!` is about the file, `/**` about what follows.
+            sign = re.match(r"//[/!]?|/\*{1,2}|#?", self.text(start, start + 3))[0]  # type: ignore[index]
             before = blocks[-1] if blocks else None
             if before and before.sign == sign and self.row(start) <= self.row(before.end - 1) + 1:
                 start = blocks.pop().start
@@ -431,9 +402,9 @@ class OutlinedFile(SourceFile):
     def _find_comment_above(self, begin: int) -> CommentBlock | None:
         """The comments that stand right above a place; `//!` is about the file, and some leave a line free below `/** … */`."""
         at = bisect_left(self.blocks, begin, key=lambda block: block.start) - 1
-        block = self.blocks[at] if at >= 0 else CommentBlock(0, 1, b"//!")
+        block = self.blocks[at] if at >= 0 else CommentBlock(0, 1, "//!")
         free = self.row(begin) - self.row(block.end - 1)
-        near = free <= (2 if block.sign == b"/**" else 1) and block.sign != b"//!"
+        near = free <= (2 if block.sign == "/**" else 1) and block.sign != "//!"
         return block if near else None
 
     def _find_file_doc(self, begins: set[int]) -> str:
@@ -458,7 +429,7 @@ class OutlinedFile(SourceFile):
 def _bare(name: str) -> str:
     """A type's name without its arguments: `Cache[K, V]` → Cache, `Foo<T<U>>` → Foo."""
     for _ in range(8):
-        name = _ARGUMENTS.sub("", name)
+        name = re.sub(r"<[^<>]*>|\[[^\[\]]*\]", "", name)
     return name.strip("*& ")
 
 
@@ -484,6 +455,8 @@ def _within(nodes: Sequence[Node], begin: int, end: int, least: int) -> Iterator
 
 LONGEST_DOC = 600  # characters of documentation that are kept
 READ_COMMENT = 8_000  # characters of a comment that are looked at
+# What stands in the place of markup in a comment.
+REPLACED = {"inline": r"\1", "doxygen_word": "", "reference": r"\1", "markup": " "}
 
 
 @cache
@@ -536,8 +509,9 @@ def _plain_comment(paragraph: str) -> str:
         if patterns["tag"].match(bare):
             break
         lines.append(bare)
-    text = patterns["doxygen_word"].sub("", patterns["inline"].sub(r"\1", " ".join(lines)))
-    text = patterns["markup"].sub(" ", patterns["reference"].sub(r"\1", text))
+    text = " ".join(lines)
+    for name, kept in REPLACED.items():
+        text = patterns[name].sub(kept, text)
     return " ".join(text.split())
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from posixpath import basename, dirname
 from typing import Any, NamedTuple
@@ -79,55 +80,67 @@ def _hash(passages: Sequence[Passage]) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-class Manifest(NamedTuple):
-    path: str
-    facts: Mapping[str, str]  # name, description, requires, commands, members
-    runtime: Mapping[str, str]  # dependency → constraint
-    development: Mapping[str, str]
-
-
 def describe_build(tree: Tree) -> Iterator[Finding]:
-    manifests = [
-        (_read_manifest(tree, path, row), row["language"])
+    found = [
+        (path, row)
         for row in load_table("manifests")["manifest"]
         for path, _ in tree.find(f"(?:.*/)?(?:{row['file']})")
     ]
-    manifests.sort(key=lambda one: (one[0].path.count("/"), one[0].path))
-    told = [
-        one
-        for one in manifests
-        if any((*one[0].facts.values(), one[0].runtime, one[0].development))
-    ]
-    for manifest, language in told[:MOST_MANIFESTS]:
-        yield _describe_manifest(tree, manifest, language)
+    found.sort(key=lambda one: (one[0].count("/"), one[0]))
+    told = (_describe_manifest(tree, path, row) for path, row in found)
+    yield from islice(filter(None, told), MOST_MANIFESTS)
     yield from _describe_commands(tree)
     for row in load_table("structure")["sign"]:
-        yield from _describe_signs(tree, row)
+        yield from islice(_describe_signs(tree, row), MOST_PER_SIGN)
 
 
 # Manifests
 
 
-def _read_manifest(tree: Tree, path: str, row: Mapping[str, Any]) -> Manifest:
-    text, parsed = tree.text(path), path.endswith((".toml", ".json"))
-    value = tree.table(path) if parsed else {}
+def _describe_manifest(tree: Tree, path: str, row: Mapping[str, Any]) -> Finding | None:
+    """What a manifest says of its project; nothing where it says nothing."""
+    text = tree.text(path)
+    value = tree.table(path) if path.endswith((".toml", ".json")) else {}
     facts = {
         field: join_words(unique(_find_facts(value, text, row.get(field, ()))))
         for field in ("name", "description", "requires", "commands", "members")
     }
     runtime, development = (
-        {
-            name: constraint
-            for place in row.get(field, ())
-            for star, listed in find_keys(value, place)
-            for name, constraint in _read_dependencies(star, listed)
-        }
-        for field in ("runtime", "development")
+        dict(_find_dependencies(value, row.get(field, ()))) for field in ("runtime", "development")
     )
     for match in re.finditer(row.get("dependency", _NEVER), text):
         groups = {"development": "", "version": "", **match.groupdict("")}
         (development if groups["development"] else runtime)[groups["name"]] = groups["version"]
-    return Manifest(path, facts, runtime, development)
+    if not any((*facts.values(), runtime, development)):
+        return None
+    name = facts["name"] or basename(dirname(path))
+    head = " ".join(filter(None, (row["language"], "project", name, f"({path})")))
+    about = f": {facts['description'].rstrip('.')}" if facts["description"] else ""
+    needed = [_show_dependency(one, version) for one, version in runtime.items()]
+    extra = [_show_dependency(one) for one in development]
+    sentences = {
+        "It needs": facts["requires"],
+        "Main dependencies:": join_words(needed, 16),
+        "For development and extras:": join_words(extra, 14),
+        "It installs the command": facts["commands"],
+        "It is a workspace of": facts["members"],
+    }
+    told = (f" {lead} {value}." for lead, value in sentences.items() if value)
+    first = next(iter({**runtime, **development}), facts["name"])
+    line = re.search(rf"(?<![\w@/.-]){re.escape(first)}(?![\w/-])", text)
+    labels = unique(map(_find_technology, runtime))[:8]
+    return make_finding(
+        path,
+        text.count("\n", 0, line.start()) + 1 if line else 1,
+        "fact",
+        "dependency",
+        f"{head}{about}.{''.join(told)}",
+        importance=5.5 if "/" not in path else 4.5,
+        confidence=1.0,
+        section=f"{path} › dependencies",
+        entities=[Entity(name, "project")] * bool(name)
+        + [Entity(one, "technology") for one in labels],
+    )
 
 
 def _find_facts(value: Any, text: str, places: Sequence[str]) -> Iterator[str]:
@@ -142,49 +155,16 @@ def _find_facts(value: Any, text: str, places: Sequence[str]) -> Iterator[str]:
             yield f"{lead} {told}".strip() if told else ""
 
 
-def _read_dependencies(key: str, listed: Any) -> Iterator[tuple[str, str]]:
+def _find_dependencies(value: Any, places: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Name and constraint of each: in a list of requirements, or of one that is a key with its version."""
-    if isinstance(listed, list):
-        requirements = (_REQUIREMENT.match(one) for one in listed if isinstance(one, str))
-        yield from ((match[1], match[2].strip()) for match in requirements if match)
-    elif key:
-        yield (
-            key,
-            flatten(as_table(listed).get("version")) or (listed if isinstance(listed, str) else ""),
-        )
-
-
-def _describe_manifest(tree: Tree, manifest: Manifest, language: str) -> Finding:
-    path, facts = manifest.path, manifest.facts
-    name = facts["name"] or basename(dirname(path))
-    head = " ".join(filter(None, (language, "project", name, f"({path})")))
-    about = f": {facts['description'].rstrip('.')}" if facts["description"] else ""
-    needed = [_show_dependency(one, version) for one, version in manifest.runtime.items()]
-    extra = [_show_dependency(one) for one in manifest.development]
-    sentences = {
-        "It needs": facts["requires"],
-        "Main dependencies:": join_words(needed, 16),
-        "For development and extras:": join_words(extra, 14),
-        "It installs the command": facts["commands"],
-        "It is a workspace of": facts["members"],
-    }
-    told = (f" {lead} {value}." for lead, value in sentences.items() if value)
-    labels = unique(_find_technology(item) for item in manifest.runtime)
-    named = {**manifest.runtime, **manifest.development}
-    return make_finding(
-        path,
-        _find_line(tree, path, next(iter(named), facts["name"])),
-        "fact",
-        "dependency",
-        f"{head}{about}.{''.join(told)}",
-        importance=5.5 if "/" not in path else 4.5,
-        confidence=1.0,
-        section=f"{path} › dependencies",
-        entities=[
-            *([Entity(name, "project")] if name else []),
-            *(Entity(one, "technology") for one in labels[:8]),
-        ],
-    )
+    for place in places:
+        for key, listed in find_keys(value, place):
+            if isinstance(listed, list):
+                requirements = (_REQUIREMENT.match(one) for one in listed if isinstance(one, str))
+                yield from ((match[1], match[2].strip()) for match in requirements if match)
+            elif key:
+                version = flatten(as_table(listed).get("version"))
+                yield key, version or (listed if isinstance(listed, str) else "")
 
 
 @cache
@@ -207,13 +187,6 @@ def _show_dependency(name: str, version: str = "") -> str:
     return shorten(f"{name} {version}".strip(), 80) + known
 
 
-def _find_line(tree: Tree, path: str, name: str) -> int:
-    """The line that names a dependency; 1 where none does."""
-    whole = re.compile(rf"(?<![\w@/.-]){re.escape(name)}(?![\w/-])")
-    match = whole.search(text := tree.text(path))
-    return text.count("\n", 0, match.start()) + 1 if match else 1
-
-
 # Commands
 
 
@@ -231,16 +204,18 @@ def _describe_commands(tree: Tree) -> Iterator[Finding]:
     """One finding per purpose, from task runners first and from CI where it adds to them."""
     known = [*_find_tasks(tree), *_find_ci_steps(tree)]
     for purpose, row in load_table("commands")["purpose"].items():
-        found = [one for one in known if one.purpose == purpose]
-        found = list({(one.call, dirname(one.path)): one for one in found[::-1]}.values())[::-1]
+        found: dict[tuple[str, str], KnownCommand] = {}
+        for one in known:
+            if one.purpose == purpose:
+                found.setdefault((one.call, dirname(one.path)), one)
         if found:
-            cited = [_cite(one) for one in found[:MOST_PER_PURPOSE]]
+            told = list(found.values())[:MOST_PER_PURPOSE]
             yield make_finding(
-                found[0].path,
-                found[0].line,
+                told[0].path,
+                told[0].line,
                 "pattern",
                 "command",
-                f"{row['lead']} {join_words(cited)}.",
+                f"{row['lead']} {join_words([_cite(one) for one in told])}.",
                 importance=row["importance"],
                 section=f"Commands › {purpose}",
             )
@@ -256,8 +231,16 @@ def _cite(one: KnownCommand) -> str:
 def _find_tasks(tree: Tree) -> Iterator[KnownCommand]:
     table = load_table("commands")
     for row in table["runner"]:
-        for path, _ in list(tree.find(row["file"]))[:MOST_FILES]:
-            manager = _find_package_manager(tree, path)
+        for path, _ in islice(tree.find(row["file"]), MOST_FILES):
+            # How scripts of a package.json are called, the lock file beside it or at the top gives away.
+            folders = (f"{dirname(path)}/".lstrip("/"), "")
+            calls = (
+                call
+                for folder in folders
+                for lock, call in table["locks"].items()
+                if folder + lock in tree
+            )
+            manager = next(calls, "npm run")
             for line, match in find_words(tree, path, row):
                 words = set(re.split(r"[-_:./ ]+", match[1].lower()))
                 fitting = (name for name, known in table["by_name"] if words & {*known.split()})
@@ -266,30 +249,22 @@ def _find_tasks(tree: Tree) -> Iterator[KnownCommand]:
                 yield KnownCommand(next(fitting, None), call, path, line, about)
 
 
-def _find_package_manager(tree: Tree, path: str) -> str:
-    """How scripts of a package.json are called, as the lock file beside it or at the top gives away."""
-    folders = (f"{dirname(path)}/".lstrip("/"), "")
-    locks: Mapping[str, str] = load_table("commands")["locks"]
-    found = (call for folder in folders for lock, call in locks.items() if folder + lock in tree)
-    return next(found, "npm run")
-
-
 def _find_ci_steps(tree: Tree) -> Iterator[KnownCommand]:
     """The lines of CI that call a program by which a purpose is known."""
     table = load_table("commands")
-    programs = [
-        (purpose, re.compile(rf"(?:{'|'.join(row['programs'])})(?=\s|$)"))
+    programs = {
+        purpose: re.compile(rf"(?:{'|'.join(row['programs'])})(?=\s|$)")
         for purpose, row in table["purpose"].items()
         if "programs" in row
-    ]
+    }
     prefix = re.compile(rf"(?:{'|'.join(table['prefixes'])})*+")
     for row in table["ci"]:
         for path, _ in tree.find(row["file"]):
             for line, step in find_words(tree, path, row):
                 command = " ".join(step[1].replace("\\\n", " ").split()).strip("\"'")[:300]
                 called = prefix.sub("", command, count=1)
-                purpose = next((name for name, words in programs if words.match(called)), None)
-                yield KnownCommand(purpose, command, path, line)
+                fitting = (name for name, words in programs.items() if words.match(called))
+                yield KnownCommand(next(fitting, None), command, path, line)
 
 
 # Signs
@@ -306,12 +281,10 @@ def _describe_signs(tree: Tree, row: Mapping[str, Any]) -> Iterator[Finding]:
             found += [(path, line, " ".join(one[1].split())) for line, one in words]
         else:
             found.append((path, 1, named.get("shown", "")))
-    told = 0
     for place, found in places.items():
         files, texts = {path for path, _, _ in found}, unique(text for _, _, text in found)
-        if not files or len(texts or files) < row.get("least", 1) or told == MOST_PER_SIGN:
+        if not files or len(texts or files) < row.get("least", 1):
             continue
-        told += 1
         path, line, _ = found[0]
         content = row["content"].format(
             path=path,

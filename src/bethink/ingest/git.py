@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bethink.ingest.analyze.tree import count_words, is_aside, load_table
 from bethink.ingest.redact import redact
@@ -217,16 +217,11 @@ def _reason(told: str) -> str:
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
     """A pattern of the table. Only in pasted lines case counts."""
-    return _compile(load_table("commits")[name], "" if name == "log" else "(?i)")
+    return _compile(tuple(load_table("commits")[name]), "" if name == "log" else "(?i)")
 
 
 @cache
-def _cues() -> list[tuple[re.Pattern[str], float]]:
-    rows = load_table("commits")["cue"]
-    return [(_compile(row["phrases"], r"(?i)\b"), row["weight"]) for row in rows]
-
-
-def _compile(phrases: Sequence[str], before: str) -> re.Pattern[str]:
+def _compile(phrases: tuple[str, ...], before: str) -> re.Pattern[str]:
     """Phrases as one pattern, with the patterns that they name."""
     joined = f"{before}(?:{'|'.join(phrases)})"
     return re.compile(re.sub(r"\{([a-z]+)\}", lambda name: load_table("commits")[name[1]], joined))
@@ -234,10 +229,12 @@ def _compile(phrases: Sequence[str], before: str) -> re.Pattern[str]:
 
 def explain(message: str, author: str = "") -> Explanation | None:
     """What a commit's message explains, or None for the many that explain nothing."""
-    subject, _, body = message[:READ].strip().partition("\n")
+    message = message[:READ]
+    subject, _, body = message.strip().partition("\n")
     subject = " ".join(subject.split())
     prose = _read_prose(body)
-    if not subject or _is_of_machines(subject, message, author):
+    by_program = _pattern("bot").search(author) or _pattern("generated").search(message)
+    if not subject or by_program or _pattern("unfinished").match(subject):
         return None
     if reverted := _find_reverted(subject, message):
         return _explain_revert(subject, prose, *reverted)
@@ -253,12 +250,6 @@ def explain(message: str, author: str = "") -> Explanation | None:
     return Explanation(kind, told, subject, score, breaking=breaking)
 
 
-def _is_of_machines(subject: str, message: str, author: str) -> bool:
-    """Whether a commit is not done yet, or a program made its message."""
-    of_program = _pattern("bot").search(author) or _pattern("generated").search(message[:READ])
-    return bool(of_program or _pattern("unfinished").match(subject))
-
-
 def _rate(subject: str, prose: str) -> float:
     """How much a message explains: by its body, more below a subject that asks for a reason; or by a subject that gives one."""
     score = _score(prose) if count_words(prose) >= SHORTEST_BODY else 0.0
@@ -270,7 +261,9 @@ def _rate(subject: str, prose: str) -> float:
 
 def _score(text: str) -> float:
     """How much reasoning a text shows."""
-    return sum(weight for cue, weight in _cues() if cue.search(text))
+    cues: list[dict[str, Any]] = load_table("commits")["cue"]
+    weights = {_compile(tuple(cue["phrases"]), r"(?i)\b"): float(cue["weight"]) for cue in cues}
+    return sum(weight for cue, weight in weights.items() if cue.search(text))
 
 
 def _read_prose(body: str) -> str:

@@ -124,11 +124,8 @@ def _describe_page(tree: Tree, path: str) -> list[Finding]:
     for section in _read_page(tree, path)[1]:
         topics = map(_find_topic, reversed(section.names))
         topic = next(filter(None, topics), subject if section.level > 1 else None)
-        if (
-            topic
-            and count_words(strip_markup(section.text)) >= SHORTEST
-            and not any(idle.fullmatch(name.lower()) for name in section.names)
-        ):
+        empty = count_words(strip_markup(section.text)) < SHORTEST
+        if topic and not empty and not any(idle.fullmatch(name.lower()) for name in section.names):
             made = make_finding(
                 path,
                 section.lines,
@@ -166,8 +163,8 @@ _PARTS = {
 
 class DecisionRecord(NamedTuple):
     path: str
+    stem: str
     number: int | None
-    name: str  # "ADR 7", or "ADR" of one without a number
     title: str
     status: str
     date: datetime | None
@@ -175,6 +172,10 @@ class DecisionRecord(NamedTuple):
     replaces: Sequence[str]
     parts: Mapping[str, str]
     lines: tuple[int, int]
+
+    @property
+    def name(self) -> str:
+        return "ADR" if self.number is None else f"ADR {self.number}"
 
 
 def _describe_records(tree: Tree) -> Iterator[Finding]:
@@ -210,37 +211,32 @@ def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
     if titled is None:
         return None
     parts = _find_parts(sections)
-    fields = _find_fields(frontmatter, sections)
+    # What gives a date or a status above the second heading: `* Date: 2024-03-02`, `**Status:** …`, `| Status | … |`, or frontmatter.
+    above = [f"{key}: {flatten(value)}" for key, value in frontmatter.items()]
+    fields = {"date": "", "status": ""}
+    for field in _FIELD.finditer("\n".join((*above, *(one.text for one in sections[:2])))):
+        fields["date" if field[1].lower() == "date" else "status"] += f"{field[0]}\n"
     stated = f"{fields['status']}\n{parts.pop('status', '')}".strip()
     title = flatten(frontmatter.get("title")) or titled.names[-1]
     stem = basename(path).rpartition(".")[0]
     numbered = _NUMBER.match(stem) or _NUMBER.match(title)
     if not stated and "decision" not in parts and not (numbered and parts):
         return None
-    number = int(numbered[1]) if numbered else None
     replaced_by = _find_references(stated, _REPLACED)
+    statuses = load_table("analyze")["records"]["status"].items()
+    fitting = (name for name, words in statuses if re.search(rf"(?i)\b(?:{words})\b", stated))
     return DecisionRecord(
         path,
-        number,
-        f"ADR {number}" if number is not None else "ADR",
+        stem,
+        int(numbered[1]) if numbered else None,
         (_NUMBER.sub("", strip_markup(title), count=1) or stem.replace("-", " ")).rstrip("."),
-        "superseded" if replaced_by else _find_status(stated),
+        "superseded" if replaced_by else next(fitting, ""),
         _find_date(f"{fields['date']} {stem}"),
         replaced_by,
         _find_references(stated, _REPLACES),
         parts,
         (titled.lines[0], sections[-1].lines[1]),
     )
-
-
-def _find_fields(frontmatter: Mapping[str, Any], sections: Sequence[PageSection]) -> dict[str, str]:
-    """The lines above the second heading that give a date, and those that say something of the status: `* Date: 2024-03-02`,
-    `**Status:** …`, `| Status | … |`, or frontmatter."""
-    above = [f"{key}: {flatten(value)}" for key, value in frontmatter.items()]
-    found = {"date": "", "status": ""}
-    for field in _FIELD.finditer("\n".join((*above, *(one.text for one in sections[:2])))):
-        found["date" if field[1].lower() == "date" else "status"] += f"{field[0]}\n"
-    return found
 
 
 def _find_references(stated: str, words: re.Pattern[str]) -> list[str]:
@@ -251,21 +247,15 @@ def _find_references(stated: str, words: re.Pattern[str]) -> list[str]:
 
 def _find_parts(sections: Sequence[PageSection]) -> dict[str, str]:
     """What the sections say that a record is made of: status, decision, context, reason, consequences."""
+    named = [
+        (one.names[-1].lower().lstrip("0123456789. "), one.text) for one in sections if one.names
+    ]
     found: dict[str, str] = {}
     for role, pattern in load_table("analyze")["records"]["part"]:
-        for section in sections:
-            title = re.sub(
-                r"^[\d.\s]{1,20}", "", section.names[-1] if section.names else ""
-            ).lower()
-            if title and section.text and re.fullmatch(pattern, title):
-                found.setdefault(role, section.text)
+        for title, text in named:
+            if text and re.fullmatch(pattern, title):
+                found.setdefault(role, text)
     return found
-
-
-def _find_status(stated: str) -> str:
-    statuses = load_table("analyze")["records"]["status"].items()
-    fitting = (name for name, words in statuses if re.search(rf"(?i)\b(?:{words})\b", stated))
-    return next(fitting, "")
 
 
 def _find_date(text: str) -> datetime | None:
@@ -280,7 +270,7 @@ def _find_successors(group: Sequence[DecisionRecord]) -> dict[str, DecisionRecor
     may want to replace a record; only what is in force does."""
     known: dict[str, DecisionRecord] = {}
     for record in group:
-        known.setdefault(basename(record.path).rpartition(".")[0].lower(), record)
+        known.setdefault(record.stem.lower(), record)
         known.setdefault(str(record.number), record)
 
     def resolve(references: Sequence[str]) -> Iterator[DecisionRecord]:
@@ -321,16 +311,16 @@ def _describe_record(record: DecisionRecord, later: DecisionRecord | None) -> Fi
         "status": status or "unknown",
         "superseded_by": later.path if later else None,
     }
-    made = make_finding(
+    return make_finding(
         record.path,
         record.lines,
         "decision",
         "adr",
         "\n".join(pieces),
+        summary=shorten(f"{record.name} ({shown}): {record.title}", 120),
         importance=importance,
         confidence=confidence,
         section=f"{record.name}: {record.title}",
+        created_at=record.date,
         metadata={name: value for name, value in metadata.items() if value is not None},
     )
-    summary = shorten(f"{record.name} ({shown}): {record.title}", 120)
-    return made._replace(passage=made.passage._replace(created_at=record.date, summary=summary))

@@ -21,7 +21,7 @@ from bethink.ingest.files import Found, read_text
 from bethink.ingest.markdown import redact_in_place
 from bethink.ingest.symbols import shorten
 from bethink.ingest.sync import Skipped
-from bethink.types import NOTHING, Entity, Passage
+from bethink.types import Entity, Passage
 
 LARGEST = 1_000_000  # bytes of a file that is read; what people write by hand is shorter
 MOST_FILES = 20_000  # paths that are looked at; a tree beyond that is data, not a project
@@ -44,28 +44,24 @@ def make_finding(
     kind: str,
     tag: str,
     content: str,
-    *,
-    importance: float = 5.0,
-    confidence: float = 0.9,
-    section: str | None = None,
     entities: Iterable[Entity] = (),
-    metadata: Mapping[str, Any] = NOTHING,
+    **fields: Any,
 ) -> Finding:
     """A finding with what all of them share: the tag `analysis`, the file as an entity, and a line to look it up at."""
     first, last = (lines, lines) if isinstance(lines, int) else lines
     named = dict.fromkeys((*entities, Entity(path, "file")))
-    passage = Passage(
-        content,
-        kind,
-        importance=importance,
-        confidence=confidence,
-        tags=("analysis", tag),
-        entities=tuple(named)[:12],
-        section=section or tag,
-        lines=(first, max(first, last)),
-        metadata=metadata,
+    usual: dict[str, Any] = {"importance": 5.0, "confidence": 0.9, "section": tag}
+    return Finding(
+        path,
+        Passage(
+            content,
+            kind,
+            tags=("analysis", tag),
+            entities=tuple(named)[:12],
+            lines=(first, max(first, last)),
+            **(usual | fields),
+        ),
     )
-    return Finding(path, passage)
 
 
 @cache

@@ -36,8 +36,9 @@ FOREIGN = frozenset(
     """.split()
 )
 FOREIGN_ENDINGS = (".dist-info", ".egg-info")
-# Files by which a folder tells that a tool made it: a virtual environment, a conda environment, a cache (Cargo's `target` too).
-MARKERS = frozenset(("pyvenv.cfg", "conda-meta", "CACHEDIR.TAG"))
+# Names by which a folder tells that it is not ours: a virtual environment, a conda environment, a cache (Cargo's `target` too), or another
+# repository, which is a project of its own, or ours checked out once more.
+MARKERS = frozenset(("pyvenv.cfg", "conda-meta", "CACHEDIR.TAG", ".git"))
 LONGEST_IGNORE = 512 * 1024
 MOST_PATTERNS = 5000
 MOST_WILDCARDS = 3  # in one name: each more multiplies the time that a hostile pattern can take
@@ -150,7 +151,7 @@ def _find_files(top: str, root: str, endings: tuple[str, ...] | None) -> Iterato
             yield Skipped(_uri(folder, root), f"folder {_reason(error)}")
             continue
         names = {entry.name for entry in entries}
-        if folder != top and _is_made_by_a_tool(folder, names):
+        if folder != top and not MARKERS.isdisjoint(names):
             continue
         if ".gitignore" in names:
             rules = (_read_rules(Path(folder, ".gitignore"), folder), *rules)
@@ -185,17 +186,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False  # reading it will tell
-
-
-def _is_made_by_a_tool(path: str, names: set[str]) -> bool:
-    """Whether a folder carries a marker, or is another checkout of a repository, whose files would be found once per checkout."""
-    if not MARKERS.isdisjoint(names) or ".git" not in names:
-        return not MARKERS.isdisjoint(names)
-    try:
-        data = _read_bytes(Path(path, ".git"), 4096)
-    except (OSError, ValueError):
-        return False
-    return isinstance(data, bytes) and data.startswith(b"gitdir:") and b"/worktrees/" in data
 
 
 def _read_rules_above(path: str, root: str) -> tuple[Rules, ...]:

@@ -34,6 +34,7 @@ MOST_READ = 2000  # commits that are looked at, the newest
 MOST = 400  # commits of one history that become memories; the most telling ones
 MOST_BYTES = 48_000_000
 MOST_FILES = 6
+LATEST = 4_102_444_800  # seconds: what is dated after 2099 was dated by a broken clock
 SECONDS = 60.0
 LONGEST = 1_200  # characters of what a commit tells
 READ = 20_000  # characters of a message that are looked at
@@ -44,19 +45,11 @@ ASKED = 0.6  # for a body with a cue below a subject that asks for a reason
 SHORTEST_BODY = 8  # words in which a reason can be given
 SHORTEST_SUBJECT = 8  # words of a subject that explains itself
 
-# What a hostile configuration could use: hooks, monitors, signature programs, external diffs, pagers.
-CONFIGURATION = (
-    "core.fsmonitor=false",
-    f"core.hooksPath={os.devnull}",
-    "log.showSignature=false",
-    "core.quotePath=false",
-    "diff.external=",
-    "log.follow=false",
-    "core.commitGraph=false",
-    "log.mailmap=false",
-)
-OPTIONS = """
---no-merges --no-renames --name-only -z
+# What a hostile configuration could use (hooks, monitors, signature programs, external diffs, pagers) is switched off.
+LOG = f"""
+git --no-pager --no-optional-locks -c core.fsmonitor=false -c core.hooksPath={os.devnull} -c log.showSignature=false
+-c core.quotePath=false -c diff.external= -c log.follow=false -c core.commitGraph=false -c log.mailmap=false
+log --no-merges --no-renames --name-only -z
 --no-ext-diff --no-textconv --no-color --no-show-signature --no-notes --encoding=UTF-8 --no-mailmap
 """.split()
 KEPT = """
@@ -76,7 +69,7 @@ ENVIRONMENT = {
 
 class Commit(NamedTuple):
     id: str
-    at: datetime | None
+    at: datetime
     author: str
     message: str
     files: tuple[str, ...]
@@ -112,8 +105,7 @@ def documents(root: Path, known: Collection[str] = ()) -> Iterator[Document | Sk
     # Ranked before the known ones are left out: otherwise each run would go one step further down.
     found.sort(key=lambda item: -item[1].score)
     chosen = [(commit, told) for commit, told in found[:MOST] if commit.id not in known]
-    start = datetime.fromtimestamp(0, UTC)
-    for commit, told in sorted(chosen, key=lambda item: item[0].at or start):
+    for commit, told in sorted(chosen, key=lambda item: item[0].at):
         passage = _make_passage(commit, told)
         yield Document(f"git:{commit.id}", commit.id, lambda passage=passage: (passage,))  # type: ignore[misc]
 
@@ -160,16 +152,9 @@ def _read_commits(data: bytes, mark: bytes) -> Iterator[Commit]:
         files = [name.strip("\n") for name in fields[4:]]
         files = [file for file in files if file and file.isprintable() and len(file) <= 200]
         files.sort(key=is_aside)  # those that are no tests first
+        when = datetime.fromtimestamp(min(max(int(at), 0), LATEST), UTC)
         who = " ".join(author.split())[:80]
-        yield Commit(id, _read_time(at), who, redact(message).text, tuple(files[:MOST_FILES]))
-
-
-def _read_time(seconds: str) -> datetime | None:
-    try:
-        at = datetime.fromtimestamp(int(seconds), UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-    return at if 1971 <= at.year <= 2100 else None  # older or later is a broken clock
+        yield Commit(id, when, who, redact(message).text, tuple(files[:MOST_FILES]))
 
 
 def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
@@ -179,12 +164,11 @@ def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name in KEPT
     }
-    safely = [word for setting in CONFIGURATION for word in ("-c", setting)]
     with tempfile.TemporaryFile() as output:
         trouble = None
         try:
             done = subprocess.run(
-                ["git", "--no-pager", "--no-optional-locks", *safely, "log", *OPTIONS, *arguments],
+                [*LOG, *arguments],
                 cwd=root,
                 env=environment | ENVIRONMENT,
                 stdin=subprocess.DEVNULL,
@@ -194,7 +178,8 @@ def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
                 timeout=SECONDS,
             )
             if done.returncode:
-                trouble = _reason(done.stderr.decode("utf-8", "replace"))
+                told = clean(done.stderr.decode("utf-8", "replace")).partition("\n")[0]
+                trouble = shorten(told.removeprefix("fatal: ").rstrip("."), 200)
         except subprocess.TimeoutExpired:
             trouble = f"git took longer than {SECONDS:g} seconds; what it said until then is used"
         except (OSError, ValueError):
@@ -204,11 +189,6 @@ def _run_git(root: Path, arguments: Sequence[str]) -> tuple[bytes, str | None]:
     if len(data) > MOST_BYTES:
         trouble = f"the history is larger than {MOST_BYTES:,} bytes; the newest part is used"
     return data, trouble
-
-
-def _reason(told: str) -> str:
-    """What git says went wrong, in its own words: `fatal: not a git repository`."""
-    return shorten(clean(told).partition("\n")[0].removeprefix("fatal: ").rstrip("."), 200)
 
 
 # Messages
@@ -236,8 +216,10 @@ def explain(message: str, author: str = "") -> Explanation | None:
     by_program = _pattern("bot").search(author) or _pattern("generated").search(message)
     if not subject or by_program or _pattern("unfinished").match(subject):
         return None
-    if reverted := _find_reverted(subject, message):
-        return _explain_revert(subject, prose, *reverted)
+    named, commit = _pattern("revert").match(subject), _pattern("reverted_id").search(message)
+    if named or commit:
+        what = next(filter(None, named.groups())) if named else subject
+        return _explain_revert(subject, prose, what, commit[1].lower() if commit else None)
     breaking = any(map(_pattern("breaking").match, (subject, *prose.split("\n\n"))))
     if _pattern("machine").match(subject) and not (breaking and prose):
         return None
@@ -284,18 +266,9 @@ def _read_prose(body: str) -> str:
     )
 
 
-def _find_reverted(subject: str, message: str) -> tuple[str, str | None] | None:
-    """What a commit takes back: its subject and, if told, its id."""
-    named = _pattern("quoted_revert").match(subject) or _pattern("named_revert").match(subject)
-    commit = _pattern("reverted_id").search(message)
-    if not named and not commit:
-        return None
-    what = next(filter(None, named.groups())) if named else subject
-    return re.sub(r"(?<!\s)\s*\(#\d+\)$", "", what), commit[1].lower() if commit else None
-
-
 def _explain_revert(subject: str, prose: str, what: str, commit: str | None) -> Explanation | None:
     """A revert tells that something was tried and did not hold; with its reason if it gives one."""
+    what = re.sub(r"(?<!\s)\s*\(#\d+\)$", "", what)
     reason = _pattern("this_reverts").sub("", prose).strip()
     if count_words(reason) < 5:
         idle = any(_pattern(name).match(what) for name in ("machine", "unfinished"))

@@ -165,15 +165,14 @@ def init(args: Namespace) -> Result:
         "stopped": stopped,
         **leave_out_empty(agents=connected.value),
     }
-    became = [*(step.action for step in steps), *(part.status for part in taken)]
-    failed = "fail" in became or "failed" in became
+    failed = {"fail", "failed"} & {one[1] for one in (*steps, *taken)}
     return Result(
         value,
         [*describe_value(brief_init(value)), *connected.lines],
         notes=["stopped; `bethink init` goes on from here"] if stopped else [],
         warnings=memory.hints,
         hints=[*notes, *connected.hints],
-        code=130 if stopped else connected.code or int(failed),
+        code=130 if stopped else connected.code or int(bool(failed)),
     )
 
 
@@ -209,7 +208,7 @@ def take_parts(
     taken: list[PartReport] = []
     part = ""
     try:
-        steps.extend(map(knowledge.apply, knowledge.plan(project, settings, local=args.local)))
+        steps.extend(knowledge.make_files(project, settings, local=args.local))
         documents = knowledge.count_documents(project, settings).items()
         shown = [
             f"{name} ({many(number, 'document')})"

@@ -349,10 +349,8 @@ def _templates(project: Project, config: Config) -> dict[Path, str]:
     folder = project.worktree / name
     if not name or Path(name).suffix or ("knowledge" in config.origins and folder.exists()):
         return {}
-    return {
-        folder / file.relative_to(TEMPLATES): file.read_text("utf-8")
-        for file in sorted(TEMPLATES.rglob("*.md"))
-    }
+    files = sorted(TEMPLATES.rglob("*.md"), key=lambda file: (len(file.parts), file))
+    return {folder / file.relative_to(TEMPLATES): file.read_text("utf-8") for file in files}
 
 
 def settings_template() -> str:

@@ -5,7 +5,6 @@ There is one door for writes, `write(Batch)`, which puts a batch in whole or not
 in both databases stands here, in SQL that `rows` explains; a database brings `_run`, `_write_in`, its words and its vectors.
 """
 
-import builtins
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
 from bethink.store import rows, transfer
 from bethink.store.places import MEMORIES, TOPICS, Index, find_living, find_purged, find_turns
-from bethink.store.rows import Ids, Keys, Record, Row, Scopes, Stored, Where
+from bethink.store.rows import Ids, Keys, Record, Row, Rows, Scopes, Stored, Where
 from bethink.store.rules import Writer
 from bethink.store.transfer import Bundle, Expected
 from bethink.store.words import count_occurrences, hash_word, pair_hash
@@ -46,6 +45,7 @@ SHORTEST = 13
 PAGE = 500
 DAY = 86_400_000  # milliseconds
 NOTE = "note:"  # before the names of notes among the other facts about the database
+COUNTS = ("word counts", "memories", "counted", "sum(memories) FROM scopes")
 
 Result = TypeVar("Result")
 
@@ -71,28 +71,12 @@ class Problem(NamedTuple):
 
 Problems = list[Problem]
 Scores = list[tuple[str, float]]  # ids of topics and how well each fits
-
-
-def compare_numbers(
-    memories: int, indexed: int, counted: int, topics: int, named: int, orphans: int
-) -> Problems:
-    """What numbers about the derived parts say of them, in any database."""
-    wrong = {
-        f"{memories} memories, but {indexed} are indexed.": memories != indexed,
-        f"{topics} topics, but {named} are indexed.": topics != named,
-    }
-    problems = [Problem("full-text index", said, "rebuild") for said, bad in wrong.items() if bad]
-    if memories != counted:
-        said = f"{memories} memories, but {counted} are counted."
-        problems.append(Problem("word counts", said, "rebuild"))
-    if orphans:
-        problems.append(Problem("vectors", f"{orphans} vectors belong to no memory.", "reindex"))
-    return problems
-
-
-def report_damaged_vectors(number: int) -> Problems:
-    said = f"{number} vectors are not what was written."
-    return [Problem("vectors", said, "reindex")] if number else []
+Cosines = tuple[dict[int, float], float]  # of each memory, and the mean over all that scopes hold
+# Short names: `list` is a method of a store.
+Names = list[str]
+Memories = list[Memory]
+Sessions = list[Session]
+Spans = list[Span]
 
 
 class Overview(NamedTuple):
@@ -117,16 +101,21 @@ class Store:
 
     path: Any  # where memories are, as people are told
     columns: str  # rows.COLUMNS, with the database's own way to put rows into JSON
+    stored: str  # what gives the bytes of a vector `v`, by `_encode_stored`
+    order: str  # of the vectors of a memory
+    # What is derived: its name, the table of which it is, what was done with each row there, and what tells how many these are.
+    derived: tuple[tuple[str, str, str, str], ...]
+    unreadable: tuple[type[Exception], ...] = (StoreCorrupt,)  # errors that speak of damage
 
     def __init__(self) -> None:
         self._scope_ids: dict[str, int] = {}
         self._model_ids: dict[str, int] = {}
 
-    def _run(self, sql: str, *values: Any) -> list[Any]:
+    def _run(self, sql: str, *values: Any) -> Rows:
         """The rows of a statement; `?` and `= ANY(?)` as in `rows`."""
         raise NotImplementedError
 
-    def _column(self, sql: str, *values: Any) -> list[Any]:
+    def _column(self, sql: str, *values: Any) -> Rows:
         return [row[0] for row in self._run(sql, *values)]
 
     def _last_key(self) -> int:
@@ -144,11 +133,11 @@ class Store:
     def _where(self, filter: Filter, by_key: bool = False) -> Where:
         return rows.where(filter, self._scopes(filter.scopes), by_key)
 
-    def _memories(self, condition: str, *values: Any) -> list[Memory]:
+    def _memories(self, condition: str, *values: Any) -> Memories:
         sql = f"SELECT {self.columns} FROM {rows.JOINS} WHERE {condition}"
         return [rows.memory(row) for row in self._run(sql, *values)]
 
-    def _read(self, kind: Any, sql: str, *values: Any) -> list[Any]:
+    def _read(self, kind: Any, sql: str, *values: Any) -> Rows:
         """Values of a kind, from rows that hold their fields in their order."""
         return [rows.read(kind, row) for row in self._run(sql, *values)]
 
@@ -158,14 +147,8 @@ class Store:
         """The one id that starts with `prefix`. NotFound and Ambiguous otherwise."""
         text = spell_id(prefix)
         seen = rows.within("+scope", None if scopes is None else self._scopes(scopes))
-        found = [
-            id
-            for (id,) in self._run(
-                f"SELECT id FROM memories WHERE id >= ? AND id < ? AND {seen} ORDER BY id LIMIT 4",
-                text,
-                text + "g",
-            )
-        ]
+        sql = f"SELECT id FROM memories WHERE id >= ? AND id < ? AND {seen} ORDER BY id LIMIT 4"
+        found = self._column(sql, text, text + "g")
         if not found:
             raise NotFound(
                 f"There is no memory whose id starts with '{prefix}'.",
@@ -179,10 +162,8 @@ class Store:
             )
         return str(found[0])
 
-    def get(self, ids: Ids) -> list[Memory]:
+    def get(self, ids: Ids) -> Memories:
         """The memories of these ids that exist, in the order asked for."""
-        if not ids:
-            return []
         found = {memory.id: memory for memory in self._memories("m.id = ANY(?)", ids)}
         return [found[id] for id in ids if id in found]
 
@@ -191,14 +172,8 @@ class Store:
         return self._read(Event, sql, id)
 
     def relations(self, ids: Ids) -> list[Relation]:
-        if not ids:
-            return []
-        return self._read(
-            Relation,
-            f"{rows.RELATION} WHERE source = ANY(?) UNION {rows.RELATION} WHERE target = ANY(?) ORDER BY 4, 1, 2",
-            ids,
-            ids,
-        )
+        ends = (f"{rows.RELATION} WHERE {end} = ANY(?)" for end in ("source", "target"))
+        return self._read(Relation, f"{' UNION '.join(ends)} ORDER BY 4, 1, 2", ids, ids)
 
     def abbreviate(self, ids: Ids) -> dict[str, str]:
         """The shortest prefix of each id that no other memory shares, never so short that the next memory spoils it."""
@@ -213,7 +188,7 @@ class Store:
 
     def list(
         self, filter: Filter, limit: int = 50, offset: int = 0, order: str = "created"
-    ) -> builtins.list[Memory]:
+    ) -> Memories:
         # By what some memories name, not through the whole scope in order.
         sql, values = self._where(filter, by_key=bool(filter.entities))
         return self._memories(
@@ -221,31 +196,24 @@ class Store:
         )
 
     def count(self, filter: Filter) -> int:
-        sql, values = self._where(filter)
+        shown, values = self._where(filter)
+        counted = "SELECT count(*) FROM memories m WHERE"
         if filter.narrow:
-            return int(self._run(f"SELECT count(*) FROM memories m WHERE {sql}", *values)[0][0])
+            return int(self._column(f"{counted} {shown}", *values)[0])
         # Everything but the few that are hidden: both numbers are there without reading every memory.
         scopes = self._scopes(filter.scopes)
-        total = self._run(
-            f"SELECT coalesce(sum(memories), 0) FROM scopes WHERE {rows.within('id', scopes)}"
-        )[0][0]
-        hidden = self._run(
-            f"SELECT count(*) FROM memories m WHERE {rows.within('m.scope', scopes)} AND ({rows.HIDDEN}) AND NOT ({sql})",
-            *values,
-        )[0][0]
-        return int(total) - int(hidden)
+        hidden = f"{rows.within('m.scope', scopes)} AND ({rows.HIDDEN}) AND NOT ({shown})"
+        total = f"SELECT coalesce(sum(memories), 0) FROM scopes WHERE {rows.within('id', scopes)}"
+        return int(self._column(f"SELECT ({total}) - ({counted} {hidden})", *values)[0])
 
     def count_days(self, scopes: Scopes, since: datetime) -> dict[date, int]:
         """How many memories each day (UTC) brought, forgotten ones included: from an index alone."""
         seen = rows.within("m.scope", self._scopes(scopes))
-        found = self._run(
-            f"SELECT m.created_at / {DAY}, count(*) FROM memories m"
-            f" WHERE {seen} AND m.created_at >= ? GROUP BY 1",
-            rows.stamp(since),
-        )
+        sql = f"SELECT m.created_at / {DAY}, count(*) FROM memories m WHERE {seen} AND m.created_at >= ? GROUP BY 1"
+        found = self._run(sql, rows.stamp(since))
         return {rows.instant(day * DAY).date(): count for day, count in found}
 
-    def scan(self, filter: Filter, lost: builtins.list[str] | None = None) -> Iterator[Memory]:
+    def scan(self, filter: Filter, lost: Names | None = None) -> Iterator[Memory]:
         """Every memory that passes, oldest first, without holding them all in memory. Damage is an error; with `lost` the memories
         that cannot be read are named there, and the others come."""
         # What is damaged may be an index of scopes: the keys alone tell what there is.
@@ -257,9 +225,7 @@ class Store:
                     raise
                 lost.append(f"number {row[0]}")
 
-    def _scan_rows(
-        self, where: str, values: Sequence[Any], lost: builtins.list[str] | None
-    ) -> Iterator[Any]:
+    def _scan_rows(self, where: str, values: Sequence[Any], lost: Names | None) -> Iterator[Any]:
         """The rows of memories, by pages; one by one where a page cannot be read, so that damage costs its own memories alone."""
         sql = (
             f"SELECT {self.columns} FROM {rows.JOINS}"
@@ -301,38 +267,28 @@ class Store:
         found = self._run(sql, uri)
         return (found[0][5], rows.read(Source, found[0])) if found else None
 
-    def sources(self, scope: str, collection: str | None = None) -> builtins.list[Source]:
+    def sources(self, scope: str, collection: str | None = None) -> Sequence[Source]:
         """The sources of a scope in the order they were first read, or those of one collection (`metadata["collection"]`)."""
         found = self._read(Source, f"{rows.SOURCE} WHERE s.key = ? ORDER BY o.id", scope)
         return [one for one in found if collection in (None, one.metadata.get("collection"))]
 
-    def list_passages(self, scope: str, uri: str) -> builtins.list[Held]:
+    def list_passages(self, scope: str, uri: str) -> Sequence[Held]:
         """The passages of one source in their order, forgotten and retired ones included; not what was told under its name."""
         last = "(SELECT action FROM history h WHERE h.memory = m.key ORDER BY number DESC LIMIT 1)"
-        found = self._run(
-            f"SELECT {self.columns}, {last} FROM {rows.JOINS}"
-            f" WHERE s.key = ? AND o.uri = ? AND NOT {rows.TOLD} ORDER BY m.position, m.key",
-            scope,
-            uri,
-        )
-        return [Held(rows.memory(row), row[-1] or "") for row in found]
+        own = f"s.key = ? AND o.uri = ? AND NOT {rows.TOLD} ORDER BY m.position, m.key"
+        sql = f"SELECT {self.columns}, {last} FROM {rows.JOINS} WHERE {own}"
+        return [Held(rows.memory(row), row[-1] or "") for row in self._run(sql, scope, uri)]
 
-    def around(self, id: str, before: int, after: int) -> builtins.list[Memory]:
+    def around(self, id: str, before: int, after: int) -> Memories:
         """The memories that stand beside this one in its source, in order, itself included; around an idea the turns it came from."""
-        found = self._run(
-            f"SELECT m.source, m.position, {rows.TYPE} FROM {rows.JOINS} WHERE m.id = ?", id
-        )
-        if not found or found[0][2] == "note":  # what was told has no place: thousands may share it
+        told = f"SELECT m.source, m.position FROM memories m WHERE m.id = ? AND NOT {rows.TOLD}"
+        found = self._run(told, id)
+        if not found:  # what was told has no place: thousands may share it
             return [one for one in self.get([id]) if one.deleted_at is None]
-        source, position, _ = found[0]
-        place = turn_of(position)
-        return self._memories(
-            "m.source = ? AND m.position BETWEEN ? AND ? AND m.deleted_at IS NULL"
-            f" AND NOT {rows.TOLD} ORDER BY m.position, m.key LIMIT 200",
-            source,
-            place - before,
-            place + after,
-        )
+        source, place = found[0][0], turn_of(found[0][1])
+        beside = "m.source = ? AND m.position BETWEEN ? AND ? AND m.deleted_at IS NULL"
+        beside += f" AND NOT {rows.TOLD} ORDER BY m.position, m.key LIMIT 200"
+        return self._memories(beside, source, place - before, place + after)
 
     # Conversations
 
@@ -343,22 +299,19 @@ class Store:
         offset: int = 0,
         prefix: str | None = None,
         host: str | None = None,
-    ) -> builtins.list[Session]:
+    ) -> Sessions:
         """Newest first, of one host if it is named; or those whose id starts with `prefix`, first the one that is no longer than that."""
-        chosen, order = (
-            rows.within("n.scope", self._scopes(scopes)),
-            "n.started_at DESC NULLS LAST, n.id",
-        )
-        values: tuple[str, ...] = ()
+        chosen = rows.within("n.scope", self._scopes(scopes))
+        order, values = "n.started_at DESC NULLS LAST, n.id", list[Any]()
         if host:
-            chosen, values = f"{chosen} AND n.host = ?", (host,)
+            chosen, values = f"{chosen} AND n.host = ?", [host]
         if prefix is not None:
             chosen, order = f"{chosen} AND n.id >= ? AND n.id < ?", "n.id"
-            values += (prefix, prefix + "\U0010ffff")
+            values += [prefix, prefix + "\U0010ffff"]
         sql = f"{rows.SESSION} WHERE {chosen} ORDER BY {order} LIMIT ? OFFSET ?"
         return self._read(Session, sql, *values, limit, offset)
 
-    def spans(self, session: str, scopes: Scopes) -> builtins.list[Span]:
+    def spans(self, session: str, scopes: Scopes) -> Spans:
         """The topics of a session in the order of the conversation, parents before their children."""
         seen = rows.within("p.scope", self._scopes(scopes))
         sql = f"{rows.SPAN} WHERE p.session = ? AND {seen} ORDER BY p.line_start, p.depth, p.key"
@@ -366,24 +319,22 @@ class Store:
 
     def spans_by_id(self, ids: Ids, scopes: Scopes) -> dict[str, Span]:
         seen = rows.within("p.scope", self._scopes(scopes))
-        found = self._run(f"{rows.SPAN} WHERE p.id = ANY(?) AND {seen}", ids) if ids else []
-        return {row[0]: rows.read(Span, row) for row in found}
+        found = self._read(Span, f"{rows.SPAN} WHERE p.id = ANY(?) AND {seen}", ids)
+        return {span.id: span for span in found}
 
     def find_known_turns(self, scope: str, identities: Sequence[bytes]) -> set[bytes]:
         """Those of these messages that were taken in before, forgotten and purged ones included."""
         return {turn for _, turn in find_turns(self._run, self._scopes([scope]), identities)}
 
-    def list_in_spans(self, ids: Ids, filter: Filter, limit: int) -> builtins.list[int]:
+    def list_in_spans(self, ids: Ids, filter: Filter, limit: int) -> Keys:
         """Keys of what was said in these topics beyond the turns themselves: decisions, questions, solutions."""
-        sql, values = self._where(filter, by_key=True)
-        found = self._run(
-            f"SELECT m.key FROM memories m WHERE m.span = ANY(?) AND m.kind <> 'context' AND {sql}"
-            " ORDER BY m.importance DESC, m.key LIMIT ?",
-            ids,
-            *values,
-            limit,
+        shown, values = self._where(filter, by_key=True)
+        said = (
+            f"m.span = ANY(?) AND m.kind <> 'context' AND {shown} ORDER BY m.importance DESC, m.key"
         )
-        return [row[0] for row in found]
+        return self._column(
+            f"SELECT m.key FROM memories m WHERE {said} LIMIT ?", ids, *values, limit
+        )
 
     # For the signals of a search
 
@@ -408,7 +359,7 @@ class Store:
         counts = self._document_counts(words.lexemes, ids)
         return Statistics(memories, length / memories if memories else 0.0, tuple(counts))
 
-    def _document_counts(self, words: Sequence[str], scopes: Keys) -> builtins.list[int]:
+    def _document_counts(self, words: Sequence[str], scopes: Keys) -> Keys:
         """In how many memories of these scopes each word stands."""
         hashes = [hash_word(word) for word in words]
         found = dict(
@@ -421,10 +372,8 @@ class Store:
 
     def candidates(
         self, keys: Keys, filter: Filter, words: Words, worded: Collection[int]
-    ) -> builtins.list[Candidate]:
+    ) -> Sequence[Candidate]:
         """What scoring needs of these keys; those that the filter hides are left out. Words are counted only in the `worded`."""
-        if not keys:
-            return []
         sql, values = self._where(filter, by_key=True)
         found = self._run(
             "SELECT m.key, m.kind, m.importance, m.confidence, m.usefulness, m.access_count,"
@@ -438,18 +387,14 @@ class Store:
         found.sort(key=lambda row: place[row[0]])
         single = [hash_word(word) for word in words.lexemes]
         double = [pair_hash(pair) for pair in words.pairs]
-        nothing = count_occurrences(None, single, double)
         return [
             Candidate._make(
-                (
-                    *row[:14],
-                    *(count_occurrences(row[14], single, double) if row[0] in worded else nothing),
-                )
+                (*row, *count_occurrences(packed if row[0] in worded else None, single, double))
             )
-            for row in found
+            for *row, packed in found
         ]
 
-    def answers(self, keys: Keys) -> builtins.list[tuple[int, str]]:
+    def answers(self, keys: Keys) -> Sequence[tuple[int, str]]:
         """(key of a question or problem, id of what answers it) for those of these memories that have an answer."""
         return self._run(
             "SELECT m.key, r.source FROM memories m JOIN relations r ON r.target = m.id"
@@ -462,18 +407,14 @@ class Store:
 
     def load(self, keys: Keys) -> dict[int, Memory]:
         sql = f"SELECT {self.columns} FROM {rows.JOINS} WHERE m.key = ANY(?)"
-        found = self._run(sql, keys) if keys else []
-        return {row[0]: rows.memory(row) for row in found}
+        return {row[0]: rows.memory(row) for row in self._run(sql, keys)}
 
     # Vectors
 
-    def models(self) -> builtins.list[str]:
+    def models(self) -> Names:
         """The models that any vector is of."""
-        sql = (
-            "SELECT d.name FROM models d WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.model = d.id)"
-            " ORDER BY d.id"
-        )
-        return self._column(sql)
+        used = "SELECT 1 FROM vectors v WHERE v.model = d.id"
+        return self._column(f"SELECT d.name FROM models d WHERE EXISTS ({used}) ORDER BY d.id")
 
     def _model_id(self, name: str) -> int:
         """The number of a model; one that no model has where it is not known. None ever changes."""
@@ -497,23 +438,16 @@ class Store:
             if len(data) % (size := encoded_size(dimensions)) == 0
         }
 
-    def list_unembedded(self, model: str, limit: int) -> builtins.list[Memory]:
+    def list_unembedded(self, model: str, limit: int) -> Memories:
         """Memories that should have a vector of this model and have none, oldest first."""
-        return self._memories(
-            f"{rows.BARE_OF} AND NOT ({rows.UNWANTED}) ORDER BY m.key LIMIT ?",
-            self._model_id(model),
-            limit,
-        )
+        bare = f"{rows.BARE_OF} AND NOT ({rows.UNWANTED}) ORDER BY m.key LIMIT ?"
+        return self._memories(bare, self._model_id(model), limit)
 
     def count_unembedded(self, model: str) -> int:
-        id = self._model_id(model)
-        sql = (
-            f"SELECT (SELECT count(*) FROM memories m WHERE {rows.BARE_OF})"
-            f" - (SELECT count(*) FROM memories m WHERE {rows.UNWANTED} AND {rows.BARE_OF})"
-        )
-        return int(self._run(sql, id, id)[0][0])
+        id, bare = self._model_id(model), f"SELECT count(*) FROM memories m WHERE {rows.BARE_OF}"
+        return int(self._column(f"SELECT ({bare}) - ({bare} AND {rows.UNWANTED})", id, id)[0])
 
-    def list_unembedded_spans(self, model: str, limit: int) -> builtins.list[Span]:
+    def list_unembedded_spans(self, model: str, limit: int) -> Spans:
         """Topics that should have a vector of this model and have none. Those whose words were purged need none."""
         missing = "NOT EXISTS (SELECT 1 FROM span_vectors v WHERE v.span = p.key AND v.model = ?)"
         sql = f"{rows.SPAN} WHERE (p.name <> '' OR p.summary <> '') AND {missing} ORDER BY p.key LIMIT ?"
@@ -521,7 +455,7 @@ class Store:
 
     # Care
 
-    def scopes(self) -> builtins.list[str]:
+    def scopes(self) -> Names:
         return self._column("SELECT key FROM scopes ORDER BY key")
 
     def overview(self, scopes: Scopes | None = None) -> Overview:
@@ -578,7 +512,7 @@ class Store:
 
     def rebuild(self) -> int:
         """Makes the full-text index and the word counts anew from the texts."""
-        return self._write_in(_now(), lambda writer: writer.rebuild())
+        return self._write_in(now(), lambda writer: writer.rebuild())
 
     def drop_vectors(self, model: str | None = None) -> int:
         """The vectors of a model, or of all. The row of a model stays: every process keeps its number."""
@@ -592,12 +526,12 @@ class Store:
                 writer.audit("drop_vectors", model or "all")
             return int(number)
 
-        return self._write_in(_now(), drop)
+        return self._write_in(now(), drop)
 
     def reset(self, scopes: Scopes | None = None) -> int:
         """Forgets everything, or everything in some scopes, beyond recovery."""
         ids = None if scopes is None else self._scopes(scopes)
-        return self._write_in(_now(), lambda writer: writer.reset(ids))
+        return self._write_in(now(), lambda writer: writer.reset(ids))
 
     # Between stores
 
@@ -633,9 +567,7 @@ class Store:
         for page in self.export(part, scopes, vectors):
             yield from getattr(page, part)
 
-    def _export_items(
-        self, part: str, found: Sequence[tuple[Any, Any]], vectors: bool
-    ) -> builtins.list[Any]:
+    def _export_items(self, part: str, found: Sequence[tuple[Any, Any]], vectors: bool) -> Rows:
         if part == "records":
             return self._build_records(found, vectors)
         if part == "spans":
@@ -643,23 +575,20 @@ class Store:
             return [(rows.read(Span, row), kept.get(key, ())) for key, row in found]
         return [rows.ITEMS[part](row) for _, row in found]
 
-    def records(self, ids: Ids, vectors: bool = True) -> builtins.list[Record]:
+    def records(self, ids: Ids, vectors: bool = True) -> Sequence[Record]:
         """Those of these memories that exist, whole and in no order."""
         sql = f"SELECT {self.columns}, m.dedup FROM {rows.JOINS} WHERE m.id = ANY(?)"
-        found = self._run(sql, ids) if ids else []
-        return self._build_records([(row[0], row) for row in found], vectors)
+        return self._build_records([(row[0], row) for row in self._run(sql, ids)], vectors)
 
-    def _build_records(
-        self, found: Sequence[tuple[int, Any]], vectors: bool
-    ) -> builtins.list[Record]:
+    def _build_records(self, found: Sequence[tuple[int, Any]], vectors: bool) -> Rows:
         keys = [key for key, _ in found]
-        kept = self._stored_vectors(MEMORIES, keys) if vectors and keys else {}
-        events: defaultdict[int, builtins.list[Event]] = defaultdict(builtins.list)
+        kept = self._stored_vectors(MEMORIES, keys) if vectors else {}
+        events = defaultdict[int, tuple[Event, ...]](tuple)
         asked = f"{rows.EVENT} WHERE h.memory = ANY(?) ORDER BY h.memory, h.number"
-        for row in self._run(asked, keys) if keys else ():
-            events[row[-1]].append(rows.read(Event, row))
+        for row in self._run(asked, keys):
+            events[row[-1]] += (rows.read(Event, row),)
         return [
-            Record(rows.memory(row), row[-1] is not None, tuple(events[key]), kept.get(key, ()))
+            Record(rows.memory(row), row[-1] is not None, events[key], kept.get(key, ()))
             for key, row in found
         ]
 
@@ -683,38 +612,90 @@ class Store:
                 writer.note_fact(NOTE + note[0], note[1])
             return left
 
-        return self._write_in(_now()._replace(allow_purged=allow_purged), take)
+        return self._write_in(now()._replace(allow_purged=allow_purged), take)
 
     def read_note(self, name: str) -> str | None:
         """A note that came with a bundle."""
         found = self._run("SELECT value FROM meta WHERE key = ?", NOTE + name)
         return str(found[0][0]) if found else None
 
-    def list_notes(self, prefix: str) -> builtins.list[str]:
+    def list_notes(self, prefix: str) -> Names:
         """The notes whose name begins so."""
         start = NOTE + prefix
         return self._column("SELECT value FROM meta WHERE substr(key, 1, ?) = ?", len(start), start)
 
     # Care
 
+    def check(self, deep: bool = False) -> Problems:
+        """What is wrong with the database; `deep` reads every page and every row."""
+        looks = [lambda: self._check_database(deep), self._check_derived]
+        looks += [self._check_rows, self._check_vectors] if deep else []
+        problems: Problems = []
+        for look in looks:
+            try:
+                problems += look()
+            except self.unreadable as error:
+                problems.append(Problem("database", f"A page cannot be read: {error}", "restore"))
+        return problems
+
+    def _check_derived(self) -> Problems:
+        """The derived parts must agree with the rows they were made from."""
+        problems = []
+        for part, table, done, counted in (*self.derived, COUNTS):
+            there, found = (
+                int(self._column(f"SELECT {number}")[0] or 0)
+                for number in (f"count(*) FROM {table}", counted)
+            )
+            if there != found:
+                said = f"{there} {table}, but {found} are {done}."
+                problems.append(Problem(part, said, "rebuild"))
+        orphans = "SELECT count(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.key = v.memory)"
+        if number := self._column(orphans)[0]:
+            said = f"{number} vectors belong to no memory."
+            problems.append(Problem("vectors", said, "reindex"))
+        return problems
+
     def _check_rows(self) -> Problems:
         """Reads every memory, and names those that are not what was written."""
-        bad, seen = builtins.list[str](), 0
+        bad: Names = []
+        seen = 0
         for row in self._scan_rows("1 = 1", (), bad):
             seen += 1
             if not rows.is_intact(row):
                 bad.append(row[1])
                 seen -= 1
-        torn = self._run("SELECT count(*) FROM memories")[0][0] - seen - len(bad)
+        torn = self._column("SELECT count(*) FROM memories")[0] - seen - len(bad)
         if torn > 0:
             bad.append(f"{torn} that lack their scope or source")
         said = "The stored text of {} is not what was written."
         return [Problem("memory", said.format(id), "restore") for id in bad]
 
-    # Each database's own
+    def _check_vectors(self) -> Problems:
+        number = self._count_damaged_vectors()
+        said = f"{number} vectors are not what was written."
+        return [Problem("vectors", said, "reindex")] if number else []
 
     def _stored_vectors(self, which: Index, keys: Keys) -> dict[int, Stored]:
         """The vectors of memories or topics, byte for byte."""
+        found = defaultdict[int, Stored](tuple)
+        sql = (
+            f"SELECT v.{which.owner}, d.name, d.dimensions, {self.stored} FROM {which.table} v"
+            f" JOIN models d ON d.id = v.model WHERE v.{which.owner} = ANY(?) ORDER BY 1, 2, {self.order}"
+        )
+        for key, model, dimensions, *stored in self._run(sql, keys):
+            found[key] += ((model, dimensions, self._encode_stored(*stored)),)
+        return found
+
+    # Each database's own
+
+    def _encode_stored(self, *stored: Any) -> bytes:
+        """The bytes of a vector, of what `stored` gives."""
+        return bytes(stored[0])
+
+    def _check_database(self, deep: bool) -> Problems:
+        raise NotImplementedError
+
+    def _count_damaged_vectors(self) -> int:
         raise NotImplementedError
 
     def keyword(self, query: Query, filter: Filter, limit: int) -> Ranking:
@@ -723,22 +704,18 @@ class Store:
         if not scopes:
             return Ranking("keyword", ())
         where = rows.where(filter, scopes, by_key=True)
-        found: builtins.list[Any] = []
+        found: Rows = []
         if not filter.narrow and not query.strict and len(query.terms) > 1:
             found = self._find_by_words(query, scopes, where, limit)
         found = found or self._find_by_expression(query, scopes, where, limit)
         return Ranking("keyword", tuple(found))
 
-    def _find_by_words(
-        self, query: Query, scopes: Keys, where: Where, limit: int
-    ) -> builtins.list[Any]:
+    def _find_by_words(self, query: Query, scopes: Keys, where: Where, limit: int) -> Rows:
         """(key, weight) by the weight of the words that memories hold, each word looked up on its own; none where hidden memories
         crowd out the rest."""
         raise NotImplementedError
 
-    def _find_by_expression(
-        self, query: Query, scopes: Keys, where: Where, limit: int
-    ) -> builtins.list[Any]:
+    def _find_by_expression(self, query: Query, scopes: Keys, where: Where, limit: int) -> Rows:
         """(key, score) of what the whole question finds: slower, and it looks behind what is hidden."""
         raise NotImplementedError
 
@@ -756,13 +733,8 @@ class Store:
     def nearest_spans(self, vector: Any, model: str, scopes: Scopes, limit: int) -> Scores:
         raise NotImplementedError
 
-    def cosines(
-        self, keys: Keys, vector: Any, model: str, scopes: Scopes
-    ) -> tuple[dict[int, float], float]:
+    def cosines(self, keys: Keys, vector: Any, model: str, scopes: Scopes) -> Cosines:
         """The cosine of each of these memories that has a vector of this model, and the mean over all that the scopes hold."""
-        raise NotImplementedError
-
-    def check(self, deep: bool = False) -> Problems:
         raise NotImplementedError
 
     def backup(self, path: str) -> int:
@@ -772,7 +744,7 @@ class Store:
         raise NotImplementedError
 
 
-def _now() -> Batch:
+def now() -> Batch:
     """A write that says nothing of its own."""
     return Batch(at=datetime.now(UTC))
 

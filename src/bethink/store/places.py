@@ -6,6 +6,7 @@ what a database does in its own words is at the end, as methods that `sqlite` an
 """
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 from bethink.errors import InvalidInput
 from bethink.store import rows
 from bethink.store.rows import Keys, Record, Row, Stored
-from bethink.store.words import unpack
+from bethink.store.words import pack, prepare, tokenize, unpack
 from bethink.text import blake2b, sha256
 from bethink.types import (
     NOTHING,
@@ -110,19 +111,18 @@ def index_tags(tags: Sequence[str], uri: str, type: str) -> str:
 
 
 class Texts(NamedTuple):
-    """What of a memory (content, summary, section, tags) or of a topic (name, summary) is found by its words."""
+    """What of a memory (content, summary, section, tags) or of a topic (name, summary) is found by its words, as `words.prepare`
+    hands it to an index."""
 
     key: int
     scope: int
     columns: tuple[str, ...]
 
-
-class Worded(NamedTuple):
-    """The words of a memory or topic: as scoring reads them, how many, and as the database's own index takes them."""
-
-    lexemes: bytes
-    length: int
-    indexed: Any
+    def count_words(self) -> dict[str, Any]:
+        """What the row of a memory holds of its words. A summary repeats the content."""
+        counted = (*self.columns[:1], *self.columns[2:])
+        words = [word for text in counted for word in tokenize(text, prepared=True)]
+        return {"length": len(words), "lexemes": pack(words)}
 
 
 class Index(NamedTuple):
@@ -239,55 +239,42 @@ class Places:
         sources = self.sources(
             (scope, one.memory.source, one.memory.source_type) for _, scope, one in records
         )
-        given, words = [], []
+        given, texts = [], []
         for key, scope, (memory, unique, _, _) in records:
             tags = index_tags(memory.tags, memory.source, memory.source_type)
             columns = (memory.content, memory.summary, memory.section or "", tags)
-            worded = self.find_words(MEMORIES, Texts(key, scope, columns))
-            row = rows.to_row(
-                memory,
-                key=key,
-                scope=scope,
-                source=sources[scope, memory.source],
-                dedup=memory.content_hash if unique else None,
-                length=worded.length,
-                lexemes=worded.lexemes,
-            )
+            text = Texts(key, scope, tuple(map(prepare, columns)))
+            own = {"key": key, "scope": scope, "source": sources[scope, memory.source]}
+            dedup = memory.content_hash if unique else None
+            row = rows.to_row(memory, dedup=dedup, **own, **text.count_words())
             given.append(row | {"row_hash": rows.row_hash(row)})
-            words.append((key, scope, worded))
+            texts.append(text)
+            self._count(scope, row["lexemes"], +1)
         self.put("memories", given)
-        self._count_in(words)
+        self.index_words(MEMORIES, texts)
         self.entities([(key, scope, one.memory.entities) for key, scope, one in records])
         self.put_vectors(MEMORIES, [(key, scope, one.vectors) for key, scope, one in records])
         self.put_events(
             [(key, scope, event) for key, scope, one in records for event in one.events]
         )
 
-    def _count_in(self, words: Sequence[tuple[int, int, Worded]]) -> None:
-        self.index_words(MEMORIES, words)
-        for _, scope, worded in words:
-            self._count(scope, worded.lexemes, +1)
+    def index(self, which: Index, keys: Keys) -> None:
+        """Makes the words of memories or topics that are there already findable."""
+        texts = self.texts(which, keys)
+        self.index_words(which, texts)
+        for text in texts if which is MEMORIES else ():
+            counted = text.count_words()
+            self.update("memories", counted, "key", text.key)
+            self._count(text.scope, counted["lexemes"], +1)
 
-    def find_all_words(self, which: Index, keys: Keys) -> list[tuple[int, int, Worded]]:
-        """(key, scope, words) of rows as they are now."""
-        found = self.texts(which, keys)
-        return [(text.key, text.scope, self.find_words(which, text)) for text in found]
-
-    def index(self, keys: Keys) -> None:
-        """Makes the words of memories that are there already findable."""
-        words = self.find_all_words(MEMORIES, keys)
-        for key, _, worded in words:
-            found = {"length": worded.length, "lexemes": worded.lexemes}
-            self.update("memories", found, "key", key)
-        self._count_in(words)
-
-    def unindex(self, keys: Keys) -> None:
-        """Takes memories out of the word index and out of the counts. Before their texts, tags or source change: an index may have
-        to be told what their words were."""
-        found = self.run("SELECT scope, lexemes FROM memories WHERE key = ANY(?)", keys)
-        self.drop_words(MEMORIES, keys)
-        for scope, packed in found:
-            self._count(scope, packed, -1)
+    def unindex(self, which: Index, keys: Keys) -> None:
+        """Takes memories or topics out of the word index, and memories out of the counts. Before their texts, tags or source change:
+        an index may have to be told what their words were."""
+        self.drop_words(which, keys)
+        if which is MEMORIES:
+            sql = "SELECT scope, lexemes FROM memories WHERE key = ANY(?)"
+            for scope, packed in self.run(sql, keys):
+                self._count(scope, packed, -1)
 
     def _count(self, scope: int, packed: bytes, sign: int) -> None:
         for hash in unpack(packed):
@@ -382,18 +369,17 @@ class Places:
     def texts(self, which: Index, keys: Keys) -> list[Texts]:
         """What the word index holds of memories or topics, from their rows as they are now."""
         if which is TOPICS:
-            sql = "SELECT key, scope, name, summary FROM spans WHERE key = ANY(?)"
-            named = self.run(sql, keys)
-            return [Texts(key, scope, tuple(columns)) for key, scope, *columns in named]
-        found = self.run(
-            f"SELECT m.key, m.scope, m.content, m.summary, m.section, m.tags, o.uri, {rows.TYPE}"
-            " FROM memories m JOIN sources o ON o.id = m.source WHERE m.key = ANY(?)",
-            keys,
-        )
-        return [
-            Texts(key, scope, (*columns, section or "", index_tags(json.loads(tags), uri, type)))
-            for key, scope, *columns, section, tags, uri, type in found
-        ]
+            found = self.run("SELECT key, scope, name, summary FROM spans WHERE key = ANY(?)", keys)
+        else:
+            found = [
+                (*columns, section or "", index_tags(json.loads(tags), uri, type))
+                for *columns, section, tags, uri, type in self.run(
+                    f"SELECT m.key, m.scope, m.content, m.summary, m.section, m.tags, o.uri, {rows.TYPE}"
+                    " FROM memories m JOIN sources o ON o.id = m.source WHERE m.key = ANY(?)",
+                    keys,
+                )
+            ]
+        return [Texts(key, scope, tuple(map(prepare, columns))) for key, scope, *columns in found]
 
     def put_spans(self, spans: Sequence[tuple[Span, Stored]]) -> None:
         """New topics, or known ones with what is true of them now."""
@@ -401,27 +387,24 @@ class Places:
         if not latest:
             return
         known = dict(self.run("SELECT id, key FROM spans WHERE id = ANY(?)", latest))
-        self.drop_words(TOPICS, list(known.values()))
+        self.unindex(TOPICS, list(known.values()))
         self.drop_vectors(TOPICS, list(known.values()))
         keys = {id: known[id] if id in known else self.number("spans") for id in latest}
         given = [
             rows.to_row(span, key=keys[span.id], scope=scope) for span, scope, _ in latest.values()
         ]
         self.put("spans", given, key="id")
-        self.index_topics(list(keys.values()))
+        self.index(TOPICS, list(keys.values()))
         fresh = [(keys[id], scope, vectors) for id, (_, scope, vectors) in latest.items()]
         self.put_vectors(TOPICS, fresh)
         self.audit("topic", *latest)
-
-    def index_topics(self, keys: Keys) -> None:
-        self.index_words(TOPICS, self.find_all_words(TOPICS, keys))
 
     def remove(self, keys: Keys) -> None:
         """Takes memories out of every place but the relations, without a trace in history."""
         if not keys:
             return
         keys = list(keys)
-        self.unindex(keys)
+        self.unindex(MEMORIES, keys)
         self.drop_vectors(MEMORIES, keys)
         self.run("DELETE FROM memory_entities WHERE memory = ANY(?)", keys)
         self.run("DELETE FROM memories WHERE key = ANY(?)", keys)
@@ -430,8 +413,12 @@ class Places:
     # What is known already
 
     def salt(self) -> str:
-        """The secret of this database's tombstones."""
-        return str(self.one("SELECT value FROM meta WHERE key = 'salt'")[0])
+        """The secret of this database's tombstones, made when it is first needed."""
+        known = self.column("SELECT value FROM meta WHERE key = 'salt'")
+        if not known:
+            known = [os.urandom(16).hex()]
+            self.put("meta", [{"scope": 0, "key": "salt", "value": known[0]}])
+        return str(known[0])
 
     def note_fact(self, key: str, value: str) -> None:
         self.run("DELETE FROM meta WHERE key = ?", key)
@@ -440,30 +427,24 @@ class Places:
     # Derived numbers
 
     def cache(self) -> None:
-        model, given = self.batch.model, self.batch.cache
-        if not given or model is None:
-            return
-        from bethink.store.vectors import encode
-
-        self.put(
-            "embedding_cache",
-            [
-                {
-                    "scope": self.own_shelf(),
-                    "hash": bytes.fromhex(hash),
-                    "model": self.model(model, len(vectors[0])),
-                    "data": b"".join(encode(vector) for vector in vectors),
-                }
-                for hash, vectors in given.items()
-                if bytes.fromhex(hash) not in self.refused
-            ],
-        )
+        """Keeps the vectors of texts that were embedded for this batch."""
+        given = []
+        for hash, vectors in self.batch.cache.items():
+            key, stored = bytes.fromhex(hash), self.encode(vectors)
+            if stored and key not in self.refused:
+                data = b"".join(data for _, _, data in stored)
+                row = {"hash": key, "model": self.model(*stored[0][:2]), "data": data}
+                given.append({"scope": self.own_shelf(), **row})
+        self.put("embedding_cache", given)
 
     def settle(self) -> None:
         """Word counts. The last thing that a write does."""
-        changes = sorted((*place, change) for place, change in self.counts.items() if change)
-        self.add_counts(changes)
-        fewer = [(scope, hash) for scope, hash, change in changes if change < 0]
+        changes = sorted((place, change) for place, change in self.counts.items() if change)
+        counted = [
+            {"scope": scope, "hash": hash, "memories": change} for (scope, hash), change in changes
+        ]
+        self.put("lexeme_counts", counted, key="scope, hash")
+        fewer = [place for place, change in changes if change < 0]
         scopes = rows.within("scope", {scope for scope, _ in fewer})
         self.run(
             f"DELETE FROM lexeme_counts WHERE {scopes} AND hash = ANY(?) AND memories <= 0",
@@ -481,8 +462,8 @@ class Places:
         ):
             keys = [key for (key,) in page]
             last, done = keys[-1], done + len(keys)
-            self.index(keys)
-        self.index_topics(self.column("SELECT key FROM spans"))
+            self.index(MEMORIES, keys)
+        self.index(TOPICS, self.column("SELECT key FROM spans"))
         self.run(
             "UPDATE scopes SET memories = (SELECT count(*) FROM memories WHERE scope = scopes.id),"
             " words = (SELECT coalesce(sum(length), 0) FROM memories WHERE scope = scopes.id)"
@@ -498,7 +479,7 @@ class Places:
 
     def put(self, table: str, given: Sequence[Row], key: str = "") -> None:
         """Inserts rows. Into the tables of OFTEN a row may come again: what is there already stays as it is. With the columns of
-        a `key`, the row that has the same gets the new values, but for its number."""
+        a `key`, the row that has the same gets the new values, as `rows.on_conflict` says."""
         raise NotImplementedError
 
     def number(self, table: str) -> int:
@@ -518,18 +499,10 @@ class Places:
         """The same for what belongs to whoever writes."""
         return 0
 
-    def find_words(self, which: Index, texts: Texts) -> Worded:
-        raise NotImplementedError
-
-    def index_words(self, which: Index, words: Sequence[tuple[int, int, Worded]]) -> None:
-        """(key, scope, words) of memories or topics into the word index."""
+    def index_words(self, which: Index, texts: Sequence[Texts]) -> None:
         raise NotImplementedError
 
     def drop_words(self, which: Index, keys: Keys) -> None:
-        raise NotImplementedError
-
-    def add_counts(self, changes: Sequence[tuple[int, int, int]]) -> None:
-        """(scope, hash of a word, change) to the number of memories that hold it."""
         raise NotImplementedError
 
     def put_windows(self, which: Index, windows: Sequence[Window]) -> None:

@@ -7,40 +7,28 @@ whole tenant. No statement here says so: row-level security decides which rows t
 
 from __future__ import annotations
 
-import builtins
 import json
-import secrets
 import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
-from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
-from psycopg.errors import UniqueViolation
 
 from bethink.errors import InvalidInput, StoreError
 from bethink.store import pgsearch as search
 from bethink.store import rows
-from bethink.store.base import (
-    Problem,
-    Problems,
-    Result,
-    Scores,
-    Store,
-    compare_numbers,
-    report_damaged_vectors,
-)
+from bethink.store.base import Cosines, Problem, Problems, Result, Scores, Store, now
 from bethink.store.connection import claim_backup
 from bethink.store.pgserver import Database, Who, outcome_unknown, prepare, translate_errors
-from bethink.store.places import MEMORIES, OFTEN, Index, Texts, Window, Worded
-from bethink.store.rows import Keys, Row, Scopes, Stored, Where
+from bethink.store.places import OFTEN, Index, Texts, Window
+from bethink.store.rows import Keys, Row, Rows, Scopes, Where
 from bethink.store.rules import Writer
 from bethink.store.sqlite import SqliteStore
 from bethink.store.transfer import PARTS, sign_actor
-from bethink.store.words import hash_word, keep_topic_terms, pack, query_words
+from bethink.store.words import POSTINGS, TOGETHER, hash_word, keep_topic_terms, query_words
 from bethink.text import new_id
 from bethink.types import PERSONAL, Batch, Filter, Query, Ranking
 
@@ -52,16 +40,6 @@ SIZED = "memories words vectors span_vectors history sources embedding_cache".sp
 UNSOUND = (
     "v.dimensions <> d.dimensions OR vector_dims(v.data) <> d.dimensions"
     " OR abs(vector_norm(v.data) - 1) > 0.01 AND vector_norm(v.data) > 0"
-)
-# Sums of vectors anew. One that is right but for its last digits stays as it is.
-SUM_VECTORS = (
-    "WITH fresh AS (SELECT model, scope, count(*) AS vectors, sum(data) AS total FROM vectors GROUP BY model, scope),"
-    " gone AS (DELETE FROM vector_totals t WHERE NOT EXISTS"
-    " (SELECT 1 FROM fresh f WHERE f.model = t.model AND f.scope = t.scope)), kept AS"
-    " (INSERT INTO vector_totals(model, scope, vectors, total) SELECT model, scope, vectors, total FROM fresh"
-    " ON CONFLICT (tenant, model, scope) DO UPDATE SET vectors = excluded.vectors, total = excluded.total"
-    " WHERE vector_totals.vectors <> excluded.vectors OR vector_totals.total <-> excluded.total > 0.001)"
-    " SELECT 1"
 )
 
 
@@ -83,7 +61,7 @@ def _insert(table: str, names: tuple[str, ...], key: str) -> bytes:
     """Many rows in one statement. (COPY would be faster, but knows no row-level security.)"""
     listed = ", ".join(names)
     again = " ON CONFLICT DO NOTHING" if table in OFTEN else ""
-    again = rows.on_conflict(f"tenant, {key}", names) if key else again
+    again = rows.on_conflict(table, f"tenant, {key}", names) if key else again
     given = f"json_populate_recordset(NULL::{table}, %s::json)"
     return f"INSERT INTO {table}({listed}) SELECT {listed} FROM {given}{again}".encode()
 
@@ -141,36 +119,17 @@ class PostgresWriter(Writer):
     def own_shelf(self) -> int:
         return self.scope(PERSONAL) if self.who.person else 0
 
-    def salt(self) -> str:
-        known = self.one("SELECT value FROM meta WHERE key = 'salt'")
-        if known:
-            return str(known[0])
-        salt = secrets.token_hex(16)
-        self.put("meta", [{"scope": 0, "key": "salt", "value": salt}])
-        return salt
-
     # Words
 
-    def find_words(self, which: Index, texts: Texts) -> Worded:
-        lex = search.lex_memory if which is MEMORIES else search.lex_topic
-        lexed, counted = lex(search.mark(self.who.tenant, texts.scope), *texts.columns)
-        return Worded(pack(counted), len(counted), lexed)
-
-    def index_words(self, which: Index, words: Sequence[tuple[int, int, Worded]]) -> None:
-        given = [{"key": key, "scope": scope, "lexed": one.indexed} for key, scope, one in words]
+    def index_words(self, which: Index, texts: Sequence[Texts]) -> None:
+        given = []
+        for key, scope, columns in texts:
+            lexed = search.write_tsvector(search.mark(self.who.tenant, scope), columns)
+            given.append({"key": key, "scope": scope, "lexed": lexed})
         self.put(which.words, given)
 
     def drop_words(self, which: Index, keys: Keys) -> None:
         self.run(f"DELETE FROM {which.words} WHERE key = ANY(?)", keys)
-
-    def add_counts(self, changes: Sequence[tuple[int, int, int]]) -> None:
-        if changes:
-            self.run(
-                "INSERT INTO lexeme_counts(scope, hash, memories)"
-                " SELECT * FROM unnest(?::bigint[], ?::bigint[], ?::bigint[])"
-                " ON CONFLICT (tenant, scope, hash) DO UPDATE SET memories = lexeme_counts.memories + excluded.memories",
-                *zip(*changes, strict=True),
-            )
 
     # Vectors
 
@@ -206,7 +165,7 @@ class PostgresWriter(Writer):
             "DELETE FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.key = v.memory)"
         )
         self.run(f"DELETE FROM vectors v USING models d WHERE d.id = v.model AND ({UNSOUND})")
-        self.run(SUM_VECTORS)
+        self.run(search.STATEMENTS["sum_vectors"])
 
     def drop_history(self, keys: Keys | None) -> None:
         given = None if keys is None else list(keys)
@@ -238,17 +197,9 @@ class PostgresWriter(Writer):
         return bool(self.one("SELECT 1 FROM audit WHERE number > ? AND mark = ?", after, name))
 
 
-class AuditLine(NamedTuple):
-    """One write: when by the server's clock, on whose behalf, by which agent, and what it did to which ids."""
-
-    number: int
-    at: datetime
-    person: str
-    actor: str
-    changes: dict[str, Any]
-
-
-# The columns of a team's tokens. What a token means, the server knows; here it is a row of a tenant, looked up by hash.
+# The columns of a line of the audit trail: when by the server's clock, on whose behalf, by which agent, what was done to which ids. And
+# those of a team's tokens. What a token means, the server knows; here it is a row of a tenant, looked up by hash.
+AUDIT = "number at person actor changes".split()
 TOKEN = "id name hash scope projects personal person created expires used revoked".split()
 
 
@@ -263,6 +214,12 @@ class PostgresStore(Store):
     """One tenant of a PostgreSQL database, as one person sees it."""
 
     columns = rows.COLUMNS.format("json_agg(json_build_array(e.name, e.type) ORDER BY e.id)::text")
+    stored, order = "v.scale, vector_send(v.data)", "v.part"
+    derived = (
+        ("full-text index", "memories", "indexed", "count(*) FROM words"),
+        ("full-text index", "spans", "indexed", "count(*) FROM span_words"),
+        ("vectors", "vectors", "counted", "sum(vectors) FROM vector_totals"),
+    )
 
     def __init__(
         self,
@@ -359,132 +316,88 @@ class PostgresStore(Store):
 
     # The signals of a search
 
-    def _find_by_expression(
-        self, query: Query, scopes: Keys, where: Where, limit: int
-    ) -> builtins.list[Any]:
-        asked = self._question(query, scopes)
-        if not asked["query"]:
-            return []
-        return self._search(search.BY_EXPRESSION, where, **asked, limit=limit)
+    def _search(self, name: str, where: Where = ("", []), indexed: str = "", **given: Any) -> Rows:
+        """Runs a statement of `pgsearch.sql`. The parameters of the filter, which are marked with `?`, get names as all others have."""
+        first, *rest = where[0].split("?")
+        filter = first + "".join(f"%(f{at})s{part}" for at, part in enumerate(rest))
+        named = {f"f{at}": value for at, value in enumerate(where[1])}
+        sql = search.STATEMENTS[name].replace("{filter}", filter).replace("{indexed}", indexed)
+        return self._ask(sql, {**named, **given})
 
-    def _marks(self, scopes: Keys) -> builtins.list[str]:
+    def _marks(self, scopes: Keys) -> list[str]:
         return [search.mark(self.who.tenant, scope) for scope in scopes]
 
     def _question(self, query: Query, scopes: Keys) -> dict[str, Any]:
         """A question as the parameters of a statement: a tsquery, and the words that count for the score."""
         marks, counted = self._marks(scopes), query_words(query).lexemes
         return {
-            "scopes": builtins.list(scopes),
+            "scopes": list(scopes),
             "query": search.write_tsquery(query, marks),
             "lexemes": [search.bound_word(mark, word) for mark in marks for word in counted],
             "hashes": [hash_word(word) for _ in marks for word in counted],
         }
 
-    def _search(self, statement: str, where: Where, **given: Any) -> builtins.list[Any]:
-        """Runs a statement of named parameters. Those of the filter, which are marked with `?`, get names, too."""
-        first, *rest = where[0].split("?")
-        filter = first + "".join(f"%(f{at})s{part}" for at, part in enumerate(rest))
-        named = {f"f{at}": value for at, value in enumerate(where[1])}
-        return self._ask(statement.replace("{filter}", filter), {**named, **given})
+    def _find_by_expression(self, query: Query, scopes: Keys, where: Where, limit: int) -> Rows:
+        asked = self._question(query, scopes)
+        return self._search("by_expression", where, **asked, limit=limit) if asked["query"] else []
 
-    def _find_by_words(
-        self, query: Query, scopes: Keys, where: Where, limit: int
-    ) -> builtins.list[Any]:
-        """Memories by the weight of their words; none where hidden ones crowd out the rest: the slow way looks behind them."""
+    def _find_by_words(self, query: Query, scopes: Keys, where: Where, limit: int) -> Rows:
         pieces = search.split_terms(query, self._marks(scopes))
-        found = self._search(
-            search.BY_WORDS,
-            where,
-            scopes=builtins.list(scopes),
-            queries=builtins.list(pieces),
-            hashes=["{" + ",".join(map(str, hashes)) + "}" for hashes in pieces.values()],
-            every=[hash for hashes in pieces.values() for hash in hashes],
-            limit=limit,
-            most=2 * limit,
-        )
+        asked: dict[str, Any] = {
+            "scopes": list(scopes),
+            "queries": list(pieces),
+            "hashes": ["{" + ",".join(map(str, hashes)) + "}" for hashes in pieces.values()],
+            "every": [hash for hashes in pieces.values() for hash in hashes],
+        }
+        bounds: Row = {
+            "limit": limit,
+            "most": 2 * limit,
+            "postings": POSTINGS,
+            "together": TOGETHER,
+        }
+        found = self._search("by_words", where, **asked, **bounds)
         if found and (len(found) * 2 >= min(limit, found[0][2]) or found[0][2] <= 2 * limit):
             return [(key, weight) for key, weight, _ in found]
         return []
 
     def keyword_spans(self, query: Query, scopes: Scopes, limit: int) -> Scores:
         asked = self._question(keep_topic_terms(query), self._scopes(scopes))
-        return self._ask(search.TOPICS, {**asked, "limit": limit}) if asked["query"] else []
+        return self._search("topics", **asked, limit=limit) if asked["query"] else []
+
+    def _near(self, vector: Any, model: str, scopes: Scopes) -> dict[str, Any]:
+        """A vector as the parameters of a statement."""
+        text = search.vector_text(vector)
+        return {"vector": text, "model": self._model_id(model), "scopes": self._scopes(scopes)}
 
     def nearest(self, vector: Any, model: str, filter: Filter, limit: int) -> Ranking:
-        known, scopes = self._model_id(model), self._scopes(filter.scopes)
-        if known < 0 or not scopes:
-            return Ranking("vector", ())
-        size = len(vector)
-        indexed = size in search.INDEXED
-        order = f"ORDER BY v.data::halfvec({size}) <=> %(vector)s::halfvec({size})"
-        statement = search.NEAREST.replace(
-            "{indexed}", f"AND v.dimensions = {size} {order}" if indexed else ""
-        )
-        given = {
-            "model": known,
-            "scopes": scopes,
-            "vector": search.vector_text(vector),
-            "limit": limit,
-            "wide": 3 * limit,
-        }
-        where = rows.where(filter, scopes)
-        exact = search.EXACT if indexed else search.EVERY
-        found = self._search(statement, where, **given, exact=exact)
-        if indexed and (not found or found[0][2]):
-            found = self._search(statement, where, **given, exact=search.EVERY)
+        asked, size = self._near(vector, model, filter.scopes), len(vector)
+        where, indexed, ways = self._where(filter), "", [search.EVERY]
+        if size in search.INDEXED:
+            order = f"v.data::halfvec({size}) <=> %(vector)s::halfvec({size})"
+            indexed, ways = f"AND v.dimensions = {size} ORDER BY {order}", [search.EXACT, *ways]
+        for exact in ways:
+            bounds: Row = {"limit": limit, "wide": 3 * limit, "exact": exact}
+            found = self._search("nearest", where, indexed, **asked, **bounds)
+            if found and not found[0][2]:
+                break
         return Ranking("vector", tuple((key, cosine) for key, cosine, _ in found))
 
     def nearest_spans(self, vector: Any, model: str, scopes: Scopes, limit: int) -> Scores:
-        return self._run(
-            "SELECT p.id, max(-(v.data <#> ?::vector)) AS cosine FROM span_vectors v JOIN spans p ON p.key = v.span"
-            f" WHERE v.model = ? AND {rows.within('v.scope', self._scopes(scopes))}"
-            " GROUP BY p.id, p.key ORDER BY cosine DESC, p.key LIMIT ?",
-            search.vector_text(vector),
-            self._model_id(model),
-            limit,
-        )
+        return self._search("nearest_topics", **self._near(vector, model, scopes), limit=limit)
 
-    def cosines(
-        self, keys: Keys, vector: Any, model: str, scopes: Scopes
-    ) -> tuple[dict[int, float], float]:
-        known, inside = self._model_id(model), rows.within("scope", self._scopes(scopes))
-        text = search.vector_text(vector)
-        found = self._run(
-            "SELECT NULL::bigint, sum(-(total <#> ?::vector)) / nullif(sum(vectors), 0) FROM vector_totals"
-            f" WHERE model = ? AND {inside} UNION ALL"
-            f" SELECT memory, max(-(data <#> ?::vector)) FROM vectors WHERE memory = ANY(?) AND model = ? AND {inside}"
-            " GROUP BY memory",
-            text,
-            known,
-            text,
-            keys,
-            known,
-        )
-        mean = next((value for key, value in found if key is None), None)
-        return {key: cosine for key, cosine in found if key is not None}, float(mean or 0.0)
-
-    def _stored_vectors(self, which: Index, keys: Keys) -> dict[int, Stored]:
-        if not keys:
-            return {}
-        import numpy as np
-
-        found: dict[int, Stored] = {}
-        sql = (
-            f"SELECT v.{which.owner}, d.name, d.dimensions, v.scale, vector_send(v.data) FROM {which.table} v"
-            f" JOIN models d ON d.id = v.model WHERE v.{which.owner} = ANY(?) ORDER BY v.{which.owner}, v.part, v.model"
-        )
-        for key, model, dimensions, scale, data in self._run(sql, keys):
-            size = np.float32(scale)
-            floats = np.frombuffer(data, ">f4", offset=4).astype(np.float32)
-            window = (
-                model,
-                dimensions,
-                size.tobytes() + np.rint(floats / size).astype(np.int16).tobytes(),
-            )
-            found[key] = (*found.get(key, ()), window)
-        return found
+    def cosines(self, keys: Keys, vector: Any, model: str, scopes: Scopes) -> Cosines:
+        asked = self._near(vector, model, scopes)
+        found = dict(self._search("cosines", **asked, keys=list(keys)))
+        return found, float(found.pop(None, None) or 0.0)
 
     # Care
+
+    def _encode_stored(self, scale: float, data: bytes) -> bytes:
+        import numpy as np
+
+        from bethink.store.vectors import encode
+
+        return encode(np.frombuffer(data, ">f4", offset=4), scale)
 
     def _size(self) -> int:
         """About how many bytes this tenant's rows take, without indexes: the size of the whole database would tell about the others."""
@@ -495,121 +408,55 @@ class PostgresStore(Store):
         )
         return int(self._run(f"SELECT {parts}")[0][0])
 
-    def check(self, deep: bool = False) -> Problems:
-        problems = self._check_walls() + self._check_indexes()
-        more = (self._check_rows, self._check_vectors, self._check_audit) if deep else ()
-        return problems + [problem for look in more for problem in look()]
-
-    def _check_walls(self) -> Problems:
-        """What keeps tenants apart must stand: row-level security on every table, and a role that cannot pass it."""
-        bare = self._run(
-            "SELECT relname FROM pg_class WHERE relnamespace = 'bethink'::regnamespace AND relkind = 'r'"
-            " AND relname <> 'migrations' AND NOT (relrowsecurity AND relforcerowsecurity) ORDER BY 1"
-        )
-        problems = [
-            Problem("tenants", f"Row-level security is off on the table {name}.")
-            for (name,) in bare
-        ]
-        role = self._run(
-            "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
-        )
-        if not role or role[0][0]:
-            problems.append(
-                Problem("tenants", "The role that reads and writes may pass row-level security.")
-            )
-        if self._run(
-            "SELECT has_database_privilege(current_user, current_database(), 'TEMPORARY')"
-        )[0][0]:
-            problems.append(
-                Problem(
-                    "tenants",
-                    "The role that reads and writes may make temporary objects; as the owner:"
-                    " REVOKE TEMPORARY ON DATABASE … FROM PUBLIC.",
-                )
-            )
+    def _check_database(self, deep: bool) -> Problems:
+        """The walls between tenants; and the audit trail, whose lines the database counts in the tenant's row: whoever takes some out
+        behind its back is given away."""
+        problems = [Problem("tenants", said) for (said,) in self._search("walls")]
+        if deep:
+            there = "SELECT count(*) FROM audit WHERE number <= sealed"
+            written, missing = self._run(f"SELECT sealed, sealed - ({there}) FROM tenants")[0]
+            if missing:
+                said = f"{missing} of {written} lines are gone."
+                problems.append(Problem("audit trail", said))
         return problems
 
-    def _check_indexes(self) -> Problems:
-        """The derived parts must agree with the rows they were made from."""
-        *numbers, kept, summed = self._run(
-            "SELECT (SELECT count(*) FROM memories), (SELECT count(*) FROM words w JOIN memories m ON m.key = w.key),"
-            " (SELECT coalesce(sum(memories), 0)::bigint FROM scopes), (SELECT count(*) FROM spans),"
-            " (SELECT count(*) FROM span_words),"
-            " (SELECT count(*) FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM words w WHERE w.key = v.memory)),"
-            " (SELECT count(*) FROM vectors), (SELECT coalesce(sum(vectors), 0)::bigint FROM vector_totals)"
-        )[0]
-        problems = compare_numbers(*numbers)
-        if kept != summed:
-            problems.append(
-                Problem("vectors", f"{kept} vectors, but {summed} are counted.", "rebuild")
-            )
-        return problems
-
-    def _check_vectors(self) -> Problems:
+    def _count_damaged_vectors(self) -> int:
         damaged = f"SELECT count(*) FROM vectors v JOIN models d ON d.id = v.model WHERE {UNSOUND}"
-        return report_damaged_vectors(self._run(damaged)[0][0])
-
-    def _check_audit(self) -> Problems:
-        """The database counts the lines of the audit trail in the tenant's row: whoever takes some out behind its back is given away."""
-        written, there = self._run(
-            "SELECT sealed, (SELECT count(*) FROM audit WHERE number <= sealed) FROM tenants"
-        )[0]
-        missing = written - there
-        return (
-            [Problem("audit trail", f"{missing} of {written} lines are gone.")] if missing else []
-        )
+        return int(self._run(damaged)[0][0])
 
     # Beside memories
 
-    def audit(self, limit: int) -> builtins.list[AuditLine]:
+    def audit(self, limit: int) -> list[Row]:
         """Who changed what: the newest lines of the audit trail, newest first."""
-        found = self._run(
-            "SELECT number, at, person, actor, changes FROM audit ORDER BY number DESC LIMIT ?",
-            limit,
-        )
-        return [AuditLine._make((*row[:4], json.loads(row[4]))) for row in found]
+        sql = f"SELECT {', '.join(AUDIT)} FROM audit ORDER BY number DESC LIMIT ?"
+        found = [dict(zip(AUDIT, row, strict=True)) for row in self._run(sql, limit)]
+        return [{**line, "changes": json.loads(line["changes"])} for line in found]
 
     def find_token(self, hash: str) -> Row | None:
         """The token of this hash, of whichever tenant, with the tenant's name."""
         found = self.database.read(Who(), "SELECT * FROM token(%s)", (hash,))
         return dict(zip(("tenant", *TOKEN), found[0], strict=True)) if found else None
 
-    def list_tokens(self) -> builtins.list[Row]:
+    def list_tokens(self) -> list[Row]:
         """The tokens of this tenant, oldest first."""
         found = self._run(f"SELECT {', '.join(TOKEN)} FROM tokens ORDER BY created, id")
         return [{"tenant": self.name, **dict(zip(TOKEN, row, strict=True))} for row in found]
 
     def add_token(self, row: Row) -> None:
-        values = [row.get(name, "") for name in TOKEN]
-        try:
-            self._change_token(
-                f"INSERT INTO tokens ({', '.join(TOKEN)}) VALUES ({rows.marks(TOKEN)})"
-                " ON CONFLICT (tenant, id) DO NOTHING",
-                values,
-            )
-        except StoreError as error:
-            if isinstance(error.__cause__, UniqueViolation):
-                name = row["name"]
+        def add(writer: Writer) -> None:
+            named = "SELECT 1 FROM tokens WHERE name = ? AND id <> ? AND revoked IS NULL"
+            if writer.one(named, name := row["name"], row["id"]):
                 raise InvalidInput(
                     f"There is a token named '{name}' already.",
                     f"Name it otherwise, or `bethink token revoke {name}`.",
-                ) from error
-            raise
+                )
+            writer.put("tokens", [{column: row.get(column, "") for column in TOKEN}], key="id")
+
+        self._write_in(now(), add)
 
     def revoke_token(self, id: str, at: int) -> None:
-        self._change_token(
-            "UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ?", (at, id)
-        )
-
-    def _change_token(self, sql: str, values: Sequence[Any]) -> None:
-        """One statement that does no harm when it is done twice: a server that fails over is waited for."""
-
-        def once() -> None:
-            with self.database.transaction(self.who) as connection:
-                connection.execute(translate(sql), values)
-
-        with translate_errors(self.path):
-            self.database.retry(once)
+        sql = "UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ?"
+        self._write_in(now(), lambda writer: writer.run(sql, at, id))
 
     def backup(self, path: str) -> int:
         """Everything that this person sees of the tenant in one file: a SQLite database that opens anywhere."""

@@ -107,6 +107,7 @@ Stored = tuple[
 ]  # (model, dimensions, data) of each window in order, byte for byte as the store keeps it
 
 
+Rows = list[Any]  # as a statement gives them
 Ids = Sequence[str]  # of memories or topics
 Keys = Sequence[int]  # the numbers that a database itself gives its rows, scopes among them
 Scopes = Sequence[str]
@@ -275,9 +276,15 @@ def marks(values: Iterable[Any]) -> str:
     return ",".join("?" for _ in values)
 
 
-def on_conflict(key: str, names: Iterable[str]) -> str:
-    """The end of an insertion whose rows may be there under the same key: they get the new values, but for their number."""
-    changed = ", ".join(f"{name} = excluded.{name}" for name in names if name not in ("id", "key"))
+def on_conflict(table: str, key: str, names: Iterable[str]) -> str:
+    """The end of an insertion whose rows may be there under the same key: they get the new values, but for their number. Counts of
+    words are added to those that are there."""
+    kept, added = ("id", "key", *key.split(", ")), table == "lexeme_counts"
+    changed = ", ".join(
+        f"{name} = {f'{table}.{name} + ' if added else ''}excluded.{name}"
+        for name in names
+        if name not in kept
+    )
     return f" ON CONFLICT ({key}) DO UPDATE SET {changed}"
 
 

@@ -265,13 +265,13 @@ class Writer(Places):
         changed["row_hash"] = rows.row_hash(merged)
         reindexed = any(name in changed for name in INDEXED)
         if reindexed:
-            self.unindex([key])
+            self.unindex(MEMORIES, [key])
         self.update("memories", changed, "key", key)
         if "content" in changed or "section" in changed:
             # The old vectors are of another text. New ones come with the batch where there is a model.
             self.drop_vectors(MEMORIES, [key])
         if reindexed:
-            self.index([key])
+            self.index(MEMORIES, [key])
         told = [name for name in changed if name not in UNTOLD]
         before, after = {name: old[name] for name in told}, {name: merged[name] for name in told}
         if "entities" in change.fields:
@@ -376,13 +376,13 @@ class Writer(Places):
             return
         id = source[0]
         keys = self.column("SELECT key FROM memories WHERE source = ?", id)
-        self.unindex(keys)
+        self.unindex(MEMORIES, keys)
         if there is None:
             self.run("UPDATE sources SET uri = ? WHERE id = ?", new, id)
         else:
             self.run("UPDATE memories SET source = ? WHERE source = ?", there[0], id)
             self.run("DELETE FROM sources WHERE id = ?", id)
-        self.index(keys)
+        self.index(MEMORIES, keys)
         self.audit("move", [old, new])
 
     # Conversations
@@ -417,11 +417,11 @@ class Writer(Places):
         )
         if keys := [row[0] for row in around]:
             self.expunge([cache_key(topic_text(*row[1:])) for row in around])
-            self.drop_words(TOPICS, keys)
+            self.unindex(TOPICS, keys)
             self.drop_vectors(TOPICS, keys)
             sql = "UPDATE spans SET name = '', summary = '', metadata = '{}' WHERE key = ANY(?)"
             self.run(sql, keys)
-            self.index_topics(keys)
+            self.index(TOPICS, keys)
         if session:
             self.run("UPDATE sessions SET title = '', metadata = '{}' WHERE id = ?", session)
             same = "SELECT id, metadata FROM sources WHERE uri = (SELECT uri FROM sources WHERE id = ?)"
@@ -542,7 +542,7 @@ class Writer(Places):
         self.remove([key for key, _ in found])
         self.release([id for _, id in found])
         topics = self.column(f"SELECT key FROM spans WHERE {inside}")
-        self.drop_words(TOPICS, topics)
+        self.unindex(TOPICS, topics)
         self.drop_vectors(TOPICS, topics)
         for table in ("spans", "sessions", "turns", "sources"):
             self.run(f"DELETE FROM {table} WHERE {inside}")

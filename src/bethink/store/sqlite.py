@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import builtins
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -15,24 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from bethink.errors import StoreCorrupt
+from bethink.errors import StoreError
 from bethink.store import connection as database
 from bethink.store import rows
-from bethink.store.base import Problem, Problems, Result, Scores, Store, report_damaged_vectors
+from bethink.store.base import Cosines, Problems, Result, Scores, Store
 from bethink.store.connection import codes_folder, connect, immediate, translate_errors
-from bethink.store.places import MEMORIES, OFTEN, TOPICS, Index, Texts, Worded
-from bethink.store.rows import Keys, Row, Scopes, Stored, Where
+from bethink.store.places import MEMORIES, OFTEN, TOPICS, Index, Texts
+from bethink.store.rows import Keys, Row, Rows, Scopes, Where
 from bethink.store.rules import Writer
 from bethink.store.words import (
     RANK,
     alternatives,
     expression,
-    pack,
-    prepare,
     restrict,
     scope_token,
     span_expression,
-    tokenize,
 )
 from bethink.types import Batch, Filter, Query, Ranking, Receipt
 
@@ -45,15 +41,20 @@ LINGERING = (
     "The memory is gone from every answer, but another process is still reading, and until it ends the old text stays in the"
     " database file. The next write after that takes it out."
 )
-UNREADABLE = (apsw.CorruptError, apsw.SQLError, apsw.NoMemError, UnicodeDecodeError)
+UNREADABLE = (StoreError, apsw.CorruptError, apsw.SQLError, apsw.NoMemError, UnicodeDecodeError)
 # Tables that have no column `scope` here, where one person has the whole database.
 UNSCOPED = frozenset(
     "history entities memory_entities relations tombstones embedding_cache meta".split()
 )
 SCALARS = (str, int, float, bytes)
-FTS = {
-    MEMORIES: "memories_fts(rowid, content, summary, section, tags, scope) VALUES (?, ?, ?, ?, ?, ?)",
-    TOPICS: "spans_fts(rowid, name, summary, scope) VALUES (?, ?, ?, ?)",
+# What puts words into a full-text index, and what takes the same words out of it.
+INDEX = {
+    MEMORIES: "INSERT INTO memories_fts(rowid, content, summary, section, tags, scope) VALUES (?, ?, ?, ?, ?, ?)",
+    TOPICS: "INSERT INTO spans_fts(rowid, name, summary, scope) VALUES (?, ?, ?, ?)",
+}
+FORGET = {
+    MEMORIES: "INSERT INTO memories_fts(memories_fts, rowid, content, summary, section, tags, scope) VALUES ('delete', ?, ?, ?, ?, ?, ?)",
+    TOPICS: "INSERT INTO spans_fts(spans_fts, rowid, name, summary, scope) VALUES ('delete', ?, ?, ?, ?)",
 }
 
 
@@ -74,12 +75,6 @@ def _table(values: tuple[Any, ...]) -> Any:
     if not values:
         return apsw.carray(array.array("q", [-1]))  # no table is empty, and no row has this number
     return apsw.carray(array.array("q", values) if isinstance(values[0], int) else values)
-
-
-def forget_words(statement: str) -> str:
-    """The statement that takes out of a full-text index what the other put in."""
-    table, _, rest = statement.partition("(")
-    return f"INSERT INTO {table}({table}, {rest.replace('VALUES (', 'VALUES (' + repr('delete') + ', ')}"
 
 
 class SqliteWriter(Writer):
@@ -116,33 +111,15 @@ class SqliteWriter(Writer):
 
     # Words
 
-    def find_words(self, which: Index, texts: Texts) -> Worded:
-        columns = tuple(map(prepare, texts.columns))
-        counted = (*columns[:1], *columns[2:])  # a summary repeats the content
-        words = [word for text in counted if text for word in tokenize(text, prepared=True)]
-        return Worded(pack(words), len(words), columns)
-
-    def index_words(self, which: Index, words: Sequence[tuple[int, int, Worded]]) -> None:
-        self.connection.executemany(
-            f"INSERT INTO {FTS[which]}",
-            ((key, *worded.indexed, scope_token(scope)) for key, scope, worded in words),
-        )
+    def index_words(self, which: Index, texts: Sequence[Texts]) -> None:
+        self._tell_index(INDEX[which], texts)
 
     def drop_words(self, which: Index, keys: Keys) -> None:
-        self.connection.executemany(
-            forget_words(FTS[which]),
-            [
-                (text.key, *map(prepare, text.columns), scope_token(text.scope))
-                for text in self.texts(which, keys)
-            ],
-        )
+        self._tell_index(FORGET[which], self.texts(which, keys))
 
-    def add_counts(self, changes: Sequence[tuple[int, int, int]]) -> None:
-        self.connection.executemany(
-            "INSERT INTO lexeme_counts(scope, hash, memories) VALUES (?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET memories = memories + excluded.memories",
-            changes,
-        )
+    def _tell_index(self, statement: str, texts: Sequence[Texts]) -> None:
+        told = [(text.key, *text.columns, scope_token(text.scope)) for text in texts]
+        self.connection.executemany(statement, told)
 
     # Leaving
 
@@ -162,7 +139,7 @@ class SqliteWriter(Writer):
 @cache
 def _insert(table: str, names: tuple[str, ...], key: str) -> str:
     values = f"({', '.join(names)}) VALUES ({rows.marks(names)})"
-    again = rows.on_conflict(key, names) if key else ""
+    again = rows.on_conflict(table, key, names) if key else ""
     return f"INSERT{' OR IGNORE' * (table in OFTEN)} INTO {table}{values}{again}"
 
 
@@ -178,6 +155,12 @@ class SqliteStore(Store):
     """One database file. A connection per thread, since SQLite's are not shared; one set of vectors per process."""
 
     columns = rows.COLUMNS.format("json_group_array(json_array(e.name, e.type))")
+    stored, order = "v.data", "v.id"
+    derived = (
+        ("full-text index", "memories", "indexed", "count(*) FROM memories_fts_docsize"),
+        ("full-text index", "spans", "indexed", "count(*) FROM spans_fts_docsize"),
+    )
+    unreadable = UNREADABLE
 
     def __init__(self, path: Path, timeout: float = 30.0) -> None:
         super().__init__()
@@ -246,9 +229,7 @@ class SqliteStore(Store):
 
     # The signals of a search
 
-    def _find_by_expression(
-        self, query: Query, scopes: Keys, where: Where, limit: int
-    ) -> builtins.list[Any]:
+    def _find_by_expression(self, query: Query, scopes: Keys, where: Where, limit: int) -> Rows:
         asked = expression(query, scopes)
         if asked is None:
             return []
@@ -261,9 +242,7 @@ class SqliteStore(Store):
             limit,
         )
 
-    def _find_by_words(
-        self, query: Query, scopes: Keys, where: Where, limit: int
-    ) -> builtins.list[Any]:
+    def _find_by_words(self, query: Query, scopes: Keys, where: Where, limit: int) -> Rows:
         """FTS5's own rank reads every posting of every word to weigh it, which in a large database takes longer than all the
         rest of a search. Frequencies and lengths come in when the candidates are scored, so the weights are enough here."""
         inside, total = self._run(
@@ -353,37 +332,20 @@ class SqliteStore(Store):
         ids = dict(self._run(sql, [key for key, _ in found]))
         return [(ids[key], cosine) for key, cosine in found if key in ids]
 
-    def cosines(
-        self, keys: Keys, vector: Any, model: str, scopes: Scopes
-    ) -> tuple[dict[int, float], float]:
+    def cosines(self, keys: Keys, vector: Any, model: str, scopes: Scopes) -> Cosines:
         return self._vectors().cosines(vector, model, self._scopes(scopes), keys)
-
-    def _stored_vectors(self, which: Index, keys: Keys) -> dict[int, Stored]:
-        found: dict[int, Stored] = {}
-        sql = (
-            f"SELECT v.{which.owner}, d.name, d.dimensions, v.data FROM {which.table} v"
-            f" JOIN models d ON d.id = v.model WHERE v.{which.owner} = ANY(?) ORDER BY v.id"
-        )
-        for key, *window in self._run(sql, keys):
-            found[key] = (*found.get(key, ()), tuple(window))
-        return found
 
     # Care
 
     def _size(self) -> int:
         return database.size(self.path)
 
-    def check(self, deep: bool = False) -> Problems:
-        problems = database.check_permissions(self.path)
-        try:
-            problems += database.check_file(self.connection, deep)
-            if deep:
-                tables = (MEMORIES.table, TOPICS.table)
-                unsound = [database.unsound_vectors(self.connection, table) for table in tables]
-                problems += self._check_rows() + report_damaged_vectors(sum(map(len, unsound)))
-        except (*UNREADABLE, StoreCorrupt) as error:
-            problems.append(Problem("database", f"A page cannot be read: {error}", "restore"))
-        return problems
+    def _check_database(self, deep: bool) -> Problems:
+        return database.check_permissions(self.path) + database.check_file(self.connection, deep)
+
+    def _count_damaged_vectors(self) -> int:
+        unsound = (database.unsound_vectors(self.connection, which.table) for which in INDEX)
+        return sum(map(len, unsound))
 
     def backup(self, path: str) -> int:
         with translate_errors(self.path):

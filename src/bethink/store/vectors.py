@@ -48,12 +48,12 @@ LARGEST = 32767
 LENGTH = 0.01  # how far a stored vector may be from length one: rounding moves it by a tenth
 
 
-def encode(vector: Any) -> bytes:
-    """Float vector → scale and whole numbers. Encoding a decoded vector gives the same bytes again."""
+def encode(vector: Any, scale: float = 0.0) -> bytes:
+    """Float vector → scale, which may be known, and whole numbers. Encoding a decoded vector gives the same bytes again."""
     values = np.asarray(vector, dtype=np.float32)
-    peak = float(np.abs(values).max()) if values.size else 0.0
-    scale = np.float32(peak / LARGEST if peak > 0 else 1.0)
-    return bytes(scale.tobytes() + np.rint(values / scale).astype(np.int16).tobytes())
+    peak = float(np.abs(values).max(initial=0.0))
+    size = np.float32(scale or peak / LARGEST or 1.0)
+    return bytes(size.tobytes() + np.rint(values / size).astype(np.int16).tobytes())
 
 
 def encoded_size(dimensions: int) -> int:

@@ -247,13 +247,11 @@ def restrict(words: str, scopes: Sequence[int]) -> str:
 
 
 def alternatives(
-    query: Query, counts: Callable[[Sequence[str]], list[int]], memories: int
+    query: Query, counts: Callable[[Sequence[str]], Sequence[int]], memories: int
 ) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
     """What finds a memory, each with its weight: the rarer words, and pairs of the commoner ones."""
     words = {
-        _write_column_term(term): tokenize(space_query(term.text), prepared=True)
-        for term in query.terms
-        if is_searchable(term)
+        _write_column_term(term): tokenize_term(term) for term in query.terms if is_searchable(term)
     }
     unique = list(dict.fromkeys(word for group in words.values() for word in group))
     frequency = dict(zip(unique, counts(unique), strict=True))
@@ -282,7 +280,7 @@ def query_words(query: Query) -> Words:
         word
         for term in positive
         if not term.prefix and term.column in (None, "content", "section", "tags")
-        for word in tokenize(space_query(term.text), prepared=True)
+        for word in tokenize_term(term)
     ]
     return Words(
         tuple(dict.fromkeys(told)),
@@ -297,9 +295,13 @@ def _leaves(node: Any) -> list[Term]:
     return _leaves(left) + ([] if operator == "not" else _leaves(right))
 
 
-def space_query(text: str) -> str:
-    """A query's word in the form the index has, but whole: `parseUrl` asks for parseurl, not for parse and url apart."""
-    return space_out(text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8"))
+def _space_term(term: Term) -> str:
+    """A word of a question in the form the index has, but whole: `parseUrl` asks for parseurl, not for parse and url apart."""
+    return space_out(term.text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8"))
+
+
+def tokenize_term(term: Term) -> list[str]:
+    return tokenize(_space_term(term), prepared=True)
 
 
 def is_searchable(term: Term) -> bool:
@@ -318,16 +320,23 @@ def _shorten_phrase(text: str) -> str:
     return text[: beyond.start()] if beyond else text
 
 
-def _write_term(term: Term) -> str:
+def list_phrases(term: Term) -> tuple[list[str], bool]:
+    """The phrases by any of which a term is found, and whether it is only the beginning of one."""
     if not is_searchable(term):
-        return ""
-    spaced = _shorten_phrase(space_query(term.text).strip())
-    if term.prefix or (len(term.text) == 1 and is_unspaced(term.text)):
-        # A single Han character stands in the index at the start of pairs.
-        return f"{_quote(spaced)} *"
-    if (split := parts(term.text)) and len(split) > 1:
-        return f"({_quote(spaced)} OR {_quote(' '.join(split))})"
-    return _quote(spaced)
+        return [], False
+    # A single Han character stands in the index at the start of pairs.
+    begins = term.prefix or (len(term.text) == 1 and is_unspaced(term.text))
+    split = [] if begins else parts(term.text)
+    apart = [" ".join(split)] if len(split) > 1 else []
+    return [_shorten_phrase(_space_term(term).strip()), *apart], begins
+
+
+def _write_term(term: Term) -> str:
+    phrases, begins = list_phrases(term)
+    written = " OR ".join(map(_quote, phrases))
+    if begins:
+        return f"{written} *"
+    return f"({written})" if len(phrases) > 1 else written
 
 
 def _write_column_term(term: Term) -> str:

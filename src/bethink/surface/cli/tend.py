@@ -316,7 +316,7 @@ def audit(args: Namespace, memory: Bethink) -> Result:
             "Only a PostgreSQL database keeps an audit trail.",
             "`bethink history ID` shows what became of a memory in your own database.",
         )
-    return Result([line._asdict() for line in store.audit(args.limit)])
+    return Result(store.audit(args.limit))
 
 
 def bench(args: Namespace) -> Result:

@@ -54,27 +54,22 @@ def connect(path: Path, timeout: float, rebuild: Rebuild) -> apsw.Connection:
         )
     _secure(path)
     with translate_errors(path):
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        # Nothing can be put beside the file on a read-only file system, or in a folder of somebody else's.
+        beside = os.access(path.parent, os.W_OK)
+        writable = apsw.SQLITE_OPEN_READWRITE
+        connection = apsw.Connection(str(path), writable) if beside else _open_unwritable(path)
         connection.set_busy_timeout(int(timeout * 1000))
         try:
-            try:
-                _prepare(connection, path, rebuild)
-            except (apsw.CantOpenError, apsw.ReadOnlyError):
-                if not _unwritable(path):
-                    raise
-                connection.close()
-                connection = _open_unwritable(path)
-                _prepare(connection, path, rebuild)
+            _prepare(connection, path, rebuild)
         except BaseException:
             connection.close()
             raise
-        _restrict(path)
+        # Owner-only permissions for what proved to be ours. By path: an open and a close of the file itself would drop SQLite's locks.
+        with suppress(OSError):  # the log may go while it is looked at
+            for file in _list_exposed(path):
+                if file.stat().st_uid == os.getuid():
+                    file.chmod(0o600)
         return connection
-
-
-def _unwritable(path: Path) -> bool:
-    """Whether nothing can be put beside the file: a read-only file system, or a folder of somebody else's."""
-    return not os.access(path.parent, os.W_OK)
 
 
 def _open_unwritable(path: Path) -> apsw.Connection:
@@ -93,15 +88,13 @@ def _open_unwritable(path: Path) -> apsw.Connection:
 
 def copy_database(path: Path, copy: Path) -> None:
     """Writes all pages of a database into a new file, and nothing to the database."""
-    with translate_errors(path):
-        source = _open_foreign(path)
-        target = apsw.Connection(str(copy))
-        try:
-            with target.backup("main", source, "main") as backup:
-                backup.step()
-        finally:
-            target.close()
-            source.close()
+    with (
+        translate_errors(path),
+        closing(_open_foreign(path)) as source,
+        closing(apsw.Connection(str(copy))) as target,
+        target.backup("main", source, "main") as backup,
+    ):
+        backup.step()
 
 
 # Other programs' databases
@@ -250,8 +243,7 @@ def migrate(connection: apsw.Connection, scripts: list[str], rebuild: Rebuild) -
 def _secure(path: Path) -> None:
     """Makes folder and file with owner-only permissions before SQLite first opens them."""
     try:
-        if not path.parent.exists():
-            path.parent.mkdir(mode=0o700, parents=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.is_symlink() and path.exists() and path.stat().st_uid != os.getuid():
             raise StoreError(
                 f"{path} is a link to a file of another user.",
@@ -263,27 +255,12 @@ def _secure(path: Path) -> None:
             )
         if not path.exists():
             with suppress(FileExistsError):  # another process was first
-                os.close(
-                    os.open(
-                        path,
-                        os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0),
-                        0o600,
-                    )
-                )
+                path.touch(0o600, exist_ok=False)
     except OSError as error:
         raise StoreError(
             f"The database {path} cannot be created: {error.strerror or error}.",
             "Check the folder's permissions and free space.",
         ) from error
-
-
-def _restrict(path: Path) -> None:
-    """Owner-only permissions for a database that proved to be ours, and for what SQLite puts beside it. By path: an open
-    and a close of the file itself would drop SQLite's locks."""
-    with suppress(OSError):  # the log may go while it is looked at
-        for file in _list_exposed(path):
-            if file.stat().st_uid == os.getuid():
-                file.chmod(0o600)
 
 
 @contextmanager
@@ -422,12 +399,11 @@ def claim_backup(path: Path) -> Iterator[Path]:
 def backup(connection: apsw.Connection, path: Path) -> int:
     """A complete copy in one file, taken while others go on writing."""
     with claim_backup(path) as partial:
-        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        partial.touch(0o600, exist_ok=False)
         connection.execute("VACUUM INTO ?", (str(partial),))
-        copy = apsw.Connection(str(partial), flags=apsw.SQLITE_OPEN_READWRITE)
         # VACUUM does not copy it, and a restored backup must work as the original did.
-        copy.pragma("journal_mode", "WAL")
-        copy.close()
+        with closing(apsw.Connection(str(partial), apsw.SQLITE_OPEN_READWRITE)) as copy:
+            copy.pragma("journal_mode", "WAL")
     return path.stat().st_size
 
 
@@ -436,20 +412,15 @@ def codes_folder(path: Path) -> Path:
     return Path(f"{path}.codes")
 
 
-def discard_codes(path: Path) -> None:
-    """Takes these files away: a purge leaves nothing, and they are made anew when they are missed."""
-    with suppress(OSError):
-        for file in codes_folder(path).iterdir():
-            file.unlink(missing_ok=True)
-
-
 def scrub(connection: apsw.Connection, patience: float) -> bool:
     """Where something was purged: brings the pages without it into the file and empties the write-ahead log, which holds the old ones.
     (Freed pages, and words in the index, are overwritten as they are freed.) False when another process still reads an older state:
     then the purge stays noted in `meta`, and each later write, and closing, tries again without waiting."""
     if not connection.execute("SELECT 1 FROM meta WHERE key = ?", (SCRUB,)).get:
         return True
-    discard_codes(Path(connection.filename))
+    with suppress(OSError):  # they are made anew when they are missed
+        for file in codes_folder(Path(connection.filename)).iterdir():
+            file.unlink(missing_ok=True)
     before = connection.pragma("busy_timeout")
     connection.set_busy_timeout(int(patience * 1000))
     try:

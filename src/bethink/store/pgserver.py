@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, LifoQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, LiteralString, NamedTuple, TypeVar
 
 import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.sql import SQL, Identifier
+from psycopg.sql import SQL
 
 from bethink.config import mask_password
 from bethink.errors import (
@@ -50,6 +50,7 @@ PASSING = (
     errors.SerializationFailure,
     errors.IdleInTransactionSessionTimeout,
 )
+BROKEN = (psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction)
 PAUSE = 0.2  # seconds between tries
 # A server whose machine died says nothing: after some 25 seconds of that a connection is lost. What the URL says goes before.
 LISTENING = {
@@ -177,16 +178,9 @@ class Database:
         while True:
             try:
                 return action()
-            except (
-                psycopg.OperationalError,
-                psycopg.InterfaceError,
-                errors.ReadOnlySqlTransaction,
-            ) as error:
-                if (
-                    not is_passing(error)
-                    or self.closed
-                    or (deadline and time.monotonic() > deadline)
-                ):
+            except BROKEN as error:
+                late = deadline and time.monotonic() > deadline
+                if late or self.closed or not is_passing(error):
                     raise
                 self.drop()
                 if deadline:
@@ -317,22 +311,22 @@ def migrations() -> list[str]:
 
 
 def _count_applied(connection: psycopg.Connection[Any]) -> int:
-    """How many migrations the database has seen. Asked of the catalogue first, which everybody may read."""
-    found = connection.execute(
-        "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-        " WHERE n.nspname = 'bethink' AND c.relname = 'migrations'"
-    ).fetchone()
-    if found is None:
+    """How many migrations the database has seen."""
+    if _ask(connection, "SELECT to_regclass('bethink.migrations')") == (None,):
         return 0
-    row = connection.execute("SELECT coalesce(max(number), 0) FROM bethink.migrations").fetchone()
-    return int(row[0]) if row else 0
+    return int(_ask(connection, "SELECT coalesce(max(number), 0) FROM bethink.migrations")[0])
+
+
+def _ask(connection: psycopg.Connection[Any], sql: LiteralString) -> Any:
+    return connection.execute(sql).fetchone()
 
 
 def _extension_schema(connection: psycopg.Connection[Any], name: str) -> str:
     """Where the types of pgvector live."""
-    row = connection.execute(
-        "SELECT quote_ident(n.nspname), e.extversion FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
-    ).fetchone()
+    row = _ask(
+        connection,
+        "SELECT quote_ident(n.nspname), e.extversion FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'",
+    )
     if row is None:
         raise _missing_extension(name)
     if tuple(int(part) for part in row[1].split(".")[:2]) < OLDEST_VECTOR:
@@ -366,18 +360,18 @@ def _migrate(connection: psycopg.Connection[Any], scripts: list[str], name: str)
 
 
 def _create_schema(connection: psycopg.Connection[Any], name: str) -> None:
-    row = connection.execute("SELECT current_setting('server_encoding')").fetchone()
-    if row and row[0] != "UTF8":
+    (encoding,) = _ask(connection, "SELECT current_setting('server_encoding')")
+    if encoding != "UTF8":
         raise StoreError(
-            f"{name} is encoded as {row[0]}, not as UTF8.",
+            f"{name} is encoded as {encoding}, not as UTF8.",
             "createdb --encoding=UTF8 --template=template0 NAME",
         )
     try:
-        if not connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone():
+        if not _ask(connection, "SELECT 1 FROM pg_extension WHERE extname = 'vector'"):
             connection.execute("CREATE EXTENSION vector")
     except (errors.FeatureNotSupported, errors.UndefinedFile) as error:
         raise _missing_extension(name) from error
-    connection.execute(SQL("CREATE SCHEMA {}").format(Identifier("bethink")))
+    connection.execute("CREATE SCHEMA bethink")
     connection.execute(
         "CREATE TABLE bethink.migrations (number integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp())"
     )

@@ -180,11 +180,8 @@ class Places:
 
     def find_source(self, scope: str, uri: str) -> tuple[int, int] | None:
         """The number of a source, and how far it was read."""
-        found: tuple[int, int] | None = self.one(
-            "SELECT o.id, o.position FROM sources o JOIN scopes s ON s.id = o.scope WHERE s.key = ? AND o.uri = ?",
-            scope,
-            uri,
-        )
+        sql = "SELECT o.id, o.position FROM sources o JOIN scopes s ON s.id = o.scope WHERE s.key = ? AND o.uri = ?"
+        found: tuple[int, int] | None = self.one(sql, scope, uri)
         return found
 
     def sources(self, wanted: Iterable[tuple[int, str, str]]) -> dict[tuple[int, str], int]:
@@ -298,11 +295,9 @@ class Places:
                 known[place] = self.number("entities")
                 fresh.append(rows.to_row(entity, id=known[place], scope=place[0], folded=place[1]))
         self.put("entities", fresh)
-        pairs = sorted({(key, scope, known[place]) for key, scope, _, place in wanted})
-        self.put(
-            "memory_entities",
-            [{"memory": key, "scope": scope, "entity": id} for key, scope, id in pairs],
-        )
+        named_in = sorted({(key, scope, known[place]) for key, scope, _, place in wanted})
+        columns = ("memory", "scope", "entity")
+        self.put("memory_entities", [dict(zip(columns, row, strict=True)) for row in named_in])
 
     def encode(self, vectors: Sequence[Any]) -> Stored:
         """Vectors of the batch's model as they are stored."""
@@ -323,13 +318,11 @@ class Places:
                     "Nothing was stored.",
                 )
         if windows:
-            self.put_windows(
-                which,
-                [
-                    (key, scope, self.model(model, dimensions), data)
-                    for key, scope, model, dimensions, data in windows
-                ],
-            )
+            numbered = [
+                (key, scope, self.model(model, dimensions), data)
+                for key, scope, model, dimensions, data in windows
+            ]
+            self.put_windows(which, numbered)
 
     def drop_vectors(self, which: Index, keys: Keys, model: int | None = None) -> None:
         """Takes the vectors of memories or topics out: all, or those of a model."""
@@ -338,33 +331,24 @@ class Places:
 
     def put_events(self, events: Sequence[tuple[int, int, Event]]) -> None:
         """(memory, scope, event) into history."""
-        self.put(
-            "history",
-            [
-                rows.to_row(event, number=self.number("history"), memory=key, scope=scope)
-                for key, scope, event in events
-            ],
-        )
+        given = [
+            rows.to_row(event, number=self.number("history"), memory=key, scope=scope)
+            for key, scope, event in events
+        ]
+        self.put("history", given)
 
     def put_relations(self, given: Sequence[tuple[Relation, int, str]]) -> None:
         """(relation, when, by whom). One that is there already stays as it is."""
-        ends = {end for one, _, _ in given for end in (one.source, one.target)}
-        scopes: dict[str, int] = {}
-        if ends:
-            sql = "SELECT id, scope FROM memories WHERE id = ANY(?)"
-            scopes = {id: self.shelf(scope) for id, scope in self.run(sql, sorted(ends))}
-        self.put(
-            "relations",
-            [
-                rows.to_row(
-                    one,
-                    scope=min(scopes.get(one.source, 0), scopes.get(one.target, 0)),
-                    created_at=at,
-                    actor=actor,
-                )
-                for one, at, actor in given
-            ],
-        )
+        if not given:
+            return
+        ends = {end for one, _, _ in given for end in one[:2]}
+        found = self.run("SELECT id, scope FROM memories WHERE id = ANY(?)", sorted(ends))
+        shelves = {id: self.shelf(scope) for id, scope in found}
+        made = []
+        for one, at, actor in given:
+            scope = min(shelves.get(end, 0) for end in one[:2])
+            made.append(rows.to_row(one, scope=scope, created_at=at, actor=actor))
+        self.put("relations", made)
 
     def texts(self, which: Index, keys: Keys) -> list[Texts]:
         """What the word index holds of memories or topics, from their rows as they are now."""
@@ -403,7 +387,6 @@ class Places:
         """Takes memories out of every place but the relations, without a trace in history."""
         if not keys:
             return
-        keys = list(keys)
         self.unindex(MEMORIES, keys)
         self.drop_vectors(MEMORIES, keys)
         self.run("DELETE FROM memory_entities WHERE memory = ANY(?)", keys)
@@ -419,6 +402,10 @@ class Places:
             known = [os.urandom(16).hex()]
             self.put("meta", [{"scope": 0, "key": "salt", "value": known[0]}])
         return str(known[0])
+
+    def find_purged(self, hashes: Iterable[str]) -> set[str]:
+        """Those of these content hashes whose text may not come again."""
+        return set() if self.batch.allow_purged else find_purged(self.run, hashes)
 
     def note_fact(self, key: str, value: str) -> None:
         self.run("DELETE FROM meta WHERE key = ?", key)

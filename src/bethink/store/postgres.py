@@ -177,7 +177,8 @@ class PostgresWriter(Writer):
     # The end
 
     def audit(self, action: str, *what: Any) -> None:
-        self.done.setdefault(action, []).extend(what)
+        if what:
+            self.done.setdefault(action, []).extend(what)
 
     def seal(self, name: str) -> None:
         """The numbers given out, and one line in the audit trail under the name of this write."""

@@ -25,15 +25,14 @@ from bethink.store.places import (
     content_hash,
     embedded_text,
     find_living,
-    find_purged,
     find_turns,
     tombstone,
     topic_text,
     vector_text,
 )
 from bethink.store.rows import Ids, Keys, Record, Row
-from bethink.store.transfer import receipt_from_json
-from bethink.types import NOTHING, Change, Entity, Entry, Event, Outcome, Receipt, Relation, Session
+from bethink.store.transfer import from_json
+from bethink.types import NOTHING, Change, Entity, Entry, Event, Outcome, Receipt, Session
 
 # Keys among the facts about the database (`meta`): receipts of writes that may come again.
 ONCE, ONCE_END, ONCE_KEPT = "once:", "once;", 90 * 24 * 3600 * 1000  # milliseconds
@@ -57,7 +56,8 @@ class Writer(Places):
         if not once:
             return self._apply()
         if known := self.one("SELECT value FROM meta WHERE key = ?", ONCE + once):
-            return receipt_from_json(json.loads(known[0])["receipt"])
+            receipt: Receipt = from_json(Receipt, json.loads(known[0])["receipt"])
+            return receipt
         receipt = self._apply()
         self.note_fact(ONCE + once, json.dumps({"at": self.at, "receipt": receipt}))
         if cache_key(once)[0] % 64 == 0:
@@ -86,13 +86,9 @@ class Writer(Places):
         self.put_spans([(span, self.encode(vectors)) for span, vectors in batch.spans])
         outcomes = self.add(batch.add)
         changed = self._change_and_relate(outcomes)
+        use = "UPDATE memories SET access_count = access_count + ?, last_accessed = ? WHERE id = ?"
         for id, times in Counter(batch.access).items():
-            self.run(
-                "UPDATE memories SET access_count = access_count + ?, last_accessed = ? WHERE id = ?",
-                times,
-                self.at,
-                id,
-            )
+            self.run(use, times, self.at, id)
         self.revector()
         purged = sum(self.purge(id) for id in batch.purge)
         self.cache()
@@ -120,16 +116,17 @@ class Writer(Places):
         """The changes and relations of the batch. What was not stored after all, being known or purged, neither replaces nor
         relates to anything. Returns the number of changes."""
         batch = self.batch
-        absent = {
-            entry.memory.id
-            for entry, outcome in zip(batch.add, outcomes, strict=True)
-            if outcome.status != "added"
-        }
+        absent = {entry.memory.id for entry in batch.add} - {one.id for one in outcomes}
         changes = [one for one in batch.change if one.fields.get("superseded_by") not in absent]
-        self.unrelate(batch.unrelate)
+        ended = "DELETE FROM relations WHERE source = ? AND target = ? AND type = ?"
+        for one in batch.unrelate:
+            self.run(ended, *one[:3])
         for change in changes:
             self.change(change)
-        self.relate([one for one in batch.relate if not absent & {one.source, one.target}])
+        made = [one for one in batch.relate if not absent & {one.source, one.target}]
+        self.put_relations([(one, self.at, self.actor) for one in made])
+        for action, relations in (("unrelate", batch.unrelate), ("relate", made)):
+            self.audit(action, *([one.source, one.type, one.target] for one in relations))
         return len(changes)
 
     # Adding
@@ -139,7 +136,7 @@ class Writer(Places):
         if not entries:
             return ()
         hashes = {entry.memory.content_hash for entry in entries}
-        purged = set[str]() if self.batch.allow_purged else find_purged(self.run, hashes)
+        purged = self.find_purged(hashes)
         placed = [(self.scope(entry.memory.scope), entry) for entry in entries]
         heard = self._new_turns(placed, purged)
         known = find_living(self.run, {scope for scope, _ in placed}, hashes)
@@ -150,9 +147,8 @@ class Writer(Places):
             for (scope, entry), outcome in zip(placed, outcomes, strict=True)
             if outcome.status == "added"
         ]
-        if chosen:
-            self.put_records([(self.number("memories"), *one) for one in chosen])
-            self.audit("add", *(record.memory.id for _, record in chosen))
+        self.put_records([(self.number("memories"), *one) for one in chosen])
+        self.audit("add", *(record.memory.id for _, record in chosen))
         return outcomes
 
     def _admit(
@@ -212,34 +208,11 @@ class Writer(Places):
                 for id, key, scope, *parts in found
                 if batch.made_of.get(id) in (None, text_of(*parts))
             ]
-            row = self.one("SELECT id FROM models WHERE name = ?", batch.model)
-            if row:
-                self.drop_vectors(which, [key for key, _, _ in same], row[0])
+            for model in self.column("SELECT id FROM models WHERE name = ?", batch.model):
+                self.drop_vectors(which, [key for key, _, _ in same], model)
             self.put_vectors(which, same)
 
-    def relate(self, relations: Sequence[Relation]) -> None:
-        self.put_relations([(one, self.at, self.actor) for one in relations])
-        if relations:
-            self.audit("relate", *([one.source, one.type, one.target] for one in relations))
-
-    def unrelate(self, relations: Sequence[Relation]) -> None:
-        for one in relations:
-            self.run(
-                "DELETE FROM relations WHERE source = ? AND target = ? AND type = ?",
-                one.source,
-                one.target,
-                one.type,
-            )
-        if relations:
-            self.audit("unrelate", *([one.source, one.type, one.target] for one in relations))
-
-    def record(
-        self,
-        action: str,
-        row: Row,
-        before: Row = NOTHING,
-        after: Row = NOTHING,
-    ) -> None:
+    def record(self, action: str, row: Row, before: Row = NOTHING, after: Row = NOTHING) -> None:
         """One line of the history of the memory that has, or had, this row."""
         event = Event(self.batch.at, self.actor, action, before, after)
         self.put_events([(row["key"], row["scope"], event)])
@@ -303,21 +276,12 @@ class Writer(Places):
     def _refuse(self, change: Change, row: Row, changed: Row) -> None:
         """What no change may bring about: a told text twice in its scope, a purged text, a circle of replacements."""
         if row["dedup"] is not None and row["deleted_at"] is None:
-            twin = self.one(
-                "SELECT id FROM memories WHERE scope = ? AND dedup = ? AND deleted_at IS NULL AND key <> ?",
-                row["scope"],
-                row["dedup"],
-                row["key"],
-            )
-            if twin:
+            twins = find_living(self.run, [row["scope"]], [row["dedup"]])
+            for twin in {*twins.values()} - {change.id}:
                 raise InvalidInput(
-                    f"The memory {twin[0]} already says exactly this.", f"bethink forget {twin[0]}"
+                    f"The memory {twin} already says exactly this.", f"bethink forget {twin}"
                 )
-        if (
-            "content_hash" in changed
-            and not self.batch.allow_purged
-            and find_purged(self.run, {row["content_hash"]})
-        ):
+        if "content_hash" in changed and self.find_purged({row["content_hash"]}):
             raise InvalidInput(
                 "This text was purged, so it is not taken in again.",
                 "`bethink add --force` remembers it all the same.",
@@ -341,24 +305,20 @@ class Writer(Places):
 
     def _find_successor(self, id: str) -> tuple[str | None, int | None]:
         """What else replaces a memory and holds itself, and since when."""
-        found: tuple[str, int] | None = self.one(
+        sql = (
             "SELECT m.id, coalesce(m.valid_from, m.created_at) FROM relations r JOIN memories m ON m.id = r.source"
             " WHERE r.target = ? AND r.type = 'supersedes' AND m.superseded_by IS NULL"
-            " ORDER BY r.created_at DESC, m.key DESC LIMIT 1",
-            id,
+            " ORDER BY r.created_at DESC, m.key DESC LIMIT 1"
         )
-        return found or (None, None)
+        return self.one(sql, id) or (None, None)
 
     def _leads_to(self, id: str, old: str) -> bool:
         """Whether a memory is another one, or was replaced by it, if only in the end."""
-        return bool(
-            self.one(
-                "WITH RECURSIVE chain(id) AS (SELECT id FROM memories WHERE id = ? UNION SELECT m.superseded_by FROM memories m"
-                " JOIN chain c ON c.id = m.id) SELECT 1 FROM chain WHERE id = ?",
-                id,
-                old,
-            )
+        sql = (
+            "WITH RECURSIVE chain(id) AS (SELECT id FROM memories WHERE id = ? UNION SELECT m.superseded_by FROM memories m"
+            " JOIN chain c ON c.id = m.id) SELECT 1 FROM chain WHERE id = ?"
         )
+        return bool(self.one(sql, id, old))
 
     def place(self, id: str, lines: tuple[int, int] | None, position: int) -> None:
         """Where a passage stands in its source is no part of its history."""
@@ -415,24 +375,20 @@ class Writer(Places):
             " SELECT p.key, p.name, p.summary FROM spans p JOIN around a ON a.id = p.id",
             span,
         )
-        if keys := [row[0] for row in around]:
-            self.expunge([cache_key(topic_text(*row[1:])) for row in around])
-            self.unindex(TOPICS, keys)
-            self.drop_vectors(TOPICS, keys)
-            sql = "UPDATE spans SET name = '', summary = '', metadata = '{}' WHERE key = ANY(?)"
-            self.run(sql, keys)
-            self.index(TOPICS, keys)
+        keys = [row[0] for row in around]
+        self.expunge([cache_key(topic_text(*row[1:])) for row in around])
+        self.unindex(TOPICS, keys)
+        self.drop_vectors(TOPICS, keys)
+        sql = "UPDATE spans SET name = '', summary = '', metadata = '{}' WHERE key = ANY(?)"
+        self.run(sql, keys)
+        self.index(TOPICS, keys)
         if session:
             self.run("UPDATE sessions SET title = '', metadata = '{}' WHERE id = ?", session)
             same = "SELECT id, metadata FROM sources WHERE uri = (SELECT uri FROM sources WHERE id = ?)"
             for id, metadata in self.run(same, source):
                 kept = json.loads(metadata)
                 (kept.get("sessions", {}).get(session) or {}).pop("open", None)
-                self.run(
-                    "UPDATE sources SET metadata = ? WHERE id = ?",
-                    rows.to_column("metadata", kept),
-                    id,
-                )
+                self.update("sources", {"metadata": rows.to_column("metadata", kept)}, "id", id)
 
     # Leaving
 
@@ -457,8 +413,7 @@ class Writer(Places):
                 self.change(Change(id, "retire", {"deleted_at": self.batch.at}))
         plain = [(key, id) for key, id, used in old if not used]
         self.remove([key for key, _ in plain])
-        if plain:
-            self.audit("remove", *(id for _, id in plain))
+        self.audit("remove", *(id for _, id in plain))
         return len(old)
 
     def vanish(self, scope: str, uri: str) -> int:
@@ -486,8 +441,7 @@ class Writer(Places):
         metadata = {"{}", *(state["metadata"] for state in states if state.get("metadata"))}
         embedded = {vector_text(*parts) for parts in product(sections, texts, metadata)}
         self.expunge([cache_key(text) for text in embedded])
-        sql = "SELECT entity FROM memory_entities WHERE memory = ?"
-        named = self.column(sql, key)
+        named = self.column("SELECT entity FROM memory_entities WHERE memory = ?", key)
         earlier = {name.casefold() for state in states for name, _ in state.get("entities", ())}
         named += self.column("SELECT id FROM entities WHERE folded = ANY(?)", earlier)
         self.remove([key])
@@ -496,13 +450,11 @@ class Writer(Places):
         self.drop_entities(named)
         salt = self.salt()
         hashes = {content_hash(text) for text in texts} | {row["content_hash"]}
-        self.put(
-            "tombstones",
-            [
-                {"scope": self.shelf(scope), "hash": tombstone(hash, salt), "at": self.at}
-                for hash in sorted(hashes)
-            ],
-        )
+        stones = [
+            {"scope": self.shelf(scope), "hash": tombstone(hash, salt), "at": self.at}
+            for hash in sorted(hashes)
+        ]
+        self.put("tombstones", stones)
         self.record("purge", row)
         self.audit("purge", id)
         self.note_purge()
@@ -555,6 +507,5 @@ class Writer(Places):
             self.drop_history(None)
         self.settle()
         self.note_purge()
-        if found:
-            self.audit("reset", len(found))
+        self.audit("reset", *([len(found)] if found else ()))
         return len(found)

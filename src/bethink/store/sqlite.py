@@ -6,7 +6,7 @@ import array
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -358,9 +358,7 @@ def open_copy(path: Path) -> Iterator[Store]:
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="bethink-") as folder:
-        database.copy_database(path, Path(folder) / "copy.db")
-        store = SqliteStore(Path(folder) / "copy.db")
-        try:
+        copy = Path(folder) / "copy.db"
+        database.copy_database(path, copy)
+        with closing(SqliteStore(copy)) as store:
             yield store
-        finally:
-            store.close()

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin
 
 from bethink import project as projects
 from bethink.errors import InvalidInput, StoreError
-from bethink.store.places import content_hash, embedded_text, find_living, find_purged
+from bethink.store.places import content_hash, embedded_text, find_living
 from bethink.store.rows import EPOCH, Record, Row, Stored, instant, stamp
 from bethink.text import blake2b
-from bethink.types import Entity, Event, Memory, Receipt, Relation, Session, Source, Span
+from bethink.types import Entity, Event, Memory, Relation, Session, Source, Span
 
 if TYPE_CHECKING:
     from bethink.store.base import Store
@@ -165,12 +165,6 @@ def sign_bundle(bundle: Bundle, known: Sequence[Record], person: str) -> Bundle:
 _EVENT = ("actor", "action", "before", "after")
 
 
-def receipt_from_json(value: Any) -> Receipt:
-    """What became of a write that is done at most once."""
-    receipt: Receipt = _from_json(Receipt, value)
-    return receipt
-
-
 def record_to_json(record: Record) -> dict[str, Any]:
     """A record as the JSON object of an export."""
     memory = record.memory
@@ -188,9 +182,9 @@ def record_to_json(record: Record) -> dict[str, Any]:
 def record_from_json(value: Row) -> Record:
     """The record in a JSON object. What older exports do not tell has its default; `unique` is then for the caller to say.
     A ValueError, KeyError, TypeError or AttributeError where it is none."""
-    events = _from_json(tuple[Event, ...], value.get("history"))
-    vectors = _from_json(Stored, value.get("vectors"))
-    return Record(_from_json(Memory, value), value.get("unique") is not False, events, vectors)
+    events = from_json(tuple[Event, ...], value.get("history"))
+    vectors = from_json(Stored, value.get("vectors"))
+    return Record(from_json(Memory, value), value.get("unique") is not False, events, vectors)
 
 
 def bundle_to_json(bundle: Bundle) -> dict[str, Any]:
@@ -205,7 +199,7 @@ def bundle_to_json(bundle: Bundle) -> dict[str, Any]:
 def bundle_from_json(value: Row) -> Bundle:
     """The bundle that JSON holds. A ValueError, KeyError, TypeError or IndexError where it is none; who receives it translates."""
     records = tuple(map(record_from_json, value.get("records", ())))
-    bundle: Bundle = _from_json(Bundle, {**value, "records": ()})
+    bundle: Bundle = from_json(Bundle, {**value, "records": ()})
     return bundle._replace(records=records)
 
 
@@ -225,15 +219,15 @@ def _to_json(value: Any) -> Any:
 _list_fields = cache(get_type_hints)
 
 
-def _from_json(kind: Any, value: Any) -> Any:
+def from_json(kind: Any, value: Any) -> Any:
     """A value of a type from JSON: named tuples from objects or rows, times from text, bytes from base64. Nothing else is taken
     for anything that it is not."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is UnionType:  # or none
-        return None if value is None else _from_json(inner[0], value)
+        return None if value is None else from_json(inner[0], value)
     if origin is tuple:
         kinds = [inner[0]] * len(value or ()) if inner[-1] is Ellipsis else inner
-        return tuple(_from_json(*pair) for pair in zip(kinds, value or (), strict=True))
+        return tuple(from_json(*pair) for pair in zip(kinds, value or (), strict=True))
     if hasattr(kind, "_fields"):
         return _row_from_json(kind, value)
     if kind is bytes:
@@ -252,7 +246,7 @@ def _row_from_json(kind: Any, value: Any) -> Any:
         raise ValueError(f"a {kind.__name__} of {len(value)} parts")
     given = value if isinstance(value, Mapping) else dict(zip(names, value, strict=False))
     wanted = [name for name in names if name in given or name not in kind._field_defaults]
-    return kind(**{name: _from_json(_list_fields(kind)[name], given[name]) for name in wanted})
+    return kind(**{name: from_json(_list_fields(kind)[name], given[name]) for name in wanted})
 
 
 # Putting a bundle down
@@ -262,14 +256,9 @@ def take(
     writer: "Writer", bundle: Bundle, known: Mapping[str, Record], expect: Expected
 ) -> tuple[str, ...]:
     """Puts a bundle down; `known` is what is there under the ids of its records. Gives back the ids of memories that were not taken."""
+    named = "UPDATE scopes SET name = coalesce(nullif(name, ''), ?), path = coalesce(nullif(path, ''), ?) WHERE id = ?"
     for key, name, path in bundle.scopes:
-        writer.run(
-            "UPDATE scopes SET name = CASE name WHEN '' THEN ? ELSE name END,"
-            " path = CASE path WHEN '' THEN ? ELSE path END WHERE id = ?",
-            name,
-            path,
-            writer.scope(key),
-        )
+        writer.run(named, name, path, writer.scope(key))
     for scope, source, read in bundle.sources:
         writer.read_source(writer.scope(scope), source, stamp(read))
     for session in bundle.sessions:
@@ -278,11 +267,10 @@ def take(
     writer.put_spans(bundle.spans)
     _take_salt(writer, bundle)
     if bundle.gone:
-        ids = list(bundle.gone)
-        writer.remove(writer.column("SELECT key FROM memories WHERE id = ANY(?)", ids))
-        writer.release(ids)
-        writer.audit("remove", *ids)
-    left = _take_records(writer, bundle.records, known, expect)
+        writer.remove(writer.column("SELECT key FROM memories WHERE id = ANY(?)", bundle.gone))
+        writer.release(bundle.gone)
+        writer.audit("remove", *bundle.gone)
+    left = _take_records(writer, bundle.records, known, expect) if bundle.records else ()
     relations = [(one, stamp(one.created_at or EPOCH), actor) for one, actor in bundle.relations]
     writer.put_relations(relations)
     turns = [{"scope": writer.scope(scope), "identity": turn} for scope, turn in bundle.turns]
@@ -311,72 +299,52 @@ def _take_salt(writer: "Writer", bundle: Bundle) -> None:
 def _take_records(
     writer: "Writer", records: Sequence[Record], known: Mapping[str, Record], expect: Expected
 ) -> tuple[str, ...]:
-    """Puts memories in, or in the place of what they were. Gives back those that are not what was expected, or may not stand."""
-    if not records:
-        return ()
-    records = list({one.memory.id: one for one in records}.values())
-    places = {one.memory.id: writer.scope(one.memory.scope) for one in records}
-    chosen = _choose_records(writer, records, places, known, expect)
-    ids = [one.memory.id for one in chosen]
-    keys = dict(writer.run("SELECT id, key FROM memories WHERE id = ANY(?)", ids))
-    writer.remove(list(keys.values()))
-    for id in ids:
-        keys.setdefault(id, writer.number("memories"))
-    writer.put_records([(keys[one.memory.id], places[one.memory.id], one) for one in chosen])
-    writer.audit("take", *ids)
-    return tuple(one.memory.id for one in records if one.memory.id not in keys)
-
-
-def _choose_records(
-    writer: "Writer",
-    records: Sequence[Record],
-    places: Mapping[str, int],
-    known: Mapping[str, Record],
-    expect: Expected,
-) -> list[Record]:
-    """The records that are taken, with the vectors that they bring or that are there for the same text. Not taken is what
-    stands in another scope, what was overtaken, a told text that is there already, and what was purged."""
-    brought = {one.memory.id: _find_new_texts(one, known.get(one.memory.id)) for one in records}
-    purged = set[str]()
-    if not writer.batch.allow_purged:
-        purged = find_purged(writer.run, set[str]().union(*brought.values()))
+    """Puts memories in, or in the place of what they were, with the vectors that they bring or that are there for the same text. Gives
+    back the ids of those that are not taken: what stands in another scope, what was overtaken, a told text that is there already, and
+    what was purged."""
+    given = {one.memory.id: one for one in records}
+    texts = {id: _hash_texts(one) - _hash_texts(known.get(id)) for id, one in given.items()}
+    purged = writer.find_purged(set[str]().union(*texts.values()))
+    scopes = {one.memory.scope: writer.scope(one.memory.scope) for one in records}
     hashes = {one.memory.content_hash for one in records if one.unique}
-    living = find_living(writer.run, set(places.values()), hashes)
-    chosen = []
-    for record in records:
-        memory, current = record.memory, known.get(record.memory.id)
-        scope = places[memory.id]
+    living = find_living(writer.run, scopes.values(), hashes)
+    taken: dict[str, Record] = {}
+    for id, record in given.items():
+        memory, current = record.memory, known.get(id)
+        place = (scopes[memory.scope], memory.content_hash)
         once = record.unique and memory.deleted_at is None
         if (
             (current and current.memory.scope != memory.scope)
-            or _is_overtaken(memory.id, current, expect)
-            or (once and living.get((scope, memory.content_hash), memory.id) != memory.id)
-            or brought[memory.id] & purged
+            or (id in expect and expect[id] != (version(current) if current else None))
+            or (once and living.get(place, id) != id)
+            or texts[id] & purged
         ):
             continue
-        if current and living.get(was := (scope, current.memory.content_hash)) == memory.id:
-            del living[was]
+        if current:
+            if living.get(was := (place[0], current.memory.content_hash)) == id:
+                del living[was]
+            if not record.vectors and embedded_text(current.memory) == embedded_text(memory):
+                record = record._replace(vectors=current.vectors)
         if once:
-            living[scope, memory.content_hash] = memory.id
-        if (
-            current
-            and not record.vectors
-            and embedded_text(current.memory) == embedded_text(memory)
-        ):
-            record = record._replace(vectors=current.vectors)
-        chosen.append(record)
-    return chosen
+            living[place] = id
+        taken[id] = record
+    keys = dict(writer.run("SELECT id, key FROM memories WHERE id = ANY(?)", taken))
+    writer.remove(list(keys.values()))
+    writer.put_records(
+        [
+            (keys.get(id) or writer.number("memories"), scopes[one.memory.scope], one)
+            for id, one in taken.items()
+        ]
+    )
+    writer.audit("take", *taken)
+    return tuple(id for id in given if id not in taken)
 
 
-def _is_overtaken(id: str, current: Record | None, expect: Expected) -> bool:
-    """Whether something else is there than what was expected, if anything was."""
-    return id in expect and expect[id] != (version(current) if current else None)
-
-
-def _find_new_texts(record: Record, current: Record | None) -> set[str]:
-    """The hashes of the texts that a memory would bring in, those of its history included."""
-    known = set(map(content_hash, list_texts(current))) if current else set()
-    return {record.memory.content_hash, *map(content_hash, list_texts(record))} - known
+def _hash_texts(record: Record | None) -> set[str]:
+    """The content hashes of a memory and of every text that it ever had."""
+    if record is None:
+        return set()
+    return {record.memory.content_hash, *map(content_hash, list_texts(record))}
 
 
 # Everything into another database

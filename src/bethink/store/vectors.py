@@ -336,12 +336,11 @@ class VectorIndex:
         known = part.load(self._path(key))
         if known is None:
             return part
-        newest, removed, oldest = self._run(self._newest)[0]
+        _, removed, oldest = self._run(self._newest)[0]
         if known <= removed and oldest <= known + 1:
             part.remove(self._read_removals(known, removed))
             part.add(self._run(self._page, *key, part.last))
-            agrees = part.agrees(self._run(self._count, *key)[0][0])
-            if agrees or self._run(self._newest)[0][:2] != (newest, removed):
+            if part.agrees(self._run(self._count, *key)[0][0]):
                 return part
         return Partition(dimensions, read)
 
@@ -398,12 +397,11 @@ def save_arrays(path: Path, *arrays: Any) -> None:
     np.savez(body, *arrays)
     data = body.getvalue()
     fresh = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
-    flags = os.O_CREAT | os.O_WRONLY | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, exist_ok=True)
         try:
-            with os.fdopen(os.open(fresh, flags, 0o600), "wb") as stream:
-                stream.write(data + _sum(data))
+            fresh.touch(0o600, exist_ok=False)
+            fresh.write_bytes(data + _sum(data))
             fresh.replace(path)
         finally:
             fresh.unlink(missing_ok=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
 from bethink.store import rows, transfer
 from bethink.store.places import MEMORIES, TOPICS, Index, find_living, find_purged, find_turns
-from bethink.store.rows import Ids, Keys, Record, Row, Rows, Scopes, Stored, Where
+from bethink.store.rows import Ids, Keys, Record, Row, Rows, Scopes, Stored, Where, within
 from bethink.store.rules import Writer
 from bethink.store.transfer import Bundle, Expected
 from bethink.store.words import count_occurrences, hash_word, pair_hash
@@ -130,6 +130,9 @@ class Store:
             self._scope_ids.update(found)
         return [self._scope_ids[key] for key in dict.fromkeys(keys) if key in self._scope_ids]
 
+    def _within(self, column: str, scopes: Scopes | None) -> str:
+        return within(column, None if scopes is None else self._scopes(scopes))
+
     def _where(self, filter: Filter, by_key: bool = False) -> Where:
         return rows.where(filter, self._scopes(filter.scopes), by_key)
 
@@ -146,7 +149,7 @@ class Store:
     def resolve(self, prefix: str, scopes: Scopes | None = None) -> str:
         """The one id that starts with `prefix`. NotFound and Ambiguous otherwise."""
         text = spell_id(prefix)
-        seen = rows.within("+scope", None if scopes is None else self._scopes(scopes))
+        seen = self._within("+scope", scopes)
         sql = f"SELECT id FROM memories WHERE id >= ? AND id < ? AND {seen} ORDER BY id LIMIT 4"
         found = self._column(sql, text, text + "g")
         if not found:
@@ -202,13 +205,13 @@ class Store:
             return int(self._column(f"{counted} {shown}", *values)[0])
         # Everything but the few that are hidden: both numbers are there without reading every memory.
         scopes = self._scopes(filter.scopes)
-        hidden = f"{rows.within('m.scope', scopes)} AND ({rows.HIDDEN}) AND NOT ({shown})"
-        total = f"SELECT coalesce(sum(memories), 0) FROM scopes WHERE {rows.within('id', scopes)}"
+        hidden = f"{within('m.scope', scopes)} AND ({rows.HIDDEN}) AND NOT ({shown})"
+        total = f"SELECT coalesce(sum(memories), 0) FROM scopes WHERE {within('id', scopes)}"
         return int(self._column(f"SELECT ({total}) - ({counted} {hidden})", *values)[0])
 
     def count_days(self, scopes: Scopes, since: datetime) -> dict[date, int]:
         """How many memories each day (UTC) brought, forgotten ones included: from an index alone."""
-        seen = rows.within("m.scope", self._scopes(scopes))
+        seen = self._within("m.scope", scopes)
         sql = f"SELECT m.created_at / {DAY}, count(*) FROM memories m WHERE {seen} AND m.created_at >= ? GROUP BY 1"
         found = self._run(sql, rows.stamp(since))
         return {rows.instant(day * DAY).date(): count for day, count in found}
@@ -301,7 +304,7 @@ class Store:
         host: str | None = None,
     ) -> Sessions:
         """Newest first, of one host if it is named; or those whose id starts with `prefix`, first the one that is no longer than that."""
-        chosen = rows.within("n.scope", self._scopes(scopes))
+        chosen = self._within("n.scope", scopes)
         order, values = "n.started_at DESC NULLS LAST, n.id", list[Any]()
         if host:
             chosen, values = f"{chosen} AND n.host = ?", [host]
@@ -313,12 +316,12 @@ class Store:
 
     def spans(self, session: str, scopes: Scopes) -> Spans:
         """The topics of a session in the order of the conversation, parents before their children."""
-        seen = rows.within("p.scope", self._scopes(scopes))
+        seen = self._within("p.scope", scopes)
         sql = f"{rows.SPAN} WHERE p.session = ? AND {seen} ORDER BY p.line_start, p.depth, p.key"
         return self._read(Span, sql, session)
 
     def spans_by_id(self, ids: Ids, scopes: Scopes) -> dict[str, Span]:
-        seen = rows.within("p.scope", self._scopes(scopes))
+        seen = self._within("p.scope", scopes)
         found = self._read(Span, f"{rows.SPAN} WHERE p.id = ANY(?) AND {seen}", ids)
         return {span.id: span for span in found}
 
@@ -354,7 +357,7 @@ class Store:
         ids = self._scopes(scopes)
         memories, length = self._run(
             "SELECT CAST(coalesce(sum(memories), 0) AS bigint), CAST(coalesce(sum(words), 0) AS bigint)"
-            f" FROM scopes WHERE {rows.within('id', ids)}"
+            f" FROM scopes WHERE {within('id', ids)}"
         )[0]
         counts = self._document_counts(words.lexemes, ids)
         return Statistics(memories, length / memories if memories else 0.0, tuple(counts))
@@ -364,7 +367,7 @@ class Store:
         hashes = [hash_word(word) for word in words]
         found = dict(
             self._run(
-                f"SELECT hash, CAST(sum(memories) AS bigint) FROM lexeme_counts WHERE {rows.within('scope', scopes)}"
+                f"SELECT hash, CAST(sum(memories) AS bigint) FROM lexeme_counts WHERE {within('scope', scopes)}"
                 f" AND hash IN ({','.join(map(str, hashes)) or 'NULL'}) GROUP BY hash"
             )
         )
@@ -460,7 +463,7 @@ class Store:
 
     def overview(self, scopes: Scopes | None = None) -> Overview:
         """Numbers about the database. They are counted in indexes; only rows of hidden memories, which are few, are read."""
-        inside = rows.within("m.scope", None if scopes is None else self._scopes(scopes))
+        inside = self._within("m.scope", scopes)
         known = {id: (key, name) for id, key, name in self._run("SELECT id, key, name FROM scopes")}
         by_scope, by_kind, deleted = Counter[str](), Counter[str](), 0
         for scope, kind, number in self._run(
@@ -541,9 +544,9 @@ class Store:
         """Everything of a part (`transfer.PARTS`), so many items in a bundle."""
         keys, select, scope = rows.EXPORTS[part]
         inside = None if scopes is None else self._scopes(scopes)
-        where = rows.within(scope, inside) if scope else "1 = 1"
+        where = within(scope, inside) if scope else "1 = 1"
         if part == "relations" and inside is not None:
-            own = f"SELECT id FROM memories WHERE {rows.within('scope', inside)}"
+            own = f"SELECT id FROM memories WHERE {within('scope', inside)}"
             where = f"source IN ({own})"
         select = select.replace("{columns}", self.columns).replace("SELECT", f"SELECT {keys},", 1)
         width = len(keys.split(", "))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+from apsw import Connection
 
 from bethink.errors import (
     InvalidInput,
@@ -42,10 +43,10 @@ SCRUB = "scrub"
 OLDEST_SQLITE = 3_051_003
 
 
-Rebuild = Callable[[apsw.Connection], object]
+Rebuild = Callable[[Connection], object]
 
 
-def connect(path: Path, timeout: float, rebuild: Rebuild) -> apsw.Connection:
+def connect(path: Path, timeout: float, rebuild: Rebuild) -> Connection:
     """A connection to the database at `path`, made if there is none, brought to the newest schema if it is older."""
     if apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE:
         raise StoreError(
@@ -57,7 +58,7 @@ def connect(path: Path, timeout: float, rebuild: Rebuild) -> apsw.Connection:
         # Nothing can be put beside the file on a read-only file system, or in a folder of somebody else's.
         beside = os.access(path.parent, os.W_OK)
         writable = apsw.SQLITE_OPEN_READWRITE
-        connection = apsw.Connection(str(path), writable) if beside else _open_unwritable(path)
+        connection = Connection(str(path), writable) if beside else _open_unwritable(path)
         connection.set_busy_timeout(int(timeout * 1000))
         try:
             _prepare(connection, path, rebuild)
@@ -72,7 +73,7 @@ def connect(path: Path, timeout: float, rebuild: Rebuild) -> apsw.Connection:
         return connection
 
 
-def _open_unwritable(path: Path) -> apsw.Connection:
+def _open_unwritable(path: Path) -> Connection:
     """A connection for reading where SQLite cannot make the files that it coordinates readers and writers with."""
     log = Path(f"{path}-wal")
     if log.exists() and log.stat().st_size:
@@ -80,7 +81,7 @@ def _open_unwritable(path: Path) -> apsw.Connection:
             f"{path} was not closed, and what was written last cannot be read where nothing can be written.",
             f"Copy it with {log.name} to a folder of yours, and set `database` to the copy.",
         )
-    return apsw.Connection(
+    return Connection(
         f"{path.absolute().as_uri()}?immutable=1",
         flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
     )
@@ -91,7 +92,7 @@ def copy_database(path: Path, copy: Path) -> None:
     with (
         translate_errors(path),
         closing(_open_foreign(path)) as source,
-        closing(apsw.Connection(str(copy))) as target,
+        closing(Connection(str(copy))) as target,
         target.backup("main", source, "main") as backup,
     ):
         backup.step()
@@ -142,7 +143,7 @@ class ForeignDatabase:
 
     def _query(self, program: str, filled: bool) -> Iterator[dict[str, Any]]:
         script = (FOREIGN / f"{program}.sql").read_text("utf-8")
-        with closing(apsw.Connection(":memory:")) as copy:
+        with closing(Connection(":memory:")) as copy:
             for table, names in self.columns.items():
                 copy.execute(f"CREATE TABLE {_quote(table)} ({', '.join(map(_quote, names))})")
                 if filled and table in script:
@@ -180,7 +181,7 @@ class ForeignDatabase:
             ) from error
 
 
-def _open_foreign(path: Path) -> apsw.Connection:
+def _open_foreign(path: Path) -> Connection:
     """A connection that writes nothing, not even beside the file: to read a database in WAL mode SQLite makes files there, unless it
     is told that nobody writes to it, which a missing log says."""
     with path.open("rb") as stream:
@@ -188,14 +189,14 @@ def _open_foreign(path: Path) -> apsw.Connection:
     log = Path(f"{path}-wal")
     if header[18:19] == b"\x02" and not (log.exists() and log.stat().st_size):
         return _open_unwritable(path)
-    return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    return Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
 
 
 def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _prepare(connection: apsw.Connection, path: Path, rebuild: Rebuild) -> None:
+def _prepare(connection: Connection, path: Path, rebuild: Rebuild) -> None:
     # First whether there is anything: another process may be making it, and puts its name on it in the same transaction.
     filled = connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").get
     version, owner = connection.pragma("user_version"), connection.pragma("application_id")
@@ -225,7 +226,7 @@ def migrations() -> list[str]:
     return [path.read_text("utf-8") for path in sorted(MIGRATIONS.glob("*.sql"))]
 
 
-def migrate(connection: apsw.Connection, scripts: list[str], rebuild: Rebuild) -> None:
+def migrate(connection: Connection, scripts: list[str], rebuild: Rebuild) -> None:
     """Applies what is missing, each script in a transaction of its own. Two processes may do this at once."""
     if connection.pragma("user_version") == 0:
         retry(lambda: connection.pragma("journal_mode", "WAL"))
@@ -264,7 +265,7 @@ def _secure(path: Path) -> None:
 
 
 @contextmanager
-def immediate(connection: apsw.Connection, patience: float = 30.0) -> Iterator[None]:
+def immediate(connection: Connection, patience: float = 30.0) -> Iterator[None]:
     """A write transaction that holds the lock from its first moment, so that it cannot fail half way for being late."""
     retry(lambda: connection.execute("BEGIN IMMEDIATE"), patience)
     try:
@@ -346,7 +347,7 @@ def check_permissions(path: Path) -> Problems:
     ]
 
 
-def check_file(connection: apsw.Connection, deep: bool) -> Problems:
+def check_file(connection: Connection, deep: bool) -> Problems:
     """What is wrong with the pages, all of them if `deep`, and with the word indexes."""
     pragma = "PRAGMA integrity_check(20)" if deep else "PRAGMA quick_check(20)"
     verdict = [line for (line,) in connection.execute(pragma) if line != "ok"]
@@ -361,7 +362,7 @@ def check_file(connection: apsw.Connection, deep: bool) -> Problems:
     return problems
 
 
-def unsound_vectors(connection: apsw.Connection, table: str) -> list[int]:
+def unsound_vectors(connection: Connection, table: str) -> list[int]:
     """A vector has no hash of its own, but not every row of numbers can be one: see `vectors.sound`."""
     from bethink.store.vectors import sound
 
@@ -396,13 +397,13 @@ def claim_backup(path: Path) -> Iterator[Path]:
             file.unlink()
 
 
-def backup(connection: apsw.Connection, path: Path) -> int:
+def backup(connection: Connection, path: Path) -> int:
     """A complete copy in one file, taken while others go on writing."""
     with claim_backup(path) as partial:
         partial.touch(0o600, exist_ok=False)
         connection.execute("VACUUM INTO ?", (str(partial),))
         # VACUUM does not copy it, and a restored backup must work as the original did.
-        with closing(apsw.Connection(str(partial), apsw.SQLITE_OPEN_READWRITE)) as copy:
+        with closing(Connection(str(partial), apsw.SQLITE_OPEN_READWRITE)) as copy:
             copy.pragma("journal_mode", "WAL")
     return path.stat().st_size
 
@@ -412,7 +413,7 @@ def codes_folder(path: Path) -> Path:
     return Path(f"{path}.codes")
 
 
-def scrub(connection: apsw.Connection, patience: float) -> bool:
+def scrub(connection: Connection, patience: float) -> bool:
     """Where something was purged: brings the pages without it into the file and empties the write-ahead log, which holds the old ones.
     (Freed pages, and words in the index, are overwritten as they are freed.) False when another process still reads an older state:
     then the purge stays noted in `meta`, and each later write, and closing, tries again without waiting."""

@@ -32,6 +32,7 @@ from bethink.errors import (
 )
 
 Result = TypeVar("Result")
+Connection = psycopg.Connection[Any]
 
 SIZE = 8  # connections that one process holds at most
 # The iterative scan makes a filtered search of the vector index go on until enough is found.
@@ -79,12 +80,12 @@ class Database:
         self.shown = mask_password(url)
         self.path = "bethink, public"  # where names are looked up; the extension may live elsewhere
         # As many as may be used at once; None stands for one that is not open.
-        self._idle: LifoQueue[psycopg.Connection[Any] | None] = LifoQueue()
+        self._idle: LifoQueue[Connection | None] = LifoQueue()
         for _ in range(SIZE):
             self._idle.put(None)
         self.closed = False
 
-    def connect(self) -> psycopg.Connection[Any]:
+    def connect(self) -> Connection:
         options: dict[str, Any] = {
             **LISTENING,
             "connect_timeout": max(2, min(10, round(self.timeout))),
@@ -99,7 +100,7 @@ class Database:
         )
 
     @contextmanager
-    def connection(self) -> Iterator[psycopg.Connection[Any]]:
+    def connection(self) -> Iterator[Connection]:
         """One of the pool's. It goes back when it is whole and in no transaction, and is dropped otherwise."""
         try:
             held = self._idle.get(timeout=self.timeout)
@@ -157,7 +158,7 @@ class Database:
             return self.retry(once)
 
     @contextmanager
-    def transaction(self, who: Who) -> Iterator[psycopg.Connection[Any]]:
+    def transaction(self, who: Who) -> Iterator[Connection]:
         """A transaction that goes in whole or not at all. Errors stay psycopg's own; who calls translates them."""
         with self.connection() as connection:
             with connection.pipeline():
@@ -188,7 +189,7 @@ class Database:
                 deadline = deadline or time.monotonic() + self.timeout
 
 
-def _commit(connection: psycopg.Connection[Any]) -> None:
+def _commit(connection: Connection) -> None:
     """To a commit whose wait for the standby was cut short (by `pg_cancel_backend`) PostgreSQL says yes, with a warning. For us that is
     no answer: the next try waits for the standby again, or finds that the write is gone."""
     warnings: list[str] = []
@@ -310,18 +311,18 @@ def migrations() -> list[str]:
     return [path.read_text("utf-8") for path in sorted(MIGRATIONS.glob("*.sql"))]
 
 
-def _count_applied(connection: psycopg.Connection[Any]) -> int:
+def _count_applied(connection: Connection) -> int:
     """How many migrations the database has seen."""
     if _ask(connection, "SELECT to_regclass('bethink.migrations')") == (None,):
         return 0
     return int(_ask(connection, "SELECT coalesce(max(number), 0) FROM bethink.migrations")[0])
 
 
-def _ask(connection: psycopg.Connection[Any], sql: LiteralString) -> Any:
+def _ask(connection: Connection, sql: LiteralString) -> Any:
     return connection.execute(sql).fetchone()
 
 
-def _extension_schema(connection: psycopg.Connection[Any], name: str) -> str:
+def _extension_schema(connection: Connection, name: str) -> str:
     """Where the types of pgvector live."""
     row = _ask(
         connection,
@@ -344,7 +345,7 @@ def _missing_extension(name: str) -> StoreError:
     )
 
 
-def _migrate(connection: psycopg.Connection[Any], scripts: list[str], name: str) -> None:
+def _migrate(connection: Connection, scripts: list[str], name: str) -> None:
     """Each script in a transaction of its own together with its number: what is interrupted has not happened. One process at a time."""
     for number, script in enumerate(scripts, start=1):
         with connection.transaction():
@@ -359,7 +360,7 @@ def _migrate(connection: psycopg.Connection[Any], scripts: list[str], name: str)
             connection.execute("INSERT INTO bethink.migrations(number) VALUES (%s)", (number,))
 
 
-def _create_schema(connection: psycopg.Connection[Any], name: str) -> None:
+def _create_schema(connection: Connection, name: str) -> None:
     (encoding,) = _ask(connection, "SELECT current_setting('server_encoding')")
     if encoding != "UTF8":
         raise StoreError(

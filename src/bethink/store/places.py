@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.store import rows
-from bethink.store.rows import Keys, Record, Row, Stored
+from bethink.store.rows import Keys, Record, Row, Stored, within
 from bethink.store.words import pack, prepare, tokenize, unpack
 from bethink.text import blake2b, sha256
 from bethink.types import (
@@ -71,7 +71,7 @@ def find_living(
     run: Run, scopes: Iterable[int], hashes: Iterable[str]
 ) -> dict[tuple[int, str], str]:
     """(scope, content hash) → id of the memory that says it already."""
-    sql = f"SELECT scope, dedup, id FROM memories WHERE {rows.within('scope', scopes)} AND dedup = ANY(?) AND deleted_at IS NULL"
+    sql = f"SELECT scope, dedup, id FROM memories WHERE {within('scope', scopes)} AND dedup = ANY(?) AND deleted_at IS NULL"
     return {(scope, hash): id for scope, hash, id in run(sql, hashes)}
 
 
@@ -79,7 +79,7 @@ def find_turns(
     run: Run, scopes: Iterable[int], identities: Iterable[bytes]
 ) -> set[tuple[int, bytes]]:
     """The messages (scope, hash of its identity) that were taken in before."""
-    sql = f"SELECT scope, identity FROM turns WHERE {rows.within('scope', scopes)} AND identity = ANY(?)"
+    sql = f"SELECT scope, identity FROM turns WHERE {within('scope', scopes)} AND identity = ANY(?)"
     return {(scope, bytes(turn)) for scope, turn in run(sql, identities)}
 
 
@@ -432,7 +432,7 @@ class Places:
         ]
         self.put("lexeme_counts", counted, key="scope, hash")
         fewer = [place for place, change in changes if change < 0]
-        scopes = rows.within("scope", {scope for scope, _ in fewer})
+        scopes = within("scope", {scope for scope, _ in fewer})
         self.run(
             f"DELETE FROM lexeme_counts WHERE {scopes} AND hash = ANY(?) AND memories <= 0",
             [hash for _, hash in fewer],

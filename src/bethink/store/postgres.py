@@ -22,7 +22,14 @@ from bethink.store import pgsearch as search
 from bethink.store import rows
 from bethink.store.base import Cosines, Problem, Problems, Result, Scores, Store, now
 from bethink.store.connection import claim_backup
-from bethink.store.pgserver import Database, Who, outcome_unknown, prepare, translate_errors
+from bethink.store.pgserver import (
+    Connection,
+    Database,
+    Who,
+    outcome_unknown,
+    prepare,
+    translate_errors,
+)
 from bethink.store.places import OFTEN, Index, Texts, Window
 from bethink.store.rows import Keys, Row, Rows, Scopes, Where
 from bethink.store.rules import Writer
@@ -76,7 +83,7 @@ class PostgresWriter(Writer):
     tenant's row. So numbers can be given out here, what was read stays true to the end, and no two writers wait for each other in a
     circle. Tenants do not wait for one another."""
 
-    def __init__(self, connection: psycopg.Connection[Any], who: Who, batch: Batch) -> None:
+    def __init__(self, connection: Connection, who: Who, batch: Batch) -> None:
         super().__init__(batch, sign_actor(batch.actor, who.person))
         self.connection, self.who = connection, who
         self.done: dict[str, list[Any]] = {}

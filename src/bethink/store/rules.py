@@ -30,7 +30,7 @@ from bethink.store.places import (
     topic_text,
     vector_text,
 )
-from bethink.store.rows import Ids, Keys, Record, Row
+from bethink.store.rows import Ids, Keys, Record, Row, within
 from bethink.store.transfer import from_json
 from bethink.types import NOTHING, Change, Entity, Entry, Event, Outcome, Receipt, Session
 
@@ -489,7 +489,7 @@ class Writer(Places):
 
     def reset(self, scopes: Keys | None) -> int:
         """Takes everything out, or everything of some scopes, beyond recovery."""
-        inside = rows.within("scope", scopes)
+        inside = within("scope", scopes)
         found = self.run(f"SELECT key, id FROM memories WHERE {inside}")
         self.remove([key for key, _ in found])
         self.release([id for _, id in found])

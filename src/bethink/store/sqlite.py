@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import apsw
+from apsw import Connection
 
 from bethink.errors import StoreError
 from bethink.store import connection as database
@@ -20,7 +21,7 @@ from bethink.store import rows
 from bethink.store.base import Cosines, Problems, Result, Scores, Store
 from bethink.store.connection import codes_folder, connect, immediate, translate_errors
 from bethink.store.places import MEMORIES, OFTEN, TOPICS, Index, Texts
-from bethink.store.rows import Keys, Row, Rows, Scopes, Where
+from bethink.store.rows import Keys, Row, Rows, Scopes, Where, within
 from bethink.store.rules import Writer
 from bethink.store.words import (
     RANK,
@@ -82,7 +83,7 @@ class SqliteWriter(Writer):
 
     entity_scope = "0"  # one person has the whole database
 
-    def __init__(self, connection: apsw.Connection, batch: Batch) -> None:
+    def __init__(self, connection: Connection, batch: Batch) -> None:
         super().__init__(batch, batch.actor)
         self.connection = connection
         self.numbers: dict[str, int] = {}
@@ -143,7 +144,7 @@ def _insert(table: str, names: tuple[str, ...], key: str) -> str:
     return f"INSERT{' OR IGNORE' * (table in OFTEN)} INTO {table}{values}{again}"
 
 
-def rebuild(connection: apsw.Connection) -> None:
+def rebuild(connection: Connection) -> None:
     """After a migration that emptied the index."""
     SqliteWriter(connection, Batch(at=datetime.now(UTC))).rebuild()
 
@@ -168,7 +169,7 @@ class SqliteStore(Store):
         self.timeout = timeout
         self._local = threading.local()
         # Weak, so that the connection of a thread is closed when the thread ends.
-        self._connections = weakref.WeakSet[apsw.Connection]()
+        self._connections = weakref.WeakSet[Connection]()
         self._lock = threading.Lock()
         self._held: dict[Index, VectorIndex] = {}
         _ = (
@@ -176,8 +177,8 @@ class SqliteStore(Store):
         )  # errors about the file come when it is opened, not at the first question
 
     @property
-    def connection(self) -> apsw.Connection:
-        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+    def connection(self) -> Connection:
+        connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = connect(self.path, self.timeout, rebuild)
             self._local.connection = connection
@@ -246,10 +247,10 @@ class SqliteStore(Store):
         """FTS5's own rank reads every posting of every word to weigh it, which in a large database takes longer than all the
         rest of a search. Frequencies and lengths come in when the candidates are scored, so the weights are enough here."""
         inside, total = self._run(
-            f"SELECT coalesce(sum(iif({rows.within('id', scopes)}, memories, 0)), 0), coalesce(sum(memories), 0) FROM scopes"
+            f"SELECT coalesce(sum(iif({within('id', scopes)}, memories, 0)), 0), coalesce(sum(memories), 0) FROM scopes"
         )[0]
         # Walking the list of a scope that is most of the database costs more than dropping the few rows of others.
-        within = () if inside * 2 >= total else scopes
+        searched = () if inside * 2 >= total else scopes
         rare, pairs = alternatives(
             query, lambda words: self._document_counts(words, scopes), inside
         )
@@ -258,7 +259,7 @@ class SqliteStore(Store):
             for term, value in group:
                 for (key,) in self._run(
                     "SELECT rowid FROM memories_fts WHERE memories_fts MATCH ?",
-                    restrict(term, within),
+                    restrict(term, searched),
                 ):
                     weight[key] = weight.get(key, 0.0) + value
             if len(weight) >= limit:
@@ -280,7 +281,7 @@ class SqliteStore(Store):
 
     def _hides(self, scopes: Keys) -> bool:
         """Whether any memory of these scopes is forgotten, replaced, bound to a time or quarantined."""
-        sql = f"SELECT 1 FROM memories WHERE {rows.within('scope', scopes)} AND ({rows.HIDDEN}) LIMIT 1"
+        sql = f"SELECT 1 FROM memories WHERE {within('scope', scopes)} AND ({rows.HIDDEN}) LIMIT 1"
         return bool(self._run(sql))
 
     def keyword_spans(self, query: Query, scopes: Scopes, limit: int) -> Scores:

@@ -23,7 +23,6 @@ from psycopg.sql import SQL
 from bethink.config import mask_password
 from bethink.errors import (
     BethinkError,
-    OutcomeUnknown,
     StoreBusy,
     StoreError,
     StoreTooNew,
@@ -260,14 +259,6 @@ REFUSALS = (
     "pg_hba.conf",
     "could not translate host",
 )
-
-
-def outcome_unknown(name: str) -> OutcomeUnknown:
-    """A write's answer was lost, and nobody could be asked in time whether it went in."""
-    return OutcomeUnknown(
-        f"{name} went away during a write, and it could not be found out whether that went in.",
-        "Look once the server is back; telling the same again does not store it twice.",
-    )
 
 
 # Opening for the first time in a process

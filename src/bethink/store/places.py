@@ -167,15 +167,13 @@ class Places:
 
     def scope(self, key: str) -> int:
         if key not in self.scope_ids:
-            name, path = (*self.batch.scopes.get(key, ()), "", "")[:2]
-            known = self.column("SELECT id FROM scopes WHERE key = ?", key)
-            self.scope_ids[key] = known[0] if known else self.new_scope(key, name, path)
-            if known and (name or path):
-                self.run(
-                    "UPDATE scopes SET name = coalesce(nullif(?, ''), name), path = coalesce(nullif(?, ''), path)"
-                    " WHERE id = ? AND (? NOT IN ('', name) OR ? NOT IN ('', path))",
-                    *(name, path, known[0], name, path),
-                )
+            name, path = self.batch.scopes.get(key, ("", ""))
+            known = self.one("SELECT id, name, path FROM scopes WHERE key = ?", key)
+            id, *called = known or (self.new_scope(key, name, path), name, path)
+            new = [name or called[0], path or called[1]]
+            if new != called:
+                self.run("UPDATE scopes SET name = ?, path = ? WHERE id = ?", *new, id)
+            self.scope_ids[key] = id
         return self.scope_ids[key]
 
     def find_source(self, scope: str, uri: str) -> tuple[int, int] | None:
@@ -444,10 +442,8 @@ class Places:
         self.clear_derived()
         self.run("DELETE FROM lexeme_counts")
         done, last = 0, 0
-        while page := self.run(
-            "SELECT key FROM memories WHERE key > ? ORDER BY key LIMIT 500", last
-        ):
-            keys = [key for (key,) in page]
+        page = "SELECT key FROM memories WHERE key > ? ORDER BY key LIMIT 500"
+        while keys := self.column(page, last):
             last, done = keys[-1], done + len(keys)
             self.index(MEMORIES, keys)
         self.index(TOPICS, self.column("SELECT key FROM spans"))

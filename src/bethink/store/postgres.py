@@ -17,7 +17,7 @@ from typing import Any
 
 import psycopg
 
-from bethink.errors import InvalidInput, StoreError
+from bethink.errors import InvalidInput, OutcomeUnknown, StoreError
 from bethink.store import pgsearch as search
 from bethink.store import rows
 from bethink.store.base import Cosines, Problem, Problems, Result, Scores, Store, now
@@ -26,7 +26,6 @@ from bethink.store.pgserver import (
     Connection,
     Database,
     Who,
-    outcome_unknown,
     prepare,
     translate_errors,
 )
@@ -319,7 +318,10 @@ class PostgresStore(Store):
                 return self.database.retry(once)
             except (psycopg.OperationalError, psycopg.InterfaceError, StoreError) as error:
                 if sent:
-                    raise outcome_unknown(self.path) from error
+                    raise OutcomeUnknown(
+                        f"{self.path} went away during a write, and it could not be found out whether that went in.",
+                        "Look once the server is back; telling the same again does not store it twice.",
+                    ) from error
                 raise
 
     # The signals of a search

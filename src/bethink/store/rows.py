@@ -198,11 +198,7 @@ def memory(row: Sequence[Any]) -> Memory:
         ) from error
 
 
-def _read_list(text: str) -> tuple[str, ...]:
-    return tuple(json.loads(text)) if text != "[]" else ()
-
-
-def _read_object(text: str) -> dict[str, Any]:
+def _read_json(text: str) -> Any:
     return json.loads(text) if text and text != "{}" else {}
 
 
@@ -215,10 +211,9 @@ def _read_entities(given: Any) -> tuple[Entity, ...]:
 # How the values of columns become those of fields, where they are not the same.
 _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(TIMES, moment),
-    **dict.fromkeys(("metadata", "before", "after"), _read_object),
+    **dict.fromkeys(("metadata", "before", "after"), _read_json),
+    **dict.fromkeys(("tags", "keywords"), lambda text: tuple(_read_json(text))),
     "answered": lambda value: None if value is None else bool(value),
-    "tags": _read_list,
-    "keywords": _read_list,
     "entities": _read_entities,
 }
 
@@ -288,6 +283,11 @@ def on_conflict(table: str, key: str, names: Iterable[str]) -> str:
     return f" ON CONFLICT ({key}) DO UPDATE SET {changed}"
 
 
+# What a filter may ask for by yes alone.
+FLAGS = {
+    "used": USED,
+    "transcribed": "EXISTS (SELECT 1 FROM sources r WHERE r.id = m.source AND r.type = 'transcript')",
+}
 # What a filter may choose by: its field, the condition, and the parameter of that.
 CHOICES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("min_importance", "m.importance >= ?", float),
@@ -330,11 +330,7 @@ def where(filter: Filter, scopes: Keys, by_key: bool = False) -> Where:
         values += filter.kinds
     if filter.max_trust is not None and filter.max_trust <= TRUST["import"]:
         parts.append(DOUBTED)
-    if filter.used:
-        parts.append(USED)
-    if filter.transcribed:
-        spoken = "SELECT 1 FROM sources r WHERE r.id = m.source AND r.type = 'transcript'"
-        parts.append(f"EXISTS ({spoken})")
+    parts += [sql for field, sql in FLAGS.items() if getattr(filter, field)]
     for field, sql, parameter in CHOICES:
         value = getattr(filter, field)
         if value not in (None, "", ()):

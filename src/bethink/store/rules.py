@@ -137,57 +137,35 @@ class Writer(Places):
             return ()
         hashes = {entry.memory.content_hash for entry in entries}
         purged = self.find_purged(hashes)
-        placed = [(self.scope(entry.memory.scope), entry) for entry in entries]
-        heard = self._new_turns(placed, purged)
-        known = find_living(self.run, {scope for scope, _ in placed}, hashes)
-        outcomes = tuple(self._admit(scope, one, purged, heard, known) for scope, one in placed)
+        scopes = [self.scope(entry.memory.scope) for entry in entries]
+        heard = find_turns(self.run, {*scopes}, {entry.turn for entry in entries if entry.turn})
+        living = find_living(self.run, {*scopes}, hashes)
         event = Event(self.batch.at, self.actor, "add", {}, {})
-        chosen = [
-            (scope, Record(entry.memory, entry.unique, (event,), self.encode(entry.vectors)))
-            for (scope, entry), outcome in zip(placed, outcomes, strict=True)
-            if outcome.status == "added"
-        ]
-        self.put_records([(self.number("memories"), *one) for one in chosen])
-        self.audit("add", *(record.memory.id for _, record in chosen))
-        return outcomes
-
-    def _admit(
-        self,
-        scope: int,
-        entry: Entry,
-        purged: set[str],
-        heard: set[tuple[int, bytes]],
-        known: dict[tuple[int, str], str],
-    ) -> Outcome:
-        """Whether a new memory goes in. What does is known to those that come after it."""
-        memory = entry.memory
-        if memory.content_hash in purged:
-            self.refused.add(cache_key(embedded_text(memory)))
-            return Outcome(id="", status="purged")
-        if entry.turn is not None:
-            if (scope, entry.turn) not in heard:
-                return Outcome(id="", status="known")
-            heard.remove((scope, entry.turn))
-        if entry.unique:
-            twin = known.get((scope, memory.content_hash))
-            if twin:
-                return Outcome(id=twin, status="duplicate", duplicate_of=twin, similarity=1.0)
-            if memory.deleted_at is None:
-                known[scope, memory.content_hash] = memory.id
-        return Outcome(id=memory.id, status="added")
-
-    def _new_turns(
-        self, placed: Sequence[tuple[int, Entry]], purged: set[str]
-    ) -> set[tuple[int, bytes]]:
-        """The messages that were never taken in, now noted as taken in."""
-        given = {
-            (scope, entry.turn)
-            for scope, entry in placed
-            if entry.turn is not None and entry.memory.content_hash not in purged
-        }
-        given -= find_turns(self.run, {scope for scope, _ in given}, {turn for _, turn in given})
-        self.put("turns", [{"scope": scope, "identity": turn} for scope, turn in sorted(given)])
-        return given
+        outcomes, chosen, turns = [], [], []
+        for scope, entry in zip(scopes, entries, strict=True):
+            memory, place, turn = entry.memory, (scope, entry.memory.content_hash), entry.turn
+            outcome = Outcome(memory.id, "added")
+            if memory.content_hash in purged:
+                self.refused.add(cache_key(embedded_text(memory)))
+                outcome = Outcome("", "purged")
+            elif turn and (scope, turn) in heard:
+                outcome = Outcome("", "known")
+            elif entry.unique and (twin := living.get(place)):
+                outcome = Outcome(twin, "duplicate", duplicate_of=twin, similarity=1.0)
+            else:
+                # What goes in is known to those that come after it.
+                if entry.unique and memory.deleted_at is None:
+                    living[place] = memory.id
+                record = Record(memory, entry.unique, (event,), self.encode(entry.vectors))
+                chosen.append((self.number("memories"), scope, record))
+            if turn and outcome.status != "purged" and (scope, turn) not in heard:
+                heard.add((scope, turn))
+                turns.append({"scope": scope, "identity": turn})
+            outcomes.append(outcome)
+        self.put("turns", turns)
+        self.put_records(chosen)
+        self.audit("add", *(record.memory.id for _, _, record in chosen))
+        return tuple(outcomes)
 
     def revector(self) -> None:
         """New vectors of the batch's model in the place of the old, for what still says what they were made of."""

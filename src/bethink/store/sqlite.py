@@ -47,7 +47,7 @@ UNREADABLE = (StoreError, apsw.CorruptError, apsw.SQLError, apsw.NoMemError, Uni
 UNSCOPED = frozenset(
     "history entities memory_entities relations tombstones embedding_cache meta".split()
 )
-SCALARS = (str, int, float, bytes)
+SCALARS = (str, int, float, bytes, type(None))
 # What puts words into a full-text index, and what takes the same words out of it.
 INDEX = {
     MEMORIES: "INSERT INTO memories_fts(rowid, content, summary, section, tags, scope) VALUES (?, ?, ?, ?, ?, ?)",
@@ -66,16 +66,12 @@ def translate(sql: str) -> str:
 
 def bindings(values: Sequence[Any]) -> Sequence[Any]:
     """Parameters as apsw takes them: a collection becomes a table."""
-    return [
-        value if isinstance(value, SCALARS) or value is None else _table(tuple(value))
-        for value in values
-    ]
+    return [value if isinstance(value, SCALARS) else _table(tuple(value)) for value in values]
 
 
 def _table(values: tuple[Any, ...]) -> Any:
-    if not values:
-        return apsw.carray(array.array("q", [-1]))  # no table is empty, and no row has this number
-    return apsw.carray(array.array("q", values) if isinstance(values[0], int) else values)
+    given = values or (-1,)  # no table is empty, and no row has this number
+    return apsw.carray(array.array("q", given) if isinstance(given[0], int) else given)
 
 
 class SqliteWriter(Writer):
@@ -232,16 +228,11 @@ class SqliteStore(Store):
 
     def _find_by_expression(self, query: Query, scopes: Keys, where: Where, limit: int) -> Rows:
         asked = expression(query, scopes)
-        if asked is None:
-            return []
-        sql, values = where
-        return self._run(
+        sql = (
             "SELECT f.rowid, -f.rank FROM memories_fts f CROSS JOIN memories m ON m.key = f.rowid"
-            f" WHERE f.memories_fts MATCH ? AND f.rank MATCH '{RANK}' AND {sql} ORDER BY f.rank LIMIT ?",
-            asked,
-            *values,
-            limit,
+            f" WHERE f.memories_fts MATCH ? AND f.rank MATCH '{RANK}' AND {where[0]} ORDER BY f.rank LIMIT ?"
         )
+        return self._run(sql, asked, *where[1], limit) if asked else []
 
     def _find_by_words(self, query: Query, scopes: Keys, where: Where, limit: int) -> Rows:
         """FTS5's own rank reads every posting of every word to weigh it, which in a large database takes longer than all the
@@ -285,15 +276,13 @@ class SqliteStore(Store):
         return bool(self._run(sql))
 
     def keyword_spans(self, query: Query, scopes: Scopes, limit: int) -> Scores:
-        asked = span_expression(query, self._scopes(scopes))
-        if asked is None:
-            return []
-        return self._run(
+        inside = self._scopes(scopes)
+        asked = span_expression(query, inside)
+        sql = (
             "SELECT p.id, -f.rank FROM spans_fts f CROSS JOIN spans p ON p.key = f.rowid"
-            " WHERE f.spans_fts MATCH ? AND f.rank MATCH 'bm25(3.0, 1.0, 0.0)' ORDER BY f.rank LIMIT ?",
-            asked,
-            limit,
+            " WHERE f.spans_fts MATCH ? AND f.rank MATCH 'bm25(3.0, 1.0, 0.0)' ORDER BY f.rank LIMIT ?"
         )
+        return self._run(sql, asked, limit) if asked and inside else []
 
     # Vectors
 

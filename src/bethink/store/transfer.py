@@ -303,22 +303,18 @@ def _take_records(
     back the ids of those that are not taken: what stands in another scope, what was overtaken, a told text that is there already, and
     what was purged."""
     given = {one.memory.id: one for one in records}
-    texts = {id: _hash_texts(one) - _hash_texts(known.get(id)) for id, one in given.items()}
-    purged = writer.find_purged(set[str]().union(*texts.values()))
+    purged = _find_purged(writer, given, known)
     scopes = {one.memory.scope: writer.scope(one.memory.scope) for one in records}
     hashes = {one.memory.content_hash for one in records if one.unique}
     living = find_living(writer.run, scopes.values(), hashes)
     taken: dict[str, Record] = {}
+    left = dict(given)
     for id, record in given.items():
         memory, current = record.memory, known.get(id)
         place = (scopes[memory.scope], memory.content_hash)
         once = record.unique and memory.deleted_at is None
-        if (
-            (current and current.memory.scope != memory.scope)
-            or (id in expect and expect[id] != (version(current) if current else None))
-            or (once and living.get(place, id) != id)
-            or texts[id] & purged
-        ):
+        is_twin = once and living.get(place, id) != id
+        if is_twin or id in purged or not _is_expected(memory, current, expect):
             continue
         if current:
             if living.get(was := (place[0], current.memory.content_hash)) == id:
@@ -328,6 +324,7 @@ def _take_records(
         if once:
             living[place] = id
         taken[id] = record
+        del left[id]
     keys = dict(writer.run("SELECT id, key FROM memories WHERE id = ANY(?)", taken))
     writer.remove(list(keys.values()))
     writer.put_records(
@@ -337,14 +334,28 @@ def _take_records(
         ]
     )
     writer.audit("take", *taken)
-    return tuple(id for id in given if id not in taken)
+    return tuple(left)
 
 
-def _hash_texts(record: Record | None) -> set[str]:
-    """The content hashes of a memory and of every text that it ever had."""
-    if record is None:
-        return set()
-    return {record.memory.content_hash, *map(content_hash, list_texts(record))}
+def _is_expected(memory: Memory, current: Record | None, expect: Expected) -> bool:
+    """Whether a memory may take the place of what is there: that stands in the same scope, and in the version that was expected."""
+    if current and current.memory.scope != memory.scope:
+        return False
+    found = version(current) if current and memory.id in expect else None
+    return expect.get(memory.id) == found
+
+
+def _find_purged(
+    writer: "Writer", given: Mapping[str, Record], known: Mapping[str, Record]
+) -> set[str]:
+    """The ids of memories that would bring back a text that was purged, if only in their history."""
+    texts = {}
+    for id, record in given.items():
+        texts[id] = {record.memory.content_hash, *map(content_hash, list_texts(record))}
+        if id in known:
+            texts[id] -= set(map(content_hash, list_texts(known[id])))
+    purged = writer.find_purged(set[str]().union(*texts.values()))
+    return {id for id, own in texts.items() if own & purged}
 
 
 # Everything into another database

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 import sys
 from array import array
-from bisect import bisect_left
+from bisect import bisect, bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import combinations, islice, pairwise
+from itertools import accumulate, combinations, islice, pairwise
 from math import log
 from typing import Any
 from zlib import crc32
@@ -118,12 +118,12 @@ def _behind(lexeme: str) -> bytes:
 
 
 @lru_cache(maxsize=1)
-def _stops() -> frozenset[str]:
-    return frozenset(lexeme for word in STOP_WORDS for lexeme in tokenize(word, prepared=True))
+def _list_stops() -> frozenset[str]:
+    return frozenset(tokenize(" ".join(STOP_WORDS), prepared=True))
 
 
 def _drop_stops(lexemes: Sequence[str]) -> list[str]:
-    stops = _stops()
+    stops = _list_stops()
     return [lexeme for lexeme in lexemes if lexeme not in stops]
 
 
@@ -229,15 +229,15 @@ def keep_topic_terms(query: Query) -> Query:
     return query._replace(expression=None, terms=terms)
 
 
-def expression(query: Query, scopes: Sequence[int]) -> str | None:
-    """The whole query as one expression, or None when there is no word to look for."""
+def expression(query: Query, scopes: Sequence[int]) -> str:
+    """The whole query as one expression, empty when there is no word to look for."""
     words = write_question(query, _write_column_term, SIGNS)
-    return restrict(words, scopes) if words else None
+    return words and restrict(words, scopes)
 
 
-def span_expression(query: Query, scopes: Sequence[int]) -> str | None:
+def span_expression(query: Query, scopes: Sequence[int]) -> str:
     words = write_question(keep_topic_terms(query), _write_term, SIGNS)
-    return restrict(f"{{name summary}} : ({words})", scopes) if words and scopes else None
+    return words and restrict(f"{{name summary}} : ({words})", scopes)
 
 
 def restrict(words: str, scopes: Sequence[int]) -> str:
@@ -258,19 +258,14 @@ def alternatives(
     cost = {
         asked: min((frequency[word] for word in group), default=0) for asked, group in words.items()
     }
-    rare: list[tuple[str, float]] = []
-    common: list[tuple[str, float]] = []
-    spent = 0
-    for asked in sorted(words, key=lambda asked: cost[asked]):
-        spent += cost[asked]
-        (rare if spent <= POSTINGS else common).append(
-            (asked, log(1 + memories / (1 + cost[asked])))
-        )
+    cheapest = sorted(words, key=cost.__getitem__)
+    weighed = [(asked, log(1 + memories / (1 + cost[asked]))) for asked in cheapest]
+    rarer = bisect(list(accumulate(cost[asked] for asked in cheapest)), POSTINGS)
     pairs = [
         (f"({one} AND {other})", a + b)
-        for (one, a), (other, b) in combinations(common[:TOGETHER], 2)
+        for (one, a), (other, b) in combinations(weighed[rarer : rarer + TOGETHER], 2)
     ]
-    return rare, pairs
+    return weighed[:rarer], pairs
 
 
 def query_words(query: Query) -> Words:

@@ -12,7 +12,6 @@ from http_server import problem, running, served
 from stores import HERE, NOW, make, tell
 
 from bethink.errors import ConfigError
-from bethink.post import Key
 from bethink.store.rows import Record
 from bethink.store.transfer import Bundle, team_scope
 from bethink.surface.cli import transfer
@@ -50,7 +49,6 @@ class Person:
         self.client = served.client(self.token)
         self.name = f"shop-{Person.number}"
         self.where = {"project": f"team:{self.name}"}
-        self.peer = ServerPeer(served.address, Key(self.token, "test"), self.name)
 
     def store(self, text):
         """Tells the team something, and gives back its id."""
@@ -180,14 +178,15 @@ def test_a_bundle_that_is_not_in_order_changes_nothing(anna, served):
 # What can be wrong with the address or the token
 
 
-def test_an_address_that_cannot_be_used_is_told():
+def test_an_address_that_cannot_be_used_is_told(monkeypatch):
+    monkeypatch.setenv("BETHINK_TOKEN", "rcl_x")
     for url, told in (
         ("ftp://memory.example", "no http or https"),
         ("https://user:pass@memory.example", "user name or password"),
         ("http://memory.example", "Without TLS the token"),
     ):
         with pytest.raises(ConfigError, match=told) as error:
-            ServerPeer(url, Key("rcl_x", "test"), "shop")
+            ServerPeer(url, "shop")
         assert "pass" not in error.value.message.replace("password", "")
 
 

@@ -7,10 +7,10 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import urlencode
 
 from bethink import post
@@ -26,10 +26,11 @@ from bethink.features.sync import (
     OutlineEntry,
     StorePeer,
     Sync,
+    SyncReport,
     load_shared,
     save_shared,
 )
-from bethink.post import Key, PostError
+from bethink.post import PostError
 from bethink.project import container_name
 from bethink.recall.shape import plain
 from bethink.store.transfer import (
@@ -57,7 +58,7 @@ from bethink.surface.cli.knowledge import (
 )
 from bethink.surface.cli.tend import edit_file
 from bethink.surface.operations import EVERYTHING, make_filter
-from bethink.surface.render import flatten_record, format_records, many
+from bethink.surface.render import flatten_record, format_records, many, pick
 from bethink.text import textfile
 from bethink.types import PERSONAL, STATEMENTS, Relation
 
@@ -65,11 +66,10 @@ if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
 
     from bethink.api import Bethink
-    from bethink.features.sync import Peer, SyncReport
+    from bethink.features.sync import Peer
     from bethink.store.rows import Record
     from bethink.types import Memory
 
-Answered = TypeVar("Answered")
 SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows what replaced what
 SETTINGS_FILE = "memory.config.json"
 # Its name of a setting, its variable of the environment, and ours.
@@ -79,7 +79,7 @@ _SETTINGS = (
     ("chunkSize", "CLAUDE_MEMORY_CHUNK_SIZE", "chunk_size"),
     ("defaultSearchMode", "CLAUDE_MEMORY_SEARCH_MODE", "mode"),
 )
-SYNCED = ("pushed", "pulled", "merged", "removed_here", "removed_there", "links")
+SYNCED = SyncReport._fields[:6]  # numbers
 
 
 def export(args: Namespace, memory: Bethink) -> None:
@@ -173,43 +173,36 @@ def import_(args: Namespace) -> Result:
 
 def is_plain_markdown(path: Path) -> bool:
     """Whether a folder or file is just Markdown, and no memory of some program."""
-    if not path.is_dir() and path.suffix.lower() not in MARKDOWN:
-        return False
-    known = readers.find_lance(path) or readers.find_folder(path)
-    return not known
-
-
-def read_settings(file: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """What Claude Memory's file and its variables of the environment set, by our names; and why something of them was left. The
-    environment counts more, as it did there."""
-    text = textfile.read(file)
-    told = readers.to_object(text or "")
-    if text and not told:
-        raise InvalidInput(f"{file} holds no settings.", "It should hold a JSON object.")
-    found: dict[str, Any] = {}
-    known = [name for name, _, _ in _SETTINGS]
-    left = dict.fromkeys((name for name in told if name not in known), "has no counterpart")
-    for name, variable, key in _SETTINGS:
-        for label, value in ((name, told.get(name)), (variable, os.environ.get(variable))):
-            try:
-                if value is not None:
-                    found[key] = check(key, value)
-            except ValueError as error:
-                left[label] = str(error)
-    return found, left
+    may_be = path.is_dir() or path.suffix.lower() in MARKDOWN
+    return may_be and not (readers.find_lance(path) or readers.find_folder(path))
 
 
 def import_settings(args: Namespace, path: Path) -> Result:
-    """Takes over what Claude Memory was set to, into the project's file. What is set here already stays."""
-    found, left = read_settings(path)
+    """Takes over what Claude Memory's file and its variables of the environment set, into the project's file. The environment counts
+    more, as it did there, and what is set here already stays."""
+    text = textfile.read(path)
+    told = dict(readers.to_object(text or ""))
+    if text and not told:
+        raise InvalidInput(f"{path} holds no settings.", "It should hold a JSON object.")
     root, known = project(args).root, settings(args).origins
-    left |= {key: "is set here already" for key in found if key in known}
-    taken = {key: value for key, value in found.items() if key not in known}
+    taken: dict[str, Any] = {}
+    left: dict[str, str] = {}
+    for name, variable, key in _SETTINGS:
+        given = {name: told.pop(name, None), variable: os.environ.get(variable)}
+        for label, value in given.items():
+            try:
+                if value is not None:
+                    taken[key] = check(key, value)
+            except ValueError as error:
+                left[label] = str(error)
+        if key in known and taken.pop(key, None) is not None:
+            left[key] = "is set here already"
     for key, value in () if args.dry_run else taken.items():
         edit_file(project_file(root), key, value, root)
-    value = {"settings": taken, "left": left, "dry_run": args.dry_run}
-    told = value | {"settings": [f"{key} = {one}" for key, one in taken.items()]}
-    return Result(value, render.describe_value(told))
+    left = dict.fromkeys(told, "has no counterpart") | left
+    report = {"settings": taken, "left": left, "dry_run": args.dry_run}
+    lines = [f"{key} = {one}" for key, one in taken.items()]
+    return Result(report, render.describe_value(report | {"settings": lines}))
 
 
 def undo_import(args: Namespace, path: Path) -> Result:
@@ -257,57 +250,75 @@ def migrate(args: Namespace) -> Result:
         raise UsageError(
             f"{goal} is where the memories are already.", "Name another database with --to."
         )
-    source = open_store(config, place)
-    try:
-        target = open_store(wanted, place)
-        try:
-            with Bar(args, "memories") as bar:
-                moved = move_everything(source, target, origin, progress=bar)
-        finally:
-            target.close()
-    finally:
-        source.close()
-    value = {
-        "from": origin,
-        "to": goal,
-        "taken": moved.taken,
-        "resumed": moved.resumed,
-        "verified": True,
-        "parts": {
-            part: {"number": tally.number, "digest": tally.text}
-            for part, tally in moved.parts.items()
-        },
-    }
+    with (
+        closing(open_store(config, place)) as source,
+        closing(open_store(wanted, place)) as target,
+        Bar(args, "memories") as bar,
+    ):
+        moved = move_everything(source, target, origin, progress=bar)
     numbers = {part: tally.number for part, tally in moved.parts.items()}
+    value = {"from": origin, "to": goal, **pick(moved, "taken resumed"), "verified": True}
     lines = render.describe_value({**value, "parts": numbers})
+    value["parts"] = {
+        part: {"number": tally.number, "digest": tally.text} for part, tally in moved.parts.items()
+    }
     return Result(value, lines, hints=[f"bethink config database {goal}"])
 
 
 def sync(args: Namespace, memory: Bethink) -> Result:
     team = getattr(args, "with") or memory.config.team
-    if not team:
+    name = (getattr(args, "as") or memory.project.name).strip()
+    if not team or not name:
         raise UsageError(
-            "Which team is not said.",
-            "bethink sync --with https://memory.example, or bethink config team …",
+            "Which team is not said, or what it calls this project.",
+            "bethink sync --with https://memory.example --as NAME, or bethink config team …",
         )
-    reports: list[SyncReport] = []
-    with open_peer(args, memory, team) as peer_of:
-        for here, there, name in synced_scopes(args, memory):
-            name_of_note = f"sync:{mask_password(team)} {here} {there}"
+    # Scope here → scope there, and the name that people know it by.
+    scopes = {memory.scope: (team_scope(name), name)}
+    if args.container:
+        inside = container_name(args.container)
+        there = team_scope(name).replace("project:", "container:", 1)
+        scopes = {memory.scope: (f"{there}/{inside}", f"{name}/{inside}")}
+    if args.personal:
+        scopes[PERSONAL] = (PERSONAL, "personal")
+    value: dict[str, Any] = dict.fromkeys(SYNCED, 0) | {"conflicts": [], "left": []}
+    with open_peer(args, memory, team, name) as peer_of:
+        for here, (there, label) in scopes.items():
+            last = f"sync:{mask_password(team)} {here} {there}"
             mine = StorePeer(memory.store, here, memory.actor, memory.clock)
-            run = Sync(mine, peer_of(there), name, args.accept_removals)
-            report, now = run.run(load_shared(memory.store, name_of_note))
-            save_shared(memory.store, name_of_note, now)
-            reports.append(report)
-    return sync_result(memory, reports)
+            run = Sync(mine, peer_of(there), label, args.accept_removals)
+            report, now = run.run(load_shared(memory.store, last))
+            save_shared(memory.store, last, now)
+            for counted in SYNCED:
+                value[counted] += getattr(report, counted)
+            value["conflicts"] += [
+                {"id": id, "fields": list(names)} for id, names in report.conflicts
+            ]
+            value["left"] += report.left
+    hints = []
+    if value["conflicts"]:
+        hints.append(
+            "Both sides changed the same; the later word stands. `bethink history ID` shows both,"
+            " `bethink restore ID --to N` brings one back."
+        )
+    if value["left"]:
+        hints.append("What stayed behind was changed meanwhile, or purged on the other side.")
+    return Result(value, notes=[] if any(value.values()) else ["in step already"], hints=hints)
 
 
 @contextmanager
-def open_peer(args: Namespace, memory: Bethink, team: str) -> Iterator[Callable[[str], Peer]]:
+def open_peer(
+    args: Namespace, memory: Bethink, team: str, name: str
+) -> Iterator[Callable[[str], Peer]]:
     """The team's side of each scope: of a server, or of a database."""
     if team.startswith(("http://", "https://")):
-        secret, name = read_token(), team_name(args, memory)
-        yield lambda scope: ServerPeer(team, secret, name, args.container, scope == PERSONAL)
+        try:
+            yield lambda scope: ServerPeer(team, name, args.container, scope == PERSONAL)
+        except WRONG as error:  # when it is read, or when it is compared with what is here
+            raise BethinkError(
+                f"{mask_password(team)} answered with something that is no part of a memory: {error}.",
+                "Is its version older?",
+            ) from error
         return
     config = memory.config._replace(database=team)
     used, wanted = (locate_database(one, memory.project) for one in (memory.config, config))
@@ -316,159 +327,93 @@ def open_peer(args: Namespace, memory: Bethink, team: str) -> Iterator[Callable[
             f"{mask_password(team)} is the database that is used here anyway.",
             "Name the team's with --with.",
         )
-    store = open_store(config, memory.project)
-    try:
+    with closing(open_store(config, memory.project)) as store:
         yield lambda scope: StorePeer(store, scope, memory.actor, memory.clock)
-    finally:
-        store.close()
-
-
-def synced_scopes(args: Namespace, memory: Bethink) -> list[tuple[str, str, str]]:
-    """(scope here, scope there, the name that people know it by)."""
-    name = team_name(args, memory)
-    there = team_scope(name)
-    if args.container:
-        container = container_name(args.container)
-        identity = there.removeprefix("project:")
-        there, name = f"container:{identity}/{container}", f"{name}/{container}"
-    found = [(memory.scope, there, name)]
-    return [*found, (PERSONAL, PERSONAL, "personal")] if args.personal else found
-
-
-def team_name(args: Namespace, memory: Bethink) -> str:
-    name = (getattr(args, "as") or memory.project.name).strip()
-    if not name:
-        raise InvalidInput("A project needs a name in the team.", "bethink sync --as NAME")
-    return str(name)
-
-
-def sync_result(memory: Bethink, reports: list[SyncReport]) -> Result:
-    value: dict[str, Any] = {
-        name: sum(getattr(report, name) for report in reports) for name in SYNCED
-    }
-    conflicts = [conflict for report in reports for conflict in report.conflicts]
-    value["conflicts"] = [{"id": id, "fields": list(fields)} for id, fields in conflicts]
-    value["left"] = [id for report in reports for id in report.left]
-    hints = []
-    if conflicts:
-        hints.append(
-            "Both sides changed the same; the later word stands. `bethink history ID` shows both,"
-            " `bethink restore ID --to N` brings one back."
-        )
-    if value["left"]:
-        hints.append("What stayed behind was changed meanwhile, or purged on the other side.")
-    notes = [] if any(value.values()) else ["in step already"]
-    return Result(value, notes=notes, hints=hints)
 
 
 # A team's server from somebody's machine
 
-VARIABLE = "BETHINK_TOKEN"
 API = "/api/v1"
 LARGEST_ANSWER = 256 << 20
 PATIENCE = 300.0  # seconds for a request: the server reads a whole project for some
 LARGEST_REQUEST = 4 << 20  # bytes: the server reads no more than eight
 HASHES, IDS, RECORDS = 5000, 500, 100  # of one request
 WRONG = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError)
+# The token for the server. It is in no setting, because settings are shown.
+VARIABLE = "BETHINK_TOKEN"
 HINTS = {
     "key": f"Put a token of that server into {VARIABLE}; `bethink token create` on the server makes one.",
     "missing": "Check the address, that of `bethink serve` without a path, and the project's name there (--as).",
 }
 
 
-def read_token() -> Key | None:
-    """The token for the server, of the environment. It is in no setting, because settings are shown."""
-    try:
-        return post.key((VARIABLE,))
-    except ValueError as error:
-        raise ConfigError(f"{error}.", "Copy the token once more.") from error
-
-
 class ServerPeer:
     """A server as the far peer of a sync, asked as the holder of one token, which is never shown. It knows the project by the name
-    that the team gave it. Requests are bounded in time and size."""
+    that the team gave it. Requests are bounded in time and size. What comes back is read as it is: who asks catches what is `WRONG`."""
 
     def __init__(
-        self,
-        url: str,
-        secret: Key | None,
-        name: str,
-        container: str | None = None,
-        personal: bool = False,
+        self, url: str, name: str, container: str | None = None, personal: bool = False
     ) -> None:
         try:
-            address = post.address(url, API)
+            address, self._secret = post.address(url, API), post.key((VARIABLE,))
         except ValueError as error:
             raise ConfigError(
-                f"The team's server cannot be asked: {error}.", "Give it as https://memory.example"
+                f"The team's server cannot be asked: {error}.",
+                f"Give it as https://memory.example, and its token in {VARIABLE}.",
             ) from error
         host = address.hostname or ""
-        if address.scheme == "http" and secret and not post.is_this_machine(host):
+        if address.scheme == "http" and self._secret and not post.is_this_machine(host):
             raise ConfigError(
                 f"Without TLS the token for {host} can be read on the way.",
                 f"Give it as https://{host}",
             )
-        where = {"project": f"team:{name}", "container": container}
-        where |= {"personal": "true"} if personal else {}
+        where = {"project": f"team:{name}", "container": container, "personal": personal and "true"}
         given = urlencode({name: value for name, value in where.items() if value})
-        self._address, self._secret = address._replace(query=given), secret
+        self._address = address._replace(query=given)
 
     def outline(self) -> Outline:
-        def read(answer: Any) -> Outline:
-            lines = {
-                str(id): OutlineEntry(bytes.fromhex(version), str(hash), bool(unique))
-                for id, version, hash, unique in answer["lines"]
-            }
-            links = {}
-            for source, target, type, at, actor in answer["links"]:
-                relation = Relation(source, target, type, datetime.fromtimestamp(at / 1000, UTC))
-                links[source, target, type] = (relation, actor)
-            return Outline(lines, links)
-
-        return self._ask("outline", read)
+        answer = self._ask("outline")
+        lines = {
+            str(id): OutlineEntry(bytes.fromhex(version), str(hash), bool(unique))
+            for id, version, hash, unique in answer["lines"]
+        }
+        links = {}
+        for source, target, type, at, actor in answer["links"]:
+            relation = Relation(source, target, type, datetime.fromtimestamp(at / 1000, UTC))
+            links[source, target, type] = (relation, actor)
+        return Outline(lines, links)
 
     def fetch(self, ids: Sequence[str]) -> list[Record]:
-        def read(answer: Any) -> Sequence[Record]:
-            return bundle_from_json(answer["bundle"]).records
-
-        pages = split_pages(ids, RECORDS)
-        return [record for page in pages for record in self._ask("records", read, ids=page)]
+        answers = [self._ask("records", ids=page) for page in split_pages(ids, RECORDS)]
+        return [one for answer in answers for one in bundle_from_json(answer["bundle"]).records]
 
     def take(self, bundle: Bundle, expect: Mapping[str, bytes | None]) -> tuple[str, ...]:
         left: list[str] = []
         for part in _split_bundle(bundle):
             wanted = {record.memory.id for record in part.records}
             known = {id: one and one.hex() for id, one in expect.items() if id in wanted}
-            sent = bundle_to_json(part)
-            left += self._ask("take", lambda answer: answer["left"], bundle=sent, expect=known)
+            left += self._ask("take", bundle=bundle_to_json(part), expect=known)["left"]
         return tuple(left)
 
     def remove(self, purge: Sequence[str], unlink: Sequence[Link]) -> None:
         for ids in split_pages(purge, IDS):
-            self._ask("remove", bool, purge=ids)
+            self._ask("remove", purge=ids)
         for links in split_pages(unlink, IDS):
-            self._ask("remove", bool, unlink=[list(link) for link in links])
+            self._ask("remove", unlink=links)
 
     def find_purged(self, hashes: Sequence[str]) -> set[str]:
-        found: set[str] = set()
-        for page in split_pages(hashes, HASHES):
-            found |= self._ask("purged", lambda answer: set(answer["purged"]), hashes=page)
-        return found & set(hashes)
+        pages = [self._ask("purged", hashes=page) for page in split_pages(hashes, HASHES)]
+        return {hash for page in pages for hash in page["purged"]} & set(hashes)
 
-    def _ask(self, operation: str, read: Callable[[Any], Answered], **body: Any) -> Answered:
-        """What a server answers, as `read` understands it."""
+    def _ask(self, operation: str, **body: Any) -> Any:
+        """What a server answers."""
         where = self._address._replace(path=f"{self._address.path}/sync/{operation}")
         headers = {"Authorization": f"Bearer {self._secret.value}"} if self._secret else {}
         try:
-            return read(post.send(where, body, headers, self._secret, PATIENCE, LARGEST_ANSWER))
+            return post.send(where, body, headers, self._secret, PATIENCE, LARGEST_ANSWER)
         except PostError as error:
             hint = HINTS.get(error.kind, "Check the address and whether the server runs.")
             raise BethinkError(error.message, hint) from error
-        except WRONG as error:
-            raise BethinkError(
-                f"{where.scheme}://{where.netloc} answered with something that is no part of a memory: {error}.",
-                "Is its version older?",
-            ) from error
 
 
 def _split_bundle(bundle: Bundle) -> Iterator[Bundle]:
@@ -479,9 +424,8 @@ def _split_bundle(bundle: Bundle) -> Iterator[Bundle]:
     ):
         yield bundle
         return
-    for name in ("records", "relations"):
-        items = getattr(bundle, name)
-        half = (len(items) + 1) // 2
-        for part in split_pages(items, half) if items else ():
-            smaller = Bundle(scopes=bundle.scopes)._replace(**{name: tuple(part)})  # type: ignore[arg-type]
-            yield from _split_bundle(smaller)
+    empty = Bundle(scopes=bundle.scopes)
+    for records in split_pages(bundle.records, (len(bundle.records) + 1) // 2 or 1):
+        yield from _split_bundle(empty._replace(records=tuple(records)))
+    for relations in split_pages(bundle.relations, (len(bundle.relations) + 1) // 2 or 1):
+        yield from _split_bundle(empty._replace(relations=tuple(relations)))

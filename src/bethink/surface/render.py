@@ -390,9 +390,9 @@ def related_memories(memory: "Bethink", found: Sequence[Memory]) -> dict[str, Re
     }
 
 
-def memory_label(memory: Memory, names: Names) -> str:
+def label_memory(memory: "Bethink", one: Memory) -> str:
     """Which memory something was done to: `01a1dd89 decision  We use Postgres`."""
-    return f"{names[memory.id]} {memory.kind}  {one_line(memory.summary or memory.content, 80)}"
+    return f"{short_id(memory, one.id)} {one.kind}  {one_line(one.summary or one.content, 80)}"
 
 
 def outcome_ids(outcome: Outcome) -> list[str]:

@@ -31,8 +31,8 @@ from bethink.surface.cli.console import (
 )
 from bethink.surface.render import (
     PROPOSALS,
+    label_memory,
     many,
-    memory_label,
     one_line,
     outcome_ids,
     outcome_lines,
@@ -59,8 +59,12 @@ HANDOFF_LISTS = {
     "next": "next_steps",
     "memory": "memory_ids",
 }
-# What a yes to a proposal links.
-DECIDED = {"replaces": "supersedes", "answers": "answers", "completes": "answers"}
+# What a yes to a proposal links, and where an outcome tells it.
+DECIDED = {
+    "replaces": ("supersedes", "supersedes"),
+    "answers": ("answers", "settles"),
+    "completes": ("answers", "settles"),
+}
 HANDOFF_EXAMPLE = 'bethink handoff save --summary "The cache is moved, the tests are not"'
 
 
@@ -123,18 +127,16 @@ def describe_outcome(args: Namespace, memory: Bethink, outcome: Outcome) -> Resu
     found = {one.id: one for one in memory.store.get(ids)}
     about = {id: one_line(one.summary or one.content, 80) for id, one in found.items()}
     if args.format == "text" and not args.for_agent and has_terminal():
-        labels = {id: f"{names[id]}: {text}" for id, text in about.items()}
-        outcome = decide_proposals(memory, outcome, labels)
+        outcome = decide_proposals(memory, outcome, names, about)
     id, hints = names[outcome.id], list(memory.hints)
+    line = f"{outcome.status.replace('_', ' ')} of {id}: {about[outcome.id]}"
     if outcome.status == "added":
-        line = f"added {memory_label(found[outcome.id], names)}"
+        line = f"added {label_memory(memory, found[outcome.id])}"
     elif outcome.status == "near_duplicate":
         line = f"much like {id} ({outcome.similarity or 0:.2f}): {about[outcome.id]}"
         change = f"update {id} --content …" if args.for_agent else f"edit {id}"
         known = f"`bethink {change}` changes the known one; --no-dedup keeps both."
         hints.append(f"Nothing was added. {known}")
-    else:
-        line = f"{outcome.status.replace('_', ' ')} of {id}: {about[outcome.id]}"
     if outcome.redactions:
         hidden = many(outcome.redactions, "private or secret part")
         hints.append(f"{hidden} taken out before storing.")
@@ -142,22 +144,19 @@ def describe_outcome(args: Namespace, memory: Bethink, outcome: Outcome) -> Resu
     return Result(outcome.plain(), lines, hints=hints)
 
 
-def decide_proposals(memory: Bethink, outcome: Outcome, labels: Mapping[str, str]) -> Outcome:
+def decide_proposals(
+    memory: Bethink, outcome: Outcome, names: Mapping[str, str], about: Mapping[str, str]
+) -> Outcome:
     """Lets whoever told a statement say at once what it means for known ones."""
-    left, done = [], {"supersedes": list(outcome.supersedes), "answers": list(outcome.settles)}
     for proposal in outcome.proposals:
-        type = DECIDED.get(proposal.relation)
-        question = f"this may {PROPOSALS[proposal.relation][0]} {labels[proposal.id]}"
-        if type and says_yes(question):
+        type, field = DECIDED.get(proposal.relation, ("", ""))
+        known = f"{names[proposal.id]}: {about[proposal.id]}"
+        if type and says_yes(f"this may {PROPOSALS[proposal.relation][0]} {known}"):
             memory.link(outcome.id, proposal.id, type)
-            done[type].append(proposal.id)
-        else:
-            left.append(proposal)
-    return outcome._replace(
-        supersedes=tuple(done["supersedes"]),
-        settles=tuple(done["answers"]),
-        proposals=tuple(left),
-    )
+            left = tuple(one for one in outcome.proposals if one != proposal)
+            done: dict[str, Any] = {field: (*getattr(outcome, field), proposal.id)}
+            outcome = outcome._replace(proposals=left, **done)
+    return outcome
 
 
 def update(args: Namespace, memory: Bethink) -> Result:
@@ -179,12 +178,11 @@ def vote(args: Namespace, memory: Bethink) -> Result:
 
 def describe_change(memory: Bethink, what: str, changed: Memory) -> Result:
     """One memory that was changed."""
-    names = memory.store.abbreviate([changed.id])
     hints = []
     if what == "updated" and (rules := promotion.find_rules(changed)):
-        again = f"`bethink promote {names[changed.id]}` writes there what it says now."
+        again = f"`bethink promote {short_id(memory, changed.id)}` writes there what it says now."
         hints = [f"It is a rule in {rules}: {again}"]
-    return Result(changed, [f"{what} {memory_label(changed, names)}"], hints=hints)
+    return Result(changed, [f"{what} {label_memory(memory, changed)}"], hints=hints)
 
 
 def link(args: Namespace, memory: Bethink) -> Result:
@@ -204,23 +202,21 @@ def forget(args: Namespace, memory: Bethink) -> Result:
     asked = state.is_forgetting_asked(memory.project.root)
     if args.purge:
         return purge(args, memory, found, asked)
-    ids = [one.id for one in found]
-    names = memory.store.abbreviate(ids)
-    labels = {one.id: memory_label(one, names) for one in found}
-    done = memory.forget(*ids, asked=asked)
-    status = {id: "proposed" if id in done.proposed else "forgotten" for id in ids}
-    hints = [f"Undo with `bethink restore {names[ids[0]]}{name_reach(args)}`."]
+    labels = {one.id: label_memory(memory, one) for one in found}
+    done = memory.forget(*labels, asked=asked)
+    status = {id: "proposed" if id in done.proposed else "forgotten" for id in labels}
+    hints = [f"Undo with `bethink restore {short_id(memory, found[0].id)}{name_reach(args)}`."]
     if done.proposed:
         hints.append(
             "The user's own word waits in the inbox until the user says so there or runs `bethink forget`."
         )
     for one in found:
         if rules := promotion.find_rules(one):
-            take_out = f"`bethink demote {names[one.id]}` takes it out."
+            take_out = f"`bethink demote {short_id(memory, one.id)}` takes it out."
             hints.append(f"Agents still read it in {rules}: {take_out}")
     return Result(
-        [{"id": id, "status": status[id]} for id in ids],
-        [f"{status[id]} {labels[id]}" for id in ids],
+        [{"id": id, "status": how} for id, how in status.items()],
+        [f"{how} {labels[id]}" for id, how in status.items()],
         warnings=done.hints,
         hints=hints,
     )
@@ -234,27 +230,26 @@ def name_reach(args: Namespace) -> str:
 
 def purge(args: Namespace, memory: Bethink, found: Sequence[Memory], asked: bool) -> Result:
     left = memory.find_traces(found)
-    every = [*found, *left.same]
-    names = memory.store.abbreviate([one.id for one in (*every, *left.rest)])
-    labels = [memory_label(one, names) for one in every]
+    every = {one.id: label_memory(memory, one) for one in (*found, *left.same)}
+    rest = {short_id(memory, one.id): one.position < IDEAS for one in left.rest}
     if not args.yes:
-        console.talk("\n".join(labels))
+        console.talk("\n".join(every.values()))
     confirm(args, f"Purging {many(len(every), 'memory')} cannot be undone.")
-    for one, label in zip(every, labels, strict=True):
+    for one in (*found, *left.same):
         if one.trust > memory.trust and not asked:
             raise InvalidInput(
-                f"{label} is the user's own word, which an agent cannot purge.",
+                f"{every[one.id]} is the user's own word, which an agent cannot purge.",
                 "The user purges it, in a terminal or after asking the agent to forget it.",
             )
     done = promotion.purge(memory, found, asked)
     turn, idea = "The turn it was taken from still says it", "What was taken from it still says so"
     return Result(
-        [{"id": one.id, "status": "purged"} for one in every],
-        [f"purged {label}" for label in labels],
+        [{"id": id, "status": "purged"} for id in every],
+        [f"purged {label}" for label in every.values()],
         warnings=done.hints,
         hints=[
-            f"{turn if one.position < IDEAS else idea}: `bethink forget {names[one.id]} --purge{name_reach(args)}`."
-            for one in left.rest
+            f"{turn if is_turn else idea}: `bethink forget {id} --purge{name_reach(args)}`."
+            for id, is_turn in rest.items()
         ],
     )
 
@@ -268,7 +263,7 @@ def handoff(args: Namespace) -> Result:
         wanted = given_handoff(args)
         with open_memory(args, make=True) as memory:
             saved = handoffs.save_handoff(memory, wanted)
-            label = memory_label(saved.memory, memory.store.abbreviate([saved.memory.id]))
+            label = label_memory(memory, saved.memory)
         status = "saved" if saved.new else "unchanged"
         record = {"id": saved.memory.id, "status": status, "supersedes": saved.supersedes}
         record |= pick(handoffs.read_handoff(saved.memory), "project branch")

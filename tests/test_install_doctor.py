@@ -201,7 +201,7 @@ def test_a_hook_that_is_too_slow_leaves_no_process(tmp_path):
     number = tmp_path / "number"
     line = f"sleep 60 & echo $! > '{number}'; wait"
     place = install.InstallPlace(tmp_path, os.environ)
-    _, trouble, _ = connect.run_command(["sh", "-c", line], [], 1, place)
+    _, trouble, _ = connect.run_command(["sh", "-c", line], "", 1, place)
     assert "did not end or answer within" in trouble
 
     def has_ended():

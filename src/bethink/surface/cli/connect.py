@@ -349,23 +349,18 @@ HOOK_SECONDS = 8.0
 SERVER_SECONDS = 25.0
 RECENT = 24 * 3600.0  # a failure older than that is history
 PATIENCE = 600.0  # seconds after which transcripts that wait are a problem
-# Harmless: no session, so that nothing is noted; a greeting, for which nothing is looked up.
-PROBES: dict[str, dict[str, str]] = {
-    "session-start": {"source": "startup"},
-    "prompt": {"prompt": "hello", "source": "user"},
-    "stop": {},
+# What a hook is told. Harmless: no session, so that nothing is noted; a greeting, for which nothing is looked up.
+PROBES = {
+    "session-start": '{"cwd": "", "hook_event_name": "session-start", "source": "startup"}',
+    "prompt": '{"cwd": "", "hook_event_name": "prompt", "prompt": "hello", "source": "user"}',
+    "stop": '{"cwd": "", "hook_event_name": "stop"}',
 }
 # What a client says to an MCP server to learn its tools.
-HELLO = {
-    "protocolVersion": "2025-06-18",
-    "capabilities": {},
-    "clientInfo": {"name": "bethink-doctor", "version": "1"},
-}
-ASKED = (
-    {"id": 1, "method": "initialize", "params": HELLO},
-    {"method": "notifications/initialized"},
-    {"id": 2, "method": "tools/list", "params": {}},
-)
+ASKED = """
+{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bethink-doctor", "version": "1"}}}
+{"jsonrpc": "2.0", "method": "notifications/initialized"}
+{"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
+""".lstrip()
 
 
 class Connection(NamedTuple):
@@ -476,8 +471,7 @@ def check_hooks(one: Connection) -> DoctorFinding:
     slowest = 0.0
     for event, told in PROBES.items():
         words = installer.hook_words(one.host, one.place, event)
-        asked = {"cwd": "", "hook_event_name": event, **told}
-        output, trouble, seconds = run_command(words, [asked], HOOK_SECONDS, one.place)
+        output, trouble, seconds = run_command(words, told, HOOK_SECONDS, one.place)
         if trouble:
             return one.report("hooks", f"{event}: {trouble}")
         with suppress(ValueError):
@@ -493,8 +487,7 @@ def check_hooks(one: Connection) -> DoctorFinding:
 def ask_server(place: InstallPlace) -> tuple[str, str, str]:
     """What is wrong with the MCP server, or how it answers, and how to mend it."""
     words = (*place.words, "mcp")
-    asked = [{"jsonrpc": "2.0", **line} for line in ASKED]
-    output, trouble, seconds = run_command(words, asked, SERVER_SECONDS, place)
+    output, trouble, seconds = run_command(words, ASKED, SERVER_SECONDS, place)
     with suppress(ValueError, LookupError, TypeError):  # what is no JSON is no protocol
         answers = {line.get("id"): line for line in map(json.loads, output.splitlines())}
         if tools := answers[2]["result"]["tools"]:
@@ -551,13 +544,12 @@ def render_span(seconds: float) -> str:
 
 
 def run_command(
-    words: Sequence[str], told: Sequence[Mapping[str, Any]], seconds: float, place: InstallPlace
+    words: Sequence[str], told: str, seconds: float, place: InstallPlace
 ) -> tuple[bytes, str, float]:
-    """Runs a command that is told lines of JSON, and ends it with all that it started. Gives its answer, what is wrong with how it ended,
+    """Runs a command that is told something, and ends it with all that it started. Gives its answer, what is wrong with how it ended,
     and the seconds that it took."""
     started, trouble = time.monotonic(), ""
     streams: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    lines = "".join(f"{json.dumps(line)}\n" for line in told).encode()
     try:
         process: subprocess.Popen[bytes] = subprocess.Popen(
             words, env=dict(place.environment), start_new_session=True, **streams
@@ -565,7 +557,7 @@ def run_command(
     except (OSError, ValueError) as error:
         return b"", f"it cannot be started: {error}", 0.0
     try:
-        output, said = process.communicate(lines, seconds)
+        output, said = process.communicate(told.encode(), seconds)
     except subprocess.TimeoutExpired:
         trouble = f"it did not end or answer within {seconds:g} seconds"
         kill(process)

@@ -457,6 +457,12 @@ def quote_line(memory: Memory, names: Names) -> Quote:
     return quote_memory(memory, names, memory.summary or cut_to(memory.content, BRIEF), brief=True)
 
 
+def quote_lines(memory: "Bethink", found: Sequence[Memory]) -> Items:
+    """Memories on a line each."""
+    names = short_ids(memory, found)
+    return [quote_line(one, names) for one in found]
+
+
 def cut_to(text: str, room: int) -> str:
     return text if tokens(text) <= room else cut(text, room)
 
@@ -584,8 +590,7 @@ def show_list(
     """Memories on a line each, as many as fit."""
     if not found:
         return ShownMemories([], [say_none(total)])
-    names = short_ids(memory, found)
-    items: Items = [quote_line(one, names) for one in found]
+    items = quote_lines(memory, found)
     while len(items) > 1 and tokens(fence_items(items, new_marker())) > budget - LISTED:
         items.pop()
     totals = f"{len(items)} of {total:,}. get_memories gives whole texts."

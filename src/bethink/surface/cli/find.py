@@ -72,26 +72,25 @@ def ask(
     # What a terminal gives may be no UTF-8, and a search takes any input.
     answer = operations.search(memory, replace_broken(question), args, wanted, **how)
     hints = [*answer.hints, *offer_languages(memory, answer.query.raw)]
+    notes = [] if answer.hits else [render.say_none(answer.total)]
+    if not answer.hits and not answer.total:
+        hints.append(OTHER if memory.store.count(memory.filter()) else BEGIN)
+    shown = render.ShownMemories([], notes)
+    if args.format == "text":
+        if dual and answer.hits:
+            arranged = render.arrange_answer(memory, answer, budget)
+            more = "`bethink get ID` gives whole texts."
+            shown = render.show_answer(memory, answer, arranged, more, args.offset)
+        elif answer.hits:
+            shown = shown._replace(items=render.show_hits(memory, answer, explain))
+        return Result(None, notes=shown.notes, hints=hints, items=shown.items)
     if dual:
-        arranged = render.arrange_answer(memory, answer, budget)
-        result = Result(operations.recall_record(arranged), hints=hints)
-    else:
-        fields = (*render.FIELDS, "why") if explain else render.FIELDS
-        listing = Listing(fields, "searchResults", "result", {"query": answer.query.raw})
-        hits = [plain_hit(hit, explain) for hit in answer.hits]
-        result = Result(hits, hints=hints, listing=listing)
-    if not answer.hits:
-        if not answer.total:
-            hints.append(OTHER if memory.store.count(memory.filter()) else BEGIN)
-        value = None if args.format == "text" else result.value
-        return Result(value, (), [render.say_none(answer.total)], (), hints, result.listing)
-    if args.format != "text":
-        return result
-    if not dual:
-        return result._replace(items=render.show_hits(memory, answer, explain))
-    more = "`bethink get ID` gives whole texts."
-    shown = render.show_answer(memory, answer, arranged, more, args.offset)
-    return result._replace(items=shown.items, notes=shown.notes)
+        value = operations.recall_record(render.arrange_answer(memory, answer, budget))
+        return Result(value, notes=notes, hints=hints)
+    fields = (*render.FIELDS, "why") if explain else render.FIELDS
+    listing = Listing(fields, "searchResults", "result", {"query": answer.query.raw})
+    hits = [plain_hit(hit, explain) for hit in answer.hits]
+    return Result(hits, notes=notes, hints=hints, listing=listing)
 
 
 # Why something is as it is: the decision about a subject, its reason, what it replaced, and the line where it was said.
@@ -170,10 +169,7 @@ def memories_result(
     args: Namespace, memory: Bethink, found: Sequence[Memory], none: str, hints: Sequence[str] = ()
 ) -> Result:
     """Memories on a line each."""
-    items: list[Any] = []
-    if found and args.format == "text":
-        names = render.short_ids(memory, found)
-        items = [render.quote_line(one, names) for one in found]
+    items = render.quote_lines(memory, found) if args.format == "text" else ()
     notes = () if found else [none]
     return Result(found, notes=notes, hints=hints, listing=Listing(render.FIELDS), items=items)
 

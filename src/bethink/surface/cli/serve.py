@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,7 +131,7 @@ def check_exposure(args: Namespace) -> None:
             console.warn(args, read)
         return
     with open_register(args) as known:
-        active = [token for token in known.known() if token.state(_now()) == "active"]
+        active = [token for token in known.known() if token.state(datetime.now(UTC)) == "active"]
     if not active:
         raise UsageError(
             f"{host} can be reached from elsewhere, and there is no token yet.", EXAMPLE
@@ -193,7 +194,7 @@ def token(args: Namespace) -> Result:
             return Result(list(map(token_record, found)), hints=hints, listing=TOKENS)
         if not args.token:
             raise UsageError("Which token is not said.", "bethink token revoke NAME")
-        return Result(token_record(known.revoke(args.token, _now())), listing=TOKENS)
+        return Result(token_record(known.revoke(args.token, datetime.now(UTC))), listing=TOKENS)
 
 
 @contextmanager
@@ -206,16 +207,10 @@ def open_register(args: Namespace) -> Iterator[Tokens]:
         known.close()
 
 
-def _now() -> Any:
-    from datetime import UTC, datetime
-
-    return datetime.now(UTC)
-
-
 def create_token(args: Namespace) -> Result:
     if not args.name:
         raise UsageError("A token needs a name, so that it can be told from others.", EXAMPLE)
-    now = _now()
+    now = datetime.now(UTC)
     with open_register(args) as known:
         secret, made = known.create(
             args.name,
@@ -244,5 +239,9 @@ def token_record(token: Caller) -> dict[str, Any]:
     granted = token.projects and [
         {"scope": one.scope, "name": one.name, "path": one.root} for one in token.projects
     ]
-    changed = {"projects": granted, "state": token.state(_now()), "person": token.person or None}
+    changed = {
+        "projects": granted,
+        "state": token.state(datetime.now(UTC)),
+        "person": token.person or None,
+    }
     return pick(token, " ".join(TOKENS.fields)) | changed

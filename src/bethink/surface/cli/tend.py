@@ -44,8 +44,7 @@ from bethink.surface.render import (
     item_lines,
     many,
     pick,
-    quote_line,
-    short_ids,
+    quote_lines,
     size,
     style,
     unstyle,
@@ -57,7 +56,6 @@ from bethink.types import KINDS, MODES, PERSONAL
 if TYPE_CHECKING:
     from bethink.api import Bethink
     from bethink.features.tending import Pair, Step
-    from bethink.types import Memory
 
 
 SETTINGS = Listing((), "settings", "setting")
@@ -249,11 +247,6 @@ def compare(
     return Result(value, notes=() if found else [none], items=items)
 
 
-def quote_lines(memory: Bethink, found: Sequence[Memory]) -> Items:
-    names = short_ids(memory, found)
-    return [quote_line(one, names) for one in found]
-
-
 def consolidate(args: Namespace, memory: Bethink) -> Result:
     with Bar(args, "comparing") as bar:
         steps = tending.plan_consolidation(memory, progress=bar)
@@ -295,15 +288,12 @@ def model(args: Namespace) -> Result:
     return Result({"name": models.find(name).name, "status": "installed", "path": str(folder)})
 
 
-def list_models(current: str) -> Result:
+def list_models(chosen: str) -> Result:
     rows = []
     for known in models.KNOWN.values():
         folder = models.location(known.name)
-        row = {
-            "name": known.name,
-            "installed": bool(folder),
-            "current": known.name.lower() == current,
-        }
+        current = known.name.lower() == chosen
+        row = {"name": known.name, "installed": bool(folder), "current": current}
         row |= pick(known, "dimensions window licence")
         rows.append({**row, "path": str(folder) if folder else None})
     return Result(rows, listing=Listing((), "models", "model"))

@@ -94,7 +94,10 @@ def describe_itself(rest: Sequence[str]) -> str:
 
 def wants_json(words: Sequence[str]) -> bool:
     """Whether what was typed asks for JSON, as far as that can be told of words that may be wrong: an explicit format wins."""
-    import re
+    from itertools import pairwise
 
-    named = re.findall(r"--format[= ](\w+)", " ".join(words))
-    return named[-1] == "json" if named else "--json" in words
+    typed = [*words, "--"]
+    typed = typed[: typed.index("--")]
+    named = [after for word, after in pairwise(typed) if word == "--format"]
+    named += [word.removeprefix("--format=") for word in typed if word.startswith("--format=")]
+    return named[-1] == "json" if named else "--json" in typed

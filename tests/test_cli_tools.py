@@ -200,10 +200,7 @@ def test_open_permissions_are_mended(cli):
 
 
 def test_settings_that_cannot_be_used_are_findings(cli, file):
-    for text, check in (
-        ("limt = 3", "settings"),
-        ("database = '/proc/nowhere/x.db'", "database"),
-    ):
+    for text, check in (("limt = 3", "settings"), ("database = '/proc/nowhere/x.db'", "database")):
         file.write_text(text)
         assert check in findings(cli)
         assert cli("doctor", "--fix").code == 1

@@ -538,11 +538,7 @@ def _explain_hit(hit: Hit, names: Names, explain: bool) -> tuple[str, ...]:
 
 
 def show_answer(
-    memory: "Bethink",
-    answer: Answer,
-    arranged: Arranged,
-    more: str,
-    offset: int = 0,
+    memory: "Bethink", answer: Answer, arranged: Arranged, more: str, offset: int = 0
 ) -> ShownMemories:
     """An answer in the index-and-details form. `more` says how the reader gets whole texts; `offset` is where it begins."""
     hints = note_lines(answer.hints)

@@ -466,8 +466,7 @@ def decode_text(raw: bytes, name: str) -> str:
         return raw.decode("utf-8-sig")
     except ValueError as error:
         raise InvalidInput(
-            f"{name} is no text in UTF-8: {error}.",
-            "`iconv -t UTF-8` converts other encodings.",
+            f"{name} is no text in UTF-8: {error}.", "`iconv -t UTF-8` converts other encodings."
         ) from None
 
 

@@ -57,12 +57,7 @@ def recall(args: Namespace, memory: Bethink) -> Result:
 
 
 def ask(
-    args: Namespace,
-    memory: Bethink,
-    question: str,
-    dual: bool,
-    rerank: bool,
-    explain: bool = False,
+    args: Namespace, memory: Bethink, question: str, dual: bool, rerank: bool, explain: bool = False
 ) -> Result:
     """The answer to a question: a list of hits, or in the `dual` form the best in full and an index of the others."""
     budget = args.max_tokens or memory.config.max_tokens

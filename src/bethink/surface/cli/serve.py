@@ -17,13 +17,7 @@ from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.post import is_address, is_this_machine
 from bethink.store.transfer import team_scope
 from bethink.surface.cli import console
-from bethink.surface.cli.console import (
-    Listing,
-    Result,
-    directory,
-    project,
-    settings,
-)
+from bethink.surface.cli.console import Listing, Result, directory, project, settings
 from bethink.surface.http import security
 from bethink.surface.http.security import Caller, Grant, Tokens
 from bethink.surface.mcp import Wire, serve_stdio

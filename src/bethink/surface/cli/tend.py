@@ -167,10 +167,7 @@ def resume(args: Namespace) -> Result:
     left = [one for one in read_pauses() if one.holds(time.time())]
     still = "Memory is still paused everywhere; `bethink resume --everywhere` ends that."
     return Result(
-        {
-            "resumed": list(map(plain_pause, ended)),
-            "still_paused": list(map(plain_pause, left)),
-        },
+        {"resumed": list(map(plain_pause, ended)), "still_paused": list(map(plain_pause, left))},
         [f"resumed {one.name or 'everywhere'}" for one in ended] or ["Nothing was paused."],
         hints=[still for one in left if one.scope == EVERYWHERE],
     )

@@ -33,29 +33,12 @@ from bethink.features.sync import (
 from bethink.post import PostError
 from bethink.project import container_name
 from bethink.recall.shape import plain
-from bethink.store.transfer import (
-    Bundle,
-    bundle_from_json,
-    bundle_to_json,
-    split_pages,
-    team_scope,
-)
+from bethink.store.transfer import Bundle, bundle_from_json, bundle_to_json, split_pages, team_scope
 from bethink.store.transfer import migrate as move_everything
 from bethink.surface import render
 from bethink.surface.cli import console
-from bethink.surface.cli.console import (
-    Bar,
-    Result,
-    check_database,
-    open_memory,
-    project,
-    settings,
-)
-from bethink.surface.cli.knowledge import (
-    existing_path,
-    run_sync,
-    synced_result,
-)
+from bethink.surface.cli.console import Bar, Result, check_database, open_memory, project, settings
+from bethink.surface.cli.knowledge import existing_path, run_sync, synced_result
 from bethink.surface.cli.tend import edit_file
 from bethink.surface.operations import EVERYTHING, make_filter
 from bethink.surface.render import flatten_record, format_records, many, pick

@@ -41,7 +41,9 @@ SWITCH_TEXTS = {"true": True, "1": True, "false": False, "0": False}
 # What a search takes on every surface: which memories are meant, and how to look for them.
 FILTERS, RANKING = SECTIONS["<filters>"], SECTIONS["<look>"]
 
-_TYPE = r"(whole|number|text|objects?|any)\b ?(?:(-?\d+)?\.\.(-?\d+)?)?"
+# Bar, names, value, type with its bounds or choices, default.
+_ARGUMENT = r"""(?x) (\|\ )? ((?:-[\w-]+,?\ ?)*) ((?!=\ )\S*)\ ?
+(?: (whole|number|text|objects?|any)\b\ ?(?:(-?\d+)?\.\.(-?\d+)?)? | ([\w|-]*) )\ ? (?:=\ (.*))?"""
 
 
 class Argument(NamedTuple):
@@ -99,41 +101,27 @@ def parse_arguments(text: str, **inner: str) -> tuple[Argument, ...]:
 
 def _parse_argument(line: str, group: str) -> Argument:
     head, _, about = line.partition("  ")
-    form, _, default = head.removeprefix("| ").partition(" = ")
-    words = form.split()
-    names = []
-    while words and words[0].startswith("-"):
-        names.append(words.pop(0).rstrip(","))
-    value = words.pop(0) if words else ""
-    many = value[-1] if value.endswith(("+", "*")) else ""
-    if value.startswith("[") or (default and not names):
+    found = re.fullmatch(_ARGUMENT, head)
+    if not found:
+        raise ValueError(f"No argument is described by {head!r}.")
+    alone, names, form, type, low, high, choices, default = found.groups()
+    value = form.strip("[]+*")
+    many = form[-1] if form.endswith(("+", "*")) else ""
+    if form.startswith("[") or (default and not names):
         many = "?"
-    value = value.strip("[]+*")
-    kind, low, high, choices = _parse_type(" ".join(words))
     return Argument(
-        tuple(names) or (value,),
+        tuple(names.replace(",", "").split()) or (value,),
         value,
-        kind if value else SWITCH,
+        (type or ("choice" if choices else "text")) if value else SWITCH,
         many,
-        default or None,
-        low,
-        high,
-        choices,
+        default,
+        int(low) if low else None,
+        int(high) if high else None,
+        tuple(choices.split("|")) if choices else (),
         about.strip(),
         group,
-        head.startswith("| "),
+        bool(alone),
     )
-
-
-def _parse_type(form: str) -> tuple[str, int | None, int | None, tuple[str, ...]]:
-    """What a value is, its bounds, and what it may be."""
-    if not form:
-        return "text", None, None, ()
-    found = re.fullmatch(_TYPE, form)
-    if not found:
-        return "choice", None, None, tuple(form.split("|"))
-    low, high = (int(bound) if bound else None for bound in found.groups()[1:])
-    return found[1], low, high, ()
 
 
 def parse_value(text: str, argument: Argument) -> Any:

@@ -84,12 +84,12 @@ class Command(NamedTuple):
         return parse_arguments(takes)
 
 
-def load(name: str | None, first: str = "") -> Command:
-    """The command of that name; without one, `first` is what was typed in its place."""
+def load(name: str) -> Command:
     if name not in COMMANDS:
-        wrong = f"'{name}' is not a command." if name else f"{first!r} needs a command."
-        close = suggest(name or "", COMMANDS)
-        raise UsageError(wrong, close or "`bethink --help` lists the commands.")
+        close = suggest(name, COMMANDS)
+        raise UsageError(
+            f"'{name}' is not a command.", close or "`bethink --help` lists the commands."
+        )
     file, _, opens = COMMANDS[name][0].partition(" ")
     module = importlib.import_module(f"bethink.surface.cli.{file}")
     # Python has words of its own: `import_`, `list_`.
@@ -161,7 +161,7 @@ def is_read_by_agent() -> bool:
     return not sys.stdout.isatty() and any(os.environ.get(name) for name in AGENTS)
 
 
-def out(text: str = "") -> None:
+def out(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
@@ -176,17 +176,18 @@ def note(args: Namespace, text: str) -> None:
         talk(text)
 
 
-def hint(args: Namespace, text: str) -> None:
-    note(args, f"hint: {text}")
-
-
 def warn(args: Namespace, text: str) -> None:
     note(args, f"warning: {text}")
 
 
 def report_failure(error: Exception, as_json: bool = False) -> int:
     """Says what went wrong, and what to do next: two lines, or one of JSON. Returns the exit code."""
-    settle_stdout()
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # What is buffered is given up, or Python would try again while it ends, and complain.
+        with suppress(OSError, ValueError):  # not a real file, as in tests
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return 0  # the reader has seen enough
     if os.environ.get("BETHINK_DEBUG"):
@@ -198,10 +199,8 @@ def report_failure(error: Exception, as_json: bool = False) -> int:
     if as_json:
         about = {"type": type(error).__name__, "message": message, "hint": hint, "exit_code": code}
         talk(json_text({"error": about}, None))
-        return code
-    talk(f"error: {message}")
-    if hint:
-        talk(f"hint: {hint}")
+    else:
+        talk(f"error: {message}" + (f"\nhint: {hint}" if hint else ""))
     return code
 
 
@@ -209,6 +208,11 @@ def describe_failure(error: Exception) -> tuple[str, str | None]:
     """What went wrong, and what to do next."""
     if isinstance(error, BethinkError):
         return error.message, error.hint
+    if isinstance(error, ImportError):
+        library = (error.name or "").partition(".")[0]
+        extra = "mcp" if library == "mcp" else "all"
+        needed = f"This needs the library {library}, which cannot be used."
+        return needed, f"pip install 'bethink[{extra}]'"
     if not isinstance(error, OSError):
         report = "Set BETHINK_DEBUG=1 to see where, and please report it."
         return f"unexpected {type(error).__name__}: {error}", report
@@ -218,15 +222,6 @@ def describe_failure(error: Exception) -> tuple[str, str | None]:
     if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EIO):  # what names no file is a stream
         why = f"The output could not be written: {why}. What the command changed stays changed"
     return f"{why}.", None
-
-
-def settle_stdout() -> None:
-    """Writes what is buffered. Where that is impossible it is given up, or Python would try again while it ends, and complain."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        with suppress(OSError, ValueError):  # not a real file, as in tests
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 # Results
@@ -262,9 +257,10 @@ def present(args: Namespace, result: Result | int | None) -> int:
     if not isinstance(result, Result):
         return result or 0
     (_present_text if args.format == "text" else _present_data)(args, result)
-    for say, texts in ((note, result.notes), (warn, result.warnings), (hint, result.hints)):
+    said = {"": result.notes, "warning: ": result.warnings, "hint: ": result.hints}
+    for what, texts in said.items():
         for text in texts:
-            say(args, text)
+            note(args, what + text)
     return result.code
 
 
@@ -326,9 +322,11 @@ class Bar:
         now = time.monotonic()
         if self.shown and now >= self._next:
             self._begun, self._next = self._begun or now, now + EVERY
-            line = self.line(done, total, label, now - self._begun)
-            sys.stderr.write(f"\r\x1b[K{line[: width() - 1]}")
-            sys.stderr.flush()
+            self.write(self.line(done, total, label, now - self._begun))
+
+    def write(self, line: str) -> None:
+        sys.stderr.write(f"\r\x1b[K{line[: width() - 1]}")
+        sys.stderr.flush()
 
     def line(
         self, done: float, total: int | None, label: str | None = None, elapsed: float = 0.0
@@ -349,8 +347,7 @@ class Bar:
 
     def __exit__(self, *_: object) -> None:
         if self._begun:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            self.write("")
 
 
 # What a command is given

@@ -61,7 +61,7 @@ def run(words: list[str]) -> int:
         return 0 if rest else 2
     from bethink.surface.cli import console
 
-    command = console.load(name, *rest[:1])
+    command = console.load(name or rest[0])
     args = console.parse(command, rest)
     if args.help or args.version:
         sys.stdout.write(console.render_help(command) if args.help else version())

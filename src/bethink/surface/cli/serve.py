@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink import project as projects
 from bethink.config import data_directory
-from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
+from bethink.errors import InvalidInput, NotFound, UsageError
 from bethink.post import is_address, is_this_machine
 from bethink.store.transfer import team_scope
 from bethink.surface.cli import console
@@ -44,24 +44,12 @@ def mcp(args: Namespace) -> None:
     def serve_rest(wire: Wire) -> None:
         load_server().serve(wire, place, args.database, args.container)
 
-    try:
-        if find_spec("mcp") is None:
-            raise ImportError("it is not installed", name="mcp")
-        if sys.stdin is not None and sys.stdin.isatty():
-            waiting = "Waiting for an MCP client on stdin; agents start this command themselves."
-            console.note(args, f"{waiting} Ctrl-C ends it.")
-        serve_stdio(load_server, serve_rest)
-    except ImportError as error:
-        raise explain_missing(error, "The MCP server", "mcp") from error
-
-
-def explain_missing(error: ImportError, server: str, extra: str) -> BethinkError:
-    """What to install, where a server lacks a library."""
-    library = (error.name or "").partition(".")[0]
-    return BethinkError(
-        f"{server} needs the library {library}, which cannot be used.",
-        f"pip install 'bethink[{extra}]'",
-    )
+    if find_spec("mcp") is None:
+        raise ImportError(name="mcp")
+    if sys.stdin is not None and sys.stdin.isatty():
+        waiting = "Waiting for an MCP client on stdin; agents start this command themselves."
+        console.note(args, f"{waiting} Ctrl-C ends it.")
+    serve_stdio(load_server, serve_rest)
 
 
 def load_server() -> Any:
@@ -95,10 +83,8 @@ def run_server(args: Namespace, announce: Announce, quiet: bool) -> None:
 
 def load_app() -> Any:
     """The server, which takes a second to load."""
-    try:
-        from bethink.surface.http import app
-    except ImportError as error:
-        raise explain_missing(error, "The server", "server") from error
+    from bethink.surface.http import app
+
     return app
 
 
@@ -191,14 +177,9 @@ def token(args: Namespace) -> Result:
         return Result(token_record(known.revoke(args.token, datetime.now(UTC))), listing=TOKENS)
 
 
-@contextmanager
-def open_register(args: Namespace) -> Iterator[Tokens]:
+def open_register(args: Namespace) -> closing[Tokens]:
     """Where the tokens are: in a team's database, or in a file of this machine."""
-    known = security.open_register(settings(args), project(args))
-    try:
-        yield known
-    finally:
-        known.close()
+    return closing(security.open_register(settings(args), project(args)))
 
 
 def create_token(args: Namespace) -> Result:

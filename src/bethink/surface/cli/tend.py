@@ -22,6 +22,7 @@ from bethink.features import tending
 from bethink.hooks.run import read_message
 from bethink.hooks.run import run as run_hook
 from bethink.hooks.state import pause_memory, resume_memory
+from bethink.hosts import edit
 from bethink.project import EVERYWHERE, Pause, read_pauses
 from bethink.surface import SECTIONS
 from bethink.surface.cli import COMMANDS, console
@@ -119,22 +120,18 @@ def change_setting(args: Namespace, key: str) -> Result:
 def edit_file(path: Path, key: str, value: Any, root: Path | None) -> None:
     """Changes one setting in a file, and leaves all other lines as they are. Behind a link it is the file that it leads to, but for
     a project's link out of its `root`. A new file is for its owner alone, as it may name keys and hosts."""
-    import tomlkit
-
     try:
         real = textfile.inside(root, path) if root else textfile.resolve(path)
         was = textfile.read(real)
-        document = tomlkit.parse(was or "")
+        wanted = edit.parse(was or "", toml=True)
+        wanted[key] = list(value) if isinstance(value, tuple) else value
+        text = edit.rewrite_toml(was or "", wanted)
     except OSError as error:
         raise BethinkError(f"{path} cannot be followed: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
+    except InvalidInput as error:
         raise ConfigError(
-            f"The settings file {path} cannot be read: {error}.", "Mend or remove the file."
+            f"The settings file {path} cannot be read: {error.message}", error.hint
         ) from None
-    document[key] = list(value) if isinstance(value, tuple) else value
-    text, end = tomlkit.dumps(document), textfile.line_end(was or "")
-    if text.endswith("\n") and not text.endswith(end):  # the line that was added
-        text = text.removesuffix("\n") + end
     if text != was and not textfile.write(real, text, was, 0o600):
         raise BethinkError(f"{path} changed meanwhile.", "Try again.")
 
@@ -217,7 +214,7 @@ def reset(args: Namespace, memory: Bethink) -> Result:
     overview = memory.stats(scopes)
     number = many(overview.memories + overview.deleted, "memory")
     if not args.yes:
-        console.hint(args, "`bethink backup FILE` keeps a copy.")
+        console.note(args, "hint: `bethink backup FILE` keeps a copy.")
     confirm(args, f"This removes {number} of {where} for good.")
     removed = memory.reset(scopes)
     return Result({"removed": removed, "scope": args.scope})

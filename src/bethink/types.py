@@ -356,6 +356,7 @@ class Filter(NamedTuple):
     follow: bool = False
     hosts: tuple[str, ...] = ()  # agents in whose conversations it was said
     max_trust: int | None = None  # only what is believed no further
+    min_trust: int | None = None  # only what is believed at least as far
     used: bool = False  # only what was voted for or against, or used
     transcribed: bool = False  # only what was read from a transcript, not what was told of a conversation, such as a summary
 

@@ -10,9 +10,8 @@ finds; without one it is what was told last.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import islice
 from typing import Any, NamedTuple
 
 from bethink.api import Bethink
@@ -76,7 +75,7 @@ def catch_up(memory: Bethink, scopes: tuple[str, ...], since: datetime) -> dict[
         "since": since,
         "told": store.count(statements),
         "sessions": [one for one in sessions if (one.ended_at or one.started_at or since) > since],
-        "changes": list(islice(_find_changes(memory, scopes, found), MOST_RECENT)),
+        "changes": _find_changes(memory, scopes, found),
         "newest": found[:MOST_RECENT],
         # What is to be done, asked or broken, whenever it was told.
         "open": memory.list(filter=undone, limit=MOST_RECENT),
@@ -86,18 +85,15 @@ def catch_up(memory: Bethink, scopes: tuple[str, ...], since: datetime) -> dict[
 
 def _find_changes(
     memory: Bethink, scopes: Sequence[str], found: Sequence[Memory]
-) -> Iterator[dict[str, Memory]]:
+) -> list[dict[str, Memory]]:
     """Which of these statements replaced another, and which one."""
-    known = {one.id: one for one in found}
-    pairs = [
-        (relation.source, relation.target)
-        for relation in memory.store.relations(list(known))
-        if relation.type == "supersedes" and relation.source in known
-    ]
-    old = {one.id: one for one in memory.store.get([target for _, target in pairs])}
-    for source, target in sorted(pairs, reverse=True):
-        if target in old and old[target].scope in scopes:
-            yield {"new": known[source], "old": old[target]}
+    new = {one.id: one for one in found}
+    relations = memory.store.relations(list(new))
+    links = [link for link in relations if link.type == "supersedes" and link.source in new]
+    targets = memory.store.get([link.target for link in links])
+    old = {one.id: one for one in targets if one.scope in scopes}
+    pairs = sorted((link[:2] for link in links if link.target in old), reverse=True)
+    return [{"new": new[source], "old": old[target]} for source, target in pairs[:MOST_RECENT]]
 
 
 # Graphs

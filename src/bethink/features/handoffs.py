@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -173,9 +173,8 @@ def find_latest(memory: Bethink, branch: str | None = None) -> LatestHandoff | N
     if any("[REDACTED" in handoff.branch for _, handoff in known):
         # Only then, because a hook that starts a session has no time for all the rules.
         asked = _resolve_branch(memory, asked)
-    mine = [pair for pair in known if pair[0].trust >= TRUST["agent"]] or known
-    here = [(found, handoff) for found, handoff in mine if handoff.branch == asked]
-    for found, handoff in here or mine:
+    here = [(found, handoff) for found, handoff in known if handoff.branch == asked]
+    for found, handoff in here or known:
         return LatestHandoff(found, handoff, asked)
     return None
 
@@ -232,12 +231,8 @@ def _resolve_branch(memory: Bethink, branch: str) -> str:
     return redact(branch.strip() or find_branch(memory.project.worktree)).text
 
 
-def _list_live(memory: Bethink) -> Sequence[Memory]:
-    """The handoffs that hold, newest first: so many that imported ones, however many, do not keep the user's own out."""
+def _list_live(memory: Bethink) -> list[Memory]:
+    """The handoffs that hold, newest first. Where there are any of the user and their agents, imported ones do not count."""
     wanted = memory.filter(kinds=("handoff",), scopes=(memory.scope,))
-    found: list[Memory] = []
-    while page := memory.list(filter=wanted, limit=KEPT, offset=len(found)):
-        found += page
-        if any(one.trust >= TRUST["agent"] for one in page):
-            break
-    return found
+    own = memory.list(filter=wanted._replace(min_trust=TRUST["agent"]), limit=KEPT)
+    return own or memory.list(filter=wanted, limit=KEPT)

@@ -297,6 +297,7 @@ CHOICES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("session", "m.session = ?", str),
     ("spans", "m.span = ANY(?)", list),
     ("max_trust", "m.trust <= ?", int),
+    ("min_trust", "m.trust >= ?", int),
     ("hosts", "m.session IN (SELECT id FROM sessions WHERE host = ANY(?))", list),
     (
         "tags",

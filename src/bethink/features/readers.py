@@ -171,7 +171,7 @@ def _read_tables(places: Sequence[Path]) -> Rows:
     for place in places:
         table = lancedb.connect(str(place.parent)).open_table(place.stem)
         names = [one.name for one in table.schema if not hasattr(one.type, "value_type")]
-        if _has_text(dict.fromkeys(names), ""):
+        if _has_text(names, ""):
             for batch in table.search().select(names).limit(MOST_ROWS + 1).to_batches():
                 yield from batch.to_pylist()
 
@@ -198,14 +198,13 @@ def read_rows(
     if len(rows) == 1 and isinstance(rows[0], dict) and not _has_text(rows[0], text_column):
         lists = [one for one in rows[0].values() if isinstance(one, list) and one]
         rows = lists[0] if len(lists) == 1 else rows
-    found = [{"text": one} if isinstance(one, str) else one for one in rows]
-    each = [one if isinstance(one, dict) else None for one in found]
-    if each and not any(_has_text(one, text_column) for one in each[:1000]):
-        first: Row = next(filter(None, each), {})
-        columns = ", ".join(str(name)[:40] for name in islice(first, 12)) or "none"
-        wanted = (
-            f"'{text_column}'" if text_column else f"of text, such as {', '.join(TEXT_COLUMNS)}"
+    each = [{"text": one} if isinstance(one, str) else one for one in rows]
+    objects = [one for one in each if isinstance(one, dict)]
+    if each and not any(_has_text(one, text_column) for one in objects[:1000]):
+        columns = (
+            ", ".join(str(name)[:40] for name in islice(objects[0], 12)) if objects else "none"
         )
+        wanted = f"'{text_column}'" if text_column else f"of text ({', '.join(TEXT_COLUMNS)})"
         raise InvalidInput(
             f"{file} has no column {wanted}; its columns are: {columns}.",
             "Name the one that holds the text with --text-column.",
@@ -213,10 +212,10 @@ def read_rows(
     return convert(memory, each, format, file, text_column)
 
 
-def _has_text(row: Row | None, text_column: str) -> bool:
+def _has_text(names: Iterable[str], text_column: str) -> bool:
     if text_column:
-        return text_column in (row or ())
-    return not {*TEXT_COLUMNS}.isdisjoint(map(_fold, row or ()))
+        return text_column in names
+    return not {*TEXT_COLUMNS}.isdisjoint(map(_fold, names))
 
 
 # Folders of Markdown
@@ -229,8 +228,10 @@ _CLAUDE_KINDS = {
     "reference": "document",
 }
 RULE_FILES = ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md")
-_OBSERVATION = re.compile(r"[ \t]{0,8}[-*] \[([^\W\d_][^\[\]()]{1,60})\] +(\S.*)")
-RELATION = re.compile(r"[ \t]{0,8}[-*] ([^\[\]\n]{1,60}?) *\[\[([^\[\]\n]{1,200})\]\]")
+_OBSERVATION = re.compile(r"(?m)^[ \t]{0,8}[-*] \[([^\W\d_][^\[\]()\n]{1,60})\] +(\S.*)$")
+RELATION = re.compile(r"(?m)^[ \t]{0,8}[-*] ([^\[\]\n]{1,60}?) *\[\[([^\[\]\n]{1,200})\]\].*$")
+_HEADING = re.compile(r"(?m)^#.*$")
+_LISTS = re.compile(r"(?mi)^## (?:observations|relations)[ \t]*$")
 _HASHTAG = re.compile(r"(?:^|(?<=\s))#([\w/-]{1,100})")
 _CWD = re.compile(r"\bcwd=([^;,\n]{1,500})")
 _INDEX_LINE = re.compile(r"[ \t]*[-*] \[[^\]\n]{1,200}\]\([^)\n]{1,200}\)")
@@ -309,34 +310,30 @@ def _read_codex(memory: Bethink, note: Note) -> Rows:
 
 def _read_basic_memory(memory: Bethink, note: Note) -> Rows:
     """basic-memory: notes with observations and relations. Each observation is a memory, and what else a note says is one, too."""
-    path, fields = note.path, note.page.frontmatter
+    path, fields, body = note.path, note.page.frontmatter, note.page.body
     title, kind = str(fields.get("title") or path.stem), str(fields.get("type") or "note")
-    observations: list[Row] = []
-    prose: list[str] = []
-    links: list[tuple[str, str]] = []
-    for line in note.page.body.splitlines():
-        if found := _OBSERVATION.fullmatch(line):
-            tags = _HASHTAG.findall(found[2])
-            row = {"text": found[2].strip(), "kind": found[1].strip(), "tags": tags}
-            observations.append(row)
-        elif found := RELATION.match(line):
-            links.append((found[1].strip().replace(" ", "_"), found[2].strip()))
-        elif line.strip().lower() not in ("## observations", "## relations"):
-            prose.append(line)
-    common: Row = {
+    prose = body
+    for pattern in (_OBSERVATION, RELATION, _LISTS):
+        prose = pattern.sub("", prose)
+    rows: list[Row] = []
+    if _HEADING.sub("", prose).strip():  # headings alone say nothing
+        own = {"kind": "" if kind == "note" else kind, "tags": []}
+        rows = [{"text": row["text"], **own} for row in _cut(memory, prose, note)]
+    rows += [
+        {"text": text.strip(), "kind": word.strip(), "tags": _HASHTAG.findall(text)}
+        for word, text in _OBSERVATION.findall(body)
+    ]
+    links = [(word.strip().replace(" ", "_"), name) for word, name in RELATION.findall(body)]
+    common = {
         "section": title,
         "created": fields.get("created") or path.stat().st_mtime,
         "updated": fields.get("modified"),
         "metadata": {"file": str(path), "permalink": fields.get("permalink")},
     }
-    own = {"kind": "" if kind == "note" else kind, "tags": []}
-    whole = [{"text": row["text"], **own} for row in _cut(memory, "\n".join(prose), note)]
-    if observations and all(not line.strip() or line.startswith("#") for line in prose):
-        whole = []  # headings alone say nothing beside them
-    first = {"id": title, "relations": links}
-    for row in [*whole, *observations]:
-        yield common | row | first | {"tags": [*to_list(fields.get("tags")), *row["tags"]]}
-        first = {}
+    for number, row in enumerate(rows):
+        first = {} if number else {"id": title, "relations": links}
+        tags = [*to_list(fields.get("tags")), *row["tags"]]
+        yield {**common, **row, **first, "tags": tags}
 
 
 def _read_vault(memory: Bethink, note: Note) -> Rows:
@@ -346,7 +343,6 @@ def _read_vault(memory: Bethink, note: Note) -> Rows:
         return
     above, _, below = note.page.body.rpartition(MARK)
     text = (above if MARK in note.page.body else below).strip()
-    links = filter(None, map(RELATION.match, below.splitlines()))
     told = {name: str(fields.get(name, "")) for name in ("id", "scope", "trust", "saved")}
     is_ours = ID.fullmatch(told["id"]) is not None
     trust = int(told["trust"]) if told["trust"].isdecimal() else TRUST["user"]
@@ -356,7 +352,7 @@ def _read_vault(memory: Bethink, note: Note) -> Rows:
         "id": note.path.stem,
         "text": text,
         "section": fields.get("section") if is_ours else note.path.stem,
-        "relations": [(link[1], link[2].partition("|")[0]) for link in links],
+        "relations": [(word, name.partition("|")[0]) for word, name in RELATION.findall(below)],
         "own": OwnNote(told["id"] if is_ours else "", scope, trust, told["saved"]),
     }
 
@@ -445,9 +441,11 @@ def convert(
             raise InvalidInput(
                 f"{place} holds more than {MOST_ROWS:,} memories.", "Import it in parts."
             )
-        fields = _name_fields(row, text_column) if isinstance(row, dict) else {}
-        why = row if isinstance(row, str) else UNREADABLE
-        one = _make_given(memory, fields, options, source, names) if fields else why
+        if not isinstance(row, dict):
+            left[row if isinstance(row, str) else UNREADABLE] += 1
+            continue
+        fields = _name_fields(row, text_column)
+        one = _make_given(memory, fields, options, source, names)
         if isinstance(one, str):
             left[one] += 1
         else:

@@ -69,36 +69,27 @@ COUNTED = Indexed._fields[:8]
 def find(
     path: Path | None, host: str | None, since: datetime | None = None
 ) -> list[tuple[str, Path]]:
-    """The transcripts to read, oldest first, so that what was decided last is read last: those below a path, or where the
-    agents keep theirs."""
-    found = _list_kept(host) if path is None else _list_below(path, host)
-    dated = []
-    for name, file in found:
-        try:
-            changed = file.stat().st_mtime
-        except OSError:
-            continue  # gone since it was listed
-        if since is None or changed >= since.timestamp():
-            dated.append((changed, str(file), name, file))
-    return [(name, file) for _, _, name, file in sorted(dated)]
-
-
-def _list_kept(host: str | None) -> list[tuple[str, Path]]:
-    """The transcripts where an agent, or each of them, keeps its own."""
-    named = [host] if host else [name for name in hosts.HOSTS if name != "plain"]
-    return [(name, file) for name in named for file in hosts.locate(name, os.environ, Path.home())]
-
-
-def _list_below(path: Path, host: str | None) -> list[tuple[str, Path]]:
-    """The one file that is named, whatever it is; of a folder what looks like a transcript."""
-    if path.is_file():
-        return [(host or _detect(path), path)]
-    if not path.exists():
+    """The transcripts to read, oldest first, so that what was decided last is read last: where the agents keep theirs; or the one file
+    that is named, whatever it is; or of a folder what looks like a transcript."""
+    if path is None:
+        names = [host] if host else [name for name in hosts.HOSTS if name != "plain"]
+        home = Path.home()
+        found = [(name, file) for name in names for file in hosts.locate(name, os.environ, home)]
+    elif path.is_file():
+        found = [(host or _detect(path), path)]
+    elif path.exists():
+        files = (file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+        found = [(name, file) for file in files if (name := host or _detect(file))]
+    else:
         raise NotFound(
             f"There is nothing at {path}.", "Give a transcript or a folder of them, or --all."
         )
-    files = [file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file()]
-    return [(name, file) for file in files if (name := host or _detect(file))]
+    dated = []
+    for name, file in found:
+        with suppress(OSError):  # gone since it was listed
+            dated.append((file.stat().st_mtime, str(file), name, file))
+    least = since.timestamp() if since else 0.0
+    return [(name, file) for changed, _, name, file in sorted(dated) if changed >= least]
 
 
 def find_newest(

@@ -101,6 +101,7 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def store_kind() -> str:
-    """Where the commands of a test keep memories. A test file that asks for both says so by a fixture of this name."""
-    return os.environ.get("BETHINK_TEST_STORE", "sqlite")
+def store_kind(request: pytest.FixtureRequest) -> str:
+    """Where the commands of a test keep memories. A test file that says itself which database is meant has a constant STORE; one that
+    asks for both says so by a fixture of this name."""
+    return getattr(request.module, "STORE", os.environ.get("BETHINK_TEST_STORE", "sqlite"))

@@ -32,28 +32,8 @@ def write(folder, documents, queries, **meta):
     return folder
 
 
-def row(id, said, scope, **more):
-    """A document, or with `relevant` or `relevant_sessions` a question."""
-    is_query = "relevant" in more or "relevant_sessions" in more
-    return {"id": id, "query" if is_query else "text": said, "scope": scope, **more}
-
-
 DAY = "2026-03-0{}T10:00:00Z"
-IN_SQL = "The billing service keeps invoices in "
-DOCUMENTS = [
-    row("1", IN_SQL + "PostgreSQL", "a", session="s1", time=DAY.format(1)),
-    row("2", "Invoices are numbered per year", "a", session="s1", time="2026-03-01"),
-    row("3", "The owl sleeps by day", "a", session="s2", title="Birds"),
-    row("4", IN_SQL + "MySQL", "b", session="s3"),
-    row("5", "  ", "b", session="s3"),
-]
-ASKED = "where are invoices kept by the billing service?"
-QUERIES = [
-    row("q1", ASKED, "a", relevant=["1"], time="2026-03-02"),
-    row("q2", "billing service invoices", "b", relevant=["4"]),
-    row("q3", "invoices billing numbered", "a", relevant_sessions=["s1"]),
-    row("q4", "birds", "a", relevant=["3"]),
-]
+DOCUMENTS, QUERIES = cases("bench-documents"), cases("bench-queries")
 
 
 def test_a_set_is_loaded_asked_and_judged_scope_by_scope(offline, tmp_path):

@@ -20,6 +20,7 @@ from bethink.features.knowledge import claude_slug
 
 pytest_plugins = ["cli_runner"]
 
+STORE = "sqlite"  # these tests say themselves where another is meant
 SECRET = "ghp_" + "a1B2" * 9
 DATABASES = ("memo", "graph", "mcp", "service", "claude-mem")
 MEMO_ROWS = cases("imports-memo-rows", globals())
@@ -27,11 +28,6 @@ CODEX_GROUPS, BASIC_NOTE = (
     (FOLDER / f"imports-{name}.md").read_text("utf-8") for name in ("codex", "basic-memory")
 )
 FOLDERS = {name: given for name, *given in cases("imports-folders", globals())}
-
-
-@pytest.fixture
-def store_kind():
-    return "sqlite"
 
 
 def make_database(file, script="", rows=(), wal=False, slug=""):

@@ -23,13 +23,8 @@ from bethink.surface.http.security import Grant
 from bethink.types import Batch, Source
 
 __all__ = ["served"]
+STORE = "sqlite"  # these tests say themselves where another is meant
 V1 = "/api/v1"
-
-
-@pytest.fixture
-def store_kind():
-    """These tests say themselves which database is meant."""
-    return "sqlite"
 
 
 @pytest.fixture

@@ -24,14 +24,9 @@ from bethink.store.sqlite import SqliteStore
 from bethink.store.transfer import Bundle, list_texts, team_scope, version
 from bethink.types import PERSONAL, Change, Entity, Entry, Event, Filter, Relation, Source
 
+STORE = "sqlite"  # these tests say themselves where another is meant
 HOME, TEAM = "project:here", team_scope("shop")
 NOTHING = SyncReport()
-
-
-@pytest.fixture
-def store_kind():
-    """These tests say themselves which database is meant."""
-    return "sqlite"
 
 
 class Laptop:

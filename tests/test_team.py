@@ -18,13 +18,8 @@ from http_server import V1, body, problem
 from test_http_serve import started
 
 __all__ = ["cli"]
+STORE = "sqlite"  # these tests say themselves where another is meant
 SHOP = {"project": "team:shop"}
-
-
-@pytest.fixture
-def store_kind():
-    """These tests say themselves which database is meant."""
-    return "sqlite"
 
 
 class Servers:

@@ -18,7 +18,7 @@ from story import Story
 from bethink.api import Bethink
 from bethink.llm import open_budget
 from bethink.llm.base import Usage
-from bethink.surface.http import app
+from bethink.surface.http import projects as serving
 from bethink.types import Passage, Source
 
 PAGES = """
@@ -223,7 +223,7 @@ def test_many_lines_are_decided_at_once_and_taken_back_at_once(page, world):
 def test_health_counts_and_shows_what_doctor_says_by_itself(page, world, monkeypatch):
     budget = open_budget(world.server.projects.base.config)
     budget.note(budget.allow("extract", 2000), Usage(1000, 234))
-    monkeypatch.setattr(app, "CHECKED_FOR", 0)  # what was found for another test is old
+    monkeypatch.setattr(serving, "CHECKED_FOR", 0)  # what was found for another test is old
     page.goto("/health")
     monkeypatch.undo()
     expect(page.locator(".findings li").first).to_be_visible()

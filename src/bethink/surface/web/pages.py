@@ -10,14 +10,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from math import ceil, log1p
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from starlette.datastructures import QueryParams
-from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from bethink.errors import NotFound, Overtaken, UsageError
+from bethink.errors import InvalidInput, NotFound, Overtaken, UsageError
 from bethink.features.browse import MENTIONS, WEEKS
 from bethink.features.inbox import ACTS, PAIRS, QUEUES
 from bethink.recall.query import parse
@@ -51,10 +52,14 @@ class Visit(NamedTuple):
         """A parameter of the address; nothing where it was not given."""
         return self.query.get(name, "").strip()
 
+    def parameters(self, *names: str) -> dict[str, Any]:
+        """Those of these parameters that were given."""
+        return {name: value for name in names if (value := self.parameter(name))}
+
     @property
-    def where(self) -> dict[str, str]:
+    def where(self) -> dict[str, Any]:
         """The project that the visit is about, for addresses: nothing for the visitor's own."""
-        return {name: value for name in ("project", "container") if (value := self.query.get(name))}
+        return self.parameters("project", "container")
 
     @property
     def own(self) -> str:
@@ -68,7 +73,7 @@ class Visit(NamedTuple):
         are read as they are typed: a list as its parts between commas, a number as one."""
         operation = api.OPERATIONS[name]
         takes = {argument.name: argument for argument in operation.takes}
-        asked: dict[str, Any] = self.where
+        asked = self.where
         if wider := WIDER.get(asked.get("project", "")):
             del asked["project"]
             asked |= {wider: True} if wider in takes else {}
@@ -92,13 +97,15 @@ class Visit(NamedTuple):
         listed = self.projects.list_visible(self.caller)
         every = self.query.get("project") == EVERY
         names = {one.scope: one.name for one in listed if every}
-        frame = {"visit": self, "projects": listed, "scope_names": names}
-        page = render_page(template, {**frame, **values})
-        return Response(page, status, media_type="text/html; charset=utf-8")
+        frame = {"visit": self, "room": self.room, "projects": listed, "scope_names": names}
+        return HTMLResponse(render_page(template, **frame, **values), status)
 
     def go(self, address: str, /, **more: str | int | None) -> Response:
         """To another page, after a change: a reload then repeats nothing."""
         return RedirectResponse(self.at(address, **more), 303)
+
+
+Page = Callable[[Visit], Response]
 
 
 def _read_value(value: Any, argument: Argument) -> Any:
@@ -114,6 +121,16 @@ def _split(text: str) -> list[str]:
 def explain(error: UsageError) -> str:
     """What is wrong with what somebody typed, in a sentence."""
     return f"{error.message} {error.hint or ''}".strip()
+
+
+def send_form(run: Page, page: Callable[[Visit, str, int], Response], visit: Visit) -> Response:
+    """Does what a form says. Where that cannot be, its page is shown again with why, and with what was typed."""
+    try:
+        return run(visit)
+    except Overtaken:
+        return page(visit, MEANWHILE, 409)
+    except UsageError as error:
+        return page(visit, explain(error), 422)
 
 
 # Home: what happened since somebody was last here, and what waits for them.
@@ -150,22 +167,18 @@ def _draw_calendar(days: Mapping[str, int], now: datetime) -> list[dict[str, Any
 # A new memory: a dialog on every page, and a page of its own where no script runs.
 
 
-def show_form(visit: Visit, wrong: str = "") -> Response:
-    return visit.show("add.html", 422 if wrong else 200, given=visit.form, wrong=wrong)
+def show_form(visit: Visit, wrong: str = "", status: int = 200) -> Response:
+    return visit.show("add.html", status, given=visit.form, wrong=wrong)
 
 
 def add(visit: Visit) -> Response:
     told = {"content": _clean(visit.form.get("content", ""))}
     told |= {"kind": kind} if (kind := visit.form.get("kind")) else {}
     memories = [{**told, "tags": _split(visit.form.get("tags", ""))}]
-    personal = bool(visit.form.get("personal"))
-    try:
-        answer = visit.ask("add", memories=memories, personal=personal)
-    except UsageError as error:
-        return show_form(visit, explain(error))
+    answer = visit.ask("add", memories=memories, personal=bool(visit.form.get("personal")))
     outcome = answer["outcomes"][0]
     if outcome["status"] == "purged":
-        return show_form(visit, "This very text was purged before, so it is not taken in again.")
+        raise InvalidInput("This very text was purged before, so it is not taken in again.")
     done = "added" if outcome["status"] == "added" else "known"
     return visit.go(f"/memory/{outcome.get('duplicate_of') or outcome['id']}", done=done)
 
@@ -188,7 +201,7 @@ FILTERS = ("kind", "entity", "source", "host", "tag", "since", "until", "session
 def show_search(visit: Visit) -> Response:
     question = visit.parameter("q")
     values: dict[str, Any] = {"question": question, "sought": None, "wrong": "", "weaker": 0}
-    values["narrowed"] = any(visit.query.get(name) for name in (*FILTERS, "hidden"))
+    values["narrowed"] = bool(visit.parameters("hidden", *FILTERS))
     try:
         values |= _search(visit, question)
         if question:
@@ -202,15 +215,13 @@ def show_search(visit: Visit) -> Response:
 
 def _search(visit: Visit, question: str) -> dict[str, Any]:
     """What is found; of a question first what fits, and how many weaker matches there are."""
-    offset = visit.parameter("offset") or 0
-    wanted: dict[str, Any] = {name: one for name in FILTERS if (one := visit.query.get(name))}
-    wanted |= {"limit": HITS, "offset": offset}
+    wanted = {**visit.parameters("offset", *FILTERS), "limit": HITS}
     wanted |= EVERYTHING if visit.query.get("hidden") else {}
     if not question:
         return {"hints": [], **visit.ask("list", **wanted)}
     found: dict[str, Any] = visit.ask("search", query=question, explain=True, **wanted)
     strong = count_strong([hit["score"] for hit in found["items"]])
-    if strong == len(found["items"]) or visit.query.get("rest") or offset:
+    if strong == len(found["items"]) or visit.parameters("rest", "offset"):
         return found
     return {**found, "items": found["items"][:strong], "weaker": found["total"] - strong}
 
@@ -229,16 +240,14 @@ TURNS = 50
 
 
 def show_timeline(visit: Visit) -> Response:
-    host = visit.parameter("host")
-    asked = {"limit": SESSIONS, "host": host or None, "offset": visit.parameter("offset") or 0}
-    return visit.show("timeline.html", host=host, **visit.ask("timeline", **asked))
+    found = visit.ask("timeline", limit=SESSIONS, **visit.parameters("host", "offset"))
+    return visit.show("timeline.html", host=visit.parameter("host"), **found)
 
 
 def show_session(visit: Visit) -> Response:
-    id, topic = visit.path["id"], visit.query.get("topic")
+    id, topic = visit.path["id"], visit.parameter("topic")
     session = visit.ask("topics", id=id)
-    asked = {"limit": TURNS, "offset": visit.parameter("offset") or 0, "topic": topic}
-    said = visit.ask("turns", id=id, **asked)
+    said = visit.ask("turns", id=id, limit=TURNS, **visit.parameters("offset", "topic"))
     chosen = next((one for one in session["topics"] if one["id"] == topic), None)
     return visit.show("session.html", session=session, topic=chosen, **said)
 
@@ -271,8 +280,7 @@ def send_graph(visit: Visit) -> Response:
 def _read_graph(visit: Visit) -> dict[str, Any]:
     """What a graph is asked to begin with, and how large it may be."""
     size = next((size for size in SIZES if str(size) == visit.query.get("size")), USUAL)
-    begin = {name: value for name in ("focus", "query") if (value := visit.parameter(name))}
-    return {**begin, "limit": size, "depth": SIZES[size]}
+    return {**visit.parameters("focus", "query"), "limit": size, "depth": SIZES[size]}
 
 
 def _list_nodes(found: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -294,15 +302,15 @@ DECISIONS, LINES = 10, 50  # pairs on a page, and single memories
 TOGETHER = {"duplicates": ("first", "both"), "contradictions": ()}
 
 
-def show_inbox(visit: Visit, wrong: str = "") -> Response:
+def show_inbox(visit: Visit, wrong: str = "", status: int = 200) -> Response:
     asked = visit.parameter("queue")
     queue = asked if asked in QUEUES else QUEUES[0]
-    limit, start = DECISIONS if queue in PAIRS else LINES, visit.parameter("start") or 0
+    limit = DECISIONS if queue in PAIRS else LINES
     return visit.show(
         "inbox.html",
-        422 if wrong else 200,
-        **visit.ask("inbox", queue=queue, limit=limit, start=start),
-        start=start,
+        status,
+        **visit.ask("inbox", queue=queue, limit=limit, **visit.parameters("start")),
+        start=visit.parameter("start") or 0,
         waiting=visit.ask("inbox-counts")["queues"],
         acts=ACTS,
         together=TOGETHER.get(queue, ACTS),
@@ -312,11 +320,8 @@ def show_inbox(visit: Visit, wrong: str = "") -> Response:
 
 def decide(visit: Visit) -> Response:
     act = visit.form.get("act", "")
-    try:
-        done = visit.ask("decide", act=act, ids=visit.form.get("ids", ""))
-    except UsageError as error:
-        return show_inbox(visit, explain(error))
-    here = {name: visit.query.get(name) for name in ("queue", "start")}
+    done = visit.ask("decide", act=act, ids=visit.form.get("ids", ""))
+    here = visit.parameters("queue", "start")
     return visit.go("/inbox", **here, done=act, undo=done["undo"], ids=",".join(done["ids"]))
 
 
@@ -352,11 +357,9 @@ UNTOLD = ("row_hash", "content_hash", "updated_at", "keywords", "content")
 MEANWHILE = "It was changed meanwhile, by somebody else or in another window. Above is what it says now; below is what you typed."
 
 
-def show_memory(
-    visit: Visit, given: Mapping[str, str] | None = None, wrong: str = "", status: int = 200
-) -> Response:
-    """The page; with what was given to a form that could not be followed, so that nothing typed is lost."""
-    id = visit.path["id"]
+def show_memory(visit: Visit, wrong: str = "", status: int = 200) -> Response:
+    """The page; with what was typed into the form for changes, where that could not be followed."""
+    id, typed = visit.path["id"], _read_changes(visit)
     memory = visit.ask("get", id=id, count=False)
     events = visit.ask("history", id=id)["items"]
     return visit.show(
@@ -366,10 +369,14 @@ def show_memory(
         events=events,
         versions=[_describe_version(event) for event in events[: -VERSIONS - 1 : -1]],
         around=visit.ask("around", id=id, turns=BESIDE)["items"],
-        form={**_fill_form(memory), **(given or {})},
-        editing=given is not None,
+        form=_fill_form(memory) | typed,
+        editing=bool(typed),
         wrong=wrong,
     )
+
+
+def _read_changes(visit: Visit) -> dict[str, str]:
+    return {name: _clean(visit.form[name]) for name in FIELDS if name in visit.form}
 
 
 def _fill_form(memory: Mapping[str, Any]) -> dict[str, str]:
@@ -401,20 +408,12 @@ def _describe_version(event: Mapping[str, Any]) -> dict[str, Any]:
 def edit(visit: Visit) -> Response:
     """Changes what differs from what is there, if nobody else changed it meanwhile."""
     id = visit.path["id"]
-    given = {name: _clean(visit.form[name]) for name in FIELDS if name in visit.form}
-    try:
-        known = _fill_form(visit.ask("get", id=id, count=False))
-        changed: dict[str, Any] = {
-            name: value for name, value in given.items() if value != _clean(known[name])
-        }
-        if changed:
-            changed |= {"expires": changed["expires"] or None} if "expires" in changed else {}
-            seen = visit.form.get("updated_at")
-            visit.ask("update", id=id, updated_at=seen, **changed)
-    except Overtaken:
-        return show_memory(visit, given, MEANWHILE, 409)
-    except UsageError as error:
-        return show_memory(visit, given, explain(error), 422)
+    known = _fill_form(visit.ask("get", id=id, count=False))
+    typed = _read_changes(visit).items()
+    changed: dict[str, Any] = {name: value for name, value in typed if value != _clean(known[name])}
+    if changed:
+        changed |= {"expires": changed["expires"] or None} if "expires" in changed else {}
+        visit.ask("update", id=id, updated_at=visit.form.get("updated_at"), **changed)
     return visit.go(f"/memory/{id}", done="saved" if changed else "")
 
 
@@ -440,19 +439,16 @@ def change(visit: Visit) -> Response:
     given = {name: _clean(visit.form.get(name, "")) for name in ACTIONS[action]}
     fields = {name: value for name, value in given.items() if value}
     source = visit.form.get("of", id)
-    try:
-        answer = visit.ask(action, id=source, **fields)
-    except UsageError as error:
-        return show_memory(visit, None, explain(error), 422)
+    answer = visit.ask(action, id=source, **fields)
     done = "saved" if "version" in fields else answer.get("status", action)
     return visit.go(f"/memory/{id}", done=done, of=source if source != id else "", **fields)
 
 
 # Method and path of each page, or of what a form does.
-PAGES: tuple[tuple[str, str, Callable[[Visit], Response]], ...] = (
+PAGES: tuple[tuple[str, str, Page], ...] = (
     ("GET", "/", show_home),
     ("GET", "/add", show_form),
-    ("POST", "/add", add),
+    ("POST", "/add", partial(send_form, add, show_form)),
     ("GET", "/live", send_state),
     ("GET", "/search", show_search),
     ("GET", "/timeline", show_timeline),
@@ -460,11 +456,11 @@ PAGES: tuple[tuple[str, str, Callable[[Visit], Response]], ...] = (
     ("GET", "/graph", show_graph),
     ("GET", "/graph/data", send_graph),
     ("GET", "/inbox", show_inbox),
-    ("POST", "/inbox", decide),
+    ("POST", "/inbox", partial(send_form, decide, show_inbox)),
     ("GET", "/health", show_health),
     ("GET", "/projects", show_projects),
     ("GET", "/projects/export", export),
     ("GET", "/memory/{id}", show_memory),
-    ("POST", "/memory/{id}/edit", edit),
-    ("POST", "/memory/{id}/{action}", change),
+    ("POST", "/memory/{id}/edit", partial(send_form, edit, show_memory)),
+    ("POST", "/memory/{id}/{action}", partial(send_form, change, show_memory)),
 )

@@ -46,18 +46,9 @@ _UNSEEN = re.compile(
 _UNITS = ((30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
 
 
-def render_page(template: str, values: Mapping[str, Any]) -> bytes:
+def render_page(template: str, **values: Any) -> bytes:
     """The page that a template makes of values."""
-    visit = values.get("visit")
-    shared: dict[str, Any] = {
-        "now": datetime.now(UTC),
-        "visit": None,
-        "room": visit.room if visit else "",
-        "projects": (),
-        "scope_names": {},
-    }
-    text = _environment().get_template(template).render({**shared, **values})
-    return text.encode("utf-8", "replace")
+    return _environment().get_template(template).render(values).encode("utf-8", "replace")
 
 
 @cache
@@ -87,6 +78,11 @@ def _environment() -> Environment:
         "place": place,
     }
     environment.globals |= {
+        # What a page of nobody has not.
+        "visit": None,
+        "room": "",
+        "projects": (),
+        "scope_names": {},
         "page_names": PAGE_NAMES,
         "version": __version__,
         "kinds": KINDS,
@@ -151,14 +147,15 @@ def cut_lines(text: str, sought: Sought | None) -> Markup:
     )
 
 
-def moment(value: str | datetime | None, now: datetime) -> Markup:
+def moment(value: str | datetime | None) -> Markup:
     """A time for people: how long ago, and on demand exactly when."""
     if value is None:
         return Markup("never")
     at = datetime.fromisoformat(value) if isinstance(value, str) else value
     exact = f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    distance = _describe_distance((datetime.now(UTC) - at).total_seconds(), at)
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        at.isoformat(), exact, _describe_distance((now - at).total_seconds(), at)
+        at.isoformat(), exact, distance
     )
 
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
@@ -35,7 +33,7 @@ from bethink.surface.http.security import (
     refuse,
 )
 from bethink.surface.web import COOKIE_SECONDS, Sessions, WebSession, load_key, note_visit
-from bethink.surface.web.pages import PAGES, Visit
+from bethink.surface.web.pages import PAGES, Page, Visit
 from bethink.surface.web.render import render_page
 
 SEEN_SECONDS = 365 * 86400  # for which a browser keeps when it looked last
@@ -99,7 +97,7 @@ class Site:
         scope.update({f"bethink.{name}": value for name, value in known.items()})
         await self._inside(scope, receive, send)
 
-    async def _show_page(self, run: Callable[[Visit], Response], request: Request) -> Response:
+    async def _show_page(self, run: Page, request: Request) -> Response:
         session: WebSession = request.scope["bethink.session"]
         kept = request.cookies.get(f"{session.cookie_name}-seen", "")
         looks = request.headers.get("sec-fetch-dest", "document") == "document"
@@ -183,13 +181,10 @@ class Site:
             }
             # A page that loads itself again would not send a form again.
             values["again"] = AGAIN if said.status == 503 and request.method == "GET" else ""
-            response = _show("trouble.html", said.status, visit=visit, **values)
+            page = render_page("trouble.html", visit=visit, room=visit.room, **values)
+            response = HTMLResponse(page, said.status)
         response.headers.update(said.headers)
         return response
-
-
-def _show(template: str, status: int, **values: Any) -> Response:
-    return Response(render_page(template, values), status, media_type="text/html; charset=utf-8")
 
 
 def _ask_to_sign_in(
@@ -197,11 +192,13 @@ def _ask_to_sign_in(
 ) -> Response:
     """How to get in, and what was wrong with the way that was tried."""
     address = request.scope["path"] if request.method == "GET" else "/"
-    return _show("signin.html", status, address=address, message=message, left=left)
+    page = render_page("signin.html", address=address, message=message, left=left)
+    return HTMLResponse(page, status)
 
 
 def _admit(request: Request, session: WebSession) -> Response:
-    response = _show("enter.html", 200, room=session.room, address=f"{session.room}/")
+    page = render_page("enter.html", room=session.room, address=f"{session.room}/")
+    response = HTMLResponse(page)
     _set_cookie(response, request, session, session.cookie, COOKIE_SECONDS)
     return response
 

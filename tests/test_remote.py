@@ -18,7 +18,6 @@ from bethink.surface.cli import transfer
 from bethink.surface.cli.transfer import ServerPeer
 from bethink.surface.http import api as http_api
 from bethink.surface.http import security
-from bethink.surface.http.api import OnceStore
 from bethink.surface.http.security import Grant
 from bethink.types import Batch, Source
 
@@ -88,7 +87,7 @@ def test_different_writes_under_one_key_are_all_done(store):
         tell(store, f"Of {name}", source=name, source_type="markdown")
     for part, hash in (("sources", "hash"), ("vanish", None)):
         for _ in range(2):  # the second time under the same key
-            once = OnceStore(store, part)
+            once = http_api.write_once(store, part)
             for name in names:
                 read = Source(name, "markdown", "hash") if part == "sources" else name
                 once.write(Batch(at=NOW, **{part: ((HERE, read),)}))

@@ -45,11 +45,11 @@ from bethink.surface.arguments import (
     value_schema,
 )
 from bethink.surface.http import operations
-from bethink.surface.http.projects import Access, Json, Projects, View, only_counts
+from bethink.surface.http.projects import Access, GuardedStore, Json, Projects, View
 from bethink.surface.http.security import Caller, as_refusal, read_refusals, refuse
 from bethink.surface.operations import ORDERS
 from bethink.text import replace_broken
-from bethink.types import KINDS, RELATIONS, Batch, Receipt
+from bethink.types import KINDS, RELATIONS, Batch
 
 BASE = "/api/v1"
 LONGEST_ID = 200
@@ -298,26 +298,20 @@ def answer_once(memory: View, run: Run, asked: Any, key: str) -> Any:
         if found["asked"] != hash:
             raise refuse("used-key")
         return found["value"]
-    memory.store = cast(Store, OnceStore(store, name))
+    memory.store = write_once(store, name)
     value = to_json(run(memory, asked))
     answer = {"at": stamp(memory.clock()), "asked": hash, "value": value}
     store.take(Bundle(), note=(name, json.dumps(answer)))
     return value
 
 
-class OnceStore:
+def write_once(store: Store, key: str) -> Store:
     """A store whose writes are done once for each key."""
 
-    def __init__(self, store: Store, key: str) -> None:
-        self._store, self._key = store, key
+    def guard(batch: Batch) -> Batch:
+        return batch._replace(once=f"{key}:{_hash_changes(batch)}")
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    def write(self, batch: Batch) -> Receipt:
-        if only_counts(batch):
-            return self._store.write(batch)
-        return self._store.write(batch._replace(once=f"{self._key}:{_hash_changes(batch)}"))
+    return cast(Store, GuardedStore(store, guard))
 
 
 def _hash_changes(batch: Batch) -> str:

@@ -25,7 +25,7 @@ from bethink.surface.http.security import Grant, refuse
 from bethink.surface.operations import EVERYTHING, make_filter
 from bethink.surface.render import pick
 from bethink.text.when import moment
-from bethink.types import PERSONAL, Memory, Relation, Session, Words
+from bethink.types import PERSONAL, Memory, Session, Words
 
 BESIDE = ("id", "project", "container", "updated_at")  # of a change: what is no value of a memory
 PROMOTING = ("promote", "undo-promote")
@@ -183,16 +183,14 @@ def vote(memory: View, asked: Any) -> Memory:
 
 def link(memory: View, asked: Any) -> Json:
     """Relates a memory to another. `supersedes` ends the other's validity; `answers` marks a question as answered."""
-    return _describe_link(memory.link(asked.id, asked.target, asked.type), "linked")
+    made = memory.link(asked.id, asked.target, asked.type)
+    return {**pick(made, "source type target"), "status": "linked"}
 
 
 def unlink(memory: View, asked: Any) -> Json:
     """Takes a relation back, and what it had changed."""
-    return _describe_link(memory.unlink(asked.id, asked.target, asked.type), "removed")
-
-
-def _describe_link(relation: Relation, status: str) -> Json:
-    return {**pick(relation, "source type target"), "status": status}
+    taken = memory.unlink(asked.id, asked.target, asked.type)
+    return {**pick(taken, "source type target"), "status": "removed"}
 
 
 # Conversations

@@ -49,6 +49,8 @@ LONGEST_TEAM_NAME = 200
 # Before the name of a project that several people share, however each of them keeps it.
 BY_NAME = "team:"
 UNKNOWN = "agent:unknown"
+# What a store can do besides writing that changes what is there.
+CHANGING = ("rebuild", "drop_vectors", "backup", "reset", "take", "close")
 NOWHERE = Path("/dev/null")  # the folder of a project whose own is not known: nothing can lie in it
 
 Result = TypeVar("Result")
@@ -108,26 +110,31 @@ class View(Bethink):
         return super().names_of(scope)
 
 
-class ReadOnly:
-    """A store for those who may only read. Counting a use is part of reading."""
+class GuardedStore:
+    """A store whose writes are checked or changed before they are done. Counting a use is part of reading."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(
+        self, store: Store, guard: Callable[[Batch], Batch], closed: Sequence[str] = ()
+    ) -> None:
+        self._store, self._guard, self._closed = store, guard, closed
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("rebuild", "drop_vectors", "backup", "reset", "take", "close"):
+        if name in self._closed:
             raise refuse("read-only")
         return getattr(self._store, name)
 
     def write(self, batch: Batch) -> Receipt:
-        if not only_counts(batch):
-            raise refuse("read-only")
-        return self._store.write(batch)
+        is_use = batch == Batch(at=batch.at, actor=batch.actor, access=batch.access)
+        return self._store.write(batch if is_use else self._guard(batch))
 
 
-def only_counts(batch: Batch) -> bool:
-    """Whether a batch does nothing but count a use, which is part of reading."""
-    return batch == Batch(at=batch.at, actor=batch.actor, access=batch.access)
+def refuse_writes(store: Store) -> Store:
+    """A store for those who may only read."""
+
+    def guard(batch: Batch) -> Batch:
+        raise refuse("read-only")
+
+    return cast(Store, GuardedStore(store, guard, CHANGING))
 
 
 def check_name(name: str | None) -> None:
@@ -187,7 +194,7 @@ class Projects(Keeper):
         memory.trust = TRUST["user" if caller.owner and not agent else "agent"]
         memory.server, memory.store = self, self.store_of(caller)
         if not caller.may_write:
-            memory.store = cast(Store, ReadOnly(memory.store))
+            memory.store = refuse_writes(memory.store)
         return memory
 
     def list_visible(self, caller: Caller) -> list[Grant]:

@@ -28,6 +28,7 @@ from bethink.surface.http import api
 from bethink.surface.http.projects import Projects
 from bethink.surface.http.security import Caller
 from bethink.surface.operations import EVERYTHING
+from bethink.surface.web import WebSession
 from bethink.surface.web.render import diff, place, render_page, spell_unseen
 from bethink.types import NOTHING
 
@@ -40,13 +41,18 @@ class Visit(NamedTuple):
 
     caller: Caller
     projects: Projects
-    room: str  # what every address of this visitor begins with
+    session: WebSession
     mark: str  # what every form of this visitor carries
     address: str  # the path, without the room and without what was asked
     query: QueryParams
     path: Mapping[str, str] = NOTHING  # the parts of the address that the page names
     last_visit: datetime | None = None  # when this browser looked at the first page before
     form: Mapping[str, str] = NOTHING  # of a POST; a field that is repeated as a comma list
+
+    @property
+    def room(self) -> str:
+        """What every address of this visitor begins with."""
+        return self.session.room
 
     def parameter(self, name: str) -> str:
         """A parameter of the address; nothing where it was not given."""

@@ -83,26 +83,26 @@ class Site:
 
     async def _open_room(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Lets whoever has the cookie of a room see its pages."""
-        request = Request(scope, receive)
-        session = self._find_session(request)
-        if session is None:
+        request, room = Request(scope, receive), scope["path_params"]["room"]
+        session = self._sessions.find(request.cookies.get(f"bethink-{room}", ""))
+        if session is None or session.name != room:
             await _ask_to_sign_in(request)(scope, receive, send)
             return
         caller = SESSION
         if session.token:
             caller = await asyncio.to_thread(self._admission.identify, session.token)
         mark, address = self._sessions.mark(session), scope["path"].removeprefix(session.room)
-        visit = Visit(caller, self._projects, session.room, mark, address, request.query_params)
-        known = {"caller": caller, "visit": visit, "session": session}
-        scope.update({f"bethink.{name}": value for name, value in known.items()})
+        visit = Visit(caller, self._projects, session, mark, address, request.query_params)
+        scope.update({"bethink.caller": caller, "bethink.visit": visit})
         await self._inside(scope, receive, send)
 
     async def _show_page(self, run: Page, request: Request) -> Response:
-        session: WebSession = request.scope["bethink.session"]
+        visit: Visit = request.scope["bethink.visit"]
+        session = visit.session
         kept = request.cookies.get(f"{session.cookie_name}-seen", "")
         looks = request.headers.get("sec-fetch-dest", "document") == "document"
         seen, last = note_visit(kept, time.time(), looks)
-        visit = request.scope["bethink.visit"]._replace(
+        visit = visit._replace(
             path=request.path_params,
             last_visit=datetime.fromtimestamp(last, UTC) if last else None,
             form=await self._read_form(request) if request.method == "POST" else {},
@@ -117,7 +117,7 @@ class Site:
 
     async def _leave(self, request: Request) -> Response:
         await self._read_form(request)
-        session = request.scope["bethink.session"]
+        session = request.scope["bethink.visit"].session
         self._sessions.end(session)
         response = _ask_to_sign_in(request, left=True)
         _set_cookie(response, request, session, "", 0)
@@ -130,17 +130,12 @@ class Site:
         """Made with the first page: a server that shows none needs no key."""
         return Sessions(load_key(self._folder), began=self._began)
 
-    def _find_session(self, request: Request) -> WebSession | None:
-        """Whose visit it is: of whoever has the cookie of the room that is asked for."""
-        room = request.path_params["room"]
-        session = self._sessions.find(request.cookies.get(f"bethink-{room}", ""))
-        return session if session and session.name == room else None
-
     async def _read_form(self, request: Request) -> dict[str, str]:
         """The fields of a form that is of this session; one that is repeated as a comma list."""
         form = await request.form(**FORM)
         fields = {name: ",".join(map(str, form.getlist(name))) for name in form}
-        if not self._sessions.is_genuine(request.scope["bethink.session"], fields.get("mark", "")):
+        session = request.scope["bethink.visit"].session
+        if not self._sessions.is_genuine(session, fields.get("mark", "")):
             raise refuse("foreign-form")
         return fields
 

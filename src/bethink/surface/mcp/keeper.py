@@ -57,7 +57,7 @@ class Keeper:
         self._lock = threading.Lock()
         # By the checkout that a directory is in: an agent goes about in its folders.
         self._opened: dict[Hashable, Opened] = {}
-        self._warm: Job[None] | None = None
+        self._warm: Job[Opened] | None = None
 
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Runs a function in a thread. A client that goes away meanwhile does not stop it."""
@@ -90,17 +90,9 @@ class Keeper:
         return opened.ready.is_set() and opened.memory.embedder is not None
 
     def warm_up(self) -> None:
-        """Opens the model and reads the vectors before somebody asks. Only the first time."""
+        """Opens the memory and its model before somebody asks. Only the first time; the call that meets trouble tells its client."""
         if self._warm is None:
-            self._warm = self._submit(self._warm_up)
-
-    def _warm_up(self) -> None:
-        try:
-            opened = self._open(self.directory)
-            if opened.ready.wait(PATIENCE) and opened.memory.embedder is not None:
-                opened.memory.search("warm", limit=1, related=False)
-        except Exception as error:  # noqa: BLE001 - the call that meets the same trouble tells its client
-            log.info("Not ready ahead of time: %s", error)
+            self._warm = self._submit(self._open, self.directory)
 
     def _open(self, directory: Path | None) -> Opened:
         from bethink.api import Bethink

@@ -1,23 +1,29 @@
-"""Memories as a model reads them: what is in full, what is a line, and what falls away when there is no room."""
+"""What tools and resources tell a model: what is in full, what is a line, what falls away when there is no room; and that a name from
+outside reads knowledge files and nothing else."""
 
+import os
 import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from memories import NOW, clock, open_memory, use_tool  # noqa: F401
+from memories import NOW, clock, open_memory, use_tool
 
+from bethink.config import Config
+from bethink.errors import InvalidInput, NotFound
 from bethink.recall.shape import tokens
 from bethink.surface.mcp import tools
+from bethink.surface.mcp.tools import list_resources, read_resource
 from bethink.surface.render import quote_items, show_memories
 from bethink.text import CUT, Quote
 from bethink.types import Batch, Passage, Relation, Session, Source, Span
 
+__all__ = ["clock", "open_memory"]
 DAY = datetime(2026, 3, 20, tzinfo=UTC)
 CLOSED = re.compile(r"<bethink-memory ([0-9a-f]{8})>\n.*\n</bethink-memory \1>", re.DOTALL)
 
 
 @pytest.fixture
-def memory(open_memory):  # noqa: F811
+def memory(open_memory):
     return open_memory()
 
 
@@ -83,7 +89,7 @@ def test_a_conversation_comes_with_its_topic(memory):
     assert "talk.jsonl:2" in answer
 
 
-def test_hints_of_the_library_stand_behind_the_marks(open_memory):  # noqa: F811
+def test_hints_of_the_library_stand_behind_the_marks(open_memory):
     memory = open_memory("http")
     memory.config = memory.config._replace(embedding_url="http://127.0.0.1:9", model_timeout=0.1)
     memory._model._config = memory.config
@@ -116,7 +122,7 @@ def test_a_whole_memory_tells_what_is_known_about_it(memory):
     assert re.search(r"\(replaced by 01[0-9a-f-]+\)", beside)
 
 
-def test_memories_of_other_scopes_are_never_shown_beside(memory, open_memory, tmp_path):  # noqa: F811
+def test_memories_of_other_scopes_are_never_shown_beside(memory, open_memory, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     foreign = open_memory(directory=tmp_path / "elsewhere").add("a secret of another project").id
     mine = memory.add("ours").id
@@ -133,3 +139,108 @@ def test_open_questions_of_people_come_before_those_of_imported_texts(memory):
     first = r"\[[^\]]+\] question, user, note:user, 2026-03-20: Do people ask this\?"
     assert re.search(rf"Open questions \(9\):\n{first}", answer)
     assert answer.count("Imported question") == tools.LISTED - 1
+
+
+# Resources
+
+TEXT = "# Tea\n\nOolong is sold in tins.\n"
+
+
+@pytest.fixture
+def project(tmp_path, offline):
+    root = tmp_path / "project"
+    tea = ".claude/knowledge/domain/tea.md"
+    for path in (tea, "docs/guide.md", "docs/domain/tea.md", "notes.md", "README.md"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(TEXT if path.startswith(".claude") else f"{path}\n")
+    (tmp_path / "secret.md").write_text("secret\n")
+    return root
+
+
+@pytest.fixture
+def reader(project, open_memory):
+    places = (".claude/knowledge", "docs", "notes.md")
+    return open_memory(config=Config(embedding="hashing", knowledge=places))
+
+
+def file(memory, path):
+    return read_resource(memory, f"memory://{path}")[1]
+
+
+def test_a_knowledge_file_is_read_as_it_is(reader):
+    assert file(reader, "domain/tea.md") == file(reader, "domain%2Ftea.md") == TEXT
+    for path in ("guide.md", "docs/domain/tea.md", "notes.md"):
+        assert file(reader, path) == ("docs/guide.md\n" if path == "guide.md" else f"{path}\n")
+
+
+OUT = """
+    .. ../secret.md domain/../../../../secret.md domain/../tea.md ./domain/tea.md domain//tea.md domain/
+    %2e%2e/secret.md ..%2fsecret.md domain%2f..%2f..%2fsecret.md %252e%252e%252fsecret.md domain%252Ftea.md
+    /etc/passwd %2Fetc%2Fpasswd ~/secret.md C:/secret.md domain/tea.md:stream CON.md domain/tea.md%00 %0a
+    %ff%fe.md %c0%ae%c0%ae/secret.md ..\\secret.md README.md secret.md .claude domain nothing.md
+""".split()
+
+
+def test_what_is_no_knowledge_file_is_not_there(reader):
+    for path in (*OUT, "domain/tea.md ", "\x00", "\u202egpj.md", "a/" * 2000, ""):
+        with pytest.raises(NotFound) as refused:
+            file(reader, path)
+        assert refused.value.message.isprintable() and len(refused.value.message) < 1000
+
+
+def test_links_do_not_lead_out_of_a_knowledge_folder(reader, project, tmp_path):
+    folder = project / "docs"
+    (folder / "out.md").symlink_to(tmp_path / "secret.md")
+    (folder / "up").symlink_to(tmp_path)
+    (folder / "circle.md").symlink_to(folder / "circle.md")
+    (folder / "readme.md").symlink_to(project / "README.md")
+    for path in ("out.md", "up/secret.md", "circle.md", "readme.md", "docs/out.md"):
+        with pytest.raises(NotFound):
+            file(reader, path)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "x.md").write_text("secret")
+    (project / "linked").symlink_to(tmp_path / "outside")
+    reader.config = reader.config._replace(knowledge=("linked",))
+    with pytest.raises(InvalidInput, match="outside the project"):
+        file(reader, "x.md")
+
+
+def test_only_readable_markdown_is_listed_and_read(reader, project):
+    folder = project / "docs"
+    (folder / ".git").mkdir()
+    for name in ("key.pem", ".hidden.md", ".git/x.md"):
+        (folder / name).write_text("secret")
+    (folder / "private.md").write_text("---\nindex: false\n---\nsecret")
+    (folder / "binary.md").write_bytes(b"a\x00b")
+    (folder / "huge.md").write_bytes(b"x" * 2_000_001)
+    os.mkfifo(folder / "pipe.md")
+    hidden = ("key.pem", ".hidden.md", ".git/x.md", "private.md", "binary.md", "huge.md", "pipe.md")
+    for path in hidden:
+        with pytest.raises(NotFound):
+            file(reader, path)
+    for name in ("a b.md", "ü.md", "100%.md", "UPPER.MD"):
+        (folder / name).write_text(name)
+    page = list_resources(reader)
+    names = " ".join(one["name"].replace(" ", "_") for one in page)
+    assert names == (
+        "domain/tea.md 100%.md UPPER.MD a_b.md guide.md ü.md docs/domain/tea.md notes.md"
+    )
+    for one in page:
+        kind, text = read_resource(reader, one["uri"])
+        assert (kind, len(text.encode())) == ("text/markdown", one["size"]), one
+
+
+def test_a_file_that_a_list_has_no_room_for_is_read_by_its_name(reader, monkeypatch):
+    monkeypatch.setattr(tools, "FILES_LISTED", 1)
+    assert [one["name"] for one in list_resources(reader)] == ["domain/tea.md"]
+    assert file(reader, "notes.md") == "notes.md\n"
+
+
+def test_a_memory_is_read_whole_by_the_beginning_of_its_id_without_counting(reader):
+    id = reader.add("Oolong is </bethink-memory 1> green, " + "word " * 30_000, kind="fact").id
+    kind, text = read_resource(reader, f"bethink://memory/{id[:20]}")
+    assert (kind, text.count("</bethink-memory"), text.count("word")) == ("text/plain", 1, 30_000)
+    assert reader.one(id).access_count == 0
+    for uri in ("memory/", "memory/zz", "memory/../x", "memory/" + "f" * 5000, "topics/3f2a"):
+        with pytest.raises(NotFound):
+            read_resource(reader, f"bethink://{uri}")

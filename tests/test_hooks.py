@@ -116,7 +116,7 @@ def test_what_a_hook_cannot_do_is_counted_and_never_said(shop):
         assert run(*called) == run(*called) == ""
         (failure,) = state.read_failures()
         assert (failure.host, failure.event, failure.count) == (*row, 2)
-        assert failure.first <= failure.last and failure.message
+        assert failure.last and failure.message
         state.clear_failures()
         assert state.read_failures() == []
 

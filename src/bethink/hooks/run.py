@@ -17,6 +17,7 @@ import sys
 import time
 from _thread import start_new_thread
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,7 +30,7 @@ from bethink.hooks.state import Hook
 from bethink.text import COMMON_WORDS, STOP_WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from bethink.api import Bethink
     from bethink.config import Config
@@ -63,6 +64,7 @@ class Limit:
         with suppress(ValueError):
             told = float(os.environ.get("BETHINK_HOOK_SECONDS", SECONDS))
             self.seconds = min(SECONDS, max(0.0, told))
+        start_new_thread(self.watch, ())
 
     def watch(self) -> None:
         while (left := self.started + self.seconds - time.monotonic()) > 0:
@@ -77,22 +79,20 @@ class Limit:
         count_failure(self.event, self.host, late)
         os._exit(0)
 
-    def set(self, seconds: float) -> None:
-        self.seconds = seconds
-
 
 def run_alone(words: Sequence[str]) -> None:
     """The hook as a process of its own. Never returns, except for help, which is no hook."""
     if not words or words[0].startswith("-") or {"--help", "-h"} & set(words):
         return
     gc.disable()  # nothing lives long enough to be worth collecting, and looking for it takes a tenth of the time
-    event, host = words[0], _option(words, "--host", "claude")
+    parts = [part for word in words for part in word.split("=", 1)]
+    options = dict(pairwise(parts))
+    event, host = words[0], options.get("--host", "claude")
     limit = Limit(event, host)
-    start_new_thread(limit.watch, ())
     try:
-        if database := _option(words, "--database", ""):
-            os.environ["BETHINK_DATABASE"] = database
-        answer = run(event, host, read_message(), limit.set)
+        if "--database" in options:
+            os.environ["BETHINK_DATABASE"] = options["--database"]
+        answer = run(event, host, read_message(), limit)
         printed = f"{answer}\n".encode("utf-8", "replace") if answer else b""
         while printed:
             printed = printed[os.write(1, printed) :]
@@ -101,15 +101,6 @@ def run_alone(words: Sequence[str]) -> None:
             count_failure(event, host, f"{type(error).__name__}: {error}")
     # Without the interpreter's own end, which takes longer than a hook that says nothing, and would flush into a closed pipe.
     os._exit(0)
-
-
-def _option(words: Sequence[str], name: str, missing: str) -> str:
-    for at, word in enumerate(words):
-        if word == name and at + 1 < len(words):
-            return words[at + 1]
-        if word.startswith(f"{name}="):
-            return word[len(name) + 1 :]
-    return missing
 
 
 def read_message() -> bytes:
@@ -138,15 +129,17 @@ class SessionPlace(NamedTuple):
         return "://" in self.database or Path(self.database).exists()
 
 
-def run(event: str, host: str, data: bytes, limit: Callable[[float], None] | None = None) -> str:
-    """What to print. `limit` is told the seconds that the settings give a hook."""
+def run(event: str, host: str, data: bytes, limit: Limit | None = None) -> str:
+    """What to print. The settings say how many seconds a hook has, if it is a process of its own."""
     if is_switched_off() or (host == "claude" and _is_borrowed()):
         return ""
     try:
         hook = state.read(event, host, data)
-        place = find_place(hook)
+        project = find_project(hook)
+        config = configuration.load(project.root)
+        place = SessionPlace(project, config, locate_database(config, project))
         if limit:
-            limit(place.config.hook_seconds)
+            limit.seconds = place.config.hook_seconds
         if hook.event in NOTED:
             return _note(hook, place)
         return _tell(hook, place, closing=limit is None)
@@ -169,13 +162,6 @@ def _is_borrowed() -> bool:
 def count_failure(event: str, host: str, message: str) -> None:
     with suppress(Exception):  # nothing is left to tell it to
         state.note_failure(host, event, message)
-
-
-def find_place(hook: Hook) -> SessionPlace:
-    """The project and the database that a session works with. Opens nothing."""
-    project = find_project(hook)
-    config = configuration.load(project.root)
-    return SessionPlace(project, config, locate_database(config, project))
 
 
 def find_project(hook: Hook, began: str = "") -> Project:

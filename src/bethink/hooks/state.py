@@ -40,11 +40,10 @@ LONGEST_NAME = 4096  # characters of a path or an identifier
 HARMLESS = 12  # characters of a session's id that is too short for a secret
 _USUAL_SESSION = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|ses_[0-9A-Za-z]{10,40}")
 
-# Field → the names under which hosts give it, the first that is there counts.
+# The names under which hosts give a value; the first that is there counts.
 SESSION = ("session_id", "sessionId", "sessionID", "conversation_id")
 TRANSCRIPT = ("transcript_path", "transcriptPath")
 DIRECTORY = ("cwd", "directory", "workspace_roots")
-PROMPT = ("prompt",)
 AGENT = ("agent_type", "agentName", "subagent_type")
 LONGEST_MESSAGE = 300  # characters of a failure
 OTHER = "unknown"  # stands for hosts and events that do not exist, so that the rows stay few
@@ -94,20 +93,16 @@ def from_fields(event: str, host: str, fields: Mapping[str, Any]) -> Hook:
         session=_session(fields),
         transcript=_name(fields, ("agent_transcript_path", *TRANSCRIPT) if inside else TRANSCRIPT),
         directory=_name(fields, DIRECTORY),
-        prompt=_first(fields, PROMPT)[:LONGEST_TEXT] if event == "prompt" else "",
+        prompt=_first(fields, ("prompt",))[:LONGEST_TEXT] if event == "prompt" else "",
         source=_name(fields, ("source",)),
         agent=_name(fields, AGENT) if inside else "",
     )
 
 
 def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    for name in names:
-        value = fields.get(name)
-        if isinstance(value, list) and value:  # Cursor's workspace_roots
-            value = value[0]
-        if isinstance(value, str) and value:
-            return value
-    return ""
+    values = (fields.get(name) for name in names)
+    firsts = (one[0] if isinstance(one, list) and one else one for one in values)  # workspace_roots
+    return next((one for one in firsts if isinstance(one, str) and one), "")
 
 
 def _name(fields: Mapping[str, Any], names: tuple[str, ...]) -> str:
@@ -137,22 +132,19 @@ def render_answer(hook: Hook, context: str) -> str:
     Claude Code and Gemini CLI only the inner one. In other events than those of `NAMES` an answer would do something else than inform:
     a Stop hook with context makes the agent go on.
     """
-    compacting, context = hook.event == "pre-compact", replace_broken(context)
-    if compacting and hook.host == "claude":
+    event, host, context = hook.event, hook.host, replace_broken(context)
+    if event == "pre-compact" and host == "claude":
         return context  # which it adds to what its summarising call is told; opencode's plugin does the same
-    if not context or not (hook.event in NAMES or (compacting and hook.host == "opencode")):
+    if not context or not (event in NAMES or (event, host) == ("pre-compact", "opencode")):
         return ""
-    answer: dict[str, Any] = {"context": context}
-    if hook.host in ("claude", "codex", "gemini"):
-        name = (
-            "BeforeAgent" if (hook.host, hook.event) == ("gemini", "prompt") else NAMES[hook.event]
-        )
-        answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}}
-    elif hook.host == "copilot":
+    answer: dict[str, Any] = {"context": context}  # as opencode's plugin reads it
+    if host == "copilot":
         answer = {"additionalContext": context}
-    elif hook.host == "cursor":
-        answer = {"continue": True} if hook.event == "prompt" else {}
-        answer["additional_context"] = context
+    elif host == "cursor":
+        answer = {"additional_context": context} | ({"continue": True} if event == "prompt" else {})
+    elif host != "opencode":
+        name = "BeforeAgent" if (event, host) == ("prompt", "gemini") else NAMES[event]
+        answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}}
     return json.dumps(answer, ensure_ascii=True)  # a host may read a pipe in any encoding
 
 
@@ -165,13 +157,12 @@ def folder() -> Path:
 
 def make_private(path: Path) -> None:
     """Makes a folder and those above it that are missing, for their owner alone."""
-    if not path.parent.is_dir():
-        make_private(path.parent)
-    path.mkdir(mode=0o700, exist_ok=True)
-    if path == folder() or folder() in path.parents:
+    line = [path, *path.parents]
+    for missing in [one for one in reversed(line) if not one.is_dir()]:
+        missing.mkdir(mode=0o700, exist_ok=True)
+    if folder() in line:
         with suppress(OSError):  # one that an earlier version or another program left open
-            if folder().stat().st_mode & 0o077:
-                folder().chmod(0o700)
+            folder().chmod(0o700)
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -209,8 +200,7 @@ class Failure(NamedTuple):
     host: str
     event: str
     count: int  # type: ignore[assignment]
-    first: float  # seconds since the epoch
-    last: float
+    last: float  # seconds since the epoch
     message: str  # of the last one
 
 
@@ -221,11 +211,10 @@ def failures_file() -> Path:
 def note_failure(host: str, event: str, message: str) -> None:
     """Counts one. Never raises for want of a place to write."""
     host, event = host if host in HOSTS else OTHER, event if event in EVENTS else OTHER
-    now = time.time()
-    rows = {(row.host, row.event): row for row in read_failures()}
-    before = rows.get((host, event), Failure(host, event, 0, now, now, ""))
+    rows = {row[:2]: row for row in read_failures()}
+    count = rows[host, event].count + 1 if (host, event) in rows else 1
     said = " ".join(redact(message).text.split())[:LONGEST_MESSAGE]
-    rows[(host, event)] = before._replace(count=before.count + 1, last=now, message=said)
+    rows[host, event] = Failure(host, event, count, time.time(), said)
     with suppress(BethinkError):
         write_json(failures_file(), [row._asdict() for row in rows.values()])
 
@@ -255,14 +244,18 @@ FORGETTING = re.compile(
 ASKED_SECONDS = 3600.0
 
 
+def asked_file(root: Path) -> Path:
+    return folder() / "asked" / f"{digest(str(root))}.json"
+
+
 def note_forgetting(prompt: str, root: Path) -> None:
     """Notes that the user's prompt asks to forget something of a project: then the agent may do so."""
     if FORGETTING.search(prompt[:10_000]):
-        write_json(folder() / "asked" / f"{digest(str(root))}.json", {"at": time.time()})
+        write_json(asked_file(root), {"at": time.time()})
 
 
 def is_forgetting_asked(root: Path) -> bool:
-    kept = read_json(folder() / "asked" / f"{digest(str(root))}.json") or {}
+    kept = read_json(asked_file(root)) or {}
     return time.time() - float(kept.get("at", 0)) < ASKED_SECONDS
 
 

@@ -35,15 +35,13 @@ class GeminiTranscript(LineTranscript):
         # A message that is written again when its tools are done must not take them for itself.
         return super().state() | {"recent": list(self.seen)[-RECENT:]}
 
-    def take(self, entry: Fields) -> Turn | Reason | list[Turn | Reason]:
+    def take_all(self, entry: Fields) -> list[Turn | Reason]:
         update = entry.object("$set")
-        if update or "sessionId" in entry:
-            self.take_head(update or entry)
-            copies = update.objects("messages")
-            return [self.take_message(one, copied=True) for one in copies] or NO_SPEECH
-        if "$rewindTo" in entry or "$set" in entry:
-            return NO_SPEECH
-        return self.take_message(entry)
+        if not update and "sessionId" not in entry:
+            return [self.take_message(entry)]
+        self.take_head(update or entry)
+        copies = [self.take_message(one, copied=True) for one in update.objects("messages")]
+        return [one for one in copies if isinstance(one, Turn)] or copies[:1] or [NO_SPEECH]
 
     def take_head(self, fields: Fields) -> None:
         folders = fields.array("directories")

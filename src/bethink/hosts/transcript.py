@@ -23,10 +23,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from datetime import datetime
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any, ClassVar, NamedTuple
+from typing import IO, Any, ClassVar
 
 from bethink.errors import BethinkError, InvalidInput, NotFound
 from bethink.hosts import base
@@ -73,13 +74,6 @@ FIRST, LAST = 4096, 1024
 # Bytes of a growing file
 
 
-class FileLine(NamedTuple):
-    number: int
-    end: int  # the offset behind it, line break included
-    data: bytes | None  # None when it is longer than the bound
-    ended: bool  # whether its line break is there
-
-
 def open_transcript(path: Path) -> IO[bytes]:
     try:
         file = path.open("rb")
@@ -117,15 +111,12 @@ def read_head(path: Path, size: int) -> bytes:
         return file.read(size)
 
 
-def read_lines(file: IO[bytes], number: int = 0) -> Iterator[FileLine]:
-    """The lines from where a file stands, which is behind line `number`."""
-    while data := file.readline(BOUND + 1):
-        number += 1
-        whole, last = len(data) <= BOUND, data
-        while not whole and last and not last.endswith(b"\n"):
-            last = file.readline(PIECE)
-        ended = last.endswith(b"\n")
-        yield FileLine(number, file.tell(), data if whole else None, ended)
+def read_line(file: IO[bytes]) -> tuple[bytes | None, bool]:
+    """The next line, None when it is longer than the bound; and whether its line break is there."""
+    data = last = file.readline(BOUND + 1)
+    while len(data) > BOUND and last and not last.endswith(b"\n"):
+        last = file.readline(PIECE)
+    return data if len(data) <= BOUND else None, last.endswith(b"\n")
 
 
 def take_marks(file: IO[bytes], offset: int) -> tuple[str, str]:
@@ -156,17 +147,8 @@ class Transcript:
     rename: Callable[[str], str] = str  # takes secrets out of the ids that hosts give
     # What a position keeps of a reading, and how each begins. JSON, and nothing that was said.
     kept: ClassVar[dict[str, Any]] = {
-        "session": "",
-        "project": None,
-        "cwd": None,
-        "branch": None,
-        "off": [],
-        "private": [],
-        "hiding": [],
-        "stamps": [],
-        "used": {},
-        "told": [],
-        "calls": {},
+        **{"session": "", "project": None, "cwd": None, "branch": None, "used": {}, "calls": {}},
+        **{"off": [], "private": [], "hiding": [], "stamps": [], "told": []},
     }
     session: str
     project: str | None  # where the session began
@@ -287,13 +269,13 @@ class Transcript:
             return
         thread = self.channel if thread is None else thread
         known, touched, *done = self.used.pop(thread, [[], []])
+        known, touched = (
+            list(dict.fromkeys([*known, *tools])),
+            list(dict.fromkeys([*touched, *files])),
+        )
         # The outcome that came last counts.
-        latest = reversed(dict.fromkeys(reversed([*map(tuple, done), *work])))
-        self.used[thread] = [
-            list(dict.fromkeys([*known, *tools]))[:_TOOLS],
-            list(dict.fromkeys([*touched, *files]))[:_FILES],
-            *list(map(list, latest))[-_WORK:],
-        ]
+        latest = [list(one) for one in dict.fromkeys(reversed([*map(tuple, done), *work]))]
+        self.used[thread] = [known[:_TOOLS], touched[:_FILES], *reversed(latest[:_WORK])]
         drop_oldest(self.used, _THREADS)
 
     def make_turn(
@@ -391,8 +373,8 @@ class Transcript:
 class LineTranscript(Transcript):
     """A transcript with one JSON object per line. Hosts say what a line is in `take`."""
 
-    def take(self, entry: Fields) -> Turn | Reason | list[Turn | Reason]:
-        """The turn of a line or the reason why there is none; several where it holds several messages."""
+    def take(self, entry: Fields) -> Turn | Reason:
+        """The turn of a line or the reason why there is none."""
         raise NotImplementedError
 
     def pages(self) -> Iterator[TranscriptPage]:
@@ -405,29 +387,26 @@ class LineTranscript(Transcript):
             file.seek(max(0, start - 1))
             if start and file.read(1) != b"\n":
                 file.readline()  # the break of a last line that was taken without it
-            end = start
-            for line in read_lines(file, number):
-                entry = read_object(line.data)
-                if not line.ended and entry is None:
+            self.number, end = number, start
+            for data, ended in iter(partial(read_line, file), (b"", False)):
+                entry = read_object(data)
+                if not ended and entry is None:
                     self.skipped["half-written last line"] += 1
                     break
-                end, self.number = line.end, line.number
-                self.take_line(line, entry)
+                self.lines, self.number, end = self.lines + 1, self.number + 1, file.tell()
+                if entry is None:
+                    self.keep("too long" if data is None else "broken line")
+                else:
+                    self.keep(*self.take_all(entry))
                 if end - start >= self.page_bytes or len(self.found) >= self.page_turns:
                     yield self.end_page(self.stand(file, end))
                     start = end
             if end != start or changed:
                 yield self.end_page(self.stand(file, end))
 
-    def take_line(self, line: FileLine, entry: Fields | None) -> None:
-        """Keeps the turns of a line, or one reason why it gives none."""
-        self.lines += 1
-        if entry is None:
-            self.keep("too long" if line.data is None else "broken line")
-            return
-        result = self.take(entry)
-        results = result if isinstance(result, list) else [result]
-        self.keep(*([one for one in results if isinstance(one, Turn)] or results[:1]))
+    def take_all(self, entry: Fields) -> list[Turn | Reason]:
+        """The turns of a line, or one reason why it gives none."""
+        return [self.take(entry)]
 
     def stand(self, file: IO[bytes], offset: int) -> Position:
         identity, tail = take_marks(file, offset)

@@ -8,7 +8,7 @@ Writing an entry survives a kill of the process, not a power cut: the transcript
 This module knows no store and reads no transcript.
 """
 
-# ruff: noqa: PTH100, PTH111, PTH116
+# ruff: noqa: PTH100, PTH111
 # Paths are strings where a hook passes, whose whole time is counted in milliseconds.
 from __future__ import annotations
 
@@ -70,34 +70,24 @@ def folder() -> Path:
 def note(hook: Hook, database: str, project: Project | None = None) -> None:
     """Notes that a transcript grew, of a session that belongs to that project. Where memory is paused, only that what was said has to
     be passed over."""
+    event, host, session = hook.event, hook.host, hook.session
     silent = is_paused(hook.directory, project.scope if project else None)
-    untimed = hook.host in UNTIMED
-    if (silent and not untimed) or not (hook.transcript or hook.session):
+    untimed = host in UNTIMED
+    # A call that the host made for itself, such as a compaction: its transcript is never written.
+    aside = event == "subagent-stop" and not hook.agent
+    if aside or (silent and not untimed) or not (hook.transcript or session):
         return
-    if hook.event == "subagent-stop" and not hook.agent:
-        return  # a call that the host made for itself, such as a compaction: its transcript is never written
-    entry = SpoolEntry(
-        hook.host,
-        _absolute(hook.transcript),
-        hook.session,
-        str(project.worktree) if project else hook.directory,
-        hook.event,
-        time.time(),
-        full_name(database),
-        silent,
-    )
-    path = _file(entry)
-    if hook.event == "prompt" and not untimed and path.exists():
+    transcript = os.path.abspath(hook.transcript) if hook.transcript else ""
+    about = f"{host}\0{transcript or session}"
+    path = folder() / f"{key_of(database)}-{_hash(about)}{NEW}"
+    if event == "prompt" and not untimed and path.exists():
         return  # it waits already
     if untimed:
-        before = [one for one in (read(path), read(path.with_suffix(TAKEN))) if one]
-        entry = entry._replace(silent=silent or any(one.silent for one in before))
-    write(path, entry)
-
-
-def _file(entry: SpoolEntry) -> Path:
-    about = f"{entry.host}\0{entry.transcript or entry.session}"
-    return folder() / f"{key_of(entry.database)}-{_hash(about)}{NEW}"
+        before = read(path), read(path.with_suffix(TAKEN))
+        silent = silent or any(one.silent for one in before if one)
+    directory = str(project.worktree) if project else hook.directory
+    place = transcript, session, directory
+    write(path, SpoolEntry(host, *place, event, time.time(), full_name(database), silent))
 
 
 def write(path: Path, entry: SpoolEntry) -> None:
@@ -107,11 +97,7 @@ def write(path: Path, entry: SpoolEntry) -> None:
 def full_name(database: str) -> str:
     """A database under the one name that all processes give it, wherever they were started."""
     is_url = "://" in database or not database
-    return database if is_url else _absolute(os.path.expanduser(database))
-
-
-def _absolute(path: str) -> str:
-    return os.path.abspath(path) if path else ""
+    return database if is_url else os.path.abspath(os.path.expanduser(database))
 
 
 def key_of(database: str) -> str:
@@ -168,7 +154,7 @@ def take(path: Path) -> tuple[Path, SpoolEntry] | None:
     """Takes an entry in hand and counts that it was begun, before anything can go wrong with it. None if it is gone, or is broken and
     was removed."""
     taken = path.with_suffix(TAKEN)
-    left = read(taken) if taken.exists() else None
+    left = read(taken)
     try:
         path.replace(taken)
     except OSError:
@@ -190,9 +176,7 @@ def take(path: Path) -> tuple[Path, SpoolEntry] | None:
 def lock(database: str, inherited: int | None = None) -> Iterator[bool]:
     """Whether this process is the one worker of a database, for as long as the block lasts. The system lets go of a lock when its
     process ends, however it ends."""
-    held = inherited
-    if inherited is None or not _is_lock(inherited, database):
-        held = _acquire(database)
+    held = _acquire(database) if inherited is None else inherited
     try:
         yield held is not None
     finally:
@@ -200,39 +184,23 @@ def lock(database: str, inherited: int | None = None) -> Iterator[bool]:
             os.close(held)
 
 
-def _is_lock(descriptor: int, database: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(_lock_file(database)))
-    except OSError:
-        return False
-
-
-def _lock_file(database: str) -> Path:
-    return folder() / f"{key_of(database)}.lock"
-
-
 def _acquire(database: str) -> int | None:
     try:
         state.make_private(folder())
-        held = os.open(_lock_file(database), os.O_RDWR | os.O_CREAT, 0o600)
+        file = folder() / f"{key_of(database)}.lock"
+        held = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise BethinkError(
             f"{folder()} cannot be written: {error.strerror or error}.", "Check its permissions."
         ) from error
-    # On a file system without locks two workers do no harm, they only do the same work.
-    with suppress(OSError):
-        if not _try_lock(held):
-            os.close(held)
-            return None
-    return held
-
-
-def _try_lock(held: int) -> bool:
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return False
-    return True
+        os.close(held)
+        return None
+    except OSError:
+        pass  # a file system without locks: two workers do no harm, they only do the same work
+    return held
 
 
 # Waking a worker
@@ -246,27 +214,23 @@ def wake(database: str) -> None:
     held = _acquire(database)
     if held is None:
         return
-    # -P: whatever lies in the folder that a worker is started in is not its program. A URL may hold a password, and everybody can read
-    # a command line: the environment names the database.
-    command = [sys.executable, "-P", "-m", "bethink.hooks.worker"]
-    try:
-        _fork(command, worker_environment() | {"BETHINK_DATABASE": full_name(database)}, held)
-    finally:
-        os.close(held)
-
-
-def _fork(command: list[str], environment: dict[str, str], held: int) -> None:
-    """A grandchild in a session of its own: its parent is gone at once, so that nobody who ends a tree of processes finds it. It
-    inherits the lock and no other file, or the host would wait for the end of its output."""
+    # A URL may hold a password, and everybody can read a command line: the environment names the database.
+    environment = worker_environment() | {"BETHINK_DATABASE": full_name(database)}
     import warnings
 
     with warnings.catch_warnings():
         # About threads: the child does nothing but become another program.
         warnings.simplefilter("ignore")
         child = os.fork()
-    if child:
-        os.waitpid(child, 0)
-        return
+    if child == 0:
+        _become_worker(environment, held)
+    os.close(held)
+    os.waitpid(child, 0)
+
+
+def _become_worker(environment: dict[str, str], held: int) -> None:
+    """A grandchild in a session of its own: its parent is gone at once, so that nobody who ends a tree of processes finds it. It
+    inherits the lock and no other file, or the host would wait for the end of its output."""
     try:
         os.setsid()
         if os.fork():
@@ -281,18 +245,16 @@ def _fork(command: list[str], environment: dict[str, str], held: int) -> None:
         for standard in range(3):
             os.dup2(nothing, standard)
         os.closerange(LOCK + 1, os.sysconf("SC_OPEN_MAX"))
-        os.execve(command[0], command, environment)
+        # -P: whatever lies in the folder that a worker is started in is not its program.
+        os.execve(sys.executable, [sys.executable, "-P", "-m", "bethink.hooks.worker"], environment)
     finally:
         os._exit(127)
 
 
 def worker_environment() -> dict[str, str]:
     """The environment of a worker. The same version of Bethink as this one is found, also where it is not installed."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name.upper() in KEPT or name.startswith(KEPT_PREFIXES)
-    }
+    names = [one for one in os.environ if one.upper() in KEPT or one.startswith(KEPT_PREFIXES)]
+    kept = {name: os.environ[name] for name in names}
     here = Path(__file__).resolve().parents[2]
     paths = [os.path.abspath(part) for part in kept.get("PYTHONPATH", "").split(os.pathsep) if part]
     if here.name not in ("site-packages", "dist-packages"):

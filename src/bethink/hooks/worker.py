@@ -71,10 +71,11 @@ def _drain(database: str, until: float) -> int:
 class OpenMemory:
     """Owns the database and the embedding model for as long as the work lasts. Both are opened when first needed."""
 
+    _first: Bethink | None = None
+    _embedder: Embedder | None = None
+
     def __init__(self, database: str) -> None:
         self.database = database
-        self._first: Bethink | None = None
-        self._embedder: Embedder | None = None
 
     def open_from(self, directory: str) -> Bethink:
         """The memory seen from where a session works, or worked: the directory may be gone."""

@@ -73,13 +73,8 @@ def render_briefing(hook: Hook, memory: Bethink) -> Context:
     for at in range(max(MOST_OPEN, MOST_KEPT)):
         for section, chosen in zip(sections, taken, strict=True):
             for line in section.lines[at * section.pace : (at + 1) * section.pace]:
-                cost = (
-                    tokens(
-                        fence_items([line.quote] if chosen else [section.title, line.quote], marker)
-                    )
-                    - frame
-                    + 1
-                )
+                told = [line.quote] if chosen else [section.title, line.quote]
+                cost = tokens(fence_items(told, marker)) - frame + 1
                 if cost <= left:
                     chosen.append(line)
                     left -= cost
@@ -89,9 +84,8 @@ def render_briefing(hook: Hook, memory: Bethink) -> Context:
     if not items:
         return Context()
     whole = tuple(line.whole for chosen in taken for line in chosen if line.whole)
-    return Context(
-        f"{fence_items(items, marker)}\n{MORE}", whole, state.digest(fence_items(items, ""))
-    )
+    digest = state.digest(fence_items(items, ""))
+    return Context(f"{fence_items(items, marker)}\n{MORE}", whole, digest)
 
 
 class BriefingLine(NamedTuple):
@@ -139,7 +133,7 @@ def _handoff(memory: Bethink, room: int) -> Section:
     told = quote(last.memory, memory.store.abbreviate([last.memory.id]), text)
     branch = f" of branch {handoff.branch}" if handoff.branch else ""
     age = last.age(memory.clock())
-    title = f"Last handoff{branch}, {age}:" if age else f"Last handoff{branch}:"
+    title = f"Last handoff{branch}{age and f', {age}'}:"
     return Section(title, [BriefingLine(told._replace(brief=False))])
 
 
@@ -232,12 +226,8 @@ def _is_settled(one: Memory) -> bool:
 
 def _worth(one: Memory, now: datetime, below: str) -> float:
     age = max(0.0, (now - one.created_at).total_seconds())
-    value = (
-        one.importance / 10
-        + RECENT * math.exp(-age / FADE)
-        + SURE * one.confidence
-        + KINDS.get(one.kind, 0.0)
-    )
+    value = one.importance / 10 + RECENT * math.exp(-age / FADE) + SURE * one.confidence
+    value += KINDS.get(one.kind, 0.0)
     value += USEFUL * math.tanh((one.usefulness + math.log1p(one.access_count)) / 3)
     names = [entity.name for entity in one.entities if entity.type == "file"]
     if below and any(name.startswith(below) for name in (*names, one.path or "")):

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.embed import open_embedder
@@ -159,11 +160,9 @@ def _pick_best(sure: Weighed, bar: float) -> list[Memory]:
 def _weigh(prompt: PromptWords, hit: Hit) -> float:
     """By the words of a memory, and of those that it replaced or answers: what fits them fits it."""
     others = (one for relation, one in hit.related if relation.type in ("supersedes", "answers"))
-    parts = [
-        part
-        for one in (hit.memory, *others)
-        for part in (one.content[:LONGEST], one.section or "", *one.tags)
-    ]
+    parts: list[str] = []
+    for one in (hit.memory, *others):
+        parts += [one.content[:LONGEST], one.section or "", *one.tags]
     return confidence(prompt, set(tokenize("\n".join(parts))), hit.why.get("pairs", 0.0))
 
 
@@ -189,10 +188,10 @@ def _weigh_by_meaning(
     if not heard:
         return None
     answers = {one.id: value for one, value in worded if asks}
-    others = [(one, value) for one, value in by_words if one.kind not in STATEMENTS]
-    return others + [
-        (one, _combine(chance, near, answers.get(one.id, 0.0))) for one, near, chance in heard
-    ]
+    weighed = [(one, value) for one, value in by_words if one.kind not in STATEMENTS]
+    for one, near, chance in heard:
+        weighed.append((one, _combine(chance, near, answers.get(one.id, 0.0))))
+    return weighed
 
 
 def _hear_judge(
@@ -206,9 +205,7 @@ def _hear_judge(
     The judge opens its model and reads the first while the other model finds the nearest."""
     until = time.monotonic() + PATIENCE * memory.config.hook_seconds
     try:
-        open_embedder(
-            memory.config
-        )  # which fetches no model that is missing, as `memory.embedder` would
+        open_embedder(memory.config)  # fetches no missing model, as `memory.embedder` would
     except EmbeddingError:
         return []
     from concurrent.futures import ThreadPoolExecutor, wait
@@ -247,10 +244,10 @@ def _find_near(
     cosines = dict(store.nearest(vector, model, statements, NEAREST).items)
     others = [key for key in store.keys([one.id for one in first]).values() if key not in cosines]
     cosines |= store.cosines(others, vector, model, memory.scopes)[0]
-    return {one.id: (one, 0.0) for one in first} | {
-        one.id: (one, (cosines[key] - base) / (1 - base))
-        for key, one in store.load(list(cosines)).items()
-    }
+    near = {one.id: (one, 0.0) for one in first}
+    for key, one in store.load(list(cosines)).items():
+        near[one.id] = (one, (cosines[key] - base) / (1 - base))
+    return near
 
 
 def _combine(chance: float, near: float, worded: float) -> float:
@@ -290,9 +287,7 @@ def is_own(hook: Hook, one: Memory) -> bool:
 
 BACKGROUND = 1000  # memories' worth of belief in the usual frequency of words
 USUAL, USUAL_COMMON = 0.003, 0.1  # that frequency, of a telling word and of a common one
-MOST_WORTH = (
-    5.0  # what one word is worth at most: a single rare one, a typing mistake, is no evidence
-)
+MOST_WORTH = 5.0  # of one word: a single rare one, a typing mistake, is no evidence
 MOST_COMMON = 4.6  # and all common words together: two of them
 ALONE = 3.0  # what a single telling word loses, unless it is all that was asked about: "restart the server"
 PAIRS = 3.0  # what is added if all words stand side by side as in the prompt
@@ -300,9 +295,7 @@ COVERED = 4.0  # and if all telling words are there
 ASKED = 4.5  # and then if the prompt asks something: "how do we deploy?" has one telling word
 GENERAL = 3.0  # what is lost by a prompt that could be asked anywhere
 FEW = 300  # memories at which words that none of them holds count half: a few hold few words
-RARE = (
-    4.0  # what a word of an identifier must be worth for it to tell something: `README.md` does not
-)
+RARE = 4.0  # what a word of an identifier must be worth: `README.md` tells nothing
 NAMED = 6.0  # what holding an identifier of the prompt adds
 WHOLE = 0.99
 BAR, SLOPE = 11.0, 2.0  # the sum that makes a confidence of a half, and how fast it rises there
@@ -323,34 +316,13 @@ _GENERAL = re.compile(
 # What a prompt leaves unsaid: the work that it asks for, in the words in which rules speak of it. The judge reads texts; that lodash comes by a
 # package manager, and that 22:00 and midnight are about time zones, it does not know. Only where the prompt asks for that work or
 # reports that trouble, never for a mere mention: "center the login button" is no work on authentication (bench/LOG.md, 2026-11-16).
-UNSAID = r"""
-\b(?:npm|yarn|pnpm|bun) (?:i|install|add)\b => add a dependency with a package manager: npm, pnpm, yarn
-\b(?:pip|uv|poetry) (?:install|add)\b => add a dependency with a package manager: pip, uv, poetry
-\b(?:install|add|pull in|bring in|use|need)\b.{0,30}\b(?:packages?|librar(?:y|ies)|libs?|dependenc(?:y|ies))\b => add a dependency with a package manager: npm, pnpm, pip, uv
-^\W*(?:please |can you |could you )?install (?:the )?[\w@/.-]+\W*(?:please)?\W*$ => add a dependency with a package manager: npm, pnpm, pip, uv
-\b(?:which|what|any|some)(?:ever)? lib(?:rary)?\b => choose and add a dependency
-\b(?:deploy|release|ship|roll ?out|hotfix|(?:go|goes|going|push|get|put)\b.{0,12}\blive)\b(?! (?:logs?|notes?|scripts?|page|job|docs|branch)\b) => deploy a release to production
-^\W*(?:please |ok |now |then )*(?:git )?commit\b => git commit message
-\b(?:rename|drop|add|remove|alter)\b.{0,30}\b(?:columns?|index on|foreign key)\b|\b(?:new|create)\b.{0,6}\btable\b|\bmakemigrations\b|\bmigrate\b => database schema change, migration
-\b(?:log|print|dump)\b.{0,40}\b(?:request|body|payload|users?|customers?|e-?mails?|names?)\b => personal data in logs
-\b(?:put|store|save|set|add|keep|where)\b.{0,30}\b(?:api[ _-]?keys?|secrets?|tokens?|passwords?)\b => secrets, credentials
-\b(?:build|make|write|add|create|implement)\b.{0,25}\b(?:log[ -]?in|sign[ -]?in|sign[ -]?up|register|registration)\b(?! (?:button|icon|link|image)) => authentication, accounts, passwords
-\bround(?:ing|ed|s)?\b(?! (?:corners?|button))|\b\d+[.,]\d\d (?:and|but|instead|says|vs|not|too)\b|\bprice\b.{0,12}[*+] => money amounts: integer cents or floats, rounding
-\b(?:off by (?:one|an) hour|hours? (?:off|early|late|ahead|behind)|midnight|time ?zone|wrong day)\b => timestamps, time zone
-\b(?-i:POST|PUT|PATCH) /\w|\b(?:add|new|create|write)\b.{0,15}\b(?:endpoint|route)\b => new API endpoint
-\b(?:put|write|show|say|label|caption|button|headline)\b[^\n"]{0,25}["“]\w => text of the user interface, translations
-\bstill (?:shows?|has|have|says?|see|the)\b|\bno effect\b|\b(?:doesn't|does not|don't) (?:show|appear|come) => stale cache, delay
-\b(?:twice|two times|the same .{0,20} again)\b => executed twice, retries, idempotent
-"""
-BEGINNING, MOST_UNSAID = (
-    500,
-    2,
-)  # characters of a prompt that say what is to be done, and what is spelt out of it
+UNSAID = Path(__file__).with_name("unsaid.txt")  # shape => work
+BEGINNING, MOST_UNSAID = 500, 2  # characters of a prompt that say what is to be done; works told
 
 
 def spell_out(prompt: str) -> str:
     """A prompt after the work that it asks for without naming it."""
-    rows = (row.split(" => ") for row in UNSAID.strip().splitlines())
+    rows = (row.split(" => ") for row in UNSAID.read_text("utf-8").splitlines())
     start = prompt[:BEGINNING]
     flags = re.IGNORECASE | re.MULTILINE
     unsaid = dict.fromkeys(work for shape, work in rows if re.search(shape, start, flags))
@@ -365,17 +337,13 @@ class PromptWords(NamedTuple):
     foreign: float  # worth of the telling words that no memory of the scope holds
     asks: bool
     general: bool = False  # could be asked anywhere
-    identifiers: tuple[
-        frozenset[str], ...
-    ] = ()  # the lexemes of each that a memory must hold, those that tell something
+    identifiers: tuple[frozenset[str], ...] = ()  # that tell something, by their lexemes
 
 
 def read_prompt(
     text: str, identifiers: Sequence[str], words: Words, statistics: Statistics
 ) -> PromptWords:
-    telling: dict[str, float] = {}
-    common: dict[str, float] = {}
-    foreign = 0.0
+    telling, common, foreign = dict[str, float](), dict[str, float](), 0.0
     for word, count in zip(words.lexemes, statistics.counts, strict=True):
         plain = len(word) == 1 or word in _common() or (word.isdigit() and len(word) < 3)
         usual = BACKGROUND * (USUAL_COMMON if plain else USUAL)
@@ -385,18 +353,11 @@ def read_prompt(
             foreign += worth
     foreign *= statistics.memories / (statistics.memories + FEW)
     named = [frozenset(tokenize(space_out(name), prepared=True)) for name in identifiers]
-    telling_names = tuple(
-        name for name in named if any(telling.get(word, 0.0) >= RARE for word in name)
-    )
+    rare = {word for word, worth in telling.items() if worth >= RARE}
+    names = tuple(name for name in named if name & rare)
     general = _GENERAL.match(text) is not None
-    return PromptWords(
-        telling,
-        common,
-        foreign,
-        _ASKS.match(text) is not None and not general,
-        general,
-        telling_names,
-    )
+    asks = _ASKS.match(text) is not None and not general
+    return PromptWords(telling, common, foreign, asks, general, names)
 
 
 def confidence(prompt: PromptWords, held: AbstractSet[str], pairs: float) -> float:
@@ -464,44 +425,28 @@ def cut_excerpt(one: Memory, sought: Sought, room: int) -> str:
 
 def quote(one: Memory, short: dict[str, str], text: str) -> Quote:
     origin = f"session {one.session[:8]}" if one.session else citation(one)
-    return Quote(
-        short.get(one.id, one.id),
-        one.kind,
-        one.trust,
-        origin,
-        one.created_at,
-        text,
-        "answered" if one.answered else "",
-        brief=True,
-    )
+    about = short.get(one.id, one.id), one.kind, one.trust, origin, one.created_at
+    return Quote(*about, text, "answered" if one.answered else "", brief=True)
 
 
 def find_disputes(memory: Bethink, memories: Sequence[Memory]) -> list[tuple[Memory, Memory]]:
     """The pairs (proposed, known) around these memories in which the first was proposed in place of the second, by somebody
     who is not trusted enough or by a rule that is not sure, as far as both still hold."""
-    proposed = [
-        one
-        for one in memory.store.relations([one.id for one in memories])
-        if one.type == "may_replace"
-    ]
-    ends = sorted({end for one in proposed for end in (one.source, one.target)})
+    related = memory.store.relations([one.id for one in memories])
+    pairs = [(one.source, one.target) for one in related if one.type == "may_replace"]
+    ends = sorted({end for pair in pairs for end in pair})
     live = {
         one.id: one
         for one in (memory.store.get(ends) if ends else ())
         if one.deleted_at is None and one.superseded_by is None and one.scope in memory.scopes
     }
-    return [
-        (live[one.source], live[one.target])
-        for one in proposed
-        if one.source in live and one.target in live
-    ]
+    return [(live[new], live[old]) for new, old in pairs if new in live and old in live]
 
 
 def drop_disputed(memory: Bethink, memories: Sequence[Memory]) -> list[Memory]:
     """Without what is only proposed in place of something that is trusted more or newer, which stands for both."""
+    disputes = find_disputes(memory, memories)
     doubted = {
-        new.id
-        for new, old in find_disputes(memory, memories)
-        if (new.trust, new.created_at) < (old.trust, old.created_at)
+        new.id for new, old in disputes if (new.trust, new.created_at) < (old.trust, old.created_at)
     }
     return [one for one in memories if one.id not in doubted]

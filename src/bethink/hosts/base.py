@@ -417,6 +417,7 @@ def _shorten_lines(lines: list[str]) -> list[str]:
 
 # What is known of agents
 
+_MOVED = re.compile(r"\$\{(\w+):-([^}]*)\}")
 # What most hosts call their events, and what ours are called.
 USUAL_EVENTS = {
     "SessionStart": "session-start",
@@ -429,16 +430,10 @@ USUAL_EVENTS = {
 }
 
 
-class HostFolder(NamedTuple):
-    """A folder of a host: in the user's home, or where a variable of the environment says."""
-
-    default: str
-    variable: str = ""
-    inside: str = ""
-
-    def find(self, environment: Mapping[str, str], home: Path) -> Path:
-        moved = environment.get(self.variable)
-        return (Path(moved).expanduser() if moved else home / self.default) / self.inside
+def find_folder(name: str, environment: Mapping[str, str], home: Path) -> Path:
+    """A folder of a host, in the user's home: `${CODEX_HOME:-.codex}` is where that variable says, or `.codex`."""
+    told = _MOVED.sub(lambda found: environment.get(found[1]) or found[2], name)
+    return home / Path(told).expanduser()
 
 
 class Agent(NamedTuple):
@@ -446,7 +441,7 @@ class Agent(NamedTuple):
 
     title: str
     program: str
-    folder: HostFolder
+    folder: str
     transcripts: Sequence[str]  # patterns
     servers: Sequence[str]  # files of MCP servers: the first that is there, else the last
     hooks: str  # the file of hooks, or of a plugin that calls us
@@ -457,9 +452,9 @@ class Agent(NamedTuple):
     events: Mapping[str, str] = USUAL_EVENTS  # its name of each event → ours; none with a plugin
     server: Mapping[str, Any] = MappingProxyType({"command": "$program", "args": "$args"})
     server_path: Sequence[str] = ("mcpServers", "bethink")
-    server_folder: HostFolder | None = None  # where it is another one
-    transcript_folder: HostFolder | None = None  # where it is another one
-    skills: HostFolder = HostFolder(".agents/skills")  # where several agents look for them
+    server_folder: str = ""  # where it is another one
+    transcript_folder: str = ""  # where it is another one
+    skills: str = ".agents/skills"  # where several agents look for them
     start: str = ""  # of a new file of hooks, without which it reads none
     strict: Sequence[str] = ()  # files in which it reads no comments and no trailing commas
     reads: Sequence[str] = ()  # rules by which it does not ask before what only reads
@@ -473,7 +468,4 @@ def load_agents() -> dict[str, Agent]:
     import tomllib  # a hook, which passes here, has no time to load it
 
     rows = tomllib.loads((Path(__file__).parent / "agents.toml").read_text("utf-8"))
-    for row in rows.values():
-        folders = {key for key in row if key.endswith("folder")} | {"skills"} & row.keys()
-        row.update({key: HostFolder(*row[key]) for key in folders})
     return {host: Agent(**row) for host, row in rows.items()}

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 from bethink import skills
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
-from bethink.hosts.base import HostFolder, load_agents
+from bethink.hosts.base import find_folder, load_agents
 from bethink.hosts.edit import HostEntry, parse, put_entries, take_entries
 from bethink.text import textfile
 
@@ -55,8 +55,8 @@ class InstallPlace(NamedTuple):
     warm: bool = False  # whether a prompt is answered by the MCP server instead of a new process
     allow_reads: bool = False  # whether the agent need not ask before tools that only read
 
-    def find(self, folder: HostFolder) -> Path:
-        return folder.find(self.environment, self.home)
+    def find(self, folder: str) -> Path:
+        return find_folder(folder, self.environment, self.home)
 
     def hooks_file(self, host: str) -> Path:
         return self.find(AGENTS[host].folder) / AGENTS[host].hooks

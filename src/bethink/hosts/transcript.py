@@ -468,7 +468,7 @@ def locate(host: str, environment: Mapping[str, str], home: Path) -> list[Path]:
     about = base.load_agents().get(host)
     if about is None:
         return []
-    folder = (about.transcript_folder or about.folder).find(environment, home)
+    folder = base.find_folder(about.transcript_folder or about.folder, environment, home)
     paths = {path for pattern in about.transcripts for path in folder.glob(pattern)}
     if host == "opencode" and (named := environment.get("OPENCODE_DB")):
         paths.add(folder / named)

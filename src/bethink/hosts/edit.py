@@ -53,10 +53,6 @@ class HostEntry(NamedTuple):
     path: tuple[str, ...]  # of the member, or of the list
     value: Any
 
-    @property
-    def place(self) -> tuple[str, tuple[str, ...]]:
-        return self.kind, self.path
-
 
 class EditResult(NamedTuple):
     text: str
@@ -68,14 +64,12 @@ class EditResult(NamedTuple):
 
 def is_hook_of(handler: Any, host: str) -> bool:
     """Whether a hook runs Bethink for a host, by whatever command."""
-    if not isinstance(handler, dict):
-        return False
-    if handler.get("type") == "mcp_tool" and handler.get("tool") == PROMPT_TOOL:
+    fields = handler if isinstance(handler, dict) else {}
+    if fields.get("type") == "mcp_tool" and fields.get("tool") == PROMPT_TOOL:
         return host == "claude"
-    commands = [handler[key] for key in COMMANDS if handler.get(key)]
-    lines = (" ".join([*_words(one), *_words(handler.get("args"))]) for one in commands)
-    found = (_HOOK.search(line[-4096:]) for line in lines)
-    return host in (one[2] for one in found if one)
+    commands = (_words(fields.get(key)) for key in COMMANDS)
+    lines = (" ".join([*words, *_words(fields.get("args"))]) for words in commands if words)
+    return any(found[2] == host for line in lines for found in _HOOK.finditer(line[-4096:]))
 
 
 def is_our_server(server: Any) -> bool:

@@ -29,7 +29,7 @@ from bethink import skills
 from bethink.config import data_directory
 from bethink.errors import BethinkError, InvalidInput
 from bethink.hosts.base import find_folder, load_agents
-from bethink.hosts.edit import HostEntry, parse, put_entries, take_entries
+from bethink.hosts.edit import HostEntry, parse, put_entries, take_entries, value_at
 from bethink.text import textfile
 
 NAME = "bethink"
@@ -73,13 +73,8 @@ class HostFile(NamedTuple):
 
 def fill(template: Mapping[str, Any], words: Sequence[str], name: str = "") -> dict[str, Any]:
     """How an agent starts a command, in its own words."""
-    values = {
-        "$program": words[0],
-        "$args": list(words[1:]),
-        "$words": list(words),
-        "$line": shlex.join(words),
-        "$name": name,
-    }
+    values = {"$program": words[0], "$args": list(words[1:]), "$words": list(words)}
+    values |= {"$line": shlex.join(words), "$name": name}
     return {key: values.get(str(value), value) for key, value in template.items()}
 
 
@@ -110,10 +105,10 @@ def list_entries(host: str, place: InstallPlace) -> list[HostEntry]:
 
 def list_files(host: str, place: InstallPlace, parts: Sequence[str] = PARTS) -> list[HostFile]:
     """The files of these parts, no two of them the same one."""
-    about = AGENTS[host]
+    about, hooks = AGENTS[host], place.hooks_file(host)
     above = place.find(about.server_folder or about.folder)
-    there = [name for name in about.servers if os.path.lexists(above / name)]
-    servers, hooks = above / (*there, about.servers[-1])[0], place.hooks_file(host)
+    there = (name for name in about.servers if os.path.lexists(above / name))
+    servers = above / next(there, about.servers[-1])
     files: dict[Path, HostFile] = {}
     for entry in list_entries(host, place):
         part = "hooks" if entry.kind == "hook" else "mcp"
@@ -148,10 +143,9 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 def allows_reads(host: str, place: InstallPlace) -> bool:
     """Whether a host was told not to ask before a tool that only reads."""
-    rules = read_settings(place.hooks_file(host)).get("permissions")
-    allowed = rules.get("allow") if isinstance(rules, dict) else ()
-    reads = AGENTS[host].reads
-    return bool(reads) and {*reads} <= {*map(str, allowed or ())}
+    reads = {*AGENTS[host].reads}
+    allowed = value_at(read_settings(place.hooks_file(host)), ("permissions", "allow"))
+    return bool(reads) and reads <= {*map(str, allowed or ())}
 
 
 def find_plugin(host: str, place: InstallPlace) -> str:
@@ -167,13 +161,10 @@ def find_plugin(host: str, place: InstallPlace) -> str:
 
 def find_command() -> tuple[str, ...]:
     """The words that start this very program again: as it was called, from beside its Python, or from PATH."""
-    called = sys.argv[0] if sys.argv else ""
+    called = shutil.which(sys.argv[0]) if Path(sys.argv[0]).name == NAME else None
     folders = [str(Path(sys.executable).parent), *os.get_exec_path()]
-    found = [shutil.which(NAME, path=folder) for folder in folders]
-    if Path(called).name == NAME:
-        found.insert(0, shutil.which(called))
-    for program in filter(None, found):
-        if not is_passing(program):
+    for program in (called, *(shutil.which(NAME, path=folder) for folder in folders)):
+        if program and not is_passing(program):
             return (str(Path(program).absolute()),)
     # -P: a folder of that name in the project that a host works in is not its program.
     return (sys.executable, "-P", "-m", NAME)
@@ -194,12 +185,12 @@ def is_toml(path: Path) -> bool:
 class InstalledFile(NamedTuple):
     """One file, and what is known of it."""
 
-    hosts: tuple[str, ...] = ()  # that need it
+    hosts: Sequence[str] = ()  # that need it
     part: str = ""
     whole: bool = False  # whether it is ours from end to end
     original: str | None = None  # name of the backup of what it held before; None: it was not there
-    after: tuple[str, ...] = ()  # digests of what it held before and after the last change
-    folders: tuple[str, ...] = ()  # that were made for it, outermost first
+    after: Sequence[str] = ()  # digests of what it held before and after the last change
+    folders: Sequence[str] = ()  # that were made for it, outermost first
 
     def is_untouched(self, text: str | None) -> bool:
         """Whether nobody changed the file since. A writing that failed left it as it was before."""
@@ -219,11 +210,7 @@ def load_records() -> dict[str, InstalledFile]:
     text = textfile.read(record_file())
     try:
         rows = json.loads(text)["files"] if text else {}
-        lists = ("hosts", "after", "folders")
-        return {
-            path: InstalledFile(**row | {name: tuple(row[name]) for name in lists})
-            for path, row in rows.items()
-        }
+        return {path: InstalledFile(**row) for path, row in rows.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BethinkError(
             f"The record of what was installed, {record_file()}, is damaged: {error}.",
@@ -334,9 +321,9 @@ class Installation:
 
     def take_leaving(self, host: str, target: HostFile, text: str, original: str) -> str:
         """The text without those of our entries that are not wanted any more."""
-        wanted = {entry.place for entry in target.entries}
+        wanted = {entry[:2] for entry in target.entries}  # what they are, and where
         every = list_entries(host, self.place._replace(allow_reads=True))
-        leaving = [entry for entry in every if entry.place not in wanted]
+        leaving = [entry for entry in every if entry[:2] not in wanted]
         return take_entries(text, leaving, host, original, is_toml(target.path))
 
     def plan_whole(
@@ -345,7 +332,7 @@ class Installation:
         """A file that is ours from end to end, unless somebody else put it there or changed it."""
         path, wanted = target.path, target.text
         ours = was is None or (record is not None and record.is_untouched(was))
-        others = tuple(one for one in record.hosts if one != host) if record else ()
+        others = [one for one in record.hosts if one != host] if record else []
         if wanted is None and record and others:
             still = f"{', '.join(others)} still needs {path}."
             return FilePlan(was, record._replace(hosts=others), (still,))
@@ -365,12 +352,12 @@ class Installation:
     ) -> InstalledFile:
         """The record of a file that is about to hold a text."""
         self.missing |= {one for one in target.path.parents if not os.path.lexists(one)}
-        missing = [str(one) for one in reversed(target.path.parents) if one in self.missing]
+        missing = [str(one) for one in target.path.parents if one in self.missing]
         return record._replace(
-            hosts=tuple(dict.fromkeys((*record.hosts, host))),
+            hosts=list(dict.fromkeys((*record.hosts, host))),
             part=target.part,
-            after=tuple(dict.fromkeys(digest(one) for one in (was, text) if one is not None)),
-            folders=record.folders if was is not None else tuple(missing),
+            after=[digest(one) for one in (was, text) if one is not None],
+            folders=record.folders if was is not None else missing,
         )
 
     def back_up(self, path: Path, text: str) -> str:
@@ -381,18 +368,17 @@ class Installation:
         return backup.name
 
     def save(self, path: Path, record: InstalledFile | None) -> None:
-        known = self.records.pop(str(path), None)
+        self.records.pop(str(path), None)
         if record:
             self.records[str(path)] = record
-        if self.dry or record == known:
-            return
-        if not self.records:
-            textfile.remove(record_file())
-            return
         files = {name: one._asdict() for name, one in self.records.items()}
         # ASCII, so that paths with bytes that are no UTF-8 can be kept.
         text = json.dumps({"version": 3, "files": files}, indent=1)
-        textfile.write(record_file(), text, textfile.read(record_file()), 0o600)
+        was = textfile.read(record_file())
+        if not files and not self.dry:
+            textfile.remove(record_file())
+        elif text != was and not self.dry:
+            textfile.write(record_file(), text, was, 0o600)
 
     def write(self, real: Path, was: str | None, text: str | None) -> None:
         """Replaces a file if it still holds what it was read as."""

@@ -55,8 +55,8 @@ PEEK = 64 << 10  # bytes of a file that are looked at to tell whose it is
 TRIED = 40  # lines of it
 BLANK = b"\xef\xbb\xbf \t\r\n"
 
-# How much is remembered: tools, files and work of a turn, ids of a reading, switches of memory, threads with tools, calls under way.
-_TOOLS, _FILES, _WORK, _SEEN, _SWITCHES, _THREADS, _CALLS = 32, 64, 24, 50_000, 64, 16, 32
+# How much is remembered: tools, files and work of a turn, switches of memory, threads with tools, calls under way.
+_TOOLS, _FILES, _WORK, _SWITCHES, _THREADS, _CALLS = 32, 64, 24, 64, 16, 32
 # Lines of what memory told an agent, words of each, and characters of one telling.
 _TOLD, _TOLD_WORDS, _TOLD_LENGTH = 24, 40, 20_000
 # A skill of ours that somebody calls by name, where the host gives it as it was typed: `/remember why …`, `$remember`.
@@ -269,13 +269,11 @@ class Transcript:
             return
         thread = self.channel if thread is None else thread
         known, touched, *done = self.used.pop(thread, [[], []])
-        known, touched = (
-            list(dict.fromkeys([*known, *tools])),
-            list(dict.fromkeys([*touched, *files])),
-        )
+        known = list(dict.fromkeys([*known, *tools]))[:_TOOLS]
+        touched = list(dict.fromkeys([*touched, *files]))[:_FILES]
         # The outcome that came last counts.
         latest = [list(one) for one in dict.fromkeys(reversed([*map(tuple, done), *work]))]
-        self.used[thread] = [known[:_TOOLS], touched[:_FILES], *reversed(latest[:_WORK])]
+        self.used[thread] = [known, touched, *reversed(latest[:_WORK])]
         drop_oldest(self.used, _THREADS)
 
     def make_turn(
@@ -309,28 +307,18 @@ class Transcript:
             return NO_SPEECH
         # The text is shortened as it always was: an identity must not change.
         id = self.rename(id) if id else make_id(session, role, at, base.shorten(text))
-        if not self.is_new(id):
+        if id in self.seen:
             return "repeated"
+        self.seen[id] = None
         if opens_private:
             self.hiding.append(session)
             self.switch_memory(True, at, session)
         nothing: list[Any] = [[], []]
         tools, files, *work = nothing if summary else self.used.pop(self.channel, nothing)
-        place = self.number, self.cwd, self.branch
-        turn = Turn(
-            id, session, role, text, at, *place, agent=self.agent, summary=summary, plan=plan
-        )
-        done = tuple(Fact(*fact) for fact in work)
-        return turn._replace(
-            tools=tuple(tools), files=tuple(files), work=done, told=tuple(self.told)
-        )
-
-    def is_new(self, id: str) -> bool:
-        """Whether this reading meets a message for the first time."""
-        known = id in self.seen
-        self.seen[id] = None
-        drop_oldest(self.seen, _SEEN)
-        return not known
+        said = Turn(id, session, role, text, at, self.number, self.cwd, self.branch)
+        used = said._replace(tools=tuple(tools), files=tuple(files), agent=self.agent)
+        done, told = tuple(Fact(*fact) for fact in work), tuple(self.told)
+        return used._replace(summary=summary, plan=plan, work=done, told=told)
 
     def obey_user(self, text: str, at: datetime | None, session: str) -> tuple[str, bool]:
         """What of the user's turn may be given, and whether it opens a `<private>` that hides what follows. The tag switches memory
@@ -342,9 +330,9 @@ class Transcript:
             self.switch_memory(mode == "off", at, session)
         hidden = session in self.hiding
         text, opened = base.split_private(text, hidden)
-        if hidden and opened and not text:
-            return "", False
         if hidden:
+            if opened and not text:
+                return "", False
             self.hiding.remove(session)
             self.switch_memory(False, at, session)
         return text, opened

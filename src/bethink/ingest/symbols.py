@@ -307,30 +307,24 @@ class OutlinedFile(SourceFile):
                 around.append((-closes, holder, True))
                 continue
             key = (start, definition.node.end_byte, definition.name)
-            if key in seen or not self._counts(definition, holder, hidden):
+            place = "top" if holder is None or holder.kind in OPEN else "type"
+            within = definition.settings.get("within", place)
+            if key in seen or hidden or within != place:
                 continue
             seen.add(key)
             parent = joint.join(filter(None, (holder and holder.name, definition.owner)))
             depth = (holder.depth + 1 if holder else 0) + (definition.owner is not None)
-            kind = _kind_here(definition, holder, parent)
+            kind = definition.kind
+            if kind in ("function", "method"):
+                inside = holder is not None and holder.kind not in OPEN | CALLABLE
+                kind = "method" if definition.owner is not None or inside else "function"
+            elif kind == "field" and not parent:  # of C's nameless enums
+                kind = "constant"
             if definition.holds:
                 whole = joint.join(filter(None, (parent, definition.name)))
                 around.append((-closes, Enclosing(whole, kind, depth), hidden))
             if definition.kind != "scope" and (count := count + 1) <= MOST:
                 yield definition, parent, kind, depth
-
-    def _counts(self, definition: Definition, holder: Enclosing | None, hidden: bool) -> bool:
-        """Whether a definition is one where it stands."""
-        top = holder is None or holder.kind in OPEN
-        within = definition.settings.get("within")
-        if hidden or (within == "top" and not top) or (within == "type" and top):
-            return False
-        if definition.settings.get("exported"):
-            before = definition.node.parent.parent if definition.node.parent else None
-            exports = ("export_statement", "ambient_declaration")
-            exported = before is not None and before.type in exports
-            return exported or bool(re.fullmatch("_{0,2}[A-Z][A-Z0-9_]*", definition.name))
-        return True
 
     def _find_begin(self, definition: Definition) -> int:
         """Where a definition begins: with what wraps it (export, template, decorator), or the marks before it."""
@@ -431,14 +425,6 @@ def _bare(name: str) -> str:
     for _ in range(8):
         name = re.sub(r"<[^<>]*>|\[[^\[\]]*\]", "", name)
     return name.strip("*& ")
-
-
-def _kind_here(definition: Definition, holder: Enclosing | None, parent: str) -> str:
-    kind = definition.kind
-    inside = holder is not None and holder.kind not in OPEN | CALLABLE
-    if kind in ("function", "method"):
-        return "method" if definition.owner is not None or inside else "function"
-    return "constant" if kind == "field" and not parent else kind  # C's nameless enums
 
 
 def _within(nodes: Sequence[Node], begin: int, end: int, least: int) -> Iterator[tuple[int, int]]:

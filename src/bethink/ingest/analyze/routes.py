@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.ingest.analyze.tree import Finding, Tree, join_words, load_table, make_finding, unique
@@ -40,71 +40,16 @@ class Route(NamedTuple):
 
 
 class RoutePart(NamedTuple):
-    """What one match of a query says: that a router is made or mounted, that a block adds a prefix, or a route before the prefixes
-    of its router are known."""
+    """What one match of a query says, before the prefixes of its router are known."""
 
+    role: str  # router: one is made; mount: one is put into another; scope: a block adds a prefix; route
     start: int
     end: int
     path: str  # or prefix
-    router: str = ""  # that it is on, made from or mounted into
-    method: str = ""
-    handler: str = ""  # or what is mounted, as written
-    line: int = 0
-
-
-class RouteFile:
-    """What one file says."""
-
-    def __init__(self, file: str, text: str, language: str, rules: Mapping[str, Any]) -> None:
-        self.file, self.rules = file, rules
-        self.source = SourceFile(text, language)
-        names = (name for word, name in rules["frameworks"] if word in text)
-        self.framework = next(names, rules["default"])
-        self.routers: dict[str, list[RoutePart]] = {}
-        self.mounts: list[RoutePart] = []
-        self.blocks: list[RoutePart] = []
-        self.routes: list[RoutePart] = []
-        for query in rules["queries"]:
-            for settings, nodes, _ in self.source.find_matches(f"routes/{query}"):
-                if len(self.routes) < MOST_PER_FILE:
-                    self._read(settings["role"], Call(nodes, self.source))
-
-    def _read(self, role: str, call: Call) -> None:
-        if role == "route":
-            self.routes += filter(None, [_read_route(self, call)])
-        elif role == "router":
-            prefix = call.path() if "on" in call.nodes else call.prefix()
-            self.routers.setdefault(call.text("name"), []).append(call.part("name", prefix or ""))
-        elif role == "scope":
-            self.blocks.append(call.part("scope", call.path() or ""))
-        elif placed := [node for node in call.placed if call.literal(node) is None]:  # a mount
-            written = call.source.text_of(placed[-1 if call.text("verb") == "use" else 0])[:80]
-            prefix = call.path() or call.prefix() or ""
-            target = call.text("target") or written
-            self.mounts.append(call.part("args", prefix, method="mounts", handler=target))
-
-    def find_prefixes(self, router: str, at: int, depth: int = 0) -> list[str]:
-        """What stands before a path of a router at a place: what the router is mounted in, the groups that it was made from, and
-        the blocks around the place."""
-        if depth > DEEPEST:
-            return []
-        around = sorted(block for block in self.blocks if block.start < at < block.end)
-        known = self.routers.get(router, [])
-        found = [one for one in known if one.start < at][-1:] or known[:1]
-        inner = [one.path for one in (*found, *around)]
-        if found and found[0].router:
-            return [*self.find_prefixes(found[0].router, found[0].start, depth + 1), *inner]
-        mount = next((one for one in self.mounts if one.handler == router != one.router), None)
-        if mount is None:
-            return inner
-        return [*self.find_prefixes(mount.router, mount.start, depth + 1), mount.path, *inner]
-
-    def list_routes(self) -> Iterator[Route]:
-        """The routes, and what is mounted from elsewhere at a path."""
-        elsewhere = [one for one in self.mounts if one.path and one.handler not in self.routers]
-        for one in (*self.routes, *elsewhere):
-            path = join_paths(*self.find_prefixes(one.router, one.start), one.path)
-            yield Route(one.method, path, one.handler, self.file, one.line, self.framework)
+    router: str  # that it is on, made from or mounted into
+    name: str  # of the router that is made, of the handler, or what is mounted, as written
+    method: str
+    line: int
 
 
 def analyze(tree: Tree) -> Iterator[Finding]:
@@ -122,11 +67,48 @@ def find_routes(tree: Tree) -> list[Route]:
         rules = {**rows["language"][row.get("like", language)], **row}
         for file, _ in tree.find(rf".*(?:{'|'.join(map(re.escape, row['suffixes']))})"):
             if file not in known and re.search(rules["hint"], tree.text(file)):
-                found += RouteFile(file, tree.text(file), language, rules).list_routes()
+                found += _read_file(tree, file, language, rules)
     return sorted(dict.fromkeys(found), key=lambda route: (route.file, route.line))
 
 
 # Reading one file
+
+
+def _read_file(tree: Tree, file: str, language: str, rules: Mapping[str, Any]) -> Iterator[Route]:
+    """The routes of a file, and what is mounted from elsewhere at a path."""
+    text = tree.text(file)
+    names = (name for word, name in rules["frameworks"] if word in text)
+    framework = next(names, rules["default"])
+    source = SourceFile(text, language)
+    parts: list[RoutePart] = []
+    for query in rules["queries"]:
+        for settings, nodes, _ in islice(source.find_matches(f"routes/{query}"), MOST_PER_FILE):
+            parts += filter(None, [_read_part(settings["role"], Call(nodes, source), rules)])
+    routers = {one.name for one in parts if one.role == "router"} | {""}
+    for one in parts:
+        # A client's `axios.get("/users")` is no route.
+        known = one.router in routers or re.fullmatch(rules["routers"], one.router)
+        elsewhere = one.role == "mount" and one.path and one.name not in routers
+        if elsewhere or (one.role == "route" and known):
+            path = join_paths(*_find_prefixes(parts, one.router, one.start), one.path)
+            yield Route(one.method, path, one.name, file, one.line, framework)
+
+
+def _find_prefixes(parts: Sequence[RoutePart], router: str, at: int, depth: int = 0) -> list[str]:
+    """What stands before a path of a router at a place: what the router is mounted in, the groups that it was made from, and
+    the blocks around the place."""
+    if depth > DEEPEST:
+        return []
+    around = sorted(one for one in parts if one.role == "scope" and one.start < at < one.end)
+    made = [one for one in parts if (one.role, one.name) == ("router", router)]
+    made = [one for one in made if one.start < at][-1:] or made[:1]
+    inner = [one.path for one in (*made, *around)]
+    if made and made[0].router:
+        return [*_find_prefixes(parts, made[0].router, made[0].start, depth + 1), *inner]
+    for one in parts:
+        if one.role == "mount" and one.name == router != one.router:
+            return [*_find_prefixes(parts, one.router, one.start, depth + 1), one.path, *inner]
+    return inner
 
 
 class Call:
@@ -176,36 +158,48 @@ class Call:
         names: list[str] = re.findall(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*", text)
         return names[-1] if names else "inline"
 
-    def part(self, capture: str, path: str, **more: Any) -> RoutePart:
-        node = self.nodes[capture]
+    def part(self, role: str, at: str, path: str | None, name: str, method: str = "") -> RoutePart:
+        node = self.nodes[at]
         line = self.source.row(node.start_byte) + 1
-        more = {"router": self.text("on"), "line": line, **more}
-        return RoutePart(node.start_byte, node.end_byte, path, **more)
+        place = node.start_byte, node.end_byte
+        return RoutePart(role, *place, path or "", self.text("on"), name, method, line)
 
 
-def _read_route(own: RouteFile, call: Call) -> RoutePart | None:
-    verb, router, path = call.text("verb"), call.text("on"), call.path()
+def _read_part(role: str, call: Call, rules: Mapping[str, Any]) -> RoutePart | None:
+    if role == "route":
+        return _read_route(call, rules)
+    if role == "router":
+        prefix = call.path() if "on" in call.nodes else call.prefix()
+        return call.part(role, "name", prefix, call.text("name"))
+    if role == "scope":
+        return call.part(role, "scope", call.path(), "")
+    placed = [node for node in call.placed if call.literal(node) is None]
+    if not placed:
+        return None
+    written = call.source.text_of(placed[-1 if call.text("verb") == "use" else 0])[:80]
+    target = call.text("target") or written
+    return call.part(role, "args", call.path() or call.prefix(), target, "mounts")
+
+
+def _read_route(call: Call, rules: Mapping[str, Any]) -> RoutePart | None:
+    """A route; none without a handler, nor Django's include("shop.urls"), which is a mount."""
+    verb, path = call.text("verb"), call.path()
     handler, owner = call.text("handler"), call.text("owner")
-    stated = re.fullmatch(rf"({METHODS})\s+(\S{{1,200}})", path or "")  # Go 1.22: "GET /users/{id}"
-    method, path = (stated[1], stated[2]) if stated else (_find_methods(own, call, verb), path)
+    method = rules["verbs"].get(verb, verb.removesuffix("Mapping").upper())
+    if stated := re.fullmatch(rf"({METHODS})\s+(\S{{1,200}})", path or ""):
+        method, path = stated.groups()  # Go 1.22: "GET /users/{id}"
+    elif given := call.option("methods", "method"):
+        named = re.findall(rf"\b(?:{METHODS})\b", call.source.text_of(given).upper())
+        method = ", ".join(unique(named))
     if not handler:
-        given = [call.option("handler", "view_func", "endpoint", "to")]
-        given += [node for node in call.placed[:0:-1] if call.literal(node) is None]
-        handler = next((call.handler(node) for node in given if node), "include")
-    known = not router or router in own.routers or re.fullmatch(own.rules["routers"], router)
-    if not known or handler == "include" or (router and (path is None or path[:1] not in "/*")):
-        # A client's `axios.get("/users")`; no handler, or Django's include("shop.urls"), which is a mount.
+        nodes = [call.option("handler", "view_func", "endpoint", "to")]
+        nodes += [node for node in call.placed[:0:-1] if call.literal(node) is None]
+        handler = next((call.handler(node) for node in nodes if node), "include")
+    no_path = "on" in call.nodes and (path is None or path[:1] not in "/*")
+    if handler == "include" or no_path:
         return None
     name = f"{owner}.{handler}" if owner else handler
-    return call.part("place", path or "", router=router, method=method, handler=name)
-
-
-def _find_methods(own: RouteFile, call: Call, verb: str) -> str:
-    if given := call.option("methods", "method"):
-        stated = call.source.text_of(given).upper()
-        return ", ".join(unique(re.findall(rf"\b(?:{METHODS})\b", stated)))
-    method: str = own.rules["verbs"].get(verb, verb.removesuffix("Mapping").upper())
-    return method
+    return call.part("route", "place", path, name, method)
 
 
 def _find_by_place(tree: Tree, rows: Sequence[Mapping[str, Any]]) -> Iterator[Route]:

@@ -12,9 +12,12 @@
   (#set! maker "(?!(?:.*\\.)?(?:map|filter|reduce|forEach|find|findIndex|some|every|flatMap|sort|from|then|catch|finally|setTimeout|setInterval|on|once)$).*"))
 ((variable_declarator name: (identifier) @name value: (class body: (_) @body)) @class)
 ; What is exported, and what is written in capitals
+(export_statement (_ (variable_declarator name: (identifier) @name
+  value: (object [(method_definition) (pair value: [(arrow_function) (function_expression)])]) @body) @constant) (#set! within "top"))
+(export_statement (_ (variable_declarator name: (identifier) @name) @constant) (#set! within "top"))
 ((variable_declarator name: (identifier) @name value: (object [(method_definition) (pair value: [(arrow_function) (function_expression)])]) @body) @constant
-  (#set! within "top") (#set! exported "or capitals"))
-((variable_declarator name: (identifier) @name) @constant (#set! within "top") (#set! exported "or capitals"))
+  (#set! within "top") (#set! name "_{0,2}[A-Z][A-Z0-9_]*"))
+((variable_declarator name: (identifier) @name) @constant (#set! within "top") (#set! name "_{0,2}[A-Z][A-Z0-9_]*"))
 ; Members of objects
 ((pair key: (_) @name value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @method)
 ; exports.health = function () { … }, Router.prototype.reset = function () { … }, module.exports = class Cart { … }

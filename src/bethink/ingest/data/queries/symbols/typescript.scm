@@ -14,3 +14,4 @@
 ([(enum_assignment name: (_) @name) @field (enum_body (property_identifier) @name @field)])
 ((type_alias_declaration name: (_) @name) @type)
 (variable_declarator name: (identifier) @name value: (as_expression (object (method_definition)) @body)) @constant
+(ambient_declaration (_ (variable_declarator name: (identifier) @name) @constant) (#set! within "top"))

@@ -447,11 +447,10 @@ def has_foreign_database(project: Project) -> bool:
 def take(memory: Bethink, part: str, progress: Progress | None = None) -> PartReport:
     """Brings one part of the project in step with memory. A part that cannot be read is told and the others go on; trouble
     with the database ends it all."""
-    if part == "map" and find_spec("tree_sitter") is None:
-        return PartReport(part, "skipped", None, *NO_PARSER)
     try:
         return PartReport(part, "done", PARTS[part](memory, progress=progress))
     except StoreError:
         raise
     except BethinkError as error:
-        return PartReport(part, "failed", None, error.message, error.hint or "")
+        status = "skipped" if error.message in NO_PARSER else "failed"
+        return PartReport(part, status, None, error.message, error.hint or "")

@@ -170,12 +170,11 @@ def parse(text: str) -> Page:
     directives = _read_directives(fields, "frontmatter", warnings)
     known = outline(body)
     header = next((one.first for one in known.sections if one.level), len(known.starts))
-    pieces, at = [], 0
-    for line, (start, end), pairs in _find_comments(body):
+    lines = body.split("\n")
+    for line, end, pairs in _find_comments(body):
         where = f"line {line + first}"
         values = _read_directives(pairs, where, warnings)
-        pieces += [body[at:start], re.sub(r"[^\n]", " ", body[start:end])]
-        at = end
+        lines[line:end] = [" " * len(one) for one in lines[line:end]]
         if line < header or not values.get("index", True):
             directives |= values
         else:
@@ -184,8 +183,7 @@ def parse(text: str) -> Page:
             )
     titles = (one.title for one in known.sections if one.level == 1)
     title = directives.get("title") or next(titles, "")
-    body = "".join((*pieces, body[at:]))
-    return Page(fields, directives, title, body, first, tuple(warnings))
+    return Page(fields, directives, title, "\n".join(lines), first, tuple(warnings))
 
 
 def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
@@ -283,15 +281,14 @@ def _read_frontmatter(text: str, warnings: list[str]) -> tuple[dict[str, Any], i
     return named, match[0].count("\n") + 1, text[match.end() :]
 
 
-def _find_comments(body: str) -> Iterator[tuple[int, tuple[int, int], dict[str, Any]]]:
-    """The HTML comments that are directives: the line, from 0, the place, and what they say."""
+def _find_comments(body: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """The HTML comments that are directives: first line and the line after it, from 0, and what they say."""
     known = outline(body)
     for line, end in known.comments:
-        place = known.starts[line], known.starts[end]
-        text = body[place[0] : min(place[1], place[0] + LONGEST_COMMENT)].strip()
+        text = body[known.starts[line] : known.starts[end]][:LONGEST_COMMENT].strip()
         whole = text.startswith("<!--") and text.endswith("-->") and text.count("-->") == 1
         if whole and (pairs := _read_pairs(text[4:-3])):
-            yield line, place, pairs
+            yield line, end, pairs
 
 
 def _read_pairs(comment: str) -> dict[str, Any]:

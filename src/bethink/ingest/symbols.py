@@ -15,6 +15,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -196,11 +197,13 @@ class CommentBlock(NamedTuple):
 
 
 class Enclosing(NamedTuple):
-    """The nearest definition around a place."""
+    """What is open around a place."""
 
-    name: str
-    kind: str
-    depth: int
+    end: int
+    name: str = ""  # of the nearest definition
+    kind: str = "module"
+    depth: int = -1
+    hidden: bool = False  # whether what stands in it is passed over
 
 
 def outline(text: str, language: str) -> FileOutline:
@@ -240,7 +243,7 @@ class OutlinedFile(SourceFile):
     def outline(self) -> FileOutline:
         taken: list[Symbol] = []
         begins: set[int] = set()
-        for definition, parent, kind, depth in self._nest():
+        for definition, parent, kind, depth in islice(self._nest(), MOST):
             begin = self._find_begin(definition)
             begins.add(begin)
             # Some grammars count the line break as a part of a node.
@@ -270,7 +273,7 @@ class OutlinedFile(SourceFile):
                 return
             owner, name = declared[1].removesuffix("::") or None, " ".join(declared[2].split())
             function = "yes" if declared[3] else "no"
-            fits = settings.get("callable", function) == function or kind == "type"
+            fits = settings.get("callable", function) == function
             if not fits or not re.fullmatch(settings.get("named", ".*"), name):
                 return
         else:
@@ -291,39 +294,36 @@ class OutlinedFile(SourceFile):
         """The definitions that count, each with the name of what it stands in, its kind there, and how deep."""
         joint = self.rules.get("joined", self.rules.get("separator", "."))
         seen: set[tuple[int, int, str]] = set()
-        # What is open around a place: where it ends, the nearest definition, and whether it is passed over.
-        around: list[tuple[int, Enclosing | None, bool]] = [(len(self.data) + 2, None, False)]
-        count = 0
+        around = [Enclosing(len(self.data) + 2)]
         # What encloses comes before what it holds; of one node the first pattern counts.
         events: list[tuple[int, int, int, Definition | None]] = [
             (one.node.start_byte, -one.closes, one.order, one) for one in self.definitions
         ]
         events += [(start, -end, MATCHES * 9, None) for start, end in self.opaque]
         for start, closes, _, definition in sorted(events, key=lambda event: event[:3]):
-            while around[-1][0] <= start:
+            while around[-1].end <= start:
                 around.pop()
-            _, holder, hidden = around[-1]
+            holder = around[-1]
             if definition is None:
-                around.append((-closes, holder, True))
+                around.append(holder._replace(end=-closes, hidden=True))
                 continue
-            key = (start, definition.node.end_byte, definition.name)
-            place = "top" if holder is None or holder.kind in OPEN else "type"
-            within = definition.settings.get("within", place)
-            if key in seen or hidden or within != place:
+            name, kind, owned = definition.name, definition.kind, definition.owner is not None
+            key = (start, definition.node.end_byte, name)
+            place = "top" if holder.kind in OPEN else "type"
+            if key in seen or holder.hidden or definition.settings.get("within", place) != place:
                 continue
             seen.add(key)
-            parent = joint.join(filter(None, (holder and holder.name, definition.owner)))
-            depth = (holder.depth + 1 if holder else 0) + (definition.owner is not None)
-            kind = definition.kind
+            parent = joint.join(filter(None, (holder.name, definition.owner)))
+            depth = holder.depth + 1 + owned
             if kind in ("function", "method"):
-                inside = holder is not None and holder.kind not in OPEN | CALLABLE
-                kind = "method" if definition.owner is not None or inside else "function"
+                inside = holder.kind not in OPEN | CALLABLE
+                kind = "method" if owned or inside else "function"
             elif kind == "field" and not parent:  # of C's nameless enums
                 kind = "constant"
             if definition.holds:
-                whole = joint.join(filter(None, (parent, definition.name)))
-                around.append((-closes, Enclosing(whole, kind, depth), hidden))
-            if definition.kind != "scope" and (count := count + 1) <= MOST:
+                whole = joint.join(filter(None, (parent, name)))
+                around.append(Enclosing(-closes, whole, kind, depth, holder.hidden))
+            if kind != "scope":
                 yield definition, parent, kind, depth
 
     def _find_begin(self, definition: Definition) -> int:

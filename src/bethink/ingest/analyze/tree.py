@@ -70,17 +70,9 @@ def load_table(name: str) -> dict[str, Any]:
     return tomllib.loads((DATA / f"{name}.toml").read_text("utf-8"))
 
 
-@cache
-def _load_aside() -> tuple[frozenset[str], re.Pattern[str]]:
-    table = load_table("analyze")["aside"]
-    return frozenset(table["folders"].split()), re.compile("|".join(table["files"]))
-
-
 def is_aside(path: str) -> bool:
     """Whether a file does not speak for the project: a test, an example, somebody else's, or made by a tool."""
-    *folders, name = path.lower().split("/")
-    names, pattern = _load_aside()
-    return not names.isdisjoint(folders) or bool(pattern.fullmatch(name))
+    return bool(re.fullmatch(load_table("analyze")["aside"], path.lower()))
 
 
 class Tree:

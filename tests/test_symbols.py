@@ -16,8 +16,6 @@ from bethink.ingest.symbols import (
     LANGUAGES,
     language_of,
     outline,
-    strip_comment,
-    strip_docstring,
     summarize_comment,
 )
 
@@ -56,8 +54,8 @@ def test_the_definitions_of_a_file_are_found_where_they_stand_with_their_docs_an
 @rules(
     {
         "symbols-the-language-of-a": language_of,
-        "symbols-what-a-comment-says": lambda raw: summarize_comment(strip_comment(raw)),
-        "symbols-what-a-docstring-says": lambda raw: summarize_comment(strip_docstring(raw)),
+        "symbols-what-a-comment-says": summarize_comment,
+        "symbols-what-a-docstring-says": summarize_comment,
     }
 )
 def test_the_language_of_a_file_and_what_a_comment_says(function, given, expected):
@@ -127,7 +125,7 @@ def test_long_signatures_docs_and_decorators_are_cut_and_hostile_comments_cost_n
     assert len(found.signature) <= 300 and len(found.doc) <= 600 and found.lines == (1, 4)
     with processor_limit(5):
         for text in cases("symbols-cleaning-takes-no-longer-for", {}):
-            summarize_comment(strip_comment(text))
+            summarize_comment(text)
 
 
 @pytest.mark.parametrize(("language", "text", "expected"), cases("symbols-a-comment-belongs-to"))

@@ -13,7 +13,7 @@ import time
 import tomllib
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -238,6 +238,9 @@ class OutlinedFile(SourceFile):
         # Docstrings by where their block begins.
         self.docs = {block.start_byte if block else 0: doc for block, doc in above}
         self.comments, self.marks = nodes["comment"], nodes["mark"]
+        long = (mark for mark in self.marks if mark.end_byte - mark.start_byte > MARK)
+        # What no signature shows.
+        self.left_out = sorted((one.start_byte, one.end_byte) for one in (*self.comments, *long))
         self.blocks = self._join_comments()
 
     def outline(self) -> FileOutline:
@@ -348,9 +351,9 @@ class OutlinedFile(SourceFile):
     def _make_signature(self, definition: Definition, kind: str, begin: int) -> str:
         """From the first decorator to where the body begins, on one line; long decorators and comments are left out."""
         end = max(definition.end, begin)
-        left_out = (*_within(self.comments, begin, end, 0), *_within(self.marks, begin, end, MARK))
+        low, high = (bisect_left(self.left_out, (at, 0)) for at in (begin, end))
         pieces, at = [], begin
-        for start, stop in sorted(left_out):
+        for start, stop in self.left_out[low:high]:
             pieces.append(self.text(at, start))
             at = max(at, min(stop, end))
         pieces.append(self.text(at, min(end, at + LOOKED)))
@@ -365,19 +368,16 @@ class OutlinedFile(SourceFile):
         """What is said about a symbol: its docstring, the comment right above it, or the one behind it on its line."""
         body = definition.node.child_by_field_name("body")
         if body is not None and body.start_byte in self.docs:
-            return summarize_comment(strip_docstring(self.text_of(self.docs[body.start_byte])))
+            return summarize_comment(self.text_of(self.docs[body.start_byte]))
         above = self._find_comment_above(begin)
-        if above and (told := self._summarize(above)):
+        if above and (told := summarize_comment(self.text(above.start, above.end))):
             return told
         if kind not in VALUES and kind != "macro":
             return ""
         at = definition.end if kind == "macro" else definition.node.end_byte
         line = self.text(at, at + 1000).partition("\n")[0]
         trailing = load_patterns()["trailing"].match(line)
-        return summarize_comment(strip_comment(trailing[1])) if trailing else ""
-
-    def _summarize(self, block: CommentBlock, paragraphs: int = 1) -> str:
-        return summarize_comment(strip_comment(self.text(block.start, block.end)), paragraphs)
+        return summarize_comment(trailing[1]) if trailing else ""
 
     def _join_comments(self) -> list[CommentBlock]:
         blocks: list[CommentBlock] = []
@@ -404,7 +404,7 @@ class OutlinedFile(SourceFile):
     def _find_file_doc(self, begins: set[int]) -> str:
         """What a file says of itself: its docstring, or the first comment that is neither a licence nor about a definition."""
         doc = self.docs.get(self.root.start_byte) or self.docs.get(0)
-        if doc and (told := summarize_comment(strip_docstring(self.text_of(doc)), 10)):
+        if doc and (told := summarize_comment(self.text_of(doc), 10)):
             return told
         comments = {node.start_byte for node in self.comments}
         first = len(self.data)
@@ -416,8 +416,9 @@ class OutlinedFile(SourceFile):
                 first = start
                 above = self._find_comment_above(first) if first in begins else None
                 break
-        leading = (block for block in self.blocks if block.start < first and block != above)
-        return next(filter(None, (self._summarize(block, 10) for block in leading)), "")
+        leading = (one for one in self.blocks if one.start < first and one != above)
+        docs = (summarize_comment(self.text(one.start, one.end), 10) for one in leading)
+        return next(filter(None, docs), "")
 
 
 def _bare(name: str) -> str:
@@ -425,15 +426,6 @@ def _bare(name: str) -> str:
     for _ in range(8):
         name = re.sub(r"<[^<>]*>|\[[^\[\]]*\]", "", name)
     return name.strip("*& ")
-
-
-def _within(nodes: Sequence[Node], begin: int, end: int, least: int) -> Iterator[tuple[int, int]]:
-    """The places of nodes between two others that are longer than so many bytes."""
-    for node in nodes[bisect_left(nodes, begin, key=lambda node: node.start_byte) :]:
-        if node.start_byte >= end:
-            break
-        if node.end_byte - node.start_byte > least:
-            yield node.start_byte, node.end_byte
 
 
 # What a comment or docstring says, without its marks: `/** … */`, `///`, `#`, Javadoc and XML tags, pragmas, licences. A mark that means
@@ -452,29 +444,22 @@ def load_patterns() -> Mapping[str, re.Pattern[str]]:
     return {name: re.compile("|".join(patterns)) for name, patterns in rows.items()}
 
 
-def strip_comment(raw: str) -> str:
-    """The text of a comment, or of several that follow each other, line by line."""
+def _strip_marks(raw: str) -> str:
+    """The text of a comment, or of several that follow each other, or of a docstring, line by line."""
     patterns = load_patterns()
-    lines = []
-    for line in raw[:READ_COMMENT].splitlines():
-        line = patterns["mark"].sub("", line.rstrip().removesuffix("*/").rstrip(), count=1)
-        if not patterns["pragma"].match(line):
-            lines.append(patterns["ruler"].sub(" ", line))
-    return "\n".join(lines)
+    lines: Iterable[str]
+    if quotes := patterns["quotes"].match(raw):
+        lines = map(str.strip, raw[quotes.end() :].removesuffix(quotes[1]).splitlines())
+    else:
+        bare = (line.rstrip().removesuffix("*/").rstrip() for line in raw.splitlines())
+        told = (patterns["mark"].sub("", line, count=1) for line in bare)
+        lines = (line for line in told if not patterns["pragma"].match(line))
+    return "\n".join(patterns["ruler"].sub(" ", line) for line in lines)
 
 
-def strip_docstring(raw: str) -> str:
-    """The text of a Python string literal, without its quotes."""
-    quotes = load_patterns()["quotes"].match(raw)
-    if quotes is None:
-        return ""
-    body = raw[quotes.end() :].removesuffix(quotes[1])[:READ_COMMENT]
-    return "\n".join(load_patterns()["ruler"].sub(" ", line).strip() for line in body.splitlines())
-
-
-def summarize_comment(text: str, paragraphs: int = 1) -> str:
-    """The first paragraphs of a cleaned text, each on one line, without tags and licences."""
-    patterns = load_patterns()
+def summarize_comment(raw: str, paragraphs: int = 1) -> str:
+    """The first paragraphs of a comment or docstring, each on one line, without tags and licences."""
+    patterns, text = load_patterns(), _strip_marks(raw[:READ_COMMENT])
     if patterns["licence_text"].search(text):
         return ""
     kept: list[str] = []
@@ -489,7 +474,7 @@ def summarize_comment(text: str, paragraphs: int = 1) -> str:
 
 def _plain_comment(paragraph: str) -> str:
     patterns = load_patterns()
-    lines = []
+    lines: list[str] = []
     for line in map(str.strip, paragraph.strip().splitlines()):
         bare = patterns["lead"].sub("", line, count=1)
         if patterns["tag"].match(bare):

@@ -89,45 +89,49 @@ def sync(
     """Brings the memories of a collection in step with its documents. Known sources that no document spoke of have vanished
     if `looked` says that they would have been found; those that could not be read have not. `progress` is told how many
     documents are done."""
-    seen: dict[str, str] = {}  # uri → what became of its source
+    seen: dict[str, bool] = {}  # uri → whether its source is unchanged
     skipped: list[Skipped] = []
-    updates: list[SourceUpdate] = []  # with their first passages alone
+    moved: list[tuple[str, str]] = []
+    added: list[str] = []
+    changed: list[str] = []
+    empty: list[str] = []
     counts: Counter[str] = Counter()
     hints: dict[str, None] = {}
     for group in _group(_find_updates(documents, collection, seen, skipped)):
         receipt = collection.write(group)
-        updates += [one._replace(passages=one.passages[:1]) for one in group]
+        for one in group:
+            if one.moved_from:
+                moved.append((one.moved_from, one.source.uri))
+            else:
+                became = changed if not one.is_new else added if one.passages else empty
+                became.append(one.source.uri)
         kept = sum(one.status == "kept" for one in receipt.outcomes)
         counts.update(added=receipt.added, kept=kept, retired=receipt.retired)
         hints |= dict.fromkeys(receipt.hints)
         if progress:
             progress(len(seen))
-    moved = [(one.moved_from, one.source.uri) for one in updates if one.moved_from]
     accounted = {*seen, *(old for old, _ in moved)}
     vanished = [uri for uri in collection.known if uri not in accounted and looked(uri)]
     retired = collection.retire(vanished) if vanished else 0
-    stayed = [one for one in updates if not one.moved_from]
-    new = [one for one in stayed if one.is_new]
-    added = tuple(one.source.uri for one in new if one.passages)
     return Synced(
-        added=added,
-        changed=tuple(one.source.uri for one in stayed if not one.is_new),
-        moved=tuple(moved),
-        vanished=tuple(vanished),
-        unchanged=list(seen.values()).count("unchanged"),
-        empty=len(new) - len(added),
-        skipped=tuple(skipped),
-        memories_added=counts["added"],
-        memories_kept=counts["kept"],
-        memories_retired=retired + counts["retired"],
-        hints=tuple(hints),
+        tuple(added),
+        tuple(changed),
+        tuple(moved),
+        tuple(vanished),
+        sum(seen.values()),
+        len(empty),
+        tuple(skipped),
+        counts["added"],
+        counts["kept"],
+        retired + counts["retired"],
+        tuple(hints),
     )
 
 
 def _find_updates(
     documents: Iterable[Document | Skipped],
     collection: Collection,
-    seen: dict[str, str],
+    seen: dict[str, bool],
     skipped: list[Skipped],
 ) -> Iterator[SourceUpdate]:
     """The documents that are new, changed or moved, with their passages; notes what was seen and what could not be read."""
@@ -138,14 +142,14 @@ def _find_updates(
             document = document._replace(uri=redact_name(document.uri))
         if document.uri in seen:
             continue
-        seen[document.uri] = ""
+        seen[document.uri] = False
         if isinstance(document, Skipped):
             skipped.append(document._replace(reason=redact(document.reason).text))
             continue
         known = collection.known.get(document.uri) or collection.find(document.uri)
         ours = known and known.metadata.get("collection") == collection.name
         if known and ours and known.hash == document.hash:
-            seen[document.uri] = "unchanged"
+            seen[document.uri] = True
             continue
         try:
             passages = document.passages()
@@ -160,7 +164,7 @@ def _find_updates(
 
 
 def _find_origin(
-    hash: str, by_hash: dict[str, str], seen: Mapping[str, str], collection: Collection
+    hash: str, by_hash: dict[str, str], seen: Mapping[str, bool], collection: Collection
 ) -> str | None:
     """The uri that a document with the same content was known by, if nothing is there any more; it serves once."""
     origin = by_hash.get(hash)

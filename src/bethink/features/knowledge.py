@@ -317,8 +317,14 @@ def is_in_git(project: Project) -> bool:
 
 def make_files(project: Project, config: Config, *, local: bool = False) -> Iterator[FileStep]:
     """Makes the files that a project needs, one by one, and says what was done about each."""
-    for path, text in _templates(project, config).items():
-        yield _make_file(project.worktree, path, text)
+    name = next(iter(config.knowledge), "")
+    folder = project.worktree / name
+    # A knowledge folder that the settings name and that is there is the user's own affair.
+    own = "knowledge" in config.origins and folder.exists()
+    if name and not Path(name).suffix and not own:
+        for file in sorted(TEMPLATES.rglob("*.md"), key=lambda file: (len(file.parts), file)):
+            path = folder / file.relative_to(TEMPLATES)
+            yield _make_file(project.worktree, path, file.read_text("utf-8"))
     settings = configuration.project_file(project.root)
     yield _make_file(project.root, settings, settings_template())
     ignore = project.root / ".gitignore"
@@ -341,16 +347,6 @@ def _make_file(root: Path, path: Path, template: str | None = None) -> FileStep:
     except BethinkError as error:
         reason = error.message
     return FileStep(path, "fail", reason)
-
-
-def _templates(project: Project, config: Config) -> dict[Path, str]:
-    """The files of the first knowledge folder. One that the settings name and that is there is the user's own affair."""
-    name = next(iter(config.knowledge), "")
-    folder = project.worktree / name
-    if not name or Path(name).suffix or ("knowledge" in config.origins and folder.exists()):
-        return {}
-    files = sorted(TEMPLATES.rglob("*.md"), key=lambda file: (len(file.parts), file))
-    return {folder / file.relative_to(TEMPLATES): file.read_text("utf-8") for file in files}
 
 
 def settings_template() -> str:

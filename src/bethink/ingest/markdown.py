@@ -117,7 +117,12 @@ def read_passages(
     found = passages(page, uri, cut(page.body, size, overlap, page.first_line))
     if uri.endswith(".ipynb"):  # its lines are those of JSON
         found = [passage._replace(lines=None) for passage in found]
-    kept = [passage for passage in found if not _is_wordless(passage.content)]
+    # What is nearly all data, such as an image that is written out, would be found by no question.
+    kept = [
+        one
+        for one in found
+        if len("".join(_UNBROKEN.findall(one.content))) <= 0.95 * len(one.content)
+    ]
     if len(kept) < len(found):
         number = f"{len(found) - len(kept):,} of {len(found):,} passages"
         told.append(f"left out what holds no words: {number} are characters without a space")
@@ -158,11 +163,6 @@ def _read_notebook(text: str) -> str:
     return unify_line_ends("\n\n".join(parts))
 
 
-def _is_wordless(text: str) -> bool:
-    """Whether nearly all of a text is data, such as an image that is written out: no question would ever find it."""
-    return sum(len(found) for found in _UNBROKEN.findall(text)) > 0.95 * len(text)
-
-
 def parse(text: str) -> Page:
     """Takes the text of a file apart. Accepts every string."""
     warnings: list[str] = []
@@ -191,11 +191,15 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
     said = page.directives
     if not said.get("index", True):
         return []
+    own = said.get("title", "")
     found: list[Passage] = []
     for number, chunk in enumerate(chunks):
         text, overlap = chunk.text.strip(), chunk.overlap.strip()
         if not any(map(str.isalnum, text)):
             continue  # a rule, an ornament, nothing at all
+        # The headers above it, below the title that the file gives itself where that is not the first of them.
+        section = chunk.title or page.title
+        section = section if section.startswith(own) else f"{own} > {section}"
         # Empty lines at its ends do not count.
         first = chunk.lines[0] + chunk.text.partition(text)[0].count("\n")
         found.append(
@@ -204,20 +208,12 @@ def passages(page: Page, uri: str, chunks: Sequence[Chunk]) -> list[Passage]:
                 kind=said.get("kind", find_kind(uri)),
                 importance=said.get("importance"),
                 tags=said.get("tags", ()),
-                section=_find_heading(page, chunk.title) or PurePosixPath(uri).stem,
+                section=section or PurePosixPath(uri).stem,
                 lines=(first, first + text.count("\n")),
                 metadata={"chunk": number, "overlap": len(overlap)},
             )
         )
     return found
-
-
-def _find_heading(page: Page, title: str) -> str:
-    """The headers above a passage, below the title that the file gives itself where that is not the first of them."""
-    own = page.directives.get("title", "")
-    if not title or title.startswith(own):
-        return title or page.title
-    return f"{own} > {title}"
 
 
 def find_kind(uri: str) -> str:
@@ -491,7 +487,10 @@ def by_lines(body: str, tokens: int = 400, overlap: int = 80, first_line: int = 
             late = _SENTENCE.finditer(body, start + (limit - start) // 4, limit)
             end = max((match.end() for match in late), default=0) or _last_word(body, start, limit)
         lines = _lines(known, start, end, first_line)
-        title = _title(body, known, start, end)
+        # Called by the headers above the first line that says something.
+        said = bisect_right(known.starts, end - len(body[start:end].lstrip())) - 1
+        above = bisect_right(known.sections, said, key=lambda section: section.first)
+        title = known.sections[above - 1].title
         chunks.append(Chunk(body[start:end], carried, title, lines))
     return chunks
 
@@ -520,13 +519,6 @@ def _merge_short(body: str, known: PageOutline, size: int) -> Iterator[HeaderSec
 def _lines(known: PageOutline, start: int, end: int, first_line: int) -> tuple[int, int]:
     first, last = (bisect_right(known.starts, at) - 1 + first_line for at in (start, end - 1))
     return first, last
-
-
-def _title(body: str, known: PageOutline, start: int, end: int) -> str:
-    """The headers above the first line that says something."""
-    line = bisect_right(known.starts, end - len(body[start:end].lstrip())) - 1
-    above = bisect_right(known.sections, line, key=lambda section: section.first)
-    return known.sections[above - 1].title
 
 
 def _find_cut(body: str, known: PageOutline, start: int, end: int, size: int) -> int:

@@ -72,8 +72,10 @@ def redact_value(value: Any) -> tuple[Any, int]:
         for key, item in value.items():
             name, in_name = redact_value(key)
             kept, in_item = redact_value(item)
-            if kept == item and isinstance(item, str) and _is_named_secret(key, item):
-                kept, in_item = f"[REDACTED:{_key_kind(key)}]", 1
+            if kept == item and isinstance(key, str) and isinstance(item, str):
+                named = not _fits("harmless", key)
+                if named and _is_secret(item, _key_kind(key), quoted=True):
+                    kept, in_item = f"[REDACTED:{_key_kind(key)}]", 1
             result[name] = kept
             total += in_name + in_item
         return result, total
@@ -83,11 +85,6 @@ def redact_value(value: Any) -> tuple[Any, int]:
         count = sum(count for _, count in pairs)
         return (tuple(items) if isinstance(value, tuple) else items), count
     return value, 0
-
-
-def _is_named_secret(key: Any, value: str) -> bool:
-    named = isinstance(key, str) and not _fits("harmless", key)
-    return named and _is_secret(value, _key_kind(key), quoted=True)
 
 
 def redact_name(name: str) -> str:
@@ -420,9 +417,10 @@ def _is_secret(value: str, kind: str, *, quoted: bool, certain: bool = False) ->
 
 def _looks_secret(value: str, kind: str, quoted: bool) -> bool:
     """Whether a value that is none of the known exceptions has the mixture and the length of a secret."""
-    digits, mixed = sum(map(str.isdigit, value)), _is_mixed(value)
+    digits, signs = sum(map(str.isdigit, value)), any(map(_SYMBOLS.__contains__, value))
+    mixed = any(map(str.isalpha, value)) and (digits or signs)
     if kind == "password" and quoted and len(value) >= 6:
-        return mixed or _fits("unnamed", value)
+        return bool(mixed) or _fits("unnamed", value)
     if len(value) < (6 if kind == "password" else 8) or not mixed:
         return False
     if _compile(r"[A-Za-z]+[!?]$|\d+[a-z]+$").match(value):
@@ -431,12 +429,6 @@ def _looks_secret(value: str, kind: str, quoted: bool) -> bool:
         return True
     # A bare word in code is rather a variable: `token = response1`, `password = old_password`.
     return digits >= 2 or (kind == "password" and _fits("unnamed", value))
-
-
-def _is_mixed(value: str) -> bool:
-    """Whether a value has letters, and digits or signs with them."""
-    marks = any(map(str.isdigit, value)) or any(map(_SYMBOLS.__contains__, value))
-    return any(map(str.isalpha, value)) and marks
 
 
 def _key_kind(key: str) -> str:

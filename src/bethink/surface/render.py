@@ -40,9 +40,6 @@ Record = Mapping[str, Any]
 # What a terminal might obey, the marks that reorder text, halves of characters. Tab and line feed stay.
 _HOSTILE = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 _NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-_XML_ESCAPES = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;", "\r": "&#13;"}
-)
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32"}
 
 SHOWN = 5  # of a list in a few words
@@ -191,12 +188,6 @@ def pick(value: Any, names: str) -> dict[str, Any]:
     return {name: getattr(value, name) for name in names.split()}
 
 
-def flatten_record(record: Record) -> Record:
-    """A record with its line range as text, for formats in which everything is text."""
-    lines = record.get("lines")
-    return {**record, "lines": f"{lines[0]}-{lines[1]}" if lines else None}
-
-
 def format_records(
     form: str,
     records: Iterable[Record],
@@ -206,7 +197,7 @@ def format_records(
     **about: str,
 ) -> Iterator[str]:
     """The records piece by piece, so that an export of any size needs no memory. `about` becomes attributes of the XML root."""
-    rows = ([cell(record.get(field)) for field in fields] for record in records)
+    rows = ([_field(record, field) for field in fields] for record in records)
     if form == "json":
         lead = "[\n"
         for record in records:
@@ -241,7 +232,15 @@ def _element(field: str, text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    return re.sub(_NOT_XML, "", text).translate(_XML_ESCAPES)
+    from xml.sax.saxutils import escape
+
+    return escape(re.sub(_NOT_XML, "", text), {'"': "&quot;", "'": "&apos;", "\r": "&#13;"})
+
+
+def _field(record: Record, name: str) -> str:
+    """A field of a record where only text fits: of lines from where to where."""
+    value = record.get(name)
+    return f"{value[0]}-{value[1]}" if name == "lines" and value else cell(value)
 
 
 def cell(value: Any) -> str:
@@ -261,37 +260,18 @@ FIELDS = tuple("id score kind scope source path lines created_at summary content
 LEAST = 24  # columns that are too few for a statement: then it gets a line of its own
 EXCERPT = 280  # characters of a memory in a list of hits; set by hand: three lines of a terminal
 
+
+def _read_words(section: str) -> dict[str, list[str]]:
+    lines = (line.split(": ", 1) for line in SECTIONS[section].strip().splitlines())
+    return {name: words.split(" | ") for name, words in lines}
+
+
 SIGNALS = dict(line.split(": ", 1) for line in SECTIONS["signals"].strip().splitlines())
 # A relation as its source sees it, and as its target does.
-RELATION_WORDS = {
-    "supersedes": ("supersedes", "superseded by"),
-    "builds_on": ("builds on", "basis of"),
-    "contradicts": ("contradicts", "contradicted by"),
-    "answers": ("answers", "answered by"),
-    "relates_to": ("relates to", "relates to"),
-    "may_replace": ("may replace", "may be replaced by"),
-}
-
+RELATION_WORDS = _read_words("relations")
 # What a new memory may mean for a known one, and what to do if it does: for a person, and for an agent, which has no `link` but
 # may store the same text again and say so.
-PROPOSALS = {
-    "replaces": (
-        "replace",
-        "bethink link {new} supersedes {old}",
-        "if so, store the same content with supersedes [{old}]",
-    ),
-    "answers": (
-        "answer",
-        "bethink link {new} answers {old}",
-        "if so, update_memory [{old}] with answered true",
-    ),
-    "completes": (
-        "complete",
-        "bethink link {new} answers {old}",
-        "if so, update_memory [{old}] with answered true",
-    ),
-    "same": ("be the same as", "bethink forget {new}", "if so, forget_memories [{new}]"),
-}
+PROPOSALS = _read_words("proposals")
 WAITS = "it stays until the user confirms: bethink link {new} supersedes {old}"
 
 # Tokens of what a model reads, counted on real answers.
@@ -369,7 +349,9 @@ def label_scopes(memory: "Bethink") -> dict[str, str]:
     }
 
 
-def related_memories(memory: "Bethink", found: Sequence[Memory]) -> dict[str, Related]:
+def related_memories(
+    memory: "Bethink", found: Sequence[Memory]
+) -> dict[str, list[tuple[Relation, Memory]]]:
     """What each memory is related to, as far as the reader may see it."""
     relations = memory.store.relations([one.id for one in found])
     ends = {end for relation in relations for end in (relation.source, relation.target)}
@@ -378,16 +360,12 @@ def related_memories(memory: "Bethink", found: Sequence[Memory]) -> dict[str, Re
         for other in memory.store.get(sorted(ends))
         if memory.everywhere or other.scope in memory.scopes
     }
-    return {
-        one.id: [
-            (relation, others[end])
-            for relation in relations
-            if one.id in (relation.source, relation.target)
-            for end in (relation.source, relation.target)
-            if end != one.id and end in others
-        ]
-        for one in found
-    }
+    related: dict[str, list[tuple[Relation, Memory]]] = {one.id: [] for one in found}
+    for relation in relations:
+        ends = {relation.source, relation.target}
+        for id in ends & related.keys():
+            related[id] += [(relation, others[end]) for end in ends - {id} if end in others]
+    return related
 
 
 def label_memory(memory: "Bethink", one: Memory) -> str:

@@ -26,7 +26,6 @@ from bethink.surface.arguments import Argument, make_asked, parse_arguments, rea
 from bethink.surface.cli import COMMANDS
 from bethink.surface.render import (
     describe_value,
-    flatten_record,
     fold,
     format_records,
     item_lines,
@@ -271,9 +270,7 @@ def _present_data(args: Namespace, result: Result) -> None:
         return
     fields, root, item, about = result.listing
     records = [value] if isinstance(value, dict) else value
-    if args.format != "json":
-        fields = fields or list(records[0])
-        records = list(map(flatten_record, records))
+    fields = fields or (list(records[0]) if records else ())
     data(format_records(args.format, records, fields, root, item, **about))
 
 

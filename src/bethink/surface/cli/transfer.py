@@ -41,7 +41,7 @@ from bethink.surface.cli.console import Bar, Result, check_database, open_memory
 from bethink.surface.cli.knowledge import existing_path, run_sync, synced_result
 from bethink.surface.cli.tend import edit_file
 from bethink.surface.operations import EVERYTHING, make_filter
-from bethink.surface.render import flatten_record, format_records, many, pick
+from bethink.surface.render import format_records, many, pick
 from bethink.text import textfile
 from bethink.types import PERSONAL, STATEMENTS, Relation
 
@@ -108,7 +108,7 @@ def export_text(form: str, memory: Bethink, memories: Iterator[Memory]) -> Itera
         return
     records: Iterator[Any] = export_records(memory, memories)
     if form not in ("json", "jsonl"):
-        records = (flatten_record(plain(one)) for one in memories)
+        records = map(plain, memories)
     fields = [field for field in render.FIELDS if field != "score"]
     yield from format_records(form, records, fields)
 

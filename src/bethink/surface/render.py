@@ -94,16 +94,13 @@ def fold(line: str) -> str:
     )
 
 
-def has_colour() -> bool:
-    """Whether to colour: NO_COLOR says no, FORCE_COLOR says yes also where no terminal is seen, as in a CI log."""
-    forced = os.environ.get("FORCE_COLOR")
-    if os.environ.get("NO_COLOR") or forced == "0":
-        return False
-    return bool(forced) or (os.environ.get("TERM") != "dumb" and sys.stdout.isatty())
-
-
 def style(text: str, name: str) -> str:
-    return f"\x1b[{_STYLES[name]}m{text}\x1b[0m" if has_colour() else text
+    """The text in a style: NO_COLOR says no, FORCE_COLOR says yes also where no terminal is seen, as in a CI log."""
+    forced = os.environ.get("FORCE_COLOR")
+    seen = forced or (os.environ.get("TERM") != "dumb" and sys.stdout.isatty())
+    if not seen or os.environ.get("NO_COLOR") or forced == "0":
+        return text
+    return f"\x1b[{_STYLES[name]}m{text}\x1b[0m"
 
 
 def unstyle(text: str) -> str:
@@ -497,7 +494,11 @@ def show_hits(memory: "Bethink", answer: Answer, explain: bool) -> Items:
             if hit.memory.kind == "code" and not text.startswith(hit.memory.summary):
                 text = f"{hit.memory.summary}\n{text}"
             note = ", ".join(filter(None, [f"score {hit.score:.2f}", one.note]))
-            beside = _explain_hit(hit, names, explain)
+            known = [
+                (name, about) for name, about in SIGNALS.items() if explain and name in hit.why
+            ]
+            signals = (f"{name} {hit.why[name]:.3f}: {about}" for name, about in known)
+            beside = (*_quote_relations(hit.memory, hit.related, names), *signals)
             one = one._replace(text=text, note=note, beside=beside, brief=False)
         items.append(one)
     return items
@@ -506,13 +507,6 @@ def show_hits(memory: "Bethink", answer: Answer, explain: bool) -> Items:
 def _name_hits(memory: "Bethink", hits: Sequence[Hit]) -> Names:
     related = [other.id for hit in hits for _, other in hit.related]
     return short_ids(memory, [hit.memory for hit in hits], related)
-
-
-def _explain_hit(hit: Hit, names: Names, explain: bool) -> tuple[str, ...]:
-    """What a hit is connected to and, if asked for, each signal's part in its score."""
-    known = [(name, about) for name, about in SIGNALS.items() if explain and name in hit.why]
-    signals = [f"{name} {hit.why[name]:.3f}: {about}" for name, about in known]
-    return (*_quote_relations(hit.memory, hit.related, names), *signals)
 
 
 def show_answer(

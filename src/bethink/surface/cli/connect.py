@@ -170,7 +170,9 @@ def describe_outcomes(
         lines.append(style(AGENTS[host].title, "bold"))
         for one in mine:
             is_skill = one.part == "skills"
-            diff = "" if is_skill else printable_diff(one.diff)
+            # The lines around a change may hold a key, or go on without end.
+            cut = (line[:LONGEST] + "…" * (len(line) > LONGEST) for line in one.diff.splitlines())
+            diff = "" if is_skill else plain(redact("\n".join(cut)).text)
             records.append({**one._asdict(), "path": str(one.path), "diff": diff})
             status = PLANNED.get(one.status, one.status) if args.dry_run else one.status
             if is_skill:
@@ -187,12 +189,6 @@ def describe_outcomes(
     failed = any(outcome.status == "failed" for outcome in outcomes)
     value = {"files": records, "notes": notes, "dry_run": args.dry_run}
     return Result(value, lines, hints=[*notes, *more], code=int(failed))
-
-
-def printable_diff(diff: str) -> str:
-    """A difference as it may be printed: the lines around a change may hold a key, or go on without end."""
-    lines = (line if len(line) <= LONGEST else f"{line[:LONGEST]}…" for line in diff.splitlines())
-    return plain(redact("\n".join(lines)).text)
 
 
 # How all of it is doing
@@ -263,7 +259,14 @@ def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
         part = "database"
         with open_quietly(args) as memory:
             yield DoctorFinding(part, True, f"opens: {memory.store.path}")
-            yield from check_store(memory, args.deep)
+            problems = memory.check(args.deep)
+            for problem in problems:
+                fix = MENDS.get(problem.repair, problem.repair)
+                yield DoctorFinding(problem.part, False, problem.message, fix)
+            if not problems:
+                checked = "every text is what was written; " if args.deep else ""
+                well = f"{checked}pages, indexes and permissions are well"
+                yield DoctorFinding("memory", True, well)
             for name, folder in find_folders(memory).items():
                 mode = folder.stat().st_mode & 0o777
                 loose = f"others can look into {folder} (mode {mode:04o})" if mode & 0o077 else ""
@@ -282,16 +285,6 @@ def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
 def open_quietly(args: Namespace) -> AbstractContextManager[Bethink]:
     """The memory without warnings about settings, which are findings here."""
     return open_memory(Namespace(**{**vars(args), "quiet": True}))
-
-
-def check_store(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
-    problems = memory.check(deep)
-    for problem in problems:
-        fix = MENDS.get(problem.repair, problem.repair)
-        yield DoctorFinding(problem.part, False, problem.message, fix)
-    if not problems:
-        checked = "every text is what was written; " if deep else ""
-        yield DoctorFinding("memory", True, f"{checked}pages, indexes and permissions are well")
 
 
 def find_folders(memory: Bethink) -> dict[str, Path]:

@@ -104,7 +104,9 @@ def parse(command: Command, words: Sequence[str]) -> Namespace:
         more = f"`bethink {command.name} --help` shows what it takes."
         raise UsageError(error.message, error.hint or more) from None
     args.format = args.format or ("json" if args.json else "text")
-    args.for_agent = args.for_agent or is_read_by_agent()
+    # An agent reads what is printed, unless somebody uses a terminal inside it.
+    is_agent = any(os.environ.get(name) for name in AGENTS)
+    args.for_agent = args.for_agent or (is_agent and not sys.stdout.isatty())
     for name, value in args.given.items():
         # Python smuggles in bytes that are no UTF-8 as lone surrogates, which nothing can store.
         text = " ".join(value) if isinstance(value, list) else str(value)
@@ -153,11 +155,6 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
-
-
-def is_read_by_agent() -> bool:
-    """Whether an agent runs this command and reads what it prints. People who use a terminal inside an agent see a terminal."""
-    return not sys.stdout.isatty() and any(os.environ.get(name) for name in AGENTS)
 
 
 def out(text: str) -> None:

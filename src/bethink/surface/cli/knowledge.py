@@ -29,13 +29,6 @@ if TYPE_CHECKING:
     from bethink.project import Project
 
 
-def existing_path(path: str) -> Path:
-    found = Path(path).expanduser()
-    if not found.exists():
-        raise NotFound(f"There is nothing at {path}.", "Check the path.")
-    return found
-
-
 def run_sync(
     args: Namespace, label: str, sync: Callable[..., Synced], *given: Any, **how: Any
 ) -> Result:

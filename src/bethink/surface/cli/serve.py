@@ -185,12 +185,17 @@ def open_register(args: Namespace) -> closing[Tokens]:
 def create_token(args: Namespace) -> Result:
     if not args.name:
         raise UsageError("A token needs a name, so that it can be told from others.", EXAMPLE)
+    if args.container:
+        raise InvalidInput("A token is for whole projects.", "Leave --container out.")
+    own = projects.of_team(project(args)) if settings(args).shared else project(args)
+    granted = [Grant(team_scope(name), "", name.strip()) for name in args.team]
+    granted = granted or [Grant(own.scope, str(own.root), own.name)]
     now = datetime.now(UTC)
     with open_register(args) as known:
         secret, made = known.create(
             args.name,
             args.scope,
-            None if args.all_projects else granted_projects(args),
+            None if args.all_projects else granted,
             personal=args.personal,
             now=now,
             expires=expiry(args.expires, now.astimezone(LOCAL)) if args.expires else None,
@@ -198,16 +203,6 @@ def create_token(args: Namespace) -> Result:
         )
     record = {**token_record(made), "token": secret}
     return Result(record, [secret], ["It is shown this once."], listing=TOKENS)
-
-
-def granted_projects(args: Namespace) -> list[Grant]:
-    """The projects that a token is made for: the one it is made in, or those of a team that are named."""
-    if args.container:
-        raise InvalidInput("A token is for whole projects.", "Leave --container out.")
-    if args.team:
-        return [Grant(team_scope(name), "", name.strip()) for name in args.team]
-    own = projects.of_team(project(args)) if settings(args).shared else project(args)
-    return [Grant(own.scope, str(own.root), own.name)]
 
 
 def token_record(token: Caller) -> dict[str, Any]:

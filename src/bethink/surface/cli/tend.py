@@ -56,7 +56,7 @@ from bethink.types import KINDS, MODES, PERSONAL
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
-    from bethink.features.tending import Pair, Step
+    from bethink.features.tending import Pair
 
 
 SETTINGS = Listing((), "settings", "setting")
@@ -245,7 +245,12 @@ def consolidate(args: Namespace, memory: Bethink) -> Result:
     with Bar(args, "comparing") as bar:
         steps = tending.plan_consolidation(memory, progress=bar)
     done, number = 0, many(len(steps), "step")
-    items = list_steps(memory, steps)
+    items: Items = []
+    for action, words in STEP_WORDS.items():
+        mine = [step for step in steps if step.action == action]
+        items += [f"{words} ({len(mine):,})"] if mine else []
+        for step in mine[:NAMED]:
+            items += quote_lines(memory, step.memories[:2])
     if steps and not args.dry_run:
         if not args.yes:
             console.talk(unstyle("\n".join(item_lines(items))))
@@ -258,20 +263,17 @@ def consolidate(args: Namespace, memory: Bethink) -> Result:
     return Result(value, notes=[ended if steps else "Nothing to tidy up."], items=items)
 
 
-def list_steps(memory: Bethink, steps: Sequence[Step]) -> Items:
-    items: Items = []
-    for action, words in STEP_WORDS.items():
-        mine = [step for step in steps if step.action == action]
-        items += [f"{words} ({len(mine):,})"] if mine else []
-        for step in mine[:NAMED]:
-            items += quote_lines(memory, step.memories[:2])
-    return items
-
-
 def model(args: Namespace) -> Result:
     name = str(args.name or settings(args).embedding)
     if args.action == "list":
-        return list_models(name.rpartition("/")[2].lower())
+        rows = []
+        for known in models.KNOWN.values():
+            folder = models.location(known.name)
+            current = known.name.lower() == name.rpartition("/")[2].lower()
+            row = {"name": known.name, "installed": bool(folder), "current": current}
+            row |= pick(known, "dimensions window licence")
+            rows.append({**row, "path": str(folder) if folder else None})
+        return Result(rows, listing=Listing((), "models", "model"))
     if name in ("none", "hashing", "http"):
         raise InvalidInput(
             f"The embedding '{name}' has no model files.",
@@ -280,17 +282,6 @@ def model(args: Namespace) -> Result:
     with Bar(args, f"fetching {name}", count=size) as bar:
         folder = models.pull(name, bar)
     return Result({"name": models.find(name).name, "status": "installed", "path": str(folder)})
-
-
-def list_models(chosen: str) -> Result:
-    rows = []
-    for known in models.KNOWN.values():
-        folder = models.location(known.name)
-        current = known.name.lower() == chosen
-        row = {"name": known.name, "installed": bool(folder), "current": current}
-        row |= pick(known, "dimensions window licence")
-        rows.append({**row, "path": str(folder) if folder else None})
-    return Result(rows, listing=Listing((), "models", "model"))
 
 
 def audit(args: Namespace, memory: Bethink) -> Result:

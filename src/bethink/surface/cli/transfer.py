@@ -16,7 +16,14 @@ from urllib.parse import urlencode
 from bethink import post
 from bethink.api import open_store
 from bethink.config import check, locate_database, mask_password, project_file
-from bethink.errors import BethinkError, ConfigError, InvalidInput, StoreCorrupt, UsageError
+from bethink.errors import (
+    BethinkError,
+    ConfigError,
+    InvalidInput,
+    NotFound,
+    StoreCorrupt,
+    UsageError,
+)
 from bethink.features import exchange, knowledge, readers
 from bethink.features.exchange import export_records
 from bethink.features.knowledge import MARKDOWN
@@ -38,7 +45,7 @@ from bethink.store.transfer import migrate as move_everything
 from bethink.surface import render
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Result, check_database, open_memory, project, settings
-from bethink.surface.cli.knowledge import existing_path, run_sync, synced_result
+from bethink.surface.cli.knowledge import run_sync, synced_result
 from bethink.surface.cli.tend import edit_file
 from bethink.surface.operations import EVERYTHING, make_filter
 from bethink.surface.render import format_records, many, pick
@@ -137,12 +144,19 @@ def import_(args: Namespace) -> Result:
             "Give one thing to import: FILE, --markdown PATH or --repo-map FILE.",
             "bethink import notes.csv --dry-run",
         )
+    path = Path(place).expanduser()
     if args.undo:
-        return undo_import(args, Path(place).expanduser())
-    if Path(place).name == SETTINGS_FILE:
-        return import_settings(args, Path(place).expanduser())
-    path = existing_path(place)
-    if args.file and not is_plain_markdown(path):
+        with open_memory(args) as memory:
+            done = exchange.undo(memory, path, args.dry_run)
+            if done is None:
+                return synced_result(knowledge.remove_import(memory, path, dry_run=args.dry_run))
+        return Result({**done._asdict(), "dry_run": args.dry_run})
+    if path.name == SETTINGS_FILE:
+        return import_settings(args, path)
+    if not path.exists():
+        raise NotFound(f"There is nothing at {place}.", "Check the path.")
+    is_markdown = path.is_dir() or path.suffix.lower() in MARKDOWN
+    if args.file and (not is_markdown or readers.find_lance(path) or readers.find_folder(path)):
         return import_file(args, path)
     if args.trusted or args.all_scopes or args.personal or args.text_column:
         raise UsageError(
@@ -152,12 +166,6 @@ def import_(args: Namespace) -> Result:
     take = knowledge.import_repo_map if args.repo_map else knowledge.import_markdown
     with open_memory(args, make=not args.dry_run) as memory:
         return run_sync(args, "importing", take, memory, path, dry_run=args.dry_run)
-
-
-def is_plain_markdown(path: Path) -> bool:
-    """Whether a folder or file is just Markdown, and no memory of some program."""
-    may_be = path.is_dir() or path.suffix.lower() in MARKDOWN
-    return may_be and not (readers.find_lance(path) or readers.find_folder(path))
 
 
 def import_settings(args: Namespace, path: Path) -> Result:
@@ -186,14 +194,6 @@ def import_settings(args: Namespace, path: Path) -> Result:
     report = {"settings": taken, "left": left, "dry_run": args.dry_run}
     lines = [f"{key} = {one}" for key, one in taken.items()]
     return Result(report, render.describe_value(report | {"settings": lines}))
-
-
-def undo_import(args: Namespace, path: Path) -> Result:
-    with open_memory(args) as memory:
-        done = exchange.undo(memory, path, args.dry_run)
-        if done is None:
-            return synced_result(knowledge.remove_import(memory, path, dry_run=args.dry_run))
-    return Result({**done._asdict(), "dry_run": args.dry_run})
 
 
 def import_file(args: Namespace, path: Path) -> Result:

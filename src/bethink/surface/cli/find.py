@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
 
     from bethink.api import Bethink
-    from bethink.types import Hit, Memory
+    from bethink.types import Hit, Memory, Span
 
 NO_LIMIT = 2**62
 BEGIN = (

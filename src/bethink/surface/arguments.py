@@ -19,13 +19,15 @@ group; one that is called as a choice above goes with that choice alone. Of the 
 
 # No `from __future__ import annotations`: NamedTuple compiles each annotation that is a text, and every command loads this.
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput, UsageError
 from bethink.surface import SECTIONS
 from bethink.text import suggest, suggest_one_of
+from bethink.text.when import expiry, moment
 from bethink.types import KIND_ALIASES, KINDS
 
 SWITCH = "switch"  # the type of an option that takes no value
@@ -407,3 +409,21 @@ def _wrong(value: Any, place: str, expected: str) -> InvalidInput:
 def _short(text: str) -> str:
     plain = "".join(character if character.isprintable() else "�" for character in text[:60])
     return plain + "…" * (len(text) > 60)
+
+
+# Times of a statement as they are given → as they are kept, and how each is read.
+STATEMENT_TIMES: dict[str, tuple[str, Callable[..., datetime]]] = {
+    "expires": ("expires_at", expiry),
+    "valid_from": ("valid_from", moment),
+    "valid_to": ("valid_to", moment),
+}
+
+
+def read_times(given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """The values of a statement or of a change with their times read. What is None was not given."""
+    values = {}
+    for name, value in given.items():
+        field, read = STATEMENT_TIMES.get(name, (name, None))
+        if value is not None:
+            values[field] = read(value, now) if read else value
+    return values

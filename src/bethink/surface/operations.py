@@ -12,9 +12,10 @@ from bethink import ingest
 from bethink.errors import BethinkError
 from bethink.recall.shape import iso
 from bethink.store.places import EMBEDDING_TEXT
+from bethink.surface.arguments import STATEMENT_TIMES, read_times
 from bethink.surface.render import pick
 from bethink.text import as_entity, check_kind, split_lists
-from bethink.text.when import STATEMENT_TIMES, moment, read_times
+from bethink.text.when import moment
 from bethink.types import PERSONAL, Memory, Passage, path_of
 
 if TYPE_CHECKING:

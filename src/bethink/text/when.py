@@ -9,9 +9,9 @@ English only. A day is one of the time zone of `now`; nothing here asks the cloc
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from bethink.errors import InvalidInput
 
@@ -99,28 +99,6 @@ Period = tuple[datetime, datetime | None]
 Range = tuple[datetime | None, datetime | None]
 
 
-class Local(tzinfo):
-    """The time zone of this machine, with the offset that each day had: `astimezone()` alone would give all of them today's."""
-
-    def utcoffset(self, moment: datetime | None) -> timedelta | None:
-        return moment.replace(tzinfo=None).astimezone().utcoffset() if moment else None
-
-    def dst(self, moment: datetime | None) -> timedelta | None:
-        return None
-
-    def tzname(self, moment: datetime | None) -> str | None:
-        return moment.replace(tzinfo=None).astimezone().tzname() if moment else None
-
-    def fromutc(self, moment: datetime) -> datetime:
-        there = moment.replace(tzinfo=UTC).astimezone()
-        wall = there.replace(tzinfo=self)
-        # the hour that an autumn night has twice
-        return wall if wall.utcoffset() == there.utcoffset() else wall.replace(fold=1)
-
-
-LOCAL = Local()
-
-
 # Options
 
 
@@ -166,24 +144,6 @@ def expiry(text: str, now: datetime) -> datetime:
             f"The expiry '{text}' is in the past.", "Write a span from now (30d) or a later date."
         )
     return at
-
-
-# Times of a statement as they are given → as they are kept, and how each is read.
-STATEMENT_TIMES: dict[str, tuple[str, Callable[..., datetime]]] = {
-    "expires": ("expires_at", expiry),
-    "valid_from": ("valid_from", moment),
-    "valid_to": ("valid_to", moment),
-}
-
-
-def read_times(given: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """The values of a statement or of a change with their times read. What is None was not given."""
-    values = {}
-    for name, value in given.items():
-        field, read = STATEMENT_TIMES.get(name, (name, None))
-        if value is not None:
-            values[field] = read(value, now) if read else value
-    return values
 
 
 # Questions

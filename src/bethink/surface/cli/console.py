@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from types import SimpleNamespace as Namespace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
@@ -36,7 +36,6 @@ from bethink.surface.render import (
     width,
 )
 from bethink.text import Quote, clean, fence_text, is_english, replace_broken, suggest
-from bethink.text.when import LOCAL
 from bethink.types import NOTHING, TRUST
 
 if TYPE_CHECKING:
@@ -54,6 +53,28 @@ CLAUDECODE CODEX_THREAD_ID CODEX_SANDBOX CODEX_SANDBOX_NETWORK_DISABLED CODEX_CI
 # A path has bytes of its own, and a search takes any input.
 ANY_BYTES = "database project file output directory path query question".split()
 COLUMN = 24  # where the help of an argument begins
+
+
+class Local(tzinfo):
+    """The time zone of this machine, with the offset that each day had: `astimezone()` alone would give all of them today's."""
+
+    def utcoffset(self, moment: datetime | None) -> timedelta | None:
+        return moment.replace(tzinfo=None).astimezone().utcoffset() if moment else None
+
+    def dst(self, moment: datetime | None) -> timedelta | None:
+        return None
+
+    def tzname(self, moment: datetime | None) -> str | None:
+        return moment.replace(tzinfo=None).astimezone().tzname() if moment else None
+
+    def fromutc(self, moment: datetime) -> datetime:
+        there = moment.replace(tzinfo=UTC).astimezone()
+        wall = there.replace(tzinfo=self)
+        # the hour that an autumn night has twice
+        return wall if wall.utcoffset() == there.utcoffset() else wall.replace(fold=1)
+
+
+LOCAL = Local()
 
 
 # Commands

@@ -18,6 +18,7 @@ from bethink.features import handoffs, inbox, promotion
 from bethink.hooks import state
 from bethink.recall.shape import plain as plain_memory
 from bethink.surface import operations, render
+from bethink.surface.arguments import read_times
 from bethink.surface.cli import console
 from bethink.surface.cli.console import (
     Result,
@@ -41,7 +42,6 @@ from bethink.surface.render import (
     short_id,
 )
 from bethink.text import refuse_constant, split_lists
-from bethink.text.when import read_times
 from bethink.types import IDEAS
 
 if TYPE_CHECKING:

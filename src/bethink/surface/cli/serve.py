@@ -17,13 +17,13 @@ from bethink.errors import InvalidInput, NotFound, UsageError
 from bethink.post import is_address, is_this_machine
 from bethink.store.transfer import team_scope
 from bethink.surface.cli import console
-from bethink.surface.cli.console import Listing, Result, directory, project, settings
+from bethink.surface.cli.console import LOCAL, Listing, Result, directory, project, settings
 from bethink.surface.http import security
 from bethink.surface.http.security import Caller, Grant, Tokens
 from bethink.surface.mcp import Wire, serve_stdio
 from bethink.surface.render import json_text, pick
 from bethink.surface.web import Sessions, load_key
-from bethink.text.when import LOCAL, expiry
+from bethink.text.when import expiry
 
 if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace

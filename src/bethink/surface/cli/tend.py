@@ -27,6 +27,7 @@ from bethink.project import EVERYWHERE, Pause, read_pauses
 from bethink.surface import SECTIONS
 from bethink.surface.cli import COMMANDS, console
 from bethink.surface.cli.console import (
+    LOCAL,
     Bar,
     Listing,
     Result,
@@ -51,7 +52,7 @@ from bethink.surface.render import (
     unstyle,
 )
 from bethink.text import textfile
-from bethink.text.when import LOCAL, expiry
+from bethink.text.when import expiry
 from bethink.types import KINDS, MODES, PERSONAL
 
 if TYPE_CHECKING:

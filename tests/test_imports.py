@@ -312,7 +312,7 @@ def test_the_settings_of_claude_memory_are_taken_over_once(cli, monkeypatch):
     assert done["settings"] == wanted
     assert done["left"] == {
         "minScore": "expected a number from -1 to 1",
-        "CLAUDE_MEMORY_CHUNK_OVERLAP": "expected a number",
+        "CLAUDE_MEMORY_CHUNK_OVERLAP": "expected a whole number",
         "ftsDbName": "has no counterpart",
     }
     assert cli.json("config", "mode")["value"] == "keyword"

@@ -6,6 +6,7 @@ ignored, because an environment is often not the user's own.
 """
 
 # No `from __future__ import annotations`: NamedTuple compiles each annotation that is a text, and every command loads this.
+import math
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -159,19 +160,20 @@ class Config(NamedTuple):
         return self.judge and self.embedding not in ("none", "hashing")
 
 
-def data_directory() -> Path:
-    """Where the database and the models live. BETHINK_HOME moves both."""
+def _find_folder(variable: str, usual: str) -> Path:
+    """Our folder where the system keeps such files. BETHINK_HOME is one for all."""
     if home := os.environ.get("BETHINK_HOME"):
         return Path(home).expanduser()
-    base = os.environ.get("XDG_DATA_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "share") / "bethink"
+    return Path(os.environ.get(variable) or Path.home() / usual) / "bethink"
+
+
+def data_directory() -> Path:
+    """Where the database and the models live."""
+    return _find_folder("XDG_DATA_HOME", ".local/share")
 
 
 def user_file() -> Path:
-    if home := os.environ.get("BETHINK_HOME"):
-        return Path(home).expanduser() / "config.toml"
-    base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path.home() / ".config") / "bethink" / "config.toml"
+    return _find_folder("XDG_CONFIG_HOME", ".config") / "config.toml"
 
 
 def project_file(root: Path) -> Path:
@@ -220,13 +222,23 @@ def _check_number(kind: type, value: Any, setting: Setting) -> Any:
     try:
         number = float("" if isinstance(value, bool) else value)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError("expected a number") from None
+        number = math.nan
     if number != number or (kind is int and not number.is_integer()):
         raise ValueError("expected a whole number" if kind is int else "expected a number")
     low, high = setting.low, setting.high
-    if (low is not None and number < low) or (high is not None and number > high):
+    if low is not None and high is not None and not low <= number <= high:
         raise ValueError(f"expected a number from {low:g} to {high:g}")
     return kind(number)
+
+
+def check_given(key: str, value: Any, place: str = "") -> Any:
+    """The same, where a wrong value is a mistake of whoever wrote it there."""
+    try:
+        return check(key, value)
+    except ValueError as error:
+        raise ConfigError(
+            f"Bad value {value!r} for '{key}'{place}: {error}.", "See `bethink config`."
+        ) from None
 
 
 def _read(path: Path, shared: bool = False) -> dict[str, Any]:
@@ -250,12 +262,7 @@ def _read(path: Path, shared: bool = False) -> dict[str, Any]:
                 f"'{key}' may not be set by a project's file ({path}).",
                 f"Set it for yourself: `bethink config {key} …`.",
             )
-        try:
-            values[key] = check(key, value)
-        except ValueError as error:
-            raise ConfigError(
-                f"Bad value {value!r} for '{key}' in {path}: {error}.", "See `bethink config`."
-            ) from None
+        values[key] = check_given(key, value, f" in {path}")
     return values
 
 
@@ -284,15 +291,8 @@ def load(root: Path | None = None, overrides: Mapping[str, Any] | None = None) -
             overlay({key: check(key, text)}, f"${variable}")
         except ValueError as error:
             warnings.append(f"{variable}={text!r} is ignored: {error}.")
-    for key, value in (overrides or {}).items():
-        if value is None:
-            continue
-        try:
-            overlay({key: check(key, value)}, "command line")
-        except ValueError as error:
-            raise ConfigError(
-                f"Bad value {value!r} for '{key}': {error}.", "See `bethink config`."
-            ) from None
+    given = {key: value for key, value in (overrides or {}).items() if value is not None}
+    overlay({key: check_given(key, value) for key, value in given.items()}, "command line")
     return Config(**values, origins=origins, warnings=tuple(warnings))
 
 
@@ -302,12 +302,7 @@ def mask_password(value: Any) -> Any:
         return value
     import re
 
-    scheme, _, rest = value.partition("://")
-    place = re.split(r"[?#]", rest, maxsplit=1)[0]
-    login, at, host = place.rpartition("@")
-    if at and ":" in login:
-        place = f"{login.partition(':')[0]}:…@{host}"
-    plain = f"{scheme}://{place}{rest[len(login + at + host) :]}"
+    plain = re.sub(r"(://[^:?#]*:)[^?#]*@", r"\1…@", value, count=1)
     return re.sub(r"(?i)([?&][a-z_]*password=)[^&]*", r"\1…", plain)
 
 

@@ -92,10 +92,8 @@ def is_gone(path: Path) -> bool:
     """Whether nothing is there. What only cannot be looked at may be there."""
     try:
         path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except (OSError, ValueError):
-        return False
+    except (OSError, ValueError) as error:
+        return isinstance(error, FileNotFoundError | NotADirectoryError)
     return False
 
 

@@ -16,7 +16,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -55,20 +55,14 @@ class Embedder(Protocol):
         ...
 
 
-_UNSAFE = r"[\ud800-\udfff\x00]"
 # A sentence ends after its mark and the quotes or brackets that close on it; a line ends at its break; Chinese and Japanese need no space.
 _SENTENCE_END = r"(?<=[.!?…])[\"'”’)\]]*\s+|\n\s*|(?<=[。！？])"
 
 
 def clean(text: str) -> str:
     """The text without what tokenizers and JSON choke on: NUL becomes a space, half of a surrogate pair U+FFFD."""
-    if not re.search(_UNSAFE, text):
-        return text
-    return (
-        text.encode("utf-16-le", "surrogatepass")
-        .decode("utf-16-le", "replace")
-        .replace("\x00", " ")
-    )
+    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return whole.replace("\x00", " ")
 
 
 def sentence_ends(text: str) -> list[int]:
@@ -183,13 +177,11 @@ class WordPiece:
 class Characters(dict[int, str]):
     """What becomes of each character, worked out when it is first seen: small and without accents; marks between spaces."""
 
-    def __init__(self) -> None:
-        self._starts, self._classes = _read_classes()
-
     def __missing__(self, code: int) -> str:
+        starts, classes = _read_classes()
         made = ""
         for part in unicodedata.normalize("NFD", chr(code)):
-            found = self._classes[bisect_right(self._starts, ord(part)) - 1]
+            found = classes[bisect_right(starts, ord(part)) - 1]
             if found != "removed":
                 made += {"space": " ", "alone": f" {part} "}.get(found, part.lower())
         if code < SPECIAL_PURPOSE:
@@ -197,7 +189,7 @@ class Characters(dict[int, str]):
         return made
 
 
-@lru_cache(maxsize=1)
+@cache
 def _read_classes() -> tuple[list[int], list[str]]:
     """Where each run of characters of one class begins, and the class: "" for letters, which are most."""
     begins = {0: ""}

@@ -49,12 +49,6 @@ class LocalModel(NamedTuple):
     unrelated: float = 0.4  # cosine of two statements that have nothing to do with each other
     directory: Path | None = None  # set for a folder of the user's own
 
-    @property
-    def accepted(self) -> dict[str, Sequence[str]]:
-        """The hashes that are known of each file; none where any is accepted."""
-        known = [self.sha256] if self.sha256 else []
-        return {MODEL_FILE: known, TOKENIZER_FILE: self.tokenizer_sha256}
-
 
 _REGISTRY = tomllib.loads((Path(__file__).parent / "models.toml").read_text("utf-8"))
 KNOWN = {row["name"].lower(): LocalModel(**row) for row in _REGISTRY["model"]}
@@ -166,13 +160,13 @@ def verify(name: str) -> None:
 def _find_damage(model: LocalModel, directory: Path) -> str:
     """Which file is not what it must be, by its sha256, known or recorded when it was fetched; nothing where both are sound."""
     recorded = _read_hashes(directory)
-    for file, known in model.accepted.items():
+    pinned = ([model.sha256] if model.sha256 else [], model.tokenizer_sha256)
+    for file, known in zip(FILES, pinned, strict=True):
         actual = _hash_file(directory / file)
-        hashes = known or (recorded.get(file, actual),)
+        hashes = known or [recorded.get(file, actual)]
         if actual not in hashes:
-            return (
-                f"The file {directory / file} is damaged: its sha256 is {actual}, not {hashes[0]}."
-            )
+            place = directory / file
+            return f"The file {place} is damaged: its sha256 is {actual}, not {hashes[0]}."
     return ""
 
 

@@ -215,38 +215,34 @@ def new_marker() -> str:
 
 def fence_items(items: Sequence[Quote | str], marker: str, longest: int | None = None) -> str:
     """The items between the marks; a plain string is a heading. Cut to `longest` characters the marks still close."""
-    opening, closing = f"<{TAG} {marker}>\n{NOTICE}\n", f"\n</{TAG} {marker}>"
     body = "\n".join(
         one_line(item) if isinstance(item, str) else _render_quote(item) for item in items
     )
-    if longest is not None and len(opening) + len(body) + len(closing) > longest:
-        room = max(0, longest - len(opening) - len(closing) - len(CUT))
-        body = body[:room].rstrip() + CUT
-    return opening + body + closing
+    frame = len(_fence("", marker))
+    if longest is not None and frame + len(body) > longest:
+        body = body[: max(0, longest - frame - len(CUT))].rstrip() + CUT
+    return _fence(body, marker)
+
+
+def _fence(body: str, marker: str) -> str:
+    return f"<{TAG} {marker}>\n{NOTICE}\n{body}\n</{TAG} {marker}>"
 
 
 def fence_text(text: str) -> str:
     """A text of many lines between marks of its own."""
-    marker = new_marker()
-    return f"<{TAG} {marker}>\n{NOTICE}\n{quote_lines(text)}\n</{TAG} {marker}>"
+    return _fence(quote_lines(text), new_marker())
 
 
 def _render_quote(quote: Quote) -> str:
     origin = one_line(quote.origin)
-    parts = [
-        quote.kind,
-        trust_word(quote.trust),
-        origin if len(origin) <= LONGEST_ORIGIN else f"{origin[:LONGEST_ORIGIN]}…",
-    ]
-    head = f"[{one_line(quote.id)}] {', '.join(parts)}, {quote.date:%Y-%m-%d}" + (
-        f" ({one_line(quote.note)})" if quote.note else ""
-    )
+    if len(origin) > LONGEST_ORIGIN:
+        origin = f"{origin[:LONGEST_ORIGIN]}…"
+    parts = [quote.kind, trust_word(quote.trust), origin]
+    note = f" ({one_line(quote.note)})" if quote.note else ""
+    head = f"[{one_line(quote.id)}] {', '.join(parts)}, {quote.date:%Y-%m-%d}{note}"
     beside = "".join(f"\n  {one_line(line)}" for line in quote.beside)
-    return (
-        f"{head}: {one_line(quote.text)}{beside}"
-        if quote.brief
-        else f"{head}\n{quote_lines(quote.text)}{beside}"
-    )
+    text = f": {one_line(quote.text)}" if quote.brief else f"\n{quote_lines(quote.text)}"
+    return f"{head}{text}{beside}"
 
 
 def quote_lines(text: str) -> str:
@@ -273,11 +269,7 @@ def clean(text: str) -> str:
 
 def trust_word(trust: int) -> str:
     """On whose word a memory stands."""
-    if trust >= TRUST["user"]:
-        return "user"
-    if trust >= TRUST["agent"]:
-        return "agent"
-    return "imported" if trust >= TRUST["import"] else "quarantined"
+    return ("quarantined", "imported", "agent", "user")[max(0, min(trust, TRUST["user"]))]
 
 
 def spread(hits: Sequence[Hit], cap: int = CAP) -> list[Hit]:

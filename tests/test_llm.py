@@ -119,7 +119,8 @@ def test_a_request_has_the_shape_that_each_service_and_each_age_of_models_docume
     form = other.body["response_format"]["json_schema"]
     assert form["strict"] is True
     assert json.dumps(form["schema"]) in other.body["messages"][0]["content"]
-    body = OpenAiModel("", "some-model")._make_body(ModelRequest(Clean("i"), Clean("t"), {}, 500))
+    asked = ModelRequest(Clean("i"), Clean("t"), {}, 500)
+    _, body = OpenAiModel("", "some-model")._make_request(asked)
     assert body["max_completion_tokens"] == 500 and not {"max_tokens", "temperature"} & set(body)
 
 

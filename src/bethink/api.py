@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from bethink.ingest.sync import Document, Skipped, SourceUpdate, Synced
     from bethink.judge import Judge
 
+TEXTS = {"content", "metadata"}  # what vectors are made of
 CANDIDATES = 5  # sessions that are named at most where a prefix fits several
 
 
@@ -122,13 +123,12 @@ class Bethink:
 
     def _recognise_folder(self, project: projects.Project) -> projects.Project:
         """The project under the id by which the database knows its folder, if it was put under git since."""
-        earlier = projects.earlier_identities(project)
-        if earlier:
-            known = self.store.items("scopes")
+        if earlier := projects.earlier_identities(project):
             root = ingest.redact.redact_name(str(project.root))
-            for key, _, path in known:
-                if path == root and key.removeprefix("project:") in earlier:
-                    return project._replace(identity=key.removeprefix("project:"))
+            for key, _, path in self.store.items("scopes"):
+                identity = key.removeprefix("project:")
+                if path == root and identity in earlier:
+                    return project._replace(identity=identity)
         return project
 
     def rest_model(self, error: EmbeddingError) -> None:
@@ -262,14 +262,8 @@ class Bethink:
             | ({EMBEDDING_TEXT: embedding_text} if embedding_text else {}),
             supersedes=tuple(self.resolve(id) for id in supersedes),
         )
-        return self.add_many(
-            [passage],
-            personal=personal,
-            team=team,
-            source=source,
-            dedup=dedup,
-            allow_purged=allow_purged,
-        ).outcomes[0]
+        where = {"personal": personal, "team": team, "allow_purged": allow_purged}
+        return self.add_many([passage], source=source, dedup=dedup, **where).outcomes[0]
 
     def add_many(
         self,
@@ -424,12 +418,14 @@ class Bethink:
         given = {name: value for name, value in fields.items() if value is not None}
         self._refuse_rewriting(memory, given, clear)
         changes = ingest.edit.edit_values(memory, given, clear, self.config.max_characters, trust)
-        new = memory._replace(
-            **{name: changes[name] for name in ("content", "metadata") if name in changes}
-        )
+        new = memory._replace(**{name: changes[name] for name in changes.keys() & TEXTS})
         vectors = self.vectors_of([new]) if embedded_text(new) != embedded_text(memory) else {}
         change = (*first, Change(memory.id, "update", changes))
-        self.write(change=change, unchanged=unchanged, **vectors)
+        return self._write_to(memory, change=change, unchanged=unchanged, **vectors)
+
+    def _write_to(self, memory: types.Memory, **parts: Any) -> types.Memory:
+        """Puts the parts of a batch in. Returns the memory as it is then."""
+        self.write(**parts)
         return self.store.get([memory.id])[0]
 
     def _refuse_rewriting(
@@ -475,8 +471,8 @@ class Bethink:
         conversation holds in the very same words. An agent only proposes it of what is trusted more than the agent, unless its
         user `asked` for it."""
         found = self.store.get([self.resolve(id) for id in ids])
-        proposed = [one for one in found if self.trust < one.trust and not asked]
         wanted = [one for one in found if self.trust >= one.trust or asked]
+        proposed = [one for one in found if one not in wanted]
         change = [
             Change(one.id, "propose", {"tags": (*one.tags, types.TO_FORGET)})
             for one in proposed
@@ -485,13 +481,11 @@ class Bethink:
         gone = tuple(one.id for one in wanted)
         if purge and wanted:
             gone += tuple(one.id for one in self.find_traces(wanted).same)
-        elif wanted:
-            now = self.clock()
-            change += [
-                Change(one.id, "forget", {"deleted_at": now, "tags": _drop_proposal(one.tags)})
-                for one in wanted
-                if one.deleted_at is None
-            ]
+        now = self.clock()
+        for one in wanted if not purge else ():
+            if one.deleted_at is None:
+                tags = tuple(tag for tag in one.tags if tag != types.TO_FORGET)
+                change.append(Change(one.id, "forget", {"deleted_at": now, "tags": tags}))
         receipt = self.write(change=tuple(change), purge=gone if purge else ())
         return types.Forgotten(gone, receipt.hints, tuple(one.id for one in proposed))
 
@@ -516,8 +510,7 @@ class Bethink:
             )
         gone = self._relations_to(memory.id, undone, "may_replace") if undone else []
         beside = {Relation(one.source, memory.id, "relates_to") for one in gone}
-        self.write(change=(change,), unrelate=tuple(gone), relate=tuple(beside))
-        return self.store.get([memory.id])[0]
+        return self._write_to(memory, change=(change,), unrelate=tuple(gone), relate=tuple(beside))
 
     def _restore_version(self, memory: types.Memory, version: int) -> types.Memory:
         events = self.store.history(memory.id)
@@ -530,8 +523,7 @@ class Bethink:
         first = (back,) if memory.deleted_at is not None else ()
         values = ingest.edit.values_of_version(events, version)
         if not values:
-            self.write(change=first)
-            return self.store.get([memory.id])[0]
+            return self._write_to(memory, change=first)
         cleared = [name for name, value in values.items() if value is None]
         trust = ingest.edit.trust_of_version(memory, events, version, self.trust)
         return self._edit(memory, values, cleared, trust, first=first)
@@ -540,8 +532,8 @@ class Bethink:
         """Says that a memory was useful (or, below zero, was not). Counts as a use of it."""
         memory = self.one(id)
         check_range("vote", value, -100, 100)
-        self.write(change=(Change(memory.id, "vote", {"vote": value}),), access=(memory.id,))
-        return self.store.get([memory.id])[0]
+        vote = Change(memory.id, "vote", {"vote": value})
+        return self._write_to(memory, change=(vote,), access=(memory.id,))
 
     def link(self, source: str, target: str, type: str = "relates_to") -> Relation:
         """Relates two memories. `supersedes` ends the target's validity; `answers` marks a question as answered. Who is
@@ -777,10 +769,6 @@ class Bethink:
     def reset(self, scopes: Sequence[str] | None = None) -> int:
         """Forgets everything, or everything in some scopes, beyond recovery. Returns how many memories that were."""
         return self.store.reset(scopes)
-
-
-def _drop_proposal(tags: Sequence[str]) -> tuple[str, ...]:
-    return tuple(tag for tag in tags if tag != types.TO_FORGET)
 
 
 def _harmless_container(name: str | None) -> str | None:

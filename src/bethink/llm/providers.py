@@ -49,7 +49,8 @@ class HttpProvider:
         )
 
     def send(self, ask: ModelRequest) -> RawAnswer:
-        answer = self._endpoint.ask(self._make_body(ask), self._make_headers())
+        headers, body = self._make_request(ask)
+        answer = self._endpoint.ask(body, headers)
         try:
             text, usage, stopped = self._read(answer)
         except (KeyError, IndexError, TypeError, AttributeError):
@@ -59,10 +60,8 @@ class HttpProvider:
             raise ModelError(message, "Offline rules do the work.", stopped)
         return RawAnswer(text, usage)
 
-    def _make_headers(self) -> dict[str, str]:
-        raise NotImplementedError
-
-    def _make_body(self, ask: ModelRequest) -> dict[str, Any]:
+    def _make_request(self, ask: ModelRequest) -> tuple[dict[str, str], dict[str, Any]]:
+        """The headers and the body."""
         raise NotImplementedError
 
     def _read(self, answer: Any) -> tuple[str, Usage | None, str]:
@@ -74,12 +73,10 @@ class AnthropicModel(HttpProvider):
     KIND, URL, PATH = "anthropic", "https://api.anthropic.com", "/v1/messages"
     VARIABLE, OWNER, MODEL = "ANTHROPIC_API_KEY", "api.anthropic.com", "claude-haiku-5-5"
 
-    def _make_headers(self) -> dict[str, str]:
+    def _make_request(self, ask: ModelRequest) -> tuple[dict[str, str], dict[str, Any]]:
         key = self._endpoint.key
-        return {"anthropic-version": "2023-06-01"} | ({"x-api-key": key.value} if key else {})
-
-    def _make_body(self, ask: ModelRequest) -> dict[str, Any]:
-        return {
+        headers = {"anthropic-version": "2023-06-01"} | ({"x-api-key": key.value} if key else {})
+        return headers, {
             "model": self._model,
             "max_tokens": ask.tokens,
             "system": ask.instruction,
@@ -102,15 +99,12 @@ class OpenAiModel(HttpProvider):
     KIND, URL, PATH = "openai", "https://api.openai.com/v1", "/chat/completions"
     VARIABLE, OWNER = "OPENAI_API_KEY", "api.openai.com"
 
-    def _make_headers(self) -> dict[str, str]:
-        return self._endpoint.bearer
-
-    def _make_body(self, ask: ModelRequest) -> dict[str, Any]:
+    def _make_request(self, ask: ModelRequest) -> tuple[dict[str, str], dict[str, Any]]:
         own = self._endpoint.owned
         shown = "" if own else SCHEMA_SHOWN.format(json.dumps(ask.schema))
         limits: dict[str, Any] = {"max_tokens": ask.tokens, "temperature": 0}
         schema = {"name": "answer", "strict": True, "schema": ask.schema}
-        return {
+        return self._endpoint.bearer, {
             "model": self._model,
             "messages": [
                 {"role": "system", "content": ask.instruction + shown},

@@ -7,7 +7,7 @@ from growth import grows_too_fast, long_text
 
 from bethink.llm import tasks
 from bethink.llm.base import Mismatch, conform, make_schema
-from bethink.llm.tasks import NumberedTurn, TopicBoundary, is_grounded, mentions
+from bethink.llm.tasks import NumberedTurn, is_grounded, mentions
 from bethink.types import NOTHING, Entity
 
 ASKED = "Why do uploads fail above 100 MB? I want retries, but never more than 3."
@@ -39,7 +39,7 @@ def read(*ideas, digest=DIGEST, before=NOTHING):
 
 ALL_TASKS = [tasks.extract_ideas(TURNS), tasks.name_topic(TURNS), tasks.confirm_topics([])]
 ALL_TASKS += [
-    tasks.confirm_topics([TopicBoundary(1, "a", "b")]),
+    tasks.confirm_topics([(1, "a", "b")]),
     tasks.hypothetical("Who retries?"),
 ]
 
@@ -65,7 +65,7 @@ def test_recorded_text_stands_in_the_parts_and_nowhere_else():
     marker = "UNMISTAKABLE"
     for task in (
         tasks.extract_ideas([NumberedTurn(1, "user", marker)]),
-        tasks.confirm_topics([TopicBoundary(1, marker, marker)]),
+        tasks.confirm_topics([(1, marker, marker)]),
         tasks.name_topic([NumberedTurn(1, "user", marker)]),
         tasks.hypothetical(marker),
     ):
@@ -112,7 +112,7 @@ def test_portions_hold_every_word_within_their_size():
 
 @pytest.mark.parametrize(("places", "expected"), cases("llm-tasks-only-places-that-were"))
 def test_only_places_that_were_asked_about_are_confirmed(places, expected):
-    asked = [TopicBoundary(1, "a", "b"), TopicBoundary(2, "c", "d")]
+    asked = [(1, "a", "b"), (2, "c", "d")]
     value = {"places": [{"number": number, "new_topic": new} for number, new in places]}
     value = conform(value, tasks.confirm_topics(asked).form)
     assert tasks.read_topics(value, asked) == expected
@@ -130,10 +130,11 @@ def test_a_topic_is_summed_up_in_the_words_of_its_turns():
         conclusions=["The proxy cuts bodies at 100 MB.", "The moon is made of cheese."],
         questions=["Ask Ana about S3."],
     )
-    assert told.summary == (
-        "Uploads fail above 100 MB.\nDecided: Raise it to 500 MB.\nConcluded: The proxy cuts bodies at 100 MB.\nOpen: Ask Ana about S3."
+    assert told == (
+        "Upload size limit",
+        "Uploads fail above 100 MB.\nDecided: Raise it to 500 MB.\nConcluded: The proxy cuts bodies at 100 MB.\nOpen: Ask Ana about S3.",
     )
-    assert topic(focus="A birthday party in Lisbon.").summary == ""
+    assert topic(focus="A birthday party in Lisbon.")[1] == ""
 
 
 SOURCE = "Why don't we cache thumbnails? Don't forget to bump the version. Tests never touch the network. We moved from MySQL to PostgreSQL 16 last spring, since parseUrl in src/net/url.py needed JSONB. Timeouts are 30s. 我们决定使用数据库"
@@ -141,7 +142,7 @@ SOURCE = "Why don't we cache thumbnails? Don't forget to bump the version. Tests
 
 @rules(
     {
-        "llm-tasks-a-name-has-at": lambda name: topic(name=name).name,
+        "llm-tasks-a-name-has-at": lambda name: topic(name=name)[0],
         "llm-tasks-a-text-is-borne": lambda text: is_grounded(text, SOURCE),
         "llm-tasks-mentions": mentions,
     }

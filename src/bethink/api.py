@@ -481,11 +481,9 @@ class Bethink:
         gone = tuple(one.id for one in wanted)
         if purge and wanted:
             gone += tuple(one.id for one in self.find_traces(wanted).same)
-        now = self.clock()
-        for one in wanted if not purge else ():
-            if one.deleted_at is None:
-                tags = tuple(tag for tag in one.tags if tag != types.TO_FORGET)
-                change.append(Change(one.id, "forget", {"deleted_at": now, "tags": tags}))
+        else:
+            now = self.clock()
+            change += [_hide(one, now) for one in wanted if one.deleted_at is None]
         receipt = self.write(change=tuple(change), purge=gone if purge else ())
         return types.Forgotten(gone, receipt.hints, tuple(one.id for one in proposed))
 
@@ -769,6 +767,11 @@ class Bethink:
     def reset(self, scopes: Sequence[str] | None = None) -> int:
         """Forgets everything, or everything in some scopes, beyond recovery. Returns how many memories that were."""
         return self.store.reset(scopes)
+
+
+def _hide(memory: types.Memory, now: datetime) -> Change:
+    tags = tuple(tag for tag in memory.tags if tag != types.TO_FORGET)
+    return Change(memory.id, "forget", {"deleted_at": now, "tags": tags})
 
 
 def _harmless_container(name: str | None) -> str | None:

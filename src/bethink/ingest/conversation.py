@@ -610,7 +610,7 @@ def _name_topic(model: Model, turns: Sequence[tuple[str, str]]) -> tuple[str, st
         found = tasks.read_topic(model.ask(tasks.name_topic(numbered)), numbered)
     except ModelError:
         return None
-    return (found.name, found.summary) if found.name and found.summary else None
+    return found if all(found) else None
 
 
 def _confirm_topics(model: Model, found: Sequence[Topic], texts: Sequence[str]) -> list[Topic]:
@@ -621,7 +621,7 @@ def _confirm_topics(model: Model, found: Sequence[Topic], texts: Sequence[str]) 
     if not doubtful:
         return list(found)
     places = [
-        tasks.TopicBoundary(
+        (
             at,
             "\n".join(texts[: found[at].first])[-BESIDE:],
             "\n".join(texts[found[at].first :])[:BESIDE],

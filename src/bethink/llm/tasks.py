@@ -9,8 +9,10 @@ Pure: no provider, no clock, no randomness. Nothing here knows where the turns c
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink.llm.base import Task
@@ -51,21 +53,6 @@ class Ideas(NamedTuple):
     digest: Mapping[str, str]  # empty where the turns do not bear it out
 
 
-class TopicBoundary(NamedTuple):
-    """A place where the topic may change: what was said before it and after it."""
-
-    number: int
-    before: str
-    after: str
-
-
-class TopicSummary(NamedTuple):
-    """Name and summary of a span. What the turns do not bear out is left out, and so may be all of it."""
-
-    name: str
-    summary: str
-
-
 def portions(
     turns: Sequence[NumberedTurn], characters: int = PORTION_CHARACTERS
 ) -> Iterator[tuple[NumberedTurn, ...]]:
@@ -84,6 +71,17 @@ def portions(
         yield tuple(group)
 
 
+@cache
+def _read_instructions() -> dict[str, str]:
+    return tomllib.loads((Path(__file__).parent / "instructions.toml").read_text("utf-8"))
+
+
+def _make_task(
+    purpose: str, parts: Sequence[tuple[str, str]], form: Mapping[str, Any], tokens: int
+) -> Task:
+    return Task(purpose, _read_instructions()[purpose], tuple(parts), form, tokens)
+
+
 def extract_ideas(turns: Sequence[NumberedTurn], before: Mapping[str, str] = NOTHING) -> Task:
     """One portion of a conversation, and the digest of what came before it → the statements worth remembering, and the digest."""
     idea = {
@@ -93,22 +91,6 @@ def extract_ideas(turns: Sequence[NumberedTurn], before: Mapping[str, str] = NOT
         "entities": [{"name": "As written in the turns.", "type": ENTITY_TYPES}],
         "turns": [int],
     }
-    instruction = (
-        "You read a part of a conversation between a person and a coding assistant, as a colleague who has to tell another one tomorrow, "
-        "in few lines and with nothing wrong in them. Note what is still true and useful weeks later and cannot be read off the code at a "
-        "glance: a decision with its reason, a preference (how this person wants to work), a gotcha (a trap, a surprising behaviour), a "
-        "fact (how the system or its surroundings are), a pattern (a rule of the codebase), a problem that still stands at the end, a "
-        "solution (what the cause was and what mended it), a question about the work that nobody has answered by the end, a todo that "
-        "somebody said must be done and that is not done by the end. "
-        "Few are right: none to three of a short conversation, five to twelve of a rich one, at most twenty; say nothing twice. "
-        "Leave out pasted text (issues, documents, logs, other people's words), plans of the next minute, progress reports, proposals that "
-        "nobody took up, examples, instructions of commands and skills. Of a change, note what holds at the end. "
-        "Use only what the turns say, and their own words, names and numbers. Keep every 'not'. "
-        "An idea is firm unless it was tentative or doubted; its entities are the things that it names, and its turns "
-        "the numbers of those that say it. "
-        "The digest tells of all of the conversation so far what was asked, what was done, and what is left at the end, in at most 25 "
-        "words each."
-    )
     digest = {
         "asked": "What the person wanted, all of it, the most important first.",
         "done": "What came of it: results, commits, pull requests.",
@@ -116,7 +98,7 @@ def extract_ideas(turns: Sequence[NumberedTurn], before: Mapping[str, str] = NOT
     }
     told = "\n".join(f"{name}: {line}" for name, line in before.items())
     parts = (*((("digest of what came before", told),) if told else ()), *_label_turns(turns))
-    return Task("ideas", instruction, parts, {"ideas": [idea], "digest": digest}, 2000)
+    return _make_task("ideas", parts, {"ideas": [idea], "digest": digest}, 2000)
 
 
 def read_ideas(
@@ -148,24 +130,21 @@ def read_ideas(
     return Ideas(tuple(found.values()), digest if fits else {})
 
 
-def confirm_topics(boundaries: Sequence[TopicBoundary]) -> Task:
-    """Places where the topic may change → whether it does."""
-    instruction = (
-        "A conversation was cut at places where its topic may change. For each place you see what was said just before and just "
-        "after. Say whether a new topic begins there: another goal, component or problem. A follow-up, a detail, a fix "
-        "or a test of the same thing is no new topic."
-    )
+def confirm_topics(boundaries: Sequence[tuple[int, str, str]]) -> Task:
+    """Places where the topic may change, each with its number and what was said before it and after it → whether it does."""
     parts: list[tuple[str, str]] = []
     for number, before, after in boundaries:
         parts += [(f"place {number}, before", before), (f"place {number}, after", after)]
     form = {"places": [{"number": int, "new_topic": bool}]}
-    return Task("topics", instruction, tuple(parts), form, 100 + 25 * len(boundaries))
+    return _make_task("topics", parts, form, 100 + 25 * len(boundaries))
 
 
-def read_topics(value: Mapping[str, Any], boundaries: Sequence[TopicBoundary]) -> dict[int, bool]:
+def read_topics(
+    value: Mapping[str, Any], boundaries: Sequence[tuple[int, str, str]]
+) -> dict[int, bool]:
     """Number → whether a topic begins there. Places that the answer leaves out are not in it."""
     judged = {place["number"]: place["new_topic"] for place in value["places"]}
-    return {one.number: judged[one.number] for one in boundaries if one.number in judged}
+    return {number: judged[number] for number, *_ in boundaries if number in judged}
 
 
 def name_topic(turns: Sequence[NumberedTurn]) -> Task:
@@ -177,15 +156,11 @@ def name_topic(turns: Sequence[NumberedTurn]) -> Task:
         "conclusions": ["One sentence on what was found out, in the words of the turns."],
         "questions": ["One sentence on what is still open at the end, in the words of the turns."],
     }
-    instruction = (
-        "You read one topic of a conversation between a person and a coding assistant. Name it and sum it up, for somebody who "
-        "looks for it months later. Use only what the turns say, and their own words, names and numbers. Keep every 'not'. "
-        "Lists may be empty, and have at most eight sentences."
-    )
-    return Task("summaries", instruction, _label_turns(_shorten_turns(turns)), form, 900)
+    return _make_task("summaries", _label_turns(_shorten_turns(turns)), form, 900)
 
 
-def read_topic(value: Mapping[str, Any], turns: Sequence[NumberedTurn]) -> TopicSummary:
+def read_topic(value: Mapping[str, Any], turns: Sequence[NumberedTurn]) -> tuple[str, str]:
+    """Name and summary of a topic. What the turns do not bear out is left out, and so may be all of it."""
     source = "\n".join(turn.text for turn in _shorten_turns(turns))  # what the model saw
 
     def choose(points: Sequence[str]) -> str:
@@ -197,16 +172,12 @@ def read_topic(value: Mapping[str, Any], turns: Sequence[NumberedTurn]) -> Topic
     for title, key in POINTS.items():
         points = choose(value[key])
         summary += [f"{title}: {points}"] if points else []
-    return TopicSummary(name if words(name) & words(source) else "", "\n".join(summary).strip())
+    return name if words(name) & words(source) else "", "\n".join(summary).strip()
 
 
 def hypothetical(question: str) -> Task:
     """A question → a passage that could answer it (HyDE). It is only searched with, never stored or shown."""
-    instruction = (
-        "Somebody searches the notes of past work on a software project with the question below. Write the note that would answer "
-        "it, as if you had found it: two to four plain sentences in the words that such a note would use. Make up the details."
-    )
-    return Task("hyde", instruction, (("question", question),), {"passage": "The note."}, 300)
+    return _make_task("hyde", (("question", question),), {"passage": "The note."}, 300)
 
 
 def read_hypothetical(value: Mapping[str, Any]) -> str:
@@ -307,6 +278,6 @@ def _facts(text: str) -> set[str]:
     return found
 
 
-@lru_cache(maxsize=4)
+@cache
 def _lexemes(text: str) -> frozenset[str]:
     return frozenset(tokenize(text))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bethink.embed import HashingEmbedder
-from bethink.store import connection, sqlite
+from bethink.store import sqlite
 from bethink.store.sqlite import SqliteStore
 from bethink.text import new_id
 from bethink.types import KINDS, Batch, Entity, Entry, Memory
@@ -77,7 +77,7 @@ def main() -> None:
     measure("stats", store.overview)
     measure("stats of one project", lambda: store.overview(store.scopes()[:1]))
     log = Path(f"{asked.database}-wal")
-    begin, scrub = sqlite.immediate, connection.scrub
+    begin, scrub = sqlite.immediate, sqlite.scrub
 
     @contextmanager
     def watch(*how: Any) -> Iterator[None]:
@@ -90,7 +90,7 @@ def main() -> None:
         print(f"  write-ahead log {log.stat().st_size:,} bytes")
         return scrub(*how)
 
-    sqlite.immediate, connection.scrub = watch, look  # type: ignore[assignment]
+    sqlite.immediate, sqlite.scrub = watch, look  # type: ignore[assignment]
     chance = random.Random()
     for number in (1, 1, 1, 100):
         keys = chance.sample(range(1, store._last_key()), number)

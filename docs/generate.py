@@ -35,7 +35,7 @@ from bethink.config import PERSONAL, SETTINGS, Config  # noqa: E402
 from bethink.recall import score  # noqa: E402
 from bethink.recall.score import PROFILES  # noqa: E402
 from bethink.store import base  # noqa: E402
-from bethink.store.connection import MIGRATIONS  # noqa: E402
+from bethink.store.sqlite import MIGRATIONS  # noqa: E402
 from bethink.surface import OPERATIONS  # noqa: E402
 from bethink.surface import cli as commands  # noqa: E402
 from bethink.surface.cli import console  # noqa: E402

@@ -11,8 +11,7 @@ from stores import EMBEDDER, HERE, MODEL, everything, purge, tell
 from bethink import Bethink
 from bethink.embed import HashingEmbedder
 from bethink.store import vectors as vectors_module
-from bethink.store.connection import codes_folder
-from bethink.store.sqlite import SqliteStore
+from bethink.store.sqlite import SqliteStore, codes_folder
 from bethink.store.vectors import Partition, decode, encode
 
 

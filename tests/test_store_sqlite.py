@@ -22,7 +22,6 @@ from stores import HERE, MODEL, NOW, content_hash, day, everything, make, raw, s
 from bethink import Bethink
 from bethink.errors import BethinkError, StoreCorrupt, StoreError, StoreTooNew
 from bethink.recall.query import parse
-from bethink.store import connection as connections
 from bethink.store import sqlite
 from bethink.store.sqlite import SqliteStore
 from bethink.store.vectors import encode
@@ -92,10 +91,10 @@ def test_files_and_folder_are_for_their_owner_alone(tmp_path):
 
 
 def test_the_promises_of_a_connection(opened):
-    promised = dict(cases("store-sqlite-promises", {"connections": connections}))
+    promised = dict(cases("store-sqlite-promises", {"connections": sqlite}))
     assert {name: opened.connection.pragma(name) for name in promised} == promised
-    assert len(connections.migrations()) == connections.SCHEMA
-    assert apsw.SQLITE_VERSION_NUMBER >= connections.OLDEST_SQLITE == 3_051_003
+    assert len(sqlite.migrations()) == sqlite.SCHEMA
+    assert apsw.SQLITE_VERSION_NUMBER >= sqlite.OLDEST_SQLITE == 3_051_003
 
 
 def test_an_old_sqlite_is_refused(path, monkeypatch):
@@ -139,8 +138,8 @@ def test_what_is_no_database_of_ours_or_too_new_is_left_alone(path):
         raw(path, f"CREATE TABLE theirs(a); {pragmas}")
         refused(StoreCorrupt, "another program")
     SqliteStore(path).close()
-    raw(path, f"PRAGMA user_version = {connections.SCHEMA + 1}")
-    refused(StoreTooNew, f"schema {connections.SCHEMA + 1}")
+    raw(path, f"PRAGMA user_version = {sqlite.SCHEMA + 1}")
+    refused(StoreTooNew, f"schema {sqlite.SCHEMA + 1}")
 
 
 def test_the_connection_of_a_thread_is_given_back_when_the_thread_ends(opened):
@@ -271,7 +270,7 @@ def test_a_database_of_every_earlier_version_opens_and_is_whole(dump, path):
     load(dump, path)
     assert raw(path, "PRAGMA user_version") == [(int(dump.stem.partition("-")[2]),)]
     store = SqliteStore(path)
-    assert store.connection.pragma("user_version") == connections.SCHEMA
+    assert store.connection.pragma("user_version") == sqlite.SCHEMA
     assert store.check(deep=True) == []
     filter = everything(HERE, PERSONAL)
     found = [f"01900000-0000-7000-8000-00000000000{n}" for n in (1, 2, 3, 4)]

@@ -35,7 +35,7 @@ from bethink.ingest.files import Found, read_text, walk
 from bethink.ingest.pipeline import clean_passage, make_memory
 from bethink.ingest.redact import redact_name, redact_value
 from bethink.ingest.sync import Skipped
-from bethink.store.connection import ForeignDatabase, list_programs
+from bethink.store.foreign import ForeignDatabase, list_programs
 from bethink.store.rows import Record
 from bethink.text import as_entity
 from bethink.types import (

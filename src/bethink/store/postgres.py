@@ -21,7 +21,6 @@ from bethink.errors import InvalidInput, OutcomeUnknown, StoreError
 from bethink.store import pgsearch as search
 from bethink.store import rows
 from bethink.store.base import Cosines, Problem, Problems, Result, Scores, Store, now
-from bethink.store.connection import claim_backup
 from bethink.store.pgserver import (
     Connection,
     Database,
@@ -32,7 +31,7 @@ from bethink.store.pgserver import (
 from bethink.store.places import OFTEN, Index, Texts, Window
 from bethink.store.rows import Keys, Row, Rows, Scopes, Where
 from bethink.store.rules import Writer
-from bethink.store.sqlite import SqliteStore
+from bethink.store.sqlite import SqliteStore, claim_backup
 from bethink.store.transfer import PARTS, sign_actor
 from bethink.store.words import POSTINGS, TOGETHER, hash_word, keep_topic_terms, query_words
 from bethink.text import new_id

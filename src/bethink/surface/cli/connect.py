@@ -34,7 +34,7 @@ from bethink.hosts.edit import PROMPT_TOOL
 from bethink.hosts.install import AGENTS, FileOutcome, InstallPlace
 from bethink.ingest.redact import redact
 from bethink.project import EVERYWHERE, read_pauses
-from bethink.store.connection import OLDEST_SQLITE
+from bethink.store.sqlite import OLDEST_SQLITE
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Listing, Result, open_memory, project
 from bethink.surface.cli.tend import edit_file

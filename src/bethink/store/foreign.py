@@ -1,0 +1,97 @@
+"""Other programs' databases, read and never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import apsw
+from apsw import Connection
+
+from bethink.errors import InvalidInput
+from bethink.store.sqlite import open_unchanged
+
+FOREIGN = Path(__file__).parent / "foreign"  # a query for each program whose memories are read
+
+
+def list_programs() -> list[str]:
+    return [file.stem for file in sorted(FOREIGN.glob("*.sql"))]
+
+
+class ForeignDatabase:
+    """Another program's database, of which nothing is changed: which tables it has, and what a query of ours finds in them.
+
+    A query runs over a copy in memory. Views and virtual tables are not copied, because what they run is somebody else's code; nor
+    are blobs, because texts are never in them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.columns: dict[str, list[str]] = {}
+        with self._translate():
+            self._connection = open_unchanged(path)
+            self._connection.set_busy_timeout(5000)
+            self._connection.pragma("trusted_schema", False)
+            found = self._connection.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+                " AND sql NOT LIKE 'CREATE VIRTUAL%'"
+            )
+            for (name,) in list(found):
+                about = self._connection.execute(f"PRAGMA table_info({_quote(name)})")
+                self.columns[name] = [row[1] for row in about]
+
+    def find_program(self) -> str | None:
+        """The program whose query finds all the columns that it names."""
+        for program in list_programs():
+            with suppress(apsw.SQLError):
+                list(self._query(program, filled=False))
+                return program
+        return None
+
+    def read_program(self, program: str) -> Iterator[dict[str, Any]]:
+        with self._translate():
+            yield from self._query(program, filled=True)
+
+    def _query(self, program: str, filled: bool) -> Iterator[dict[str, Any]]:
+        script = (FOREIGN / f"{program}.sql").read_text("utf-8")
+        with closing(Connection(":memory:")) as copy:
+            for table, names in self.columns.items():
+                copy.execute(f"CREATE TABLE {_quote(table)} ({', '.join(map(_quote, names))})")
+                if filled and table in script:
+                    marks = ", ".join("?" * len(names))
+                    insert = f"INSERT INTO {_quote(table)} VALUES ({marks})"
+                    copy.executemany(insert, self._read_table(table))
+            cursor = copy.execute(script)
+            for row in cursor:
+                found = (column[0] for column in cursor.get_description())
+                yield dict(zip(found, row, strict=True))
+
+    def _read_table(self, table: str) -> Iterator[list[Any]]:
+        """The rows of a table in their order. What is no text in the database's encoding becomes U+FFFD."""
+        wanted = (
+            f"CASE typeof({one}) WHEN 'text' THEN CAST({one} AS BLOB) WHEN 'blob' THEN NULL ELSE {one} END"
+            for one in map(_quote, self.columns[table])
+        )
+        encoding = self._connection.pragma("encoding")
+        for row in self._connection.execute(f"SELECT {', '.join(wanted)} FROM {_quote(table)}"):
+            yield [
+                one.decode(encoding, "replace") if isinstance(one, bytes) else one for one in row
+            ]
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def _translate(self) -> Iterator[None]:
+        try:
+            yield
+        except apsw.Error as error:
+            raise InvalidInput(
+                f"The database {self.path} cannot be read: {error}. Nothing was taken in.",
+                f"Mend a damaged one with `sqlite3 {self.path.name} .recover`; close the program that uses a busy one.",
+            ) from error
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

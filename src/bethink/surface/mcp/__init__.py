@@ -30,14 +30,6 @@ from bethink.surface.mcp import schemas
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS = "2026-07-28"
 DISCOVER, ENVELOPE = "server/discover", "io.modelcontextprotocol/"
-WELCOME: dict[str, Any] = {
-    "capabilities": {
-        "prompts": {"listChanged": False},
-        "resources": {"listChanged": False, "subscribe": False},
-        "tools": {"listChanged": False},
-    },
-    "instructions": schemas.INSTRUCTIONS,
-}
 ENDS = {"SIGTERM": 0, "SIGHUP": 0, "SIGINT": 130}  # signals, and the exit code after each
 # Seconds without a message after which the rest is loaded: as long as tools were not listed, and from then on.
 UNLISTED, LISTED = 1.0, 0.1
@@ -153,7 +145,7 @@ class Greeting:
                 return None
             self._has_begun = True
             self._forget_discovery()
-            return {**WELCOME, "protocolVersion": version, "serverInfo": schemas.SERVER}
+            return {**schemas.WELCOME, "protocolVersion": version, "serverInfo": schemas.SERVER}
         if params:
             return None
         return {} if method == "ping" else schemas.list_offers(method)
@@ -165,7 +157,7 @@ class Greeting:
         if told.get(f"{ENVELOPE}protocolVersion") != STATELESS or not isinstance(abilities, dict):
             return None
         return {
-            **WELCOME,
+            **schemas.WELCOME,
             "_meta": {f"{ENVELOPE}serverInfo": schemas.SERVER},
             "cacheScope": "private",
             "resultType": "complete",

@@ -25,21 +25,14 @@ from bethink.surface.arguments import (
 )
 
 SERVER: dict[str, Any] = {"name": "bethink", "title": "Bethink", "version": __version__}
-# Milliseconds that a client may keep what it was told: lists change with the version only, but that may be any moment.
-KEPT = {
-    "tools/list": 300_000,
-    "prompts/list": 300_000,
-    "resources/templates/list": 300_000,
-    "server/discover": 300_000,
-    "resources/list": 0,
-    "resources/read": 0,
-}
 # What a host calls by itself, as a hook, and no model needs to know of: not in the list of tools.
 HOOK = "bethink_prompt"
 FILE, MEMORY = "memory://", "bethink://memory/"  # what the names of resources begin with
 
 _TABLE = json.loads(Path(__file__).with_name("tools.json").read_text("utf-8"))
-INSTRUCTIONS: str = _TABLE["instructions"]
+WELCOME: dict[str, Any] = {name: _TABLE[name] for name in ("capabilities", "instructions")}
+# Milliseconds that a client may keep what it was told: lists change with the version only, but that may be any moment.
+KEPT: dict[str, int] = _TABLE["kept"]
 TEXTS = {name: "\n".join(lines) for name, lines in _TABLE["texts"].items()}  # of prompts
 _OBJECTS = {name: "\n".join(lines) for name, lines in _TABLE["objects"].items()}  # in lists
 

@@ -55,7 +55,7 @@ def build(keeper: Keeper, ask_roots: bool = False) -> Server[Any]:
     hints: dict[Any, CacheHint] = {method: CacheHint(ms) for method, ms in schemas.KEPT.items()}
     server: Server[Any] = Server(
         **schemas.SERVER,
-        instructions=schemas.INSTRUCTIONS,
+        instructions=schemas.WELCOME["instructions"],
         cache_hints=hints,
         on_list_tools=handlers.offer(types.ListToolsResult, "tools/list"),
         on_call_tool=handlers.call_tool,

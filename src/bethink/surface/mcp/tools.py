@@ -71,6 +71,9 @@ class ToolReply(NamedTuple):
     numbers: Mapping[str, Any] | None = None
 
 
+Reply = ToolReply | str | list[str]  # a text may be given as its lines
+
+
 def search_memories(memory: Bethink, asked: Any) -> ToolReply:
     names = [as_entity(name).name for name in asked.entities]
     filter = make_filter(memory, asked, kinds=asked.kinds, entities=names, tags=asked.tags)
@@ -109,7 +112,7 @@ def find_spread(memory: Bethink, query: str, limit: int, offset: int = 0, **how:
     return answer._replace(hits=tuple(spread(answer.hits, max(CAP, limit // 3))[:limit]))
 
 
-def analyze_project(memory: Bethink, what: str) -> str:
+def analyze_project(memory: Bethink, what: str) -> list[str]:
     """Lets the project's files, or its commits, tell what they know, as `bethink analyze` does."""
     if not memory.reads_files:
         raise InvalidInput(
@@ -120,13 +123,12 @@ def analyze_project(memory: Bethink, what: str) -> str:
     synced = analyze(memory)
     numbers = sync_record(synced)["memories"]
     counts = ", ".join(f"{number:,} {name}" for name, number in numbers.items())
-    said = (
-        f"Read {synced.sources:,} {'files' if what == 'files' else 'commits'}: memories {counts}."
-    )
-    return "\n".join([said, *note_lines(synced.hints)])
+    read = "files" if what == "files" else "commits"
+    said = f"Read {synced.sources:,} {read}: memories {counts}."
+    return [said, *note_lines(synced.hints)]
 
 
-def store_memories(memory: Bethink, asked: Any) -> str:
+def store_memories(memory: Bethink, asked: Any) -> Reply:
     items: list[dict[str, Any]] = asked.memories
     if bool(asked.analyze) == bool(items):
         raise InvalidInput(
@@ -164,8 +166,6 @@ def _tell_outcomes(
     lines += note_lines(list(dict.fromkeys(hints)))
     named = {id for passage in passages for id in passage.supersedes}
     touched = {id: None for one in outcomes for id in outcome_ids(one) if id not in named}
-    if not touched:
-        return "\n".join(lines)
     return quote_items([quote_line(found[id], short) for id in touched], lines)
 
 
@@ -203,14 +203,14 @@ def _resolve(memory: Bethink, prefixes: Sequence[str]) -> tuple[dict[str, str], 
     return ids, missing
 
 
-def update_memory(memory: Bethink, asked: Any) -> str:
+def update_memory(memory: Bethink, asked: Any) -> list[str]:
     given = {name: value for name, value in asked.given.items() if name != "id"}
     changed = update(memory, asked.id, given)
     line = f"updated [{short_id(memory, changed.id)}] {changed.kind}: {', '.join(sorted(given))}"
-    return "\n".join([line, *note_lines(memory.hints)])
+    return [line, *note_lines(memory.hints)]
 
 
-def forget_memories(memory: Bethink, asked: Any) -> str:
+def forget_memories(memory: Bethink, asked: Any) -> list[str]:
     found, missing = _resolve(memory, asked.ids)
     ids = list(dict.fromkeys(found.values()))
     short = memory.store.abbreviate(ids)
@@ -219,26 +219,26 @@ def forget_memories(memory: Bethink, asked: Any) -> str:
     lines = [f"[{short[id]}] forgotten" for id in done.ids]
     lines += [f"[{short[id]}] {waits.format(short[id])}" for id in done.proposed]
     back = ["`bethink restore ID` brings a memory back."] if done.ids else []
-    return "\n".join([*lines, *missing, *back, *note_lines(done.hints)])
+    return [*lines, *missing, *back, *note_lines(done.hints)]
 
 
-def rate_memories(memory: Bethink, asked: Any) -> str:
+def rate_memories(memory: Bethink, asked: Any) -> list[str]:
     found, missing = _resolve(memory, [rating["id"] for rating in asked.ratings])
     lines = []
     for rating in asked.ratings:
         if id := found.get(rating["id"]):
             now, value = memory.vote(id, rating["value"]).usefulness, rating["value"]
             lines.append(f"[{short_id(memory, id)}] {value:+g}, now {now:+g}")
-    return "\n".join([*lines, *missing])
+    return [*lines, *missing]
 
 
-def store_handoff(memory: Bethink, asked: Any) -> str:
+def store_handoff(memory: Bethink, asked: Any) -> list[str]:
     saved = handoffs.save_handoff(memory, handoffs.handoff_from_fields(asked.given))
     place = handoffs.read_handoff(saved.memory)
     short = short_id(memory, saved.memory.id)
     branch = f", branch {place.branch}" if place.branch else ""
     line = f"Handoff stored [{short}] for {place.project}{branch}."
-    return "\n".join([line, *note_lines(memory.hints)])
+    return [line, *note_lines(memory.hints)]
 
 
 def get_handoff(memory: Bethink, asked: Any) -> str:
@@ -273,7 +273,7 @@ def memory_overview(memory: Bethink, asked: Any) -> str:
             items += [quote_line(one, short) for one in newest]
     items += _list_sessions(memory)
     said = [head, *note_lines(memory.hints)]
-    return quote_items(items, said, OVERVIEW) if items else "\n".join(said)
+    return quote_items(items, said, OVERVIEW)
 
 
 def _list_sessions(memory: Bethink) -> list[str]:
@@ -302,13 +302,15 @@ def remember(memory: Bethink, asked: Any) -> str:
     return TEXTS["remember"].format(question=asked.question, found=found)
 
 
-TOOLS: dict[str, Callable[..., str | ToolReply]] = {name: globals()[name] for name in OFFERS}
+TOOLS: dict[str, Callable[..., Reply]] = {name: globals()[name] for name in OFFERS}
 
 
 def call(memory: Bethink, name: str, asked: Any) -> ToolReply:
     """What a tool or a prompt answers."""
     reply = TOOLS[name](memory, asked)
-    return ToolReply(reply) if isinstance(reply, str) else reply
+    if isinstance(reply, ToolReply):
+        return reply
+    return ToolReply(reply if isinstance(reply, str) else "\n".join(reply))
 
 
 # Resources. A name comes from outside, and is never made a path: it has to be that of a Markdown file which was found below a

@@ -13,7 +13,6 @@ from http_server import OPERATIONS, V1, body, problem, running, served
 from bethink import Bethink
 from bethink.errors import BethinkError
 from bethink.surface.http import app, security
-from bethink.surface.http.projects import Access
 from bethink.surface.http.security import Caller
 from bethink.types import TRUST
 
@@ -188,7 +187,7 @@ def test_personal_memories_need_a_token_that_says_so(callers):
 
 
 def test_a_store_for_reading_refuses_every_write_but_a_use(callers, two, served):
-    view = served.projects.view(Access(Caller("x", "x", "read", hash="x")))
+    view = served.projects.view(Caller("x", "x", "read", hash="x"))
     view.trust = TRUST["user"]
     (one,) = view.get(two[0]["shop"])  # counts a use
     for act in (

@@ -45,7 +45,7 @@ from bethink.surface.arguments import (
     value_schema,
 )
 from bethink.surface.http import operations
-from bethink.surface.http.projects import Access, GuardedStore, Json, Projects, View
+from bethink.surface.http.projects import GuardedStore, Json, Projects, View
 from bethink.surface.http.security import Caller, as_refusal, read_refusals, refuse
 from bethink.surface.operations import ORDERS
 from bethink.text import replace_broken
@@ -148,8 +148,7 @@ def perform(
     asked = make_asked(checked, operation.takes)
     if checked.get("hyde") and not caller.may_write:
         raise refuse("read-only")  # a language model costs its owner something
-    access = Access(caller, asked.project, asked.container)
-    memory = projects.view(access, meaning=operation.meaning)
+    memory = projects.view(caller, asked.project, asked.container, meaning=operation.meaning)
     if operation.writes and key is not None:
         return answer_once(memory, operation.run, asked, key)
     found = operation.run(memory, asked)

@@ -34,7 +34,7 @@ from bethink.errors import BethinkError
 from bethink.surface.arguments import check_arguments
 from bethink.surface.http import api
 from bethink.surface.http.api import LARGEST_BODY, receive_whole, respond
-from bethink.surface.http.projects import ACCESS, Access, Projects
+from bethink.surface.http.projects import ACCESS, Projects
 from bethink.surface.http.security import (
     Admission,
     Refusal,
@@ -182,7 +182,7 @@ class Agents:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         where = check_arguments(dict(QueryParams(scope["query_string"])), api.WHERE)
-        ACCESS.set(Access(scope["bethink.caller"], where.get("project"), where.get("container")))
+        ACCESS.set((scope["bethink.caller"], where.get("project"), where.get("container")))
         await self.manager.handle_request(scope, receive, send)
 
 

@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import ContextVar, copy_context
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from bethink import config as configuration
 from bethink import project as projects
@@ -58,15 +58,8 @@ Json = dict[str, Any]
 log = logging.getLogger("bethink")
 
 
-class Access(NamedTuple):
-    """What the current request may work on."""
-
-    caller: Caller
-    project: str | None = None
-    container: str | None = None
-
-
-ACCESS: ContextVar[Access] = ContextVar("bethink_access")
+# Who asks in the current request, and which project and container it names.
+ACCESS: ContextVar[tuple[Caller, str | None, str | None]] = ContextVar("bethink_access")
 
 
 class View(Bethink):
@@ -137,9 +130,9 @@ def refuse_writes(store: Store) -> Store:
     return cast(Store, GuardedStore(store, guard, CHANGING))
 
 
-def check_name(name: str | None) -> None:
+def check_names(*names: str | None) -> None:
     """A name of a project or container is kept as it is, so one that holds a secret is refused. It is not repeated."""
-    if name and redact(name).text != name:
+    if any(name and redact(name).text != name for name in names):
         raise InvalidInput(
             "The name of the project or container holds something private or what looks like a secret.",
             "Choose another name.",
@@ -175,18 +168,24 @@ class Projects(Keeper):
 
     def memory(self, directory: Path | None, actor: str, meaning: bool = False) -> Bethink:
         """For agents: the memory that the current request is about. Where a client says it works counts for nothing here."""
-        access = ACCESS.get()
+        caller, name, container = ACCESS.get()
         # A client introduces itself once, and nothing is kept of it.
-        named = actor if actor != UNKNOWN else f"agent:{access.caller.name}"
-        return self.view(access, named, meaning)
+        agent = actor if actor != UNKNOWN else f"agent:{caller.name}"
+        return self.view(caller, name, container, agent=agent, meaning=meaning)
 
-    def view(self, access: Access, agent: str = "", meaning: bool = False) -> View:
-        """The memory that a request is about, as its caller sees it, or an agent on its behalf."""
-        caller, container = access.caller, access.container
-        for name in (access.project, container):
-            check_name(name)
-        project = self._choose_project(access)
-        if container is None and access.project is None and project.scope == self.home.scope:
+    def view(
+        self,
+        caller: Caller,
+        name: str | None = None,
+        container: str | None = None,
+        *,
+        agent: str = "",
+        meaning: bool = False,
+    ) -> View:
+        """The memory of a project and container as a caller sees it, or an agent on its behalf."""
+        check_names(name, container)
+        project = self._choose_project(caller, name)
+        if container is None and name is None and project.scope == self.home.scope:
             container = self.container
         memory = cast(View, self._lend(self._open(None), meaning))
         memory.project, memory.container, memory.caller = project, container, caller
@@ -240,22 +239,22 @@ class Projects(Keeper):
 
     # Which project
 
-    def _choose_project(self, access: Access) -> Project:
+    def _choose_project(self, caller: Caller, name: str | None) -> Project:
         """The project that a request names; by default the one that its token is for, or the server's own. It comes with its folder, if
         that is still the same project; otherwise it is known by its identity alone. Tokens of a team's database name folders of
-        whichever machine made them: of this one's they open the server's own, and only for its own tenant."""
-        caller = access.caller
-        if access.project is None:
-            grant = self._find_default(caller)
-        else:
-            grant = self._find_named(caller, access.project)
-        if caller.tenant:
-            found = self.home if self._knows_folder(caller) else None
-        else:
-            found = self._at(grant.root)
-        if found and found.scope == grant.scope:
-            return self._check_database(found)
-        return Project(NOWHERE, NOWHERE, grant.scope.removeprefix("project:"), grant.name)
+        whichever machine made them, so these are not looked at."""
+        grant = self._find_default(caller) if name is None else self._find_named(caller, name)
+        if grant.scope == self.home.scope and self._knows_folder(caller):
+            return self.home
+        found = projects.find(Path(grant.root)) if grant.root and not caller.tenant else None
+        if found is None or found.scope != grant.scope:
+            return Project(NOWHERE, NOWHERE, grant.scope.removeprefix("project:"), grant.name)
+        if locate_database(self.config, found) != locate_database(self.config, self.home):
+            raise InvalidInput(
+                f"The project {found.name} has a database of its own, which is not served here.",
+                "Start a server in its folder.",
+            )
+        return found
 
     def _find_default(self, caller: Caller) -> Grant:
         home, grants = self.home, caller.projects or ()
@@ -288,29 +287,9 @@ class Projects(Keeper):
             raise NotFound(f"There is no project '{name[:200]}' here.", hint)
         return matches[0]
 
-    def _check_database(self, project: Project) -> Project:
-        """A project that keeps its memories in a database of its own is not served from this one."""
-        own = locate_database(self.config, self.home)
-        if locate_database(self.config, project) != own:
-            raise InvalidInput(
-                f"The project {project.name} has a database of its own, which is not served here.",
-                "Start a server in its folder.",
-            )
-        return project
-
     def _knows_folder(self, caller: Caller) -> bool:
         """Whether the server's own folder is a caller's to know. Another tenant's project may bear the same name."""
         return caller.tenant in ("", self.config.tenant if self.shared else "")
-
-    def _at(self, root: str) -> Project | None:
-        """The project of a folder that a token names, if that is there."""
-        try:
-            found = projects.find(Path(root)) if root else None
-        except (OSError, ValueError):
-            found = None
-        if found is None:
-            return None
-        return projects.of_team(found) if self.shared else found
 
 
 # How they are doing

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import takewhile
 from typing import Any, NamedTuple, Protocol
@@ -54,9 +54,9 @@ from bethink.types import (
     Relation,
 )
 
-MOST = 1000  # items of one bundle; tags, keywords or entities of one memory
-LONGEST_SHORT = 10_000  # characters of anything that is not the text itself
-LONGEST_METADATA = 100_000
+MOST = 1000  # items of one bundle
+LONGEST_NAME = 10_000  # characters
+LONGEST_FIELD = 100_000  # characters of anything that is not the text itself, as Python writes it
 MOST_EVENTS = 10_000
 # What a stranger's file may claim about how much a memory was liked and used. Set by hand: a few votes and a month of daily use.
 MOST_VOTES, MOST_USES = 10.0, 30
@@ -102,22 +102,15 @@ def _is_id(value: str | None) -> bool:
     return bool(ID.fullmatch(value or ""))
 
 
-def _is_modest(value: Any) -> bool:
-    """Whether nothing in a value is endless."""
-    if isinstance(value, str):
-        return len(value) <= LONGEST_SHORT
-    if isinstance(value, Mapping):
-        return len(repr(value)) <= LONGEST_METADATA
-    if isinstance(value, tuple):
-        return len(value) <= MOST and all(map(_is_modest, value))
-    return not isinstance(value, int | float) or abs(value) < 1 << 53
+def _are_names(*values: str) -> bool:
+    return all(len(value) <= LONGEST_NAME for value in values)
 
 
 def wrong_field(record: Record, longest: int) -> str | None:
     """The name of a value that our own pipeline would not write, or None."""
     memory, events = record.memory, record.events
     fitting = {
-        name: _is_modest(value)
+        name: len(repr(value)) <= LONGEST_FIELD
         for name, value in memory._asdict().items()
         if name not in ("content", "summary")
     }
@@ -127,14 +120,14 @@ def wrong_field(record: Record, longest: int) -> str | None:
         "id": _is_id(memory.id),
         "kind": memory.kind in KINDS,
         "superseded_by": memory.superseded_by is None or _is_id(memory.superseded_by),
-        "lines": min(memory.lines or (0,)) >= 0,
+        "lines": all(0 <= line < 1 << 53 for line in memory.lines or ()),
         "trust": memory.trust in TRUST.values(),
         "content": bool(memory.content.strip()) and len(memory.content) <= longest,
         "summary": len(memory.summary) <= longest,
         "content_hash": memory.content_hash == content_hash(memory.content),
         "history": len(events) <= MOST_EVENTS and all(_is_event(one, memory) for one in events),
         "vectors": all(
-            _is_modest(model) and 1 <= dimensions <= 8192 and len(data) == 4 + 2 * dimensions
+            _are_names(model) and 1 <= dimensions <= 8192 and len(data) == 4 + 2 * dimensions
             for model, dimensions, data in record.vectors
         ),
     }
@@ -147,7 +140,7 @@ def _is_event(event: Event, memory: Memory) -> bool:
     try:
         states = [apply_fields(memory, state) for state in (event.before, event.after)]
         votes = all(least <= state.usefulness <= most for state in states)
-        return votes and _is_modest((event.actor, event.action))
+        return votes and _are_names(event.actor, event.action)
     except WRONG:
         return False
 
@@ -227,14 +220,14 @@ def _find_wrong(bundle: Bundle, longest: int) -> Iterator[str]:
     if bundle._replace(scopes=(), records=(), relations=()) != Bundle():
         yield "it holds more than memories and their relations"
     for scope in bundle.scopes:
-        if scope[0] or not _is_modest(scope):
+        if scope[0] or not _are_names(*scope):
             yield "it names a scope"
     for record in bundle.records:
         if field := wrong_field(record, longest) or ("scope" if record.memory.scope else None):
             yield f"the {field} of the memory {record.memory.id[:36]} is wrong"
     for relation, actor in bundle.relations:
         ends = all(map(_is_id, relation[:2]))
-        if not (ends and relation.type in RELATIONS and _is_modest(actor)):
+        if not (ends and relation.type in RELATIONS and _are_names(actor)):
             yield "a relation is wrong"
 
 

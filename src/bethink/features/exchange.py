@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from bethink import project as projects
 from bethink.api import Bethink
-from bethink.config import data_directory, locate_database, mask_password
+from bethink.config import locate_database
 from bethink.errors import BethinkError, InvalidInput, StoreCorrupt
 from bethink.features import readers, sync
 from bethink.features.knowledge import MARKDOWN
@@ -151,7 +151,7 @@ def import_file(
         names |= memory.names_of(scope)
     fresh = {one.memory.id for one in new}
     records = [one.record for one in ((*same, *new) if trusted else new)]
-    put = _put(memory, records, fresh, names, file, progress)
+    put = _put(memory, records, names, file, progress)
     for here, note in edits:
         memory.update(here.id, was=here, content=note.content, kind=note.kind, tags=note.tags)
     added = len(put & fresh)  # somebody else may have put some in meanwhile
@@ -430,20 +430,17 @@ def _rename(one: Given, ids: Mapping[str, str]) -> Given:
 def _put(
     memory: Bethink,
     records: Sequence[Record],
-    fresh: set[str],
     names: Names,
     place: Path,
     progress: Progress | None,
 ) -> set[str]:
-    """Puts memories in, page by page. It is noted first which of them are fresh. Gives back the ids of those that changed anything."""
+    """Puts memories in, page by page. Gives back the ids of those that changed anything."""
     projects.pin(memory.project)
     put: set[str] = set()
     done = 0
     for page in split_pages(records, PAGE):
-        if unknown := [one.memory.id for one in page if one.memory.id in fresh]:
-            _note_added(memory, place, unknown)
         try:
-            put |= _put_page(memory, page, names)
+            put |= _put_page(memory, page, names, place)
         except BethinkError as error:
             error.hint = f"{error.hint or ''} {done:,} of {len(records):,} memories went in before; the same command goes on from there."
             raise
@@ -453,8 +450,8 @@ def _put(
     return put
 
 
-def _put_page(memory: Bethink, page: Sequence[Record], names: Names) -> set[str]:
-    """Puts in one page, with its vectors, in one transaction. What is here too is merged, as a sync merges it."""
+def _put_page(memory: Bethink, page: Sequence[Record], names: Names, place: Path) -> set[str]:
+    """Puts in one page, with its vectors and a note of what is new, in one transaction. What is here too is merged, as a sync merges it."""
     mine = {one.memory.id: one for one in memory.store.records([one.memory.id for one in page])}
     begun = (Event(memory.clock(), memory.actor, "add", {}, {}),)
     expect: dict[str, bytes | None] = {}
@@ -467,8 +464,12 @@ def _put_page(memory: Bethink, page: Sequence[Record], names: Names) -> set[str]
             records.append(record)
             expect[one.memory.id] = was
     scopes = tuple((scope, *names[scope]) for scope in sorted({one.memory.scope for one in page}))
-    bundle = Bundle(scopes=scopes, records=tuple(_embed(memory, records)))
-    return expect.keys() - set(memory.store.take(sync.note_turns(bundle), expect=expect))
+    bundle = sync.note_turns(Bundle(scopes=scopes, records=tuple(_embed(memory, records))))
+    note = None
+    if added := [id for id, was in expect.items() if was is None]:
+        told = {"at": memory.clock().isoformat(), "ids": added}
+        note = (_name_import(place) + added[0], json.dumps(told))
+    return expect.keys() - set(memory.store.take(bundle, expect=expect, note=note))
 
 
 def _embed(memory: Bethink, records: Sequence[Record]) -> list[Record]:
@@ -525,11 +526,11 @@ def undo(memory: Bethink, place: Path, dry_run: bool = False) -> Undone | None:
     """Removes what imports of a file or folder added, as if it had never come: a later import brings it again. What was changed
     since stays, and what a team has got is forgotten instead, lest it come again from there. None where nothing was imported
     from there."""
-    journal = _journal(memory, place)
-    if not journal.exists():
+    name = _name_import(place)
+    pages = [json.loads(note) for note in memory.store.list_notes(name) if note]
+    if not pages:
         return None
-    lines = [json.loads(line) for line in journal.read_text("utf-8").splitlines()]
-    added = {id: datetime.fromisoformat(line["at"]) for line in lines for id in line["ids"]}
+    added = {id: datetime.fromisoformat(page["at"]) for page in pages for id in page["ids"]}
     there = memory.store.get(list(added))
     unchanged = [one.id for one in there if one.updated_at <= added[one.id]]
     shared = sync.list_exchanged(memory.store)
@@ -539,23 +540,15 @@ def undo(memory: Bethink, place: Path, dry_run: bool = False) -> Undone | None:
         now = memory.clock()
         memory.write(change=tuple(Change(id, "forget", {"deleted_at": now}) for id in hidden))
         memory.store.take(Bundle(gone=tuple(gone)))
-        journal.unlink()
+        for page in pages:
+            memory.store.take(Bundle(), note=(name + page["ids"][0], ""))
     return Undone(len(gone), len(there) - len(unchanged), len(hidden))
 
 
-def _journal(memory: Bethink, place: Path) -> Path:
-    """Where it is noted what came from a file or folder into the database that is used. It holds no text."""
-    used = mask_password(locate_database(memory.config, memory.project))
-    name = f"{used}\n{place.resolve()}".encode("utf-8", "surrogateescape")
-    return data_directory() / "imports" / f"{blake2b(name, digest_size=12).hexdigest()}.jsonl"
-
-
-def _note_added(memory: Bethink, place: Path, ids: Sequence[str]) -> None:
-    """Written before the memories are, so that an import that is killed can be taken back, too."""
-    journal = _journal(memory, place)
-    journal.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with journal.open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps({"at": memory.clock().isoformat(), "ids": ids}) + "\n")
+def _name_import(place: Path) -> str:
+    """What the notes of an import begin with, one for each page that it added, in the same transaction. They hold no text."""
+    path = str(place.resolve()).encode("utf-8", "surrogateescape")
+    return f"import:{blake2b(path, digest_size=12).hexdigest()}:"
 
 
 # A vault for Obsidian, which `readers` reads. It shows what people want to see and change; a copy of everything is an export as JSON.

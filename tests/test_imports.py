@@ -161,6 +161,20 @@ def test_what_cannot_be_read_is_refused_and_nothing_is_half_done(cli, tmp_path, 
     refused(make_database(tmp_path / "many.db", rows=count_facts(4)), "more than 3 memories")
 
 
+def test_what_older_versions_lack_is_not_missed_and_a_view_is_not_run(cli, tmp_path):
+    for name, lacking in (("service", ["memory_graph"]), ("claude-mem", ["directives"])):
+        file = place(tmp_path, name, cli.project)
+        with contextlib.closing(apsw.Connection(str(file))) as connection:
+            for table in lacking:
+                connection.execute(f"DROP TABLE {table}")
+        assert cli.json("import", str(file), "--dry-run")["added"] == 2
+    file = place(tmp_path, "mcp")
+    with contextlib.closing(apsw.Connection(str(file))) as connection:
+        endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT x AS memory_id, x AS entity FROM n"
+        connection.execute(f"DROP TABLE entities; CREATE VIEW entities AS {endless}")
+    assert "not known here" in cli.fails("import", str(file), code=2)
+
+
 def test_what_is_no_text_in_a_foreign_database_is_marked_and_the_rest_comes_in(cli, tmp_path):
     file = make_database(tmp_path / "memo.db", rows=MEMO_ROWS[:2])
     connection = apsw.Connection(str(file))

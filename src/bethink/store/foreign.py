@@ -14,6 +14,7 @@ from bethink.errors import InvalidInput
 from bethink.store.sqlite import open_unchanged
 
 FOREIGN = Path(__file__).parent / "foreign"  # a query for each program whose memories are read
+MOST_PAGES = 1 << 19  # of 4 kB: as much of another program's tables is held in memory. Set by hand.
 
 
 def list_programs() -> list[str]:
@@ -56,6 +57,7 @@ class ForeignDatabase:
     def _query(self, program: str, filled: bool) -> Iterator[dict[str, Any]]:
         script = (FOREIGN / f"{program}.sql").read_text("utf-8")
         with closing(Connection(":memory:")) as copy:
+            copy.pragma("max_page_count", MOST_PAGES)
             for table, names in self.columns.items():
                 copy.execute(f"CREATE TABLE {_quote(table)} ({', '.join(map(_quote, names))})")
                 if filled and table in script:

@@ -38,7 +38,7 @@ KINDS = tuple(
     "decision preference pattern gotcha architecture component domain fact conclusion solution discovery general".split()
 )
 USES = 5  # that make a candidate; a vote counts as two, and as the use that it is besides
-MOST = 1000  # of the most voted for, and of the most used, that are looked at
+MOST = 1000  # of the most used and voted for that are looked at
 
 _MARKER = re.compile(r"<!-- bethink:([0-9a-f]{8}[0-9a-f-]{0,28}) -->\s*$")
 _OPENS = re.compile(r"(?:[#>=]|[-+*](?=\s|$)|```|~~~|\[[ xX]\])")  # would start a Markdown block
@@ -66,24 +66,14 @@ class Demotion(NamedTuple):
 
 def candidates(memory: Bethink, limit: int = 10) -> list[tuple[Memory, str]]:
     """Memories of this project that proved useful and are no rule yet, best first, each with the reason."""
-    wanted = memory.filter(scopes=(memory.scope,), kinds=KINDS, used=True)
-    found = {
-        one.id: one
-        for order in ("useful", "used")
-        for one in memory.list(filter=wanted, limit=MOST, order=order)
-        if _is_candidate(one)
-    }
-    best = sorted(found.values(), key=lambda one: (-_count_uses(one), one.id))
-    return [(one, explain_candidate(one)) for one in best[:limit]]
-
-
-def _is_candidate(one: Memory) -> bool:
-    open_to_it = one.trust >= TRUST["agent"] and "promoted_at" not in one.metadata
-    return open_to_it and one.usefulness >= 0 and _count_uses(one) >= USES
-
-
-def _count_uses(one: Memory) -> float:
-    return 2 * one.usefulness + one.access_count
+    wanted = memory.filter(scopes=(memory.scope,), kinds=KINDS, used=True, min_trust=TRUST["agent"])
+    proven = [
+        (one, explain_candidate(one))
+        for one in memory.list(filter=wanted, limit=MOST, order="proven")
+        if one.usefulness >= 0 and 2 * one.usefulness + one.access_count >= USES
+        if "promoted_at" not in one.metadata
+    ]
+    return proven[:limit]
 
 
 def explain_candidate(one: Memory) -> str:

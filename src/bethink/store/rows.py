@@ -72,6 +72,7 @@ ORDERS = {
     "importance": "m.importance DESC, m.key DESC",
     "used": "m.access_count DESC, m.key DESC",
     "useful": "m.usefulness DESC, m.key DESC",
+    "proven": "2 * m.usefulness + m.access_count DESC, m.key",
     "updated": "m.updated_at DESC, m.key DESC",
     "position": "m.position, m.key",
 }

@@ -141,7 +141,7 @@ def _noted_identity(common: Path) -> str | None:
 
 def _read_note(common: Path) -> tuple[str | None, str]:
     try:
-        identity, _, place = _read(common / NOTE).partition("\n")
+        identity, _, place = read_start(common / NOTE).partition("\n")
     except (OSError, ValueError):
         return None, ""
     return (identity, place) if _ID.fullmatch(identity) else (None, "")
@@ -154,7 +154,7 @@ def _hash(path: Path, more: str = "") -> str:
 # git's own files
 
 
-def _read(file: Path) -> str:
+def read_start(file: Path) -> str:
     """The text of a file; nothing of what is missing, or is a pipe that nobody writes to."""
     if not file.is_file():
         return ""
@@ -174,7 +174,7 @@ def _common_directory(git: Path) -> Path | None:
             return git
         if git.is_dir():
             return git.resolve() if (git / "HEAD").exists() else None
-        text = _read(git)
+        text = read_start(git)
         if not text.startswith("gitdir:"):
             return None
         own = (git.parent / text[len("gitdir:") :].strip()).resolve()
@@ -187,10 +187,10 @@ def _common_directory(git: Path) -> Path | None:
 
 def _leads_back(own: Path, git: Path) -> Path | None:
     """The common directory, if git's own folder of a checkout points back: that of a worktree by `gitdir`, of a submodule by its settings."""
-    if common := _read(own / "commondir"):
-        back = own / _read(own / "gitdir")
+    if common := read_start(own / "commondir"):
+        back = own / read_start(own / "gitdir")
         return (own / common).resolve() if back.resolve() == git.resolve() else None
-    settings = _read(own / "config")
+    settings = read_start(own / "config")
     worktree = re.search(r"^[ \t]*worktree[ \t]*=[ \t]*(\S.*)$", settings, re.MULTILINE)
     if worktree and (own / worktree[1].strip().strip('"')).resolve() == git.parent.resolve():
         return own

@@ -18,7 +18,9 @@ from bethink import ingest
 from bethink.api import Bethink
 from bethink.errors import InvalidInput
 from bethink.ingest.redact import redact
+from bethink.project import read_start
 from bethink.text import one_line as clean_line
+from bethink.text import replace_broken
 from bethink.types import NOTHING, TRUST, Memory, Passage, Source
 
 LONGEST = 30_000  # characters of a whole handoff: who reads more does not begin to work
@@ -101,21 +103,14 @@ def find_branch(worktree: Path) -> str:
     git = worktree / ".git"
     try:
         if git.is_file():
-            git = worktree / _read_start(git).removeprefix("gitdir:").strip()
-        head = _read_start(git / "HEAD").strip()
+            git = worktree / read_start(git).removeprefix("gitdir:").strip()
+        head = replace_broken(read_start(git / "HEAD"))
     except (OSError, ValueError):
         return ""
     if head.startswith("ref: refs/heads/"):
         # ".invalid" stands where another store of references is used.
         return head.removeprefix("ref: refs/heads/").removeprefix(".invalid")
     return head[:7] if _SHA.fullmatch(head) else ""
-
-
-def _read_start(file: Path) -> str:
-    if not file.is_file():  # a pipe would hold whoever opens it
-        return ""
-    with file.open("rb") as stream:
-        return stream.read(4096).decode("utf-8", "replace")
 
 
 def save_handoff(memory: Bethink, handoff: Handoff) -> SavedHandoff:

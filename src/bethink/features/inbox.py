@@ -19,6 +19,7 @@ from bethink.features import promotion, tending
 from bethink.features.tending import COMPARED, Pair
 from bethink.ingest.reconcile import BELIEVED
 from bethink.recall.shape import citation
+from bethink.store.transfer import split_pages
 from bethink.text import check_choice
 from bethink.types import PERSONAL, TO_FORGET, TRUST, Change, Filter, Memory, Passage
 
@@ -185,8 +186,7 @@ def decide(memory: Bethink, name: str, ids: Sequence[str]) -> Done:
             f"'{name}' is for {wanted} an item, and {len(full)} were given.",
             "Give the ids of each item in its order.",
         )
-    items = [full[at : at + chosen.of] for at in range(0, len(full), chosen.of)]
-    undo = [chosen.run(memory, *item) for item in items][-1]
+    undo = [chosen.run(memory, *item) for item in split_pages(full, chosen.of)][-1]
     return Done(full, chosen.done, undo if isinstance(undo, str) else chosen.undo)
 
 

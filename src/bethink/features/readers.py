@@ -37,7 +37,7 @@ from bethink.ingest.redact import redact_name, redact_value
 from bethink.ingest.sync import Skipped
 from bethink.store.foreign import ForeignDatabase, list_programs
 from bethink.store.rows import Record
-from bethink.text import as_entity
+from bethink.text import as_entity, replace_broken
 from bethink.types import (
     KIND_ALIASES,
     KINDS,
@@ -609,7 +609,7 @@ def _to_text(value: Any) -> str:
     if isinstance(value, list):
         value = "\n".join(one for one in value if isinstance(one, str))
     text = str(value) if isinstance(value, str | int | float) else ""
-    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+    return replace_broken(text.replace("\x00", ""))
 
 
 def to_list(value: Any) -> list[Any]:

@@ -32,13 +32,13 @@ from bethink.ingest.reconcile import (
 )
 from bethink.ingest.reconcile import SAME as SURELY_SAME
 from bethink.judge import Judgement
+from bethink.store.transfer import split_pages
 from bethink.types import STATEMENTS, Change, Filter, Memory, Relation, supersede
 
 COMPARED = STATEMENTS
 READ = ("markdown", "repomap", "analysis")  # files of a project: each says what holds there
 ALIKE = 0.6  # nearness from which two statements are worth a look
 JUDGED = 0.4  # and from which the judge is asked: one in ten that say the same is below (pairs of 2026-11)
-PAGE = 256
 NEAREST = 8  # that a statement is compared with
 SAME, MARKED, PROPOSED = "says the same", "marked as contradicting", "may replace the other"
 SURE = (SAME, MARKED, PROPOSED)
@@ -290,7 +290,7 @@ def _find_unused(memory: Bethink) -> list[Step]:
         and one.metadata.get("turn") not in cited
     ]
     reason = f"turns older than {days} days that nothing was taken from"
-    return [Step("retire", tuple(idle[at : at + PAGE]), reason) for at in range(0, len(idle), PAGE)]
+    return [Step("retire", tuple(page), reason) for page in split_pages(idle)]
 
 
 # Who stands near whom
@@ -300,11 +300,12 @@ def _survey(memory: Bethink, progress: Progress | None) -> Iterator[Surroundings
     """Each statement with those nearest to it. Vectors come out of the cache; without a model nothing is near."""
     everything = list(memory.export(memory.filter(kinds=COMPARED)))
     filter = Filter(scopes=memory.scopes, kinds=COMPARED, now=memory.clock())
-    for start in range(0, len(everything), PAGE):
-        page = everything[start : start + PAGE]
+    done = 0
+    for page in split_pages(everything):
         yield from survey(memory, page, filter)
+        done += len(page)
         if progress:
-            progress(start + len(page), len(everything))
+            progress(done, len(everything))
 
 
 def survey(

@@ -25,6 +25,7 @@ import numpy as np
 from bethink.api import Bethink
 from bethink.errors import InvalidInput, NotFound
 from bethink.features.conversations import backfill
+from bethink.hosts.base import as_time
 from bethink.store.transfer import split_pages
 from bethink.types import MODES, Filter, Memory, Passage, Source
 
@@ -193,16 +194,10 @@ def _make_passage(document: Row, position: int) -> Passage:
         content=document["text"] if document["text"].strip() else "(empty)",
         kind="context" if document.get("session") else "document",
         section=document.get("title") or None,
-        created_at=_moment(document),
+        created_at=as_time(document.get("time")),
         position=position,
         metadata={"document": document["id"], "session": document.get("session")},
     )
-
-
-def _moment(row: Row) -> datetime | None:
-    """When something was said or asked."""
-    found = datetime.fromisoformat(row["time"]) if row.get("time") else None
-    return found.replace(tzinfo=found.tzinfo or UTC) if found else None
 
 
 # Asking
@@ -217,12 +212,12 @@ def measure(
     tell: Progress,
 ) -> list[Row]:
     """One object per mode. All are asked the same questions at the same times, so how far each is behind the first has an interval too."""
-    made = [at for row in dataset.documents if (at := _moment(row))]
+    made = [at for row in dataset.documents if (at := as_time(row.get("time")))]
     later = max(made, default=datetime.now(UTC)) + timedelta(days=ASKED[asked])
     pools: dict[str, list[LabelledHit]] = {}
 
     def find(query: Row, mode: str) -> list[LabelledHit]:
-        now = later if asked != "own" else _moment(query) or datetime.now(UTC)
+        now = later if asked != "own" else as_time(query.get("time")) or datetime.now(UTC)
         if mode in SEARCHES:
             return _ask(memory, query, mode, now, DEPTH * 6, labels)
         if mode == "newest":
@@ -270,7 +265,7 @@ def order_by_time(dataset: Dataset, query: Row, now: datetime) -> list[LabelledH
     known = [
         (at, row)
         for row in dataset.documents
-        if (at := _moment(row)) and at <= now and row.get("scope") == query.get("scope")
+        if (at := as_time(row.get("time"))) and at <= now and row.get("scope") == query.get("scope")
     ]
     known.sort(key=lambda one: one[0], reverse=True)
     return [LabelledHit(row["id"], str(row.get("session"))) for _, row in known]

@@ -364,7 +364,7 @@ def looked(url: str, writers: Writers) -> dict[str, int]:
             near = store.nearest(EMBEDDER.query(line["content"]), EMBEDDER.model, scopes, 3)
             found["unfound"] += by_words(store, word, scopes) != [
                 line["acknowledged"]
-            ] or key not in [one for one, _ in near.items]
+            ] or key not in [one for one, _ in near]
         problems = store.check(deep=True)
         for problem in problems:
             told(problem.message)

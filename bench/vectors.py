@@ -85,7 +85,7 @@ def theirs(path: Path) -> apsw.Connection:
 
 
 def nearest(store: SqliteStore, vector: np.ndarray, *scopes: str) -> list[int]:
-    return [key for key, _ in store.nearest(vector, MODEL, Filter(scopes=scopes), K).items]
+    return [key for key, _ in store.nearest(vector, MODEL, Filter(scopes=scopes), K)]
 
 
 def exact(vectors: np.ndarray, query: np.ndarray) -> np.ndarray:

@@ -148,7 +148,7 @@ def by_meaning(store: Store, text: str, filter=None, limit: int = LIMIT) -> list
 
 
 def _visible(store: Store, ranking, filter) -> list[str]:
-    keys = [key for key, _ in ranking.items]
+    keys = [key for key, _ in ranking]
     shown = {candidate.key for candidate in store.candidates(keys, filter, Words(), ())}
     loaded = store.load(keys)
     return [loaded[key].id for key in keys if key in shown]

@@ -136,7 +136,7 @@ def test_every_read_obeys_the_filter(calendar, fields, expected):
     assert {march[id] for id in by_words(store, "owl", filter)} == expected
     assert {march[id] for id in by_meaning(store, OWL, filter)} == expected
     words, meaning, named = (
-        store.load([key for key, _ in ranking.items]).values()
+        store.load([key for key, _ in ranking]).values()
         for ranking in (
             store.keyword(parse("owl", NOW), filter, LIMIT),
             store.nearest(vector(OWL), MODEL, filter, LIMIT),

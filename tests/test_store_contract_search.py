@@ -70,7 +70,7 @@ def test_the_better_match_comes_first_and_scores_fall(store):
     long, one, both = tell(store, filler, "redis queue", "redis cache")
     tell(store, *(f"filler text number {n}" for n in range(20)))
     assert by_words(store, "redis cache") == [both.id, one.id, long.id]
-    scores = [score for _, score in store.keyword(parse("redis cache", NOW), seen(), LIMIT).items]
+    scores = [score for _, score in store.keyword(parse("redis cache", NOW), seen(), LIMIT)]
     assert scores == sorted(scores, reverse=True)
     assert all(score > 0 for score in scores)
     assert by_words(store, "redis cache", limit=2) == [both.id, one.id]
@@ -106,7 +106,7 @@ def test_no_query_is_an_error_and_none_leaves_its_scope(fortress, text):
     asked.append(Query(text, text, (Term("word"), Term(text), Term("b"))))
     filters = [*((query, seen()) for query in asked), (asked[0], seen(kinds=("fact",)))]
     for query, filter in (*filters, (asked[0], seen()._replace(scopes=()))):
-        keys = [key for key, _ in fortress.keyword(query, filter, 10).items]
+        keys = [key for key, _ in fortress.keyword(query, filter, 10)]
         words = query_words(query)
         fortress.statistics(words, filter.scopes)
         fortress.candidates(keys, filter, words, keys)
@@ -124,7 +124,7 @@ def test_a_text_of_several_windows_counts_once_with_its_best(store):
     write(store, add=(Entry(long, [vector(part) for part in parts]),), model=MODEL)
     tell(store, "something else")
     for part in parts:
-        (first, cosine), (_, lower) = store.nearest(vector(part), MODEL, seen(), 10).items
+        (first, cosine), (_, lower) = store.nearest(vector(part), MODEL, seen(), 10)
         assert store.load([first])[first].id == long.id
         assert cosine == pytest.approx(1.0, abs=0.02)
         assert lower < cosine
@@ -153,12 +153,12 @@ def test_vectors_follow_their_memories_at_once_and_for_every_reader(backend, sto
     made = {memory.id: [vector(new)]}
     write(second, change=(Change(memory.id, "update", text),), vectors=made, model=MODEL)
     for reader in readers:
-        assert reader.nearest(vector(memory.content), MODEL, seen(), 1).items[0][1] < 0.6
-        assert reader.nearest(vector(new), MODEL, seen(), 1).items[0][1] > 0.98
+        assert reader.nearest(vector(memory.content), MODEL, seen(), 1)[0][1] < 0.6
+        assert reader.nearest(vector(new), MODEL, seen(), 1)[0][1] > 0.98
     purge(store, memory)
     assert not is_found(new, everything())
     for reader in readers:
-        assert len(reader.nearest(vector(new), MODEL, everything(), 10).items) == 1
+        assert len(reader.nearest(vector(new), MODEL, everything(), 10)) == 1
 
 
 def test_made_vectors_are_kept_by_text_and_model(backend, store):
@@ -227,12 +227,12 @@ def test_by_entity_counts_how_many_of_the_names_a_memory_has(store):
     one = make("one", entities=(Entity("redis", "concept"),), created_at=day(3))
     newer = make("newer", entities=(Entity("CACHE"),), created_at=day(4))
     put(store, both, one, newer, make("none"), make("theirs", scope=OTHER, entities=(redis,)))
-    ranking = store.by_entity(["REDIS", "Cache"], seen(), 10).items
+    ranking = store.by_entity(["REDIS", "Cache"], seen(), 10)
     found = store.load([key for key, _ in ranking])
     expected = [(both.id, 2.0), (newer.id, 1.0), (one.id, 1.0)]
     assert [(found[key].id, score) for key, score in ranking] == expected
     for names in ([], ["unknown"]):
-        assert store.by_entity(names, seen(), 10).items == ()
+        assert store.by_entity(names, seen(), 10) == ()
 
 
 def test_statistics_count_inside_the_scopes_asked_for(store):

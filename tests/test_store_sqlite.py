@@ -291,7 +291,7 @@ def test_a_database_of_every_earlier_version_opens_and_is_whole(dump, path):
     read = Source("docs/deploy.md", "markdown", "hash", 9, {})
     assert store.source(HERE, "docs/deploy.md") == read
     assert stores.by_words(store, "sessions redis", filter)[0] == new.id
-    ((key, _),) = store.nearest(vector(new.content), MODEL, filter, 1).items
+    ((key, _),) = store.nearest(vector(new.content), MODEL, filter, 1)
     assert store.load([key])[key].id == new.id
     assert stores.put(store, make("a new text")).added == 1
     assert store.check(deep=True) == []
@@ -341,7 +341,7 @@ def test_a_derived_part_that_disagrees_is_found_and_made_anew(path, opened, bird
     stores.write(opened, vectors=made, model=MODEL)
     assert opened.check(deep=True) == []
     assert set(stores.by_words(opened, "owl heron")) == stores.ids(birds)
-    assert len(SqliteStore(path).nearest(vector("owl"), MODEL, seen(), 10).items) == 2
+    assert len(SqliteStore(path).nearest(vector("owl"), MODEL, seen(), 10)) == 2
 
 
 def test_a_damaged_index_never_blocks_the_texts(path, opened, birds):
@@ -349,10 +349,10 @@ def test_a_damaged_index_never_blocks_the_texts(path, opened, birds):
     raw(path, "UPDATE vectors SET data = x'00'")
     raw(path, "UPDATE embedding_cache SET data = x'00'")
     query = parse("owl", NOW)
-    keys = [key for key, _ in opened.keyword(query, seen(), 10).items]
+    keys = [key for key, _ in opened.keyword(query, seen(), 10)]
     (found,) = opened.candidates(keys, seen(), query_words(query), keys)
     assert found.frequencies == (0,)
-    assert opened.nearest(vector("owl"), MODEL, seen(), 10).items == ()
+    assert opened.nearest(vector("owl"), MODEL, seen(), 10) == ()
     stores.change(opened, opened.list(seen(kinds=("fact",)))[0].id, summary="still works")
     opened.rebuild()
     assert opened.check(deep=True) == []

@@ -438,11 +438,8 @@ class Candidate(NamedTuple):
     pairs: tuple[bool, ...]
 
 
-class Ranking(NamedTuple):
-    """One signal's opinion: (key, score) pairs, best first. Scores of different signals are not comparable."""
-
-    signal: str
-    items: tuple[tuple[int, float], ...]
+# One signal's opinion: keys with scores, best first. Scores of different signals are not comparable.
+Ranking = tuple[tuple[int, float], ...]
 
 
 class Hit(NamedTuple):

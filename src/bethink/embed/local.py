@@ -26,7 +26,6 @@ from bethink.embed.base import (
     clean,
     open_session,
     open_tokenizer,
-    pieces,
     sentence_ends,
 )
 from bethink.embed.models import MODEL_FILE, TOKENIZER_FILE, LocalModel, identity
@@ -37,8 +36,7 @@ if TYPE_CHECKING:
 
 QUERIES_REMEMBERED = 256
 TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")  # what a vector per token is called
-# Long texts are tokenised in pieces of this many characters, so that memory does not grow with the text.
-_PIECE = 20_000
+QUERY_CHARACTERS = 20_000  # of a question that are tokenised; a window holds far fewer
 
 
 class _Runtime(NamedTuple):
@@ -83,34 +81,31 @@ class LocalEmbedder:
 
     def _query(self, text: str) -> Matrix:
         runtime = self._load()
-        ids = runtime.tokenizer.encode(clean(text).strip()[:_PIECE])
+        ids = runtime.tokenizer.encode(clean(text).strip()[:QUERY_CHARACTERS])
         room = self._room(runtime, runtime.query_prefix)
         vector = self._run(runtime, runtime.query_prefix + ids[:room])
         vector.flags.writeable = False  # It is handed out again to whoever asks the same.
         return vector
 
     def windows(self, text: str) -> Iterator[list[int]]:
-        """The text's tokens in windows, each broken at the last sentence end that fits; together they are all its tokens."""
-        runtime = self._load()
+        """The text's tokens in windows, each broken at the last sentence end that fits, unless that would leave less than a quarter of a
+        window; together they are all its tokens."""
+        runtime, text = self._load(), clean(text)
         size = min(WINDOW, self._room(runtime, runtime.document_prefix))
         ids: list[int] = []
-        ends: list[int] = []  # Indices into `ids` at which a sentence begins.
-        empty = True
-        for piece in pieces(clean(text), _PIECE):
-            start = 0
-            for end in sentence_ends(piece):
-                ids += runtime.tokenizer.encode(piece[start:end])
-                ends.append(len(ids))
-                start = end
-            ids += runtime.tokenizer.encode(piece[start:])
-            while len(ids) > size:
-                cut = _cut(ends, size)
-                yield ids[:cut]
-                empty = False
-                del ids[:cut]
-                ends = [end - cut for end in ends if end > cut]
-        if ids or empty:
-            yield ids
+        ends = [0]  # places in `ids` at which a sentence begins
+        start = 0
+        for end in (*sentence_ends(text), len(text)):
+            ids += runtime.tokenizer.encode(text[start:end])
+            ends.append(len(ids))
+            start = end
+        start = 0
+        while len(ids) - start > size:
+            end = ends[bisect_right(ends, start + size) - 1]
+            end = end if end > start + size // 4 else start + size
+            yield ids[start:end]
+            start = end
+        yield ids[start:]
 
     def _room(self, runtime: _Runtime, prefix: Sequence[int]) -> int:
         special = len(runtime.tokenizer.opening) + len(runtime.tokenizer.closing)
@@ -168,9 +163,3 @@ def _load(directory: Path, model: LocalModel) -> _Runtime:
         tokenizer.encode(model.query_prefix),
         tokenizer.encode(model.document_prefix),
     )
-
-
-def _cut(ends: Sequence[int], size: int) -> int:
-    """The last sentence end within `size` tokens, unless that would leave less than a quarter of a window."""
-    fitting = bisect_right(ends, size)
-    return ends[fitting - 1] if fitting and ends[fitting - 1] > size // 4 else size

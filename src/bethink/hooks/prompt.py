@@ -241,7 +241,7 @@ def _find_near(
     model, base = embedder.model, embedder.baseline
     vector = turn_prompt(embedder.query(text), model)
     statements = memory.filter(kinds=STATEMENTS)
-    cosines = dict(store.nearest(vector, model, statements, NEAREST).items)
+    cosines = dict(store.nearest(vector, model, statements, NEAREST))
     others = [key for key in store.keys([one.id for one in first]).values() if key not in cosines]
     cosines |= store.cosines(others, vector, model, memory.scopes)[0]
     near = {one.id: (one, 0.0) for one in first}

@@ -240,7 +240,7 @@ def nearest(
     least: float = -1.0,
 ) -> list[Neighbour]:
     """The memories that are nearest to a vector, of at least some cosine, but for turns of conversations."""
-    found = store.nearest(vector, embedder.model, filter, number).items
+    found = store.nearest(vector, embedder.model, filter, number)
     return _load([item for item in found if item[1] >= least], store, embedder)
 
 
@@ -260,7 +260,7 @@ def _nearest_by_name(
     if not memory.entities:
         return []
     names = [entity.name for entity in memory.entities][:8]
-    keys = [key for key, _ in store.by_entity(names, filter, BY_NAME).items]
+    keys = [key for key, _ in store.by_entity(names, filter, BY_NAME)]
     cosines = store.cosines(keys, vector, embedder.model, filter.scopes)[0] if keys else {}
     return _load(list(cosines.items()), store, embedder)
 

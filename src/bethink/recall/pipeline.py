@@ -442,7 +442,7 @@ class Search(NamedTuple):
         words, worded, others = Words(), dict[int, float](), dict[str, int]()
         if self.ask.mode != "vector":
             words = query_words(query)
-            worded = dict(store.keyword(query, self.filter, max(BY_WORDS, most)).items)
+            worded = dict(store.keyword(query, self.filter, max(BY_WORDS, most)))
         if (query.kinds_meant and self.filter.kinds) or (query.entities and not query.strict):
             listed = store.list(self.filter, max(BY_MEANING, most))
             others = store.keys([memory.id for memory in listed])
@@ -455,7 +455,7 @@ class Search(NamedTuple):
         store, ask, near = self.store, self.ask, dict[int, float]()
         if not self.query.strict:
             most = max(BY_MEANING, 2 * (ask.limit + ask.offset))
-            nearest = store.nearest(*meaning, self.filter, most).items
+            nearest = store.nearest(*meaning, self.filter, most)
             near = {key: cosine for key, cosine in nearest if cosine >= ask.gate}
         known = {one.key for one in pool.candidates}
         others = [key for key in known if key not in near]

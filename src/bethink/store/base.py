@@ -351,7 +351,7 @@ class Store:
             *values,
             limit,
         )
-        return Ranking("entity", tuple((key, float(count)) for key, count in found))
+        return tuple((key, float(count)) for key, count in found)
 
     def statistics(self, words: Words, scopes: Scopes) -> Statistics:
         ids = self._scopes(scopes)
@@ -705,13 +705,13 @@ class Store:
         """The memories that hold the words of a question, best first."""
         scopes = self._scopes(filter.scopes)
         if not scopes:
-            return Ranking("keyword", ())
+            return ()
         where = rows.where(filter, scopes, by_key=True)
         found: Rows = []
         if not filter.narrow and not query.strict and len(query.terms) > 1:
             found = self._find_by_words(query, scopes, where, limit)
         found = found or self._find_by_expression(query, scopes, where, limit)
-        return Ranking("keyword", tuple(found))
+        return tuple(found)
 
     def _find_by_words(self, query: Query, scopes: Keys, where: Where, limit: int) -> Rows:
         """(key, weight) by the weight of the words that memories hold, each word looked up on its own; none where hidden memories

@@ -389,7 +389,7 @@ class PostgresStore(Store):
             found = self._search("nearest", where, indexed, **asked, **bounds)
             if found and not found[0][2]:
                 break
-        return Ranking("vector", tuple((key, cosine) for key, cosine, _ in found))
+        return tuple((key, cosine) for key, cosine, _ in found)
 
     def nearest_spans(self, vector: Any, model: str, scopes: Scopes, limit: int) -> Scores:
         return self._search("nearest_topics", **self._near(vector, model, scopes), limit=limit)

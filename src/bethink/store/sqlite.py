@@ -326,15 +326,15 @@ class SqliteStore(Store):
         looked = max(limit, WIDE) if filter.narrow else limit
         found = held.search(vector, model, scopes, looked)
         if not found or not (filter.narrow or self._hides(scopes)):
-            return Ranking("vector", found)
+            return found
         # What a filter lets through is mostly among the nearest; only otherwise is every memory of the scope asked about.
         seen = self._visible(found, rows.where(filter, scopes, by_key=True))
         enough = limit if filter.narrow else len(found) / 2
         if len(seen) >= enough or len(found) < looked:
-            return Ranking("vector", tuple(row for row in found if row[0] in seen)[:limit])
+            return tuple(row for row in found if row[0] in seen)[:limit]
         sql, values = rows.where(filter, scopes)
         allowed = self._column(f"SELECT m.key FROM memories m WHERE {sql}", *values)
-        return Ranking("vector", held.search(vector, model, scopes, limit, allowed))
+        return held.search(vector, model, scopes, limit, allowed)
 
     def nearest_spans(self, vector: Any, model: str, scopes: Scopes, limit: int) -> Scores:
         found = self._vectors(TOPICS).search(vector, model, self._scopes(scopes), limit)

@@ -72,8 +72,11 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]
 
 
 @pytest.fixture
-def store(backend: Backend) -> Store:
-    return backend.open()
+def store(backend: Backend) -> Iterator[Store]:
+    """Whatever a test did with it, a store is well in the end."""
+    store = backend.open()
+    yield store
+    assert store.check(deep=True) == []
 
 
 @pytest.fixture(scope="module", params=list(BACKENDS))

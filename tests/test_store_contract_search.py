@@ -341,7 +341,6 @@ def test_a_topic_that_changes_is_found_by_what_is_true_now(backend, store):
     ((_, score),) = reader.nearest_spans(asked, MODEL, (HERE,), 5)
     assert score == pytest.approx(1, abs=0.001)
     assert store.spans("s1", (HERE,))[0].lines == (1, 30)
-    assert store.check(deep=True) == []
 
 
 def test_topics_come_in_the_order_of_the_conversation_parents_first(store):
@@ -377,7 +376,6 @@ def test_a_purge_takes_the_words_of_its_topics_along(store):
     assert found(store, "vault") == found(store, "4711") == near(store, "vault code") == []
     assert {(span.name, span.summary) for span in store.spans("s1", (HERE,))} == {("", "")}
     assert store.sessions((HERE,))[0].title == ""
-    assert store.check(deep=True) == []
 
 
 def test_topics_without_a_vector_are_listed_and_get_one_unless_they_changed_meanwhile(store):
@@ -397,4 +395,3 @@ def test_topics_without_a_vector_are_listed_and_get_one_unless_they_changed_mean
     assert bare() == ["changed"]
     assert near(store, "Owls at night")[0] == "plain"
     assert "changed" not in near(store, "Redis cache")
-    assert store.check(deep=True) == []

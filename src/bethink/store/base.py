@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from bethink.errors import Ambiguous, NotFound, StoreCorrupt
 from bethink.store import rows, transfer
 from bethink.store.places import MEMORIES, TOPICS, Index, find_living, find_purged, find_turns
-from bethink.store.rows import Ids, Keys, Record, Row, Rows, Scopes, Stored, Where, within
+from bethink.store.rows import Cosines, Ids, Keys, Record, Row, Rows, Scopes, Stored, Where, within
 from bethink.store.rules import Writer
 from bethink.store.transfer import Bundle, Expected
 from bethink.store.words import count_occurrences, hash_word, pair_hash
@@ -56,9 +56,8 @@ class Statistics(NamedTuple):
     memories: int
     average_length: float
     counts: tuple[int, ...]  # memories that hold each word of the question
-    mean_cosine: float | None = (
-        None  # of the question against every memory in scope, where it has a vector
-    )
+    # of the question against every memory in scope, where it has a vector
+    mean_cosine: float | None = None
 
 
 class Problem(NamedTuple):
@@ -71,7 +70,6 @@ class Problem(NamedTuple):
 
 Problems = list[Problem]
 Scores = list[tuple[str, float]]  # ids of topics and how well each fits
-Cosines = tuple[dict[int, float], float]  # of each memory, and the mean over all that scopes hold
 # Short names: `list` is a method of a store.
 Names = list[str]
 Memories = list[Memory]
@@ -284,8 +282,8 @@ class Store:
 
     def around(self, id: str, before: int, after: int) -> Memories:
         """The memories that stand beside this one in its source, in order, itself included; around an idea the turns it came from."""
-        told = f"SELECT m.source, m.position FROM memories m WHERE m.id = ? AND NOT {rows.TOLD}"
-        found = self._run(told, id)
+        placed = f"m.id = ? AND {rows.TYPE} <> 'note'"
+        found = self._run(f"SELECT m.source, m.position FROM {rows.JOINS} WHERE {placed}", id)
         if not found:  # what was told has no place: thousands may share it
             return [one for one in self.get([id]) if one.deleted_at is None]
         source, place = found[0][0], turn_of(found[0][1])
@@ -465,38 +463,29 @@ class Store:
         """Numbers about the database. They are counted in indexes; only rows of hidden memories, which are few, are read."""
         inside = self._within("m.scope", scopes)
         known = {id: (key, name) for id, key, name in self._run("SELECT id, key, name FROM scopes")}
-        by_scope, by_kind, deleted = Counter[str](), Counter[str](), 0
-        for scope, kind, number in self._run(
-            f"SELECT m.scope, m.kind, count(*) FROM memories m WHERE {inside} GROUP BY m.scope, m.kind"
-        ):
+        found = f"FROM memories m WHERE {inside}"
+        counted = f"SELECT m.scope, m.kind, count(*) {found} GROUP BY m.scope, m.kind"
+        # Not grouped here: for that SQLite would go through all memories in the order of their kinds.
+        hidden = self._run(f"SELECT m.scope, m.kind, -1 {found} AND {rows.FORGOTTEN}")
+        by_scope, by_kind = Counter[str](), Counter[str]()
+        for scope, kind, number in (*self._run(counted), *hidden):
             by_scope[known[scope][0]] += number
             by_kind[kind] += number
-        # Not grouped here: for that SQLite would go through all memories in the order of their kinds.
-        for scope, kind in self._run(
-            f"SELECT m.scope, m.kind FROM memories m WHERE {inside} AND {rows.FORGOTTEN}"
-        ):
-            by_scope[known[scope][0]] -= 1
-            by_kind[kind] -= 1
-            deleted += 1
         tables = ("entities", "relations", "sources", "sessions", "spans")
+        numbers = {table: self._column(f"SELECT count(*) FROM {table}")[0] for table in tables}
         bare = f"(SELECT count(*) FROM memories m WHERE {rows.BARE}"
-        *numbers, cached, unembedded = self._run(
-            f"SELECT {', '.join(f'(SELECT count(*) FROM {table})' for table in (*tables, 'embedding_cache'))},"
-            f" {bare}) - {bare} AND {rows.FORGOTTEN}) - {bare} AND {rows.UNWANTED} AND m.deleted_at IS NULL)"
-        )[0]
-        vectors = self._run(
-            "SELECT d.name, count(*) FROM models d JOIN vectors v ON v.model = d.id GROUP BY d.id, d.name ORDER BY d.id"
-        )
+        unembedded = f"SELECT {bare}) - {bare} AND {rows.FORGOTTEN}) - {bare} AND {rows.UNWANTED} AND m.deleted_at IS NULL)"
+        vectors = "SELECT d.name, count(*) FROM models d JOIN vectors v ON v.model = d.id GROUP BY d.id, d.name ORDER BY d.id"
         return Overview(
             memories=by_scope.total(),
-            deleted=deleted,
+            deleted=len(hidden),
             by_kind=_order_counts(by_kind),
             by_scope=_order_counts(by_scope),
-            **dict(zip(tables, numbers, strict=True)),
-            vectors=dict(vectors),
-            unembedded=unembedded,
+            **numbers,
+            vectors=dict(self._run(vectors)),
+            unembedded=self._column(unembedded)[0],
             database_bytes=self._size(),
-            cached=cached,
+            cached=self._column("SELECT count(*) FROM embedding_cache")[0],
             extra={"scope_names": dict(known.values())},
         )
 
@@ -522,11 +511,10 @@ class Store:
 
         def drop(writer: Writer) -> int:
             some = "1 = 1" if model is None else f"model = {self._model_id(model)}"
-            number = writer.one(f"SELECT count(*) FROM vectors WHERE {some}")[0]
+            (number,) = writer.one(f"SELECT count(*) FROM vectors WHERE {some}")
             for table in ("vectors", "span_vectors", "embedding_cache"):
                 writer.run(f"DELETE FROM {table} WHERE {some}")
-            if number:
-                writer.audit("drop_vectors", model or "all")
+            writer.audit("drop_vectors", *([model or "all"] if number else ()))
             return int(number)
 
         return self._write_in(now(), drop)
@@ -543,11 +531,9 @@ class Store:
     ) -> Iterator[Bundle]:
         """Everything of a part (`transfer.PARTS`), so many items in a bundle."""
         keys, select, scope = rows.EXPORTS[part]
-        inside = None if scopes is None else self._scopes(scopes)
-        where = within(scope, inside) if scope else "1 = 1"
-        if part == "relations" and inside is not None:
-            own = f"SELECT id FROM memories WHERE {within('scope', inside)}"
-            where = f"source IN ({own})"
+        where = self._within(scope, scopes) if scope else "1 = 1"
+        if part == "relations":
+            where = f"source IN (SELECT id FROM memories WHERE {self._within('scope', scopes)})"
         select = select.replace("{columns}", self.columns).replace("SELECT", f"SELECT {keys},", 1)
         width = len(keys.split(", "))
         last: Sequence[Any] = ()
@@ -561,8 +547,8 @@ class Store:
             items = self._export_items(part, [(row[0], row[width:]) for row in found], vectors)
             bundle = Bundle(**{part: tuple(items)})  # type: ignore[arg-type]
             if part == "tombstones":
-                secret = self._run("SELECT value FROM meta WHERE key = 'salt'")[0][0]
-                bundle = bundle._replace(salt=secret)
+                secret = self._column("SELECT value FROM meta WHERE key = 'salt'")
+                bundle = bundle._replace(salt=secret[0])
             yield bundle
 
     def items(self, part: str, scopes: Scopes | None = None, vectors: bool = True) -> Iterator[Any]:
@@ -619,8 +605,8 @@ class Store:
 
     def read_note(self, name: str) -> str | None:
         """A note that came with a bundle."""
-        found = self._run("SELECT value FROM meta WHERE key = ?", NOTE + name)
-        return str(found[0][0]) if found else None
+        found = self._column("SELECT value FROM meta WHERE key = ?", NOTE + name)
+        return found[0] if found else None
 
     def list_notes(self, prefix: str) -> Names:
         """The notes whose name begins so."""

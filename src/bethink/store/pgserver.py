@@ -21,18 +21,12 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.sql import SQL
 
 from bethink.config import mask_password
-from bethink.errors import (
-    BethinkError,
-    StoreBusy,
-    StoreError,
-    StoreTooNew,
-    translate_error,
-    unstorable,
-)
+from bethink.errors import StoreBusy, StoreError, StoreTooNew, translate_error, unstorable
 
 Result = TypeVar("Result")
 Connection = psycopg.Connection[Any]
 
+IDLE = psycopg.pq.TransactionStatus.IDLE  # which no broken connection is
 SIZE = 8  # connections that one process holds at most
 # The iterative scan makes a filtered search of the vector index go on until enough is found.
 SETUP = (
@@ -59,9 +53,8 @@ LISTENING = {
     "keepalives_count": 3,
     "tcp_user_timeout": 25_000,
 }
-logging.getLogger("psycopg").addHandler(
-    logging.NullHandler()
-)  # a connection that broke is our affair; nobody needs to read of it
+# A connection that broke is our affair; nobody needs to read of it.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
 class Who(NamedTuple):
@@ -108,20 +101,16 @@ class Database:
                 f"All {SIZE} connections to {self.shown} are in use.",
                 "Try again, or raise `busy_timeout`.",
             ) from None
-        kept = None
+        connection = held
         try:
             connection = held or self.connect()
-            try:
-                yield connection
-            finally:
-                idle = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-                if idle and not connection.closed and not self.closed:
-                    kept = connection
-                else:
-                    with suppress(psycopg.Error):
-                        connection.close()
+            yield connection
         finally:
-            self._idle.put(kept)
+            if connection and (self.closed or connection.info.transaction_status != IDLE):
+                with suppress(psycopg.Error):
+                    connection.close()
+                connection = None
+            self._idle.put(connection)
 
     def drop(self) -> None:
         """Closes what lies idle: after a restart of the server none of it is of use."""
@@ -221,8 +210,6 @@ def translate_errors(name: str) -> Iterator[None]:
     """PostgreSQL's errors as ours, each with what to do next. What the server says of rows is not repeated: it may quote them."""
     try:
         yield
-    except BethinkError:
-        raise
     except UnicodeEncodeError as error:
         raise unstorable(error) from error
     except psycopg.Error as error:
@@ -232,10 +219,8 @@ def translate_errors(name: str) -> Iterator[None]:
                 f"{name} cannot be opened: {said.rpartition('FATAL: ')[2].strip()}.",
                 "Mend the `database` setting; PGPASSWORD or ~/.pgpass may hold the password.",
             ) from error
-        code = error.sqlstate or type(error).__name__
-        raise translate_error(
-            TRANSLATIONS, errors, error, name=name, said=said, code=code
-        ) from error
+        about = {"name": name, "said": said, "code": error.sqlstate or type(error).__name__}
+        raise translate_error(TRANSLATIONS, errors, error, **about) from error
 
 
 # PostgreSQL's errors, ours for each, what is said of it and what to do next. The first that fits counts.

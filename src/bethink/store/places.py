@@ -8,12 +8,12 @@ what a database does in its own words is at the end, as methods that `sqlite` an
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from bethink.errors import InvalidInput
 from bethink.store import rows
-from bethink.store.rows import Keys, Record, Row, Stored, within
+from bethink.store.rows import Keys, Record, Row, Run, Stored, within
 from bethink.store.words import pack, prepare, tokenize, unpack
 from bethink.text import blake2b, sha256
 from bethink.types import (
@@ -29,10 +29,8 @@ from bethink.types import (
     path_of,
 )
 
-ANSWERS, ANSWERS_END = (
-    "note:answer:",
-    "note:answer;",
-)  # in `meta`: answers for requests that come again
+# Keys in `meta`: answers for requests that come again.
+ANSWERS, ANSWERS_END = "note:answer:", "note:answer;"
 EMBEDDING_TEXT = "embedding_text"  # in a memory's metadata: what is embedded in place of its text
 OFTEN = frozenset("turns relations memory_entities tombstones embedding_cache".split())
 
@@ -54,9 +52,6 @@ def turn_identity(host: str, id: str) -> bytes:
 def tombstone(content_hash: str, salt: str) -> bytes:
     """What is kept of a purged text. Salted by the database's own secret: a bare hash of a short text could be guessed."""
     return blake2b(content_hash.encode(), key=bytes.fromhex(salt), digest_size=16).digest()
-
-
-Run = Callable[..., list[Any]]
 
 
 def find_purged(run: Run, hashes: Iterable[str]) -> set[str]:
@@ -176,11 +171,10 @@ class Places:
             self.scope_ids[key] = id
         return self.scope_ids[key]
 
-    def find_source(self, scope: str, uri: str) -> tuple[int, int] | None:
-        """The number of a source, and how far it was read."""
-        sql = "SELECT o.id, o.position FROM sources o JOIN scopes s ON s.id = o.scope WHERE s.key = ? AND o.uri = ?"
-        found: tuple[int, int] | None = self.one(sql, scope, uri)
-        return found
+    def find_source(self, scope: str, uri: str, what: str = "id") -> int | None:
+        """The number of a source, or how far it was read."""
+        sql = f"SELECT o.{what} FROM sources o JOIN scopes s ON s.id = o.scope WHERE s.key = ? AND o.uri = ?"
+        return next(iter(self.column(sql, scope, uri)), None)
 
     def sources(self, wanted: Iterable[tuple[int, str, str]]) -> dict[tuple[int, str], int]:
         """The numbers of sources (scope, uri, type), which are made where there are none."""
@@ -440,6 +434,7 @@ class Places:
     def rebuild(self) -> int:
         """Words and counts anew from the texts: they are derived and may always be thrown away."""
         self.clear_derived()
+        self.run("DELETE FROM vectors WHERE memory NOT IN (SELECT key FROM memories)")
         self.run("DELETE FROM lexeme_counts")
         done, last = 0, 0
         page = "SELECT key FROM memories WHERE key > ? ORDER BY key LIMIT 500"
@@ -493,7 +488,7 @@ class Places:
         self.put(which.table, [dict(zip(names, window, strict=True)) for window in windows])
 
     def clear_derived(self) -> None:
-        """Empties the word indexes, and takes out vectors that belong to nothing or cannot be what was written."""
+        """Empties the word indexes, and takes out vectors that cannot be what was written."""
         raise NotImplementedError
 
     def drop_history(self, keys: Keys | None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from functools import cache
@@ -20,16 +21,10 @@ import psycopg
 from bethink.errors import InvalidInput, OutcomeUnknown, StoreError
 from bethink.store import pgsearch as search
 from bethink.store import rows
-from bethink.store.base import Cosines, Problem, Problems, Result, Scores, Store, now
-from bethink.store.pgserver import (
-    Connection,
-    Database,
-    Who,
-    prepare,
-    translate_errors,
-)
+from bethink.store.base import Problem, Problems, Result, Scores, Store, now
+from bethink.store.pgserver import Connection, Database, Who, prepare, translate_errors
 from bethink.store.places import OFTEN, Index, Texts, Window
-from bethink.store.rows import Keys, Row, Rows, Scopes, Where
+from bethink.store.rows import Cosines, Keys, Row, Rows, Scopes, Where
 from bethink.store.rules import Writer
 from bethink.store.sqlite import SqliteStore, claim_backup
 from bethink.store.transfer import PARTS, sign_actor
@@ -139,25 +134,15 @@ class PostgresWriter(Writer):
     # Vectors
 
     def put_windows(self, which: Index, windows: Sequence[Window]) -> None:
-        import numpy as np
+        from bethink.store.vectors import decode, scale_of
 
-        from bethink.store.vectors import decode as numbers_of
-
-        given, parts = [], dict[tuple[int, int], int]()
+        given, parts = [], Counter[tuple[int, int]]()
         for key, scope, model, data in windows:
-            values = numbers_of(data)
-            part = parts[key, model] = parts.get((key, model), -1) + 1
-            given.append(
-                {
-                    which.owner: key,
-                    "model": model,
-                    "scope": scope,
-                    "part": part,
-                    "dimensions": len(values),
-                    "scale": float(np.frombuffer(data, np.float32, 1)[0]),
-                    "data": search.vector_text(values),
-                }
-            )
+            values = decode(data)
+            row = {which.owner: key, "model": model, "scope": scope, "part": parts[key, model]}
+            written = {"scale": scale_of(data), "data": search.vector_text(values)}
+            given.append({**row, **written, "dimensions": len(values)})
+            parts[key, model] += 1
         self.put(which.table, given)
 
     # Leaving
@@ -166,15 +151,11 @@ class PostgresWriter(Writer):
         """Of what this person sees: what is personal to others could not be read here."""
         for table in ("words", "span_words"):
             self.run(f"DELETE FROM {table}")
-        self.run(
-            "DELETE FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.key = v.memory)"
-        )
         self.run(f"DELETE FROM vectors v USING models d WHERE d.id = v.model AND ({UNSOUND})")
         self.run(search.STATEMENTS["sum_vectors"])
 
     def drop_history(self, keys: Keys | None) -> None:
-        given = None if keys is None else list(keys)
-        self.run("SELECT drop_history(?::bigint[])", given)
+        self.run("SELECT drop_history(?::bigint[])", keys)
 
     def expunge(self, hashes: Sequence[bytes]) -> None:
         self.run("SELECT expunge(?::bytea[])", hashes)
@@ -190,17 +171,8 @@ class PostgresWriter(Writer):
         if self.last != self.given:
             self.run("UPDATE tenants SET last = ?", self.last)
         if self.done:
-            self.run(
-                "INSERT INTO audit(number, at, person, actor, mark, changes, hash) VALUES (0, now(), '', ?, ?, ?, '')",
-                self.actor,
-                name,
-                json.dumps(self.done, ensure_ascii=True),
-            )
-
-    def has_landed(self, name: str, after: int) -> bool:
-        """Whether a write of this name went in, which found the audit trail at this number. (The try itself holds the tenant, so one that
-        is still on its way in is waited for; and its commit waits for a standby, so what is seen here is there as well.)"""
-        return bool(self.one("SELECT 1 FROM audit WHERE number > ? AND mark = ?", after, name))
+            line = "INSERT INTO audit(number, at, person, actor, mark, changes, hash) VALUES (0, now(), '', ?, ?, ?, '')"
+            self.run(line, self.actor, name, json.dumps(self.done))
 
 
 # The columns of a line of the audit trail: when by the server's clock, on whose behalf, by which agent, what was done to which ids. And
@@ -300,7 +272,10 @@ class PostgresStore(Store):
         def once() -> Result:
             with self.database.transaction(self.who) as connection, connection.pipeline():
                 writer = PostgresWriter(connection, self.who, batch)
-                if sent and writer.has_landed(name, sent[0][1]):
+                # The try itself holds the tenant, so one that is still on its way in is waited for; and its commit waits for a
+                # standby, so what is seen here is there as well.
+                landed = "SELECT 1 FROM audit WHERE number > ? AND mark = ?"
+                if sent and writer.one(landed, sent[0][1], name):
                     return sent[0][0]
                 sent.clear()
                 self._open.writer = writer

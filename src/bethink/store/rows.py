@@ -103,16 +103,15 @@ GUARDED = (
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST = 253_402_300_799_999  # the last millisecond that a date has a year for
 
-Stored = tuple[
-    tuple[str, int, bytes], ...
-]  # (model, dimensions, data) of each window in order, byte for byte as the store keeps it
-
-
+# (model, dimensions, data) of each window in order, byte for byte as the store keeps it
+Stored = tuple[tuple[str, int, bytes], ...]
 Rows = list[Any]  # as a statement gives them
+Run = Callable[..., Rows]  # what runs a statement with its parameters
 Ids = Sequence[str]  # of memories or topics
 Keys = Sequence[int]  # the numbers that a database itself gives its rows, scopes among them
 Scopes = Sequence[str]
 Row = Mapping[str, Any]  # what the columns hold
+Cosines = tuple[dict[int, float], float]  # of each memory, and the mean over all that scopes hold
 Where = tuple[str, list[Any]]  # a condition over `memories m`, and its parameters
 
 

@@ -30,7 +30,7 @@ from bethink.store.places import (
     topic_text,
     vector_text,
 )
-from bethink.store.rows import Ids, Keys, Record, Row, within
+from bethink.store.rows import Ids, Keys, Record, Row, Rows, within
 from bethink.store.transfer import from_json
 from bethink.types import NOTHING, Change, Entity, Entry, Event, Outcome, Receipt, Session
 
@@ -40,6 +40,17 @@ ONCE, ONCE_END, ONCE_KEPT = "once:", "once;", 90 * 24 * 3600 * 1000  # milliseco
 DROP_UNNAMED = (
     "DELETE FROM sources WHERE id = ? AND NOT EXISTS (SELECT 1 FROM memories WHERE source = sources.id)"
     " AND NOT EXISTS (SELECT 1 FROM sessions WHERE source = sources.id)"
+)
+# What else replaces a memory and holds itself, and since when.
+SUCCESSOR = (
+    "SELECT m.id, coalesce(m.valid_from, m.created_at) FROM relations r JOIN memories m ON m.id = r.source"
+    " WHERE r.target = ? AND r.type = 'supersedes' AND m.superseded_by IS NULL"
+    " ORDER BY r.created_at DESC, m.key DESC LIMIT 1"
+)
+# Whether a memory is another one, or was replaced by it, if only in the end.
+CHAIN = (
+    "WITH RECURSIVE chain(id) AS (SELECT id FROM memories WHERE id = ? UNION SELECT m.superseded_by FROM memories m"
+    " JOIN chain c ON c.id = m.id) SELECT 1 FROM chain WHERE id = ?"
 )
 INDEXED = ("content", "summary", "section", "tags")  # columns whose words are found
 UNTOLD = ("updated_at", "row_hash", "dedup", "content_hash")  # columns that history leaves out
@@ -60,15 +71,13 @@ class Writer(Places):
             return receipt
         receipt = self._apply()
         self.note_fact(ONCE + once, json.dumps({"at": self.at, "receipt": receipt}))
-        if cache_key(once)[0] % 64 == 0:
-            self._drop_old_facts()
-        return receipt
-
-    def _drop_old_facts(self) -> None:
-        for first, last in ((ONCE, ONCE_END), (ANSWERS, ANSWERS_END)):
-            found = self.run("SELECT key, value FROM meta WHERE key >= ? AND key < ?", first, last)
+        # Now and then those that are old are taken out.
+        ends = ((ONCE, ONCE_END), (ANSWERS, ANSWERS_END)) if cache_key(once)[0] % 64 == 0 else ()
+        for between in ends:
+            found = self.run("SELECT key, value FROM meta WHERE key >= ? AND key < ?", *between)
             old = [key for key, value in found if json.loads(value)["at"] < self.at - ONCE_KEPT]
             self.run("DELETE FROM meta WHERE key = ANY(?)", old)
+        return receipt
 
     def _apply(self) -> Receipt:
         batch = self.batch
@@ -98,7 +107,7 @@ class Writer(Places):
     def _check_expected(self) -> None:
         """Refuses the batch where somebody else read a source on, or changed a memory, since it was prepared."""
         for scope, uri, position in self.batch.expect:
-            _, found = self.find_source(scope, uri) or (0, 0)
+            found = self.find_source(scope, uri, "position") or 0
             if found != position:
                 raise Overtaken(
                     f"{uri} was read on to {found} by another process.",
@@ -245,7 +254,7 @@ class Writer(Places):
         if old["dedup"] is not None and "content_hash" in new:
             new["dedup"] = new["content_hash"]
         if old["superseded_by"] and new.get("superseded_by", "") is None and "valid_to" not in new:
-            new["superseded_by"], new["valid_to"] = self._find_successor(old["id"])
+            new["superseded_by"], new["valid_to"] = self.one(SUCCESSOR, old["id"]) or (None, None)
         changed = {name: value for name, value in new.items() if old[name] != value}
         if "updated_at" not in changed and change.action != "vote":
             changed["updated_at"] = self.at
@@ -265,38 +274,19 @@ class Writer(Places):
                 "`bethink add --force` remembers it all the same.",
             )
         by = changed.get("superseded_by")
-        if by and self._leads_to(by, change.id):
+        if by and self.one(CHAIN, by, change.id):
             raise InvalidInput(
                 f"{change.id} already replaces {by}; replacing it back would make a circle.",
                 f"bethink restore {by}",
             )
 
-    def _rename(
-        self, key: int, scope: int, entities: Sequence[Entity]
-    ) -> tuple[list[list[str]], list[list[str]]]:
+    def _rename(self, key: int, scope: int, entities: Sequence[Entity]) -> tuple[Rows, Rows]:
         """Gives a memory other entities; returns the old and the new ones, for its history."""
         sql = "SELECT e.name, e.type FROM memory_entities me JOIN entities e ON e.id = me.entity WHERE me.memory = ?"
         before = sorted(list(row) for row in self.run(sql, key))
         self.run("DELETE FROM memory_entities WHERE memory = ?", key)
         self.entities([(key, scope, entities)])
         return before, sorted(list(row) for row in self.run(sql, key))
-
-    def _find_successor(self, id: str) -> tuple[str | None, int | None]:
-        """What else replaces a memory and holds itself, and since when."""
-        sql = (
-            "SELECT m.id, coalesce(m.valid_from, m.created_at) FROM relations r JOIN memories m ON m.id = r.source"
-            " WHERE r.target = ? AND r.type = 'supersedes' AND m.superseded_by IS NULL"
-            " ORDER BY r.created_at DESC, m.key DESC LIMIT 1"
-        )
-        return self.one(sql, id) or (None, None)
-
-    def _leads_to(self, id: str, old: str) -> bool:
-        """Whether a memory is another one, or was replaced by it, if only in the end."""
-        sql = (
-            "WITH RECURSIVE chain(id) AS (SELECT id FROM memories WHERE id = ? UNION SELECT m.superseded_by FROM memories m"
-            " JOIN chain c ON c.id = m.id) SELECT 1 FROM chain WHERE id = ?"
-        )
-        return bool(self.one(sql, id, old))
 
     def place(self, id: str, lines: tuple[int, int] | None, position: int) -> None:
         """Where a passage stands in its source is no part of its history."""
@@ -312,14 +302,13 @@ class Writer(Places):
         source, there = self.find_source(scope, old), self.find_source(scope, new)
         if source is None:
             return
-        id = source[0]
-        keys = self.column("SELECT key FROM memories WHERE source = ?", id)
+        keys = self.column("SELECT key FROM memories WHERE source = ?", source)
         self.unindex(MEMORIES, keys)
         if there is None:
-            self.run("UPDATE sources SET uri = ? WHERE id = ?", new, id)
+            self.run("UPDATE sources SET uri = ? WHERE id = ?", new, source)
         else:
-            self.run("UPDATE memories SET source = ? WHERE source = ?", there[0], id)
-            self.run("DELETE FROM sources WHERE id = ?", id)
+            self.run("UPDATE memories SET source = ? WHERE source = ?", there, source)
+            self.run("DELETE FROM sources WHERE id = ?", source)
         self.index(MEMORIES, keys)
         self.audit("move", [old, new])
 
@@ -373,16 +362,13 @@ class Writer(Places):
     def retire(self, scope: str, uri: str) -> int:
         """Takes a source's old passages out: those that somebody used, linked or edited are only hidden, the rest is removed. What was
         told under the same name is nobody's passage, and stays."""
-        source = self.find_source(scope, uri)
-        if source is None:
-            return 0
         passages = self.run(
             "SELECT m.key, m.id, m.usefulness <> 0 OR m.access_count <> 0"
             " OR EXISTS (SELECT 1 FROM relations r WHERE r.source = m.id)"
             " OR EXISTS (SELECT 1 FROM relations r WHERE r.target = m.id)"
             f" OR EXISTS (SELECT 1 FROM history h WHERE h.memory = m.key AND h.action NOT IN {rows.READING})"
             f" FROM memories m WHERE m.source = ? AND m.deleted_at IS NULL AND NOT {rows.TOLD} ORDER BY m.key",
-            *source[:1],
+            self.find_source(scope, uri),
         )
         keep = set(self.batch.keep)
         old = [row for row in passages if row[1] not in keep]
@@ -396,12 +382,11 @@ class Writer(Places):
 
     def vanish(self, scope: str, uri: str) -> int:
         """A source that is no more. Its row stays only for memories that were used; without a hash it is read anew if it returns."""
-        retired = self.retire(scope, uri)
-        known = self.find_source(scope, uri)
-        if known:
-            sql = "UPDATE sources SET hash = NULL, position = 0, metadata = '{}' WHERE id = ?"
-            self.run(sql, *known[:1])
-            self.run(DROP_UNNAMED, *known[:1])
+        retired, source = self.retire(scope, uri), self.find_source(scope, uri)
+        if source is not None:
+            unread = {"hash": None, "position": 0, "metadata": "{}"}
+            self.update("sources", unread, "id", source)
+            self.run(DROP_UNNAMED, source)
             self.audit("vanish", uri)
         return retired
 
@@ -441,28 +426,24 @@ class Writer(Places):
     def drop_entities(self, named: Keys | None) -> None:
         """Takes those of these names out that no memory has any more; of all names, with None."""
         some = "1 = 1" if named is None else "id = ANY(?)"
-        self.run(
-            f"DELETE FROM entities WHERE {some}"
-            " AND NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity = entities.id)",
-            *(() if named is None else (list(named),)),
-        )
+        unnamed = "NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity = entities.id)"
+        values = () if named is None else (named,)
+        self.run(f"DELETE FROM entities WHERE {some} AND {unnamed}", *values)
 
     def release(self, gone: Ids) -> None:
         """Takes out the relations of memories that are gone for good. What they replaced goes back to what else replaces it, or is
         valid again; what only they answered is open."""
-        ids = list(gone)
-        answered = (
-            "SELECT DISTINCT target FROM relations WHERE type = 'answers' AND source = ANY(?)"
+        asked = self.column(
+            "SELECT DISTINCT target FROM relations WHERE type = 'answers' AND source = ANY(?)", gone
         )
-        asked = self.column(answered, ids)
-        self.run("DELETE FROM relations WHERE source = ANY(?)", ids)
-        self.run("DELETE FROM relations WHERE target = ANY(?)", ids)
+        for end in ("source", "target"):
+            self.run(f"DELETE FROM relations WHERE {end} = ANY(?)", gone)
         still = "SELECT 1 FROM relations r WHERE r.target = m.id AND r.type = 'answers'"
         unanswered = f"SELECT m.id FROM memories m WHERE m.id = ANY(?) AND m.answered = 1 AND NOT EXISTS ({still}) ORDER BY m.key"
         for id in self.column(unanswered, asked):
             self.change(Change(id, "reopen", {"answered": False}))
         replaced = "SELECT id FROM memories WHERE superseded_by = ANY(?) ORDER BY key DESC"
-        for id in self.column(replaced, ids):  # the newest first, so that it may be a successor
+        for id in self.column(replaced, gone):  # the newest first, so that it may be a successor
             self.change(Change(id, "restore", {"superseded_by": None}))
 
     def reset(self, scopes: Keys | None) -> int:

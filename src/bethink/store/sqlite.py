@@ -27,9 +27,9 @@ from apsw import Connection
 
 from bethink.errors import StoreCorrupt, StoreError, StoreTooNew, translate_error, unstorable
 from bethink.store import rows
-from bethink.store.base import Cosines, Problem, Problems, Result, Scores, Store
+from bethink.store.base import Problem, Problems, Result, Scores, Store
 from bethink.store.places import MEMORIES, OFTEN, TOPICS, Index, Texts
-from bethink.store.rows import Keys, Row, Rows, Scopes, Where, within
+from bethink.store.rows import Cosines, Keys, Row, Rows, Scopes, Where, within
 from bethink.store.rules import Writer
 from bethink.store.words import (
     RANK,
@@ -48,9 +48,8 @@ if TYPE_CHECKING:
 SCHEMA = 6  # the number of the newest migration
 APPLICATION = 0x52636F6C  # "Rcol", so that another program's database is never taken for ours
 MIGRATIONS = Path(__file__).parent / "migrations" / "sqlite"
-REINDEXED = (
-    5  # the migration that empties the full-text index, which is then made anew from the texts
-)
+# The migration that empties the full-text index, which is then made anew from the texts.
+REINDEXED = 5
 WAL_LIMIT = 16 * 1024 * 1024
 # Among the facts about the database: pages of the file or of its log may still hold what was purged.
 SCRUB = "scrub"
@@ -103,6 +102,7 @@ class SqliteWriter(Writer):
         super().__init__(batch, batch.actor)
         self.connection = connection
         self.numbers: dict[str, int] = {}
+        self.purged = False
 
     def run(self, sql: str, *values: Any) -> list[Any]:
         return list(self.connection.execute(translate(sql), bindings(values)))
@@ -143,7 +143,6 @@ class SqliteWriter(Writer):
     def clear_derived(self) -> None:
         for table in ("memories_fts", "spans_fts"):
             self.run(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
-        self.run("DELETE FROM vectors WHERE memory NOT IN (SELECT key FROM memories)")
         if self.one("SELECT 1 FROM models LIMIT 1"):
             for which in (MEMORIES, TOPICS):
                 unsound = unsound_vectors(self.connection, which.table)
@@ -151,6 +150,7 @@ class SqliteWriter(Writer):
 
     def note_purge(self) -> None:
         self.note_fact(SCRUB, "")
+        self.purged = True
 
 
 @cache
@@ -188,18 +188,16 @@ class SqliteStore(Store):
         self._connections = weakref.WeakSet[Connection]()
         self._lock = threading.Lock()
         self._held: dict[Index, VectorIndex] = {}
-        _ = (
-            self.connection
-        )  # errors about the file come when it is opened, not at the first question
+        # Errors about the file come when it is opened, not at the first question.
+        self._run("SELECT 1")
 
     @property
     def connection(self) -> Connection:
-        connection: Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = connect(self.path, self.timeout, rebuild)
-            self._local.connection = connection
+        if not hasattr(self._local, "connection"):
+            self._local.connection = connect(self.path, self.timeout, rebuild)
             with self._lock:
-                self._connections.add(connection)
+                self._connections.add(self._local.connection)
+        connection: Connection = self._local.connection
         return connection
 
     def close(self) -> None:
@@ -226,23 +224,18 @@ class SqliteStore(Store):
     # Writing
 
     def _write_in(self, batch: Batch, action: Callable[[Writer], Result]) -> Result:
-        with translate_errors(self.path), immediate(self.connection, self.timeout):
-            return action(SqliteWriter(self.connection, batch))
+        with translate_errors(self.path):
+            with immediate(self.connection, self.timeout):
+                writer = SqliteWriter(self.connection, batch)
+                result = action(writer)
+            scrub(self.connection, PATIENCE if writer.purged else 0.0)
+        return result
 
     def write(self, batch: Batch) -> Receipt:
         receipt = super().write(batch)
-        if not self._scrub(PATIENCE if batch.purge else 0.0) and batch.purge:
+        if batch.purge and not scrub(self.connection, 0.0):
             receipt = receipt._replace(hints=(LINGERING,))
         return receipt
-
-    def reset(self, scopes: Scopes | None = None) -> int:
-        removed = super().reset(scopes)
-        self._scrub(PATIENCE)
-        return removed
-
-    def _scrub(self, patience: float) -> bool:
-        with translate_errors(self.path):
-            return scrub(self.connection, patience)
 
     # The signals of a search
 

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from operator import attrgetter, itemgetter
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
@@ -71,19 +70,6 @@ def rename_scope(item: Any, names: Mapping[str, str]) -> Any:
     if not isinstance(item, tuple):
         return names.get(item, item)
     return getattr(item, "_make", tuple)((rename_scope(item[0], names), *item[1:]))
-
-
-# By what an item of a part is known.
-KEYS: dict[str, Callable[[Any], Any]] = {
-    "scopes": itemgetter(0),
-    "sources": lambda one: (one[0], one[1].uri),
-    "sessions": attrgetter("id"),
-    "spans": lambda one: one[0].id,
-    "records": attrgetter("memory.id"),
-    "relations": lambda one: one[0][:3],
-    "turns": tuple,
-    "tombstones": itemgetter(0),
-}
 
 
 def digest(part: str, item: Any) -> bytes:
@@ -162,17 +148,16 @@ def sign_bundle(bundle: Bundle, known: Sequence[Record], person: str) -> Bundle:
 
 # As JSON
 
-_EVENT = ("actor", "action", "before", "after")
-
 
 def record_to_json(record: Record) -> dict[str, Any]:
     """A record as the JSON object of an export."""
     memory = record.memory
-    value = {name: _to_json(getattr(memory, name)) for name in Memory._fields}
+    value = {name: _to_json(part) for name, part in memory._asdict().items()}
     value["entities"] = [entity._asdict() for entity in memory.entities]
+    events = [event._asdict() for event in record.events]
     value["history"] = [
-        {"at": _to_json(event.at), **{name: _to_json(getattr(event, name)) for name in _EVENT}}
-        for event in record.events
+        {name: _to_json(part) for name, part in event.items() if name != "number"}
+        for event in events
     ]
     if record.vectors:
         value["vectors"] = _to_json(record.vectors)
@@ -443,18 +428,14 @@ def _catch_up(
     report: Callable[[int], None],
 ) -> tuple[int, Tally]:
     """Brings over what differs in a part. Returns how much that was, and what the source holds."""
-    key_of = KEYS[part]
-    known = {key_of(one): digest(part, one) for one in target.items(part)}
+    known = {digest(part, one) for one in target.items(part)}
     tally, taken = Tally(), 0
     for bundle in source.export(part):
-        now = [rename_scope(item, names) for item in getattr(bundle, part)]
-        digests = [digest(part, item) for item in now]
-        tally = tally.plus(digests)
-        fresh = tuple(
-            item
-            for item, one in zip(now, digests, strict=True)
-            if known.pop(key_of(item), None) != one
-        )
+        items = (rename_scope(item, names) for item in getattr(bundle, part))
+        found = {digest(part, item): item for item in items}
+        tally = tally.plus(found)
+        fresh = tuple(item for key, item in found.items() if key not in known)
+        known -= found.keys()
         differing = bundle._replace(**{part: fresh})  # type: ignore[arg-type]
         left = target.take(differing, allow_purged=True) if fresh else ()
         if left:
@@ -465,8 +446,9 @@ def _catch_up(
         taken += len(fresh)
         if part == "records":
             report(tally.number)
-    # A scope that only the target names holds nothing: what is personal has one from the start.
-    if known and part != "scopes":
+    # What was brought over may have taken the place of something else: the next round tells. A scope that only the target names
+    # holds nothing: what is personal has one from the start.
+    if known and not taken and part != "scopes":
         raise StoreError(
             f"The target holds {len(known)} {part} that the source no longer has.",
             "Stop what writes to the source, and migrate into a new, empty database.",

@@ -16,7 +16,7 @@ import io
 import os
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bethink.store.rows import Cosines, Keys, Run
 
 if TYPE_CHECKING:
     from bethink.embed.base import Embedder
@@ -38,9 +40,8 @@ EXACT = 4096
 FILED, CHANGED = 10_000, 0.05
 QUESTIONS = 256  # whose vectors are kept in files; set by hand
 SAMPLE = 16  # vectors of a file that are compared with the database
-CHUNK = (
-    1024  # vectors whose numbers are worked on at a time: as many as stay in a processor's cache
-)
+# Vectors whose numbers are worked on at a time: as many as stay in a processor's cache.
+CHUNK = 1024
 
 # One byte a dimension was tried: recall@10 of .973 on real texts, because one dimension of the default model is large in
 # every text and takes the range. Two bytes give 1.0 and are as fast. (bench/LOG.md, 2026-11-15)
@@ -60,23 +61,24 @@ def encoded_size(dimensions: int) -> int:
     return 4 + 2 * dimensions
 
 
+def scale_of(data: bytes) -> float:
+    return float(np.frombuffer(data, np.float32, 1)[0])
+
+
 def decode(data: bytes) -> Floats:
-    scale = np.frombuffer(data, np.float32, 1)[0]
-    return np.asarray(np.frombuffer(data, np.int16, offset=4) * scale, np.float32)
+    numbers = np.frombuffer(data, np.int16, offset=4)
+    return np.asarray(numbers * np.float32(scale_of(data)), np.float32)
 
 
 def sound(data: bytes, dimensions: int) -> bool:
-    """Whether these bytes can be what `encode` made: the largest number fills its range, and models make vectors of length one.
-    (A text without any word has a vector of zeros.)"""
+    """Whether these bytes can be what `encode` made, of a vector of length one as models make them. (A text without any word has a
+    vector of zeros.)"""
     if len(data) != encoded_size(dimensions):
         return False
-    scale = float(np.frombuffer(data, np.float32, 1)[0])
-    numbers = np.frombuffer(data, np.int16, offset=4).astype(np.float64)
-    if not numbers.any():
-        return scale == 1.0
-    if not np.isfinite(scale) or int(np.abs(numbers).max()) != LARGEST:
-        return False
-    return abs(scale * float(np.linalg.norm(numbers)) - 1.0) < LENGTH
+    with np.errstate(all="ignore"):  # a damaged scale may be no number
+        values = decode(data)
+        length = float(np.linalg.norm(values))
+        return encode(values) == data and (not length or abs(length - 1.0) < LENGTH)
 
 
 Read = Callable[[list[int]], list[tuple[int, int, bytes]]]  # ids → (id, owner, data), by id
@@ -87,7 +89,9 @@ class Partition:
 
     def __init__(self, dimensions: int, read: Read = lambda ids: []) -> None:
         self.dimensions = dimensions
-        self.last = 0  # highest vector id seen
+        self.last = 0  # highest vector id seen here
+        # Newest vector and newest removal in the database when this was last caught up.
+        self.newest, self.removed = -1, -1
         self.ids = np.empty(0, np.int64)  # rising
         self.owners = np.empty(0, np.int64)  # keys of memories or topics
         # One row per 64 dimensions, so that a scan reads straight on.
@@ -140,17 +144,13 @@ class Partition:
 
     def _numbers(self, rows: Ids) -> Floats:
         """Vectors, one a row. One that is gone meanwhile is all zeros, and so its cosines are."""
-        data = self.data[rows].tolist()
         size = self._layout.itemsize
-        if not all(data):
-            missing = [
-                id for id, held in zip(self.ids[rows].tolist(), data, strict=True) if not held
-            ]
-            for id, _, found in self._read(missing):
-                if len(found) == size:
-                    self.data[np.searchsorted(self.ids, id)] = found
-            data = [held or bytes(size) for held in self.data[rows].tolist()]
-        stored = np.frombuffer(b"".join(data), self._layout)
+        missing = rows[~self.data[rows].astype(bool)]
+        for id, _, found in self._read(self.ids[missing].tolist()) if len(missing) else ():
+            if len(found) == size:
+                self.data[np.searchsorted(self.ids, id)] = found
+        data = b"".join(held or bytes(size) for held in self.data[rows].tolist())
+        stored = np.frombuffer(data, self._layout)
         # Made floats first: NumPy multiplies whole numbers with floats ten times slower than floats with floats.
         numbers: Floats = stored["numbers"].astype(np.float32)
         numbers *= stored["scale"][:, None]
@@ -175,21 +175,21 @@ class Partition:
 
     # The file
 
-    def save(self, path: Path, removed: int) -> None:
-        facts = np.array([self.dimensions, self.last, removed, self.centred])
+    def save(self, path: Path) -> None:
+        facts = np.array([self.dimensions, self.last, self.removed, self.centred])
         save_arrays(path, facts, self.ids, self.owners, self.codes, self.total, self.centre)
         self.filed, self.changed = len(self.ids), 0
 
-    def load(self, path: Path) -> int | None:
-        """Takes ids, owners and codes from a file and gives the newest removal that it knows; None if it is no such file."""
+    def load(self, path: Path) -> bool:
+        """Takes ids, owners and codes from a file, if it is one of such vectors."""
         facts, *arrays = load_arrays(path) or [np.zeros(4, np.int64)]
-        dimensions, last, removed, centred = facts.tolist()
+        dimensions, self.last, self.removed, self.centred = facts.tolist()
         if dimensions != self.dimensions:
-            return None
+            return False
         self.ids, self.owners, self.codes, self.total, self.centre = arrays
         self.data = np.full(len(self.ids), b"", object)
-        self.last, self.centred, self.filed = last, centred, len(self.ids)
-        return int(removed)
+        self.filed = len(self.ids)
+        return True
 
     def agrees(self, count: int) -> bool:
         """Whether what the file said holds: as many vectors as the database has, and of some of them the same owner and code."""
@@ -205,9 +205,8 @@ class Partition:
 
     def search(self, query: Floats, limit: int, allowed: Ids | None) -> tuple[Ids, Floats]:
         """Owners and cosines of the best `limit` vectors, best first; an owner may come more than once."""
-        if allowed is None:
-            rows = np.arange(len(self.ids))
-        else:
+        rows = np.arange(len(self.ids))
+        if allowed is not None:
             rows = np.flatnonzero(np.isin(self.owners, allowed))
         if len(rows) > EXACT:
             rows = self._shortlist(query, rows, count_rescored(len(rows), limit))
@@ -246,8 +245,6 @@ def count_rescored(count: int, limit: int) -> int:
 
 # The vectors a process holds, caught up from the database before each use
 
-Run = Callable[..., list[Any]]
-
 
 class VectorIndex:
     """Those of one table: of memories, or of the topics of conversations. Codes of large scopes lie in the `folder`."""
@@ -264,17 +261,9 @@ class VectorIndex:
         self._run, self._table, self._folder = run, table, folder
         self._lock = threading.RLock()
         self._parts: dict[tuple[int, int], Partition] = {}
-        # Newest vector and newest removal in the database when the parts were last caught up.
-        self._seen = (-1, -1)
-        self._fresh: set[tuple[int, int]] = set()
 
     def search(
-        self,
-        vector: Any,
-        model: str,
-        scopes: Sequence[int],
-        limit: int,
-        allowed: Sequence[int] | None = None,
+        self, vector: Any, model: str, scopes: Keys, limit: int, allowed: Keys | None = None
     ) -> tuple[tuple[int, float], ...]:
         query = np.asarray(vector, np.float32)
         permitted = None if allowed is None else np.asarray(allowed, np.int64)
@@ -284,9 +273,7 @@ class VectorIndex:
                 best |= _find_best(part, query, limit, permitted)
         return tuple(sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit])
 
-    def cosines(
-        self, vector: Any, model: str, scopes: Sequence[int], owners: Sequence[int]
-    ) -> tuple[dict[int, float], float]:
+    def cosines(self, vector: Any, model: str, scopes: Keys, owners: Keys) -> Cosines:
         """Cosines of memories that other signals found, and the mean over every vector of the scopes."""
         query, wanted = np.asarray(vector, np.float32), np.asarray(owners, np.int64)
         found: dict[int, float] = {}
@@ -298,59 +285,53 @@ class VectorIndex:
             total = sum(float(part.total @ query) for part in parts)
         return found, total / count if count else 0.0
 
-    def _current(self, model: str, scopes: Sequence[int]) -> list[Partition]:
+    def _current(self, model: str, scopes: Keys) -> list[Partition]:
         newest, removed, oldest = self._run(self._newest)[0]
-        found = self._run("SELECT id, dimensions FROM models WHERE name = ?", model)
-        if not found:
-            return []
-        number, dimensions = found[0]
-        if (newest, removed) != self._seen:
-            if oldest > self._seen[1] + 1:
-                self._parts.clear()  # the log was trimmed past what this process saw
-            gone = self._read_removals(self._seen[1], removed) if self._parts else []
-            for part in self._parts.values():
-                part.remove(gone)
-            self._seen = (newest, removed)
-            self._fresh.clear()
-        for scope in scopes:
-            key = (number, scope)
-            if key not in self._fresh:
-                if key not in self._parts or self._parts[key].dimensions != dimensions:
-                    self._parts[key] = self._open(key, dimensions)
-                part = self._parts[key]
-                part.add(self._run(self._page, *key, part.last))
-                self._file(key, part)
-                self._fresh.add(key)
-        return [self._parts[number, scope] for scope in scopes]
+        parts = []
+        for number, dimensions in self._run(
+            "SELECT id, dimensions FROM models WHERE name = ?", model
+        ):
+            for scope in scopes:
+                key = (number, scope)
+                part = self._parts.get(key)
+                # Without a part of this size, or where the log was trimmed past what it saw, all is read anew.
+                if not part or part.dimensions != dimensions or part.removed + 1 < oldest:
+                    part = self._parts[key] = self._open(key, dimensions, (removed, oldest))
+                if (part.newest, part.removed) != (newest, removed):
+                    self._catch_up(key, part, removed)
+                    part.newest = newest
+                    self._file(key, part)
+                parts.append(part)
+        return parts
 
-    def _read_removals(self, after: int, until: int) -> list[int]:
-        return [id for (id,) in self._run(self._removals, after, until)]
+    def _catch_up(self, key: tuple[int, int], part: Partition, removed: int) -> None:
+        part.remove([id for (id,) in self._run(self._removals, part.removed, removed)])
+        part.add(self._run(self._page, *key, part.last))
+        part.removed = removed
 
-    def _open(self, key: tuple[int, int], dimensions: int) -> Partition:
+    def _open(self, key: tuple[int, int], dimensions: int, log: tuple[int, int]) -> Partition:
         """The vectors of a scope as its file has them, caught up; an empty partition where there is no file that can be believed."""
 
         def read(ids: list[int]) -> list[tuple[int, int, bytes]]:
             return self._run(self._some, ids)
 
+        removed, oldest = log
         part = Partition(dimensions, read)
-        known = part.load(self._path(key))
-        if known is None:
-            return part
-        _, removed, oldest = self._run(self._newest)[0]
-        if known <= removed and oldest <= known + 1:
-            part.remove(self._read_removals(known, removed))
-            part.add(self._run(self._page, *key, part.last))
+        if part.load(self._path(key)) and oldest - 1 <= part.removed <= removed:
+            self._catch_up(key, part, removed)
             if part.agrees(self._run(self._count, *key)[0][0]):
                 return part
-        return Partition(dimensions, read)
+        part = Partition(dimensions, read)
+        part.removed = removed
+        return part
 
     def _file(self, key: tuple[int, int], part: Partition) -> None:
         """Keeps the codes of a large scope in its file, when enough has changed since it was written. What is removed while it is
         written may have been purged: then the file goes at once."""
         if len(part.ids) < FILED or part.changed <= CHANGED * part.filed:
             return
-        part.save(self._path(key), self._seen[1])
-        if self._run(self._newest)[0][1] != self._seen[1]:
+        part.save(self._path(key))
+        if self._run(self._newest)[0][1] != part.removed:
             with suppress(OSError):
                 self._path(key).unlink()
 

@@ -137,21 +137,17 @@ def pack(lexemes: Sequence[str]) -> bytes:
     bag = Counter(map(hash_word, lexemes))
     order = sorted(bag)
     told = _drop_stops(lexemes)
-    pairs = sorted(
-        set(map(crc32, map(_behind, told[1:]), map(hash_word, told)))
-    )  # as `pair_hash`, without a call for each
-    counts = [bag[key] for key in order]
-    return array("I", [len(order), *order, *pairs]).tobytes() + bytes(
-        counts if max(counts, default=0) < 256 else (min(count, 255) for count in counts)
-    )
+    # As `pair_hash`, without a call for each.
+    pairs = sorted(set(map(crc32, map(_behind, told[1:]), map(hash_word, told))))
+    counts = bytes(min(bag[key], 255) for key in order)
+    return array("I", [len(order), *order, *pairs]).tobytes() + counts
 
 
 def unpack(blob: bytes | None) -> memoryview:
     """The sorted word hashes of a packed text."""
     blob = blob or b""
-    size = min(
-        int.from_bytes(blob[:4], sys.byteorder), max(0, len(blob) - 4) // 5
-    )  # a damaged one says anything
+    # A damaged one says anything.
+    size = min(int.from_bytes(blob[:4], sys.byteorder), max(0, len(blob) - 4) // 5)
     return memoryview(blob)[4 : 4 + size * 4].cast("I")
 
 

@@ -53,7 +53,7 @@ def test_the_project_is_told_in_sentences(shop, tag, expected):
 
 
 def hashes(root: Path) -> dict[str, str]:
-    found = documents(root, walk(root, root, None))
+    found = documents(root, walk(root, root))
     return {one.uri: one.hash for one in found if isinstance(one, Document)}
 
 
@@ -203,7 +203,7 @@ FLASK = FRAMEWORKS["Flask"].files
 
 
 def find_routes(root: Path) -> list[routes.Route]:
-    return routes.find_routes(Tree(root, walk(root, root, None)))
+    return routes.find_routes(Tree(root, walk(root, root)))
 
 
 @pytest.mark.parametrize("project", FRAMEWORKS.values(), ids=FRAMEWORKS)

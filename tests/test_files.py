@@ -14,7 +14,7 @@ from bethink.ingest.sync import Skipped
 
 
 def uris(start: Path, base: Path, *suffixes: str) -> list[str]:
-    found = list(walk(start, base, suffixes or None))
+    found = list(walk(start, base, suffixes or ("",)))
     assert all(isinstance(one, Found) for one in found), found
     return [one.uri for one in found]
 
@@ -114,7 +114,9 @@ def test_what_is_no_text_is_skipped_with_the_reason(tmp_path, data, reason):
 def test_a_large_file_is_skipped_by_its_size(tmp_path):
     with (tmp_path / "a.md").open("wb") as file:
         file.truncate(50_000_000)
-    assert text_of(tmp_path / "a.md") == Skipped("a.md", "50.0 MB, larger than the limit of 10 MB")
+    assert text_of(tmp_path / "a.md") == Skipped(
+        "a.md", "cannot be read: 50.0 MB, larger than the limit of 10 MB"
+    )
     (tmp_path / "b.md").write_bytes(b"x" * 100)
     assert text_of(tmp_path / "b.md", longest=100) == "x" * 100
     assert isinstance(text_of(tmp_path / "b.md", longest=99), Skipped)
@@ -132,5 +134,5 @@ def test_what_is_no_file_is_skipped_and_never_waited_for(tmp_path, monkeypatch):
     reasons = {name: text_of(tmp_path / name) for name in names}
     listener.close()
     assert all(isinstance(reason, Skipped) for reason in reasons.values())
-    assert reasons["pipe.md"] == Skipped("pipe.md", "not a regular file")
+    assert reasons["pipe.md"] == Skipped("pipe.md", "cannot be read: not a regular file")
     assert reasons["gone.md"] == Skipped("gone.md", "cannot be read: No such file or directory")

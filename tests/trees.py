@@ -58,7 +58,7 @@ def analysed(root: Path) -> tuple[dict[str, list[Passage]], dict[str, str]]:
     """Path → passages of what was found, and path → reason of what could not be read."""
     found: dict[str, list[Passage]] = {}
     skipped: dict[str, str] = {}
-    for one in documents(root, walk(root, root, None)):
+    for one in documents(root, walk(root, root)):
         assert one.uri.startswith("analysis:")
         path = one.uri.removeprefix("analysis:")
         if isinstance(one, Skipped):

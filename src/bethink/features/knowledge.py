@@ -205,7 +205,7 @@ def analyze(memory: Bethink, *, progress: Progress | None = None) -> Synced:
     documents = list(analysis.documents(memory.project.worktree, _walk_project(memory)))
     synced = _sync(memory, documents, ANALYSIS, "analysis", len(documents), progress)
     records = memory.export(memory.filter(tags=("adr",), include_superseded=True))
-    _supersede(memory, analysis.superseded_pairs(list(records)))
+    _supersede(memory, analysis.pages.superseded_pairs(list(records)))
     return synced
 
 

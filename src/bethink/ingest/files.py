@@ -16,7 +16,7 @@ import os
 import re
 import stat
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -61,25 +61,20 @@ class Rules(NamedTuple):
     patterns: list[tuple[re.Pattern[str], bool]]
 
 
-def walk(
-    start: Path, base: Path, suffixes: Collection[str] | None = None
-) -> Iterator[Found | Skipped]:
+def walk(start: Path, base: Path, suffixes: tuple[str, ...] = ("",)) -> Iterator[Found | Skipped]:
     """The files below a folder that end in one of the suffixes, or a file itself whatever its name and whoever ignores it."""
     root = os.path.realpath(base)
     path = _find_place(start, root)
     try:
         mode = os.stat(path).st_mode
-    except PermissionError as error:
-        return iter([Skipped(_uri(path, root), _reason(error))])
     except (OSError, ValueError):
         raise NotFound(
-            f"There is no file or folder '{start}'.",
+            f"There is no file or folder '{start}' that can be read.",
             "Check the path; a relative one counts from the current folder.",
         ) from None
     if not stat.S_ISDIR(mode):
         return iter([Found(Path(path), _uri(path, root))])
-    endings = None if suffixes is None else tuple(suffix.lower() for suffix in suffixes)
-    return _find_files(path, root, endings)
+    return _find_files(path, root, suffixes)
 
 
 def place(start: Path, base: Path) -> str:
@@ -94,8 +89,6 @@ def read_text(found: Found, longest: int = 10_000_000) -> tuple[str, str] | Skip
         data = _read_bytes(found.path, longest)
     except (OSError, ValueError) as error:
         return Skipped(found.uri, _reason(error))
-    if isinstance(data, str):
-        return Skipped(found.uri, data)
     if (at := data.find(b"\0", 0, HEAD)) >= 0:
         return Skipped(found.uri, f"binary file (NUL at byte {at:,})")
     # Of a text in an older encoding all is read but its letters with accents.
@@ -139,7 +132,7 @@ def _reason(error: OSError | ValueError) -> str:
     return f"cannot be read: {getattr(error, 'strerror', None) or error}"
 
 
-def _find_files(top: str, root: str, endings: tuple[str, ...] | None) -> Iterator[Found | Skipped]:
+def _find_files(top: str, root: str, suffixes: tuple[str, ...]) -> Iterator[Found | Skipped]:
     """Goes through a folder and those below it, each with the rules of the folders above, the deepest first."""
     waiting = [(top, _read_rules_above(top, root))]
     while waiting:
@@ -158,7 +151,7 @@ def _find_files(top: str, root: str, endings: tuple[str, ...] | None) -> Iterato
         below = []
         for entry in entries:
             is_folder = _is_folder(entry)
-            wanted = _is_wanted(entry.name, is_folder, endings)
+            wanted = _is_wanted(entry.name, is_folder, suffixes)
             if not wanted or _is_ignored(entry.path, rules, is_folder):
                 continue
             if entry.is_symlink():
@@ -173,12 +166,12 @@ def _find_files(top: str, root: str, endings: tuple[str, ...] | None) -> Iterato
         waiting.extend(reversed(below))
 
 
-def _is_wanted(name: str, is_folder: bool, endings: tuple[str, ...] | None) -> bool:
+def _is_wanted(name: str, is_folder: bool, suffixes: tuple[str, ...]) -> bool:
     if name.startswith("."):
         return False
     if is_folder:
         return name not in FOREIGN and not name.endswith(FOREIGN_ENDINGS)
-    return endings is None or name.lower().endswith(endings)
+    return name.lower().endswith(suffixes)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -209,10 +202,9 @@ def _read_rules(file: Path, folder: str) -> Rules:
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
     try:
-        data = _read_bytes(file, LONGEST_IGNORE)
+        text = _read_bytes(file, LONGEST_IGNORE).decode("utf-8", "surrogateescape")
     except (OSError, ValueError):
-        data = ""
-    text = data.decode("utf-8", "surrogateescape") if isinstance(data, bytes) else ""
+        text = ""
     patterns: list[tuple[re.Pattern[str], bool]] = []
     with warnings.catch_warnings():
         # About brackets in brackets, which are somebody else's to write.
@@ -250,19 +242,19 @@ def _is_about(match: re.Match[str], is_folder: bool) -> bool:
     return not is_folder or match.end() < len(match.string)
 
 
-def _read_bytes(path: Path, longest: int) -> bytes | str:
-    """The bytes of a regular file, or why they are not read. Never waits: a pipe is opened without a writer, and left."""
-    if reason := _find_obstacle(os.stat(path), longest):
-        return reason
+def _read_bytes(path: Path, longest: int) -> bytes:
+    """The bytes of a regular file. Never waits: a pipe is opened without a writer, and left."""
+    _check_readable(os.stat(path), longest)
     # Checked again on what was opened, because it may have been exchanged in between.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags), "rb") as file:
-        return _find_obstacle(os.fstat(file.fileno()), longest) or file.read(longest)
+        _check_readable(os.fstat(file.fileno()), longest)
+        return file.read(longest)
 
 
-def _find_obstacle(status: os.stat_result, longest: int) -> str | None:
+def _check_readable(status: os.stat_result, longest: int) -> None:
     if not stat.S_ISREG(status.st_mode):
-        return "not a regular file"
+        raise OSError("not a regular file")
     if status.st_size > longest:
-        return f"{status.st_size / 1e6:.1f} MB, larger than the limit of {longest / 1e6:g} MB"
-    return None
+        size = f"{status.st_size / 1e6:.1f} MB"
+        raise OSError(f"{size}, larger than the limit of {longest / 1e6:g} MB")

@@ -12,7 +12,6 @@ manager. Names of folders are conventions, not proof: confidence in a pattern st
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -43,7 +42,6 @@ from bethink.ingest.sync import Document, Skipped
 from bethink.types import Entity, Passage
 
 VERSION = 5  # raised when the same files would be told differently
-superseded_pairs = pages.superseded_pairs
 # Bounds on how much is told, set by hand.
 MOST_MANIFESTS = 10
 MOST_PER_PURPOSE = 5  # commands told together
@@ -63,21 +61,13 @@ def documents(root: Path, found: Iterable[Found | Skipped]) -> Iterator[Document
             by_path.setdefault(path, {}).setdefault(passage.content, passage)
     for path in sorted(by_path):
         passages = sorted(by_path[path].values(), key=lambda passage: passage.lines or (0, 0))
-        yield Document(f"analysis:{path}", _hash(passages), lambda passages=passages: passages)  # type: ignore[misc]
+        hash = sha256(repr((VERSION, passages)).encode()).hexdigest()
+        yield Document(f"analysis:{path}", hash, lambda passages=passages: passages)  # type: ignore[misc]
     for path, reason in sorted(tree.skipped.items()):
         if path not in by_path:
             yield Skipped(f"analysis:{path}", reason)
     if not parses:
         yield Skipped("analysis:", "routes need tree-sitter: pip install 'bethink[code]'")
-
-
-def _hash(passages: Sequence[Passage]) -> str:
-    told = [
-        [*passage[:9], str(passage.created_at or ""), dict(passage.metadata)]
-        for passage in passages
-    ]
-    text = json.dumps([VERSION, told], sort_keys=True, ensure_ascii=True)
-    return sha256(text.encode()).hexdigest()
 
 
 def describe_build(tree: Tree) -> Iterator[Finding]:

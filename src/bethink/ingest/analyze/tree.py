@@ -110,9 +110,16 @@ class Tree:
 
     def text(self, path: str) -> str:
         """The text with plain line ends and without what is private, or nothing where it cannot be read."""
-        if path not in self._texts:
-            self._texts[path] = self._load(path) if path in self._files else ""
-        return self._texts[path]
+        if path in self._files and path not in self._texts:
+            read = read_text(self._files[path], LARGEST)
+            if self._read > READ_LIMIT:
+                read = Skipped(path, f"not analysed: {READ_LIMIT:,} characters were read before it")
+            if isinstance(read, Skipped):
+                self.skipped.setdefault(path, read.reason)
+                read = ("", "")
+            self._read += len(read[0])
+            self._texts[path] = redact_in_place(read[0])[0]
+        return self._texts.get(path, "")
 
     def table(self, path: str) -> dict[str, Any]:
         """The mapping that a file of TOML or JSON holds; an empty one, and a note why, where it holds none."""
@@ -125,16 +132,6 @@ class Tree:
             self.skipped.setdefault(path, f"cannot be parsed: {shorten(str(error), 120)}")
             return {}
         return as_table(value)
-
-    def _load(self, path: str) -> str:
-        read = read_text(self._files[path], LARGEST)
-        if self._read > READ_LIMIT:
-            read = Skipped(path, f"not analysed: {READ_LIMIT:,} characters were read before it")
-        if isinstance(read, Skipped):
-            self.skipped.setdefault(path, read.reason)
-            return ""
-        self._read += len(read[0])
-        return redact_in_place(read[0])[0]
 
 
 def _find_hidden(root: Path) -> Iterator[str]:

@@ -14,7 +14,7 @@ This module knows no store, no settings and no memory. It does not know whether 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -183,6 +183,14 @@ class Suspect(NamedTuple):
         return self.text[self.start : self.first]
 
 
+# Where a rule may begin: not inside a word, but right after an escaped line break, or, at the beginning of a word, a diff's minus.
+BEGINS = {
+    "any": "",
+    "token": r"(?<![A-Za-z0-9])|(?<=\\[nrt])",
+    "word": r"(?<![A-Za-z0-9_-])|(?<=\\[nrt])|(?<=-)(?<![A-Za-z0-9_-]-)",
+}
+
+
 class SecretRule(NamedTuple):
     """One line of the data file."""
 
@@ -200,11 +208,12 @@ class SecretRule(NamedTuple):
             for one in pattern.finditer(text):
                 yield Suspect(text, one.start(), *one.span(one.lastgroup or 0), "")
             return
+        begins = _compile(BEGINS[self.where])
         for literal in self.starts:
             at = lookup.find(literal)
             while at >= 0:
                 begin = at + len(literal)
-                match = pattern.match(text, begin) if _may_begin(text, at, self.where) else None
+                match = pattern.match(text, begin) if begins.match(text, at) else None
                 if match:
                     group = match.lastgroup
                     first, last = match.span(group) if group else (at, match.end())
@@ -300,20 +309,6 @@ def _fold(text: str) -> str:
     if text.isascii() or not ("\u0130" in text or "\u212a" in text):
         return text.lower()
     return text.translate({upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)})
-
-
-def _may_begin(text: str, at: int, where: str) -> bool:
-    """Whether a rule may begin here: not inside a word, but right after an escaped line break or a diff's minus."""
-    if where == "any" or not at:
-        return True
-    before, earlier = text[at - 1], text[max(at - 2, 0) : at - 1]
-    if before in "-_" and where == "token":
-        return True
-    if before == "-":
-        return not (earlier.isascii() and earlier.isalnum()) and earlier not in ("_", "-")
-    if before == "_" or (before.isascii() and before.isalnum()):
-        return earlier == "\\" and before in "nrt"
-    return True
 
 
 # Columns of passwords
@@ -444,10 +439,6 @@ def _key_kind(key: str) -> str:
 # Checks that no pattern can make
 
 
-def _given(found: Suspect) -> bool:
-    return not _is_open(found.value.rstrip(_LOOSE))
-
-
 def _assigned(found: Suspect) -> bool:
     before = found.text[max(found.start - 40, 0) : found.start]
     if before.endswith(":") and found.key.startswith("secret:"):
@@ -516,16 +507,12 @@ def _spoken(found: Suspect) -> bool:
     return not _is_open(value) and told and (ends or any(map(str.isdigit, value)))
 
 
-def _words(found: Suspect) -> bool:
-    return _is_passphrase(found.value)
-
-
 _ALNUM = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-_CHECKS = {
-    "given": _given,
+_CHECKS: dict[str, Callable[[Suspect], bool]] = {
+    "given": lambda found: not _is_open(found.value.rstrip(_LOOSE)),
     "assigned": _assigned,
     "flag": _flag,
     "stated": _stated,
     "spoken": _spoken,
-    "words": _words,
+    "words": lambda found: _is_passphrase(found.value),
 }

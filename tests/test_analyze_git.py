@@ -149,9 +149,7 @@ def test_a_revert_leads_to_what_it_takes_back(repository):
     assert git.reverted_pairs(memories[1:]) == []
 
 
-def test_what_is_looked_at_is_bounded_and_the_most_telling_are_kept(
-    repository, tmp_path, monkeypatch
-):
+def test_reading_is_bounded_and_the_most_telling_are_kept(repository, tmp_path, monkeypatch):
     pinned = "Pin numpy below 2 because the wheels of our extension were built for it"
     repository.commit(pinned)
     best = repository.commit(f"{REASON} We decided this deliberately, due to the outage.")

@@ -196,9 +196,7 @@ def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowl
     assert cli.json("search", "third of the month", "--mode", "keyword")
 
 
-def test_in_a_worktree_settings_go_to_the_root_and_knowledge_to_the_worktree(
-    cli, tmp_path, monkeypatch
-):
+def test_in_a_worktree_settings_go_to_the_root_alone(cli, tmp_path, monkeypatch):
     branch = tmp_path / "branch"
     git(cli.project, "init")
     git(cli.project, "commit", "--allow-empty", "-m", "first")
@@ -210,9 +208,7 @@ def test_in_a_worktree_settings_go_to_the_root_and_knowledge_to_the_worktree(
     assert (cli.project / ".gitignore").exists()
 
 
-def test_a_path_may_be_given_one_way_and_one_that_is_no_project_is_refused(
-    cli, monkeypatch, tmp_path
-):
+def test_a_path_is_given_one_way_and_refused_where_it_is_no_project(cli, monkeypatch, tmp_path):
     other = plant(tmp_path / "other", {"a.txt": ""})
     for words in ([other], ["--project", other]):
         assert cli.json("init", *words, *FILES_ONLY)["project"]["root"] == str(other)
@@ -302,7 +298,7 @@ def test_a_database_that_came_with_the_project_is_taken_over_only_by_force(cli):
     assert [one["content"] for one in cli.json("list")] == ["Somebody else's words"]
 
 
-def test_local_is_refused_where_another_database_is_set_or_a_file_is_none(
+def test_local_is_refused_beside_another_database_or_a_file_that_is_none(
     cli, monkeypatch, tmp_path
 ):
     assert "would win" in cli.fails("init", "--local", "--database", tmp_path / "x.db", code=2)

@@ -63,9 +63,7 @@ def test_sections_begin_at_headers_and_are_called_by_the_headers_above():
     },
     NAMES,
 )
-def test_headers_are_what_commonmark_and_restructuredtext_say_and_empty_ones_lead_on(
-    function, given, expected
-):
+def test_headers_are_what_the_formats_say_and_empty_ones_lead_on(function, given, expected):
     assert function(*given) == expected
 
 

@@ -72,9 +72,7 @@ def test_what_nobody_wrote_by_hand_is_skipped_with_a_reason(project, name, conte
     assert project({name: content}) == {f"code:{name}": Skipped(f"code:{name}", reason)}
 
 
-def test_a_program_may_speak_of_generated_files_and_is_parsed_when_it_is_asked(
-    project, monkeypatch
-):
+def test_a_program_may_speak_of_generated_files_and_is_parsed_late(project, monkeypatch):
     monkeypatch.setattr(code, "outline", lambda *_: pytest.fail("parsed"))
     for content in cases("repomap-a-program-may-speak-of", {}):
         assert isinstance(project({"a.py": content})["code:a.py"], Document)
@@ -102,15 +100,11 @@ def test_a_file_has_one_passage_of_its_own_and_others_for_its_definitions():
 
 
 @pytest.mark.parametrize(("name", "text", "contents"), cases("repomap-told"))
-def test_a_small_file_is_one_passage_a_script_is_what_it_says_and_nothing_said_is_nothing(
-    told, name, text, contents
-):
+def test_a_small_file_is_one_passage_and_nothing_said_is_none(told, name, text, contents):
     assert [passage.content for passage in told(name, text)] == contents
 
 
-def test_a_large_class_is_cut_between_its_methods_and_an_undocumented_function_told_by_its_body(
-    told,
-):
+def test_a_large_class_is_cut_between_methods_and_bodies_speak_for_functions(told):
     method = '    def method_{0}(self):\n        """Does thing {0} with great care and many words."""\n\n'
     methods = "".join(map(method.format, range(60)))
     found = told("big.py", f'class Big(Base):\n    """The biggest."""\n\n{methods}')

@@ -141,17 +141,6 @@ def _describe_page(tree: Tree, path: str) -> list[Finding]:
 
 # Decision records
 
-_FIELD = re.compile(
-    r"(?im)^[\s>*|_-]{0,6}+(status|date|super[sc]ed(?:ed[ -]by|es))[*_]{0,2}[ \t]*+[:|].*"
-)
-_REPLACED = re.compile(r"(?i)(?:super[sc]eded|replaced|obsoleted)[ _-]by\b")
-_REPLACES = re.compile(r"(?i)(?:super[sc]edes|replaces|obsoletes)\b")
-_CLAUSE = re.compile(r"(?i)\b(?=super[sc]ede|replace|obsolete|amend)")
-_REFERENCE = re.compile(r"\b\d{1,8}(?:[-_]\w[\w-]{1,150})?")  # ADR-12, #12, 0012-use-x.md
-_NUMBER = re.compile(
-    r"(?i)(?:(?:adr|rfc)[-_ #]{0,2})?(\d{1,5})(?=[-_.: –—]|$)\s{0,3}[.:–—-]{0,5}\s{0,3}"
-)
-_DATE = re.compile(r"\b(?:19|20)\d\d-\d\d-\d\d(?!\d)")
 # The parts of a record in the order of telling: how each is introduced, and how many characters of it are told.
 _PARTS = {
     "decision": ("", 500),
@@ -210,39 +199,42 @@ def _read_record(tree: Tree, path: str) -> DecisionRecord | None:
     titled = next((section for section in sections if section.names), None)
     if titled is None:
         return None
-    parts = _find_parts(sections)
+    table, parts = load_table("analyze")["records"], _find_parts(sections)
     # What gives a date or a status above the second heading: `* Date: 2024-03-02`, `**Status:** …`, `| Status | … |`, or frontmatter.
     above = [f"{key}: {flatten(value)}" for key, value in frontmatter.items()]
     fields = {"date": "", "status": ""}
-    for field in _FIELD.finditer("\n".join((*above, *(one.text for one in sections[:2])))):
+    head = "\n".join((*above, *(one.text for one in sections[:2])))
+    for field in re.finditer(table["field"], head):
         fields["date" if field[1].lower() == "date" else "status"] += f"{field[0]}\n"
     stated = f"{fields['status']}\n{parts.pop('status', '')}".strip()
     title = flatten(frontmatter.get("title")) or titled.names[-1]
     stem = basename(path).rpartition(".")[0]
-    numbered = _NUMBER.match(stem) or _NUMBER.match(title)
+    numbered = re.match(table["number"], stem) or re.match(table["number"], title)
     if not stated and "decision" not in parts and not (numbered and parts):
         return None
-    replaced_by = _find_references(stated, _REPLACED)
-    statuses = load_table("analyze")["records"]["status"].items()
+    replaced_by = _find_references(stated, table["replaced_by"])
+    statuses = table["status"].items()
     fitting = (name for name, words in statuses if re.search(rf"(?i)\b(?:{words})\b", stated))
+    plain = re.sub(table["number"], "", strip_markup(title), count=1) or stem.replace("-", " ")
     return DecisionRecord(
         path,
         stem,
         int(numbered[1]) if numbered else None,
-        (_NUMBER.sub("", strip_markup(title), count=1) or stem.replace("-", " ")).rstrip("."),
+        plain.rstrip("."),
         "superseded" if replaced_by else next(fitting, ""),
         _find_date(f"{fields['date']} {stem}"),
         replaced_by,
-        _find_references(stated, _REPLACES),
+        _find_references(stated, table["replaces"]),
         parts,
         (titled.lines[0], sections[-1].lines[1]),
     )
 
 
-def _find_references(stated: str, words: re.Pattern[str]) -> list[str]:
+def _find_references(stated: str, words: str) -> list[str]:
     """What is referred to after the words, up to the next words of that sort."""
-    clauses = (clause for clause in _CLAUSE.split(stated) if words.match(clause))
-    return [found for clause in clauses for found in _REFERENCE.findall(clause)]
+    table = load_table("analyze")["records"]
+    clauses = (one for one in re.split(table["clause"], stated) if re.match(words, one))
+    return [found for clause in clauses for found in re.findall(table["reference"], clause)]
 
 
 def _find_parts(sections: Sequence[PageSection]) -> dict[str, str]:
@@ -260,7 +252,9 @@ def _find_parts(sections: Sequence[PageSection]) -> dict[str, str]:
 
 def _find_date(text: str) -> datetime | None:
     try:
-        return datetime.fromisoformat(_DATE.findall(text)[0]).replace(tzinfo=UTC)
+        return datetime.fromisoformat(
+            re.findall(r"\b(?:19|20)\d\d-\d\d-\d\d(?!\d)", text)[0]
+        ).replace(tzinfo=UTC)
     except (IndexError, ValueError):  # none, or one that no calendar has
         return None
 

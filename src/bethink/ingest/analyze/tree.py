@@ -183,9 +183,10 @@ def flatten(value: Any) -> str:
 
 # Sentences
 
-_IMAGE = re.compile(r"!\[[^\]\n]{0,300}\](?:\([^)\n]{0,600}\)|\[[^\]\n]{0,100}\])")
 _LINK = re.compile(r"\[([^\]\n]{0,300})\](?:\([^)\n]{0,600}\)|\[[^\]\n]{0,100}\])")
-_TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,400}>|<!--(?:[^-]|-(?!->)){0,2000}+(?:-->)?")
+_MARKUP = re.compile(
+    r"!\[[^\]\n]{0,300}\](?:\([^)\n]{0,600}\)|\[[^\]\n]{0,100}\])|</?[a-zA-Z][^<>\n]{0,400}>|<!--(?:[^-]|-(?!->)){0,2000}+(?:-->)?"
+)
 
 
 def join_words(items: Sequence[str], most: int = 12) -> str:
@@ -203,7 +204,7 @@ def quote_code(text: str, limit: int = 90) -> str:
 
 def strip_markup(text: str) -> str:
     """Markdown on one line, without images, links' addresses and tags."""
-    bare = _TAG.sub("", _LINK.sub(r"\1", _IMAGE.sub("", " ".join(text.split()))))
+    bare = _LINK.sub(r"\1", _MARKUP.sub("", " ".join(text.split())))
     return " ".join(bare.split())
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from bethink import config, hosts, project
 from bethink.api import Bethink
 from bethink.embed import open_embedder
-from bethink.embed.base import Embedder
 from bethink.errors import BethinkError, ConfigError, EmbeddingError, NotFound, StoreError
 from bethink.features import conversations
 from bethink.hooks import spool, state
@@ -57,49 +56,26 @@ def run(database: str, lock: int | None = None, seconds: float = SECONDS) -> int
 
 def _drain(database: str, until: float) -> int:
     """Goes through the entries once. Returns how many are done with; the others stay for the next worker."""
-    opened = OpenMemory(database)
-    try:
-        done = 0
-        for path in spool.list_entries(database):
-            if time.monotonic() < until:
-                done += _work(opened, path, until)
-        return done
-    finally:
-        opened.close()
+    done = 0
+    for path in spool.list_entries(database):
+        if time.monotonic() < until:
+            done += _work(database, path, until)
+    return done
 
 
-class OpenMemory:
-    """Owns the database and the embedding model for as long as the work lasts. Both are opened when first needed."""
-
-    _first: Bethink | None = None
-    _embedder: Embedder | None = None
-
-    def __init__(self, database: str) -> None:
-        self.database = database
-
-    def open_from(self, directory: str) -> Bethink:
-        """The memory seen from where a session works, or worked: the directory may be gone."""
-        where = Path(directory or "/")
-        own = config.load(project.find(where).root, {"database": self.database})
-        own = own._replace(threads=own.threads or 1)  # nobody waits for this work
-        if self._first is None:
-            with suppress(EmbeddingError):  # a download is for people to start
-                self._embedder = open_embedder(own)
-        if self._embedder is None:
-            own = own._replace(embedding="none")  # or `Bethink` would fetch a model
-        store = self._first.store if self._first else None
-        memory = Bethink(
-            directory=where, config=own, store=store, embedder=self._embedder, actor="hook"
-        )
-        self._first = self._first or memory
-        return memory
-
-    def close(self) -> None:
-        if self._first is not None:
-            self._first.close()
+def _open(database: str, directory: str) -> Bethink:
+    """The memory seen from where a session works, or worked: the directory may be gone."""
+    where, embedder = Path(directory or "/"), None
+    own = config.load(project.find(where).root, {"database": database})
+    own = own._replace(threads=own.threads or 1)  # nobody waits for this work
+    with suppress(EmbeddingError):  # a download is for people to start
+        embedder = open_embedder(own)
+    if embedder is None:
+        own = own._replace(embedding="none")  # or `Bethink` would fetch a model
+    return Bethink(directory=where, config=own, embedder=embedder, actor="hook")
 
 
-def _work(opened: OpenMemory, path: Path, until: float) -> bool:
+def _work(database: str, path: Path, until: float) -> bool:
     """Whether an entry is done with: its transcript was read to the end, or nothing can be made of it."""
     taken = spool.take(path)
     if taken is None:
@@ -108,8 +84,9 @@ def _work(opened: OpenMemory, path: Path, until: float) -> bool:
     try:
         if entry.attempts > ATTEMPTS:
             raise BethinkError(f"It was begun {ATTEMPTS} times and never got anywhere.")
-        if not _read(opened, path, entry, until):
-            return False
+        with _open(database, entry.directory) as memory:
+            if not _read(memory, path, entry, until):
+                return False
         path.unlink(missing_ok=True)
         return True
     except (StoreError, ConfigError) as error:  # what only has to wait
@@ -128,10 +105,9 @@ def _work(opened: OpenMemory, path: Path, until: float) -> bool:
         return True
 
 
-def _read(opened: OpenMemory, path: Path, entry: SpoolEntry, until: float) -> bool:
+def _read(memory: Bethink, path: Path, entry: SpoolEntry, until: float) -> bool:
     """Reads a transcript on to its end, or as far as the time allows."""
     transcript = _find_transcript(entry)
-    memory = opened.open_from(entry.directory)
     # Without times nobody can tell what was said while memory was paused, so all that is unread is passed over.
     silent = entry.silent or (
         entry.host in spool.UNTIMED and project.has_pause_turned(entry.noted_at)

@@ -19,7 +19,7 @@ from _thread import start_new_thread
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bethink import config as configuration
 from bethink import project as projects
@@ -116,19 +116,6 @@ def read_message() -> bytes:
 # The hook
 
 
-class SessionPlace(NamedTuple):
-    """The project and the database that a session works with."""
-
-    project: Project
-    config: Config
-    database: str  # path or URL
-
-    @property
-    def exists(self) -> bool:
-        """Whether there is a database to read."""
-        return "://" in self.database or Path(self.database).exists()
-
-
 def run(event: str, host: str, data: bytes, limit: Limit | None = None) -> str:
     """What to print. The settings say how many seconds a hook has, if it is a process of its own."""
     if is_switched_off() or (host == "claude" and _is_borrowed()):
@@ -137,12 +124,12 @@ def run(event: str, host: str, data: bytes, limit: Limit | None = None) -> str:
         hook = state.read(event, host, data)
         project = find_project(hook)
         config = configuration.load(project.root)
-        place = SessionPlace(project, config, locate_database(config, project))
+        config = config._replace(database=locate_database(config, project))
         if limit:
-            limit.seconds = place.config.hook_seconds
+            limit.seconds = config.hook_seconds
         if hook.event in NOTED:
-            return _note(hook, place)
-        return _tell(hook, place, closing=limit is None)
+            return _note(hook, project, config.database)
+        return _tell(hook, project, config, closing=limit is None)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: an agent must never notice what is wrong with its memory
         count_failure(event, host, f"{type(error).__name__}: {error}")
         return ""
@@ -177,36 +164,39 @@ def find_project(hook: Hook, began: str = "") -> Project:
     return found
 
 
-def _note(hook: Hook, place: SessionPlace) -> str:
+def _note(hook: Hook, project: Project, database: str) -> str:
     """Notes that a transcript grew, and wakes the worker that reads it."""
-    spool.note(hook, place.database, place.project)
-    spool.wake(place.database)
-    if hook.event != "pre-compact" or projects.is_paused(hook.directory, place.project.scope):
+    spool.note(hook, database, project)
+    spool.wake(database)
+    if hook.event != "pre-compact" or projects.is_paused(hook.directory, project.scope):
         return ""
     return state.render_answer(hook, KEEP)
 
 
-def _tell(hook: Hook, place: SessionPlace, closing: bool) -> str:
+def _tell(hook: Hook, project: Project, config: Config, closing: bool) -> str:
     """What to tell a session. Whatever else is done for it is no reason to keep that back if it fails."""
-    if hook.event == "prompt":
+    if hook.event == "prompt" and hook.source in state.PEOPLE:
         with _counting(hook):
-            _note_start(hook, place)
-    if projects.is_paused(hook.directory, place.project.scope):
+            state.note_forgetting(hook.prompt, project.root)
+            # If the agent is killed in this turn, the next hook of any session has its transcript read.
+            if hook.transcript or hook.host in spool.UNNAMED:
+                spool.note(hook, config.database, project)
+    if projects.is_paused(hook.directory, project.scope):
         return ""
     text = ""
-    if place.exists and _is_wanted(hook, place.config):
+    exists = "://" in config.database or Path(config.database).exists()
+    if exists and _is_wanted(hook, config):
         from bethink.api import Bethink
 
-        busy = min(BUSY, place.config.busy_timeout)
-        config = place.config._replace(database=place.database, busy_timeout=busy)
-        memory = Bethink(directory=place.project.worktree, config=config, actor=f"hook:{hook.host}")
+        quick = config._replace(busy_timeout=min(BUSY, config.busy_timeout))
+        memory = Bethink(directory=project.worktree, config=quick, actor=f"hook:{hook.host}")
         text = answer(hook, memory)
         if closing:  # a process of its own ends without: that might first put the writes of others into the database file
             memory.close()
     if hook.event == "session-start":  # what a session that was killed left behind is read
         state.remove_old_deliveries()
         with _counting(hook):
-            spool.wake(place.database)
+            spool.wake(config.database)
     return text
 
 
@@ -217,15 +207,6 @@ def _counting(hook: Hook) -> Iterator[None]:
         yield
     except (OSError, BethinkError) as error:
         count_failure(hook.event, hook.host, str(error))
-
-
-def _note_start(hook: Hook, place: SessionPlace) -> None:
-    """Notes the transcript of a turn that begins now: if its agent is killed, the next hook of any session has it read. And
-    whether the user asks to forget something."""
-    if hook.source in state.PEOPLE:
-        state.note_forgetting(hook.prompt, place.project.root)
-        if hook.transcript or hook.host in spool.UNNAMED:
-            spool.note(hook, place.database, place.project)
 
 
 def _is_wanted(hook: Hook, config: Config) -> bool:

@@ -23,6 +23,7 @@ MORE = [
     ("user", "The mailer loses messages when RabbitMQ restarts."),
     ("assistant", "The root cause is that the mailer's queue is not durable."),
 ]
+TEXTS, MORE_TEXTS = ([text for _, text in said] for said in (SAID, MORE))
 
 
 class Desk:

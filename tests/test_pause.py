@@ -5,7 +5,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from capturing import MORE, SAID, Desk
+from capturing import MORE, MORE_TEXTS, SAID, TEXTS, Desk
 
 from bethink import project
 from bethink.api import Bethink
@@ -16,8 +16,6 @@ from bethink.hooks.state import Hook
 from bethink.project import find
 
 pytest_plugins = ["capturing", "cli_runner"]
-TEXTS = [text for _, text in SAID]
-MORE_TEXTS = [text for _, text in MORE]
 
 
 def ago(**span: float) -> datetime:

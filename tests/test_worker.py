@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from capturing import MORE, SAID, Desk
+from capturing import MORE, MORE_TEXTS, SAID, TEXTS, Desk
 from case_tables import cases
 from test_hosts_opencode import AGENT, DONE, USER, Opencode
 
@@ -21,8 +21,6 @@ from bethink.hooks.prompt import is_own
 from bethink.hooks.state import Hook
 
 pytest_plugins = ["capturing"]
-TEXTS = [text for _, text in SAID]
-MORE_TEXTS = [text for _, text in MORE]
 
 
 def test_a_noted_transcript_becomes_memory_and_leaves_the_spool(desk):

@@ -121,22 +121,17 @@ def list_waiting() -> list[SpoolEntry]:
 
 def list_entries(database: str) -> list[Path]:
     """The entries of one database, the oldest first: those that nobody took, and those that a worker took and did not finish."""
-    return sorted(_list(key_of(database)), key=_age)
+    return _list(key_of(database))
 
 
 def _list(prefix: str) -> list[Path]:
-    with suppress(OSError):
-        names = os.listdir(folder())  # noqa: PTH208
-        ours = (name for name in names if name.startswith(prefix) and name.endswith((NEW, TAKEN)))
-        return [folder() / name for name in ours]
-    return []
-
-
-def _age(path: Path) -> tuple[float, str]:
-    try:
-        return path.stat().st_mtime, path.name
-    except OSError:
-        return 0.0, path.name
+    found: list[tuple[float, str]] = []
+    with suppress(OSError):  # there is no folder yet
+        for one in os.scandir(folder()):
+            with suppress(OSError):  # a worker has just done with it
+                if one.name.startswith(prefix) and one.name.endswith((NEW, TAKEN)):
+                    found.append((one.stat().st_mtime, one.path))
+    return [Path(path) for _, path in sorted(found)]
 
 
 def read(path: Path) -> SpoolEntry | None:

@@ -272,7 +272,7 @@ class Installation:
         path, record = target.path, self.records.get(str(target.path))
         part, backup = target.part or (record.part if record else ""), ""
         try:
-            real = _follow(path)
+            real = textfile.resolve(path)  # behind links, which stay
             was = self.texts[real] if real in self.texts else textfile.read(real)
             untouched = record is not None and record.is_untouched(was)
             whole = target.text is not None or (record is not None and record.whole)
@@ -394,28 +394,12 @@ class Installation:
         known = self.records.items()
         return [HostFile(Path(path), one.part) for path, one in known if host in one.hosts]
 
-    def remove_folders(self) -> None:
-        """Removes those that were made for files that are gone, as far as nobody's file is in them."""
-        for folder in sorted(self.left, key=len, reverse=True):
-            with suppress(OSError):
-                Path(folder).rmdir()
-
 
 def _read_original(record: InstalledFile) -> str | None:
     """What a file held before, '' where it was not there, None where that is not known."""
     if record.original:
         return textfile.read(backup_folder() / record.original)
     return "" if record.original is None else None
-
-
-def _follow(path: Path) -> Path:
-    """The file behind links: it is written, and the links stay."""
-    try:
-        return textfile.resolve(path)
-    except (OSError, RuntimeError) as error:  # a circle of links, a folder that may not be entered
-        raise BethinkError(
-            f"{path} cannot be followed: {error}.", "Check the links and permissions on the way."
-        ) from error
 
 
 def _refuse_read_only(path: Path, real: Path) -> None:
@@ -494,4 +478,6 @@ def _working(place: InstallPlace, force: bool, dry: bool) -> Iterator[Installati
     with nullcontext() if dry else textfile.alone(data_directory()):
         work = Installation(place, force, dry)
         yield work
-        work.remove_folders()
+        for folder in sorted(work.left, key=len, reverse=True):
+            with suppress(OSError):  # somebody's file is in it
+                Path(folder).rmdir()

@@ -85,11 +85,6 @@ class Chat(Transcript):
         self.name = self.path.name.partition(".")[0]
         self.session = self.session or f"{self.name}-{make_id(self.path.resolve())}"
 
-    def restart(self) -> None:
-        session = self.session
-        super().restart()
-        self.session = session
-
 
 class ChatLines(Chat, LineTranscript):
     def take(self, entry: Fields) -> Turn | Reason:

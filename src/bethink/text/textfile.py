@@ -22,12 +22,7 @@ LARGEST = 5_000_000
 
 def inside(root: Path, path: Path) -> Path:
     """Where a path of the project really leads. A link of a cloned repository may not lead to files elsewhere."""
-    try:
-        real, top = resolve(root / path), root.resolve()
-    except (OSError, RuntimeError) as error:  # a circle of links
-        raise InvalidInput(
-            f"{path} cannot be followed: {error}.", "Mend or remove the link."
-        ) from error
+    real, top = resolve(root / path), root.resolve()
     if not real.is_relative_to(top):
         raise InvalidInput(
             f"{path} leads out of the project, to {real}.", f"Only files inside {top} are written."
@@ -36,10 +31,14 @@ def inside(root: Path, path: Path) -> Path:
 
 
 def resolve(path: Path) -> Path:
-    """The file behind links. A circle of them is an OSError or a RuntimeError, also since Python 3.13, which returns the link."""
-    real = path.resolve()
-    if real.is_symlink():
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    """The file behind links. A circle of them, or a folder that may not be entered, is an error."""
+    try:
+        real = path.resolve()
+        if real.is_symlink():  # which Python 3.13 returns for a circle
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    except (OSError, RuntimeError) as error:
+        hint = "Check the links and permissions on the way."
+        raise InvalidInput(f"{path} cannot be followed: {error}.", hint) from error
     return real
 
 

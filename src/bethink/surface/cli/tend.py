@@ -127,8 +127,6 @@ def edit_file(path: Path, key: str, value: Any, root: Path | None) -> None:
         wanted = edit.parse(was or "", toml=True)
         wanted[key] = list(value) if isinstance(value, tuple) else value
         text = edit.rewrite_toml(was or "", wanted)
-    except OSError as error:
-        raise BethinkError(f"{path} cannot be followed: {error.strerror}.") from error
     except InvalidInput as error:
         raise ConfigError(
             f"The settings file {path} cannot be read: {error.message}", error.hint

@@ -265,11 +265,14 @@ def worker_environment() -> dict[str, str]:
 def note_capture(host: str) -> None:
     """Keeps when a transcript of a host was last read."""
     with suppress(BethinkError):  # only `doctor` misses it
-        state.write_json(state.folder() / "captures" / f"{host}{NEW}", time.time())
+        state.write_json(captures_file(), read_captures() | {host: time.time()})
 
 
 def read_captures() -> dict[str, float]:
     """When something of each host was last captured, in seconds since the epoch."""
-    files = sorted((state.folder() / "captures").glob(f"*{NEW}"))
-    times = {path.stem: state.read_json(path) for path in files}
-    return {host: at for host, at in times.items() if isinstance(at, float)}
+    kept = state.read_json(captures_file())
+    return kept if isinstance(kept, dict) else {}
+
+
+def captures_file() -> Path:
+    return state.folder() / "captures.json"

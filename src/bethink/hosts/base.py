@@ -160,7 +160,7 @@ def clean(text: str) -> str:
     """The text as it can be stored: no NUL, no colours of a terminal, no half of a character."""
     plain = _ESCAPE.sub("", text) if "\x1b" in text else text
     plain = plain.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
-    return plain.encode("utf-8", "replace").decode()
+    return plain if plain.isascii() else plain.encode("utf-8", "replace").decode()
 
 
 def digest(data: bytes) -> str:
@@ -207,7 +207,10 @@ class Fields(dict[str, Any]):
 
 
 def as_fields(value: Any) -> Fields:
-    return value if isinstance(value, Fields) else Fields()
+    return Fields(value) if isinstance(value, dict) else Fields()
+
+
+_DECODER = json.JSONDecoder(strict=False)
 
 
 def read_object(data: Any) -> Fields | None:
@@ -217,10 +220,10 @@ def read_object(data: Any) -> Fields | None:
     if not isinstance(text, str):
         return None
     try:
-        value = json.loads(text.strip("\ufeff\0 \t\r\n"), strict=False, object_hook=Fields)
+        value = _DECODER.decode(text.strip("\ufeff\0 \t\r\n"))
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, Fields) else None
+    return Fields(value) if isinstance(value, dict) else None
 
 
 def as_name(value: Any, length: int = 200) -> str | None:

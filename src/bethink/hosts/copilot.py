@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bethink.hosts.base import NO_SPEECH, Fields, Reason, Turn, find_folder, load_agents
+from bethink.hosts.base import NO_SPEECH, Fields, Reason, Turn, as_fields, find_folder, load_agents
 from bethink.hosts.transcript import LineTranscript
 
 
@@ -27,8 +27,7 @@ def find_directory(environment: Mapping[str, str], home: Path) -> str:
     folder = find_folder(load_agents()["copilot"].folder, environment, home)
     try:
         with (folder / "session-state" / session / "workspace.yaml").open("rb") as stream:
-            about = yaml.safe_load(stream.read(64 << 10))
-        return Fields(about).text("cwd") if isinstance(about, dict) else ""
+            return as_fields(yaml.safe_load(stream.read(64 << 10))).text("cwd")
     except (OSError, ValueError, yaml.YAMLError, RecursionError):
         return ""
 

@@ -178,8 +178,11 @@ class Transcript:
 
     def keep(self, *results: Turn | Reason) -> None:
         """Keeps turns and reasons for the page."""
-        self.found += [one for one in results if isinstance(one, Turn)]
-        self.skipped.update(one for one in results if isinstance(one, str))
+        for one in results:
+            if isinstance(one, Turn):
+                self.found.append(one)
+            else:
+                self.skipped[one] += 1
 
     def end_page(self, position: Position) -> TranscriptPage:
         """What was read since the last page, up to a position."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 THREADS = 4
 PATIENCE = 10.0  # seconds that a call waits for the embedding model
-PROMPT, PROMPT_HOST = "prompt", "claude"  # what the prompt hook is, and whose unless it says so
+HOST = "claude"  # whose prompt hook calls a tool
 
 Result = TypeVar("Result")
 log = logging.getLogger("bethink")
@@ -143,22 +143,16 @@ def answer_prompt_hook(keeper: Keeper, arguments: Mapping[str, Any]) -> str:
     Claude Code). It answers what `bethink hook prompt` prints, and uses the embedding model if that is on this machine and open
     already; it never waits for it, and sends no prompt anywhere. Like every hook it never fails: what goes wrong is counted.
 
-    Arguments: prompt, session_id, cwd, and if the host gives them source and host."""
+    Arguments: prompt, session_id, cwd and, if the host gives it, source."""
     nothing = "{}"  # for an empty text Claude Code tells the model that the hook completed
     if run.is_switched_off():
         return nothing
     # A host that has no value for a placeholder may leave it as it is.
-    given = {
-        name: value
-        for name, value in arguments.items()
-        if not (isinstance(value, str) and value.startswith("${"))
-    }
-    host = given.get("host")
-    host = host if isinstance(host, str) and host in state.HOSTS else PROMPT_HOST
+    given = {name: one for name, one in arguments.items() if not str(one).startswith("${")}
     try:
-        return _answer_prompt(keeper, state.from_fields(PROMPT, host, given)) or nothing
+        return _answer_prompt(keeper, state.from_fields("prompt", HOST, given)) or nothing
     except Exception as error:  # noqa: BLE001 - the outermost boundary of a hook
-        run.count_failure(PROMPT, host, f"{type(error).__name__}: {error}")
+        run.count_failure("prompt", HOST, f"{type(error).__name__}: {error}")
         return nothing
 
 

@@ -6,7 +6,7 @@ import re
 import socket
 import threading
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ from bethink.surface.http.security import Grant
 
 V1 = "/api/v1"
 OPERATIONS = tuple(http_api.OPERATIONS.values())
-LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 class Running:
@@ -58,10 +57,6 @@ class Running:
         about = {"personal": personal, "now": now or datetime.now(UTC), **more}
         known = security.FileTokens(self.file)
         return known.create(name, scope, None if folders is None else granted, **about)[0]
-
-    def expired(self, name: str) -> str:
-        ended = {"now": LONG_AGO, "expires": LONG_AGO + timedelta(days=1)}
-        return self.token(name, "write", personal=True, **ended)
 
     def add(self, text: str, client: httpx2.Client | None = None, **more: Any) -> str:
         """The id of a new memory, told by the owner or by another client."""

@@ -32,6 +32,8 @@ def callers(served, shop):
     """Clients of every sort. What was ended was once a token for everything."""
     revoked = served.token("ended", "write", personal=True)
     security.FileTokens(served.file).revoke("ended", datetime.now(UTC))
+    first, second = (datetime(2020, 1, day, tzinfo=UTC) for day in (1, 2))
+    expired = served.token("old", "write", personal=True, now=first, expires=second)
     return {
         "none": served.client(None),
         "read": served.client(served.token("reads", "read", [shop])),
@@ -39,7 +41,7 @@ def callers(served, shop):
         "everything": served.client(served.token("everything", "write", personal=True)),
         "elsewhere": served.client(served.token("elsewhere", "write", [shop.parent / "other"])),
         "revoked": served.client(revoked),
-        "expired": served.client(served.expired("old")),
+        "expired": served.client(expired),
         "unknown": served.client(security.new_secret()),
         "malformed": served.client("x y z"),
     }

@@ -9,9 +9,8 @@ import re
 import pytest
 import story as telling
 from case_tables import cases
-from conftest import World, window
+from conftest import NARROW, WIDE, World, axe, find_small, sticks_out, window
 from http_server import home_at, running
-from looking import NARROW, WIDE, axe, find_small, sticks_out
 from playwright.sync_api import expect
 from story import Story
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import time
 
-from conftest import window
-from looking import NARROW, axe, expect_alert, find_small, press, sticks_out
+from conftest import NARROW, axe, expect_alert, find_small, press, sticks_out, window
 from playwright.sync_api import expect
 
 

@@ -8,9 +8,8 @@ import re
 
 import pytest
 from case_tables import cases
-from conftest import window
+from conftest import sticks_out, window
 from http_server import body
-from looking import sticks_out
 from markupsafe import Markup
 from playwright.sync_api import expect
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import window
-from looking import expect_alert, expect_title, press, text_box
+from conftest import expect_alert, expect_title, press, text_box, window
 from playwright.sync_api import expect
 
 NINE = "The ferry to Tallinn leaves at nine"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from case_tables import cases
+from conftest import expect_alert, focused
 from http_server import body
-from looking import expect_alert, focused
 from playwright.sync_api import expect
 
 from bethink.surface.web.pages import count_strong

@@ -8,9 +8,8 @@ from contextlib import ExitStack
 
 import apsw
 import pytest
-from conftest import World, window
+from conftest import World, axe, expect_alert, press, text_box, window
 from http_server import home_at, running
-from looking import axe, expect_alert, press, text_box
 from playwright.sync_api import expect
 from story import Story
 

@@ -85,7 +85,9 @@ def test_each_order_of_a_list(store):
     ):
         times = {"created_at": day(created), "updated_at": day(updated), "access_count": used}
         tell(store, text, importance=importance, usefulness=usefulness, **times)
-    orders = "created:cba oldest:abc importance:bac used:acb useful:cba updated:acb".split()
+    orders = (
+        "created:cba oldest:abc importance:bac used:acb useful:cba updated:acb proven:cab".split()
+    )
     for order, _, expected in (one.partition(":") for one in orders):
         assert "".join(one.content for one in store.list(seen(), order=order)) == expected
 

@@ -308,7 +308,8 @@ def test_a_session_grows_is_found_by_the_beginning_of_its_id_and_its_host_choose
     write(store, sessions=(talk("ab-2", "codex", started_at=day(3)), talk("b-1")))
     assert [session.id for session in store.sessions((HERE,), prefix="ab")] == ["ab-1", "ab-2"]
     assert [session.id for session in store.sessions((HERE,), limit=1, offset=1)] == ["ab-1"]
-    assert store.sessions((HERE,), prefix="a%") == []
+    assert store.sessions((HERE,), prefix="a%") == store.sessions((HERE,), host="nobody") == []
+    assert len(store.sessions((HERE,), host="claude")) == 2
     (one,) = tell(store, "owls at night", session="ab-1")
     tell(store, "deploy on friday", session="ab-2")
     tell(store, "redis sessions")

@@ -396,11 +396,16 @@ FOLDERS: tuple[Folder, ...] = (
 )
 
 
-def find_folder(place: Path) -> tuple[Path, Folder] | None:
-    """Where in a folder the memory of some program is, or a file of it, and whose it is; None if it is just Markdown."""
+def find_folder(place: Path) -> Callable[[Bethink], Reading] | None:
+    """What reads a folder or file that is the memory of some program, which may lie in a folder of it; None if it is just Markdown."""
+    if find_lance(place):
+        return lambda memory: read_lance(memory, place)
     inner = {".claude": place / "projects", ".codex": place / "memories"}.get(place.name, place)
     inner = inner if inner.is_dir() else place
-    return next(((inner, one) for one in FOLDERS if one[1](inner)), None)
+    for folder in FOLDERS:
+        if folder[1](inner):
+            return lambda memory: read_folder(memory, inner, folder)
+    return None
 
 
 def read_folder(memory: Bethink, place: Path, folder: Folder) -> Reading:

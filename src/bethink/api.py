@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bethink import config as configuration
 from bethink import ingest, types
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from bethink.ingest.sync import Document, Skipped, SourceUpdate, Synced
     from bethink.judge import Judge
 
+Done = TypeVar("Done")
 TEXTS = {"content", "metadata"}  # what vectors are made of
 CANDIDATES = 5  # sessions that are named at most where a prefix fits several
 
@@ -388,12 +389,16 @@ class Bethink:
                 groups, options, store, embedder, recent, replace_sources, moved
             )
 
+        receipt = self._do_with_model(write)  # what was told is kept all the same
+        return receipt._replace(hints=(*receipt.hints, *self.hints))
+
+    def _do_with_model(self, work: Callable[[Embedder | None], Done]) -> Done:
+        """What is done with the model, or without it where it fails."""
         try:
-            receipt = write(self.embedder)
+            return work(self.embedder)
         except EmbeddingError as error:
             self._model.rest(error)
-            receipt = write(None)  # what was told is kept all the same
-        return receipt._replace(hints=(*receipt.hints, *self.hints))
+            return work(None)
 
     def update(
         self, id: str, *, clear: Sequence[str] = (), was: types.Memory | None = None, **fields: Any
@@ -450,17 +455,15 @@ class Bethink:
 
     def vectors_of(self, memories: Sequence[types.Memory]) -> dict[str, Any]:
         """The parts of a batch that give memories new vectors; nothing where there is no model."""
-        embedder = self.embedder
-        if embedder is None:
-            return {}
         texts = {memory.id: embedded_text(memory) for memory in memories}
-        try:
-            return ingest.pipeline.make_batch_parts(
-                "vectors", texts, embedder, self.recent, self.store
-            )
-        except EmbeddingError as error:
-            self._model.rest(error)
-            return {}
+
+        def make(embedder: Embedder | None) -> dict[str, Any]:
+            if embedder is None:
+                return {}
+            make_parts = ingest.pipeline.make_batch_parts
+            return make_parts("vectors", texts, embedder, self.recent, self.store)
+
+        return self._do_with_model(make)
 
     def find_traces(self, purged: Sequence[types.Memory]) -> Traces:
         """Where else conversations say what is to be purged."""

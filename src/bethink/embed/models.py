@@ -123,19 +123,18 @@ def identity(name: str) -> str | None:
 
     None for a model that is not installed and has no pinned hash: what it will be is not known yet.
     """
-    model = find(name)
-    digest = model.sha256
-    if not digest:
-        directory = location(name)
-        if directory is None:
-            return None
-        digest = _read_hashes(directory).get(MODEL_FILE, "")
-        if model.directory:
-            # Over the files and over how they are used, since that changes the vectors as well.
-            parts = [_hash_file(directory / file) for file in FILES]
-            parts += [model.pooling, model.query_prefix, model.document_prefix, str(model.window)]
-            digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-        digest = digest or _hash_file(directory / MODEL_FILE)
+    model, directory = find(name), location(name)
+    if model.sha256:
+        digest = model.sha256
+    elif directory is None:
+        return None
+    elif model.directory:
+        # Over the files and over how they are used, since that changes the vectors as well.
+        parts = [_hash_file(directory / file) for file in FILES]
+        parts += [model.pooling, model.query_prefix, model.document_prefix, str(model.window)]
+        digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    else:
+        digest = _read_hashes(directory).get(MODEL_FILE) or _hash_file(directory / MODEL_FILE)
     return f"{model.name}@{digest[:8]}" + (f"/w{WINDOW}" if model.window > WINDOW else "")
 
 

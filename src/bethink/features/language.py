@@ -28,7 +28,7 @@ def search(memory: Bethink, question: str, **options: Any) -> Answer:
     if model is None:
         raise InvalidInput("hyde needs a language model, and none is set.", NONE_SET)
     try:
-        supposed = tasks.read_hypothetical(model.ask(tasks.hypothetical(question)))
+        supposed = tasks.suppose_answer(model.ask, question)
     except ModelError as error:
         answer = memory.search(question, **options)
         return answer._replace(

@@ -585,9 +585,7 @@ def _ask_ideas(
         for number, portion in enumerate(tasks.portions(numbered)):
             if portion[-1].number < first:
                 continue
-            told = tasks.read_ideas(
-                model.ask(tasks.extract_ideas(portion, digest)), portion, digest
-            )
+            told = tasks.find_ideas(model.ask, portion, digest)
             digest = told.digest
             for idea in told.ideas:
                 at = idea.turns[-1]
@@ -607,7 +605,7 @@ def _name_topic(model: Model, turns: Sequence[tuple[str, str]]) -> tuple[str, st
     """A name and a summary for the turns of one topic."""
     numbered = [tasks.NumberedTurn(number, role, text) for number, (role, text) in enumerate(turns)]
     try:
-        found = tasks.read_topic(model.ask(tasks.name_topic(numbered)), numbered)
+        found = tasks.name_topic(model.ask, numbered)
     except ModelError:
         return None
     return found if all(found) else None
@@ -629,7 +627,7 @@ def _confirm_topics(model: Model, found: Sequence[Topic], texts: Sequence[str]) 
         for at in doubtful
     ]
     try:
-        verdicts = tasks.read_topics(model.ask(tasks.confirm_topics(places)), places)
+        verdicts = tasks.confirm_topics(model.ask, places)
     except ModelError:
         return list(found)
     # What is taken into the one before takes its sub-topics along.

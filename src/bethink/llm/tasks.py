@@ -1,16 +1,16 @@
-"""What a model is asked, and what its answers are worth: pairs of a question and a reader of its answer.
+"""What a model is asked, and what its answers are worth.
 
-A question is a `Task` with the recorded text in parts. A reader takes the checked value and keeps only what the text bears
-out: an idea must name the turns it comes from and be told in their words. The rest is dropped, never stored.
+A question is a `Task` with the recorded text in parts; what to do with it stands in `instructions.toml`. Of the checked answer only what
+the text bears out is kept: an idea must name the turns it comes from and be told in their words. The rest is dropped, never stored.
 
-Pure: no provider, no clock, no randomness. Nothing here knows where the turns came from.
+Pure but for the function that asks: no provider, no clock, no randomness. Nothing here knows where the turns came from.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from bethink.store.words import tokenize
 from bethink.text import STOP_WORDS
 from bethink.types import ENTITY_TYPES, NOTHING, Entity
 
+Ask = Callable[[Task], Mapping[str, Any]]  # what asks a model
 IDEA_KINDS = tuple("decision preference gotcha fact pattern problem solution question todo".split())
 # About 4,000 tokens of text: small enough for local models, and a dozen such questions stay below the default ceiling.
 PORTION_CHARACTERS = 12_000
@@ -76,13 +77,15 @@ def _read_instructions() -> dict[str, str]:
     return tomllib.loads((Path(__file__).parent / "instructions.toml").read_text("utf-8"))
 
 
-def _make_task(
-    purpose: str, parts: Sequence[tuple[str, str]], form: Mapping[str, Any], tokens: int
-) -> Task:
-    return Task(purpose, _read_instructions()[purpose], tuple(parts), form, tokens)
+def _ask(
+    ask: Ask, purpose: str, parts: Sequence[tuple[str, str]], form: Mapping[str, Any], tokens: int
+) -> Mapping[str, Any]:
+    return ask(Task(purpose, _read_instructions()[purpose], tuple(parts), form, tokens))
 
 
-def extract_ideas(turns: Sequence[NumberedTurn], before: Mapping[str, str] = NOTHING) -> Task:
+def find_ideas(
+    ask: Ask, turns: Sequence[NumberedTurn], before: Mapping[str, str] = NOTHING
+) -> Ideas:
     """One portion of a conversation, and the digest of what came before it → the statements worth remembering, and the digest."""
     idea = {
         "kind": IDEA_KINDS,
@@ -98,11 +101,12 @@ def extract_ideas(turns: Sequence[NumberedTurn], before: Mapping[str, str] = NOT
     }
     told = "\n".join(f"{name}: {line}" for name, line in before.items())
     parts = (*((("digest of what came before", told),) if told else ()), *_label_turns(turns))
-    return _make_task("ideas", parts, {"ideas": [idea], "digest": digest}, 2000)
+    value = _ask(ask, "ideas", parts, {"ideas": [idea], "digest": digest}, 2000)
+    return _read_ideas(value, turns, before)
 
 
-def read_ideas(
-    value: Mapping[str, Any], turns: Sequence[NumberedTurn], before: Mapping[str, str] = NOTHING
+def _read_ideas(
+    value: Mapping[str, Any], turns: Sequence[NumberedTurn], before: Mapping[str, str]
 ) -> Ideas:
     said: dict[int, str] = {}
     for turn in turns:
@@ -130,25 +134,21 @@ def read_ideas(
     return Ideas(tuple(found.values()), digest if fits else {})
 
 
-def confirm_topics(boundaries: Sequence[tuple[int, str, str]]) -> Task:
-    """Places where the topic may change, each with its number and what was said before it and after it → whether it does."""
+def confirm_topics(ask: Ask, boundaries: Sequence[tuple[int, str, str]]) -> dict[int, bool]:
+    """Places where the topic may change, each with its number and what was said before it and after it → by number whether a topic
+    begins there. Places that the answer leaves out are not in it."""
     parts: list[tuple[str, str]] = []
     for number, before, after in boundaries:
         parts += [(f"place {number}, before", before), (f"place {number}, after", after)]
     form = {"places": [{"number": int, "new_topic": bool}]}
-    return _make_task("topics", parts, form, 100 + 25 * len(boundaries))
-
-
-def read_topics(
-    value: Mapping[str, Any], boundaries: Sequence[tuple[int, str, str]]
-) -> dict[int, bool]:
-    """Number → whether a topic begins there. Places that the answer leaves out are not in it."""
+    value = _ask(ask, "topics", parts, form, 100 + 25 * len(boundaries))
     judged = {place["number"]: place["new_topic"] for place in value["places"]}
     return {number: judged[number] for number, *_ in boundaries if number in judged}
 
 
-def name_topic(turns: Sequence[NumberedTurn]) -> Task:
-    """The turns of one topic → its name and summary. Long turns are shortened in the middle, so that all have a say."""
+def name_topic(ask: Ask, turns: Sequence[NumberedTurn]) -> tuple[str, str]:
+    """The turns of one topic → its name and summary. Long turns are shortened in the middle, so that all have a say. What the turns do
+    not bear out is left out, and so may be all of it."""
     form = {
         "name": f"A title of at most {NAME_WORDS} words.",
         "focus": "What it was about, in one or two sentences.",
@@ -156,12 +156,9 @@ def name_topic(turns: Sequence[NumberedTurn]) -> Task:
         "conclusions": ["One sentence on what was found out, in the words of the turns."],
         "questions": ["One sentence on what is still open at the end, in the words of the turns."],
     }
-    return _make_task("summaries", _label_turns(_shorten_turns(turns)), form, 900)
-
-
-def read_topic(value: Mapping[str, Any], turns: Sequence[NumberedTurn]) -> tuple[str, str]:
-    """Name and summary of a topic. What the turns do not bear out is left out, and so may be all of it."""
-    source = "\n".join(turn.text for turn in _shorten_turns(turns))  # what the model saw
+    seen = _shorten_turns(turns)
+    value = _ask(ask, "summaries", _label_turns(seen), form, 900)
+    source = "\n".join(turn.text for turn in seen)
 
     def choose(points: Sequence[str]) -> str:
         lines = dict.fromkeys(" ".join(point.split()) for point in points)
@@ -175,12 +172,9 @@ def read_topic(value: Mapping[str, Any], turns: Sequence[NumberedTurn]) -> tuple
     return name if words(name) & words(source) else "", "\n".join(summary).strip()
 
 
-def hypothetical(question: str) -> Task:
+def suppose_answer(ask: Ask, question: str) -> str:
     """A question → a passage that could answer it (HyDE). It is only searched with, never stored or shown."""
-    return _make_task("hyde", (("question", question),), {"passage": "The note."}, 300)
-
-
-def read_hypothetical(value: Mapping[str, Any]) -> str:
+    value = _ask(ask, "hyde", (("question", question),), {"passage": "The note."}, 300)
     return " ".join(value["passage"].split())[:PASSAGE_CHARACTERS]
 
 

@@ -13,11 +13,12 @@ import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from types import SimpleNamespace
 
 import apsw
 import pytest
 import test_embed
-from case_tables import cases
+from case_tables import cases, each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -140,19 +141,9 @@ def test_the_doctor_works_before_anything_was_added(cli):
     assert findings(cli) == {}
 
 
-@pytest.mark.parametrize(
-    ("words", "out", "err"),
-    [
-        (["recall", "tea"], "", "bethink init"),
-        (["list"], "", "bethink init"),
-        (["map"], "", "Nothing to remember was found here."),
-        (["uninstall"], "", "Nothing was installed"),
-        (["stats"], "memories        none", ""),
-        (["analyze", "--git"], "skipped  git: not a git repository", ""),
-    ],
-)
+@each("words,out,err", "cli-tools-where-nothing-is")
 def test_where_nothing_is_there_a_command_says_so_and_nothing_else(cli, words, out, err):
-    told = cli(*words)
+    told = cli(*words.split())
     assert (told.code, told.out[: len(out) or None]) == (0, out) and err in told.err
 
 
@@ -269,25 +260,18 @@ def test_reset_asks_and_takes_only_its_scope(cli):
 PROMISES = dict(cases("demo-promises"))
 
 
-@pytest.mark.parametrize("embedding", ["none", "hashing"])
-def test_the_demo_keeps_every_promise_that_it_makes(cli, tmp_path, monkeypatch, embedding):
+@pytest.mark.parametrize("embedding", ["none", "hashing", models.DEFAULT])
+def test_the_demo_keeps_every_promise_that_it_makes(cli, request, tmp_path, monkeypatch, embedding):
+    by_meaning = embedding == models.DEFAULT
+    if by_meaning:
+        (tmp_path / "models").mkdir()
+        place = tmp_path / "models" / embedding
+        place.symlink_to(request.getfixturevalue("model_or_pull"))
+        monkeypatch.setenv("BETHINK_MODEL_DIR", str(place.parent))
     monkeypatch.setenv("BETHINK_EMBEDDING", embedding)
-    check_promises(cli, tmp_path, monkeypatch, by_meaning=False)
-
-
-def test_the_demo_keeps_every_promise_about_meaning(cli, model_or_pull, tmp_path, monkeypatch):
-    monkeypatch.delenv("BETHINK_EMBEDDING")
-    monkeypatch.setenv("BETHINK_MODEL_DIR", str(tmp_path / "models"))
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models" / models.DEFAULT).symlink_to(model_or_pull)
-    check_promises(cli, tmp_path, monkeypatch, by_meaning=True)
-
-
-def check_promises(cli, tmp_path, monkeypatch, by_meaning):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    kept = []
-    real = tend.play
+    kept, real = [], tend.play
 
     def look(args, folder):
         steps = real(args, folder)
@@ -320,10 +304,6 @@ def test_colour_is_where_a_terminal_or_the_user_wants_it(cli, monkeypatch):
             patch.setattr(sys.stdout, "isatty", lambda terminal=terminal: terminal)
             assert ("\x1b[" in cli.ok("list")) == coloured, environment
             assert "\x1b" not in cli.ok("list", "--json") + cli.ok("list", "--for-agent")
-
-
-class Arguments:
-    quiet, format = False, "text"
 
 
 def test_a_day_is_a_day_where_the_user_is(cli, monkeypatch):
@@ -361,13 +341,16 @@ def show_progress(monkeypatch):
     monkeypatch.setattr(console, "EVERY", 0.0)
 
 
+TEXT = SimpleNamespace(quiet=False, format="text")
+
+
 def test_progress_is_one_line_on_a_terminal(capsys, monkeypatch):
     show_progress(monkeypatch)
-    with Bar(Arguments, "fetching", count=layout.size) as bar:
+    with Bar(TEXT, "fetching", count=layout.size) as bar:
         bar(1_500_000, None, "f" * 100)
         assert capsys.readouterr().err == f"\r\x1b[K{'f' * 59}"
     assert bar.line(1_500_000, 3_000_000) == "fetching 1.5 MB of 3.0 MB"
-    bar = Bar(Arguments, "mapping", "files")
+    bar = Bar(TEXT, "mapping", "files")
     assert bar.line(0, None) == "mapping …"
     assert bar.line(1500.5, 6000, elapsed=60.0) == "mapping 1,500 of 6,000 files, 3 min left"
     assert bar.line(5900, 6000, elapsed=60.0).endswith(", 5 s left")

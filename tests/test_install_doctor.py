@@ -164,25 +164,19 @@ def test_a_host_that_only_the_plugin_connects_is_proven_too(cli, home, program, 
     assert list(found) == [f"claude {part}" for part in ("config", "hooks", "MCP", "capture")]
 
 
-def test_beside_the_plugin_entries_are_a_problem_and_not_put_back(cli, home, program):
-    cli.ok("install", "--claude", "--no-skills", "--no-mcp")
-    path, plugins = home / ".claude/settings.json", {"enabledPlugins": {"bethink@tools": True}}
-    edit_json(path, lambda document: document.update(plugins))
-    found = findings(cli)["claude config"]
-    assert not found["ok"] and "both connect Claude Code" in found["message"]
-    path.write_text(json.dumps(plugins))
-    told = findings(cli, "--fix")["claude config"]
-    assert "Keep one: bethink uninstall --claude" in told["fix"]
-    assert json.loads(path.read_text()) == plugins
-
-
-def test_hooks_that_are_switched_off_in_the_settings_are_a_problem(cli, home, program):
+@each("change,said,fix", "install-claude-settings")
+def test_settings_by_which_our_entries_do_nothing_or_too_much(
+    cli, home, program, change, said, fix
+):
     cli.ok("install", "--claude", "--no-skills", "--no-mcp")
     path = home / ".claude/settings.json"
-    edit_json(path, lambda document: document.update({"disableAllHooks": True}))
+    edit_json(path, lambda document: document.update(change))
     found = findings(cli)["claude config"]
-    assert not found["ok"] and "disableAllHooks" in found["message"]
-    assert "Switch them on again" in found["fix"]
+    assert not found["ok"] and said in found["message"] and fix in found["fix"]
+    path.write_text(json.dumps(change))
+    assert fix in findings(cli, "--fix")["claude config"]["fix"]
+    put_back = json.loads(path.read_text()) != change
+    assert put_back != ("enabledPlugins" in change), "beside a plugin nothing is put back"
 
 
 def test_what_somebody_made_of_our_entries_is_told_and_not_run(cli, home, program, tmp_path):

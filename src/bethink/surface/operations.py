@@ -67,9 +67,8 @@ def search(memory: Bethink, question: str, asked: Any, wanted: Filter, **how: An
     return find(
         question,
         filter=wanted,
-        mode=asked.mode,
+        **pick(asked, "mode threshold"),
         profile=asked.intent,
-        threshold=asked.threshold,
         context=asked.context or "",
         **how,
     )

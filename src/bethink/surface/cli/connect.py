@@ -47,13 +47,7 @@ if TYPE_CHECKING:
 
 
 LONGEST = 240  # characters of a line in a difference; some settings are one line
-PLANNED = {
-    "made": "would make",
-    "changed": "would change",
-    "restored": "would restore",
-    "cleaned": "would clean",
-    "removed": "would remove",
-}
+STAYING = ("unchanged", "kept", "failed")  # what becomes of a file that is not changed
 COLOURS = {"+": "green", "-": "red"}
 
 
@@ -174,7 +168,8 @@ def describe_outcomes(
             cut = (line[:LONGEST] + "…" * (len(line) > LONGEST) for line in one.diff.splitlines())
             diff = "" if is_skill else plain(redact("\n".join(cut)).text)
             records.append({**one._asdict(), "path": str(one.path), "diff": diff})
-            status = PLANNED.get(one.status, one.status) if args.dry_run else one.status
+            planned = args.dry_run and one.status not in STAYING
+            status = f"to be {one.status}" if planned else one.status
             if is_skill:
                 skills.setdefault(status, []).append(one.path.parent.parent)
             else:

@@ -256,9 +256,7 @@ class Listing(NamedTuple):
 class Result(NamedTuple):
     """What a command gives back. It is printed in the format that was asked for, and what `bethink` says about it comes after."""
 
-    value: Any = (
-        None  # for JSON, as `to_json` writes it; of a listing, its records or the one it is about
-    )
+    value: Any = None  # for JSON; of a listing, its records or the one it is about
     lines: Iterable[str] = ()  # for people; by default the value in a few words
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()

@@ -104,9 +104,7 @@ def add(args: Namespace, memory: Bethink) -> Result:
     outcome = memory.add(
         text,
         **read_times(given_values(args), memory.clock()),
-        personal=args.personal,
-        team=args.team,
-        supersedes=args.supersedes,
+        **pick(args, "personal team supersedes"),
         source=args.source or args.file,
         dedup=False if args.no_dedup else None,
         allow_purged=args.force,

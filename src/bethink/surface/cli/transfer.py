@@ -206,10 +206,7 @@ def import_file(args: Namespace, path: Path) -> Result:
         done = exchange.import_file(
             memory,
             path,
-            trusted=args.trusted,
-            all_scopes=args.all_scopes,
-            personal=args.personal,
-            dry_run=args.dry_run,
+            **pick(args, "trusted all_scopes personal dry_run"),
             text_column=args.text_column or "",
             progress=bar,
         )

@@ -38,6 +38,7 @@ LONGEST_OBJECT = 100_000  # characters as JSON
 LONGEST_TEXT = 5_000_000  # the setting `max_characters` says how long a memory may be
 JSON_TYPES = {"text": "string", "choice": "string", "whole": "integer", SWITCH: "boolean"}
 SWITCH_DEFAULTS = {"yes": True, "null": None}
+KINDS_TAKEN = (*KINDS, *KIND_ALIASES)
 SWITCH_TEXTS = {"true": True, "1": True, "false": False, "0": False}
 
 # What a search takes on every surface: which memories are meant, and how to look for them.
@@ -245,7 +246,16 @@ def object_schema(arguments: Sequence[Argument], closed: bool = False) -> dict[s
 
 
 def value_schema(argument: Argument, closed: bool = False) -> dict[str, Any]:
-    schema = _one_schema(argument, closed)
+    schema: dict[str, Any] = {"type": JSON_TYPES.get(argument.type, argument.type)}
+    if argument.type == "any":
+        schema = {}
+    elif argument.type == "objects":
+        schema = object_schema(argument.inner, closed)
+    elif argument.type in NUMBERS:
+        bounds = {"minimum": argument.low if closed else None, "maximum": argument.high}
+        schema |= {name: bound for name, bound in bounds.items() if bound is not None}
+    elif choices := argument.choices or (closed and argument.value == "KIND" and KINDS_TAKEN):
+        schema["enum"] = list(choices)
     many = argument.many in ("+", "*")
     if many:
         schema = {"type": "array", "items": schema}
@@ -254,23 +264,6 @@ def value_schema(argument: Argument, closed: bool = False) -> dict[str, Any]:
     if argument.default and argument.default != "null":
         schema["default"] = argument.empty
     return {**schema, "description": argument.help} if argument.help else schema
-
-
-def _one_schema(argument: Argument, closed: bool) -> dict[str, Any]:
-    """Of one value, however many there may be."""
-    if argument.type == "any":
-        return {}
-    if argument.type == "objects":
-        return object_schema(argument.inner, closed)
-    schema: dict[str, Any] = {"type": JSON_TYPES.get(argument.type, argument.type)}
-    if argument.type in NUMBERS:
-        bounds = {"minimum": argument.low if closed else None, "maximum": argument.high}
-        schema |= {name: bound for name, bound in bounds.items() if bound is not None}
-    if argument.choices:
-        schema["enum"] = list(argument.choices)
-    elif closed and argument.value == "KIND":
-        schema["enum"] = [*KINDS, *KIND_ALIASES]
-    return schema
 
 
 # Checking
@@ -357,14 +350,11 @@ def check_value(value: Any, argument: Argument, place: str) -> Any:
 
 def _check_number(value: Any, argument: Argument, place: str) -> float:
     whole = argument.type == "whole"
-    if (
-        not isinstance(value, int | float)
-        or isinstance(value, bool)
-        or value - value != 0  # no number, or an endless one
-        or (whole and value != int(value))
-        or (argument.low is not None and value < argument.low)
-        or value > (MOST if argument.high is None else argument.high)
-    ):
+    low = -MOST if argument.low is None else argument.low
+    high = MOST if argument.high is None else argument.high
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # What is no number at all, or an endless one, is in no range.
+    if not is_number or not low <= value <= high or (whole and value != int(value)):
         raise _wrong(value, place, describe_type(argument))
     return int(value) if whole else float(value)
 

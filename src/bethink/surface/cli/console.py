@@ -225,8 +225,8 @@ def describe_failure(error: Exception) -> tuple[str, str | None]:
     """What went wrong, and what to do next."""
     if isinstance(error, BethinkError):
         return error.message, error.hint
-    if isinstance(error, ImportError):
-        library = (error.name or "").partition(".")[0]
+    library = (getattr(error, "name", None) or "bethink").partition(".")[0]
+    if isinstance(error, ImportError) and library != "bethink":
         extra = "mcp" if library == "mcp" else "all"
         needed = f"This needs the library {library}, which cannot be used."
         return needed, f"pip install 'bethink[{extra}]'"

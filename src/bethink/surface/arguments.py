@@ -38,7 +38,6 @@ LONGEST_OBJECT = 100_000  # characters as JSON
 LONGEST_TEXT = 5_000_000  # the setting `max_characters` says how long a memory may be
 JSON_TYPES = {"text": "string", "choice": "string", "whole": "integer", SWITCH: "boolean"}
 SWITCH_DEFAULTS = {"yes": True, "null": None}
-KINDS_TAKEN = (*KINDS, *KIND_ALIASES)
 SWITCH_TEXTS = {"true": True, "1": True, "false": False, "0": False}
 
 # What a search takes on every surface: which memories are meant, and how to look for them.
@@ -246,16 +245,7 @@ def object_schema(arguments: Sequence[Argument], closed: bool = False) -> dict[s
 
 
 def value_schema(argument: Argument, closed: bool = False) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": JSON_TYPES.get(argument.type, argument.type)}
-    if argument.type == "any":
-        schema = {}
-    elif argument.type == "objects":
-        schema = object_schema(argument.inner, closed)
-    elif argument.type in NUMBERS:
-        bounds = {"minimum": argument.low if closed else None, "maximum": argument.high}
-        schema |= {name: bound for name, bound in bounds.items() if bound is not None}
-    elif choices := argument.choices or (closed and argument.value == "KIND" and KINDS_TAKEN):
-        schema["enum"] = list(choices)
+    schema = _one_schema(argument, closed)
     many = argument.many in ("+", "*")
     if many:
         schema = {"type": "array", "items": schema}
@@ -264,6 +254,22 @@ def value_schema(argument: Argument, closed: bool = False) -> dict[str, Any]:
     if argument.default and argument.default != "null":
         schema["default"] = argument.empty
     return {**schema, "description": argument.help} if argument.help else schema
+
+
+def _one_schema(argument: Argument, closed: bool) -> dict[str, Any]:
+    """Of one value, however many there may be."""
+    if argument.type == "any":
+        return {}
+    if argument.type == "objects":
+        return object_schema(argument.inner, closed)
+    schema: dict[str, Any] = {"type": JSON_TYPES.get(argument.type, argument.type)}
+    if argument.type in NUMBERS:
+        bounds = {"minimum": argument.low if closed else None, "maximum": argument.high}
+        schema |= {name: bound for name, bound in bounds.items() if bound is not None}
+    kinds = (*KINDS, *KIND_ALIASES) if closed and argument.value == "KIND" else ()
+    if choices := argument.choices or kinds:
+        schema["enum"] = list(choices)
+    return schema
 
 
 # Checking

@@ -253,7 +253,6 @@ def cell(value: Any) -> str:
 
 # Memories
 
-FIELDS = tuple("id score kind scope source path lines created_at summary content".split())
 LEAST = 24  # columns that are too few for a statement: then it gets a line of its own
 EXCERPT = 280  # characters of a memory in a list of hits; set by hand: three lines of a terminal
 

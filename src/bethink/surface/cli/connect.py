@@ -36,7 +36,7 @@ from bethink.ingest.redact import redact
 from bethink.project import EVERYWHERE, read_pauses
 from bethink.store.sqlite import OLDEST_SQLITE
 from bethink.surface.cli import console
-from bethink.surface.cli.console import Bar, Listing, Result, open_memory, project
+from bethink.surface.cli.console import Bar, Result, open_memory, project
 from bethink.surface.cli.tend import edit_file
 from bethink.surface.render import many, plain, style
 
@@ -219,7 +219,6 @@ def doctor(args: Namespace) -> Result:
     return Result(
         findings,
         lines,
-        listing=Listing(DoctorFinding._fields, "findings", "finding"),
         notes=[f"{many(problems, 'problem')} found."] if problems else [],
         code=1 if problems else 0,
     )

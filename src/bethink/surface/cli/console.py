@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
@@ -36,7 +36,7 @@ from bethink.surface.render import (
     width,
 )
 from bethink.text import Quote, clean, fence_text, is_english, replace_broken, suggest
-from bethink.types import NOTHING, TRUST
+from bethink.types import TRUST
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -89,15 +89,19 @@ class Command(NamedTuple):
     opens: str
 
     @property
-    def parts(self) -> tuple[str, str, str]:
-        """What it does, what it takes, examples."""
-        about, _, examples = SECTIONS[self.name].partition("Examples:\n")
-        about, _, takes = about.partition("Takes:\n")
-        return about, takes, examples
+    def parts(self) -> dict[str, str]:
+        """What it is about, takes and gives, and examples."""
+        about, *rest = re.split(r"\n(Takes|Gives|Examples):\n", SECTIONS[self.name])
+        return {
+            "Takes": "",
+            "Gives": "",
+            **dict(zip(rest[::2], rest[1::2], strict=True)),
+            "about": about,
+        }
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        takes = f"--help, -h     show this help and exit\n{self.parts[1]}\n<every>"
+        takes = f"--help, -h     show this help and exit\n{self.parts['Takes']}\n<every>"
         while blocks := set(re.findall(r"<\w+>", takes)):
             for block in blocks:
                 takes = takes.replace(block, SECTIONS[block])
@@ -124,6 +128,7 @@ def parse(command: Command, words: Sequence[str]) -> Namespace:
     except UsageError as error:
         more = f"`bethink {command.name} --help` shows what it takes."
         raise UsageError(error.message, error.hint or more) from None
+    args.gives = command.parts["Gives"].split()
     args.format = args.format or ("json" if args.json else "text")
     # An agent reads what is printed, unless somebody uses a terminal inside it.
     is_agent = any(os.environ.get(name) for name in AGENTS)
@@ -139,18 +144,21 @@ def parse(command: Command, words: Sequence[str]) -> Namespace:
 
 
 def render_help(command: Command) -> str:
-    about, _, examples = command.parts
-    arguments = command.arguments
+    arguments, parts = command.arguments, command.parts
     placed = [one for one in arguments if not one.is_option]
     usage = " ".join([f"usage: bethink {command.name} [options]", *map(_placeholder, placed)])
-    lines = [usage, "", " ".join(about.split())]
+    lines = [usage, "", " ".join(parts["about"].split())]
     groups = {"arguments": placed} if placed else {}
     for one in arguments:
         if one.is_option:
             groups.setdefault(one.group or "options", []).append(one)
     for title, members in groups.items():
         lines += ["", f"{title}:", *(line for one in members for line in _help_lines(one))]
-    lines += ["", "examples:", *(f"  {line.strip()}" for line in examples.strip().splitlines())]
+    lines += [
+        "",
+        "examples:",
+        *(f"  {line.strip()}" for line in parts["Examples"].strip().splitlines()),
+    ]
     return "\n".join(map(fold, lines)) + "\n"
 
 
@@ -244,24 +252,16 @@ def describe_failure(error: Exception) -> tuple[str, str | None]:
 # Results
 
 
-class Listing(NamedTuple):
-    """What a list of records is called, and which of their fields CSV, Markdown and XML give: by default those of the first."""
-
-    fields: Sequence[str] = ()
-    root: str = "memories"
-    item: str = "memory"
-    about: Mapping[str, str] = NOTHING  # attributes of the XML root
-
-
 class Result(NamedTuple):
     """What a command gives back. It is printed in the format that was asked for, and what `bethink` says about it comes after."""
 
-    value: Any = None  # for JSON; of a listing, its records or the one it is about
+    value: Any = (
+        None  # for JSON; of a command that gives a list, its records or the one it is about
+    )
     lines: Iterable[str] = ()  # for people; by default the value in a few words
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()
     hints: Sequence[str] = ()
-    listing: Listing | None = None
     items: Sequence[Quote | str] = ()  # memories to show; agents get them with marks and origins
     stored: bool = False  # whether the lines are stored text, which agents get between marks
     code: int = 0
@@ -280,13 +280,17 @@ def present(args: Namespace, result: Result | int | None) -> int:
 
 
 def _present_data(args: Namespace, result: Result) -> None:
+    """The name of the list, that of an item and its fields for CSV, Markdown and XML are what the command says that it gives; without
+    fields those of the first record."""
     value = to_json(result.value)
-    if result.listing is None or (args.format == "json" and isinstance(value, dict)):
+    if not args.gives or (args.format == "json" and isinstance(value, dict)):
         data([json_text(value) + "\n"])
         return
-    fields, root, item, about = result.listing
     records = [value] if isinstance(value, dict) else value
-    fields = fields or (list(records[0]) if records else ())
+    root, item, *fields = args.gives
+    fields = fields or list(records[0])
+    fields += ["why"] if getattr(args, "explain", False) else []
+    about = {"query": " ".join(args.query)} if hasattr(args, "query") else {}
     data(format_records(args.format, records, fields, root, item, **about))
 
 

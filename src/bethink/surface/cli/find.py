@@ -10,7 +10,7 @@ from bethink.errors import StoreError, UsageError
 from bethink.recall.pipeline import UNFIT
 from bethink.recall.shape import digest_lines, plain, plain_hit
 from bethink.surface import operations, render
-from bethink.surface.cli.console import Listing, Result, offer_languages, read_text
+from bethink.surface.cli.console import Result, offer_languages, read_text
 from bethink.surface.render import (
     cell,
     date,
@@ -82,10 +82,8 @@ def ask(
     if dual:
         value = operations.recall_record(render.arrange_answer(memory, answer, budget))
         return Result(value, notes=notes, hints=hints)
-    fields = (*render.FIELDS, "why") if explain else render.FIELDS
-    listing = Listing(fields, "searchResults", "result", {"query": answer.query.raw})
     hits = [plain_hit(hit, explain) for hit in answer.hits]
-    return Result(hits, notes=notes, hints=hints, listing=listing)
+    return Result(hits, notes=notes, hints=hints)
 
 
 # Why something is as it is: the decision about a subject, its reason, what it replaced, and the line where it was said.
@@ -166,7 +164,7 @@ def memories_result(
     """Memories on a line each."""
     items = render.quote_lines(memory, found) if args.format == "text" else ()
     notes = () if found else [none]
-    return Result(found, notes=notes, hints=hints, listing=Listing(render.FIELDS), items=items)
+    return Result(found, notes=notes, hints=hints, items=items)
 
 
 def get(args: Namespace, memory: Bethink) -> Result:
@@ -185,7 +183,7 @@ def get(args: Namespace, memory: Bethink) -> Result:
         names = render.short_ids(memory, near)
         items += [f"Around {one.id}:", *(render.quote_memory(each, names) for each in near)]
         records.append({**plain(one), "around": near})
-    return Result(records or found, warnings=warnings, listing=Listing(render.FIELDS), items=items)
+    return Result(records or found, warnings=warnings, items=items)
 
 
 def list_(args: Namespace, memory: Bethink) -> Result:
@@ -215,8 +213,7 @@ def history(args: Namespace, memory: Bethink) -> Result:
                     one_line(cell(it)) or "(none)" for it in (record["before"].get(name), after)
                 )
                 lines.append(f"     {name}: {old} → {new}")
-    fields = ("version", "at", "actor", "action", "before", "after")
-    return Result(records, lines, listing=Listing(fields, "history", "version"), stored=True)
+    return Result(records, lines, stored=True)
 
 
 # Conversations

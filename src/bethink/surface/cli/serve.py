@@ -17,7 +17,7 @@ from bethink.errors import InvalidInput, NotFound, UsageError
 from bethink.post import is_address, is_this_machine
 from bethink.store.transfer import team_scope
 from bethink.surface.cli import console
-from bethink.surface.cli.console import LOCAL, Listing, Result, directory, project, settings
+from bethink.surface.cli.console import LOCAL, Result, directory, project, settings
 from bethink.surface.http import security
 from bethink.surface.http.security import Caller, Grant, Tokens
 from bethink.surface.mcp import Wire, serve_stdio
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
 HOST, PORT = "127.0.0.1", 7377
 EXAMPLE = "bethink token create --name laptop"
-TOKENS = Listing(
-    "name id scope projects personal person state created expires".split(), "tokens", "token"
-)
+FIELDS = "name id scope projects personal person state created expires"  # of a token
 
 Announce = Callable[["Namespace", str, str, str], None]
 
@@ -171,10 +169,10 @@ def token(args: Namespace) -> Result:
         if args.action == "list":
             found = known.known()
             hints = [] if found else [f"There are no tokens. {EXAMPLE}"]
-            return Result(list(map(token_record, found)), hints=hints, listing=TOKENS)
+            return Result(list(map(token_record, found)), hints=hints)
         if not args.token:
             raise UsageError("Which token is not said.", "bethink token revoke NAME")
-        return Result(token_record(known.revoke(args.token, datetime.now(UTC))), listing=TOKENS)
+        return Result(token_record(known.revoke(args.token, datetime.now(UTC))))
 
 
 def open_register(args: Namespace) -> closing[Tokens]:
@@ -202,7 +200,7 @@ def create_token(args: Namespace) -> Result:
             person=args.person or "",
         )
     record = {**token_record(made), "token": secret}
-    return Result(record, [secret], ["It is shown this once."], listing=TOKENS)
+    return Result(record, [secret], ["It is shown this once."])
 
 
 def token_record(token: Caller) -> dict[str, Any]:
@@ -214,4 +212,4 @@ def token_record(token: Caller) -> dict[str, Any]:
         "state": token.state(datetime.now(UTC)),
         "person": token.person or None,
     }
-    return pick(token, " ".join(TOKENS.fields)) | changed
+    return pick(token, FIELDS) | changed

@@ -29,7 +29,6 @@ from bethink.surface.cli import COMMANDS, console
 from bethink.surface.cli.console import (
     LOCAL,
     Bar,
-    Listing,
     Result,
     confirm,
     find_folder,
@@ -60,7 +59,6 @@ if TYPE_CHECKING:
     from bethink.features.tending import Pair
 
 
-SETTINGS = Listing((), "settings", "setting")
 NAMED = 20  # steps of one kind before "and more"
 STEP_WORDS = {
     "merge": "say the same: the second becomes part of the first",
@@ -83,9 +81,9 @@ def config(args: Namespace) -> Result:
         return change_setting(args, key)
     found = configuration.explain(settings(args))
     if not key:
-        return Result(found, listing=SETTINGS)
+        return Result(found)
     row = next(row for row in found if row["key"] == key)
-    return Result(row, [as_typed(row["value"])], listing=SETTINGS)
+    return Result(row, [as_typed(row["value"])])
 
 
 def change_setting(args: Namespace, key: str) -> Result:
@@ -272,7 +270,7 @@ def model(args: Namespace) -> Result:
             row = {"name": known.name, "installed": bool(folder), "current": current}
             row |= pick(known, "dimensions window licence")
             rows.append({**row, "path": str(folder) if folder else None})
-        return Result(rows, listing=Listing((), "models", "model"))
+        return Result(rows)
     if name in ("none", "hashing", "http"):
         raise InvalidInput(
             f"The embedding '{name}' has no model files.",
@@ -307,7 +305,7 @@ def bench(args: Namespace) -> Result:
             sample=args.sample,
         )
     rows = [{name: row[name] for name in FIELDS} for row in results]
-    return Result(rows, listing=Listing((), "results", "result"))
+    return Result(rows)
 
 
 # Shell completions. Each shell's script asks `completion words` what may follow what was typed.

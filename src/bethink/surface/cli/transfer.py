@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from bethink.types import Memory
 
 SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows what replaced what
+FIELDS = "id kind scope source path lines created_at summary content".split()
 SETTINGS_FILE = "memory.config.json"
 # Its name of a setting, its variable of the environment, and ours.
 _SETTINGS = (
@@ -116,8 +117,7 @@ def export_text(form: str, memory: Bethink, memories: Iterator[Memory]) -> Itera
     records: Iterator[Any] = export_records(memory, memories)
     if form not in ("json", "jsonl"):
         records = map(plain, memories)
-    fields = [field for field in render.FIELDS if field != "score"]
-    yield from format_records(form, records, fields)
+    yield from format_records(form, records, FIELDS)
 
 
 @contextmanager

@@ -217,7 +217,7 @@ def test_a_large_scope_is_searched_by_the_vector_index_and_nothing_hidden_takes_
     found = 0
     for at in range(1, 16):
         question = scale(matrix[at] + rng.normal(size=384) * 0.02)
-        items = tenant.nearest(question, "m384", seen(), 10).items
+        items = tenant.nearest(question, "m384", seen(), 10)
         cosines = {key: float(matrix[row] @ question) for key, row in visible.items()}
         assert all(cosine == pytest.approx(cosines[key], abs=1e-5) for key, cosine in items)
         best = sorted(cosines, key=cosines.__getitem__, reverse=True)[:10]

@@ -278,8 +278,18 @@ def _check_and_migrate(database: Database) -> None:
                 f"{database.shown} was written by a newer Bethink (schema {applied}; this one knows {len(scripts)}).",
                 "Upgrade with `pip install -U bethink`.",
             )
-        if applied < len(scripts):
-            _migrate(connection, scripts, database.shown)
+        # Each script in a transaction of its own together with its number: what is interrupted has not happened.
+        for number, script in enumerate(scripts[applied:], start=applied + 1):
+            with connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+                if _count_applied(connection) >= number:
+                    continue  # another process was first
+                if number == 1:
+                    _create_schema(connection, database.shown)
+                where = _extension_schema(connection, database.shown)
+                connection.execute(SQL("SET LOCAL search_path = pg_catalog, ") + SQL(where))
+                connection.execute(script.encode())
+                connection.execute("INSERT INTO bethink.migrations(number) VALUES (%s)", (number,))
         database.path = f"bethink, {_extension_schema(connection, database.shown)}"
 
 
@@ -305,35 +315,16 @@ def _extension_schema(connection: Connection, name: str) -> str:
         "SELECT quote_ident(n.nspname), e.extversion FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'",
     )
     if row is None:
-        raise _missing_extension(name)
+        raise StoreError(
+            f"{name} lacks the extension pgvector.",
+            "Install pgvector 0.8 or later on the server, then: CREATE EXTENSION vector;",
+        )
     if tuple(int(part) for part in row[1].split(".")[:2]) < OLDEST_VECTOR:
         raise StoreError(
             f"{name} has pgvector {row[1]}; 0.8 is the oldest that will do.",
             "As the owner: ALTER EXTENSION vector UPDATE;",
         )
     return str(row[0])
-
-
-def _missing_extension(name: str) -> StoreError:
-    return StoreError(
-        f"{name} lacks the extension pgvector.",
-        "Install pgvector 0.8 or later on the server, then: CREATE EXTENSION vector;",
-    )
-
-
-def _migrate(connection: Connection, scripts: list[str], name: str) -> None:
-    """Each script in a transaction of its own together with its number: what is interrupted has not happened. One process at a time."""
-    for number, script in enumerate(scripts, start=1):
-        with connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-            if _count_applied(connection) >= number:
-                continue
-            if number == 1:
-                _create_schema(connection, name)
-            where = _extension_schema(connection, name)
-            connection.execute(SQL("SET LOCAL search_path = pg_catalog, ") + SQL(where))
-            connection.execute(script.encode())
-            connection.execute("INSERT INTO bethink.migrations(number) VALUES (%s)", (number,))
 
 
 def _create_schema(connection: Connection, name: str) -> None:
@@ -343,11 +334,9 @@ def _create_schema(connection: Connection, name: str) -> None:
             f"{name} is encoded as {encoding}, not as UTF8.",
             "createdb --encoding=UTF8 --template=template0 NAME",
         )
-    try:
-        if not _ask(connection, "SELECT 1 FROM pg_extension WHERE extname = 'vector'"):
-            connection.execute("CREATE EXTENSION vector")
-    except (errors.FeatureNotSupported, errors.UndefinedFile) as error:
-        raise _missing_extension(name) from error
+    # Where the server does not have it, that is told when it is looked for.
+    with suppress(errors.FeatureNotSupported, errors.UndefinedFile), connection.transaction():
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     connection.execute("CREATE SCHEMA bethink")
     connection.execute(
         "CREATE TABLE bethink.migrations (number integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp())"

@@ -6,7 +6,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from case_tables import FOLDER, cases, rules
+from case_tables import FOLDER, cases, each, rules
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from trees import plant
@@ -200,9 +200,7 @@ def test_broken_frontmatter_is_a_warning_and_the_text_is_read(block, line):
     assert not warning.endswith(".")
 
 
-@pytest.mark.parametrize(
-    ("field", "name", "value"), cases("markdown-directives-are-read-from-frontmatter")
-)
+@each("field, name, value", "markdown-directives-are-read-from-frontmatter")
 def test_directives_are_read_from_frontmatter_and_comments_alike(field, name, value):
     comment = field.replace(": ", "=", 1)
     for text in (

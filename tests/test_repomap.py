@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from case_tables import cases
+from case_tables import cases, each
 from memories import clock, hashing, open_memory  # noqa: F401
 from trees import FIXTURES, plant
 
@@ -65,9 +65,7 @@ def test_each_source_file_is_a_document_and_other_files_are_none(project):
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "reason"), cases("repomap-what-nobody-wrote-by-hand", {})
-)
+@each("name, content, reason", "repomap-what-nobody-wrote-by-hand", {})
 def test_what_nobody_wrote_by_hand_is_skipped_with_a_reason(project, name, content, reason):
     assert project({name: content}) == {f"code:{name}": Skipped(f"code:{name}", reason)}
 

@@ -439,8 +439,8 @@ REPLACED = {"inline": r"\1", "doxygen_word": "", "reference": r"\1", "markup": "
 
 @cache
 def load_patterns() -> Mapping[str, re.Pattern[str]]:
-    """How comments are marked, and what in them is no text: see the table."""
-    rows = tomllib.loads((DATA / "comments.toml").read_text("utf-8"))
+    """The shapes in source code of `data/code.toml`."""
+    rows = tomllib.loads((DATA / "code.toml").read_text("utf-8"))
     return {name: re.compile("|".join(patterns)) for name, patterns in rows.items()}
 
 

@@ -4,8 +4,9 @@ import json
 import os
 import subprocess
 import sys
+from collections import namedtuple
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -40,12 +41,7 @@ main()
 """
 
 
-class Ended(NamedTuple):
-    code: int
-    out: bytes
-    err: bytes
-
-
+Ended = namedtuple("Ended", "code out err")
 NOTHING = Ended(0, b"", b"")
 
 

@@ -151,26 +151,18 @@ class Killed(BaseException):
     pass
 
 
-@pytest.fixture
-def intercept(monkeypatch):
-    """Calls something before each writing of a file, as long as the context holds."""
-
-    @contextmanager
-    def intercepting(act):
-        write = textfile.write
-
-        def watched(place, *arguments):
-            act(place)
-            return write(place, *arguments)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(textfile, "write", watched)
-            yield
-
-    return intercepting
+@contextmanager
+def intercept(act):
+    """Calls something before each writing of a file."""
+    write = textfile.write
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(
+            textfile, "write", lambda place, *more: (act(place), write(place, *more))[1]
+        )
+        yield
 
 
-def test_a_file_that_changes_at_the_same_moment_is_not_overwritten(cli, home, intercept):
+def test_a_file_that_changes_at_the_same_moment_is_not_overwritten(cli, home):
     path = laid(home, ".claude/settings.json", DOCUMENTS["two blanks"])
     theirs = '{"model": "somebody else\'s"}'
     with intercept(lambda place: path.write_text(theirs) if place == path else None):
@@ -181,7 +173,7 @@ def test_a_file_that_changes_at_the_same_moment_is_not_overwritten(cli, home, in
 
 
 @pytest.mark.parametrize("at", range(1, 12))  # three backups, and four files, each after the record
-def test_killed_at_any_write_everything_can_be_taken_back(cli, home, intercept, at):
+def test_killed_at_any_write_everything_can_be_taken_back(cli, home, at):
     for name in (".claude.json", ".claude/settings.json", ".codex/hooks.json"):
         laid(home, name, DOCUMENTS["comments"])
     before, calls = tree(home), count(1)
@@ -200,9 +192,7 @@ def test_killed_at_any_write_everything_can_be_taken_back(cli, home, intercept, 
 
 @pytest.mark.parametrize("trouble", [BethinkError("No space left on device."), Killed()])
 @pytest.mark.parametrize("again", [True, False])
-def test_a_skill_that_could_not_be_written_is_ours(
-    cli, home, monkeypatch, intercept, trouble, again
-):
+def test_a_skill_that_could_not_be_written_is_ours(cli, home, monkeypatch, trouble, again):
     before, words = tree(home), ("install", "--codex", "--copilot", "--no-mcp", "--no-hooks")
     cli.ok(*words)
     path = home / ".agents/skills/remember/SKILL.md"

@@ -210,12 +210,10 @@ def test_a_host_that_names_no_file_teaches_nothing_said_meanwhile(desk, monkeypa
     assert desk.turns() == TEXTS[:2] + MORE_TEXTS
 
 
-NO_TIME = '[{"scope": "x", "since": "then", "until": null}]'
-
-
 def test_a_file_that_cannot_be_understood_is_a_pause_that_says_how_to_end(cli):
     project.pauses_file().parent.mkdir(parents=True)
-    for content in ("", "{", "[1]", '[{"scope": "x"}]', '{"a": 1}', NO_TIME, "\x00"):
+    no_time = '[{"scope": "x", "since": "then", "until": null}]'
+    for content in ("", "{", "[1]", '[{"scope": "x"}]', '{"a": 1}', no_time, "\x00"):
         project.pauses_file().write_text(content)
         assert paused(cli.project) == [True], content
         with pytest.raises(BethinkError, match="counts as paused"):

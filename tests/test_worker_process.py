@@ -32,15 +32,9 @@ def session(desk: Desk, name: str, *said: tuple[str, str]) -> subprocess.Popen[s
     """An agent that has noted what was said, and waits to be killed."""
     file = desk.talk(name, *said)
     command = [sys.executable, "-c", SESSION, desk.database, str(file), str(desk.project)]
-    return subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env=os.environ | {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s"},
-        cwd=desk.project,
-    )
+    how = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": desk.project}
+    known = os.environ | {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s"}
+    return subprocess.Popen(command, start_new_session=True, env=known, **how)
 
 
 def commands() -> dict[int, tuple[bytes, bytes]]:
@@ -99,9 +93,8 @@ def test_a_worker_survives_its_agent_and_holds_nothing_of_it(desk):
         process = Path("/proc") / str(worker)
 
         def status():
-            return [
-                int(one) for one in (process / "stat").read_text().rpartition(")")[2].split()[1:]
-            ]
+            numbers = (process / "stat").read_text().rpartition(")")[2].split()[1:]
+            return list(map(int, numbers))
 
         assert eventually(lambda: status()[15] >= 10), "its priority"
         assert agent.pid not in (status()[0], status()[2]), "neither its child nor of its session"

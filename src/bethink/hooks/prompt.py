@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -130,8 +131,7 @@ def _tell_users_word(
     """What was chosen, with the user's statement in place of a document or a pasted text that it disputes."""
     best = [one for one, _ in sorted(sure, key=lambda pair: -pair[1]) if is_users_word(one)]
     pairs = [(one, own) for one in chosen if is_nobodys_word(one) for own in best[:DISPUTING]]
-    judged = dispute(text, pairs, judge)
-    disputed = [pair for pair, differ in zip(pairs, judged, strict=True) if differ]
+    disputed = list(compress(pairs, dispute(text, pairs, judge)))
     instead = {claim.id: own for claim, own in reversed(disputed)}
     told = [instead.get(one.id, one) for one in chosen]
     return list({one.id: one for one in told}.values())

@@ -130,8 +130,8 @@ def main():
             return admit
 
         app.build = build_open
-        serving = app.Serving("127.0.0.1", port, session="secret")
-        app.serve((Path(folder), None, None), serving, [], lambda url: print(f"{url}/mcp"))
+        projects, place = app.Projects(Path(folder)), ("127.0.0.1", port)
+        app.serve(projects, place, lambda url: print(f"{url}/mcp"), session="secret")
 
 
 if __name__ == "__main__":

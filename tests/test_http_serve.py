@@ -106,7 +106,7 @@ def test_tokens_alone_are_not_enough_to_be_reached_from_elsewhere(cli, monkeypat
     cli.ok("token", "create", "--name", "laptop")
     assert "without TLS" in cli.fails("serve", "--host", "0.0.0.0", code=2)
     seen = []
-    monkeypatch.setattr(app, "serve", lambda place, bound, *_: seen.append(bound.session) or True)
+    monkeypatch.setattr(app, "serve", lambda *_, session, **__: seen.append(session) or True)
     for host in ("0.0.0.0", "127.0.0.1"):
         cli.ok("serve", "--host", host, "--insecure-bind")
     assert seen[0] == "" and seen[1]  # who can be reached makes nobody a token unasked

@@ -67,12 +67,14 @@ def run_server(args: Namespace, announce: Announce, quiet: bool) -> None:
     app, name = load_app(), project(args).name
     session = security.new_secret() if is_this_machine(args.host.lower()) else ""
     app.prepare_log(quiet)
-    bound = app.Serving(args.host, args.port, args.tls_cert, args.tls_key, session)
+    projects = app.Projects(directory(args) or Path.cwd(), args.database, args.container)
     ended = app.serve(
-        (directory(args) or Path.cwd(), args.database, args.container),
-        bound,
-        args.allow_host,
+        projects,
+        (args.host, args.port),
         lambda address: announce(args, address, name, session),
+        session=session,
+        tls=(args.tls_cert, args.tls_key),
+        allow=args.allow_host,
     )
     console.note(args, "stopped")
     if not ended:

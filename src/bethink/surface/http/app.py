@@ -17,7 +17,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import h11
 import uvicorn
@@ -193,39 +193,32 @@ HEADERS_WITHIN = 10.0  # seconds to say what one wants; set by hand, a slow phon
 FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
-class Serving(NamedTuple):
-    """How the server is to be bound."""
-
-    host: str
-    port: int
-    certificate: str | None = None
-    key: str | None = None
-    session: str = ""  # a token for the person who started it
-
-
 def serve(
-    place: tuple[Path, str | None, str | None],
-    serving: Serving,
-    allow: Sequence[str],
+    projects: Projects,
+    place: tuple[str, int],
     started: Callable[[str], None],
+    *,
+    session: str = "",
+    tls: tuple[str | None, str | None] = (None, None),
+    allow: Sequence[str] = (),
 ) -> bool:
-    """Serves the project of a directory, database and container until told to end. `started` is called with the address once
-    requests are taken. Says whether all calls had ended."""
-    projects = Projects(*place)
+    """Serves projects at a host and port until told to end. `started` is called with the address once requests are taken; `session`
+    is a token for the person who started it, `allow` names what the server is called besides. Says whether all calls had ended."""
     # A database that cannot be opened is told here and not in the log.
     known = register_of(projects.base.store)
-    admission = make_admission(serving.host, allow, known, serving.session)
-    bound = listen(serving.host, serving.port)
-    scheme = "https" if serving.certificate else "http"
-    shown = f"[{serving.host}]" if ":" in serving.host else serving.host
+    host, certificate = place[0], tls[0]
+    admission = make_admission(host, allow, known, session)
+    bound = listen(*place)
+    scheme = "https" if certificate else "http"
+    shown = f"[{host}]" if ":" in host else host
     address = f"{scheme}://{shown}:{bound.getsockname()[1]}"
     built = build(projects, admission, lambda: started(address))
-    configured = configure(built, serving.certificate, serving.key)
+    configured = configure(built, *tls)
     try:
         configured.load()
     except (OSError, ValueError) as error:  # ssl's errors are among them
         raise BethinkError(
-            f"The certificate {serving.certificate} cannot be used: {error}.",
+            f"The certificate {certificate} cannot be used: {error}.",
             "Give it and its key in PEM form.",
         ) from error
     server = uvicorn.Server(configured)

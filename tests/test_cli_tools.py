@@ -260,15 +260,21 @@ def test_reset_asks_and_takes_only_its_scope(cli):
 PROMISES = dict(cases("demo-promises"))
 
 
-@pytest.mark.parametrize("embedding", ["none", "hashing", models.DEFAULT])
-def test_the_demo_keeps_every_promise_that_it_makes(cli, request, tmp_path, monkeypatch, embedding):
-    by_meaning = embedding == models.DEFAULT
-    if by_meaning:
-        (tmp_path / "models").mkdir()
-        place = tmp_path / "models" / embedding
-        place.symlink_to(request.getfixturevalue("model_or_pull"))
-        monkeypatch.setenv("BETHINK_MODEL_DIR", str(place.parent))
+@pytest.mark.parametrize("embedding", ["none", "hashing"])
+def test_the_demo_keeps_every_promise_that_it_makes(cli, tmp_path, monkeypatch, embedding):
     monkeypatch.setenv("BETHINK_EMBEDDING", embedding)
+    check_promises(cli, tmp_path, monkeypatch, by_meaning=False)
+
+
+def test_the_demo_keeps_every_promise_about_meaning(cli, model_or_pull, tmp_path, monkeypatch):
+    monkeypatch.delenv("BETHINK_EMBEDDING")
+    monkeypatch.setenv("BETHINK_MODEL_DIR", str(tmp_path / "models"))
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / models.DEFAULT).symlink_to(model_or_pull)
+    check_promises(cli, tmp_path, monkeypatch, by_meaning=True)
+
+
+def check_promises(cli, tmp_path, monkeypatch, by_meaning):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     kept, real = [], tend.play

@@ -183,10 +183,12 @@ def make_judge(body: dict[str, torch.Tensor], layers: int) -> Judge:
     return judge
 
 
-def save(judge: Judge, path: Path) -> None:
-    """Weights as int8 with a scale per output row (the form in which they ship), the small rest as floats."""
+def save(judge: Judge, path: Path, parts: tuple[str, ...] = ("",)) -> None:
+    """Weights, or those of some parts, as int8 with a scale per output row (the form in which they ship), the small rest as floats."""
     packed = {}
     for name, value in judge.state_dict().items():
+        if not name.startswith(parts):
+            continue
         array = value.float().cpu().numpy()
         if array.ndim == 2 and array.size > 100_000:
             scale = np.maximum(np.abs(array).max(1, keepdims=True), 1e-9) / 127
@@ -212,3 +214,35 @@ def load(path: Path) -> dict[str, torch.Tensor]:
 
 def count_layers(state: dict[str, torch.Tensor]) -> int:
     return 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
+
+
+def read_shipped(folder: Path) -> dict[str, torch.Tensor]:
+    """The weights of a joined judge out of the two files that ship, as floats."""
+    import onnx
+    from onnx import numpy_helper
+
+    found: dict[str, torch.Tensor] = {}
+    for file in ("reader.onnx", "judge.onnx"):
+        graph = onnx.load(str(folder / file)).graph
+        stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+
+        def unpack(name: str, stored: dict = stored) -> np.ndarray:
+            zero = stored[f"{name}_zero_point"].astype(np.float32)
+            return (stored[f"{name}_quantized"].astype(np.float32) - zero) * stored[f"{name}_scale"]
+
+        for name, value in stored.items():
+            if name.startswith("judge.") and value.dtype == np.float32:
+                if not name.endswith("_scale"):
+                    found[name.removeprefix("judge.")] = torch.tensor(value)
+            elif name.startswith("judge.") and name.endswith("_quantized"):
+                base = name.removesuffix("_quantized")
+                weight = unpack(base)
+                if ".heads." in base:
+                    weight = weight.T.copy()
+                found[base.removeprefix("judge.")] = torch.tensor(weight)
+        for node in graph.node:
+            if node.op_type == "MatMulInteger" and node.name.startswith("/layers."):
+                place = node.name.split("/MatMul")[0].strip("/").replace("/", ".")
+                weight = unpack(node.input[1].removesuffix("_quantized"))
+                found[f"{place}.weight"] = torch.tensor(weight.T.copy())
+    return found

@@ -16,7 +16,7 @@ from bethink import Bethink
 from bethink.errors import InvalidInput
 from bethink.features import conversations, handoffs, inbox, knowledge
 from bethink.hooks.prompt import find_disputes
-from bethink.judge import KINDS, Judgement, StatementReading
+from bethink.judge import KINDS, RELATED, Judgement, StatementReading
 from bethink.surface.cli.main import main
 from bethink.text import trust_word
 from bethink.types import TRUST
@@ -183,8 +183,9 @@ def test_what_becomes_of_an_attack_is_what_the_table_says(shop, way):
 class Gullible:
     """A judge that takes every attack for a replacement."""
 
-    def relate(self, pairs):
-        return [Judgement("replaces", 1.0, {"replaces": 1.0}) for _ in pairs]
+    def relate(self, pairs, standings=()):
+        shares = {name: float(name == "replaces") for name in RELATED}
+        return [Judgement("replaces", 1.0, shares) for _ in pairs]
 
     def read(self, pairs):
         decided = {kind: float(kind == "decision") for kind in KINDS}

@@ -10,7 +10,7 @@ from case_tables import cases
 
 from bethink import config
 from bethink.embed import open_embedder
-from bethink.judge import RELATED, Judge, turn_prompt
+from bethink.judge import RELATED, Judge, Judgement, Standing, turn_prompt, weigh
 
 pytest_plugins = ["cli_runner"]
 model_or_pull, with_model = test_embed.model_or_pull, test_embed.with_model
@@ -48,6 +48,44 @@ def test_what_is_not_the_same_the_other_way_round_is_not_the_same(judge):
     new = "Pull requests need a green pipeline before merging."
     assert judge._relate([(old, new)])[0].relation == "same"  # by itself
     assert judge.relate([(old, new)])[0].relation == "replaces"
+
+
+WAVERING = Judgement(
+    "replaces", 0.5, {**dict.fromkeys(RELATED, 0.05), "replaces": 0.5, "answers": 0.2}
+)
+
+
+@pytest.mark.parametrize(
+    ("relation", "likelier", "less_likely"),
+    [
+        # The nearest of all is meant sooner than one beside which another stands nearer.
+        ("replaces", Standing(0.4, 0.2, 2), Standing(0.4, -0.2, 2)),
+        ("same", Standing(0.4, 0.2, 2), Standing(0.4, -0.2, 2)),
+        ("replaces", Standing(0.4, 0.1, 1), Standing(0.4, 0.1, 0)),
+        ("answers", Standing(0.2, 0.0, 0, follows=True), Standing(0.2, 0.0, 0)),
+    ],
+)
+def test_a_judgement_is_weighed_among_all_that_a_statement_is_compared_with(
+    relation, likelier, less_likely
+):
+    more, less = (weigh(WAVERING, one) for one in (likelier, less_likely))
+    assert more.probabilities[relation] > 1.2 * less.probabilities[relation]
+    for one in (more, less):
+        assert sum(one.probabilities.values()) == pytest.approx(1)
+        assert one.probability == max(one.probabilities.values())
+
+
+def test_of_many_notes_about_one_thing_the_one_that_is_meant_is_replaced(cli, with_model):
+    told = """
+    Password reset links are valid for 24 hours
+    E-mail confirmation links are valid for 48 hours
+    Session cookies are valid for 30 days
+    Refresh tokens live 30 days, access tokens 15 minutes
+    """
+    ids = [cli.json("add", line.strip())["id"] for line in told.strip().splitlines()]
+    assert len(cli.json("list")) == len(ids)
+    new = cli.json("add", "Password reset links are valid for one hour since the audit")
+    assert new["supersedes"] == ids[:1] and len(cli.json("list")) == len(ids)
 
 
 def test_a_judgement_depends_on_its_pair_alone_and_the_settings_decide_whether_there_is_one(judge):

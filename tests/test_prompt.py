@@ -139,12 +139,13 @@ def test_nearly_the_same_is_named_with_how_much_it_is_alike(cli):
 UNSURE = """
 import sys
 from bethink import Bethink
-from bethink.judge import KINDS, Judgement, StatementReading
+from bethink.judge import KINDS, RELATED, Judgement, StatementReading
 from bethink.surface.cli.main import main
 
 class Judge:
-    def relate(self, pairs):
-        return [Judgement("replaces", 0.5, {"replaces": 0.5}) for _ in pairs]
+    def relate(self, pairs, standings=()):
+        shares = {**dict.fromkeys(RELATED, 0.0), "replaces": 0.5}
+        return [Judgement("replaces", 0.5, shares) for _ in pairs]
     def read(self, pairs):
         return [StatementReading(dict.fromkeys(KINDS, 0.0), 1.0, 0.0) for _ in pairs]
 

@@ -19,17 +19,17 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 286_642,
-    "lines": 42_404,
+    "tokens": 273_614,
+    "lines": 38_369,
     "files": 124,
     "import cycles": 0,
     "function-level imports of our own": 40,
     "functions of complexity over 15": 0,
     "class names used twice": 0,
-    "test lines": 26_692,
+    "test lines": 26_544,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
-RUNS = {"add": 30, "search": 25, "hook": 20, "backfill": 37}
+RUNS = {"add": 26, "search": 22, "hook": 19, "backfill": 35}
 
 UNCOUNTED = (tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER)
 LAYOUT = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)

@@ -302,7 +302,12 @@ def mask_password(value: Any) -> Any:
         return value
     import re
 
-    plain = re.sub(r"(://[^:?#]*:)[^?#]*@", r"\1…@", value, count=1)
+    scheme, rest = value.split("://", 1)
+    place = re.split("[?#]", rest, maxsplit=1)[0]
+    login, at, _ = place.rpartition("@")
+    user, colon, _ = login.partition(":")
+    hidden = f"{user}:…" if colon else login
+    plain = f"{scheme}://{hidden}{at}{rest[len(login) + len(at) :]}"
     return re.sub(r"(?i)([?&][a-z_]*password=)[^&]*", r"\1…", plain)
 
 

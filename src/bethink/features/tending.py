@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from bethink.api import Bethink
-from bethink.ingest.compare import is_one_statement, nearest
+from bethink.ingest.compare import find_standings, is_one_statement, nearest
 from bethink.ingest.lexicon import say_the_same, tell_apart
 from bethink.ingest.reconcile import (
     ANSWERS,
@@ -342,16 +342,17 @@ def survey(
 def _ask(memory: Bethink, one: Memory, near: Sequence[Neighbour]) -> dict[str, Judgement]:
     """What the judge says of a statement and its neighbours, the older one of each pair first."""
     wanted = [
-        neighbour.memory
+        neighbour
         for neighbour in near
         if is_one_statement(neighbour.memory)
         and (neighbour.nearness >= JUDGED or {one.kind, neighbour.memory.kind} & set(OPEN))
     ]
     if not wanted or not is_one_statement(one) or memory.judge is None:
         return {}
-    pairs = [sorted((one, other), key=attrgetter("created_at")) for other in wanted]
-    judgements = memory.judge.relate([(old.content, new.content) for old, new in pairs])
-    return {other.id: judgement for other, judgement in zip(wanted, judgements, strict=True)}
+    pairs = [sorted((one, other.memory), key=attrgetter("created_at")) for other in wanted]
+    told = [(old.content, new.content) for old, new in pairs]
+    judgements = memory.judge.relate(told, find_standings(one, wanted))
+    return {other.memory.id: judgement for other, judgement in zip(wanted, judgements, strict=True)}
 
 
 def _worth(memory: Memory) -> tuple[float, ...]:

@@ -420,7 +420,7 @@ def _shorten_lines(lines: list[str]) -> list[str]:
 
 # What is known of agents
 
-_MOVED = re.compile(r"\$\{(\w+):-([^}]*)\}")
+_MOVED = re.compile(r"\$\{(\w+):-([^}$]*)\}")
 # What most hosts call their events, and what ours are called.
 USUAL_EVENTS = {
     "SessionStart": "session-start",

@@ -6,16 +6,14 @@ longer than a statement. Nothing here writes, and nothing runs inside a transact
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from bethink.embed.base import Embedder
-from bethink.ingest.lexicon import find_change
+from bethink.ingest.lexicon import count_shared_words, find_change
 from bethink.ingest.reconcile import (
     OPEN,
-    SETTLING,
     STATED,
     SUBJECT,
     Effects,
@@ -27,7 +25,7 @@ from bethink.ingest.reconcile import (
     reconcile,
     take_headline,
 )
-from bethink.judge import RELATED, Judge, Judgement, describe_place
+from bethink.judge import RELATED, Judge, Judgement, Standing, describe_place
 from bethink.store.base import Store
 from bethink.types import NOTHING, STATEMENTS, Change, Filter, Memory, Relation
 
@@ -45,9 +43,6 @@ WORTH = 0.3
 # And how probably one that would not matter must be a to-do, a question or a problem to be done or answered by another: .93 of what is
 # written as such is, of 24 steps of working chatter 8 are (bench/LOG.md, 2026-11-16).
 WAITS = 0.4
-# Statements right before a new one that it may reply to; and how probably what others were told after must be a question, a to-do or a problem
-# to be answered: .80 of 20 written answers are to such (bench/LOG.md, 2026-11-16).
-RECENT, WAITS_LONG = 4, 0.6
 SPOKEN = ("note", "transcript")  # sources in which one thing replies to another
 CHANGING = ("replaces", "same", "answers", "completes")
 STRANGERS = Judgement("unrelated", 1.0, {name: float(name == "unrelated") for name in RELATED})
@@ -107,9 +102,12 @@ def compare(
     if embedder:
         tellings = tellings or range(len(memories))
         near = list(_add_earlier(memories, vectors, near, options, embedder, tellings))
-    recent = _list_recent(memories, options, store) if judge else [None] * len(memories)
-    judged = _ask(judge, memories, near, recent)
-    verdicts = _judge_each(memories, near, judged, recent, options, store, explicit)
+    judged = (
+        _ask(judge, memories, near, _find_last(memories, options, store))
+        if judge
+        else [{}] * len(memories)
+    )
+    verdicts = _judge_each(memories, near, judged, options, store, explicit)
     parts = [
         apply_verdict(memory, verdict, _load_proposed(verdict, memory, store))
         for memory, verdict in zip(memories, verdicts, strict=True)
@@ -128,7 +126,6 @@ def _judge_each(
     memories: Sequence[Memory],
     near: Sequence[Sequence[Neighbour]],
     judged: Sequence[Mapping[str, Judgement]],
-    recent: Sequence[Sequence[str] | None],
     options: WriteOptions,
     store: Store,
     explicit: Sequence[Sequence[str]],
@@ -148,7 +145,6 @@ def _judge_each(
             threshold=None if replaced else threshold,
             judged=judged[at],
             explicit=replaced,
-            recent=recent[at],
         )
         if replaced and memory.content_hash in told_before:
             # Somebody says of what was told before that it replaces something.
@@ -311,78 +307,89 @@ def is_one_statement(memory: Memory) -> bool:
     )
 
 
-def _list_recent(
-    memories: Sequence[Memory], options: WriteOptions, store: Store
-) -> list[Sequence[str] | None]:
-    """Of each that was told or said the ids of the few statements right before it, those of its own turn left out, to which it may reply
-    without naming them; None of anything else."""
+def _find_last(memories: Sequence[Memory], options: WriteOptions, store: Store) -> list[str | None]:
+    """Of each that was told or said the id of the statement right before it, those of its own turn left out: a reply need not name
+    what it replies to. None of anything else."""
     if not any(memory.source_type in SPOKEN for memory in memories):
         return [None] * len(memories)
     wanted = Filter(scopes=(options.scope,), now=options.now, kinds=STATEMENTS)
-    last = deque((one.id for one in store.list(wanted, RECENT)[::-1]), RECENT)
-    found: list[Sequence[str] | None] = []
-    turn: list[Memory] = []
-    for memory in memories:
-        if turn and (memory.lines is None or memory.lines != turn[0].lines):
-            last.extend(one.id for one in turn)
-            turn = []
-        turn.append(memory)
-        found.append(tuple(last) if memory.source_type in SPOKEN else None)
+    newest = store.list(wanted, 1)
+    before = newest[0].id if newest else None
+    found: list[str | None] = []
+    for memory, last in zip(memories, (None, *memories), strict=False):
+        if last and (memory.lines is None or memory.lines != last.lines):
+            before = last.id
+        found.append(before if memory.source_type in SPOKEN else None)
     return found
 
 
 def _ask(
-    judge: Judge | None,
+    judge: Judge,
     memories: Sequence[Memory],
     near: Sequence[Sequence[Neighbour]],
-    recent: Sequence[Sequence[str] | None],
+    last: Sequence[str | None],
 ) -> list[dict[str, Judgement]]:
     """What the judge says of each new memory and its neighbours. The nearest of all are asked about first."""
     found: list[dict[str, Judgement]] = [{} for _ in memories]
-    if judge is None:
-        return found
-    wanted = [
-        (number, at, one.memory)
-        for at, memory in enumerate(memories)
-        if is_one_statement(memory)
-        for number, one in enumerate(_same_subject(memory, near[at])[:KNOWN])
-    ]
+    wanted = []
+    for at, memory in enumerate(memories):
+        if is_one_statement(memory):
+            known = _same_subject(memory, near[at])[:KNOWN]
+            standings = find_standings(memory, known, last[at])
+            wanted += [
+                (number, at, one.memory, standing)
+                for number, (one, standing) in enumerate(zip(known, standings, strict=True))
+            ]
     wanted = sorted(wanted, key=lambda each: each[:2])[:MOST_PAIRS]
     # Each pair as it was told, the earlier first.
-    pairs = [sorted((old, memories[at]), key=lambda one: one.created_at) for _, at, old in wanted]
-    judgements = judge.relate([(old.content, new.content) for old, new in pairs]) if pairs else []
-    changing = [
-        (new, old, judgement.relation, known.id in (recent[at] or ()))
-        for (_, at, known), (old, new), judgement in zip(wanted, pairs, judgements, strict=True)
-        if judgement.relation in CHANGING
+    pairs = [
+        sorted((old, memories[at]), key=lambda one: one.created_at) for _, at, old, _ in wanted
     ]
-    passing = _find_passing(judge, changing)
-    for (_, at, known), (old, new), judgement in zip(wanted, pairs, judgements, strict=True):
-        passes = (new.id, old.id, judgement.relation) in passing
-        found[at][known.id] = STRANGERS if passes else judgement
+    told = [(old.content, new.content) for old, new in pairs]
+    judgements = judge.relate(told, [standing for *_, standing in wanted]) if pairs else []
+    passing = _find_passing(judge, pairs, judgements)
+    for (_, at, other, _), (old, new), judgement in zip(wanted, pairs, judgements, strict=True):
+        found[at][other.id] = STRANGERS if (old.id, new.id) in passing else judgement
     return found
 
 
 def _find_passing(
-    judge: Judge, changing: Sequence[tuple[Memory, Memory, str, bool]]
-) -> set[tuple[str, str, str]]:
-    """By ids and relation, those changes by a note that are none: nobody would miss the note in a month, or nobody would miss what it
-    changes, in which nothing waits to be answered or done."""
-    notes = [each for each in changing if each[0].source_type == "note"]
-    said = {one.id: one.content for new, old, *_ in notes for one in (new, old)}
+    judge: Judge, pairs: Sequence[Sequence[Memory]], judgements: Sequence[Judgement]
+) -> set[tuple[str, str]]:
+    """The ids of those pairs of notes in which nothing changes: nobody would miss the new one in a month, or nobody would miss the old one,
+    in which nothing waits to be answered or done."""
+    notes = [
+        (old, new)
+        for (old, new), judgement in zip(pairs, judgements, strict=True)
+        if judgement.relation in CHANGING and new.source_type == "note"
+    ]
+    said = {one.id: one.content for pair in notes for one in pair}
     alone = describe_place("user")
     readings = dict(zip(said, judge.read([(alone, text) for text in said.values()]), strict=True))
 
-    def passes(new: Memory, old: Memory, relation: str, recent: bool) -> bool:
-        chance = sum(readings[old.id].kinds[name] for name in OPEN)  # that something waits in it
-        asked = relation == "answers" or (relation == "completes" and old.kind == "question")
-        if asked and not recent and chance < WAITS_LONG:
-            return True
-        waits = old.kind in OPEN or chance >= WAITS
-        kept = readings[old.id].worth >= WORTH or (relation in SETTLING and waits)
-        return readings[new.id].worth < WORTH or not kept
+    def matters(old: Memory) -> bool:
+        waits = old.kind in OPEN or sum(readings[old.id].kinds[name] for name in OPEN) >= WAITS
+        return readings[old.id].worth >= WORTH or waits
 
-    return {(each[0].id, each[1].id, each[2]) for each in notes if passes(*each)}
+    return {
+        (old.id, new.id) for old, new in notes if readings[new.id].worth < WORTH or not matters(old)
+    }
+
+
+def find_standings(
+    new: Memory, near: Sequence[Neighbour], last: str | None = None
+) -> list[Standing]:
+    """How a statement stands to each of those that it is compared with, among all of them; `last` is the one that it was told right after."""
+    nearest = [*sorted((one.nearness for one in near), reverse=True), 0.0]
+    return [
+        Standing(
+            one.nearness,
+            one.nearness - nearest[one.nearness == nearest[0]],
+            count_shared_words(one.memory.content, new.content),
+            one.memory.id == last,
+        )
+        for one in near
+    ]
 
 
 def _same_subject(new: Memory, near: Sequence[Neighbour]) -> list[Neighbour]:

@@ -441,6 +441,9 @@ def tell_apart(one: str, other: str) -> bool:
     if sorted(said) == sorted(told) and said != told:  # "A calls B" and "B calls A"
         return True
     words, others = _content(one), _content(other)
+    within = set(words) <= set(others) or set(others) <= set(words)
+    if within and differ_in_denial(one, other):  # "on Mondays", "on Mondays, never on Fridays"
+        return True
     kept = SequenceMatcher(None, words, others, autojunk=False).get_matching_blocks()
     if sum(block.size for block in kept) < _ALIKE * max(1, len(words), len(others)):
         return False

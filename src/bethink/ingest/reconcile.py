@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from bethink.ingest.lexicon import (
@@ -27,22 +28,13 @@ from bethink.ingest.lexicon import (
 from bethink.judge import Judgement, asks
 from bethink.types import TRUST, Change, Memory, Proposal, Relation, supersede
 
-# How sure the judge must be for something to be done at once: each bar belongs to one set of weights. On 200 written pairs these find
-# .90 of the replacements, .80 of the same, .85 of the answers and .90 of the completions (bench/LOG.md, 2026-11-16).
-REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.55, 0.55, 0.6, 0.45, 0.75
-# And for a known text that is no question, problem or to-do by its kind to count as answered or done. Of completions among working
-# chatter 16 of 25 are right from .6 on, 12 of 15 from here on (bench/LOG.md, 2026-11-16).
-PLAINLY = 0.85
-ONE_SHARED = 0.8  # of what shares one word alone: set by hand
-# To answer a question that other notes were told after: .80 of 20 written answers are so sure (bench/LOG.md, 2026-11-16).
-LONG_AGO = 0.9
+# How probably a relation must hold, as the judge says it in view of nearness and of what else stands near (`judge.weigh`), for something to be
+# done at once. In written histories that the judge did not learn from (`bench/histories.py`; bench/LOG.md, 2026-11-17).
+REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.55, 0.5, 0.35, 0.4, 0.75
+MAYBE = 0.2  # and to be told at all
+# Of a report that shares one word with a to-do, or none, where nothing else stands beside it: set by hand.
+ONE_SHARED, UNSHARED = 0.8, 0.9
 REDACTED = "[REDACTED:"
-# Of a replacement, and of an answer, that shares no word with the old statement: .02 to .1 of the true replacements are less sure. An
-# answer need not name what was asked: "18 characters, letters and digits only" is given .79, a strange one was given .69.
-UNSHARED, UNSHARED_ANSWER = 0.9, 0.7
-MAYBE = 0.35  # and to be told at all
-# A replacement is possible where the judge gives it so much, and less than half to their being unrelated: 5 of 400 real neighbours.
-POSSIBLE, STRANGE = 0.2, 0.5
 # Characters of what can be one statement. Of the pairs that the judge learned .999 are shorter; among whole turns of
 # conversations, most of them longer, .04 were taken for replaced by others that only spoke of a change (bench/LOG.md, 2026-11-16).
 LONGEST = 320
@@ -141,8 +133,7 @@ def may_settle(new: Memory, old: Memory) -> bool:
 
 
 def needed_to_complete(todo: str, report: str, agent: bool = False) -> float:
-    """How probably a report must complete a to-do for it to be done. The judge takes work of any sort for that work, so the two must
-    share words: of completions that were written as such .03 share none. What an agent says is often no report."""
+    """How probably a report must complete a to-do for it to be done. What an agent says is often no report."""
     shared = count_shared_words(todo, report)
     if agent and (not shared or not tells_of_work(report.lower())):
         return 1.0
@@ -161,21 +152,18 @@ def reconcile(
     threshold: float | None,
     judged: Mapping[str, Judgement] | None = None,
     explicit: Sequence[Memory] = (),
-    recent: Sequence[str] | None = None,
 ) -> Verdict:
     """What a new memory means for its neighbours, nearest first. `threshold` is the cosine from which the same words are a
     duplicate, None if duplicates are wanted; `judged` what the judge says of each neighbour it was asked about, the earlier of the two
-    first; `explicit` what whoever told it says that it replaces; `recent` the ids of what was told right before it, if that is known."""
+    first; `explicit` what whoever told it says that it replaces."""
     judged = judged or {}
     for neighbour in neighbours if threshold is not None else ():
         if _repeats(new, neighbour, threshold or 0.0, judged.get(neighbour.memory.id)):
             return Verdict(duplicate=neighbour)
-    found = _Found(new, recent)
+    found = _Found(new)
     for old in explicit:
         found.replace(old, explicit=True)
-    # First what it may reply to, the last of it before all.
-    place = {id: -at for at, id in enumerate(recent or ())}
-    for neighbour in sorted(neighbours, key=lambda one: place.get(one.memory.id, 1)):
+    for neighbour in neighbours:
         old = neighbour.memory
         if old.superseded_by or old.id == new.id or is_evidence(old):
             continue
@@ -197,9 +185,8 @@ def _stands(judgement: Judgement | None) -> bool:
 class _Found:
     """The verdict as it grows: at most one relation of a kind but for answers, none to the same memory twice."""
 
-    def __init__(self, new: Memory, recent: Sequence[str] | None) -> None:
-        self.new, self.recent = new, recent
-        self.answers = False  # it is a note that answered a question
+    def __init__(self, new: Memory) -> None:
+        self.new = new
         self.change = find_change(take_headline(new.content))
         self.supersedes: list[str] = []
         self.settles: list[str] = []
@@ -237,98 +224,59 @@ class _Found:
             self.supersedes.append(old.id)
 
     def settle(self, old: Memory, relation: str, probability: float = 1.0) -> None:
-        """A question, a problem or a to-do is closed. What surely stands open without being of such a kind is replaced; an agent that
-        carries out what a user decided does not dispute it."""
-        waits = old.kind in OPEN
-        if waits and (old.answered or asks(self.new.content) or self.is_known(old.id)):
-            return
-        unsure = not waits and (probability < PLAINLY or relation == "answers")
-        if unsure or self._replies_to_another(old, relation):
-            self.proposals.append(Proposal(relation, old.id, UNSURE, probability))
-        elif not waits:
+        """A question, a problem or a to-do is closed. What stands open without being of such a kind is replaced; an agent that carries
+        out what a user decided does not dispute it."""
+        if old.kind not in OPEN:
             if why_not(self.new, old) != LESS_TRUSTED:
                 self.replace(old, probability=probability)
+        elif old.answered or asks(self.new.content) or self.is_known(old.id):
+            return
         elif may_settle(self.new, old):
             self.settles.append(old.id)
-            self.answers |= self.recent is not None and relation == "answers"
         else:
             self.proposals.append(Proposal(relation, old.id, LESS_TRUSTED, probability))
-
-    def _replies_to_another(self, old: Memory, relation: str) -> bool:
-        """Whether the new memory has answered another question already, or closed what was told right before it and this one is older."""
-        replied = not {*self.settles, *self.supersedes}.isdisjoint(self.recent or ())
-        return (self.answers and relation == "answers") or (replied and self._is_old(old))
-
-    def _follows(self, old: Memory) -> bool:
-        """Whether it was told right behind an old one, as far as that is known."""
-        return self.recent is None or list(self.recent[-1:]) == [old.id]
-
-    def _is_old(self, old: Memory) -> bool:
-        """Whether others are known to have been told after it."""
-        return self.recent is not None and old.id not in self.recent
 
     def judge(self, old: Memory, judgement: Judgement) -> None:
         if self.is_known(old.id) or other_part(self.new.content, old.content):
             return
-        relation, probability, shares = judgement
-        settled = sum(shares.get(name, 0.0) for name in SETTLING)
-        if old.kind in ("question", "todo") and settled >= MAYBE:
-            relation, probability = SETTLING[old.kind == "todo"], settled
-        if self._may_replace(old, relation, shares):
-            relation, probability = "replaces", shares["replaces"]
-        elif relation == "unrelated" or probability < MAYBE:
-            return
-        needed = self._needed_for(relation, old)
-        if needed is None:
-            self._beside(old, relation, probability)
-        elif probability < needed:
-            if self._may_concern(old, relation, probability):
-                self.proposals.append(Proposal(relation, old.id, UNSURE, round(probability, 3)))
+        relation, probability = self._name_change(old, judgement)
+        if probability < MAYBE:
+            self._beside(old, judgement.relation, judgement.probability)
+        elif probability < self._needed_for(relation, old):
+            self.proposals.append(Proposal(relation, old.id, UNSURE, round(probability, 3)))
         elif relation == "replaces":
             self.replace(old, probability=round(probability, 3))
         else:
             self.settle(old, relation, round(probability, 3))
 
-    def _may_concern(self, old: Memory, relation: str, probability: float) -> bool:
-        """Whether what is not sure is worth telling: to the judge half of all statements look like an answer to any question, and some
-        that share no word with another like its replacement."""
-        if relation == "replaces" and probability < REPLACES:
-            return count_shared_words(old.content, self.new.content) > 0
-        return relation != "answers" or self._follows(old)
+    def _name_change(self, old: Memory, judgement: Judgement) -> tuple[str, float]:
+        """The change of an old memory that is most probable. What answers or does closes what is open by both together; what the judge
+        calls the same though the words tell it apart may replace it."""
+        shares = judgement.probabilities
+        apart = judgement.relation == "same" and tell_apart(self.new.content, old.content)
+        replaced = max(shares["replaces"], MAYBE if apart else 0.0)
+        settled = shares["completes"] + (shares["answers"] if old.kind in OPEN else 0.0)
+        if old.kind in ("question", "todo"):
+            return SETTLING[old.kind == "todo"], settled
+        return max(("replaces", replaced), ("completes", settled), key=itemgetter(1))
 
-    def _may_replace(self, old: Memory, relation: str, shares: Mapping[str, float]) -> bool:
-        """Whether what the judge takes for something else may be a replacement: it wavers, or calls two texts the same of which the
-        words say that they are not."""
-        if old.kind in OPEN or asks(self.new.content) or relation in ("replaces", "contradicts"):
-            return False
-        if relation == "same" and tell_apart(self.new.content, old.content):
-            return True
-        return shares["replaces"] >= POSSIBLE and shares["unrelated"] < STRANGE
-
-    def _needed_for(self, relation: str, old: Memory) -> float | None:
-        """How sure the judge must be, or None for what changes nothing."""
-        if relation in ("answers", "replaces"):
+    def _needed_for(self, relation: str, old: Memory) -> float:
+        """How sure the judge must be. What is only thought, or speaks of a thing of another number, replaces nothing; what is to be done
+        itself completes nothing."""
+        if relation == "replaces":
             apart = other_number(old.content, self.new.content)
-            if relation == "replaces" and (apart or is_tentative(self.new.content)):
-                return 1.0
-            shared = count_shared_words(old.content, self.new.content)
-            if relation == "answers":
-                if not self._follows(old):
-                    # What names next to nothing of a question answers only the last one.
-                    return LONG_AGO if shared > 1 else 1.0
-                return ANSWERS if shared else UNSHARED_ANSWER
-            return REPLACES if shared else UNSHARED
-        if relation != "completes":
-            return None
-        if self.new.kind in ("todo", "question"):  # what is to be done itself completes nothing
-            return 1.0
-        if self._is_old(old) and count_shared_words(old.content, self.new.content) < 2:
+            return 1.0 if apart or is_tentative(self.new.content) else REPLACES
+        if relation == "answers":
+            return ANSWERS
+        if self.new.kind in ("todo", "question"):
             return 1.0
         agent = self.new.metadata.get("role") == "assistant" and old.kind in ("todo", "problem")
-        return needed_to_complete(old.content, self.new.content, agent)
+        return needed_to_complete(old.content, self.new.content, True) if agent else COMPLETES
 
     def _beside(self, old: Memory, relation: str, probability: float) -> None:
         """What stands beside the old one: it contradicts it, adds to it, or says the same and was kept all the same."""
+        if relation not in ("contradicts", "refines", "same"):
+            return
         if probability < RELATES:
             if relation == "same":
                 self.proposals.append(Proposal("same", old.id, UNSURE, round(probability, 3)))

@@ -15,13 +15,15 @@ Every write imports this file, so NumPy and the model arrive with the first pair
 
 from __future__ import annotations
 
+import json
 import math
+import operator
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from bethink.config import data_directory
 from bethink.embed.base import open_session, open_tokenizer
@@ -36,6 +38,7 @@ KINDS = (
 TOKENS = 128  # of each text, as in training; the rest of a longer one is not read
 CHARACTERS = 2000  # that are tokenised to find them
 CLS, SEP = 101, 102
+LEAST = 0.001  # a share that is as good as none
 DATA = Path(__file__).parent / "data"
 READER, JUDGE = "reader.onnx", "judge.onnx"  # the first six layers, the other six
 DEEP = {"relation", "applies"}  # what is told after twelve layers
@@ -62,6 +65,15 @@ class StatementReading(NamedTuple):
     open: float  # that what it asks, wants or complains of is still open when the conversation ends
 
 
+class Standing(NamedTuple):
+    """How two texts stand to each other among all that the new one is compared with."""
+
+    nearness: float  # from 0, strangers, to 1, the same
+    lead: float  # over the nearest of the others
+    shared: int  # telling words
+    follows: bool = False  # the new one was told right after the old one
+
+
 Pairs = Sequence[tuple[str, str]]
 
 
@@ -77,16 +89,17 @@ class Judge:
         """Reads the model, so that the first pair need not wait for it."""
         self._load(READER)
 
-    def relate(self, pairs: Pairs) -> list[Judgement]:
-        """What each new text, the second of its pair, is to the old one."""
+    def relate(self, pairs: Pairs, standings: Sequence[Standing] = ()) -> list[Judgement]:
+        """What each new text, the second of its pair, is to the old one. Where it is said how they stand among others, that is weighed, too:
+        many notes of a project look like a change of another, and the one that is meant stands out."""
         found = self._relate(pairs)
-        # What says the same says it the other way round as well. Where it does not, both readings count half.
+        # What says the same says it the other way round as well (354 of 355 pairs that do). Where it does not, that is believed.
         same = [at for at, one in enumerate(found) if one.relation == "same"]
         turned = self._relate([pairs[at][::-1] for at in same])
         for at, other in zip(same, turned, strict=True):
             if other.relation in ("replaces", "contradicts"):
-                found[at] = _average(found[at], other)
-        return found
+                found[at] = other
+        return list(map(weigh, found, standings)) if standings else found
 
     def _relate(self, pairs: Pairs) -> list[Judgement]:
         return [
@@ -187,10 +200,28 @@ def read_logits(logits: Any, impossible: Sequence[str]) -> Judgement:
     return _judgement(dict(zip(RELATED, (shares / shares.sum()).tolist(), strict=True)))
 
 
-def _average(one: Judgement, other: Judgement) -> Judgement:
+def weigh(judgement: Judgement, standing: Standing) -> Judgement:
+    """What a judgement comes to among others. What changes nothing shares what is left."""
+    told = [standing.nearness, standing.lead, min(standing.shared, 4)]
+    told += [float(not standing.shared), float(standing.follows), 1.0]
+    odds = {name: _log_odds(share) for name, share in judgement.probabilities.items()}
+    shares = {
+        name: _chance(sum(map(operator.mul, (odds[name], odds["unrelated"], *told), weights)))
+        for name, weights in read_weights().items()
+    }
+    most = max(1.0, sum(shares.values()))
+    kept = {name: one for name, one in judgement.probabilities.items() if name not in shares}
+    left = (1 - sum(shares.values()) / most) / (sum(kept.values()) or 1.0)
     return _judgement(
-        {name: (one.probabilities[name] + other.probabilities[name]) / 2 for name in RELATED}
+        {name: shares[name] / most if name in shares else kept[name] * left for name in RELATED}
     )
+
+
+@cache
+def read_weights() -> dict[str, list[float]]:
+    """For each relation that changes something what its share and that of strangers, nearness, lead, shared words, their lack and
+    following count, and where it begins; `bench/judge/weigh.py` fits them."""
+    return cast(dict[str, list[float]], json.loads((DATA / "weights.json").read_text("utf-8")))
 
 
 def _judgement(shares: Mapping[str, float]) -> Judgement:
@@ -203,6 +234,11 @@ def _shares(logits: Any) -> Any:
 
     raised = np.exp(logits - logits.max())
     return raised / raised.sum()
+
+
+def _log_odds(share: float) -> float:
+    kept = min(max(share, LEAST), 1 - LEAST)
+    return math.log(kept / (1 - kept))
 
 
 def _chance(logit: float) -> float:

@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 273_614,
-    "lines": 38_369,
+    "tokens": 273_660,
+    "lines": 38_376,
     "files": 124,
     "import cycles": 0,
     "function-level imports of our own": 40,

@@ -295,8 +295,8 @@ def learn(args: argparse.Namespace) -> None:
             if name in ("labelled", "histories"):
                 lost = lost - weight * (cards.targets[at] * relation.log_softmax(-1)).sum(-1).mean()
             elif name in ("stay", "strangers"):
-                changed = relation.softmax(-1)[:, CHANGING].sum(-1)
-                lost = lost - weight * torch.log1p(-changed.clamp(max=0.9999)).mean()
+                # Nearly all are about something else; what adds to another is labelled.
+                lost = lost - weight * relation.log_softmax(-1)[:, INDEX["unrelated"]].mean()
             else:
                 was = {head: said[at] for head, said in cards.said.items()}
                 moved = F.kl_div(

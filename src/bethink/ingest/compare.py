@@ -6,6 +6,7 @@ longer than a statement. Nothing here writes, and nothing runs inside a transact
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -45,6 +46,7 @@ WORTH = 0.3
 WAITS = 0.4
 SPOKEN = ("note", "transcript")  # sources in which one thing replies to another
 CHANGING = ("replaces", "same", "answers", "completes")
+_TODO_LABEL = re.compile(r"\A\W{0,9}(?:to-?do|fixme|next|remaining)\b\W{0,3}(?=\w)", re.IGNORECASE)
 STRANGERS = Judgement("unrelated", 1.0, {name: float(name == "unrelated") for name in RELATED})
 
 
@@ -345,7 +347,7 @@ def _ask(
     pairs = [
         sorted((old, memories[at]), key=lambda one: one.created_at) for _, at, old, _ in wanted
     ]
-    told = [(old.content, new.content) for old, new in pairs]
+    told = [(_leave_label_out(old), new.content) for old, new in pairs]
     judgements = judge.relate(told, [standing for *_, standing in wanted]) if pairs else []
     passing = _find_passing(judge, pairs, judgements)
     for (_, at, other, _), (old, new), judgement in zip(wanted, pairs, judgements, strict=True):
@@ -374,6 +376,11 @@ def _find_passing(
     return {
         (old.id, new.id) for old, new in notes if readings[new.id].worth < WORTH or not matters(old)
     }
+
+
+def _leave_label_out(memory: Memory) -> str:
+    """What is to be done without the word that says so: reports are read beside what was wanted."""
+    return _TODO_LABEL.sub("", memory.content) if memory.kind == "todo" else memory.content
 
 
 def find_standings(

@@ -31,7 +31,7 @@ from bethink.types import TRUST, Change, Memory, Proposal, Relation, supersede
 # How probably a relation must hold, as the judge says it in view of nearness and of what else stands near (`judge.weigh`), for something to be
 # done at once. In written histories that the judge did not learn from (`bench/histories.py`; bench/LOG.md, 2026-11-17).
 REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.55, 0.5, 0.35, 0.4, 0.75
-MAYBE = 0.2  # and to be told at all
+MAYBE = 0.15  # and to be told at all
 # Of a report that shares one word with a to-do, or none, where nothing else stands beside it: set by hand.
 ONE_SHARED, UNSHARED = 0.8, 0.9
 REDACTED = "[REDACTED:"

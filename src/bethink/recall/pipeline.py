@@ -80,9 +80,9 @@ THIN = 0.2
 FEW = 3  # hits that are shown then; by words alone, if they hold a word of the question at all
 UNFIT = "Nothing fits this question well."
 # Hits of each side that are held against each other, and how probably two must dispute each other, either way round in the mean. Of 20 pairs
-# of which one ends the other the judge knows 18, of 86 that both hold it takes 2 for such (bench/LOG.md, 2026-11-17). They are looked for
+# of which one ends the other the judge knows 16, of 86 that both hold it takes 2 for such (bench/LOG.md, 2026-11-17). They are looked for
 # in the first page, and in no fewer than the usual number of hits: the order does not depend on how few are asked for.
-DISPUTING, DISPUTED, JUDGED = 3, 0.6, 10
+DISPUTING, DISPUTED, JUDGED = 3, 0.55, 10
 STRANGE = "Nothing fits this question well: only a few of the nearest are shown."
 # words of what was said before that a follow-up takes along
 WORDS_BEFORE = 40

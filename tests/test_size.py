@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 273_660,
-    "lines": 38_376,
+    "tokens": 273_741,
+    "lines": 38_379,
     "files": 124,
     "import cycles": 0,
     "function-level imports of our own": 40,

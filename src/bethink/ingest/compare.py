@@ -104,12 +104,9 @@ def compare(
     if embedder:
         tellings = tellings or range(len(memories))
         near = list(_add_earlier(memories, vectors, near, options, embedder, tellings))
-    judged = (
-        _ask(judge, memories, near, _find_last(memories, options, store))
-        if judge
-        else [{}] * len(memories)
-    )
-    verdicts = _judge_each(memories, near, judged, options, store, explicit)
+    last = _find_last(memories, options, store) if judge else [None] * len(memories)
+    judged = _ask(judge, memories, near, last) if judge else [{}] * len(memories)
+    verdicts = _judge_each(memories, near, judged, last, options, store, explicit)
     parts = [
         apply_verdict(memory, verdict, _load_proposed(verdict, memory, store))
         for memory, verdict in zip(memories, verdicts, strict=True)
@@ -128,6 +125,7 @@ def _judge_each(
     memories: Sequence[Memory],
     near: Sequence[Sequence[Neighbour]],
     judged: Sequence[Mapping[str, Judgement]],
+    last: Sequence[str | None],
     options: WriteOptions,
     store: Store,
     explicit: Sequence[Sequence[str]],
@@ -147,6 +145,7 @@ def _judge_each(
             threshold=None if replaced else threshold,
             judged=judged[at],
             explicit=replaced,
+            last=last[at],
         )
         if replaced and memory.content_hash in told_before:
             # Somebody says of what was told before that it replaces something.

@@ -32,6 +32,8 @@ from bethink.types import TRUST, Change, Memory, Proposal, Relation, supersede
 # done at once. In written histories that the judge did not learn from (`bench/histories.py`; bench/LOG.md, 2026-11-17).
 REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.55, 0.5, 0.35, 0.4, 0.75
 MAYBE = 0.15  # and to be told at all
+# Of an answer that names nothing of a question before others: from .35 on 38 of 86 are right, from here on 13 of 23.
+UNNAMED = 0.6
 # Of a report that shares one word with a to-do, or none, where nothing else stands beside it: set by hand.
 ONE_SHARED, UNSHARED = 0.8, 0.9
 REDACTED = "[REDACTED:"
@@ -152,15 +154,16 @@ def reconcile(
     threshold: float | None,
     judged: Mapping[str, Judgement] | None = None,
     explicit: Sequence[Memory] = (),
+    last: str | None = None,
 ) -> Verdict:
     """What a new memory means for its neighbours, nearest first. `threshold` is the cosine from which the same words are a
     duplicate, None if duplicates are wanted; `judged` what the judge says of each neighbour it was asked about, the earlier of the two
-    first; `explicit` what whoever told it says that it replaces."""
+    first; `explicit` what whoever told it says that it replaces; `last` the id of what was told right before it, if that is known."""
     judged = judged or {}
     for neighbour in neighbours if threshold is not None else ():
         if _repeats(new, neighbour, threshold or 0.0, judged.get(neighbour.memory.id)):
             return Verdict(duplicate=neighbour)
-    found = _Found(new)
+    found = _Found(new, last)
     for old in explicit:
         found.replace(old, explicit=True)
     for neighbour in neighbours:
@@ -185,8 +188,8 @@ def _stands(judgement: Judgement | None) -> bool:
 class _Found:
     """The verdict as it grows: at most one relation of a kind but for answers, none to the same memory twice."""
 
-    def __init__(self, new: Memory) -> None:
-        self.new = new
+    def __init__(self, new: Memory, last: str | None) -> None:
+        self.new, self.last = new, last
         self.change = find_change(take_headline(new.content))
         self.supersedes: list[str] = []
         self.settles: list[str] = []
@@ -267,7 +270,8 @@ class _Found:
             apart = other_number(old.content, self.new.content)
             return 1.0 if apart or is_tentative(self.new.content) else REPLACES
         if relation == "answers":
-            return ANSWERS
+            named = count_shared_words(old.content, self.new.content) or old.id == self.last
+            return ANSWERS if named else UNNAMED
         if self.new.kind in ("todo", "question"):
             return 1.0
         agent = self.new.metadata.get("role") == "assistant" and old.kind in ("todo", "problem")

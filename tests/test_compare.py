@@ -357,6 +357,21 @@ def test_a_step_that_nobody_would_miss_is_done_only_where_it_waits(memory, tell,
     assert bool(memory.one(known).superseded_by) is waits
 
 
+@pytest.mark.parametrize(("new", "proposed"), [(PASSING, []), (NEW, ["replaces"])])
+def test_what_nobody_would_miss_is_not_even_proposed(tell, judge, new, proposed):
+    judge.wavers = {"replaces": 0.4}
+    _, outcome = tell("unrelated", 0.5, new=new)
+    assert [one.relation for one in outcome.proposals] == proposed
+
+
+def test_a_to_do_is_read_without_its_label_when_it_is_told_and_when_memory_is_tended(
+    memory, stored, judge
+):
+    stored(old="TODO: rotate the signing key", new="The signing key was rotated.", kind="todo")
+    tending.plan_consolidation(memory)
+    assert set(judge.asked) == {("rotate the signing key", "The signing key was rotated.")}
+
+
 def test_a_batch_costs_what_it_holds(open_memory, tmp_path):
     def cost(number):
         told = [f"Service {at} listens on port {at} of rack {3 * at}." for at in range(number)]

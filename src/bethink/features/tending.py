@@ -14,21 +14,18 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from bethink.api import Bethink
-from bethink.ingest.compare import find_standings, is_one_statement, nearest
+from bethink.ingest.compare import find_standings, is_one_statement, nearest, relate_memories
 from bethink.ingest.lexicon import say_the_same, tell_apart
 from bethink.ingest.reconcile import (
-    ANSWERS,
-    COMPLETES,
     MAYBE,
     OPEN,
     OPPOSED,
     RELATES,
-    REPLACES,
     Neighbour,
+    Verdict,
     are_opposed,
     is_answered,
-    may_settle,
-    why_not,
+    reconcile,
 )
 from bethink.ingest.reconcile import SAME as SURELY_SAME
 from bethink.judge import Judgement
@@ -167,18 +164,17 @@ def plan_consolidation(memory: Bethink, *, progress: Progress | None = None) -> 
     opposed = _list_pairs(memory, find_opposites, survey)
     disputes = [pair for pair in opposed if pair.reason not in SURE]
     steps: list[Step] = []
-    # What another step puts behind something; what stays may take in several.
+    # What another step puts behind something or settles; what stays may take in several.
     gone: set[str] = set()
     for step in (
         *(_make_step("merge", pair) for pair in same),
-        *_find_replaced(survey),
+        *_find_changed(survey),
         *(_make_step("contradict", pair) for pair in disputes),
-        *_find_answered(survey),
     ):
         ids = [one.id for one in step.memories]
         if not gone.intersection(ids):
             steps.append(step)
-            gone.update(ids[1:] if _RELATIONS[step.action] == "supersedes" else ())
+            gone.update(ids[1:] if step.action != "contradict" else ())
     return steps + _find_expired(memory) + _find_unused(memory)
 
 
@@ -225,43 +221,22 @@ _RELATIONS = {
 }
 
 
-def _find_replaced(survey: Sequence[Surroundings]) -> list[Step]:
-    """What the judge is sure of and trust allows."""
-    steps = {}
+def _find_changed(survey: Sequence[Surroundings]) -> Iterator[Step]:
+    """What a later statement replaces or settles, as if it were told now."""
     for around in survey:
         for neighbour in around.near:
             old, new = sorted((around.memory, neighbour.memory), key=attrgetter("created_at"))
-            if around.says(neighbour.memory.id, "replaces", least=REPLACES) and not why_not(
-                new, old
-            ):
-                steps[old.id] = Step("replace", (new, old), "replaced later")
-    return list(steps.values())
-
-
-def _find_answered(survey: Sequence[Surroundings]) -> list[Step]:
-    """What was asked, or had to be done, and was settled later."""
-    steps = []
-    for around in survey:
-        one = around.memory
-        if one.kind not in OPEN or one.answered:
-            continue
-        for neighbour in around.near:
-            other = neighbour.memory
-            if other.created_at > one.created_at and _settles(around, neighbour):
-                reason = f"answered later ({neighbour.similarity:.2f})"
-                steps.append(Step("answer", (other, one), reason))
-                break
-    return steps
-
-
-def _settles(around: Surroundings, neighbour: Neighbour) -> bool:
-    old, new = around.memory, neighbour.memory
-    if new.id in around.judged:
-        return may_settle(new, old) and (
-            around.says(new.id, "answers", least=ANSWERS)
-            or around.says(new.id, "completes", least=COMPLETES)
-        )
-    return is_answered(old, neighbour)
+            judgement = around.judged.get(neighbour.memory.id)
+            known = neighbour._replace(memory=old)
+            if judgement is None:
+                settled = new is neighbour.memory and is_answered(old, neighbour)
+                verdict = Verdict(settles=(old.id,) if settled else ())
+            else:
+                verdict = reconcile(new, [known], threshold=None, judged={old.id: judgement})
+            if verdict.supersedes:
+                yield Step("replace", (new, old), "replaced later")
+            elif verdict.settles:
+                yield Step("answer", (new, old), f"answered later ({neighbour.similarity:.2f})")
 
 
 def _find_expired(memory: Bethink) -> list[Step]:
@@ -340,7 +315,7 @@ def survey(
 
 
 def _ask(memory: Bethink, one: Memory, near: Sequence[Neighbour]) -> dict[str, Judgement]:
-    """What the judge says of a statement and its neighbours, the older one of each pair first."""
+    """What the judge says of a statement and its neighbours, by the id of each."""
     wanted = [
         neighbour
         for neighbour in near
@@ -349,10 +324,9 @@ def _ask(memory: Bethink, one: Memory, near: Sequence[Neighbour]) -> dict[str, J
     ]
     if not wanted or not is_one_statement(one) or memory.judge is None:
         return {}
-    pairs = [sorted((one, other.memory), key=attrgetter("created_at")) for other in wanted]
-    told = [(old.content, new.content) for old, new in pairs]
-    judgements = memory.judge.relate(told, find_standings(one, wanted))
-    return {other.memory.id: judgement for other, judgement in zip(wanted, judgements, strict=True)}
+    pairs = [(one, other.memory) for other in wanted]
+    judged = relate_memories(memory.judge, pairs, find_standings(one, wanted))
+    return {other.memory.id: judgement for other, judgement in zip(wanted, judged, strict=True)}
 
 
 def _worth(memory: Memory) -> tuple[float, ...]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from bethink.embed.base import Embedder
 from bethink.ingest.lexicon import count_shared_words, find_change
 from bethink.ingest.reconcile import (
+    MAYBE,
     OPEN,
     STATED,
     SUBJECT,
@@ -342,16 +343,26 @@ def _ask(
                 for number, (one, standing) in enumerate(zip(known, standings, strict=True))
             ]
     wanted = sorted(wanted, key=lambda each: each[:2])[:MOST_PAIRS]
-    # Each pair as it was told, the earlier first.
-    pairs = [
-        sorted((old, memories[at]), key=lambda one: one.created_at) for _, at, old, _ in wanted
-    ]
-    told = [(_leave_label_out(old), new.content) for old, new in pairs]
-    judgements = judge.relate(told, [standing for *_, standing in wanted]) if pairs else []
-    passing = _find_passing(judge, pairs, judgements)
-    for (_, at, other, _), (old, new), judgement in zip(wanted, pairs, judgements, strict=True):
-        found[at][other.id] = STRANGERS if (old.id, new.id) in passing else judgement
+    pairs = [(old, memories[at]) for _, at, old, _ in wanted]
+    judged = relate_memories(judge, pairs, [standing for *_, standing in wanted])
+    for (_, at, other, _), judgement in zip(wanted, judged, strict=True):
+        found[at][other.id] = judgement
     return found
+
+
+def relate_memories(
+    judge: Judge, pairs: Sequence[tuple[Memory, Memory]], standings: Sequence[Standing]
+) -> list[Judgement]:
+    """What the judge says of the later of each two memories. What is to be done is read without the word that says so, and where nobody would
+    miss one of two notes nothing changes."""
+    told = [sorted(pair, key=lambda one: one.created_at) for pair in pairs]
+    texts = [(leave_label_out(old), new.content) for old, new in told]
+    judged = judge.relate(texts, standings) if texts else []
+    passing = _find_passing(judge, told, judged)
+    return [
+        STRANGERS if (old.id, new.id) in passing else judgement
+        for (old, new), judgement in zip(told, judged, strict=True)
+    ]
 
 
 def _find_passing(
@@ -362,7 +373,8 @@ def _find_passing(
     notes = [
         (old, new)
         for (old, new), judgement in zip(pairs, judgements, strict=True)
-        if judgement.relation in CHANGING and new.source_type == "note"
+        if sum(judgement.probabilities[name] for name in CHANGING) >= MAYBE
+        and new.source_type == "note"
     ]
     said = {one.id: one.content for pair in notes for one in pair}
     alone = describe_place("user")
@@ -377,7 +389,7 @@ def _find_passing(
     }
 
 
-def _leave_label_out(memory: Memory) -> str:
+def leave_label_out(memory: Memory) -> str:
     """What is to be done without the word that says so: reports are read beside what was wanted."""
     return _TODO_LABEL.sub("", memory.content) if memory.kind == "todo" else memory.content
 

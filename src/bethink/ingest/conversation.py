@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from bethink.embed.base import Embedder
 from bethink.hosts.base import Turn, hash_words, shorten
-from bethink.ingest.compare import WAITING, WriteOptions, compare, nearest
+from bethink.ingest.compare import WAITING, WriteOptions, compare, leave_label_out, nearest
 from bethink.ingest.extract import SUMMARY_CHARACTERS, SUMMARY_WORDS, entities, extract
 from bethink.ingest.ideas import (
     TODOS,
@@ -497,7 +497,7 @@ def _find_done(
     if judge is None:
         return {}
     wanted = list(_find_waiting(recipe, made, reports))
-    judged = judge.relate([(old.content, text) for old, text, _ in wanted])
+    judged = judge.relate([(leave_label_out(old), text) for old, text, _ in wanted])
     return {
         old.id: turn.id
         for (old, text, turn), judgement in zip(wanted, judged, strict=True)

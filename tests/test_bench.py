@@ -13,15 +13,6 @@ from bethink.errors import InvalidInput
 pytest_plugins = ["cli_runner"]
 
 
-def test_every_measure_is_what_it_says():
-    """In this order: hit@1, any@5, any@10, recall@5, recall@10, all@5, MRR, nDCG@10."""
-    names = {"math": math, "IDEAL_2": 1 + 1 / math.log2(3)}
-    for found, wanted, *expected in cases("bench-measures", names):
-        judged = bench.judge(list(found), set(wanted))
-        assert list(judged) == list(bench.MEASURES)
-        assert list(judged.values()) == pytest.approx(expected), found
-
-
 def write(folder, documents, queries, **meta):
     folder.mkdir(exist_ok=True)
     for name, rows in (("corpus", documents), ("queries", queries)):
@@ -56,7 +47,7 @@ def test_a_set_is_loaded_asked_and_judged_scope_by_scope(offline, tmp_path):
     assert not (offline / "memory.db").exists()
 
 
-def test_a_session_counts_once_however_many_of_its_turns_are_found(offline, tmp_path):
+def test_a_session_counts_once_and_a_hit_of_a_conversation_is_known_by_its_line(offline, tmp_path):
     talk = [
         {"id": f"a{at}", "text": f"owl number {at} sleeps", "session": "many"} for at in range(20)
     ]
@@ -65,6 +56,17 @@ def test_a_session_counts_once_however_many_of_its_turns_are_found(offline, tmp_
     folder = write(tmp_path / "talk", [*talk, last], [question])
     (row,) = bench.run([folder], ["keyword"])
     assert (row["set"], row["hit@1"], row["MRR"]) == ("talk", 0.0, 0.5)
+    query = {"id": "q", "query": "done", "relevant": ["11"]}
+    folder = write(tmp_path / "talk", TALK[:2], [query])
+    (row,) = bench.run([folder], ["hybrid"], as_conversations=True)
+    assert row["hit@1"] == 1.0
+    folder = write(tmp_path / "talk", DOCUMENTS, QUERIES)
+    with pytest.raises(InvalidInput, match="The document 1 of talk is no turn"):
+        bench.run([folder], ["hybrid"], as_conversations=True)
+    names = {"DOCUMENTS": DOCUMENTS, "QUERIES": QUERIES}
+    for documents, queries, message in cases("bench-bad-sets", names):
+        with pytest.raises(InvalidInput, match=message):
+            bench.run([write(tmp_path / "bad", documents, queries)], ["keyword"])
 
 
 TALK = [  # three sessions of much the same words, a day apart
@@ -88,16 +90,6 @@ def test_the_clock_helps_on_the_day_and_not_a_month_later(offline, tmp_path, as_
     }
 
 
-def test_a_hit_of_a_conversation_is_known_by_its_line_and_only_turns_are_read_so(offline, tmp_path):
-    query = {"id": "q", "query": "done", "relevant": ["11"]}
-    folder = write(tmp_path / "talk", TALK[:2], [query])
-    (row,) = bench.run([folder], ["hybrid"], as_conversations=True)
-    assert row["hit@1"] == 1.0
-    folder = write(tmp_path / "talk", DOCUMENTS, QUERIES)
-    with pytest.raises(InvalidInput, match="The document 1 of talk is no turn"):
-        bench.run([folder], ["hybrid"], as_conversations=True)
-
-
 POOL = [  # by words a, by meaning c; together b
     bench.LabelledHit("a", "", bm25=10.0, cosine=0.1),
     bench.LabelledHit("b", "", bm25=9.0, cosine=0.8),
@@ -106,18 +98,17 @@ POOL = [  # by words a, by meaning c; together b
 ]
 
 
-def test_plain_recipes_get_the_same_addition_for_what_is_recent():
+def test_every_measure_is_what_it_says_and_recipes_add_the_same_for_what_is_recent():
+    """In this order: hit@1, any@5, any@10, recall@5, recall@10, all@5, MRR, nDCG@10."""
+    names = {"math": math, "IDEAL_2": 1 + 1 / math.log2(3)}
+    for found, wanted, *expected in cases("bench-measures", names):
+        judged = bench.judge(list(found), set(wanted))
+        assert list(judged) == list(bench.MEASURES)
+        assert list(judged.values()) == pytest.approx(expected), found
     expected = {"bm25": "new a b c", "convex": "b new c a", "rrf": "a b new c"}
     for recipe, order in expected.items():
         found = bench.order_by_recipe(POOL, recipe)
         assert [one.document for one in found] == order.split(), recipe
-
-
-def test_a_bad_set_is_refused_with_its_place(offline, tmp_path):
-    names = {"DOCUMENTS": DOCUMENTS, "QUERIES": QUERIES}
-    for documents, queries, message in cases("bench-bad-sets", names):
-        with pytest.raises(InvalidInput, match=message):
-            bench.run([write(tmp_path / "bad", documents, queries)], ["keyword"])
 
 
 def test_the_command_measures_every_mode_and_time_to_ask_at(cli, tmp_path):

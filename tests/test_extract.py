@@ -1,6 +1,5 @@
 """What `extract` reads out of a text. Wordings are varied on purpose: the cues should carry beyond the phrases they were written for."""
 
-import pytest
 from case_tables import cases, rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,9 +10,22 @@ from bethink.types import ENTITY_TYPES, KINDS, Entity, Passage
 CLASSIFIED = cases("extract-classified")
 
 
-@pytest.mark.parametrize(("kind", "text"), CLASSIFIED)
-def test_the_wording_tells_the_kind(kind, text):
-    assert classify(text)[0] == kind
+def test_the_wording_tells_the_kind_and_how_sure_it_is():
+    for kind, text in CLASSIFIED:
+        assert classify(text)[0] == kind
+    for firm, hedged in cases("extract-hedges-lower-the-confidence"):
+        assert classify(firm)[0] == classify(hedged)[0]
+        assert 0.75 <= classify(firm)[1] <= 1
+        assert classify(hedged)[1] < classify(firm)[1] - 0.1
+    sure = "definitely confirmed, always, never, certainly: it is final and proven"
+    unsure = "maybe perhaps possibly I guess it might be, not sure, no idea, probably I think"
+    assert classify("It is verified: the disk is full.")[1] > classify("The disk is full.")[1]
+    assert classify(sure)[1] <= 1 and classify(unsure)[1] >= 0.1
+    text = "The retry_policy of the payment worker uses Redis. The payment worker retries three times, see worker/retry.py."
+    found = keywords(text)
+    assert {"retry_policy", "worker/retry.py", "Redis", "payment", "worker"} <= set(found)
+    assert not {"the", "of"} & set(found) and len(found) <= 8
+    assert keywords("") == keywords("the and of it") == ()
 
 
 @rules(
@@ -28,26 +40,7 @@ def test_entities_are_few_and_right_and_a_summary_is_the_most_telling_sentence(
     assert function(*given) == expected
 
 
-@pytest.mark.parametrize(("firm", "hedged"), cases("extract-hedges-lower-the-confidence"))
-def test_hedges_lower_the_confidence(firm, hedged):
-    assert classify(firm)[0] == classify(hedged)[0]
-    assert 0.75 <= classify(firm)[1] <= 1
-    assert classify(hedged)[1] < classify(firm)[1] - 0.1
-
-
-def test_firm_words_raise_the_confidence_and_keywords_are_the_telling_words():
-    sure = "definitely confirmed, always, never, certainly: it is final and proven"
-    unsure = "maybe perhaps possibly I guess it might be, not sure, no idea, probably I think"
-    assert classify("It is verified: the disk is full.")[1] > classify("The disk is full.")[1]
-    assert classify(sure)[1] <= 1 and classify(unsure)[1] >= 0.1
-    text = "The retry_policy of the payment worker uses Redis. The payment worker retries three times, see worker/retry.py."
-    found = keywords(text)
-    assert {"retry_policy", "worker/retry.py", "Redis", "payment", "worker"} <= set(found)
-    assert not {"the", "of"} & set(found) and len(found) <= 8
-    assert keywords("") == keywords("the and of it") == ()
-
-
-def test_what_is_long_is_cut_at_a_word_or_by_the_character_and_entities_are_at_most_twenty():
+def test_extract_fills_in_what_is_open_keeps_what_was_given_and_cuts_what_is_long():
     words = [f"word{number}" for number in range(60)]
     assert summarize(" ".join(words)) == " ".join(words[:20]) + "…"
     unspaced = [
@@ -58,9 +51,6 @@ def test_what_is_long_is_cut_at_a_word_or_by_the_character_and_entities_are_at_m
     for text, most in unspaced:
         assert len(summarize(text)) <= most
     assert len(entities(" ".join(f"name_{number}" for number in range(50)))) == 20
-
-
-def test_extract_fills_in_what_is_open_and_keeps_what_was_given():
     text = "We decided to store sessions in Redis."
     passage = extract(Passage(text))
     assert (passage.kind, passage.importance, passage.summary) == ("decision", 7.0, text)

@@ -70,60 +70,10 @@ def test_the_exclusions_of_the_clone_count_also_in_a_linked_worktree(tmp_path):
 
 
 @pytest.mark.timeout(10)
-def test_a_pipe_or_folder_in_place_of_the_rules_stops_nothing(tmp_path):
+def test_no_pipe_socket_or_folder_is_read_or_waited_for(tmp_path, monkeypatch):
     tree(tmp_path, {"a/x.md": "", "b/.gitignore/y.md": "", "b/x.md": ""})
     os.mkfifo(tmp_path / "a" / ".gitignore")
     assert uris(tmp_path, tmp_path) == ["a/x.md", "b/x.md"]
-
-
-def test_links_are_not_followed_and_those_out_of_the_project_are_told(tmp_path):
-    base = tree(tmp_path / "project", {"real.md": "", "docs/c.md": ""})
-    tree(tmp_path, {"secret/key.md": ""})
-    secret = tmp_path / "secret"
-    inside = {"alias.md": "real.md", "again": "docs", "docs/up": base, "loop": "loop"}
-    outside = {"key.md": secret / "key.md", "other": secret, "gone.md": "nowhere"}
-    for name, target in (inside | outside | {"gone.so": tmp_path / "nowhere"}).items():
-        (base / name).symlink_to(target)
-    found = list(walk(base, base, (".md",)))
-    assert [one.uri for one in found if isinstance(one, Found)] == ["real.md", "docs/c.md"]
-    skipped = {one.uri: one.reason for one in found if isinstance(one, Skipped)}
-    why = "symbolic link out of the project or to nothing, which is not followed"
-    assert skipped == dict.fromkeys(outside, why)
-
-
-def test_a_root_reached_through_a_link_gives_the_same_paths(tmp_path):
-    tree(tmp_path, {"real/docs/a.md": ""})
-    (tmp_path / "link").symlink_to("real")
-    for start in ("real/docs", "link/docs"):
-        for base in ("real", "link"):
-            assert uris(tmp_path / start, tmp_path / base) == ["docs/a.md"]
-
-
-@pytest.mark.parametrize(("data", "text"), cases("files-text-is-decoded", {}))
-def test_text_is_decoded(tmp_path, data, text):
-    (tmp_path / "a.md").write_bytes(data)
-    assert text_of(tmp_path / "a.md") == text
-
-
-@pytest.mark.parametrize(("data", "reason"), cases("files-what-is-no-text"))
-def test_what_is_no_text_is_skipped_with_the_reason(tmp_path, data, reason):
-    (tmp_path / "a.md").write_bytes(data)
-    assert text_of(tmp_path / "a.md").reason.startswith(reason)
-
-
-def test_a_large_file_is_skipped_by_its_size(tmp_path):
-    with (tmp_path / "a.md").open("wb") as file:
-        file.truncate(50_000_000)
-    assert text_of(tmp_path / "a.md") == Skipped(
-        "a.md", "cannot be read: 50.0 MB, larger than the limit of 10 MB"
-    )
-    (tmp_path / "b.md").write_bytes(b"x" * 100)
-    assert text_of(tmp_path / "b.md", longest=100) == "x" * 100
-    assert isinstance(text_of(tmp_path / "b.md", longest=99), Skipped)
-
-
-@pytest.mark.timeout(10)
-def test_what_is_no_file_is_skipped_and_never_waited_for(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "pipe.md")
     monkeypatch.chdir(tmp_path)  # the path of a socket must be short
     listener = socket.socket(socket.AF_UNIX)
@@ -136,3 +86,40 @@ def test_what_is_no_file_is_skipped_and_never_waited_for(tmp_path, monkeypatch):
     assert all(isinstance(reason, Skipped) for reason in reasons.values())
     assert reasons["pipe.md"] == Skipped("pipe.md", "cannot be read: not a regular file")
     assert reasons["gone.md"] == Skipped("gone.md", "cannot be read: No such file or directory")
+
+
+def test_links_are_not_followed_but_a_root_reached_through_one_gives_the_same_paths(tmp_path):
+    base = tree(tmp_path / "project", {"real.md": "", "docs/c.md": ""})
+    tree(tmp_path, {"secret/key.md": ""})
+    secret = tmp_path / "secret"
+    inside = {"alias.md": "real.md", "again": "docs", "docs/up": base, "loop": "loop"}
+    outside = {"key.md": secret / "key.md", "other": secret, "gone.md": "nowhere"}
+    for name, target in (inside | outside | {"gone.so": tmp_path / "nowhere"}).items():
+        (base / name).symlink_to(target)
+    found = list(walk(base, base, (".md",)))
+    assert [one.uri for one in found if isinstance(one, Found)] == ["real.md", "docs/c.md"]
+    skipped = {one.uri: one.reason for one in found if isinstance(one, Skipped)}
+    why = "symbolic link out of the project or to nothing, which is not followed"
+    assert skipped == dict.fromkeys(outside, why)
+    tree(tmp_path, {"real/docs/a.md": ""})
+    (tmp_path / "link").symlink_to("real")
+    for start in ("real/docs", "link/docs"):
+        for base in ("real", "link"):
+            assert uris(tmp_path / start, tmp_path / base) == ["docs/a.md"]
+
+
+def test_text_is_decoded_and_what_is_none_is_skipped_with_the_reason(tmp_path):
+    for data, text in cases("files-text-is-decoded", {}):
+        (tmp_path / "a.md").write_bytes(data)
+        assert text_of(tmp_path / "a.md") == text
+    for data, reason in cases("files-what-is-no-text"):
+        (tmp_path / "a.md").write_bytes(data)
+        assert text_of(tmp_path / "a.md").reason.startswith(reason)
+    with (tmp_path / "a.md").open("wb") as file:
+        file.truncate(50_000_000)
+    assert text_of(tmp_path / "a.md") == Skipped(
+        "a.md", "cannot be read: 50.0 MB, larger than the limit of 10 MB"
+    )
+    (tmp_path / "b.md").write_bytes(b"x" * 100)
+    assert text_of(tmp_path / "b.md", longest=100) == "x" * 100
+    assert isinstance(text_of(tmp_path / "b.md", longest=99), Skipped)

@@ -3,7 +3,7 @@
 import shutil
 from datetime import UTC, datetime
 
-from case_tables import each
+from case_tables import cases
 from transcripts import CLAUDE, SESSION, claude_line, read, stored, table, written
 
 from bethink import hosts
@@ -19,7 +19,7 @@ def texts(turns):
     return [turn.text for turn in turns]
 
 
-def test_a_turn_knows_where_and_when_it_was_said_and_what_was_done_before_it():
+def test_a_turn_knows_where_it_was_said_and_a_fork_repeats_it_under_the_same_identity():
     turns, transcript = read(SESSION)
     answer, project = turns[2], "/home/ada/shop"
     assert (answer.id, answer.session, transcript.session) == ("u009", SESSION.stem, SESSION.stem)
@@ -28,9 +28,6 @@ def test_a_turn_knows_where_and_when_it_was_said_and_what_was_done_before_it():
     assert (answer.tools, turns[7].tools) == (("Read", "Grep"), ("Edit", "Bash"))
     assert answer.files == ("/home/ada/shop/cart.py",)  # a folder that was searched is no file
     assert transcript.title_of(transcript.session) == "Carts in PostgreSQL"
-
-
-def test_a_fork_repeats_turns_under_the_same_identity():
     original, _ = read(CLAUDE / "5e551011-0000-4000-8000-000000000002.jsonl")
     fork, transcript = read(CLAUDE / "5e551011-0000-4000-8000-000000000003.jsonl")
     known = {turn.id for turn in original}
@@ -93,18 +90,12 @@ def test_neither_a_summary_nor_a_fork_of_a_private_session_gives_it_away(tmp_pat
     assert texts(turns) == ["word 1", "word 5", "word 6", "word 7"]
 
 
-@each("text,expected", "hosts-persons-words", globals())
-def test_only_the_persons_words_are_left(tmp_path, text, expected):
-    assert texts(read(written(tmp_path / "s.jsonl", claude_line(1, text)))[0]) == [expected]
-
-
-@each("reason,line", "hosts-left-out", globals())
-def test_what_no_person_said_is_left_out_and_counted(tmp_path, reason, line):
-    turns, transcript = read(written(tmp_path / "s.jsonl", line), host="claude")
-    assert turns == [] and transcript.skipped == {reason: 1}
-
-
-def test_calls_of_bethink_leave_no_trace(tmp_path):
+def test_only_a_persons_words_are_left_and_calls_of_bethink_leave_no_trace(tmp_path):
+    for text, expected in cases("hosts-persons-words", globals()):
+        assert texts(read(written(tmp_path / "s.jsonl", claude_line(1, text)))[0]) == [expected]
+    for reason, line in cases("hosts-left-out", globals()):
+        turns, transcript = read(written(tmp_path / "s.jsonl", line), host="claude")
+        assert turns == [] and transcript.skipped == {reason: 1}
     calls = {
         "mcp__bethink__search_memories": {"query": "x", "path": "/home/ada/mail"},
         "mcp__plugin_bethink_bethink__get_memories": {},

@@ -1,6 +1,5 @@
 """opencode's database."""
 
-import contextlib
 import json
 
 import apsw
@@ -69,7 +68,7 @@ def opencode(tmp_path):
     opencode.connection.close()
 
 
-def test_a_database_in_use_gives_its_sessions(opencode):
+def test_a_database_in_use_gives_its_sessions_and_what_a_tool_did_in_pages_of_any_size(opencode):
     assert hosts.detect(opencode.path) == "opencode"
     turns, transcript = read(opencode.path)
     assert [(who(turn), turn.text) for turn in turns] == SAID
@@ -80,18 +79,6 @@ def test_a_database_in_use_gives_its_sessions(opencode):
     assert (answer.cwd, transcript.project) == ("/home/ada/shop/api", "/home/ada/shop")
     assert transcript.title_of(transcript.session) == "Caches"
     assert transcript.lines == len(turns) + transcript.skipped.total()
-
-
-def test_what_a_tool_did_comes_with_the_next_turn(opencode):
-    for code, outcome in ((0, "passed"), (1, "failed")):
-        state = {"status": "completed", "input": {"command": "pytest"}, "metadata": {"exit": code}}
-        call = {"type": "tool", "tool": "bash", "callID": "c1", "state": state}
-        opencode.say(f"msg_5{code}", AGENT, call)
-        opencode.say(f"msg_5{code}", AGENT, {"type": "text", "text": "Done.", "time": DONE})
-        assert read(opencode.path)[0][-1].work == (Fact(outcome, "pytest"),)
-
-
-def test_pages_of_any_size_give_the_same_turns(opencode):
     expected, _ = read(opencode.path)
     for limits in ({"page_turns": 1}, {"page_bytes": 1}, {"page_turns": 3, "page_bytes": 100}):
         position, turns = base.START, []
@@ -99,6 +86,12 @@ def test_pages_of_any_size_give_the_same_turns(opencode):
             turns += page.turns
             position = stored(page.position)
         assert turns == expected
+    for code, outcome in ((0, "passed"), (1, "failed")):
+        state = {"status": "completed", "input": {"command": "pytest"}, "metadata": {"exit": code}}
+        call = {"type": "tool", "tool": "bash", "callID": "c1", "state": state}
+        opencode.say(f"msg_5{code}", AGENT, call)
+        opencode.say(f"msg_5{code}", AGENT, {"type": "text", "text": "Done.", "time": DONE})
+        assert read(opencode.path)[0][-1].work == (Fact(outcome, "pytest"),)
 
 
 def test_an_answer_that_is_being_written_is_given_when_it_is_done(opencode):
@@ -152,7 +145,7 @@ def test_memory_off_holds_for_one_session_only(opencode):
     assert read(opencode.path, stored(transcript.position))[0] == []
 
 
-def test_rows_that_make_no_sense_are_counted(opencode, monkeypatch):
+def test_rows_that_make_no_sense_are_counted_and_another_database_is_refused(opencode, monkeypatch):
     wrong = ("{", "null", "[1]", '{"type":5}', '{"type":"text","text":7,"time":{"end":1}}')
     for part in (*wrong, "x" * 3000):
         opencode.say("msg_2", AGENT, part)
@@ -163,10 +156,6 @@ def test_rows_that_make_no_sense_are_counted(opencode, monkeypatch):
     turns, transcript = read(opencode.path)
     assert [turn.text for turn in turns] == [text for _, text in SAID]
     assert (transcript.skipped["broken line"], transcript.skipped["too long"]) == (3, 1)
-
-
-def test_a_database_of_something_else_is_refused_in_a_sentence(tmp_path):
-    with contextlib.closing(apsw.Connection(str(tmp_path / "opencode.db"))) as connection:
-        connection.execute("CREATE TABLE fish (name)")
+    opencode.connection.execute("DROP TABLE session; DROP TABLE message; DROP TABLE part")
     with pytest.raises(BethinkError, match=r"cannot be read: .*no such table"):
-        list(hosts.read(tmp_path / "opencode.db").turns())
+        list(hosts.read(opencode.path).turns())

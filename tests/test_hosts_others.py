@@ -18,12 +18,18 @@ OLDER = CODEX / (
 )
 
 
-def test_files_come_from_patches_and_from_the_commands_that_read_them():
+def test_codex_files_come_from_patches_and_commands_and_a_session_with_memory_off_is_silent(
+    tmp_path,
+):
     turns, transcript = read(CURRENT)
     assert turns[2].tools == ("exec_command", "apply_patch")  # and not the call of Bethink
     assert turns[2].files == ("settings.py", "base.py", "docs/db.md")
     assert (turns[2].cwd, turns[2].branch) == ("/home/ada/shop", "main")
     assert transcript.lines == len(turns) + transcript.skipped.total()
+    head, *lines = OLDER.read_text().splitlines()
+    head = head.replace('"cwd"', '"memory_mode":"disabled","cwd"')
+    turns, transcript = read(written(tmp_path / "rollout.jsonl", head, *lines))
+    assert turns == [] and transcript.skipped["memory off"] == 3
 
 
 def test_a_fork_keeps_the_identity_of_what_it_copied_and_the_same_words_twice_are_two(tmp_path):
@@ -38,14 +44,9 @@ def test_a_fork_keeps_the_identity_of_what_it_copied_and_the_same_words_twice_ar
     assert turns[3].text == turns[0].text
 
 
-def test_a_session_with_memory_off_gives_nothing(tmp_path):
-    head, *lines = OLDER.read_text().splitlines()
-    head = head.replace('"cwd"', '"memory_mode":"disabled","cwd"')
-    turns, transcript = read(written(tmp_path / "rollout.jsonl", head, *lines))
-    assert turns == [] and transcript.skipped["memory off"] == 3
-
-
-def test_a_compressed_rollout_reads_like_the_file_it_was(tmp_path):
+def test_a_compressed_rollout_reads_like_the_file_it_was_and_needs_its_package(
+    tmp_path, monkeypatch
+):
     zstandard = pytest.importorskip("zstandard")
     data = CURRENT.read_bytes()
     packed = tmp_path / f"{CURRENT.name}.zst"
@@ -64,9 +65,6 @@ def test_a_compressed_rollout_reads_like_the_file_it_was(tmp_path):
     assert given and given == turns[: len(given)]
     packed.write_bytes(b"\x28\xb5\x2f\xfd broken")
     assert read(packed, host="codex")[0] == []
-
-
-def test_without_the_package_a_compressed_rollout_is_refused_with_a_hint(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "zstandard", None)
     packed = tmp_path / "rollout-x.jsonl.zst"
     packed.write_bytes(b"x")
@@ -86,15 +84,12 @@ def test_copilot_tells_where_its_session_works(tmp_path, told, environment, dire
     assert copilot.find_directory(given | place, tmp_path / "home") == directory
 
 
-def test_copilot_follows_the_session_into_another_folder():
+def test_copilot_and_gemini_tell_where_a_session_works_and_what_it_touched(tmp_path):
     turns, transcript = read(LINE_FILES["copilot"])
     assert (turns[1].tools, turns[1].files) == (("view",), ("/home/ada/shop/pyproject.toml",))
     assert (turns[0].id, turns[0].cwd, turns[0].branch) == ("mu1", "/home/ada/shop", "main")
     assert (turns[-1].cwd, turns[-1].branch) == ("/home/ada/shop/api", "feature")
     assert transcript.project == "/home/ada/shop"
-
-
-def test_gemini_finds_its_project_beside_the_chats_and_counts_no_tools_of_a_copy(tmp_path):
     turns, _ = read(LINE_FILES["gemini"])
     assert {turn.cwd for turn in turns} == {"/home/ada/shop"}
     assert turns[2].files == ("logging.ini",)
@@ -121,28 +116,22 @@ def said(path):
     return [(role, text) for _, role, text in table(path)]
 
 
-@each("text", "hosts-plain-styles")
-def test_speakers_are_found_in_markdown(tmp_path, text):
-    path = tmp_path / "chat.md"
-    path.write_bytes(text.encode())
-    assert hosts.detect(path) == "plain"
-    assert said(path) == TALK
-
-
-def test_a_turn_cites_the_line_of_its_speaker_and_json_lines_with_roles_are_a_chat(tmp_path):
+def test_speakers_are_found_in_markdown_and_names_in_code_are_text(tmp_path):
+    for text in cases("hosts-plain-styles"):
+        path = tmp_path / "chat.md"
+        path.write_bytes(text.encode())
+        assert hosts.detect(path) == "plain"
+        assert said(path) == TALK
     path = tmp_path / "chat.md"
     path.write_text(cases("hosts-plain-styles")[0])
     assert [turn.line for turn in read(path)[0]] == [3, 7]
     turns, transcript = read(LINE_FILES["plain"])
     assert (turns[0].at.hour, turns[1].id, turns[0].session[:5]) == (9, "m3", "chat-")
     assert transcript.skipped == {"no speech": 2}
-
-
-@pytest.mark.parametrize(("asks", "answers", "code"), IN_CODE)
-def test_names_in_code_and_weaker_styles_are_text(tmp_path, asks, answers, code):
-    path = tmp_path / "chat.md"
-    path.write_text(f"{asks}What does it print?\n{answers}Names:\n{code}\n")
-    assert said(path) == [("user", "What does it print?"), ("assistant", f"Names:\n{code}")]
+    for asks, answers, code in IN_CODE:
+        path = tmp_path / "chat.md"
+        path.write_text(f"{asks}What does it print?\n{answers}Names:\n{code}\n")
+        assert said(path) == [("user", "What does it print?"), ("assistant", f"Names:\n{code}")]
 
 
 def test_a_chat_that_changed_is_read_again_under_the_same_identities(tmp_path):
@@ -159,19 +148,16 @@ def test_a_chat_that_changed_is_read_again_under_the_same_identities(tmp_path):
     assert len(read(path, stored(pages[0].position))[0]) == 3, "until the last page is written"
 
 
-@each("name,data", "hosts-no-chat")
-def test_what_is_no_chat_is_not_taken_for_one(tmp_path, name, data):
-    path = tmp_path / name
-    path.write_bytes(data)
-    assert hosts.detect(path) is None
-    assert read(path, host="plain")[0] == []
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "latin-1"])
-def test_other_encodings_lose_no_turn(tmp_path, encoding):
-    path = tmp_path / "chat.txt"
-    path.write_bytes("User: Où est la clé?\n\nAssistant: À côté.\n".encode(encoding))
-    turns, _ = read(path)
-    assert [turn.role for turn in turns] == ["user", "assistant"]
-    expected = "O\ufffd est la cl\ufffd?" if encoding == "latin-1" else "Où est la clé?"
-    assert turns[0].text == expected
+def test_what_is_no_chat_is_not_taken_for_one_and_other_encodings_lose_no_turn(tmp_path):
+    for name, data in cases("hosts-no-chat"):
+        path = tmp_path / name
+        path.write_bytes(data)
+        assert hosts.detect(path) is None
+        assert read(path, host="plain")[0] == []
+    for encoding in ["utf-16", "utf-8-sig", "latin-1"]:
+        path = tmp_path / "chat.txt"
+        path.write_bytes("User: Où est la clé?\n\nAssistant: À côté.\n".encode(encoding))
+        turns, _ = read(path)
+        assert [turn.role for turn in turns] == ["user", "assistant"]
+        expected = "O\ufffd est la cl\ufffd?" if encoding == "latin-1" else "Où est la clé?"
+        assert turns[0].text == expected

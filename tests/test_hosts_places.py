@@ -45,7 +45,7 @@ def test_transcripts_are_found_where_the_host_keeps_them(
     assert list(hosts.locate(host, {}, tmp_path / "elsewhere")) == []
 
 
-def test_the_newest_comes_first_and_opencode_is_found_by_name_and_by_setting(tmp_path):
+def test_the_newest_comes_first_and_what_is_not_there_is_said_in_a_sentence(tmp_path):
     folder = tmp_path / ".claude" / "projects" / "p"
     folder.mkdir(parents=True)
     for name, age in (("old", 100), ("new", 300), ("middle", 200)):
@@ -60,9 +60,6 @@ def test_the_newest_comes_first_and_opencode_is_found_by_name_and_by_setting(tmp
     for environment, more in (({}, []), ({"OPENCODE_DB": "mine.db"}, ["mine.db"])):
         found = hosts.locate("opencode", environment, tmp_path)
         assert sorted(path.name for path in found) == [*more, "opencode-beta.db", "opencode.db"]
-
-
-def test_what_is_not_there_or_not_known_is_said_in_a_sentence(tmp_path):
     with pytest.raises(NotFound, match="There is no transcript"):
         hosts.read(tmp_path / "gone.jsonl")
     with pytest.raises(InvalidInput, match="no agent host 'emacs'"):

@@ -5,7 +5,7 @@ import tracemalloc
 from collections import Counter
 
 import pytest
-from case_tables import cases, each, rules
+from case_tables import cases, rules
 from growth import grows_too_fast, long_text
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -154,18 +154,14 @@ def said(number: int, text: str) -> bytes:
     return json.dumps(claude_line(number, text)).encode()
 
 
-@each("line,given,reason", "hosts-bad-lines", globals())
-def test_a_bad_line_costs_only_itself(tmp_path, line, given, reason):
-    path = tmp_path / "s.jsonl"
-    path.write_bytes(b"\n".join([said(1, "word 1"), line, said(2, "word 2"), b""]))
-    turns, transcript = read(path, host="claude")
-    assert [turn.text for turn in turns] == ["word 1", *given, "word 2"]
-    assert transcript.skipped == ({reason: 1} if reason else {})
-    assert turns[-1].line == transcript.lines == 3
-
-
-def test_a_line_beyond_the_bound_is_passed_over_in_little_memory(tmp_path, monkeypatch):
-    path = tmp_path / "s.jsonl"
+def test_a_bad_line_costs_only_itself_and_one_beyond_the_bound_little_memory(tmp_path, monkeypatch):
+    for line, heard, reason in cases("hosts-bad-lines", globals()):
+        path = tmp_path / "s.jsonl"
+        path.write_bytes(b"\n".join([said(1, "word 1"), line, said(2, "word 2"), b""]))
+        turns, reader = read(path, host="claude")
+        assert [turn.text for turn in turns] == ["word 1", *heard, "word 2"]
+        assert reader.skipped == ({reason: 1} if reason else {})
+        assert turns[-1].line == reader.lines == 3
     path.write_bytes(b"\n".join([said(1, "before"), b"x" * (8 << 20), said(3, "behind"), b""]))
     tracemalloc.start()
     monkeypatch.setattr(transcript, "BOUND", 1 << 20)
@@ -192,14 +188,11 @@ PUSHED = "[main 1a2b3c4] Cache carts\nrejected"
 WORK = dict(cases("hosts-work-lines", globals()))
 
 
-@pytest.mark.parametrize("host", WORK)
-@each("command,output,failed,work", "hosts-work", globals())
-def test_what_was_done_comes_with_the_next_turn(tmp_path, host, command, output, failed, work):
-    path = written(tmp_path / "session.jsonl", *WORK[host](command, output, failed))
-    assert [list(turn.work) for turn in read(path, host=host)[0]] == [work]
-
-
-def test_what_a_call_did_is_known_also_when_its_result_comes_in_the_next_reading(tmp_path):
+def test_what_was_done_comes_with_the_next_turn_also_in_the_next_reading(tmp_path):
+    for host in WORK:
+        for command, output, failed, work in cases("hosts-work", globals()):
+            path = written(tmp_path / "session.jsonl", *WORK[host](command, output, failed))
+            assert [list(turn.work) for turn in read(path, host=host)[0]] == [work]
     lines, position = WORK["claude"](COMMIT, "", False), base.START
     for number in (1, 2, 3):
         path = written(tmp_path / "s1.jsonl", *lines[:number])
@@ -211,7 +204,7 @@ def test_what_a_call_did_is_known_also_when_its_result_comes_in_the_next_reading
 PLAN = "Implement the following plan:\n\n# Cache the carts"
 
 
-def test_a_plan_that_is_handed_back_is_kept_as_a_plan(tmp_path):
+def test_a_plan_is_kept_as_a_plan_and_a_call_of_our_skills_is_nothing_that_was_said(tmp_path):
     details = "\n\nIf you need specific details from before exiting plan mode, read x"
     for line in (
         claude_line(1, PLAN + details),
@@ -220,9 +213,6 @@ def test_a_plan_that_is_handed_back_is_kept_as_a_plan(tmp_path):
     ):
         (turn,), _ = read(written(tmp_path / "s1.jsonl", line))
         assert (turn.plan, turn.summary, turn.role, turn.text) == (True, False, "user", PLAN), line
-
-
-def test_a_call_of_our_skills_is_nothing_that_was_said(tmp_path):
     for typed in ("/remember why redis?", "$remember why redis?", "/bethink:remember x"):
         turns, transcript = read(written(tmp_path / "s1.jsonl", {"role": "user", "content": typed}))
         assert not turns and transcript.skipped == {"no speech": 1}, typed

@@ -23,46 +23,33 @@ def kinds(reader, *turns):
     return [(idea.kind, idea.text) for idea in read_ideas(turns, reader)]
 
 
-@pytest.mark.parametrize(("said", "kind"), PLAIN)
-def test_a_plain_statement_is_kept_as_what_it_is(reader, said, kind):
-    (idea,) = read_ideas([("user", said), REPLY], reader)
-    assert (idea.kind, idea.text, idea.firm) == (kind, said, True)
-    assert 0 < idea.confidence <= 1
-
-
-@pytest.mark.parametrize(("turns", "expected"), cases("ideas-kept"))
-def test_what_lasts_is_kept_in_the_users_words_and_talk_of_the_moment_leaves_nothing(
-    reader, turns, expected
-):
-    assert kinds(reader, *turns) == expected
-
-
-# What a conversation holds, the kinds that are asked for, and a word of each idea that is kept of them.
-@pytest.mark.parametrize(("turns", "asked", "expected"), cases("ideas-open"))
-def test_what_was_answered_done_or_said_by_others_is_no_idea_and_what_waits_is_one(
-    reader, turns, asked, expected
-):
-    found = [text for kind, text in kinds(reader, *turns) if not asked or kind in asked]
-    assert len(found) == len(expected), found
-    assert all(word in text for word, text in zip(expected, found, strict=True)), found
-
-
-def test_the_things_that_an_idea_names_are_found(reader):
+def test_what_lasts_is_kept_as_what_it_is_and_talk_of_the_moment_leaves_nothing(reader):
+    for said, kind in PLAIN:
+        (idea,) = read_ideas([("user", said), REPLY], reader)
+        assert (idea.kind, idea.text, idea.firm) == (kind, said, True)
+        assert 0 < idea.confidence <= 1
+    for turns, expected in cases("ideas-kept"):
+        assert kinds(reader, *turns) == expected
     (idea,) = read_ideas([("user", "we decided to use PostgreSQL for the `OrderService`")], reader)
     named = {(entity.name, entity.type) for entity in idea.entities}
     assert named == {("PostgreSQL", "technology"), ("OrderService", "symbol")}
-
-
-def test_only_turns_from_the_first_are_read(reader):
     turns = [("user", "We use Jest for unit tests."), REPLY] * 2
     turns[2] = ("user", "Tickets are in Jira under the key SHOP.")
     assert [idea.turn for idea in read_ideas(turns, reader, first=2)] == [2]
 
 
-@pytest.mark.parametrize(("said", "left"), cases("ideas-what-the-last-report-leaves"))
-def test_what_the_last_report_leaves_to_do_is_open(reader, said, left):
-    turns = [("user", "Cache the carts."), ("assistant", f"I cached the carts in Redis. {said}")]
-    assert any(said in text for kind, text in kinds(reader, *turns) if kind == "todo") == left
+# What a conversation holds, the kinds that are asked for, and a word of each idea that is kept of them.
+def test_what_was_answered_done_or_said_by_others_is_no_idea_and_what_waits_is_one(reader):
+    for turns, asked, expected in cases("ideas-open"):
+        found = [text for kind, text in kinds(reader, *turns) if not asked or kind in asked]
+        assert len(found) == len(expected), found
+        assert all(word in text for word, text in zip(expected, found, strict=True)), found
+    for said, left in cases("ideas-what-the-last-report-leaves"):
+        turns = [
+            ("user", "Cache the carts."),
+            ("assistant", f"I cached the carts in Redis. {said}"),
+        ]
+        assert any(said in text for kind, text in kinds(reader, *turns) if kind == "todo") == left
 
 
 PIECES = [said for said, _ in PLAIN] + cases("ideas-pieces")

@@ -66,15 +66,12 @@ def test_a_digest_says_what_the_turns_or_the_digest_before_them_say():
     assert read(digest=later).digest == {} == read(digest={**DIGEST, "left": ""}).digest
 
 
-@pytest.mark.parametrize("task", ALL_TASKS, ids=lambda task: task.purpose)
-def test_every_question_has_a_form_that_strict_modes_take(task):
-    assert not_strict(make_schema(task.form)) is None
-    assert task.instruction.endswith(".") and 0 < task.tokens <= 2000
-    with pytest.raises(Mismatch):
-        conform({}, task.form)
-
-
-def test_recorded_text_stands_in_the_parts_and_nowhere_else():
+def test_every_question_has_a_strict_form_and_recorded_text_stands_in_its_parts_alone():
+    for task in ALL_TASKS:
+        assert not_strict(make_schema(task.form)) is None
+        assert task.instruction.endswith(".") and 0 < task.tokens <= 2000
+        with pytest.raises(Mismatch):
+            conform({}, task.form)
     marker = "UNMISTAKABLE"
     for task in (
         asked(tasks.find_ideas, [NumberedTurn(1, "user", marker)]),
@@ -105,14 +102,11 @@ def test_ideas_are_kept_with_their_kind_turns_and_entities_and_orders_are_only_t
     assert tasks.find_ideas(answering(value), turns).ideas[0].text.endswith("as root.")
 
 
-def test_what_the_turns_do_not_say_is_dropped():
+def test_what_the_turns_do_not_say_is_dropped_and_portions_hold_every_word():
     good = idea("The proxy cuts bodies at 100 MB.")
     for invented in cases("llm-tasks-invented", {"idea": idea}):
         told = read(good, invented, idea("the proxy cuts  bodies at 100 mb."))
         assert [found.text for found in told.ideas] == [good["text"]], invented
-
-
-def test_portions_hold_every_word_within_their_size():
     said = [f"{number} " + "word " * (number * 700) for number in range(12)]
     turns = [NumberedTurn(number, "user", text) for number, text in enumerate([*said, ""])]
     groups = list(tasks.portions(turns, 5000))
@@ -121,13 +115,11 @@ def test_portions_hold_every_word_within_their_size():
         own = [one.text for group in groups for one in group if one.number == turn.number]
         assert "".join(own) == turn.text
     assert list(tasks.portions([])) == []
-
-
-@pytest.mark.parametrize(("places", "expected"), cases("llm-tasks-only-places-that-were"))
-def test_only_places_that_were_asked_about_are_confirmed(places, expected):
-    boundaries = [(1, "a", "b"), (2, "c", "d")]
-    value = {"places": [{"number": number, "new_topic": new} for number, new in places]}
-    assert tasks.confirm_topics(answering(value), boundaries) == expected
+    # Only places that were asked about are confirmed.
+    for places, expected in cases("llm-tasks-only-places-that-were"):
+        boundaries = [(1, "a", "b"), (2, "c", "d")]
+        value = {"places": [{"number": number, "new_topic": new} for number, new in places]}
+        assert tasks.confirm_topics(answering(value), boundaries) == expected
 
 
 def topic(**changes):

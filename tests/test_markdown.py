@@ -6,7 +6,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from case_tables import FOLDER, cases, each, rules
+from case_tables import FOLDER, cases, rules
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from trees import plant
@@ -47,12 +47,24 @@ def titles(text):
 # Cutting
 
 
-def test_sections_begin_at_headers_and_are_called_by_the_headers_above():
+def test_sections_begin_at_headers_and_long_ones_are_split_where_a_reader_would():
     found = by_headers(GUIDE, overlap=0)
     assert [chunk.title for chunk in found] == SECTIONS
     heads = [chunk.text.partition("\n")[0] for chunk in found]
     assert heads == ["# Guide", "## Install", "### Linux", "## Use"]
     assert [chunk.lines for chunk in found] == [(1, 4), (5, 8), (9, 12), (13, 15)]
+    for text, sizes, pattern in cases("chunks-cut", NAMES):
+        for size in sizes:
+            found = by_headers(text, size, 0)
+            assert joined(found) == text and all(len(chunk.text) <= size for chunk in found)
+            assert all(re.search(pattern, chunk.text) for chunk in found)
+    # Numbers of items end no sentence.
+    steps = "".join(f"{number}. Step with words that go on and on\n" for number in range(1, 60))
+    for percent in range(15, 51):
+        found = by_headers(steps, 300, percent)
+        assert all(re.match(r"\d+\. Step", chunk.text) for chunk in found)
+        assert all(re.match(r"\d+\. Step", chunk.overlap) for chunk in found[1:])
+    assert [len(chunk.text) for chunk in by_headers("x" * 1000, 300)] == [300, 300, 300, 100]
 
 
 @rules(
@@ -67,25 +79,6 @@ def test_headers_are_what_the_formats_say_and_empty_ones_lead_on(function, given
     assert function(*given) == expected
 
 
-@pytest.mark.parametrize(("text", "sizes", "pattern"), cases("chunks-cut", NAMES))
-def test_long_texts_are_split_between_paragraphs_else_sentences_lines_or_words(
-    text, sizes, pattern
-):
-    for size in sizes:
-        found = by_headers(text, size, 0)
-        assert joined(found) == text and all(len(chunk.text) <= size for chunk in found)
-        assert all(re.search(pattern, chunk.text) for chunk in found)
-
-
-def test_numbers_of_items_end_no_sentence():
-    steps = "".join(f"{number}. Step with words that go on and on\n" for number in range(1, 60))
-    for percent in range(15, 51):
-        found = by_headers(steps, 300, percent)
-        assert all(re.match(r"\d+\. Step", chunk.text) for chunk in found)
-        assert all(re.match(r"\d+\. Step", chunk.overlap) for chunk in found[1:])
-    assert [len(chunk.text) for chunk in by_headers("x" * 1000, 300)] == [300, 300, 300, 100]
-
-
 @pytest.mark.parametrize("block", cases("chunks-code-and-tables-are-never", NAMES))
 @pytest.mark.parametrize("size", [100, 500, 2000])
 def test_code_and_tables_are_never_cut_in_half(block, size):
@@ -97,7 +90,7 @@ def test_code_and_tables_are_never_cut_in_half(block, size):
     assert all(len(chunk.text) <= size for chunk in found if chunk not in whole)
 
 
-def test_overlap_is_the_end_of_the_chunk_before_from_the_start_of_a_sentence():
+def test_overlap_is_the_end_of_the_chunk_before_and_never_begins_inside_code_or_a_table():
     for percent, share in ((0, 0), (15, 0.15), (50, 0.5)):
         found = by_headers(SENTENCES, 1000, percent)
         assert not found[0].overlap
@@ -105,9 +98,6 @@ def test_overlap_is_the_end_of_the_chunk_before_from_the_start_of_a_sentence():
             assert before.text.rstrip().endswith(chunk.overlap)
             assert not share or chunk.overlap.startswith("Sentence")
             assert share * 333 <= len(chunk.overlap) <= len(before.text) * share
-
-
-def test_overlap_never_begins_inside_code_a_table_or_a_sentence():
     for block in (FENCE, TABLE):
         for last, carried in (("", ""), ("That was it.\n\n", "That was it.")):
             after = by_headers(f"# A\n\n{block}\n{last}## B\n\n{LONG}\n", 6000, 15)[1]
@@ -184,49 +174,42 @@ def whole(text, uri="notes/a.md"):
     return passages(page, uri, by_headers(page.body, first_line=page.first_line))
 
 
-@pytest.mark.parametrize(("text", "expected"), cases("markdown-parsed", NAMES))
-def test_frontmatter_and_directives_are_taken_apart(text, expected):
-    page = parse(text)
-    assert {name: getattr(page, name) for name in expected} == expected
-
-
-@pytest.mark.parametrize(("block", "line"), cases("markdown-broken-frontmatter-is-a"))
-def test_broken_frontmatter_is_a_warning_and_the_text_is_read(block, line):
-    page = parse(f"---\n{block}\n---\n# A\n\nText.\n")
-    assert page.body == "# A\n\nText.\n"
-    assert not parse(f"---\n{block}\nindex: false\n---\n").directives["index"]
-    (warning,) = page.warnings
-    assert warning.startswith(f"broken frontmatter{line}: ")
-    assert not warning.endswith(".")
-
-
-@each("field, name, value", "markdown-directives-are-read-from-frontmatter")
-def test_directives_are_read_from_frontmatter_and_comments_alike(field, name, value):
-    comment = field.replace(": ", "=", 1)
-    for text in (
-        f"---\n{field}\n---\nText.",
-        f"<!-- {field} -->\nText.",
-        f"<!--{field}-->\n\nText.",
-        f"Text.\n\n<!-- bethink: {comment} -->\n",
-        f"<!--\nimportance: 3\n{field}\n-->\n" if name != "importance" else f"<!--\n{field}\n-->\n",
-    ):
+def test_frontmatter_and_directives_are_taken_apart_and_broken_ones_are_warnings():
+    for text, expected in cases("markdown-parsed", NAMES):
         page = parse(text)
-        assert page.directives[name] == value, text
-        assert page.warnings == ()
-
-
-@pytest.mark.parametrize("field", cases("markdown-a-wrong-value-is"))
-def test_a_wrong_value_is_a_warning_and_holds_for_nothing(field):
-    for text in (
-        f"---\n{field}\n---\nText.",
-        f"<!-- {field} -->\nText.",
-        f"<!-- bethink: {field.replace(': ', '=')} -->\n# A\nText.",
-    ):
-        page = parse(text)
-        assert not set(page.directives) & {"index", "kind", "importance"}
+        assert {name: getattr(page, name) for name in expected} == expected
+    for block, line in cases("markdown-broken-frontmatter-is-a"):
+        page = parse(f"---\n{block}\n---\n# A\n\nText.\n")
+        assert page.body == "# A\n\nText.\n"
+        assert not parse(f"---\n{block}\nindex: false\n---\n").directives["index"]
         (warning,) = page.warnings
-        assert field.split(": ")[1] in warning
-        assert len(whole(text)) == 1
+        assert warning.startswith(f"broken frontmatter{line}: ")
+        assert not warning.endswith(".")
+    for field, name, value in cases("markdown-directives-are-read-from-frontmatter"):
+        comment = field.replace(": ", "=", 1)
+        for text in (
+            f"---\n{field}\n---\nText.",
+            f"<!-- {field} -->\nText.",
+            f"<!--{field}-->\n\nText.",
+            f"Text.\n\n<!-- bethink: {comment} -->\n",
+            f"<!--\nimportance: 3\n{field}\n-->\n"
+            if name != "importance"
+            else f"<!--\n{field}\n-->\n",
+        ):
+            page = parse(text)
+            assert page.directives[name] == value, text
+            assert page.warnings == ()
+    for field in cases("markdown-a-wrong-value-is"):
+        for text in (
+            f"---\n{field}\n---\nText.",
+            f"<!-- {field} -->\nText.",
+            f"<!-- bethink: {field.replace(': ', '=')} -->\n# A\nText.",
+        ):
+            page = parse(text)
+            assert not set(page.directives) & {"index", "kind", "importance"}
+            (warning,) = page.warnings
+            assert field.split(": ")[1] in warning
+            assert len(whole(text)) == 1
 
 
 def test_directives_are_not_part_of_the_text_but_where_they_stand_in_it_or_in_code():
@@ -246,7 +229,7 @@ def test_directives_are_not_part_of_the_text_but_where_they_stand_in_it_or_in_co
 # Passages
 
 
-def test_passages_carry_section_lines_and_what_the_file_says_of_itself():
+def test_passages_carry_section_lines_and_kind_and_what_the_file_says_of_itself():
     front = "---\ntitle: Handbook\ndescription: How we\n  work\ndate: 2024-05-06\ntags: [x]\nimportance: 6\n---\n"
     first, *_, last = whole(front + GUIDE)
     assert (first.section, first.lines) == ("Handbook > Guide", (9, 11))
@@ -254,9 +237,6 @@ def test_passages_carry_section_lines_and_what_the_file_says_of_itself():
     assert last.metadata == {"chunk": 3, "overlap": len("Then go on.")}
     assert (last.tags, last.importance, last.kind) == (("x",), 6.0, "document")
     assert last.content.startswith("Then go on.\n\n## Use")
-
-
-def test_a_passage_is_called_by_the_file_and_its_kind_by_the_nearest_name_that_tells():
     assert whole("Only text.")[0].section == "a"
     assert whole("---\ntitle: Mine\n---\nOnly text.")[0].section == "Mine"
     assert [passage.section for passage in whole(f"{LONG}\n# A\n{LONG}")] == ["A", "A"]

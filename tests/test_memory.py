@@ -16,25 +16,19 @@ TIMES = {"NOW": NOW, "DAY": DAY}
 JWT = "Authentication uses JWT tokens with a 24h expiry"
 
 
-def test_what_is_told_is_found_again(memory):
+def test_what_is_told_is_found_again_with_what_was_given_and_what_is_worked_out(memory):
     outcome = memory.add("We deploy from main, never from a branch")
     assert pick(outcome, "status duplicate_of similarity redactions") == ("added", None, None, 0)
     (hit,) = memory.search("how do we deploy?").hits
     assert hit.memory.id == outcome.id
     told = (memory.project.scope, "note:user", TRUST["user"], NOW, NOW)
     assert pick(hit.memory, "scope source trust created_at updated_at") == told
-
-
-def test_what_is_not_given_is_worked_out(memory):
     text = "We decided to use PostgreSQL for src/billing/store.py because it is durable."
     told = memory.one(memory.add(f"{text} It was not easy.").id)
     assert pick(told, "kind importance") == ("decision", 7.0) and 0 < told.confidence <= 1
     assert told.summary.startswith("We decided to use PostgreSQL")
     assert {("PostgreSQL", "technology"), ("src/billing/store.py", "file")} <= set(told.entities)
     assert {"PostgreSQL", "src/billing/store.py"} <= set(told.keywords)
-
-
-def test_what_is_given_is_kept(memory):
     given = {"summary": "short", "importance": 0.0, "confidence": 0.25, "tags": ("a", "b")}
     given |= {"expires_at": NOW + DAY, "valid_from": NOW - DAY, "source": "session:1"}
     given |= {"metadata": {"by": "hand"}}
@@ -67,18 +61,15 @@ def test_private_parts_and_secrets_are_never_stored(memory, tmp_path):
 PRIVATE = ["<private>all of it</private>", " <private>a</private>\n<private>b</private> "]
 
 
-@pytest.mark.parametrize("text", [*PRIVATE, "<private>never closed"])
-def test_what_is_wholly_private_is_refused(hashing, text):
-    with pytest.raises(InvalidInput, match="Nothing is left to remember"):
-        hashing.add(text)
-    assert hashing.stats().memories == 0
-
-
-@pytest.mark.parametrize(("text", "fields", "message"), cases("memory-what-cannot-be-kept", TIMES))
-def test_what_cannot_be_kept_is_refused_in_a_sentence(hashing, text, fields, message):
-    with pytest.raises(InvalidInput, match=message) as caught:
-        hashing.add(text, **fields)
-    assert caught.value.hint and hashing.stats().memories == 0
+def test_what_is_wholly_private_or_cannot_be_kept_is_refused_in_a_sentence(hashing):
+    for text in [*PRIVATE, "<private>never closed"]:
+        with pytest.raises(InvalidInput, match="Nothing is left to remember"):
+            hashing.add(text)
+        assert hashing.stats().memories == 0
+    for text, fields, message in cases("memory-what-cannot-be-kept", TIMES):
+        with pytest.raises(InvalidInput, match=message) as caught:
+            hashing.add(text, **fields)
+        assert caught.value.hint and hashing.stats().memories == 0
 
 
 def test_the_same_text_is_told_to_be_known(memory):
@@ -88,15 +79,12 @@ def test_the_same_text_is_told_to_be_known(memory):
     assert memory.stats().memories == 1
 
 
-def test_a_near_duplicate_is_told_and_what_it_repeats(hashing):
+def test_a_near_duplicate_is_told_and_statements_that_contrast_are_kept(hashing):
     first = hashing.add(JWT).id
     again = hashing.add("authentication uses JWT tokens, with a 24h expiry.")
     assert pick(again, "status duplicate_of id") == ("near_duplicate", first, first)
     assert 0.9 <= again.similarity <= 1 and hashing.stats().memories == 1
     assert hashing.add(f"{JWT}!", dedup=False).status == "added"
-
-
-def test_statements_that_contrast_are_kept(hashing):
     for pair in (
         ("Use tabs for the indentation of Go files", "Use spaces for the indentation of Go files"),
         ("The nightly deployment runs on Monday", "The nightly deployment runs on Friday"),
@@ -150,7 +138,7 @@ def test_what_replaces_a_decision_is_one_unless_its_kind_was_told(memory, old, t
     assert memory.one(plain).kind == kind
 
 
-def test_a_changed_text_is_found_by_its_new_words_and_meaning(hashing, clock):
+def test_a_changed_text_is_found_anew_and_a_change_that_makes_no_sense_is_refused(hashing, clock):
     id = hashing.add("The cache is Redis", entities=("person:Maria",)).id
     hashing.add("Our queue of jobs is Kafka")
     clock.move(hours=1)
@@ -162,9 +150,14 @@ def test_a_changed_text_is_found_by_its_new_words_and_meaning(hashing, clock):
     assert texts(hashing.search("Redis", mode="keyword")) == []
     near = hashing.search("the queue is Kafka", mode="vector").hits
     assert [hit.why["cosine"] > 0.3 for hit in near] == [True, True]
+    for fields, message in cases("memory-a-change-that-makes-no"):
+        id = hashing.add("The cache is Redis").id
+        with pytest.raises(InvalidInput, match=message):
+            hashing.update(id, **fields)
+        assert [event.action for event in hashing.history(id)] == ["add"]
 
 
-def test_fields_change_alone_and_times_can_be_emptied(memory):
+def test_fields_change_alone_and_only_as_they_were_read(memory, clock):
     id = memory.add("The cache is Redis", expires_at=NOW + DAY).id
     given = {"importance": 9, "tags": ("x",), "metadata": {"a": 1}, "answered": True}
     changed = memory.update(id, kind="note", entities=["technology:Redis"], **given)
@@ -177,17 +170,6 @@ def test_fields_change_alone_and_times_can_be_emptied(memory):
     [read] = memory.ingest([(Source("talk.jsonl", "transcript"), [noted])]).outcomes
     changed = memory.update(read.id, metadata={"page": 4, "role": "user", "a": 1})
     assert changed.metadata == {"turn": "t1", "role": "assistant", "page": 4, "a": 1}
-
-
-@pytest.mark.parametrize(("fields", "message"), cases("memory-a-change-that-makes-no"))
-def test_a_change_that_makes_no_sense_is_refused(hashing, fields, message):
-    id = hashing.add("The cache is Redis").id
-    with pytest.raises(InvalidInput, match=message):
-        hashing.update(id, **fields)
-    assert [event.action for event in hashing.history(id)] == ["add"]
-
-
-def test_a_memory_is_changed_only_as_it_was_read(memory, clock):
     id = memory.add("The cache is Redis").id
     was = memory.one(id)
     clock.move(seconds=1)
@@ -197,7 +179,7 @@ def test_a_memory_is_changed_only_as_it_was_read(memory, clock):
     assert memory.one(id) == changed
 
 
-def test_forgotten_is_hidden_and_comes_back(memory):
+def test_forgotten_is_hidden_and_an_earlier_version_comes_back_with_all_it_had(memory):
     id = memory.add(JWT).id
     assert memory.forget(id[:-2]).ids == (id,) == memory.forget(id).ids
     assert texts(memory.search("JWT")) == [] == memory.list()
@@ -206,9 +188,6 @@ def test_forgotten_is_hidden_and_comes_back(memory):
     assert texts(memory.search("JWT")) == [JWT]
     with pytest.raises(InvalidInput, match="neither forgotten nor replaced"):
         memory.restore(id)
-
-
-def test_an_earlier_version_comes_back_with_all_it_had(memory):
     about = {"kind": "fact", "expires_at": NOW + DAY, "tags": ("a",), "entities": ("person:Maria",)}
     id = memory.add("The cache is Redis", **about).id
     first = memory.one(id)
@@ -224,9 +203,6 @@ def test_an_earlier_version_comes_back_with_all_it_had(memory):
     for version in (0, 99):
         with pytest.raises(NotFound, match=f"no version {version}"):
             memory.restore(id, version)
-
-
-def test_an_earlier_version_that_is_refused_changes_nothing(memory):
     id = memory.add(JWT).id
     memory.update(id, content="Tokens are opaque strings now")
     memory.forget(id)
@@ -287,7 +263,7 @@ def test_memories_are_related_and_set_apart_again(memory, type):
         memory.unlink(one, other, type)
 
 
-def test_what_was_replaced_before_it_was_forgotten_is_so_when_it_comes_back(memory):
+def test_what_was_replaced_or_answered_stays_so_until_its_last_relation_is_taken_back(memory):
     old = memory.add("We deploy with script one").id
     new = memory.add("We deploy from release branches", supersedes=[old]).id
     ended = memory.one(old).valid_to
@@ -296,9 +272,6 @@ def test_what_was_replaced_before_it_was_forgotten_is_so_when_it_comes_back(memo
     assert [pick(one, "source type") for one in memory.relations(old)] == [(new, "supersedes")]
     assert memory.restore(old).superseded_by is None
     assert [one.type for one in memory.relations(old)] == ["relates_to"]
-
-
-def test_a_question_is_open_again_only_when_its_last_answer_is_taken_back(memory):
     question = memory.add("Which port does staging use?", kind="question").id
     said = ("Staging uses 8081", "The port of staging stands in Consul")
     answers = [memory.add(text).id for text in said]
@@ -307,9 +280,6 @@ def test_a_question_is_open_again_only_when_its_last_answer_is_taken_back(memory
     for answer, answered in zip(answers, (True, False), strict=True):
         memory.unlink(answer, question, "answers")
         assert memory.one(question).answered is answered
-
-
-def test_relations_that_make_no_sense_are_refused(memory):
     a, b, c = (memory.add(text).id for text in ("one owl", "two mice", "three cats"))
     memory.link(b, a, "supersedes")
     memory.link(c, b, "supersedes")
@@ -324,7 +294,7 @@ def test_relations_that_make_no_sense_are_refused(memory):
         memory.link(a, "ffffffff")
 
 
-def test_another_text_is_embedded_in_place_of_the_content(hashing):
+def test_another_text_is_embedded_in_place_of_the_content_redacted_guarded_and_purged(hashing):
     asked = "how long does somebody stay signed in"
     id = hashing.add("Tokens last fifteen minutes", embedding_text=asked).id
     assert hashing.add("Refresh tokens last a month", embedding_text=asked).status == "added"
@@ -345,9 +315,6 @@ def test_another_text_is_embedded_in_place_of_the_content(hashing):
     assert cosine() < 0.9
     hashing.restore(id, version=1)
     assert hashing.one(id).content == "Tokens last fifteen minutes" and cosine() > 0.99
-
-
-def test_the_text_that_is_embedded_is_redacted_guarded_and_purged(hashing):
     token = "ghp_" + "a1B2" * 9
     id = hashing.add("CI pushes by itself", embedding_text=f"the token {token} of CI").id
     text = hashing.one(id).metadata["embedding_text"]

@@ -21,11 +21,6 @@ ALIKE = cases("near-duplicates-alike")
 DIFFERENT = cases("near-duplicates-different")
 
 
-def test_the_words_tell_whether_anything_is_added():
-    assert [pair for pair in ALIKE if not say_the_same(*pair)] == []
-    assert [pair for pair in DIFFERENT if say_the_same(*pair)] == []
-
-
 @pytest.fixture
 def open_memory(local, tmp_path):
     """Opens memories of a project of that name, with one database and one judge for all."""
@@ -41,7 +36,13 @@ def open_memory(local, tmp_path):
     store.close()
 
 
+# The same in another order, which the judge is believed about; and notes of which some want something done.
+REWORDED, NOTES = cases("near-duplicates-reworded"), cases("near-duplicates-notes")
+
+
 def test_memory_keeps_what_says_something_else_and_not_what_repeats(open_memory):
+    assert [pair for pair in ALIKE if not say_the_same(*pair)] == []
+    assert [pair for pair in DIFFERENT if say_the_same(*pair)] == []
     status = {}
     for number, (new, old) in enumerate((*ALIKE, *DIFFERENT)):
         memory = open_memory(str(number))
@@ -49,29 +50,19 @@ def test_memory_keeps_what_says_something_else_and_not_what_repeats(open_memory)
         status[new, old] = memory.add(new).status
     assert [pair for pair in DIFFERENT if status[pair] != "added"] == []
     assert [pair for pair in ALIKE if status[pair] == "added"] == []
-
-
-def test_who_only_thinks_of_something_replaces_nothing(open_memory):
-    memory = open_memory("shop")
-    known = memory.add("We use Redis for the cache")
-    thought = memory.add("We are thinking of Valkey for the cache")
-    assert not thought.supersedes and [one.id for one in thought.proposals] == [known.id]
-    assert not memory.add("The cache runs on Valkey, I think.").supersedes
-    assert memory.add("The cache runs on Valkey, Redis is gone").supersedes
-
-
-# The same in another order, which the judge is believed about; and notes of which some want something done.
-REWORDED, NOTES = cases("near-duplicates-reworded"), cases("near-duplicates-notes")
-
-
-def test_what_is_said_in_another_order_is_told_to_be_known(open_memory):
     for number, (new, old) in enumerate(REWORDED):
         memory = open_memory(f"reworded-{number}")
         known = memory.add(old)
         assert memory.add(new).duplicate_of == known.id
 
 
-def test_a_note_that_wants_something_done_is_a_todo_and_a_rule_is_none(open_memory):
+def test_who_only_thinks_replaces_nothing_and_who_wants_something_done_leaves_a_todo(open_memory):
+    memory = open_memory("shop")
+    known = memory.add("We use Redis for the cache")
+    thought = memory.add("We are thinking of Valkey for the cache")
+    assert not thought.supersedes and [one.id for one in thought.proposals] == [known.id]
+    assert not memory.add("The cache runs on Valkey, I think.").supersedes
+    assert memory.add("The cache runs on Valkey, Redis is gone").supersedes
     memory = open_memory("notes")
     for text, is_todo in NOTES:
         assert (memory.one(memory.add(text).id).kind == "todo") == is_todo, text

@@ -29,7 +29,7 @@ def loaded(path):
     return json.loads(path.read_text("utf-8"))
 
 
-def test_every_manifest_is_of_this_version():
+def test_manifests_are_of_this_version_and_hooks_call_the_launcher_with_our_events():
     script = [sys.executable, ROOT / "plugins" / "render.py", "--check"]
     assert subprocess.run(script, timeout=30).returncode == 0, "what is rendered is up to date"
     marketplace = loaded(ROOT / ".claude-plugin" / "marketplace.json")
@@ -41,9 +41,6 @@ def test_every_manifest_is_of_this_version():
     assert (ROOT / entry["source"]).resolve() == PLUGIN
     # Codex and Copilot would then load no hooks.
     assert "plugin.json" not in {path.name for path in PLUGIN.iterdir()}
-
-
-def test_the_neutral_plugin_keeps_to_its_closed_format():
     allowed = (
         "$schema name version description author homepage repository license keywords extensions"
     )
@@ -53,9 +50,6 @@ def test_the_neutral_plugin_keeps_to_its_closed_format():
     for folder, forks in ((NEUTRAL, False), (PLUGIN, True)):
         text = (folder / "skills" / "remember" / "SKILL.md").read_text("utf-8")
         assert ("context: fork" in text) == forks
-
-
-def test_each_hook_calls_the_launcher_with_an_event_of_ours():
     declared = loaded(PLUGIN / "hooks" / "hooks.json")["hooks"]
     assert set(declared) == set(USUAL_EVENTS)
     for name, event in USUAL_EVENTS.items():

@@ -33,13 +33,23 @@ def repository(tmp_path):
     return root
 
 
-def test_a_repository_and_its_folders_are_one_project(repository, monkeypatch):
+def test_a_repository_and_its_folders_are_one_project_and_a_submodule_is_its_own(
+    repository, monkeypatch
+):
     found = project.find(repository)
     assert (found.root, found.worktree, found.name) == (repository, repository, "shop")
     assert project.find(repository / "src" / "deep") == found
     monkeypatch.chdir(repository / "src")
     assert project.find() == found
     assert found.local_database == repository / ".bethink" / "memory.db"
+    inner, modules = repository / "vendor" / "lib", repository / ".git" / "modules" / "lib"
+    inner.mkdir(parents=True)
+    modules.mkdir(parents=True)
+    (inner / ".git").write_text("gitdir: ../../.git/modules/lib\n")
+    (modules / "config").write_text("[core]\n\tbare = false\n\tworktree = ../../../vendor/lib\n")
+    found = project.find(inner)
+    assert (found.root, found.name, found.common) == (inner, "lib", modules)
+    assert found.identity != project.find(repository).identity
 
 
 def test_worktrees_share_the_identity_and_the_root_and_those_of_a_bare_repository_are_their_own(
@@ -56,17 +66,6 @@ def test_worktrees_share_the_identity_and_the_root_and_those_of_a_bare_repositor
     one, two = project.find(tmp_path / "one"), project.find(tmp_path / "two")
     assert one.identity == two.identity != main.identity
     assert one.root == tmp_path / "one"
-
-
-def test_a_submodule_is_a_project_of_its_own(repository):
-    inner, modules = repository / "vendor" / "lib", repository / ".git" / "modules" / "lib"
-    inner.mkdir(parents=True)
-    modules.mkdir(parents=True)
-    (inner / ".git").write_text("gitdir: ../../.git/modules/lib\n")
-    (modules / "config").write_text("[core]\n\tbare = false\n\tworktree = ../../../vendor/lib\n")
-    found = project.find(inner)
-    assert (found.root, found.name, found.common) == (inner, "lib", modules)
-    assert found.identity != project.find(repository).identity
 
 
 def test_a_git_file_that_points_into_another_repository_does_not_join_it(repository, tmp_path):
@@ -88,20 +87,6 @@ def test_a_git_file_that_points_into_another_repository_does_not_join_it(reposit
 # The id of a repository
 
 
-def test_a_repository_that_is_moved_stays_the_project_it_was(repository, tmp_path):
-    before = project.find(repository)
-    project.pin(before)
-    repository.rename(tmp_path / "kiosk")
-    moved = project.find(tmp_path / "kiosk" / "src")
-    assert (moved.identity, moved.name) == (before.identity, "kiosk")
-    project.pin(moved)
-    (tmp_path / "shop").mkdir()
-    git(tmp_path / "shop", "init")
-    os.utime(tmp_path / "shop" / ".git" / "description", (1, 1))
-    assert project.find(tmp_path / "shop").identity != before.identity
-    assert project.find(tmp_path / "kiosk").identity == before.identity
-
-
 def test_a_clone_and_a_copy_are_projects_of_their_own(repository, tmp_path):
     original = project.find(repository)
     project.pin(original)
@@ -115,7 +100,9 @@ def test_a_clone_and_a_copy_are_projects_of_their_own(repository, tmp_path):
     assert len(set(found)) == 3
 
 
-def test_the_first_write_pins_and_pinning_changes_nothing(repository, tmp_path):
+def test_the_first_write_pins_a_repository_that_stays_the_project_it_was_when_it_moves(
+    repository, tmp_path
+):
     before = project.find(repository)
     assert not (repository / ".git" / project.NOTE).exists()
     with Bethink(
@@ -126,6 +113,17 @@ def test_the_first_write_pins_and_pinning_changes_nothing(repository, tmp_path):
         memory.add("We deploy from main")
     assert (repository / ".git" / project.NOTE).read_text().startswith(before.identity)
     assert project.find(repository) == before
+    before = project.find(repository)
+    project.pin(before)
+    repository.rename(tmp_path / "kiosk")
+    moved = project.find(tmp_path / "kiosk" / "src")
+    assert (moved.identity, moved.name) == (before.identity, "kiosk")
+    project.pin(moved)
+    (tmp_path / "shop").mkdir()
+    git(tmp_path / "shop", "init")
+    os.utime(tmp_path / "shop" / ".git" / "description", (1, 1))
+    assert project.find(tmp_path / "shop").identity != before.identity
+    assert project.find(tmp_path / "kiosk").identity == before.identity
 
 
 def test_a_folder_that_is_put_under_git_keeps_its_memories(tmp_path):
@@ -144,23 +142,25 @@ def test_a_folder_that_is_put_under_git_keeps_its_memories(tmp_path):
     assert finds(folder.rename(tmp_path / "newer"))
 
 
-def test_outside_git_the_nearest_marked_folder_counts_else_the_directory_itself(tmp_path):
+def test_outside_git_the_nearest_marked_folder_counts_and_a_broken_git_file_counts_as_none(
+    tmp_path,
+):
     inner = tmp_path / "notes" / "2026"
     inner.mkdir(parents=True)
     assert project.find(inner).root == inner
     (tmp_path / "notes" / ".bethink").mkdir()
     assert project.find(inner).root == tmp_path / "notes"
     assert project.find(inner).scope == project.find(tmp_path / "notes").scope
-
-
-def test_a_broken_git_file_counts_as_none(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    assert project.find(tmp_path / "a").scope != project.find(tmp_path / "b").scope
     for text in (b"", b"nonsense", b"gitdir", b"\xff\xfe\x00", b"gitdir: \x00\x00"):
         (tmp_path / ".git").write_bytes(text)
         found = project.find(tmp_path)
         assert (found.root, found.common) == (tmp_path, None)
 
 
-def test_a_container_has_a_plain_name(tmp_path):
+def test_a_container_has_a_plain_name_or_is_refused(tmp_path):
     found = project.find(tmp_path)
     for given, plain in (
         ("react-router", "react-router"),
@@ -171,15 +171,6 @@ def test_a_container_has_a_plain_name(tmp_path):
     ):
         assert project.container_name(given) == plain
         assert found.container(given) == f"container:{found.identity}/{plain}"
-
-
-@pytest.mark.parametrize("given", ["", "  ", "---", "../.."])
-def test_what_leaves_no_name_is_refused(given):
-    with pytest.raises(InvalidInput, match="cannot name a container"):
-        project.container_name(given)
-
-
-def test_two_projects_never_share_an_identity(tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-    assert project.find(tmp_path / "a").scope != project.find(tmp_path / "b").scope
+    for given in ["", " ", "---", "../.."]:
+        with pytest.raises(InvalidInput, match="cannot name a container"):
+            project.container_name(given)

@@ -33,71 +33,49 @@ def terms(raw: str) -> list[str]:
     return [str(show(term)) for term in ask(raw).terms]
 
 
-@pytest.mark.parametrize(("raw", "words"), cases("query-content-words"))
-def test_content_words_are_looked_up_once_each(raw, words):
-    query = ask(raw)
-    assert (terms(raw), query.expression, query.text) == (words, None, " ".join(raw.split()))
-
-
-@pytest.mark.parametrize(("raw", "found", "text"), cases("query-syntax"))
-def test_phrases_prefixes_and_columns_are_terms_and_their_syntax_is_not_embedded(raw, found, text):
-    assert (terms(raw), ask(raw).text, ask(raw).expression) == (found, text, None)
-
-
-def test_a_quoted_phrase_is_a_phrase_even_of_one_word():
+def test_words_phrases_prefixes_and_columns_are_terms_and_syntax_is_not_embedded():
+    for raw, words in cases("query-content-words"):
+        query = ask(raw)
+        assert (terms(raw), query.expression, query.text) == (words, None, " ".join(raw.split()))
+    for raw, found, text in cases("query-syntax"):
+        assert (terms(raw), ask(raw).text, ask(raw).expression) == (found, text, None)
     assert ask('"redis"').terms == (Term("redis", phrase=True),)
-
-
-@pytest.mark.parametrize(("raw", "expression", "found", "text"), cases("query-expressions"))
-def test_a_well_formed_expression_is_understood(raw, expression, found, text):
-    query = ask(raw)
-    assert (show(query.expression), terms(raw), query.text) == (expression, found, text)
 
 
 MANY = [f"word{number}" for number in range(TERM_LIMIT + 1)]
 
 
-@pytest.mark.parametrize(
-    ("raw", "words"), [*cases("query-no-expressions"), (" OR ".join(MANY), MANY[:TERM_LIMIT])]
-)
-def test_what_is_not_well_formed_is_searched_as_words(raw, words):
-    assert (terms(raw), ask(raw).expression) == (words, None)
+def test_an_expression_is_understood_if_it_is_well_formed_and_else_searched_as_words():
+    for raw, expression, found, text in cases("query-expressions"):
+        query = ask(raw)
+        assert (show(query.expression), terms(raw), query.text) == (expression, found, text)
+    for raw, words in [*cases("query-no-expressions"), (" OR ".join(MANY), MANY[:TERM_LIMIT])]:
+        assert (terms(raw), ask(raw).expression) == (words, None)
 
 
-@pytest.mark.parametrize("name", cases("query-identifiers"))
-def test_an_identifier_is_one_term_and_is_listed(name):
-    query = ask(f"why does {name}, fail")
-    assert query.identifiers == (name,)
-    assert query.terms == (Term(name), Term("fail"))
-
-
-@pytest.mark.parametrize(("raw", "identifiers"), cases("query-identifiers-are-found-in"))
-def test_identifiers_are_found_in_what_surrounds_them(raw, identifiers):
-    assert ask(raw).identifiers == identifiers
-
-
-@pytest.mark.parametrize(("raw", "entities", "text", "words"), cases("query-entities"))
-def test_entities_are_those_that_were_named_as_such(raw, entities, text, words):
-    query = ask(raw)
-    assert (query.entities, query.text, terms(raw)) == (entities, text, words)
-
-
-@pytest.mark.parametrize(("raw", "kinds"), cases("query-kind-cues"))
-def test_a_clear_cue_names_the_kinds(raw, kinds):
-    query = ask(raw)
-    assert query.kinds == kinds and set(kinds) <= set(KINDS)
-    assert query.answered is None
+def test_identifiers_and_entities_are_found_in_what_surrounds_them():
+    for name in cases("query-identifiers"):
+        query = ask(f"why does {name}, fail")
+        assert query.identifiers == (name,)
+        assert query.terms == (Term(name), Term("fail"))
+    for raw, identifiers in cases("query-identifiers-are-found-in"):
+        assert ask(raw).identifiers == identifiers
+    for raw, entities, text, words in cases("query-entities"):
+        query = ask(raw)
+        assert (query.entities, query.text, terms(raw)) == (entities, text, words)
 
 
 OPEN = "open questions|unanswered questions about auth|what is still open?|what’s still unresolved|what remains unanswered"
 
 
-@pytest.mark.parametrize("raw", OPEN.split("|"))
-def test_open_questions_are_questions_without_an_answer(raw):
-    assert (ask(raw).kinds, ask(raw).answered) == (("question",), False)
-
-
-def test_a_kind_alone_is_still_something_to_search_for():
+def test_a_clear_cue_names_the_kinds_and_open_questions_have_no_answer():
+    for raw, kinds in cases("query-kind-cues"):
+        query = ask(raw)
+        assert query.kinds == kinds and set(kinds) <= set(KINDS)
+        assert query.answered is None
+    for raw in OPEN.split("|"):
+        assert (ask(raw).kinds, ask(raw).answered) == (("question",), False)
+    # A kind alone is still something to search for.
     query = ask("kind:decision")
     assert (query.kinds, query.text, query.expression) == (("decision",), "decision", None)
     assert query.terms == (Term("decision"),)
@@ -109,15 +87,12 @@ def test_temporal_words_set_the_range_unless_they_are_quoted_or_excluded(raw, si
     assert [value and value.date().isoformat() for value in found] == [since, until]
 
 
-def test_a_long_text_is_analysed_at_its_start_and_embedded_further():
+def test_a_long_text_is_analysed_at_its_start_and_embedded_further_within_bounds():
     raw = "start " + "filler " * 2_000 + "end"
     query = ask(raw)
     assert query.raw == raw
     assert SYNTAX_LIMIT < len(query.text) <= TEXT_LIMIT
     assert terms(raw) == ["start", "filler"]
-
-
-def test_the_limit_cuts_no_word_in_two_and_what_is_embedded_of_a_megabyte_is_bounded():
     query = ask("x" * (SYNTAX_LIMIT - 5) + " longer-word")
     assert query.terms == (Term("x" * (SYNTAX_LIMIT - 5)),)
     assert query.text.endswith(" longer-word")

@@ -1,6 +1,5 @@
 """What new memories mean for old ones: what repeats, what contrasts and what replaces."""
 
-import pytest
 from case_tables import cases, rules
 from stores import make
 
@@ -31,20 +30,25 @@ def test_the_wording_of_statements_tells_how_they_stand_to_each_other(function, 
     assert function(*given) == expected
 
 
-@pytest.mark.parametrize(("new", "old", "why"), DIFFERENT)
-def test_what_says_something_else_is_not_the_same_and_less_than_is_known_adds_nothing(
-    new, old, why
-):
-    assert say_the_same(new, old) is (why is None)
-    verdict = reconcile(told(new), [Neighbour(told(old), 0.99)], threshold=0.9)
-    assert (verdict.duplicate is None) is bool(why)
-
-
-@pytest.mark.parametrize(("new", "old"), cases("reconcile-alike", globals()))
-def test_what_adds_nothing_is_the_same(new, old):
-    assert say_the_same(new, old)
-    neighbour = Neighbour(told(old), 0.95)
-    assert reconcile(told(new), [neighbour], threshold=0.9).duplicate is neighbour
+def test_what_says_something_else_is_kept_and_what_adds_nothing_is_the_same():
+    for new, old, why in DIFFERENT:
+        assert say_the_same(new, old) is (why is None)
+        verdict = reconcile(told(new), [Neighbour(told(old), 0.99)], threshold=0.9)
+        assert (verdict.duplicate is None) is bool(why)
+    for new, old in cases("reconcile-alike", globals()):
+        assert say_the_same(new, old)
+        neighbour = Neighbour(told(old), 0.95)
+        assert reconcile(told(new), [neighbour], threshold=0.9).duplicate is neighbour
+    # Only near texts repeat, and only where that matters.
+    for similarity, threshold, repeats in [
+        (0.95, 0.9, True),
+        (0.9, 0.9, True),
+        (0.89, 0.9, False),
+        (0.95, None, False),
+    ]:
+        known = Neighbour(told(JWT + "."), similarity)
+        verdict = reconcile(told(JWT), [known], threshold=threshold)
+        assert (verdict.duplicate is not None) is repeats and verdict.supersedes == ()
 
 
 OLD, OTHER, PORT = map(
@@ -54,38 +58,24 @@ NEW = told("We use PostgreSQL for billing, not MySQL")
 SWITCH = told("We switched from MySQL to PostgreSQL for billing")
 
 
-@pytest.mark.parametrize(
-    ("known", "nearness", "replaced"),
-    cases("reconcile-a-change-that-names-its", {"SUBJECT": SUBJECT, "SUPERSEDED": SUPERSEDED}),
-)
-def test_a_change_that_names_its_subject_replaces_what_is_farther_away(known, nearness, replaced):
-    moved = told("We moved billing from PostgreSQL to CockroachDB")
-    verdict = reconcile(moved, [Neighbour(told(known), nearness)], threshold=0.9)
-    assert bool(verdict.supersedes) is replaced
-
-
 NAMES = {"OLD": OLD, "OTHER": OTHER, "PORT": PORT, "NEW": NEW, "SUPERSEDED": SUPERSEDED}
 
 
-@pytest.mark.parametrize(("neighbours", "replaced"), cases("reconcile-near", NAMES))
-def test_a_stated_change_replaces_near_memories_of_the_old_thing(neighbours, replaced):
-    for threshold in (0.9, None):
-        verdict = reconcile(SWITCH, [Neighbour(*one) for one in neighbours], threshold=threshold)
-        assert verdict.duplicate is None
-        assert verdict.supersedes == tuple(memory.id for memory in replaced)
-
-
-@pytest.mark.parametrize(
-    ("similarity", "threshold", "repeats"),
-    [(0.95, 0.9, True), (0.9, 0.9, True), (0.89, 0.9, False), (0.95, None, False)],
-)
-def test_only_near_texts_repeat_and_only_where_that_matters(similarity, threshold, repeats):
-    known = Neighbour(told(JWT + "."), similarity)
-    verdict = reconcile(told(JWT), [known], threshold=threshold)
-    assert (verdict.duplicate is not None) is repeats and verdict.supersedes == ()
-
-
-def test_a_contrast_hides_no_duplicate_behind_it_and_a_change_told_before_is_one():
+def test_a_stated_change_replaces_what_is_near_or_names_its_subject():
+    for known, nearness, replaced in cases(
+        "reconcile-a-change-that-names-its", {"SUBJECT": SUBJECT, "SUPERSEDED": SUPERSEDED}
+    ):
+        moved = told("We moved billing from PostgreSQL to CockroachDB")
+        verdict = reconcile(moved, [Neighbour(told(known), nearness)], threshold=0.9)
+        assert bool(verdict.supersedes) is replaced
+    for neighbours, replaced in cases("reconcile-near", NAMES):
+        for threshold in (0.9, None):
+            verdict = reconcile(
+                SWITCH, [Neighbour(*one) for one in neighbours], threshold=threshold
+            )
+            assert verdict.duplicate is None
+            assert verdict.supersedes == tuple(memory.id for memory in replaced)
+    # A contrast hides no duplicate behind it, and a change told before is one.
     contrast = Neighbour(told("We deploy on Friday"), 0.98)
     real = Neighbour(told("we deploy on Monday"), 0.97)
     assert reconcile(told("We deploy on Monday"), [contrast, real], threshold=0.9).duplicate is real

@@ -46,17 +46,11 @@ def test_secrets_of_all_shapes_go_and_what_looks_like_them_stays():
 LEFT_ALONE = [(text, text, 0) for text in BENIGN]
 
 
-@pytest.mark.parametrize(("text", "expected", "count"), cases("redact-private") + LEFT_ALONE)
-def test_private_blocks_are_taken_out(text, expected, count):
-    assert redact(text) == Redacted(expected, private=count)
-
-
-@pytest.mark.parametrize(("text", "empty"), cases("redact-empty", NAMES))
-def test_empty_means_that_only_markers_and_punctuation_are_left(text, empty):
-    assert redact(text).empty is empty
-
-
-def test_several_secrets_are_counted_private_comes_first_and_nothing_shorter_is_looked_at():
+def test_private_blocks_are_taken_out_and_empty_means_that_nothing_but_marks_is_left():
+    for text, expected, count in cases("redact-private") + LEFT_ALONE:
+        assert redact(text) == Redacted(expected, private=count)
+    for text, empty in cases("redact-empty", NAMES):
+        assert redact(text).empty is empty
     text = f"<private>{TOKEN}</private> and {TOKEN} and AKIA{'QYLPMN5HHHFPZAM2'}"
     left = "[REDACTED] and [REDACTED:github-token] and [REDACTED:aws-access-key]"
     assert redact(text) == Redacted(left, 1, 2)

@@ -55,14 +55,16 @@ def shown(name: str) -> list:
 # Documents
 
 
-def test_each_source_file_is_a_document_and_other_files_are_none(project):
+def test_each_source_file_is_a_document_unless_nobody_wrote_it_by_hand(project, monkeypatch):
     others = {"README.md": "# Hello\n", "data.json": "{}", "LICENSE": "MIT", "blob": b"\0\1\2"}
-    code = {"src/a.py": "def f(): pass\n", "b.ts": "export const X = 1;\n"}
-    found = project(others | code)
+    found = project(others | {"src/a.py": "def f(): pass\n", "b.ts": "export const X = 1;\n"})
     assert {uri: one.metadata["language"] for uri, one in found.items()} == {
         "code:src/a.py": "python",
         "code:b.ts": "typescript",
     }
+    monkeypatch.setattr(code, "outline", lambda *_: pytest.fail("parsed"))
+    for content in cases("repomap-a-program-may-speak-of", {}):
+        assert isinstance(project({"a.py": content})["code:a.py"], Document)
 
 
 @each("name, content, reason", "repomap-what-nobody-wrote-by-hand", {})
@@ -70,16 +72,10 @@ def test_what_nobody_wrote_by_hand_is_skipped_with_a_reason(project, name, conte
     assert project({name: content}) == {f"code:{name}": Skipped(f"code:{name}", reason)}
 
 
-def test_a_program_may_speak_of_generated_files_and_is_parsed_late(project, monkeypatch):
-    monkeypatch.setattr(code, "outline", lambda *_: pytest.fail("parsed"))
-    for content in cases("repomap-a-program-may-speak-of", {}):
-        assert isinstance(project({"a.py": content})["code:a.py"], Document)
-
-
 # Passages
 
 
-def test_a_file_has_one_passage_of_its_own_and_others_for_its_definitions():
+def test_a_file_has_a_passage_of_its_own_and_others_for_its_definitions():
     file, constants, retry = shown("retry.py")
     said = "Calls that may fail are tried again.\nNothing here knows about HTTP."
     assert file.content.startswith(f"retry.py [python] 74 lines\n{said}\n")
@@ -95,6 +91,11 @@ def test_a_file_has_one_passage_of_its_own_and_others_for_its_definitions():
     assert retry.entities == (Entity("retry.py", "file"), *symbols)
     assert retry.metadata == {"path": "retry.py", "language": "python", "symbols": names}
     assert {passage.kind for passage in (file, constants, retry)} == {"code"}
+    for path, test in cases("repomap-definitions-in-tests-are"):
+        long = Symbol("check", "function", "def check()", (1, 90), "x" * 590)
+        entry = MapEntry(path, "python", (long, long._replace(name="other")), 90)
+        file, definition = passages(entry)[:2]
+        assert file.embed and definition.embed is not test
 
 
 @pytest.mark.parametrize(("name", "text", "contents"), cases("repomap-told"))
@@ -121,14 +122,6 @@ def test_a_large_class_is_cut_between_methods_and_bodies_speak_for_functions(tol
     assert said in "\n".join(passage.content for passage in found)
 
 
-@pytest.mark.parametrize(("path", "test"), cases("repomap-definitions-in-tests-are"))
-def test_definitions_in_tests_are_found_by_words_only(path, test):
-    long = Symbol("check", "function", "def check()", (1, 90), "x" * 590)
-    entry = MapEntry(path, "python", (long, long._replace(name="other")), 90)
-    file, definition = passages(entry)[:2]
-    assert file.embed and definition.embed is not test
-
-
 @pytest.mark.parametrize("name", sorted(path.name for path in CODE.iterdir()))
 def test_every_symbol_is_in_a_passage_with_its_line(name):
     (entry,) = map_files([Found(CODE / name, name)])
@@ -146,7 +139,7 @@ def test_every_symbol_is_in_a_passage_with_its_line(name):
 # JSON
 
 
-def test_the_json_survives_a_round_trip_and_its_content_is_a_readable_skeleton():
+def test_the_json_survives_a_round_trip_and_a_bad_map_is_refused_whole():
     made = map_files(walk(CODE, CODE))
     raw = json.dumps(to_json(made)).encode()
     back = read_map(raw, Path("map.json")).passages()
@@ -166,13 +159,10 @@ def test_the_json_survives_a_round_trip_and_its_content_is_a_readable_skeleton()
     (written,) = to_json([entry])
     names = "ErrMissing MaxEntries MinTTL Cache Store Fetch Key Loader Get size New"
     assert written["symbols"] == names.split()
-
-
-@pytest.mark.parametrize(("raw", "message"), cases("repomap-a-bad-map-is-refused", {}))
-def test_a_bad_map_is_refused_whole_with_a_reason_and_a_hint(raw, message):
-    with pytest.raises(InvalidInput) as caught:
-        read_map(raw, Path("m.json"))
-    assert message in caught.value.message and caught.value.hint
+    for raw, message in cases("repomap-a-bad-map-is-refused", {}):
+        with pytest.raises(InvalidInput) as caught:
+            read_map(raw, Path("m.json"))
+        assert message in caught.value.message and caught.value.hint
 
 
 def test_a_map_is_one_document_with_one_passage_per_entry_and_its_paths_are_data(

@@ -46,13 +46,14 @@ def candidate(hours=0.0, **fields):
     return Candidate(**{**usual, "frequencies": (), "pairs": (), **fields})
 
 
-def test_every_profile_that_may_be_chosen_has_weights_that_make_one():
+def test_profiles_have_weights_that_make_one_and_intents_have_those_of_their_design():
     weights = ("relevance", "recency", "utility", "importance", "frequency")
     for name, profile in PROFILES.items():
         assert math.isclose(sum(getattr(profile, weight) for weight in weights), 1), name
-
-
-def test_weights_of_ones_own_make_one_and_fade_like_the_profile_of_that_name():
+    for name, weights in INTENTS.items():
+        intent = PROFILES[name]
+        assert (intent.relevance, intent.recency, intent.utility, intent.jitter) == weights
+    # Weights of one's own fade like the profile of that name.
     mine = scoring.find_profile("relevance=0.9 importance=0.6 jitter=0.1")
     assert (mine.relevance, mine.importance, mine.jitter) == pytest.approx((0.6, 0.4, 0.1))
     assert scoring.find_profile("recency=1").fading == "days"
@@ -62,36 +63,18 @@ def test_weights_of_ones_own_make_one_and_fade_like_the_profile_of_that_name():
             scoring.find_profile(wrong)
 
 
-def test_an_intent_has_the_weights_and_the_jitter_of_its_design():
-    for name, weights in INTENTS.items():
-        intent = PROFILES[name]
-        assert (intent.relevance, intent.recency, intent.utility, intent.jitter) == weights
-
-
-def test_recency_of_an_intent_fades_by_the_hour_since_the_last_use():
+def test_what_an_intent_and_the_balanced_profile_are_made_of():
+    # Recency fades by the hour since the last use.
     for hours, recency in {0: 1.0, 1: 0.995, 100: 0.6058, 138.28: 0.5, -5: 1.0}.items():
         parts = profile_parts(candidate(hours, created_at=0.0), PROFILES["continuity"], NOW)
         assert parts["recency"] == pytest.approx(recency, abs=1e-4), hours
-
-
-def test_utility_is_a_sigmoid_of_votes_and_the_logarithm_of_uses():
+    # Utility is a sigmoid of votes and the logarithm of uses.
     known = {(0, 0): 0.5, (5, 0): 0.7311, (5, 1): 0.7575, (-5, 0): 0.2689}
     for (votes, uses), utility in {**known, (0, 99): 0.7153, (10, 1): 0.8946}.items():
         one = candidate(usefulness=votes, access_count=uses)
         parts = profile_parts(one, PROFILES["frequent"], NOW)
         assert parts["utility"] == pytest.approx(utility, abs=1e-4), (votes, uses)
-
-
-@pytest.mark.parametrize("name", INTENTS)
-def test_an_intent_adds_relevance_recency_and_utility_by_weight(name):
-    one = candidate(hours=100, usefulness=5, access_count=1)
-    relevance, recency, utility, _ = INTENTS[name]
-    useful = 1 / (1 + math.exp(-(5 + math.log(2)) / 5))
-    expected = relevance * 0.8 + recency * 0.995**100 + utility * useful
-    assert score(one, 0.8, name) == pytest.approx(expected)
-
-
-def test_balanced_weighs_importance_a_decay_of_thirty_days_and_the_logarithm_of_uses():
+    # The balanced profile weighs importance, and decays over thirty days.
     for importance, days, uses, expected in (
         (10, 0, 99, 0.4 * 0.5 + 0.2 * 1 + 0.3 * 1 + 0.1 * 1),
         (5, 30, 9, 0.4 * 0.5 + 0.2 / math.e + 0.3 * 0.5 + 0.1 * 0.5),
@@ -102,19 +85,33 @@ def test_balanced_weighs_importance_a_decay_of_thirty_days_and_the_logarithm_of_
         assert score(one, 0.5, "balanced", random.Random(1)) == pytest.approx(expected)
 
 
-def test_a_doubted_memory_loses_a_little():
-    for confidence, kept in ((1.0, 1.0), (0.5, 1 - DOUBT / 2), (0.0, 1 - DOUBT)):
-        doubted = score(candidate(confidence=confidence), 0.6, "relevance")
-        assert doubted == pytest.approx(0.6 * kept)
-
-
 @pytest.mark.parametrize("name", INTENTS)
-def test_jitter_stays_within_its_share_and_uses_it(name):
+def test_an_intent_adds_its_parts_by_weight_and_jitter_stays_within_its_share(name):
+    one = candidate(hours=100, usefulness=5, access_count=1)
+    relevance, recency, utility, _ = INTENTS[name]
+    useful = 1 / (1 + math.exp(-(5 + math.log(2)) / 5))
+    expected = relevance * 0.8 + recency * 0.995**100 + utility * useful
+    assert score(one, 0.8, name) == pytest.approx(expected)
     one, rng, jitter = candidate(hours=10, usefulness=2), random.Random(7), INTENTS[name][3]
     still = score(one, 0.6, name)
     shaken = [score(one, 0.6, name, rng) / still for _ in range(500)]
     assert 1 - jitter <= min(shaken) < 1 - 0.9 * jitter
     assert 1 + 0.9 * jitter < max(shaken) <= 1 + jitter
+
+
+def test_what_is_doubted_loses_a_little_and_the_users_word_comes_before_a_document():
+    for confidence, kept in ((1.0, 1.0), (0.5, 1 - DOUBT / 2), (0.0, 1 - DOUBT)):
+        doubted = score(candidate(confidence=confidence), 0.6, "relevance")
+        assert doubted == pytest.approx(0.6 * kept)
+    for held, fit, first in (
+        ((1, 1), 0.6, "statement"),  # both hold what is asked for; the document fits a bit better
+        ((1, 1), 0.9, "document"),  # it fits much better
+        ((0, 0), 0.6, "document"),  # the statement is about something else
+    ):
+        own = candidate(frequencies=held)
+        read = candidate(key=2, kind="document", trust=1, frequencies=(1, 1))
+        value, other = scoring.put_statements_first([own, read], [0.5, fit])
+        assert ("statement" if value > other else "document") == first, (held, fit)
 
 
 @settings(max_examples=50)
@@ -129,18 +126,6 @@ def test_a_score_without_jitter_stays_between_nothing_and_one(name, relevance, u
     one = candidate(hours, usefulness=votes, access_count=uses)
     one = one._replace(importance=importance, confidence=confidence)
     assert 0 <= score(one, relevance, name) <= 1 + 1e-9
-
-
-def test_the_user_s_word_comes_before_a_document_about_the_same():
-    for held, fit, first in (
-        ((1, 1), 0.6, "statement"),  # both hold what is asked for; the document fits a bit better
-        ((1, 1), 0.9, "document"),  # it fits much better
-        ((0, 0), 0.6, "document"),  # the statement is about something else
-    ):
-        own = candidate(frequencies=held)
-        read = candidate(key=2, kind="document", trust=1, frequencies=(1, 1))
-        value, other = scoring.put_statements_first([own, read], [0.5, fit])
-        assert ("statement" if value > other else "document") == first, (held, fit)
 
 
 # Several opinions about relevance into one number, on pools made by hand
@@ -164,18 +149,25 @@ def unsquashed(relevance):
     return 0.5 + math.log(relevance / (1 - relevance)) / 3.5
 
 
-def test_a_rare_word_is_more_telling_than_a_common_one():
+def test_words_weigh_by_rarity_and_stand_alone_where_there_are_no_vectors():
     known = Statistics(1000, 10.0, (1, 100, 5000, 0))
     rare, common, everywhere, unknown = scoring.word_weights(known)
     assert unknown > rare > common > everywhere > 0
-
-
-def test_words_stand_alone_where_there_are_no_vectors():
     found = fuse(pool(said(1, 1, 1), said(2, 1, 0)), now=0)
     assert found[1].words == 1.0 and found[1].meaning == 0 and found[1].cosine is None
     assert unsquashed(found[1].relevance) == pytest.approx(1.0)
     shared = fuse(pool(said(1, 1, 1), said(2, 1, 0), mean=0.2), now=0)
     assert unsquashed(shared[1].relevance) == pytest.approx(0.3)
+    # Side by side they add their share.
+    apart, together = (fuse(pool(said(1, 1, 1, pair=pair)), now=0)[1] for pair in (False, True))
+    assert (apart.pairs, together.pairs) == (0.0, 1.0)
+    share = unsquashed(together.relevance) - unsquashed(apart.relevance)
+    assert share == pytest.approx(scoring.PAIRS)
+    # Where no word is counted, the engine's own score stands.
+    candidates = [said(key)._replace(pairs=()) for key in (1, 2, 3)]
+    only_prefixes = {"words": Words((), ()), "counts": ()}
+    found = fuse(pool(*candidates, found={1: 4.0, 2: 2.0}, **only_prefixes), now=0)
+    assert [found[key].words for key in (1, 2, 3)] == [1.0, 0.5, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -189,44 +181,25 @@ def test_meaning_is_measured_from_the_mean_cosine_up_to_one(cosine, mean, meanin
     assert unsquashed(found[1].relevance) / scoring.MEANING == meant
 
 
-def test_meaning_alone_is_not_scaled_down():
+def test_meaning_is_measured_from_the_mean_cosine_and_not_scaled_down_where_it_stands_alone():
     one, nothing = said(1)._replace(pairs=()), {"words": Words(), "counts": ()}
     found = fuse(pool(one, cosines={1: 0.6}, mean=0.2, memories=10**9, **nothing), now=0)
     assert unsquashed(found[1].relevance) == pytest.approx(STRETCH * 0.5, abs=1e-6)
-
-
-def test_a_scope_of_few_memories_trusts_the_usual_mean_of_the_model():
+    # A scope of few memories trusts the usual mean of the model.
     found = fuse(pool(said(1, 0, 0), cosines={1: 0.9}, mean=0.9, memories=1), now=0, baseline=0.5)
     mean = (0.9 + 0.5 * scoring.PRIOR) / (1 + scoring.PRIOR)
     assert found[1].meaning == pytest.approx((0.9 - mean) * STRETCH / (1 - mean))
 
 
-def test_a_background_is_taken_off_only_where_thirty_candidates_show_one():
+def test_a_background_is_taken_off_and_what_holds_a_part_of_the_question_is_damped():
     for many, floor in ((29, 0.0), (30, 0.7), (60, 0.7)):
         found = fuse(pool(*(said(key, 1, 1) for key in range(many))), now=0)
         assert {round(one.words, 6) for one in found.values()} == {round(1 - floor, 6)}, many
-
-
-def test_a_memory_that_holds_a_part_of_the_question_is_damped_most_among_short_ones():
     for average, left in {10.0: 0.5, 20.0: 0.5, 30.0: 0.65, 40.0: 0.8, 300.0: 0.8}.items():
         part, whole = fuse(pool(said(1, 3, 0), said(2, 1, 1), average=average), now=0).values()
         assert (part.coverage, whole.coverage) == (0.5, 1.0)
         best = max(part.bm25, whole.bm25)
         assert part.words == pytest.approx(part.bm25 / best * left), average
-
-
-def test_words_side_by_side_add_their_share():
-    apart, together = (fuse(pool(said(1, 1, 1, pair=pair)), now=0)[1] for pair in (False, True))
-    assert (apart.pairs, together.pairs) == (0.0, 1.0)
-    share = unsquashed(together.relevance) - unsquashed(apart.relevance)
-    assert share == pytest.approx(scoring.PAIRS)
-
-
-def test_the_engines_own_score_stands_where_no_word_is_counted():
-    candidates = [said(key)._replace(pairs=()) for key in (1, 2, 3)]
-    only_prefixes = {"words": Words((), ()), "counts": ()}
-    found = fuse(pool(*candidates, found={1: 4.0, 2: 2.0}, **only_prefixes), now=0)
-    assert [found[key].words for key in (1, 2, 3)] == [1.0, 0.5, 0.0]
 
 
 @pytest.mark.parametrize(("places", "lifted"), cases("score-neighbours", {}))
@@ -236,14 +209,11 @@ def test_neighbours_lift_only_ordered_passages_of_the_same_source(places, lifted
     assert {at for at, value in enumerate(lift) if value > 0} == lifted
 
 
-def test_a_neighbour_lifts_by_how_far_it_stands_above_the_middle():
+def test_a_neighbour_lifts_by_how_far_it_stands_above_the_middle_but_in_no_rank_fusion():
     candidates = [candidate(key=at, source=1, position=at) for at in range(5)]
     lift = scoring.lift_neighbours(candidates, [1.0, 0.2, 0.2, 0.2, 0.2])
     assert lift == pytest.approx([0.0, scoring.NEIGHBOUR * 0.8, scoring.NEIGHBOUR * 0.4, 0.0, 0.0])
     assert scoring.lift_neighbours([], []) == []
-
-
-def test_rank_fusion_knows_no_neighbours_and_no_time():
     first = said(1, 1, 1, source=1, position=0, created_at=0.0)
     turns = [first, said(2, 0, 1, source=1, position=1), said(3, 0, 0, source=1, position=9)]
     adaptive, ranks = (fuse(pool(*turns), now=0, method=method) for method in ("adaptive", "rrf"))
@@ -251,7 +221,7 @@ def test_rank_fusion_knows_no_neighbours_and_no_time():
     assert ranks[2].neighbours == 0 and ranks[1].recent == 0
 
 
-def test_recency_fades_and_what_was_said_after_the_question_is_not_what_it_asks_about():
+def test_recency_fades_and_turns_that_follow_each_other_are_a_conversation():
     for age, told, spoken in (
         (0, RECENT, RECENT + TODAY),
         (-SKEW / 2, RECENT, RECENT + TODAY),
@@ -263,8 +233,6 @@ def test_recency_fades_and_what_was_said_after_the_question_is_not_what_it_asks_
         found = [fuse(pool(one._replace(span=span)), now=0)[1].recent for span in (None, "s")]
         assert found == pytest.approx([told, spoken], abs=1e-3), age
 
-
-def test_turns_that_follow_each_other_are_a_conversation_though_no_topic_was_found():
     def recent(*candidates):
         return [one.recent for one in fuse(pool(*candidates), now=0).values()]
 
@@ -275,15 +243,12 @@ def test_turns_that_follow_each_other_are_a_conversation_though_no_topic_was_fou
     assert recent(*(one._replace(kind="fact") for one in turns)) == pytest.approx([RECENT] * 2)
 
 
-def test_reciprocal_ranks_give_the_numbers_of_the_worked_example():
+def test_reciprocal_ranks_give_the_numbers_of_the_worked_example_and_are_added():
     auth, postgres, login = said(1, 2, 1), said(2, 0, 0), said(3, 1, 0)
     three = pool(auth, postgres, login, cosines={1: 0.85, 2: 0.62, 3: 0.55}, mean=0.3)
     found = fuse(three, now=0, method="rrf", gate=0.6)
     assert [round(found[key].relevance, 3) for key in (1, 3, 2)] == [1.000, 0.984, 0.620]
     assert found[3].cosine is None
-
-
-def test_reciprocal_ranks_in_both_lists_are_added():
     two = pool(said(1, 1, 1), said(2, 1, 0), cosines={1: 0.5, 2: 0.9}, mean=0.1)
     found = fuse(two, now=0, method="rrf")
     assert found[1].relevance == found[2].relevance == pytest.approx((1 / 60 + 1 / 61) / (2 / 60))

@@ -1,6 +1,5 @@
 """From the text of one turn to statements that can be read on their own, and where what a user pasted begins."""
 
-import pytest
 from case_tables import cases, rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,31 +43,22 @@ def test_a_turn_is_read_as_people_mean_it(function, given, expected):
 NOISE = cases("sentences-noise", globals())
 
 
-@pytest.mark.parametrize("noise", [noise for _, noise in NOISE], ids=[name for name, _ in NOISE])
-def test_what_is_no_prose_is_left_out(noise):
-    said = "We keep SQLite for the cache."
-    assert texts(f"{said}\n\n{noise}\n") == [said]
-
-
-@pytest.mark.parametrize("text", cases("pasted-own"))
-def test_what_the_user_writes_is_the_users(text):
-    assert find_pasted(text) is None and not is_mostly_pasted(text)
-
-
-def test_an_idea_is_said_by_the_user_if_its_words_stand_before_what_was_pasted():
+def test_what_is_no_prose_is_left_out_and_what_the_user_writes_is_the_users():
+    for noise in [noise for _, noise in NOISE]:
+        said = "We keep SQLite for the cache."
+        assert texts(f"{said}\n\n{noise}\n") == [said]
+    for text in cases("pasted-own"):
+        assert find_pasted(text) is None and not is_mostly_pasted(text)
     turn = "We stay with PostgreSQL. What do you make of this?\n\nThe team moves to MySQL soon."
     assert is_said("We stay with PostgreSQL", turn)
     assert not is_said("The team moves to MySQL", turn)
 
 
-def test_the_core_is_what_says_something_new():
+def test_the_core_is_what_says_something_new_and_a_long_statement_is_cut_at_a_word():
     new = "This means that every other worker waits."
     assert statements(f"The lock is held during the call. {new}")[-1].core == new
     one = "We raised the pool to 20. That fixed it."
     assert statements(one)[-1].core == one
-
-
-def test_a_long_statement_is_cut_at_a_word_and_a_turn_has_a_limit():
     (short,) = texts("word " * 60 + "end; " + "more " * 60)
     assert len(short) <= LONGEST and short.endswith("more…")
     assert len(texts("x" * 1000)[0]) <= LONGEST

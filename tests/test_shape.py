@@ -24,7 +24,7 @@ def answer(*texts, total=None, **fields):
     return Answer(Query("how?", "how?"), hits, count, "hybrid", hints=("a hint",))
 
 
-def test_a_plain_memory_has_the_documented_keys_and_is_json():
+def test_a_plain_memory_has_the_documented_keys_and_a_hit_leads_with_id_and_score():
     read = {"lines": (3, 9), "source": "docs/a.md", "source_type": "markdown", "tags": ("cache",)}
     about = {"expires_at": NOW, "answered": False, "metadata": {"by": "Maria"}}
     memory = make("We chose Redis", entities=(Entity("Redis", "technology"),), **read, **about)
@@ -34,9 +34,6 @@ def test_a_plain_memory_has_the_documented_keys_and_is_json():
     expected |= {"expires_at": "2026-03-20T12:00:00.000Z", "deleted_at": None}
     expected |= {"entities": [{"name": "Redis", "type": "technology"}], "metadata": {"by": "Maria"}}
     assert {name: shaped[name] for name in expected} == expected
-
-
-def test_a_plain_hit_leads_with_id_and_score_and_tells_why_only_when_asked():
     one, other = make("new"), make("old")
     out, back = Relation(one.id, other.id, "supersedes"), Relation(other.id, one.id, "answers")
     hit = Hit(one, 0.123456, {"cosine": 0.5}, ((out, other), (back, other)))
@@ -47,22 +44,16 @@ def test_a_plain_hit_leads_with_id_and_score_and_tells_why_only_when_asked():
     assert related == [("supersedes", "out", other.id), ("answers", "in", other.id)]
     assert plain_hit(hit, explain=True)["why"] == {"cosine": 0.5}
     assert "related" not in plain_hit(hit._replace(related=()))
-
-
-def test_a_citation_says_where_a_memory_came_from():
     for fields, place in cases("shape-citations"):
         assert shape.citation(make("text", **fields)) == place
+    assert {text: tokens(text) for text in COUNTS} == COUNTS
 
 
 COUNTS = {"": 0, "a": 1, "four": 1, "fives": 2, "word " * 8: 10, "é" * 8: 2}
 COUNTS |= {"数据库": 2, "数" * 30: 20, "用 Redis 缓存": 4, "한국어": 2}
 
 
-def test_tokens_are_counted_by_script():
-    assert {text: tokens(text) for text in COUNTS} == COUNTS
-
-
-def test_an_index_line_and_the_whole_text_when_there_is_room():
+def test_an_index_has_details_while_there_is_room_and_tells_of_more():
     texts = ["We chose Redis for the cache.", "We deploy on Fridays."]
     shaped = dual(answer(*texts), 1000)
     assert [line["summary"] for line in shaped.index] == texts
@@ -71,9 +62,7 @@ def test_an_index_line_and_the_whole_text_when_there_is_room():
     assert (shaped.total_count, shaped.has_more, shaped.query) == (2, False, "how?")
     assert shaped.hints == ("a hint",)
     assert not any("truncated" in detail for detail in shaped.details)
-
-
-def test_the_first_detail_is_cut_and_a_later_one_that_is_too_long_makes_room_for_a_shorter_one():
+    # The first detail is cut; a later one that is too long makes room for a shorter one.
     cut = dual(answer("We chose Redis because " + "it is fast " * 500, "second " * 300), 150)
     (first,) = cut.details
     assert first["truncated"] and first["content"].endswith(" …")
@@ -82,16 +71,12 @@ def test_the_first_detail_is_cut_and_a_later_one_that_is_too_long_makes_room_for
     shaped = dual(answer("short one", "long " * 400, "short two"), 200)
     assert [detail["content"] for detail in shaped.details] == ["short one", "short two"]
     assert len(shaped.index) == 3
-
-
-def test_more_is_told_of_when_the_index_or_the_page_ends():
+    # More is told of when the index or the page ends.
     many = answer(*(f"memory number {number} of a long list of memories" for number in range(50)))
     assert dual(many, 100).has_more and len(dual(many, 100).index) < 50
     assert not dual(many, 100_000).has_more
     assert dual(answer("one", total=7), 1000).has_more
-
-
-def test_a_line_is_paid_for_only_where_the_text_is_not_shown():
+    # A line is paid for only where the text is not shown.
     shaped = dual(answer(*(f"memory number {number}" for number in range(32))), 300)
     assert len(shaped.index) >= 15, "five lines, paid for twice, left 27 out"
     assert shaped.tokens_used <= 300 and shaped.has_more
@@ -119,17 +104,14 @@ def test_an_answer_stays_within_its_budget(texts, summary, max_tokens):
 # What a text holds of what was looked for
 
 
-def test_what_was_found_is_what_is_marked():
-    for question, text, words in cases("shape-marked"):
-        places = find_places(text, find_sought(parse(question, NOW)))
-        assert [text[start:end] for start, end in places] == words, question
-
-
 def excerpt(text, question, length):
     return choose_excerpt(text, find_sought(parse(question, NOW)), length)
 
 
-def test_the_part_with_most_of_the_question_is_shown_from_the_beginning_of_a_sentence():
+def test_what_was_found_is_marked_and_the_part_with_most_of_the_question_is_shown():
+    for question, text, words in cases("shape-marked"):
+        places = find_places(text, find_sought(parse(question, NOW)))
+        assert [text[start:end] for start, end in places] == words, question
     wanted = "The cart lives in Redis for seven days. "
     text = f"Redis is here. {'Something else entirely. ' * 60}{wanted}{'And more. ' * 60}"
     start, end = excerpt(text, "redis cart seven days", 120)
@@ -137,9 +119,6 @@ def test_the_part_with_most_of_the_question_is_shown_from_the_beginning_of_a_sen
     assert end - start <= 120
     assert excerpt("short", "x", 100) == (0, 5)
     assert excerpt("x" * 5000, "y", 100) == (0, 100)
-
-
-def test_a_text_of_any_size_takes_little_time():
     huge = "word redis " * 500_000
     assert len(find_places(huge, find_sought(parse("redis", NOW)))) <= 2001 + 1
     assert excerpt(huge, "redis", 300)[1] <= 300

@@ -88,7 +88,38 @@ def commands(name):
     return found + [(line, "some text\n") for line in INLINE.findall(SHELL.sub("", body))]
 
 
-def test_every_command_that_a_skill_names_works(shop, tmp_path):
+def test_no_skill_puts_text_of_the_user_on_the_command_line_and_remember_has_its_own_context():
+    """A question may hold quotes, `$(…)` and backticks; every place for one is between quoted marks."""
+    for name in ("remember", "memory-search", "memory-add", "handoff", "resolve-duplicates"):
+        assert [line for line, stdin in commands(name) if stdin and "<<" not in line], name
+    hostile = "'; touch stolen; echo \"$(touch stolen)`touch stolen`\n"
+    block = next(block for block in SHELL.findall(skill("remember")[1]) if "<<" in block)
+    told = HEREDOC.fullmatch(block)
+    script = f"bethink() {{ cat; }}\n{told[1]} <<'{told[2]}'\n{hostile}{told[2]}\n"
+    out = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, cwd="/")
+    assert out.stdout == hostile
+    front, body = skill("remember", "claude")
+    assert (front["context"], front["background"]) == ("fork", False)
+    assert front["argument-hint"] == "[question]"
+    assert "Bash(bethink recall *)" in front["allowed-tools"] and "bethink recall -" in body
+    # The plugin of opencode starts the installed command.
+    command = ["/home/ada lovelace/é/python", "-m", "bethink"]
+    text = skills.opencode_plugin(command)
+    (line,) = (line for line in text.splitlines() if line.startswith("const COMMAND"))
+    assert json.loads(line.partition("=")[2]) == command
+    assert '"opencode"' in text and text.count("const COMMAND") == 1
+
+
+def test_every_command_and_option_that_a_skill_names_works_and_prints_what_it_says(
+    shop, cli, tmp_path
+):
+    for words, shape in cases("skills-outputs", {}):
+        assert re.search(shape, shop[0].ok(*words), re.MULTILINE), words
+    for name in EXPECTED:
+        used = sorted({line.split()[1] for line, _ in commands(name)})
+        helps = "".join(cli.ok(command, "--help") for command in used)
+        named = set(re.findall(r"`(--[a-z-]+)", skill(name)[1]))
+        assert used and {option for option in named if option not in helps} == set(), name
     cli, words = shop
     shutil.copytree(cli.home, tmp_path / "before")
     for line, stdin in dict.fromkeys(one for name in EXPECTED for one in commands(name)):
@@ -103,41 +134,3 @@ def test_every_command_that_a_skill_names_works(shop, tmp_path):
         # `doctor` ends with 1 where it finds something to mend, `backfill` alone where nothing was said yet.
         may_end = (0, 1) if given[1] == "doctor" or given[1:] == ["backfill"] else (0,)
         assert result.code in may_end and "Traceback" not in result.err, (line, result)
-
-
-def test_options_that_a_skill_names_in_passing_exist(cli):
-    for name in EXPECTED:
-        used = sorted({line.split()[1] for line, _ in commands(name)})
-        helps = "".join(cli.ok(command, "--help") for command in used)
-        named = set(re.findall(r"`(--[a-z-]+)", skill(name)[1]))
-        assert used and {option for option in named if option not in helps} == set(), name
-
-
-def test_no_command_puts_text_of_the_user_on_the_command_line():
-    """A question may hold quotes, `$(…)` and backticks; every place for one is between quoted marks."""
-    for name in ("remember", "memory-search", "memory-add", "handoff", "resolve-duplicates"):
-        assert [line for line, stdin in commands(name) if stdin and "<<" not in line], name
-    hostile = "'; touch stolen; echo \"$(touch stolen)`touch stolen`\n"
-    block = next(block for block in SHELL.findall(skill("remember")[1]) if "<<" in block)
-    told = HEREDOC.fullmatch(block)
-    script = f"bethink() {{ cat; }}\n{told[1]} <<'{told[2]}'\n{hostile}{told[2]}\n"
-    out = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, cwd="/")
-    assert out.stdout == hostile
-
-
-def test_what_outputs_look_like_is_what_they_look_like(shop):
-    for words, shape in cases("skills-outputs", {}):
-        assert re.search(shape, shop[0].ok(*words), re.MULTILINE), words
-
-
-def test_remember_runs_in_a_context_of_its_own_and_is_waited_for():
-    front, body = skill("remember", "claude")
-    assert (front["context"], front["background"]) == ("fork", False)
-    assert front["argument-hint"] == "[question]"
-    assert "Bash(bethink recall *)" in front["allowed-tools"] and "bethink recall -" in body
-    # The plugin of opencode starts the installed command.
-    command = ["/home/ada lovelace/é/python", "-m", "bethink"]
-    text = skills.opencode_plugin(command)
-    (line,) = (line for line in text.splitlines() if line.startswith("const COMMAND"))
-    assert json.loads(line.partition("=")[2]) == command
-    assert '"opencode"' in text and text.count("const COMMAND") == 1

@@ -45,25 +45,7 @@ from bethink.types import PERSONAL, Change, Entity, Entry, Relation, Session, So
 # Adding and reading back
 
 
-def test_a_memory_comes_back_as_it_was_written(store):
-    (fields,) = cases("store-contract-every-field", globals())
-    full = make("Sessions are kept in Redis, not in cookies", **fields)
-    put(store, full)
-    (found,) = store.get([full.id])
-    assert found._replace(entities=()) == full._replace(entities=())
-    assert set(found.entities) == set(full.entities)
-
-
-def test_a_time_at_the_end_of_the_calendar_is_kept_within_it(store):
-    last = datetime.max.replace(tzinfo=timezone(timedelta(hours=-5)))
-    put(store, memory := make("never expires", expires_at=last))
-    change(store, memory.id, at=last, valid_to=last)
-    (found,) = store.get([memory.id])
-    assert datetime.max.replace(tzinfo=UTC) - found.expires_at < timedelta(milliseconds=2)
-    assert found.expires_at == found.valid_to == store.history(memory.id)[-1].at
-
-
-def test_any_text_is_kept_to_the_letter_and_found_in_the_order_asked_for(store):
+def test_a_memory_comes_back_as_it_was_written_and_any_text_to_the_letter(store):
     texts = cases("store-contract-any-text-is-kept", globals())
     memories = tell(store, *texts)
     asked = [*(memory.id for memory in reversed(memories)), make("never stored").id]
@@ -72,6 +54,18 @@ def test_any_text_is_kept_to_the_letter_and_found_in_the_order_asked_for(store):
     with pytest.raises(InvalidInput, match="cannot be stored"):
         put(store, make("fine", tags=("half a pair \udcff",)))
     assert store.count(everything()) == len(texts)
+    (fields,) = cases("store-contract-every-field", globals())
+    full = make("Sessions are kept in Redis, not in cookies", **fields)
+    put(store, full)
+    (found,) = store.get([full.id])
+    assert found._replace(entities=()) == full._replace(entities=())
+    assert set(found.entities) == set(full.entities)
+    last = datetime.max.replace(tzinfo=timezone(timedelta(hours=-5)))
+    put(store, memory := make("never expires", expires_at=last))
+    change(store, memory.id, at=last, valid_to=last)
+    (found,) = store.get([memory.id])
+    assert datetime.max.replace(tzinfo=UTC) - found.expires_at < timedelta(milliseconds=2)
+    assert found.expires_at == found.valid_to == store.history(memory.id)[-1].at
 
 
 # Lists
@@ -148,14 +142,11 @@ def test_every_read_obeys_the_filter(calendar, fields, expected):
     assert {memory.scope for memory in (*words, *meaning)} <= set(filter.scopes)
 
 
-def test_a_filter_may_name_as_many_things_as_there_are(store):
+def test_a_filter_may_name_many_things_and_tell_what_was_said_from_what_was_told_of_it(store):
     memory = make(OWL, source="docs/70000.md", source_type="markdown")
     put(store, memory, make("another owl"))
     many = [f"docs/{number}.md" for number in range(70_001)]
     assert by_words(store, "owl", seen(sources=many)) == [memory.id]
-
-
-def test_what_was_said_is_told_from_what_was_told_of_it(store):
     said = make("said", session="s", source="talk.jsonl", source_type="transcript")
     put(store, said, make("a summary", session="s", source="compaction:s"), unique=False)
     assert store.count(seen(session="s")) == 2
@@ -190,17 +181,14 @@ def twins(lasting) -> Store:
 KNOWN = {"TWINS": TWINS, "NotFound": NotFound, "Ambiguous": Ambiguous}
 
 
-@pytest.mark.parametrize(("prefix", "which"), cases("store-contract-an-id-is-known", KNOWN))
-def test_an_id_is_known_by_any_unique_prefix(twins, prefix, which):
-    if isinstance(which, int):
-        assert twins.resolve(prefix, [HERE]) == TWINS[which]
-    else:
-        with pytest.raises(which) as caught:
-            twins.resolve(prefix, [HERE])
-        assert caught.value.hint
-
-
-def test_short_ids_are_unique_prefixes(twins):
+def test_an_id_is_known_by_any_unique_prefix(twins):
+    for prefix, which in cases("store-contract-an-id-is-known", KNOWN):
+        if isinstance(which, int):
+            assert twins.resolve(prefix, [HERE]) == TWINS[which]
+        else:
+            with pytest.raises(which) as caught:
+                twins.resolve(prefix, [HERE])
+            assert caught.value.hint
     every = [memory.id for memory in twins.scan(everything(HERE, OTHER))]
     short = twins.abbreviate(every)
     assert list(short) == every
@@ -350,7 +338,7 @@ def test_what_was_not_stored_replaces_nothing(store):
 # Changing
 
 
-def test_a_change_sets_the_fields_and_keeps_before_and_after(store):
+def test_a_change_keeps_before_and_after_and_a_use_leaves_no_history(store):
     (memory,) = tell(store, "The limit is 10", importance=5.0)
     new = {"content": "The limit is 20", "importance": 8.0}
     edit(store, memory, new["content"], actor="claude", at=day(5), importance=8.0)
@@ -365,18 +353,12 @@ def test_a_change_sets_the_fields_and_keeps_before_and_after(store):
     assert changed.before == {"content": "The limit is 10", "importance": 5.0}
     assert changed.after == new
     assert added.number < changed.number
-
-
-def test_each_field_that_can_change(store):
     for number, fields in enumerate(cases("store-contract-writing-each-field-that-can", globals())):
         (memory,) = tell(store, f"a text {number}")
         change(store, memory.id, **fields)
         (now,) = store.get([memory.id])
         assert {name: getattr(now, name) for name in fields} == fields
         assert [event.action for event in store.history(memory.id)] == ["add", "update"]
-
-
-def test_a_use_is_counted_and_leaves_no_history(store):
     memory, other = tell(store, "a text", "another")
     write(store, at=day(21), access=(memory.id,))
     write(store, at=day(22), access=(memory.id, make("unknown").id))
@@ -388,9 +370,6 @@ def test_a_use_is_counted_and_leaves_no_history(store):
     (now,) = store.get([memory.id])
     assert (now.usefulness, now.updated_at) == (1.0, memory.updated_at)
     assert store.history(memory.id)[-1].after == {"usefulness": 1.0}
-
-
-def test_relations_are_seen_from_both_ends_once_and_can_be_taken_back(store):
     a, b, c = (memory.id for memory in tell(store, *"abc"))
     builds, contradicts = Relation(a, b, "builds_on"), Relation(c, a, "contradicts")
     write(store, relate=(builds, builds, contradicts))
@@ -508,7 +487,7 @@ def test_a_batch_that_fails_half_way_changes_nothing_at_all(backend, store, batc
 # No trace
 
 
-def test_the_last_memory_of_a_conversation_can_be_purged_and_its_transcript_is_read_on(store):
+def test_a_purge_takes_names_vectors_and_the_last_memory_of_a_conversation(store):
     uri, state = "/t/a.jsonl", {"turns": 1, "scope": HERE, "open": {"asked": "a vector"}}
     said = make("Kumquats for lunch", source=uri, source_type="transcript", session="s1")
     metadata = {"sessions": {"s1": state, "s2": state}, "host": "claude"}
@@ -524,18 +503,12 @@ def test_the_last_memory_of_a_conversation_can_be_purged_and_its_transcript_is_r
     assert left.metadata["sessions"] == {"s1": {"turns": 1, "scope": HERE}, "s2": state}
     write(store, vanish=((HERE, uri),))
     assert store.sessions((HERE,))[0].source == uri
-
-
-def test_a_purge_takes_the_names_that_a_memory_had_earlier(store):
     bird, marsupial = Entity("Zebrafinch"), Entity("Quokka")
     memory = make("Owls", entities=(bird, marsupial))
     put(store, memory, make("Mice", entities=(marsupial,)))
     change(store, memory.id, entities=())
     purge(store, memory)
     assert store._column("SELECT name FROM entities") == ["Quokka"]
-
-
-def test_a_purge_takes_the_vectors_of_every_text_under_every_heading(store):
     text, edited, other = "the secret plan", "the secret plan of May", "something else"
     under = [f"{heading}\n{each}" for heading in ("Old", "New") for each in (text, edited)]
     every = {each: cache_key(each) for each in (text, edited, *under, other)}

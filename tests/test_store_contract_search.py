@@ -65,7 +65,7 @@ def test_each_form_of_a_query(greek, query, found):
     assert {names[id] for id in by_words(store, query)} == found
 
 
-def test_the_better_match_comes_first_and_scores_fall(store):
+def test_the_better_match_comes_first_and_the_file_of_a_passage_is_a_word_of_it(store):
     filler = "redis " + "and many other words about nothing in particular " * 5
     long, one, both = tell(store, filler, "redis queue", "redis cache")
     tell(store, *(f"filler text number {n}" for n in range(20)))
@@ -74,9 +74,6 @@ def test_the_better_match_comes_first_and_scores_fall(store):
     assert scores == sorted(scores, reverse=True)
     assert all(score > 0 for score in scores)
     assert by_words(store, "redis cache", limit=2) == [both.id, one.id]
-
-
-def test_the_file_of_a_passage_is_a_word_of_it_also_after_an_edit(store):
     page = {"source": "docs/walrus.md", "source_type": "markdown"}
     (memory,) = tell(store, "pelicans are large", **page)
     assert by_words(store, "walrus") == by_words(store, "pelicans") == [memory.id]
@@ -221,21 +218,7 @@ def test_a_text_that_changed_while_its_old_one_was_embedded_keeps_the_vectors_of
 # Entities and the numbers behind scores
 
 
-def test_by_entity_counts_how_many_of_the_names_a_memory_has(store):
-    redis = Entity("Redis", "technology")
-    both = make("both", entities=(redis, Entity("cache")))
-    one = make("one", entities=(Entity("redis", "concept"),), created_at=day(3))
-    newer = make("newer", entities=(Entity("CACHE"),), created_at=day(4))
-    put(store, both, one, newer, make("none"), make("theirs", scope=OTHER, entities=(redis,)))
-    ranking = store.by_entity(["REDIS", "Cache"], seen(), 10)
-    found = store.load([key for key, _ in ranking])
-    expected = [(both.id, 2.0), (newer.id, 1.0), (one.id, 1.0)]
-    assert [(found[key].id, score) for key, score in ranking] == expected
-    for names in ([], ["unknown"]):
-        assert store.by_entity(names, seen(), 10) == ()
-
-
-def test_statistics_count_inside_the_scopes_asked_for(store):
+def test_statistics_names_and_candidates_are_what_scoring_needs(store):
     words = Words(("owl", "night", "nowher"))
     tell(store, "owl owl owl", "owl night", "four words of text")
     tell(store, "owl night night", scope=OTHER)
@@ -247,9 +230,17 @@ def test_statistics_count_inside_the_scopes_asked_for(store):
         assert store.statistics(words, nowhere) == type(here)(0, 0.0, (0, 0, 0))
         assert store.cosines([], vector("owl"), MODEL, nowhere) == ({}, 0.0)
     assert store.statistics(Words(), (HERE,)).counts == ()
-
-
-def test_candidates_carry_what_scoring_needs(store):
+    redis = Entity("Redis", "technology")
+    both = make("both", entities=(redis, Entity("cache")))
+    one = make("one", entities=(Entity("redis", "concept"),), created_at=day(3))
+    newer = make("newer", entities=(Entity("CACHE"),), created_at=day(4))
+    put(store, both, one, newer, make("none"), make("theirs", scope=OTHER, entities=(redis,)))
+    ranking = store.by_entity(["REDIS", "Cache"], seen(), 10)
+    found = store.load([key for key, _ in ranking])
+    expected = [(both.id, 2.0), (newer.id, 1.0), (one.id, 1.0)]
+    assert [(found[key].id, score) for key, score in ranking] == expected
+    for names in ([], ["unknown"]):
+        assert store.by_entity(names, seen(), 10) == ()
     words = query_words(parse("redis cache sessions", NOW))
     fields = {"kind": "decision", "importance": 7.0, "confidence": 0.5, "usefulness": 1.0}
     fields |= {"access_count": 2, "trust": 2, "position": 6}

@@ -40,12 +40,19 @@ def back(tmp_path):
     store.close()
 
 
-def test_only_the_scopes_that_are_asked_for_come_out(source):
+def test_only_the_scopes_that_are_asked_for_come_out_and_a_bundle_survives_json(source):
     wanted = {"records": 1, "scopes": 1, "sources": 1}
     for part in ("records", "scopes", "sources", "sessions", "spans", "relations", "turns"):
         assert len(list(source.items(part, [OTHER]))) == wanted.get(part, 0), part
     assert list(source.items("records", [])) == []
     assert len(list(source.items("relations", [HERE]))) == 2
+    for part in PARTS:
+        bundle = next(source.export(part))
+        text = json.dumps(transfer.bundle_to_json(bundle))
+        back = transfer.bundle_from_json(json.loads(text))
+        digests = [[digest(part, item) for item in getattr(one, part)] for one in (back, bundle)]
+        assert digests[0] == digests[1], part
+    assert transfer.bundle_from_json({}) == Bundle()
 
 
 def record(memory, *actions, unique=True):
@@ -59,7 +66,7 @@ def take(store, *records, **how):
     return store.take(Bundle(records=records), **how)
 
 
-def test_a_newer_version_takes_the_place_of_the_old_one(store):
+def test_a_newer_version_takes_the_old_ones_place_unless_that_changed_meanwhile(store):
     (first,) = tell(store, "Tea at four", entities=(Entity("tea"),))
     text = {"content": "Tea at five", "content_hash": stores.content_hash("Tea at five")}
     changed = first._replace(**text, tags=("habit",), entities=(Entity("five"),))
@@ -69,9 +76,6 @@ def test_a_newer_version_takes_the_place_of_the_old_one(store):
     assert by_words(store, "four") == []
     assert stores.by_meaning(store, "Tea at four") == []  # the old vectors were of another text
     assert [event.action for event in store.history(first.id)] == ["add", "update"]
-
-
-def test_what_changed_meanwhile_is_not_overwritten(store):
     (first,), unknown = tell(store, "Tea at four"), make("Coffee at ten")
     was = version(store.records([first.id])[0])
     stores.change(store, first.id, importance=1.0)
@@ -114,7 +118,7 @@ def test_a_text_that_was_purged_is_not_taken_in_a_history_either(store):
     assert take(store, again) == ()  # which brings nothing that is not there
 
 
-def test_a_note_goes_in_with_its_bundle_or_not_at_all(store):
+def test_a_note_goes_in_with_its_bundle_and_quotes_nothing_that_is_purged(store):
     assert store.read_note("place") is None
     store.take(Bundle(scopes=((HERE, "shop", ""),)), note=("place", "here"))
     store.take(Bundle(), note=("place", "there"))
@@ -123,9 +127,6 @@ def test_a_note_goes_in_with_its_bundle_or_not_at_all(store):
         take(store, record(make("Coffee")), wrong, note=("place", "nowhere"))
     assert store.read_note("place") == "there"
     assert store.count(everything()) == 0
-
-
-def test_what_is_purged_or_reset_is_quoted_by_no_answer_that_was_kept(store):
     memory, other = tell(store, "gone", "stays")
     names = ("answer:1", "answers", "place")
     for end, kept in (
@@ -144,16 +145,6 @@ def test_tombstones_of_two_stores_are_not_mixed(source, store):
     with pytest.raises(StoreError, match="purged"):
         store.take(next(source.export("tombstones")))
     assert store.find_purged([stores.content_hash("mine")])
-
-
-def test_a_bundle_survives_json(source):
-    for part in PARTS:
-        bundle = next(source.export(part))
-        text = json.dumps(transfer.bundle_to_json(bundle))
-        back = transfer.bundle_from_json(json.loads(text))
-        digests = [[digest(part, item) for item in getattr(one, part)] for one in (back, bundle)]
-        assert digests[0] == digests[1], part
-    assert transfer.bundle_from_json({}) == Bundle()
 
 
 def test_a_write_under_a_key_is_done_once(store, backend):
@@ -274,17 +265,3 @@ def test_a_database_with_memories_of_its_own_is_left_alone(source, back, store):
     assert {*store.scopes()} - {PERSONAL} == {HERE, OTHER}
     with pytest.raises(InvalidInput, match="brought from here"):
         migrate(source, store, "elsewhere")
-
-
-def test_the_command_moves_and_says_what_it_compared(cli, tmp_path):  # noqa: F811
-    id = cli.add("We deploy from main", "--kind", "decision")
-    cli.ok("vote", id)
-    new = str(tmp_path / "new.db")
-    shown = cli.ok("migrate", "--to", new)
-    assert "verified  true" in shown and "1 records" in shown and "digest" not in shown
-    assert cli.json("get", id, "--database", new)[0]["content"] == "We deploy from main"
-    value = cli.json("migrate", "--to", new)
-    assert value["verified"] and value["resumed"]
-    assert value["parts"]["records"]["number"] == 1
-    history = cli.json("history", id, "--database", new)
-    assert [event["action"] for event in history] == ["add", "vote"]

@@ -90,19 +90,19 @@ def test_files_and_folder_are_for_their_owner_alone(tmp_path):
 # Opening
 
 
-def test_the_promises_of_a_connection(opened):
+def test_the_promises_of_a_connection_that_is_given_back_when_its_thread_ends(opened):
     promised = dict(cases("store-sqlite-promises", {"connections": sqlite}))
     assert {name: opened.connection.pragma(name) for name in promised} == promised
     assert len(sqlite.migrations()) == sqlite.SCHEMA
     assert apsw.SQLITE_VERSION_NUMBER >= sqlite.OLDEST_SQLITE == 3_051_003
-
-
-def test_an_old_sqlite_is_refused(path, monkeypatch):
-    monkeypatch.setattr(apsw, "SQLITE_VERSION_NUMBER", 3_051_002)
-    with pytest.raises(StoreError, match="can corrupt") as caught:
-        SqliteStore(path)
-    assert "apsw" in caught.value.hint
-    assert not path.exists()
+    tell(opened, "an owl")
+    descriptors = Path("/proc/self/fd") if Path("/proc/self/fd").exists() else Path("/dev/fd")
+    before = len(list(descriptors.iterdir()))
+    for _ in range(60):
+        thread = threading.Thread(target=lambda: opened.count(seen()))
+        thread.start()
+        thread.join()
+    assert len(list(descriptors.iterdir())) < before + 10
 
 
 def test_opening_and_reading_writes_nothing(path):
@@ -120,7 +120,7 @@ def test_opening_and_reading_writes_nothing(path):
     assert stores.files(path) == [path]
 
 
-def test_what_is_no_database_of_ours_or_too_new_is_left_alone(path):
+def test_what_is_no_database_of_ours_or_too_new_or_an_old_sqlite_is_refused(path, monkeypatch):
     def refused(error, said):
         before = path.read_bytes()
         with pytest.raises(error, match=said) as caught:
@@ -140,17 +140,11 @@ def test_what_is_no_database_of_ours_or_too_new_is_left_alone(path):
     SqliteStore(path).close()
     raw(path, f"PRAGMA user_version = {sqlite.SCHEMA + 1}")
     refused(StoreTooNew, f"schema {sqlite.SCHEMA + 1}")
-
-
-def test_the_connection_of_a_thread_is_given_back_when_the_thread_ends(opened):
-    tell(opened, "an owl")
-    descriptors = Path("/proc/self/fd") if Path("/proc/self/fd").exists() else Path("/dev/fd")
-    before = len(list(descriptors.iterdir()))
-    for _ in range(60):
-        thread = threading.Thread(target=lambda: opened.count(seen()))
-        thread.start()
-        thread.join()
-    assert len(list(descriptors.iterdir())) < before + 10
+    monkeypatch.setattr(apsw, "SQLITE_VERSION_NUMBER", 3_051_002)
+    with pytest.raises(StoreError, match="can corrupt") as caught:
+        SqliteStore(path)
+    assert "apsw" in caught.value.hint
+    assert not path.exists()
 
 
 # What purging leaves behind
@@ -266,7 +260,9 @@ def load(dump: Path, path: Path) -> None:
 
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.stem)
-def test_a_database_of_every_earlier_version_opens_and_is_whole(dump, path):
+def test_a_database_of_every_earlier_version_opens_whole_with_the_schema_of_a_new_one(
+    dump, path, tmp_path
+):
     load(dump, path)
     assert raw(path, "PRAGMA user_version") == [(int(dump.stem.partition("-")[2]),)]
     store = SqliteStore(path)
@@ -296,10 +292,7 @@ def test_a_database_of_every_earlier_version_opens_and_is_whole(dump, path):
     assert stores.put(store, make("a new text")).added == 1
     assert store.check(deep=True) == []
     store.close()
-
-
-def test_an_old_database_has_the_schema_of_a_new_one_once_opened(tmp_path):
-    """When this fails, the schema changed: write a migration for it, or, before the first release, run tests/fixtures/dump.py."""
+    # When this fails, the schema changed: write a migration for it, or, before the first release, run tests/fixtures/dump.py.
 
     def schema(path: Path) -> dict[str, str]:
         SqliteStore(path).close()
@@ -406,7 +399,9 @@ def test_a_corrupted_page_is_reported_and_never_a_foreign_error(offline, path, s
         path.with_name("copy.db").unlink(missing_ok=True)
 
 
-def test_an_export_gives_what_can_be_read_of_a_damaged_database(cli, path, sound):
+def test_an_export_gives_what_can_be_read_of_a_damaged_database_and_needs_no_index(
+    cli, path, sound
+):
     """Whichever page is gone, the memories of all others are written, and the command says that some are missing."""
     partly = 0
     for page in random.Random(5).sample(range(1, len(sound) // 4096), 8):
@@ -426,9 +421,6 @@ def test_an_export_gives_what_can_be_read_of_a_damaged_database(cli, path, sound
             assert len(result.out.splitlines()) == len(found)
             assert f"{len(lost)} memor" in result.err
     assert partly, "no page of texts was among those that were damaged"
-
-
-def test_an_export_of_a_project_needs_no_index_of_it(path, sound):
     path.write_bytes(sound)
     ((root,),) = raw(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'memories_recent'")
     damage(sound, "garbage", root - 1, path)

@@ -33,19 +33,13 @@ CONVERSATION = {
 }
 
 
-def test_an_adapter_is_small():
+def test_measures_and_results_are_what_they_say_and_an_adapter_is_small():
     files = [path for path in (SUITE / "adapters").iterdir() if path.is_file()]
     lengths = {path.name: len(path.read_text("utf-8").splitlines()) for path in files}
     assert {name: lines for name, lines in lengths.items() if lines > 100} == {}
-
-
-def test_an_order_is_worth_what_its_places_say():
     worth = {("a", "a"): 1.0, ("xa", "a"): 0.6309, ("aab", "ab"): 1.0, ("x", "a"): 0, ("", "a"): 0}
     for (found, relevant), value in worth.items():
         assert measures.ndcg(list(found), list(relevant)) == pytest.approx(value, abs=1e-4)
-
-
-def test_a_text_is_known_by_its_words():
     pair = {"old": "The cache runs on Redis.", "new": "The cache runs on Memcached now."}
     assert measures.pick_statement("- [user] the cache  runs on redis. (2026)", pair) == "old"
     assert measures.pick_statement("The cache now runs on Memcached", pair) == "new"
@@ -54,6 +48,14 @@ def test_a_text_is_known_by_its_words():
         "We decided: never raise the memory limit", "never raise memory limits"
     )
     assert not measures.is_about("Good morning", "never raise memory limits")
+    for path in sorted(runner.RESULTS.glob("*.json")):
+        result = json.loads(path.read_text("utf-8"))
+        if result["task"] == "recall" and "cases" in result:
+            for name in {case[0] for case in result["cases"]}:
+                values = [case[2] for case in result["cases"] if case[0] == name]
+                mean = sum(values) / len(values)
+                assert result["measures"][name]["mean"] == pytest.approx(mean, abs=1e-3), path.name
+        assert not result["quick"] and path.stem == f"{result['system']}.{result['task']}"
 
 
 @pytest.mark.parametrize(("name", "task", "expected"), cases("suite-cheats"))
@@ -132,7 +134,7 @@ def started(name, folder, monkeypatch):
         process.close()
 
 
-def test_a_failing_adapter_fails_alone(tmp_path, monkeypatch):
+def test_adapters_know_their_product_and_a_failing_one_fails_alone(tmp_path, monkeypatch):
     said = {"text": "Deploys go out on Mondays.", "time": "", "who": "user", "source": "note"}
     with started("fts5", tmp_path, monkeypatch) as call:
         with pytest.raises(RuntimeError, match="failed at 'add'"):
@@ -141,9 +143,6 @@ def test_a_failing_adapter_fails_alone(tmp_path, monkeypatch):
         call("add", **said)
         found = call("ask", question="When do deploys go out?", time="", k=1)
         assert found == [{"id": "", "text": said["text"]}]
-
-
-def test_our_own_adapter_knows_the_product(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "SHARED_MODEL", tmp_path / "models" / "none")
     monkeypatch.setitem(runner.PEERS, "bethink", {"adapter": "use_bethink.py"})
     with started("bethink", tmp_path, monkeypatch) as call:
@@ -167,14 +166,3 @@ def test_the_page_and_the_readme_show_the_results():
         if task != "cost":
             picture = page.PICTURES / f"benchmark-{task}.svg"
             assert picture.read_text("utf-8") == page.draw_bars(results, task)
-
-
-def test_a_result_is_what_its_cases_say():
-    for path in sorted(runner.RESULTS.glob("*.json")):
-        result = json.loads(path.read_text("utf-8"))
-        if result["task"] == "recall" and "cases" in result:
-            for name in {case[0] for case in result["cases"]}:
-                values = [case[2] for case in result["cases"] if case[0] == name]
-                mean = sum(values) / len(values)
-                assert result["measures"][name]["mean"] == pytest.approx(mean, abs=1e-3), path.name
-        assert not result["quick"] and path.stem == f"{result['system']}.{result['task']}"

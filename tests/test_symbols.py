@@ -32,8 +32,15 @@ SIGNATURES = load_rows("symbols/signatures.txt", 3)
 FILE_DOCS = dict(cases("symbols-file_docs"))
 
 
-def test_every_language_has_a_fixture():
+def test_syntax_errors_cost_little_and_a_comment_belongs_to_what_it_stands_by():
     assert {language_of(name) for name in NAMES} == set(LANGUAGES)
+    for language, text, names in cases("symbols-partial"):
+        assert names <= {symbol.name for symbol in read(text, language)}
+    for text, names in cases("symbols-what-counts-in-a"):
+        assert [symbol.name for symbol in read(text, "javascript")] == names
+        assert [symbol.name for symbol in read(text, "tsx")] == names
+    for language, text, expected in cases("symbols-a-comment-belongs-to"):
+        assert expected in [(symbol.name, symbol.doc) for symbol in read(text, language)]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -62,11 +69,6 @@ def test_the_language_of_a_file_and_what_a_comment_says(function, given, expecte
     assert function(*given) == expected
 
 
-@pytest.mark.parametrize(("language", "text", "names"), cases("symbols-partial"))
-def test_a_syntax_error_costs_only_what_stands_at_it(language, text, names):
-    assert names <= {symbol.name for symbol in read(text, language)}
-
-
 EMPTY = ["", "\n", "   \n\t\n", "\ufeff", "\0", "\ud800 half a pair", "密码 = 1\n", "\r\r\r"]
 CLOSED = {"(": ")", "{": "}", "[": "]"}
 
@@ -79,19 +81,28 @@ def test_texts_without_definitions_have_none_and_any_nesting_is_survived(languag
         read("x = " + begin * 3_000 + "1" + CLOSED[begin[-1]] * 3_000 + "\n", language)
 
 
-@pytest.mark.parametrize(("text", "names"), cases("symbols-what-counts-in-a"))
-def test_what_counts_in_a_javascript_module(text, names):
-    assert [symbol.name for symbol in read(text, "javascript")] == names
-    assert [symbol.name for symbol in read(text, "tsx")] == names
-
-
-@pytest.mark.parametrize(("language", "text", "names"), cases("symbols-hostile", {}))
-def test_what_would_eat_time_or_memory_is_cut_off_or_not_parsed(monkeypatch, language, text, names):
-    """What nests with the square of its depth would take hours; ten thousand open brackets of types a gigabyte."""
-    monkeypatch.setattr(symbols, "PATIENCE", 0.1 if "elif" in text else symbols.PATIENCE)
-    begun = time.thread_time()
-    assert {symbol.name for symbol in read(text, language)} in names
-    assert time.thread_time() - begun < 20
+def test_what_is_long_or_hostile_is_cut_off_or_not_parsed_and_places_are_never_asked_of_nodes(
+    monkeypatch,
+):
+    for language, text, names in cases("symbols-hostile", {}):
+        """What nests with the square of its depth would take hours; ten thousand open brackets of types a gigabyte."""
+        monkeypatch.setattr(symbols, "PATIENCE", 0.1 if "elif" in text else symbols.PATIENCE)
+        begun = time.thread_time()
+        assert {symbol.name for symbol in read(text, language)} in names
+        assert time.thread_time() - begun < 20
+    parameters = ", ".join(f"parameter_{number}: int" for number in range(100))
+    text = f'@mark({"x" * 200!r})\n@short\ndef f({parameters}):\n    """{"word " * 500}"""\n'
+    (found,) = read(text, "python")
+    assert found.signature.startswith("@short def f(parameter_0: int")
+    assert len(found.signature) <= 300 and len(found.doc) <= 600 and found.lines == (1, 4)
+    with processor_limit(5):
+        for text in cases("symbols-cleaning-takes-no-longer-for", {}):
+            summarize_comment(text)
+    # Reading `Point.row` or `.column` frees integers that are in use in tree-sitter 0.26.0, and a crash follows much later.
+    ingest = Path(symbols.__file__).parent
+    asked = re.compile(r"\.(?:start_point|end_point)\b|(?<!Node)\.text\b(?!\()")
+    for name in ("symbols.py", "analyze/routes.py"):
+        assert asked.findall((ingest / name).read_text("utf-8")) == []
 
 
 # Texts that are made of what the grammars know get further into the walk than random characters do.
@@ -115,27 +126,3 @@ def test_no_text_makes_reading_fail(language, text):
         assert symbol.name and symbol.kind and "\n" not in symbol.signature
         assert len(symbol.signature) <= 320 and len(symbol.doc) <= 600
         assert 1 <= symbol.lines[0] <= symbol.lines[1]
-
-
-def test_long_signatures_docs_and_decorators_are_cut_and_hostile_comments_cost_no_more():
-    parameters = ", ".join(f"parameter_{number}: int" for number in range(100))
-    text = f'@mark({"x" * 200!r})\n@short\ndef f({parameters}):\n    """{"word " * 500}"""\n'
-    (found,) = read(text, "python")
-    assert found.signature.startswith("@short def f(parameter_0: int")
-    assert len(found.signature) <= 300 and len(found.doc) <= 600 and found.lines == (1, 4)
-    with processor_limit(5):
-        for text in cases("symbols-cleaning-takes-no-longer-for", {}):
-            summarize_comment(text)
-
-
-@pytest.mark.parametrize(("language", "text", "expected"), cases("symbols-a-comment-belongs-to"))
-def test_a_comment_belongs_to_what_it_stands_by(language, text, expected):
-    assert expected in [(symbol.name, symbol.doc) for symbol in read(text, language)]
-
-
-def test_places_are_never_asked_of_the_nodes():
-    """Reading `Point.row` or `.column` frees integers that are in use in tree-sitter 0.26.0, and a crash follows much later."""
-    ingest = Path(symbols.__file__).parent
-    asked = re.compile(r"\.(?:start_point|end_point)\b|(?<!Node)\.text\b(?!\()")
-    for name in ("symbols.py", "analyze/routes.py"):
-        assert asked.findall((ingest / name).read_text("utf-8")) == []

@@ -107,25 +107,47 @@ def test_what_is_told_on_one_laptop_is_found_on_the_other(anna, ben, store):
     assert anna.sync() == ben.sync() == NOTHING
 
 
-def test_changes_on_both_sides_are_merged_and_the_later_word_stands(anna, ben):
+def test_changes_on_both_sides_are_merged_with_their_relations_and_none_is_overwritten(
+    anna, ben, store
+):
     (told,) = share(anna, ben, "Tea at four")
     edit(anna.store, told, "Tea at five", at=day(21), actor="anna")
     change(anna.store, told.id, at=day(21), actor="anna", kind="preference")
     edit(ben.store, told, "Tea at six", at=day(22), actor="ben")
-    for store, value in ((ben.store, 2.0), (anna.store, 1.0)):
-        write(store, at=day(23), change=(Change(told.id, "vote", {"vote": value}),))
+    for own, value in ((ben.store, 2.0), (anna.store, 1.0)):
+        write(own, at=day(23), change=(Change(told.id, "vote", {"vote": value}),))
     assert anna.sync().pushed == 0
     report = ben.sync()
     assert (report.merged, report.conflicts) == (1, ((told.id, ("content",)),))
     anna.sync()
-    for store in (anna.store, ben.store):
-        (found,) = store.get([told.id])
+    for own in (anna.store, ben.store):
+        (found,) = own.get([told.id])
         assert (found.content, found.kind, found.usefulness) == ("Tea at six", "preference", 3.0)
-        assert "Tea at five" in str(store.history(told.id))
-        assert stores.by_words(store, "six") == [told.id]
-        assert store.check(deep=True) == []
+        assert "Tea at five" in str(own.history(told.id))
+        assert stores.by_words(own, "six") == [told.id]
+        assert own.check(deep=True) == []
     one, other = (version(each.store.records([told.id])[0]) for each in (anna, ben))
     assert one == other
+    one, other = share(anna, ben, "Old", "New")
+    link = Relation(other.id, one.id, "builds_on")
+    write(anna.store, at=day(21), actor="anna", relate=(link,))
+    assert anna.sync().links == ben.sync().links == 1
+    assert [found[:3] for found in ben.store.relations([one.id])] == [link[:3]]
+    write(ben.store, at=day(22), unrelate=(link,))
+    assert ben.sync().links == anna.sync().links == 1
+    assert anna.store.relations([one.id]) == store.relations([one.id]) == []
+    assert anna.sync() == ben.sync() == NOTHING
+    (told,) = share(anna, ben, "Tea at four")
+    change(anna.store, told.id, importance=1.0, at=day(21))
+
+    class Slow(StorePeer):
+        def take(self, *given):
+            change(self.store, told.id, confidence=0.5, at=day(22))
+            return super().take(*given)
+
+    assert anna.sync(there=Slow).left == (told.id,)
+    assert anna.sync().merged == 1
+    assert (store.get([told.id])[0].importance, store.get([told.id])[0].confidence) == (1.0, 0.5)
 
 
 @pytest.mark.parametrize("now", ["A secret", "Something else"], ids=["text", "history"])
@@ -138,42 +160,6 @@ def test_what_was_purged_here_is_not_pulled_again_under_another_id(anna, ben, st
     assert anna.sync().left == (theirs.id,)
     assert texts(anna.store) == set()
     assert texts(store, TEAM) == {now}  # what a colleague said is theirs to purge
-
-
-def test_a_purge_goes_over_though_the_other_side_says_it_in_words_that_are_told_here(anna, ben):
-    (told,) = share(anna, ben, "The password is swordfish")
-    edit(anna.store, told, "Passwords lie in the vault", at=day(21))
-    purge(ben.store, told)
-    tell(ben.store, "Passwords lie in the vault")
-    ben.sync()
-    assert anna.sync().removed_here == 1
-    assert anna.store.get([told.id]) == []
-
-
-def test_relations_come_and_go_with_their_memories(anna, ben, store):
-    one, other = share(anna, ben, "Old", "New")
-    link = Relation(other.id, one.id, "builds_on")
-    write(anna.store, at=day(21), actor="anna", relate=(link,))
-    assert anna.sync().links == ben.sync().links == 1
-    assert [found[:3] for found in ben.store.relations([one.id])] == [link[:3]]
-    write(ben.store, at=day(22), unrelate=(link,))
-    assert ben.sync().links == anna.sync().links == 1
-    assert anna.store.relations([one.id]) == store.relations([one.id]) == []
-    assert anna.sync() == ben.sync() == NOTHING
-
-
-def test_a_change_that_comes_between_is_not_overwritten(anna, ben, store):
-    (told,) = share(anna, ben, "Tea at four")
-    change(anna.store, told.id, importance=1.0, at=day(21))
-
-    class Slow(StorePeer):
-        def take(self, *given):
-            change(self.store, told.id, confidence=0.5, at=day(22))
-            return super().take(*given)
-
-    assert anna.sync(there=Slow).left == (told.id,)
-    assert anna.sync().merged == 1
-    assert (store.get([told.id])[0].importance, store.get([told.id])[0].confidence) == (1.0, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +177,7 @@ def test_nothing_is_hidden_behind_what_cannot_be_seen(anna, ben, store, theirs, 
         assert (texts(anna.store), texts(store, TEAM)) == (here, {"Deploy on Fridays"})
 
 
-def test_a_sync_that_is_cut_off_is_finished_by_the_next(anna, ben, store):
+def test_a_sync_that_is_cut_off_is_finished_by_the_next_from_what_was_noted(anna, ben, store):
     tell(anna.store, *(f"Anna {number}" for number in range(5)))
     tell(ben.store, *(f"Ben {number}" for number in range(5)))
     ben.sync()
@@ -214,6 +200,10 @@ def test_a_sync_that_is_cut_off_is_finished_by_the_next(anna, ben, store):
             anna.sync(here=Failing, there=Failing)
     anna.sync()
     assert len(texts(anna.store)) == len(texts(store, TEAM)) == 10
+    shared = Shared(frozenset({"a"}), frozenset({("a", "b", "answers")}))
+    assert sync.load_shared(store, "team") == Shared()
+    sync.save_shared(store, "team", shared)
+    assert sync.load_shared(store, "team") == shared
 
 
 @on_both
@@ -238,12 +228,21 @@ def test_what_is_forgotten_or_purged_goes_on_the_other_side_too(anna, ben, store
     assert texts(ben.store) == texts(store, TEAM) == {"Kept", "Forgotten"}
 
 
-def test_the_same_said_by_two_people_stays_what_each_of_them_said(anna, ben, store):
+def test_the_same_said_by_two_stays_what_each_said_and_a_purge_goes_over_in_any_words(
+    anna, ben, store
+):
     (one,), (other,) = (tell(each.store, "We deploy from main") for each in (anna, ben))
     round_robin(anna, ben)
     for each, scope, id in ((anna.store, HOME, one), (ben.store, HOME, other), (store, TEAM, one)):
         assert [memory.id for memory in each.scan(everything(scope))] == [id.id]
     assert anna.sync() == ben.sync() == NOTHING
+    (told,) = share(anna, ben, "The password is swordfish")
+    edit(anna.store, told, "Passwords lie in the vault", at=day(21))
+    purge(ben.store, told)
+    tell(ben.store, "Passwords lie in the vault")
+    ben.sync()
+    assert anna.sync().removed_here == 1
+    assert anna.store.get([told.id]) == []
 
 
 @on_both
@@ -285,13 +284,6 @@ def test_what_a_conversation_replaced_stays_visible_to_those_who_do_not_get_the_
     purge(anna.store, one)
     anna.sync()
     assert store.get([one.id]) == []
-
-
-def test_what_both_had_is_noted_in_the_database(store):
-    shared = Shared(frozenset({"a"}), frozenset({("a", "b", "answers")}))
-    assert sync.load_shared(store, "team") == Shared()
-    sync.save_shared(store, "team", shared)
-    assert sync.load_shared(store, "team") == shared
 
 
 def test_an_import_that_was_exchanged_and_taken_back_stays_away(cli, tmp_path):  # noqa: F811
@@ -362,7 +354,13 @@ def test_each_field_keeps_what_was_last_said_of_it(mine, theirs, expected, confl
     assert version(merge(one, other).record) == version(merge(other, one).record)
 
 
-def test_any_order_of_merging_three_ends_the_same():
+def _field(chance: random.Random) -> dict:
+    number = chance.randint(0, 9)
+    text, summary = {"content": f"Text {number}"}, {"summary": f"Summary {number}"}
+    return chance.choice([{"importance": float(number)}, text, summary, text | summary])
+
+
+def test_any_order_of_merging_ends_the_same_and_vectors_stay_with_their_text():
     chance = random.Random(7)
     for _ in range(50):
         copies = []
@@ -373,15 +371,6 @@ def test_any_order_of_merging_three_ends_the_same():
         for first, second, third in itertools.permutations(copies):
             ends.add(version(merge(merge(first, second).record, third).record))
         assert len(ends) == 1
-
-
-def _field(chance: random.Random) -> dict:
-    number = chance.randint(0, 9)
-    text, summary = {"content": f"Text {number}"}, {"summary": f"Summary {number}"}
-    return chance.choice([{"importance": float(number)}, text, summary, text | summary])
-
-
-def test_uses_of_both_are_kept_and_vectors_of_the_text_that_stands_stay_with_it():
     one = base(access_count=3, last_accessed=day(4))
     other = base(access_count=5, last_accessed=day(2))
     assert version(one) == version(other)

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from case_tables import cases, rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,14 +32,11 @@ def test_topics_and_sessions_are_named_by_what_was_asked_in_the_users_words(
     assert function(*given) == expected
 
 
-@pytest.mark.parametrize("pasted", cases("titles-code-and-the-output-of"))
-def test_code_and_the_output_of_programs_give_no_name(pasted):
-    turns = [("user", pasted), ("assistant", "It counts attempts per process.")]
-    assert name(turns) == "The payment worker never stops retrying"
-    assert summarise(turns).startswith("Focus: the payment worker never stops retrying")
-
-
-def test_nothing_said_gives_nothing_and_a_session_has_a_longer_title_than_its_first_topic():
+def test_code_gives_no_name_nothing_said_gives_nothing_and_a_session_has_the_longer_title():
+    for pasted in cases("titles-code-and-the-output-of"):
+        turns = [("user", pasted), ("assistant", "It counts attempts per process.")]
+        assert name(turns) == "The payment worker never stops retrying"
+        assert summarise(turns).startswith("Focus: the payment worker never stops retrying")
     for turns in ([], [("user", "")], [("user", "  \n"), ("assistant", "")]):
         assert name(turns) == session_title(turns) == summarise(turns) == ""
     assert name([("user", "```\nPriceFormatter(rounding=2)\n```")])
@@ -49,16 +45,13 @@ def test_nothing_said_gives_nothing_and_a_session_has_a_longer_title_than_its_fi
     assert len(name(turns).split()) <= 10 < len(session_title(turns).split()) <= 12
 
 
-def test_a_summary_has_a_line_for_each_thing_that_there_is_and_says_nothing_twice():
+def test_a_summary_says_each_thing_once_and_keeps_the_newest_of_many_ideas():
     assert summarise(TALK, IDEAS).splitlines() == cases("titles-a-summary-has-a-line")
     answered = summarise(TALK, [("question", "Who reads the dead letter queue?", False)])
     assert answered.startswith("Focus: ") and "dead letter" not in answered
     said = ("We use PostgreSQL", "We use pgvector", "We use  PostgreSQL")
     told = summarise([], [("decision", text, False) for text in said])
     assert told == "Decisions: We use PostgreSQL; We use pgvector"
-
-
-def test_of_many_ideas_the_newest_are_kept_in_order_and_a_long_one_is_cut_at_a_word():
     rule = "Rule {0} says that orders of group {0} are shipped from warehouse {0}"
     ideas = [("decision", f"{rule.format(number)}.", False) for number in range(40)]
     lines = summarise(TALK, [*ideas, *IDEAS[2:]]).splitlines()
@@ -107,14 +100,10 @@ ASKED_FOR = "add retry logic to the payment worker?"
 ANSWERED = ("assistant", REPORT)
 
 
-@pytest.mark.parametrize(
-    ("answer", "work", "done", "left"), cases("titles-a-digest-tells-what-was", globals())
-)
-def test_a_digest_tells_what_was_asked_done_and_left(answer, work, done, left):
-    assert digest(ASKED, ("assistant", answer), work=work) == (ASKED_FOR, done, left)
-
-
-def test_a_digest_tells_a_request_once_and_what_nobody_answered_or_took_up_is_left():
+def test_a_digest_tells_what_was_asked_done_and_left_from_page_to_page():
+    for answer, work, done, left in cases("titles-a-digest-tells-what-was", globals()):
+        assert digest(ASKED, ("assistant", answer), work=work) == (ASKED_FOR, done, left)
+    # A request is told once, and what nobody answered or took up is left.
     assert digest(ASKED, ANSWERED, ASKED)[0] == ASKED_FOR
     later = "now move the dead letter queue to Redis"
     assert digest(ASKED, ANSWERED, ("user", later))[2] == later
@@ -125,9 +114,7 @@ def test_a_digest_tells_a_request_once_and_what_nobody_answered_or_took_up_is_le
     assert digest(ASKED, which, ("user", "vim"))[2] == digest(ASKED)[2]
     plan = ("assistant", "# Plan: Retry with backoff\n\n## Context\n\nThe worker was changed.")
     assert digest(ASKED, plan, plan=True)[2] == "Retry with backoff"
-
-
-def test_a_digest_goes_on_from_page_to_page_and_a_recap_speaks_for_the_whole_session():
+    # It goes on from page to page, and a recap speaks for the whole session.
     done = "the worker retries and PR #9 was opened"
     recap = f"Goal: retries. Done: {done}. Next: rotate the key."
     told = digest(ASKED, ("assistant", "Ok."), work=[COMMIT], recap=recap)

@@ -85,19 +85,16 @@ def test_a_story_of_three_tasks_has_three_topics(with_vectors, start):
     assert (state.exchanges, state.topic) == (len(STORY), len(IMPORT))
 
 
-@pytest.mark.parametrize("reply", cases("topics-a-short-reply-never"))
-def test_a_short_reply_never_begins_a_topic(reply):
-    elsewhere = "Kubernetes ingress certificates are renewed by the operator every sixty days through an ACME challenge."
-    turns = talk([*PAYMENTS, (reply, elsewhere)])
-    assert begins(segment(turns)[0], depth=1) == [0]
-    turns[-2] = turns[-2]._replace(at=START + timedelta(days=2))
-    assert begins(segment(turns)[0]) == [0]
-
-
-@pytest.mark.parametrize("announced", cases("topics-an-announced-change-begins-a"))
-def test_an_announced_change_begins_a_topic_even_where_words_are_shared(announced):
-    answer = "The payment worker, its retry with backoff and the broker stay as they are; the charge is logged."
-    assert begins(segment(talk([*PAYMENTS, (announced, answer)]))[0]) == [0, 8]
+def test_a_short_reply_never_begins_a_topic_and_an_announced_change_does():
+    for reply in cases("topics-a-short-reply-never"):
+        elsewhere = "Kubernetes ingress certificates are renewed by the operator every sixty days through an ACME challenge."
+        turns = talk([*PAYMENTS, (reply, elsewhere)])
+        assert begins(segment(turns)[0], depth=1) == [0]
+        turns[-2] = turns[-2]._replace(at=START + timedelta(days=2))
+        assert begins(segment(turns)[0]) == [0]
+    for announced in cases("topics-an-announced-change-begins-a"):
+        answer = "The payment worker, its retry with backoff and the broker stay as they are; the charge is logged."
+        assert begins(segment(talk([*PAYMENTS, (announced, answer)]))[0]) == [0, 8]
 
 
 # Hours without a word, files and a branch: (hours, files, branch, topics).
@@ -130,31 +127,25 @@ def test_meaning_turns_the_scale_where_it_is_unusually_far(spread, last, topics)
     assert len(begins(read_in_pages(turns, vectors, [4, 8])[0])) == topics
 
 
-def test_a_long_topic_gets_sub_topics_and_keeps_its_beginning_to_itself():
+def test_a_long_topic_gets_sub_topics_and_very_little_is_one_topic():
     asked = ("how long is the backoff", "The backoff of a retry doubles from one second on.")
     topics, state = segment(talk([*PAYMENTS, asked, *cases("topics-a-long-topic-gets-sub")]))
     tree = [(topic.first, topic.depth, topic.parent) for topic in topics]
     assert tree == [(0, 0, None), (10, 1, 0)]
     assert topics[1].last == topics[0].last == 15
     assert (state.topic, state.sub) == (8, 3)
+    for turns, expected in cases("topics-very-little-is-one-topic", globals()):
+        topics, state = segment(turns)
+        assert [(topic.first, topic.last) for topic in topics] == expected
+        assert segment([], None, state) == ([], state)
 
 
-@pytest.mark.parametrize(("turns", "expected"), cases("topics-very-little-is-one-topic", globals()))
-def test_very_little_is_one_topic(turns, expected):
-    topics, state = segment(turns)
-    assert [(topic.first, topic.last) for topic in topics] == expected
-    assert segment([], None, state) == ([], state)
-
-
-def test_vectors_that_are_missing_empty_or_of_another_model_are_passed_over():
+def test_odd_vectors_and_states_are_passed_over_and_a_state_holds_no_word_that_was_said():
     turns = talk(STORY)
     few = [None, np.zeros(8, np.float32), None, None]
     odd, state = segment(turns, [few[at % 4] for at in range(len(turns))])
     assert begins(odd) == begins(segment(turns)[0])
     assert segment(talk(PAYMENTS), [np.ones(16, np.float32)] * 8, state)[0]
-
-
-def test_the_state_holds_no_word_that_was_said_and_that_of_another_version_is_not_taken_up():
     _, state = segment(talk(STORY))
     secret = [TopicTurn("assistant", "The zebra protocol is secret.", None, 99)]
     for one in (state, segment(secret, None, state)[1]):

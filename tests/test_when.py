@@ -22,27 +22,21 @@ def utc(*parts):
     return datetime(*parts, tzinfo=UTC)
 
 
-def test_a_span_lies_in_the_past_or_where_asked_ahead():
+def test_spans_named_days_and_dates_mean_what_people_mean():
     for text, seconds in cases("when-spans", {}):
         assert moment(text, NOW) == NOW - timedelta(seconds=seconds), text
         assert moment(text, NOW, future=True) == NOW + timedelta(seconds=seconds), text
+    for future in [False, True]:
+        for text, meant in cases("when-a-named-day-and-a", NAMED):
+            found = moment(text, NOW, future=future)
+            assert found == meant and found.tzinfo is UTC, text
+    for future in [False, True]:
+        for text, day in cases("when-days-weeks-months-and"):
+            expected = datetime.fromisoformat(f"{day}T00:00+00:00")
+            assert moment(text, NOW, future=future) == expected, text
 
 
-@pytest.mark.parametrize("future", [False, True])
-def test_a_named_day_and_a_date_mean_the_same_both_ways(future):
-    for text, meant in cases("when-a-named-day-and-a", NAMED):
-        found = moment(text, NOW, future=future)
-        assert found == meant and found.tzinfo is UTC, text
-
-
-@pytest.mark.parametrize("future", [False, True])
-def test_days_weeks_months_and_years_by_name_begin_when_the_calendar_says(future):
-    for text, day in cases("when-days-weeks-months-and"):
-        expected = datetime.fromisoformat(f"{day}T00:00+00:00")
-        assert moment(text, NOW, future=future) == expected, text
-
-
-def test_a_weekday_alone_is_the_one_before_or_where_asked_the_one_after():
+def test_a_weekday_alone_is_the_one_before_and_days_are_those_of_the_clock_that_is_given():
     assert [moment(day, NOW) for day in ("friday", "thursday")] == [
         MIDNIGHT - 7 * DAY,
         MIDNIGHT - DAY,
@@ -53,9 +47,6 @@ def test_a_weekday_alone_is_the_one_before_or_where_asked_the_one_after():
     ]
     assert moment("last month", NOW.replace(month=1)) == utc(2025, 12, 1)
     assert moment("next month", NOW.replace(month=12)) == utc(2027, 1, 1)
-
-
-def test_days_are_those_of_the_clock_that_is_given():
     east = NOW.astimezone(timezone(timedelta(hours=14)))
     assert moment("today", east) == utc(2026, 3, 20, 10)
     assert moment("2026-03-01T12:00", east) == utc(2026, 2, 28, 22)
@@ -88,14 +79,12 @@ def test_local_days_begin_when_they_did_there(berlin):
         moment("0001-01-01", after)  # UTC has no such day
 
 
-@pytest.mark.parametrize("text", cases("when-no_times"))
-def test_what_is_no_time_is_refused_in_a_sentence(text):
-    with pytest.raises(InvalidInput, match="is not a time") as caught:
-        moment(text, NOW)
-    assert f"'{text}'" in caught.value.message and "30d" in caught.value.hint
-
-
-def test_an_expiry_lies_ahead():
+def test_what_is_no_time_or_no_expiry_is_refused_in_a_sentence():
+    for text in cases("when-no_times"):
+        with pytest.raises(InvalidInput, match="is not a time") as caught:
+            moment(text, NOW)
+        assert f"'{text}'" in caught.value.message and "30d" in caught.value.hint
+    # An expiry lies ahead.
     for text, seconds in cases("when-an-expiry-lies-ahead", {}):
         assert expiry(text, NOW) == NOW + timedelta(seconds=seconds), text
     for text in ("now", "0d", "yesterday", "today", "2026-03-20T12:30", "1999-01-01"):
@@ -112,35 +101,26 @@ RANGES = cases("temporal-ranges")  # text, since, until: ISO dates with "" for a
 NO_RANGE = cases("temporal-no-range")
 
 
-@pytest.mark.parametrize(("text", "since", "until"), RANGES)
-def test_temporal_words_become_a_range(text, since, until):
-    *found, span = find_period(text, SUNDAY)
-    ends = [
-        datetime.fromisoformat(one).replace(tzinfo=UTC) if one else None for one in (since, until)
-    ]
-    assert found == ends and span is not None
-
-
-@pytest.mark.parametrize("text", NO_RANGE)
-def test_words_that_do_not_surely_mean_a_date_give_no_range(text):
-    assert find_period(text, SUNDAY) == NOTHING
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_temporal_words_become_a_range_and_those_that_do_not_surely_mean_a_date_give_none():
+    for text, since, until in RANGES:
+        *found, span = find_period(text, SUNDAY)
+        ends = [
+            datetime.fromisoformat(one).replace(tzinfo=UTC) if one else None
+            for one in (since, until)
+        ]
+        assert found == ends and span is not None
+    for text in NO_RANGE:
+        assert find_period(text, SUNDAY) == NOTHING
+    # The span covers the temporal words and no more.
+    for text in [
         "decisions [since March] about caching",
         "what happened [last week]?",
         "notes [from May 5 to May 9] on tests",
         "[yesterday and today] in brief",
-    ],
-)
-def test_the_span_covers_the_temporal_words_and_no_more(text):
-    start, end = text.index("["), text.index("]") - 1
-    assert find_period(text.translate({91: None, 93: None}), SUNDAY)[2] == (start, end)
-
-
-def test_a_clock_without_timezone_is_utc_and_many_dates_are_a_document():
+    ]:
+        start, end = text.index("["), text.index("]") - 1
+        assert find_period(text.translate({91: None, 93: None}), SUNDAY)[2] == (start, end)
+    # A clock without a timezone is UTC, and many dates are a document.
     assert find_period("yesterday", SUNDAY.replace(tzinfo=None)) == find_period("yesterday", SUNDAY)
     dates = "2024-05-01, 2024-06-01, 2024-07-01, 2024-08-01 and 2024-09-01"
     assert find_period(dates, SUNDAY) == NOTHING

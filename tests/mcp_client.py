@@ -64,7 +64,7 @@ class Talk:
     def store(self, content: str, **more: Any) -> str:
         """Stores one memory and gives its id."""
         told = self.store_memories(memories=[{"content": content, **more}])
-        assert told.startswith("1. stored ["), told
+        assert told.startswith("1. added ["), told
         return told.partition("[")[2].partition("]")[0]
 
 

@@ -37,7 +37,7 @@ def said(result) -> str:
 
 # Each tool with what it is given, ID being the memory that the first one stores, and a part of its answer.
 CALLS = [
-    ("store_memories", {"memories": [{"content": "Orders live in PostgreSQL"}]}, "stored ["),
+    ("store_memories", {"memories": [{"content": "Orders live in PostgreSQL"}]}, "added ["),
     ("search_memories", {"query": "where do orders live?"}, "Orders live in PostgreSQL"),
     ("get_memories", {"ids": ["ID"]}, "Orders live in PostgreSQL"),
     ("update_memory", {"id": "ID", "importance": 9}, "updated [ID]"),

@@ -124,7 +124,7 @@ def test_tools_do_what_their_arguments_say(talk, place, lines):
             assert rest.split() == (uses if word == "uses" else actions), line
         else:
             answer = getattr(talk, word)(**json.loads(rest))
-            stored = re.match(r"1\. stored \[(\S+)\]", answer)
+            stored = re.match(r"1\. added \[(\S+)\]", answer)
             id = stored[1] if stored and id == "ID" else id
 
 
@@ -179,9 +179,9 @@ def test_the_project_is_analysed_on_request(tmp_path):
         assert result.structured_content is None
         assert result.content[0].text == "No memories match."
         told = talk.store_memories(analyze="files")
-        assert re.match(r"Read \d+ files: memories [1-9]\d* added, 0 kept, 0 retired\.", told), told
+        assert re.search(r"^memories +[1-9]\d* added$", told, re.MULTILINE), told
         assert "make test" in talk.search_memories(query="how to run tests?", tags=["command"])
-        assert talk.store_memories(analyze="git").startswith("Read 0 commits: memories 0 added")
+        assert "added" not in talk.store_memories(analyze="git")
 
 
 def test_the_users_own_word_is_forgotten_when_the_user_says_so(talk, place, monkeypatch):
@@ -202,7 +202,7 @@ def test_the_users_own_word_is_forgotten_when_the_user_says_so(talk, place, monk
     state.note_forgetting("Don't forget to remove the import.", root)
     assert "waits in the inbox" in talk.forget_memories(ids=ids[1:])
     state.note_forgetting("Please forget what I said about Kafka.", root)
-    assert "] forgotten" in talk.forget_memories(ids=ids[1:])
+    assert "forgotten [" in talk.forget_memories(ids=ids[1:])
 
 
 def test_ten_hits_fit_into_a_thousand_tokens(talk):

@@ -94,7 +94,7 @@ def test_the_old_era_wants_a_handshake_and_ends_with_its_input(bare, place):
     assert set(answer["capabilities"]) == {"tools", "resources", "prompts"}
     bare.tell("notifications/initialized")
     bare.tell("tools/call", 3, **STORE)
-    assert bare.read()["result"]["content"][0]["text"].startswith("1. stored [")
+    assert bare.read()["result"]["content"][0]["text"].startswith("1. added [")
     assert bare.ask("tools/list")["error"]["code"] == -32600, "the other era is not served any more"
     assert bare.close_input() == (0, b"", "")
     left = [file.name for file in place[1].glob("memory.db*")]

@@ -29,7 +29,7 @@ from bethink.recall.shape import (
 )
 from bethink.surface import SECTIONS
 from bethink.text import Quote, fence_items, new_marker
-from bethink.types import NOTHING, PERSONAL, Answer, Hit, Memory, Outcome, Relation, Span
+from bethink.types import PERSONAL, Answer, Hit, Memory, Outcome, Relation, Span
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -369,34 +369,45 @@ def label_memory(memory: "Bethink", one: Memory) -> str:
     return f"{short_id(memory, one.id)} {one.kind}  {one_line(one.summary or one.content, 80)}"
 
 
-def outcome_ids(outcome: Outcome) -> list[str]:
+def describe_outcomes(
+    memory: "Bethink", outcomes: Sequence[Outcome], quoted: bool = False
+) -> tuple[list[str], Items]:
+    """What became of statements, and what each did to known memories or may mean for them, with the next step. In a few words
+    people hear what a known one tells; models get it `quoted`."""
+    ids = [id for one in outcomes for id in (one.id, *_touched(one))]
+    found = {one.id: one for one in memory.store.get(ids)}
+    names = short_ids(memory, found.values())
+
+    def name_memory(id: str, beside: str = "") -> str:
+        if quoted:
+            return f"[{names[id]}]{beside}"
+        return f"{names[id]}{beside}: {one_line(found[id].summary or found[id].content, 80)}"
+
+    lines: list[str] = []
+    for number, one in enumerate(outcomes, start=1):
+        if one.status == "purged":
+            head = "not stored: this text was purged by a person"
+        elif one.status == "added":
+            label = f"[{names[one.id]}] {found[one.id].kind}"
+            head = f"added {label if quoted else label_memory(memory, found[one.id])}"
+        else:
+            near = f" ({one.similarity or 0:.2f})" if one.status == "near_duplicate" else ""
+            head = f"{'much like' if near else 'duplicate of'} {name_memory(one.id, near)}"
+        lines.append(f"{number}. {head}" if quoted else head)
+        lines += [f"  replaces {name_memory(id)}" for id in one.supersedes]
+        lines += [f"  settles {name_memory(id)}" for id in one.settles]
+        for known in one.proposals:
+            word, *steps = PROPOSALS[known.relation]
+            step = WAITS if quoted and known.reason == "less trusted" else steps[quoted]
+            step = step.format(new=names[one.id], old=names[known.id])
+            lines.append(f"  may {word} {name_memory(known.id)} ({known.reason}; {step})")
+    touched = dict.fromkeys(id for one in outcomes for id in _touched(one)) if quoted else ()
+    return lines, [quote_line(found[id], names) for id in touched]
+
+
+def _touched(outcome: Outcome) -> list[str]:
     """The known memories that an outcome speaks of."""
     return [*outcome.supersedes, *outcome.settles, *(one.id for one in outcome.proposals)]
-
-
-def outcome_lines(
-    outcome: Outcome,
-    names: Names,
-    indent: str,
-    for_agent: bool = False,
-    about: Mapping[str, str] = NOTHING,
-) -> list[str]:
-    """What a new memory did to known ones, and what it may mean for others with the next step for each. `about` says in a
-    few words what each known one tells, for people; models get it quoted."""
-
-    def name_memory(id: str) -> str:
-        return f"{names[id]}: {about[id]}" if id in about else f"[{names[id]}]"
-
-    lines = [f"{indent}replaces {name_memory(id)}" for id in outcome.supersedes]
-    lines += [f"{indent}settles {name_memory(id)}" for id in outcome.settles]
-    for one in outcome.proposals:
-        word, *steps = PROPOSALS[one.relation]
-        waits = for_agent and one.reason == "less trusted"
-        step = (WAITS if waits else steps[for_agent]).format(
-            new=names[outcome.id], old=names[one.id]
-        )
-        lines.append(f"{indent}may {word} {name_memory(one.id)} ({one.reason}; {step})")
-    return lines
 
 
 def note_lines(hints: Sequence[str]) -> list[str]:

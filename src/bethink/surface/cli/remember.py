@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +32,10 @@ from bethink.surface.cli.console import (
 )
 from bethink.surface.render import (
     PROPOSALS,
+    describe_outcomes,
     label_memory,
     many,
     one_line,
-    outcome_ids,
-    outcome_lines,
     pick,
     plain,
     short_id,
@@ -114,41 +113,25 @@ def add(args: Namespace, memory: Bethink) -> Result:
             "This text was purged, so it is not taken in again.",
             "Add --force to remember it all the same.",
         )
-    told = describe_outcome(args, memory, outcome)
-    return told._replace(hints=[*told.hints, *offer_languages(memory, text)])
-
-
-def describe_outcome(args: Namespace, memory: Bethink, outcome: Outcome) -> Result:
-    """What became of a statement, and what its teller should know."""
-    ids = [outcome.id, *outcome_ids(outcome)]
-    names = memory.store.abbreviate(ids)
-    found = {one.id: one for one in memory.store.get(ids)}
-    about = {id: one_line(one.summary or one.content, 80) for id, one in found.items()}
     if args.format == "text" and not args.for_agent and has_terminal():
-        outcome = decide_proposals(memory, outcome, names, about)
-    id, hints = names[outcome.id], list(memory.hints)
-    line = f"{outcome.status.replace('_', ' ')} of {id}: {about[outcome.id]}"
-    if outcome.status == "added":
-        line = f"added {label_memory(memory, found[outcome.id])}"
-    elif outcome.status == "near_duplicate":
-        line = f"much like {id} ({outcome.similarity or 0:.2f}): {about[outcome.id]}"
+        outcome = decide_proposals(memory, outcome)
+    hints = [*memory.hints, *offer_languages(memory, text)]
+    if outcome.status == "near_duplicate":
+        id = short_id(memory, outcome.id)
         change = f"update {id} --content …" if args.for_agent else f"edit {id}"
         known = f"`bethink {change}` changes the known one; --no-dedup keeps both."
         hints.append(f"Nothing was added. {known}")
     if outcome.redactions:
         hidden = many(outcome.redactions, "private or secret part")
         hints.append(f"{hidden} taken out before storing.")
-    lines = [line, *outcome_lines(outcome, names, "  ", about=about)]
-    return Result(outcome.plain(), lines, hints=hints)
+    return Result(outcome.plain(), describe_outcomes(memory, [outcome])[0], hints=hints)
 
 
-def decide_proposals(
-    memory: Bethink, outcome: Outcome, names: Mapping[str, str], about: Mapping[str, str]
-) -> Outcome:
+def decide_proposals(memory: Bethink, outcome: Outcome) -> Outcome:
     """Lets whoever told a statement say at once what it means for known ones."""
     for proposal in outcome.proposals:
         type, field = DECIDED.get(proposal.relation, ("", ""))
-        known = f"{names[proposal.id]}: {about[proposal.id]}"
+        known = label_memory(memory, memory.one(proposal.id))
         if type and says_yes(f"this may {PROPOSALS[proposal.relation][0]} {known}"):
             memory.link(outcome.id, proposal.id, type)
             left = tuple(one for one in outcome.proposals if one != proposal)

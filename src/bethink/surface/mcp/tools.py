@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from bethink.errors import BethinkError, InvalidInput, NotFound
+from bethink.errors import InvalidInput, NotFound
 from bethink.features import conversations, handoffs, knowledge
 from bethink.hooks import state
 from bethink.ingest.files import Found, read_text, walk
@@ -32,9 +32,10 @@ from bethink.surface.render import (
     ShownMemories,
     arrange_answer,
     cut_to,
+    describe_outcomes,
+    describe_value,
+    many,
     note_lines,
-    outcome_ids,
-    outcome_lines,
     quote_items,
     quote_line,
     short_id,
@@ -44,12 +45,12 @@ from bethink.surface.render import (
     show_list,
     show_memories,
 )
-from bethink.text import CAP, Quote, as_entity, spread
+from bethink.text import CAP, Quote, as_entity, clean, spread
 from bethink.types import KINDS, TRUST
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
-    from bethink.types import Answer, Memory, Outcome, Passage
+    from bethink.types import Answer, Outcome
 
 # The same chance in all searches of a process, so that pages fit together.
 SEED = secrets.randbits(32)
@@ -119,13 +120,9 @@ def analyze_project(memory: Bethink, what: str) -> list[str]:
             "Files are read only on the project's own machine.",
             "Run `bethink analyze` there.",
         )
-    analyze = knowledge.analyze if what == "files" else knowledge.analyze_history
-    synced = analyze(memory)
-    numbers = sync_record(synced)["memories"]
-    counts = ", ".join(f"{number:,} {name}" for name, number in numbers.items())
-    read = "files" if what == "files" else "commits"
-    said = f"Read {synced.sources:,} {read}: memories {counts}."
-    return [said, *note_lines(synced.hints)]
+    synced = (knowledge.analyze if what == "files" else knowledge.analyze_history)(memory)
+    told = describe_value(sync_record(synced)) or ["Nothing to remember was found."]
+    return [*map(clean, told), *note_lines(synced.hints)]
 
 
 def store_memories(memory: Bethink, asked: Any) -> Reply:
@@ -146,90 +143,46 @@ def store_memories(memory: Bethink, asked: Any) -> Reply:
             receipt = memory.add_many([passages[at] for at in group], personal=personal)
             outcomes.update(zip(group, receipt.outcomes, strict=True))
             hints += receipt.hints
-    return _tell_outcomes(memory, [outcomes[at] for at in range(len(items))], passages, hints)
-
-
-def _tell_outcomes(
-    memory: Bethink,
-    outcomes: Sequence[Outcome],
-    passages: Sequence[Passage],
-    hints: Sequence[str],
-) -> str:
-    """What became of each statement, and a quoted line of every known memory that this changes and no statement named."""
-    known = [id for one in outcomes for id in (one.id, *outcome_ids(one))]
-    found = {one.id: one for one in memory.store.get(known)}
-    short = short_ids(memory, found.values())
-    lines = []
-    for number, outcome in enumerate(outcomes, start=1):
-        lines.append(f"{number}. {_describe_outcome(outcome, short, found)}")
-        lines += outcome_lines(outcome, short, "   ", for_agent=True)
-    lines += note_lines(list(dict.fromkeys(hints)))
-    named = {id for passage in passages for id in passage.supersedes}
-    touched = {id: None for one in outcomes for id in outcome_ids(one) if id not in named}
-    return quote_items([quote_line(found[id], short) for id in touched], lines)
-
-
-def _describe_outcome(
-    outcome: Outcome, short: Mapping[str, str], found: Mapping[str, Memory]
-) -> str:
-    if outcome.status == "purged":
-        return "not stored: this text was purged by a person"
-    id = short[outcome.id]
-    if outcome.status == "added":
-        parts = f"; {outcome.redactions} private or secret part(s) taken out"
-        return f"stored [{id}] {found[outcome.id].kind}" + parts * bool(outcome.redactions)
-    near = f" (similarity {outcome.similarity:.2f}; update_memory changes it)"
-    return f"known already as [{id}]" + near * (outcome.status == "near_duplicate")
+    told = [outcomes[at] for at in range(len(items))]
+    if hidden := sum(one.redactions for one in told):
+        hints.append(f"{many(hidden, 'private or secret part')} taken out before storing.")
+    lines, touched = describe_outcomes(memory, told, quoted=True)
+    return quote_items(touched, [*lines, *note_lines(list(dict.fromkeys(hints)))])
 
 
 def get_memories(memory: Bethink, asked: Any) -> str:
-    found, missing = _resolve(memory, asked.ids)
-    ids = list(dict.fromkeys(found.values()))
+    ids = _resolve(memory, asked.ids)
     memory.touch(ids)
     items = show_memories(memory, memory.store.get(ids), asked.max_tokens)
-    return quote_items(items, missing, asked.max_tokens)
+    return quote_items(items, budget=asked.max_tokens)
 
 
-def _resolve(memory: Bethink, prefixes: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Beginnings of ids → full ids, and a sentence about each that could not be found. None at all is an error."""
-    ids, missing = {}, []
-    for prefix in prefixes:
-        try:
-            ids[prefix] = memory.resolve(prefix[:100])
-        except BethinkError as error:
-            missing.append(error.message)
-    if not ids:
-        raise NotFound(" ".join(missing[:5]))
-    return ids, missing
+def _resolve(memory: Bethink, ids: Sequence[str]) -> list[str]:
+    """Full ids. One that is unknown is an error before anything is done."""
+    return list(dict.fromkeys(memory.resolve(id[:100]) for id in ids))
 
 
 def update_memory(memory: Bethink, asked: Any) -> list[str]:
     given = {name: value for name, value in asked.given.items() if name != "id"}
     changed = update(memory, asked.id, given)
-    line = f"updated [{short_id(memory, changed.id)}] {changed.kind}: {', '.join(sorted(given))}"
-    return [line, *note_lines(memory.hints)]
+    return [f"updated [{short_id(memory, changed.id)}] {changed.kind}", *note_lines(memory.hints)]
 
 
 def forget_memories(memory: Bethink, asked: Any) -> list[str]:
-    found, missing = _resolve(memory, asked.ids)
-    ids = list(dict.fromkeys(found.values()))
+    ids = _resolve(memory, asked.ids)
     short = memory.store.abbreviate(ids)
     done = memory.forget(*ids, asked=state.is_forgetting_asked(memory.project.root))
     waits = "is the user's own word; it waits in the inbox until the user runs: bethink forget {}"
-    lines = [f"[{short[id]}] forgotten" for id in done.ids]
+    lines = [f"forgotten [{short[id]}]" for id in done.ids]
     lines += [f"[{short[id]}] {waits.format(short[id])}" for id in done.proposed]
     back = ["`bethink restore ID` brings a memory back."] if done.ids else []
-    return [*lines, *missing, *back, *note_lines(done.hints)]
+    return [*lines, *back, *note_lines(done.hints)]
 
 
 def rate_memories(memory: Bethink, asked: Any) -> list[str]:
-    found, missing = _resolve(memory, [rating["id"] for rating in asked.ratings])
-    lines = []
-    for rating in asked.ratings:
-        if id := found.get(rating["id"]):
-            now, value = memory.vote(id, rating["value"]).usefulness, rating["value"]
-            lines.append(f"[{short_id(memory, id)}] {value:+g}, now {now:+g}")
-    return [*lines, *missing]
+    _resolve(memory, [rating["id"] for rating in asked.ratings])
+    rated = [memory.vote(rating["id"], rating["value"]) for rating in asked.ratings]
+    return [f"votes {one.usefulness:+g} for [{short_id(memory, one.id)}]" for one in rated]
 
 
 def store_handoff(memory: Bethink, asked: Any) -> list[str]:

@@ -42,6 +42,8 @@ _HOSTILE = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]
 _NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32"}
 
+_UNITS = ((30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+
 SHOWN = 5  # of a list in a few words
 
 
@@ -130,6 +132,12 @@ def many(count: int, noun: str) -> str:
     if count != 1:
         noun = re.sub("(ch)$", r"\1e", re.sub("y$", "ie", noun)) + "s"
     return f"{count:,} {noun}"
+
+
+def span(seconds: float) -> str:
+    """A length of time in its largest unit: `3 days`."""
+    length, unit = next((one for one in _UNITS if seconds >= one[0]), _UNITS[-1])
+    return many(round(seconds / length), unit)
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:

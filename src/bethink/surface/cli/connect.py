@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import util
-from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace as Namespace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,11 +37,9 @@ from bethink.store.sqlite import OLDEST_SQLITE
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Result, open_memory, project
 from bethink.surface.cli.tend import edit_file
-from bethink.surface.render import many, plain, style
+from bethink.surface.render import many, plain, span, style
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from bethink.api import Bethink
 
 
@@ -155,32 +152,24 @@ def list_notes(where: InstallPlace, plugins: Mapping[str, str]) -> list[str]:
 def describe_outcomes(
     args: Namespace, outcomes: Sequence[FileOutcome], notes: list[str], more: Sequence[str] = ()
 ) -> Result:
-    """What became of every file, with its changed lines; of skills how many there are."""
+    """What became of every file, with its changed lines; skills are told by their folder."""
     if args.dry_run and outcomes:
         more = ["Nothing was changed. Without --dry-run it is done."]
-    records, lines = [], []
-    for host, mine in groupby(outcomes, lambda one: one.host):
-        skills: dict[str, list[Path]] = {}
-        lines.append(style(AGENTS[host].title, "bold"))
-        for one in mine:
-            is_skill = one.part == "skills"
-            # The lines around a change may hold a key, or go on without end.
-            cut = (line[:LONGEST] + "…" * (len(line) > LONGEST) for line in one.diff.splitlines())
-            diff = "" if is_skill else plain(redact("\n".join(cut)).text)
-            records.append({**one._asdict(), "path": str(one.path), "diff": diff})
-            planned = args.dry_run and one.status not in STAYING
-            status = f"to be {one.status}" if planned else one.status
-            if is_skill:
-                skills.setdefault(status, []).append(one.path.parent.parent)
-            else:
-                lines.append(f"  {status:<14}{plain(str(one.path))}")
-            changed = (
-                style(f"    {line}", COLOURS.get(line[:1], "dim")) for line in diff.splitlines()
-            )
-            lines += [*changed, *(f"    {plain(reason)}" for reason in one.reasons)]
-        for status, paths in skills.items():
-            folder = plain(os.path.commonpath(paths))
-            lines.append(f"  {status:<14}{many(len(paths), 'skill')} in {folder}")
+    records: list[dict[str, Any]] = []
+    lines: list[str] = []
+    for one in outcomes:
+        is_skill = one.part == "skills"
+        # The lines around a change may hold a key, or go on without end.
+        cut = (line[:LONGEST] + "…" * (len(line) > LONGEST) for line in one.diff.splitlines())
+        diff = "" if is_skill else plain(redact("\n".join(cut)).text)
+        records.append({**one._asdict(), "path": str(one.path), "diff": diff})
+        planned = args.dry_run and one.status not in STAYING
+        status = f"to be {one.status}" if planned else one.status
+        place = f"skills in {one.path.parent.parent}" if is_skill else str(one.path)
+        told = [style(AGENTS[one.host].title, "bold"), f"  {status:<14}{plain(place)}"]
+        lines += [line for line in told if line not in lines]
+        lines += [style(f"    {line}", COLOURS.get(line[:1], "dim")) for line in diff.splitlines()]
+        lines += [f"    {plain(reason)}" for reason in one.reasons]
     failed = any(outcome.status == "failed" for outcome in outcomes)
     value = {"files": records, "notes": notes, "dry_run": args.dry_run}
     return Result(value, lines, hints=[*notes, *more], code=int(failed))
@@ -203,12 +192,7 @@ class DoctorFinding(NamedTuple):
 
 
 def doctor(args: Namespace) -> Result:
-    for mend in (mend_memory, mend_agents) if args.fix else ():
-        try:
-            mend(args)
-        except (BethinkError, OSError) as error:
-            console.talk(f"could not mend: {error}")
-    findings = [*examine_memory(args), *examine_agents()]
+    findings = [*examine_memory(args), *examine_agents(args)]
     problems = sum(not finding.ok for finding in findings)
     lines = []
     for finding in findings:
@@ -216,24 +200,8 @@ def doctor(args: Namespace) -> Result:
         lines.append(f"{mark}  {finding.check}: {plain(finding.message)}")
         if finding.fix and not finding.ok:
             lines.append(f"         mend: {plain(finding.fix)}")
-    return Result(
-        findings,
-        lines,
-        notes=[f"{many(problems, 'problem')} found."] if problems else [],
-        code=1 if problems else 0,
-    )
-
-
-def mend_agents(args: Namespace) -> None:
-    """Writes the entries anew that `install` made, and forgets failures that were counted."""
-    for one in find_connections():
-        entered = [] if one.plugin else [one.host]
-        for outcome in installer.install(entered, one.place, one.parts, force=True):
-            if outcome.status in ("made", "changed"):
-                console.note(args, f"fixed: entries in {outcome.path}")
-            elif outcome.status == "failed":
-                console.talk(f"could not do it ({outcome.path}): {' '.join(outcome.reasons)}")
-    state.clear_failures()
+    notes = [f"{many(problems, 'problem')} found."] if problems else []
+    return Result(findings, lines, notes=notes, code=int(problems > 0))
 
 
 def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
@@ -251,7 +219,10 @@ def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
         if not warnings:
             yield DoctorFinding(part, True, "can be read")
         part = "database"
-        with open_quietly(args) as memory:
+        # Warnings about settings are findings here.
+        with open_memory(Namespace(**{**vars(args), "quiet": True})) as memory:
+            if args.fix:
+                mend_memory(args, memory)
             yield DoctorFinding(part, True, f"opens: {memory.store.path}")
             problems = memory.check(args.deep)
             for problem in problems:
@@ -274,11 +245,6 @@ def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
             yield DoctorFinding("reader", not again, said, again)
     except BethinkError as error:
         yield DoctorFinding(part, False, error.message, error.hint or "")
-
-
-def open_quietly(args: Namespace) -> AbstractContextManager[Bethink]:
-    """The memory without warnings about settings, which are findings here."""
-    return open_memory(Namespace(**{**vars(args), "quiet": True}))
 
 
 def find_folders(memory: Bethink) -> dict[str, Path]:
@@ -311,22 +277,22 @@ def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
     yield DoctorFinding("vectors of the model", not missing, said, "bethink reindex")
 
 
-def mend_memory(args: Namespace) -> None:
-    """Repairs what can be repaired without losing anything. What fails here shows up again in the findings."""
-    with open_quietly(args) as memory:
-        problems = memory.check()
-        files = (Path(f"{memory.store.path}{suffix}") for suffix in ("", "-wal", "-shm"))
-        for one in (*find_folders(memory).values(), *filter(Path.exists, files)):
+def mend_memory(args: Namespace, memory: Bethink) -> None:
+    """Repairs what can be repaired without losing anything. What cannot shows up in the findings."""
+    problems = memory.check()
+    files = (Path(f"{memory.store.path}{suffix}") for suffix in ("", "-wal", "-shm"))
+    for one in (*find_folders(memory).values(), *filter(Path.exists, files)):
+        with suppress(OSError):
             if one.stat().st_mode & 0o077:
                 one.chmod(0o700 if one.is_dir() else 0o600)
                 console.note(args, f"fixed: {one} is for you alone")
-        if any(problem.repair in ("rebuild", "reindex") for problem in problems):
-            memory.store.rebuild()
-            console.note(args, "fixed: made the full-text index anew")
-        if memory.config.embedding.strip() not in ("none", ""):
-            with Bar(args, "embedding") as bar:
-                if memory.reindex(progress=bar):
-                    console.note(args, "fixed: embedded what had no vector")
+    if any(problem.repair in ("rebuild", "reindex") for problem in problems):
+        memory.store.rebuild()
+        console.note(args, "fixed: made the full-text index anew")
+    if memory.config.embedding.strip() not in ("none", ""):
+        with suppress(EmbeddingError), Bar(args, "embedding") as bar:
+            if memory.reindex(progress=bar):
+                console.note(args, "fixed: embedded what had no vector")
 
 
 # How agents are connected
@@ -382,10 +348,12 @@ def find_connections() -> Iterator[Connection]:
             yield Connection(host, there, parts, plugin)
 
 
-def examine_agents() -> Iterator[DoctorFinding]:
+def examine_agents(args: Namespace) -> Iterator[DoctorFinding]:
     """Every agent that is connected, from its files to what was captured. The same server is started once, however many have it."""
     try:
         found = list(find_connections())
+        if args.fix:
+            mend_agents(args, found)
         if not found:
             yield DoctorFinding("agents", True, "none is connected; `bethink install` does it")
         answers: dict[Sequence[str], tuple[str, str, str]] = {}
@@ -404,6 +372,17 @@ def examine_agents() -> Iterator[DoctorFinding]:
         yield from check_pauses()
     except BethinkError as error:
         yield DoctorFinding("agents", False, error.message, error.hint or "")
+
+
+def mend_agents(args: Namespace, found: Sequence[Connection]) -> None:
+    """Writes the entries anew that `install` made, and forgets failures that were counted. What cannot be written shows up in the
+    findings."""
+    for one in found:
+        entered = [] if one.plugin else [one.host]
+        for outcome in installer.install(entered, one.place, one.parts, force=True):
+            if outcome.status in ("made", "changed"):
+                console.note(args, f"fixed: entries in {outcome.path}")
+    state.clear_failures()
 
 
 def check_entries(one: Connection) -> tuple[DoctorFinding, Connection, Sequence[str]]:
@@ -494,7 +473,7 @@ def check_capture(host: str) -> DoctorFinding:
     ]
     last = "nothing was captured yet"
     if at is not None:
-        last = f"last capture {render_span(time.time() - at)} ago"
+        last = f"last capture {span(time.time() - at)} ago"
     said = f"{last}; waiting: {many(len(waiting), 'transcript')}"
     if at is None and AGENTS[host].note:  # by which it may be explained
         said = f"{said}. {AGENTS[host].note}"
@@ -505,7 +484,7 @@ def check_failures(host: str) -> Iterator[DoctorFinding]:
     for row in state.read_failures():
         if row.host == host:
             ago = time.time() - row.last
-            last = f"last {render_span(ago)} ago: {row.message}"
+            last = f"last {span(ago)} ago: {row.message}"
             said = f"{row.event} failed {many(row.count, 'time')}, {last}"
             fix = "bethink doctor --fix, when the rest is well, forgets them"
             yield DoctorFinding(f"{host} failures", ago > RECENT, said, fix)
@@ -519,15 +498,8 @@ def check_pauses() -> Iterator[DoctorFinding]:
             where = "everywhere" if one.scope == EVERYWHERE else f"in {one.name or one.scope}"
             until = "until `bethink resume`"
             if one.until is not None:
-                until = f"for another {render_span(one.until - now)}"
+                until = f"for another {span(one.until - now)}"
             yield DoctorFinding("pause", True, f"memory is paused {where} {until}")
-
-
-def render_span(seconds: float) -> str:
-    for size, word in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {word}s"
-    return many(round(seconds), "second")
 
 
 def run_command(

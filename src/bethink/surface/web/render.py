@@ -23,7 +23,7 @@ from markupsafe import Markup, escape
 from bethink import __version__
 from bethink.hosts import HOSTS
 from bethink.recall.shape import Sought, choose_excerpt, citation, find_places
-from bethink.surface.render import brief, size
+from bethink.surface.render import brief, size, span
 from bethink.types import KINDS, RELATIONS, Memory
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -43,7 +43,6 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
 )
-_UNITS = ((30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
 
 
 def render_page(template: str, **values: Any) -> bytes:
@@ -162,12 +161,9 @@ def moment(value: str | datetime | None) -> Markup:
 def _describe_distance(seconds: float, at: datetime) -> str:
     if abs(seconds) >= 365 * 86400:
         return f"{at:%Y-%m-%d}"
-    for length, unit in _UNITS:
-        if abs(seconds) >= length:
-            count = round(abs(seconds) / length)
-            told = f"{count} {unit}{'s' * (count != 1)}"
-            return f"{told} ago" if seconds > 0 else f"in {told}"
-    return "now"
+    if abs(seconds) < 60:
+        return "now"
+    return f"{span(seconds)} ago" if seconds > 0 else f"in {span(-seconds)}"
 
 
 def spell_unseen(text: str) -> str:

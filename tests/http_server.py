@@ -111,7 +111,7 @@ def problem(response: httpx2.Response, status: int) -> dict[str, Any]:
 
 def conforms(operation, response: httpx2.Response) -> None:
     """Holds an answer against its description."""
-    if operation.gives:
+    if operation.gives != "lines":
         reference = {"$ref": f"#/components/schemas/{operation.gives}"}
         schema = {**reference, "components": http_api.describe()["components"]}
         wrong = jsonschema.Draft202012Validator(schema).iter_errors(response.json())

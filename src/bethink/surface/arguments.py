@@ -40,9 +40,6 @@ JSON_TYPES = {"text": "string", "choice": "string", "whole": "integer", SWITCH: 
 SWITCH_DEFAULTS = {"yes": True, "null": None}
 SWITCH_TEXTS = {"true": True, "1": True, "false": False, "0": False}
 
-# What a search takes on every surface: which memories are meant, and how to look for them.
-FILTERS, RANKING = SECTIONS["<filters>"], SECTIONS["<look>"]
-
 # Bar, names, value, type with its bounds or choices, default.
 _ARGUMENT = r"""(?x) (\|\ )? ((?:-[\w-]+,?\ ?)*) ((?!=\ )\S*)\ ?
 (?: (whole|number|text|objects?|any)\b\ ?(?:(-?\d+)?\.\.(-?\d+)?)? | ([\w|-]*) )\ ? (?:=\ (.*))?"""
@@ -87,10 +84,21 @@ class Argument(NamedTuple):
         return None if self.default is None else parse_value(self.default, self)
 
 
+def read_section(name: str) -> dict[str, str]:
+    """The parts of a section of the table: what it is about, takes and gives, and examples."""
+    about, *rest = re.split(r"(?m)^(Takes|Gives|Examples):\n", SECTIONS[name])
+    parts = dict(zip(rest[::2], rest[1::2], strict=True))
+    return {"about": about, "Takes": "", "Gives": "", **parts}
+
+
 def parse_arguments(text: str, **inner: str) -> tuple[Argument, ...]:
-    """The arguments that a text describes. `inner` describes what the objects of an argument hold."""
+    """The arguments that a text describes; `<name>` stands for what several take. `inner` describes what the objects of an argument
+    hold."""
     found: dict[str, Argument] = {}
     group = ""
+    while blocks := set(re.findall(r"<\w+>", text)):
+        for block in blocks:
+            text = text.replace(block, SECTIONS[block].strip())
     for line in filter(None, map(str.strip, text.splitlines())):
         if line.endswith(":") and "  " not in line:
             group = line[:-1]

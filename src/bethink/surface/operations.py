@@ -31,7 +31,6 @@ HIDDEN = tuple(f"include_{state}" for state in "expired deleted superseded quara
 EVERYTHING = dict.fromkeys(HIDDEN, True)
 TIMES = ("since", "until", "as_of")
 MOMENTS = ("valid_from", "valid_to", "last_accessed")  # times that history keeps, besides `…_at`
-ORDERS = "created|oldest|importance|used|useful|updated"
 
 
 def make_filter(memory: Bethink, asked: Any, **more: Any) -> Filter:

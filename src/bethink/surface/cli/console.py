@@ -5,7 +5,6 @@ as it is, but for a terminal."""
 import errno
 import importlib
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,8 +20,13 @@ from bethink.config import Config
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.project import Project
 from bethink.recall.shape import to_json
-from bethink.surface import SECTIONS
-from bethink.surface.arguments import Argument, make_asked, parse_arguments, read_typed
+from bethink.surface.arguments import (
+    Argument,
+    make_asked,
+    parse_arguments,
+    read_section,
+    read_typed,
+)
 from bethink.surface.cli import COMMANDS
 from bethink.surface.render import (
     describe_value,
@@ -89,23 +93,9 @@ class Command(NamedTuple):
     opens: str
 
     @property
-    def parts(self) -> dict[str, str]:
-        """What it is about, takes and gives, and examples."""
-        about, *rest = re.split(r"\n(Takes|Gives|Examples):\n", SECTIONS[self.name])
-        return {
-            "Takes": "",
-            "Gives": "",
-            **dict(zip(rest[::2], rest[1::2], strict=True)),
-            "about": about,
-        }
-
-    @property
     def arguments(self) -> tuple[Argument, ...]:
-        takes = f"--help, -h     show this help and exit\n{self.parts['Takes']}\n<every>"
-        while blocks := set(re.findall(r"<\w+>", takes)):
-            for block in blocks:
-                takes = takes.replace(block, SECTIONS[block])
-        return parse_arguments(takes)
+        takes = read_section(self.name)["Takes"]
+        return parse_arguments(f"--help, -h     show this help and exit\n{takes}\n<every>")
 
 
 def load(name: str) -> Command:
@@ -128,7 +118,7 @@ def parse(command: Command, words: Sequence[str]) -> Namespace:
     except UsageError as error:
         more = f"`bethink {command.name} --help` shows what it takes."
         raise UsageError(error.message, error.hint or more) from None
-    args.gives = command.parts["Gives"].split()
+    args.gives = read_section(command.name)["Gives"].split()
     args.format = args.format or ("json" if args.json else "text")
     # An agent reads what is printed, unless somebody uses a terminal inside it.
     is_agent = any(os.environ.get(name) for name in AGENTS)
@@ -144,7 +134,7 @@ def parse(command: Command, words: Sequence[str]) -> Namespace:
 
 
 def render_help(command: Command) -> str:
-    arguments, parts = command.arguments, command.parts
+    arguments, parts = command.arguments, read_section(command.name)
     placed = [one for one in arguments if not one.is_option]
     usage = " ".join([f"usage: bethink {command.name} [options]", *map(_placeholder, placed)])
     lines = [usage, "", " ".join(parts["about"].split())]

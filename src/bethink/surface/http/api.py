@@ -1,15 +1,13 @@
 """The operations as routes, which read a request, run the operation in a thread and write the answer; and their description (OpenAPI 3.1).
 
-The table of `surface` has the address of each operation, operations.toml says what it takes and gives, and the function of its name
-in `operations` does it. Nothing here knows what an operation does.
+The table of `surface` has the address of each operation and what it takes and gives, and the function of its name in `operations`
+does it. Nothing here knows what an operation does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import re
-import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import cache, partial
 from hashlib import sha256
@@ -28,13 +26,11 @@ from starlette.routing import Route
 from starlette.types import Message, Receive
 
 from bethink import __version__, surface
-from bethink.errors import InvalidInput, NotFound
-from bethink.features import browse, inbox
+from bethink.errors import InvalidInput
 from bethink.recall.shape import to_json
 from bethink.store.base import Store
 from bethink.store.rows import stamp
 from bethink.store.transfer import Bundle
-from bethink.surface import arguments
 from bethink.surface.arguments import (
     Argument,
     check_arguments,
@@ -42,17 +38,16 @@ from bethink.surface.arguments import (
     object_schema,
     parse_arguments,
     parse_value,
+    read_section,
     value_schema,
 )
 from bethink.surface.http import operations
 from bethink.surface.http.projects import GuardedStore, Json, Projects, View
 from bethink.surface.http.security import Caller, as_refusal, read_refusals, refuse
-from bethink.surface.operations import ORDERS
 from bethink.text import replace_broken
 from bethink.types import KINDS, RELATIONS, Batch
 
 BASE = "/api/v1"
-LONGEST_ID = 200
 LARGEST_BODY = 8 * 1024 * 1024
 BODY_WITHIN = 30.0  # seconds for a body to arrive
 LINES_AT_ONCE = 100
@@ -62,10 +57,7 @@ JSON, JSON_LINES, PROBLEM = (
     "application/problem+json",
 )
 # What every operation takes in its address.
-WHERE = parse_arguments("""
---project NAME text ..1000     a project by name or scope; by default the token's or the server's own
---container NAME text 1..200   a named container inside the project
-""")
+WHERE = parse_arguments("<where>")
 
 Run = Callable[[View, Any], Any]
 
@@ -75,60 +67,45 @@ class Operation(NamedTuple):
     path: str  # below /api/v1
     group: str
     run: Run  # gets the memory as its caller sees it, and what was asked; its docstring describes the operation; in a thread
-    gives: str  # the shape in answers.yaml; "" for lines of JSON
-    named: tuple[Argument, ...]  # in the path
-    query: tuple[Argument, ...]
-    body: tuple[Argument, ...]
-    writes: bool
-    status: int  # of an answer
-    meaning: bool  # whether the embedding model is waited for
+    takes: tuple[Argument, ...]
+    gives: str  # the shape in answers.yaml, or lines of JSON
+    # `meaning`: the embedding model is waited for; `created`: an answer has the status 201; `reads`: although it is no GET, it needs
+    # no token for writing.
+    flags: frozenset[str]
 
     @property
-    def takes(self) -> tuple[Argument, ...]:
-        return (*self.named, *self.query, *self.body)
+    def writes(self) -> bool:
+        return self.method != "GET" and "reads" not in self.flags
+
+    @property
+    def status(self) -> int:
+        return 201 if "created" in self.flags else 200
+
+    def place(self, argument: Argument) -> str:
+        """Where a request has an argument."""
+        if f"{{{argument.name}}}" in self.path:
+            return "path"
+        has_body = self.method in ("POST", "PATCH") and argument not in WHERE
+        return "body" if has_body else "query"
+
+    @property
+    def body(self) -> list[Argument]:
+        return [one for one in self.takes if self.place(one) == "body"]
 
 
-def _load_operations() -> dict[str, Operation]:
-    table = tomllib.loads(Path(__file__).with_name("operations.toml").read_text("utf-8"))
-    parts: dict[str, str] = table.pop("parts") | {
-        "filters": arguments.FILTERS,
-        "ranking": arguments.RANKING,
-        "relations": "|".join(RELATIONS),
-        "orders": ORDERS,
-        "queues": "|".join(inbox.QUEUES),
-        "acts": "|".join(inbox.ACTS),
-        "nodes": str(browse.MOST),
-    }
-
-    def fill(text: str) -> str:
-        return re.sub(r"<(\w+)>", lambda found: fill(parts[found[1]]), text)
-
-    def load(name: str, about: Json) -> Operation:
-        group, _, address, *_ = surface.OPERATIONS[name]
-        method, path = address.split()
-        word = name.replace("-", "_")  # Python has words of its own: `list_`
-        takes, where = fill(about.get("takes", "")), fill(about.get("where", ""))
-        has_body = method in ("POST", "PATCH")
-        return Operation(
-            method,
-            path,
-            group,
-            getattr(operations, word, None) or getattr(operations, f"{word}_"),
-            about["gives"],
-            parse_arguments(
-                "id text 1..200     an id or any unique beginning of one" if "{id}" in path else ""
-            ),
-            WHERE + parse_arguments(where if has_body else takes),
-            parse_arguments(takes, memories=fill("<statement>")) if has_body else (),
-            about.get("writes", method != "GET"),
-            about.get("status", 200),
-            about.get("meaning", False),
-        )
-
-    return {name: load(name, about) for name, about in table.items()}
+def _load_operation(name: str) -> Operation:
+    group, _, address, *_ = surface.OPERATIONS[name]
+    (method, path), parts = address.split(), read_section(f"api {name}")
+    word = name.replace("-", "_")  # Python has words of its own: `list_`
+    run = getattr(operations, word, None) or getattr(operations, f"{word}_")
+    takes = parse_arguments(f"<where>\n{parts['Takes']}", memories="<statement>")
+    gives, *flags = parts["Gives"].split()
+    return Operation(method, path, group, run, takes, gives, frozenset(flags))
 
 
-OPERATIONS = _load_operations()
+OPERATIONS = {
+    name: _load_operation(name) for name, row in surface.OPERATIONS.items() if row[2] != "-"
+}
 
 
 def perform(
@@ -141,14 +118,14 @@ def perform(
     """What an operation answers to a caller, over REST or on a page: a JSON value, or any number of them."""
     if operation.writes and not caller.may_write:
         raise refuse("read-only")
-    if len(given.get("id", "")) > LONGEST_ID:
-        raise NotFound("There is no memory with so long an id.")
     checked = check_arguments(given, operation.takes)
     checked |= {name: None for name, value in given.items() if value is None}
     asked = make_asked(checked, operation.takes)
     if checked.get("hyde") and not caller.may_write:
         raise refuse("read-only")  # a language model costs its owner something
-    memory = projects.view(caller, asked.project, asked.container, meaning=operation.meaning)
+    memory = projects.view(
+        caller, asked.project, asked.container, meaning="meaning" in operation.flags
+    )
     if operation.writes and key is not None:
         return answer_once(memory, operation.run, asked, key)
     found = operation.run(memory, asked)
@@ -388,7 +365,6 @@ def _answer_shapes() -> Json:
 def _describe(operation: Operation) -> Json:
     about = " ".join((operation.run.__doc__ or "").split())
     need = "writing" if operation.writes else "reading"
-    places = {"path": operation.named, "query": operation.query}
     parameters = [
         {
             "name": one.name,
@@ -397,11 +373,11 @@ def _describe(operation: Operation) -> Json:
             "description": one.help,
             "schema": value_schema(one._replace(help=""), closed=True),
         }
-        for place, arguments in places.items()
-        for one in arguments
+        for one in operation.takes
+        if (place := operation.place(one)) != "body"
     ]
     media, shape = JSON_LINES, {"type": "string"}
-    if operation.gives:
+    if operation.gives != "lines":
         media, shape = JSON, {"$ref": REFERENCE.format(shape=operation.gives)}
     found: Json = {
         "operationId": operation.run.__name__.strip("_"),

@@ -1,6 +1,6 @@
 """The operations of the HTTP API: to search and recall, to read memories by id and in order, to add and change them; conversations,
 what stands around something, what is to be decided, how memory is doing, with whom it is shared; and those for other machines of
-a team. Each is named as in the table of `surface`; what it takes and gives is in operations.toml. It gets the memory as its caller
+a team. Each is named as in the table of `surface`, which says what it takes and gives. It gets the memory as its caller
 sees it and what was asked, and gives a value for JSON; what several surfaces do alike is in `surface/operations.py`.
 """
 

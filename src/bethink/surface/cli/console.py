@@ -68,14 +68,9 @@ class Local(tzinfo):
     def dst(self, moment: datetime | None) -> timedelta | None:
         return None
 
-    def tzname(self, moment: datetime | None) -> str | None:
-        return moment.replace(tzinfo=None).astimezone().tzname() if moment else None
-
     def fromutc(self, moment: datetime) -> datetime:
-        there = moment.replace(tzinfo=UTC).astimezone()
-        wall = there.replace(tzinfo=self)
-        # the hour that an autumn night has twice
-        return wall if wall.utcoffset() == there.utcoffset() else wall.replace(fold=1)
+        # Its stamp tells apart the hour that an autumn night has twice.
+        return datetime.fromtimestamp(moment.replace(tzinfo=UTC).timestamp()).replace(tzinfo=self)
 
 
 LOCAL = Local()

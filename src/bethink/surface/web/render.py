@@ -8,11 +8,10 @@ texts is shown as pieces that were kept, taken out or put in.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from functools import cache
-from os.path import commonprefix
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
@@ -204,7 +203,7 @@ def as_words(value: Any) -> str:
 
 # What changed
 
-MOST_PIECES = 2_000  # of a text that are compared with each other; more would take seconds
+MOST_PIECES = 2_000  # words of a text that are compared; more would take seconds
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
@@ -214,20 +213,13 @@ class Piece(NamedTuple):
 
 
 def diff(before: str, after: str) -> list[Piece]:
-    """Word by word. What both begin and end with is set aside first; what is then left is mostly short, and where it is not, it is
-    told as the one text and then the other."""
+    """Word by word, or where that would take long line by line."""
     old, new = _WORDS.findall(before), _WORDS.findall(after)
-    begin = commonprefix([old, new])  # noqa: RUF071 - of words, as it is meant here
-    old, new = old[len(begin) :], new[len(begin) :]
-    end = commonprefix([old[::-1], new[::-1]])[::-1]  # noqa: RUF071
-    old, new = old[: len(old) - len(end)], new[: len(new) - len(end)]
-    changes: Iterable[tuple[str, int, int, int, int]] = [("replace", 0, len(old), 0, len(new))]
-    if max(len(old), len(new)) <= MOST_PIECES:
-        changes = SequenceMatcher(None, old, new).get_opcodes()
-    pieces = [Piece("kept", "".join(begin))]
-    for change, start, stop, first, last in changes:
+    if max(len(old), len(new)) > MOST_PIECES:
+        old, new = before.splitlines(True), after.splitlines(True)
+    pieces = []
+    for change, start, stop, first, last in SequenceMatcher(None, old, new).get_opcodes():
         kept = change == "equal"
         pieces.append(Piece("kept" if kept else "gone", "".join(old[start:stop])))
         pieces.append(Piece("new", "" if kept else "".join(new[first:last])))
-    pieces.append(Piece("kept", "".join(end)))
     return [piece for piece in pieces if piece.text]

@@ -65,8 +65,10 @@ class Local(tzinfo):
     def utcoffset(self, moment: datetime | None) -> timedelta | None:
         return moment.replace(tzinfo=None).astimezone().utcoffset() if moment else None
 
-    def dst(self, moment: datetime | None) -> timedelta | None:
-        return None
+    def dst(self, moment: datetime | None) -> None:
+        """Nobody asks."""
+
+    tzname = dst
 
     def fromutc(self, moment: datetime) -> datetime:
         # Its stamp tells apart the hour that an autumn night has twice.

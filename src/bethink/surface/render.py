@@ -385,32 +385,38 @@ def describe_outcomes(
     ids = [id for one in outcomes for id in (one.id, *_touched(one))]
     found = {one.id: one for one in memory.store.get(ids)}
     names = short_ids(memory, found.values())
-
-    def name_memory(id: str, beside: str = "") -> str:
-        if quoted:
-            return f"[{names[id]}]{beside}"
-        return f"{names[id]}{beside}: {one_line(found[id].summary or found[id].content, 80)}"
-
     lines: list[str] = []
     for number, one in enumerate(outcomes, start=1):
-        if one.status == "purged":
-            head = "not stored: this text was purged by a person"
-        elif one.status == "added":
-            label = f"[{names[one.id]}] {found[one.id].kind}"
-            head = f"added {label if quoted else label_memory(memory, found[one.id])}"
-        else:
-            near = f" ({one.similarity or 0:.2f})" if one.status == "near_duplicate" else ""
-            head = f"{'much like' if near else 'duplicate of'} {name_memory(one.id, near)}"
-        lines.append(f"{number}. {head}" if quoted else head)
-        lines += [f"  replaces {name_memory(id)}" for id in one.supersedes]
-        lines += [f"  settles {name_memory(id)}" for id in one.settles]
-        for known in one.proposals:
-            word, *steps = PROPOSALS[known.relation]
-            step = WAITS if quoted and known.reason == "less trusted" else steps[quoted]
-            step = step.format(new=names[one.id], old=names[known.id])
-            lines.append(f"  may {word} {name_memory(known.id)} ({known.reason}; {step})")
+        head, *rest = _outcome_lines(one, found, names, quoted)
+        lines += [f"{number}. {head}" if quoted else head, *(f"  {line}" for line in rest)]
     touched = dict.fromkeys(id for one in outcomes for id in _touched(one)) if quoted else ()
     return lines, [quote_line(found[id], names) for id in touched]
+
+
+def _outcome_lines(
+    outcome: Outcome, found: Mapping[str, Memory], names: Names, quoted: bool
+) -> list[str]:
+    def name_memory(id: str, beside: str = "", gap: str = ": ") -> str:
+        if quoted:
+            return f"[{names[id]}]{beside}"
+        return f"{names[id]}{beside}{gap}{one_line(found[id].summary or found[id].content, 80)}"
+
+    id, near = outcome.id, ""
+    if outcome.status == "purged":
+        return ["not stored: this text was purged by a person"]
+    if outcome.status == "near_duplicate":
+        near = f" ({outcome.similarity or 0:.2f})"
+    lines = [f"{'much like' if near else 'duplicate of'} {name_memory(id, near)}"]
+    if outcome.status == "added":
+        lines = [f"added {name_memory(id, f' {found[id].kind}', '  ')}"]
+    lines += [f"replaces {name_memory(id)}" for id in outcome.supersedes]
+    lines += [f"settles {name_memory(id)}" for id in outcome.settles]
+    for known in outcome.proposals:
+        word, *steps = PROPOSALS[known.relation]
+        step = WAITS if quoted and known.reason == "less trusted" else steps[quoted]
+        step = step.format(new=names[id], old=names[known.id])
+        lines.append(f"may {word} {name_memory(known.id)} ({known.reason}; {step})")
+    return lines
 
 
 def _touched(outcome: Outcome) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from bethink import Bethink
 from bethink.surface.cli.console import AGENTS
 from bethink.text import NOTICE, TAG
-from bethink.types import KINDS, Passage, Source
+from bethink.types import Passage, Source
 
 pytest_plugins = ["cli_runner"]
 
@@ -53,19 +53,6 @@ def test_what_all_projects_finds_tells_its_project_and_can_be_changed(cli, tmp_p
     assert LOGIN in cli.ok("restore", id, *there)
 
 
-# What is looked for
-
-
-def test_every_kind_can_be_told_and_asked_for(cli):
-    for kind in KINDS:
-        cli.add(f"A memory of the kind {kind} and of no other", "--kind", kind, "--no-dedup")
-    for kind in KINDS:
-        assert [one["kind"] for one in cli.json("list", "--kind", kind)] == [kind]
-
-
-# Formats
-
-
 def test_an_export_and_a_backup_are_files_for_their_owner_alone(cli, tmp_path):
     cli.add(DEPLOY)
     target = tmp_path / "out.json"
@@ -81,9 +68,6 @@ def test_an_export_and_a_backup_are_files_for_their_owner_alone(cli, tmp_path):
     written = cli.json("backup", tmp_path / "copy.db")
     assert written["bytes"] == (tmp_path / "copy.db").stat().st_size
     assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o600
-
-
-# What is taken back
 
 
 def test_purge_asks_on_a_terminal(cli):
@@ -113,14 +97,11 @@ def hostile(cli):
 
 
 @pytest.mark.parametrize("words", [*READERS, "list", "get {id}"])
-@pytest.mark.parametrize("known_by", ["--for-agent", AGENTS[0]])
-def test_an_agent_gets_marks_origins_and_clean_text(cli, hostile, monkeypatch, words, known_by):
+def test_an_agent_gets_marks_origins_and_clean_text(cli, hostile, words):
     command = words.format(id=hostile).split()
     for_people = cli.ok(*command)
     assert TAG not in for_people and "\nuser, note:user" not in for_people
-    if known_by in AGENTS:
-        monkeypatch.setenv(known_by, "1")
-    text = cli.ok(*command, *([] if known_by in AGENTS else [known_by]))
+    text = cli.ok(*command, "--for-agent")
     assert text.startswith(f"<{TAG} ") and NOTICE in text
     assert "<system-reminder>" not in text and "‹system-reminder>" in text
     assert ", imported, docs/a.md user, note:user, 2026-01-01" in text

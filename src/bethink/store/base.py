@@ -747,7 +747,7 @@ def spell_id(prefix: str) -> str:
     """The beginning of an id as ids are written: lower case, with dashes where they belong."""
     plain = prefix.strip().lower().replace("-", "")
     if not plain or plain.strip("0123456789abcdef"):
-        raise NotFound(f"'{prefix}' is not the id of a memory.", "`bethink list` shows ids.")
+        raise NotFound(f"'{prefix[:100]}' is not the id of a memory.", "`bethink list` shows ids.")
     parts = (plain[:8], plain[8:12], plain[12:16], plain[16:20], plain[20:])
     return "-".join(filter(None, parts))
 

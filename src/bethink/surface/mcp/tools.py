@@ -159,7 +159,7 @@ def get_memories(memory: Bethink, asked: Any) -> str:
 
 def _resolve(memory: Bethink, ids: Sequence[str]) -> list[str]:
     """Full ids. One that is unknown is an error before anything is done."""
-    return list(dict.fromkeys(memory.resolve(id[:100]) for id in ids))
+    return list(dict.fromkeys(memory.resolve(id) for id in ids))
 
 
 def update_memory(memory: Bethink, asked: Any) -> list[str]:

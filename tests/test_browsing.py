@@ -14,7 +14,7 @@ from bethink import Bethink
 from bethink import types as kept
 from bethink.features import inbox, tending
 from bethink.features.inbox import ACTS, QUEUES
-from bethink.judge import Judgement
+from bethink.judge import RELATED, Judgement
 from bethink.text import new_id
 from bethink.types import TRUST, Batch, Entry, Memory, Passage, Source, Span
 
@@ -99,16 +99,13 @@ def sessions_of(pages):
     return [one["id"] for page in pages for day in page["days"] for one in day["sessions"]]
 
 
-def test_a_timeline_can_be_of_one_host_and_has_pages(place):
+def test_a_timeline_has_pages_and_turns_come_in_order_with_their_ideas(place):
     for number in range(7):
         place.talk(f"t{number}", number, ("claude", "codex")[number % 2])
     assert sessions_of([place("GET /timeline", host="codex")]) == ["t1", "t3", "t5"]
     assert place("GET /timeline", host="nobody") == {"days": [], "next": None}
     pages = place.page("GET /timeline", host="claude", limit=2)
     assert sessions_of(pages) == ["t0", "t2", "t4", "t6"]
-
-
-def test_turns_come_in_order_with_their_ideas_and_by_topic(place):
     place.talk("said", 1)
     short = Passage("In short, all is decided", kind="context", session="said")
     place.memory.ingest([(Source("compaction:claude:said", "note"), [short])])
@@ -154,7 +151,7 @@ def test_a_graph_grows_from_its_focus_along_relations_and_things(place):
     assert nodes_of(near) == {centre, newer, "about:postgresql"}
 
 
-def test_a_graph_never_has_more_nodes_than_asked_for_and_says_that_there_is_more(place):
+def test_a_graph_keeps_to_its_size_and_its_scope_and_says_that_there_is_more(place, served):
     hub = (kept.Entity("Hub", "concept"),)
     place.write(*(place.remember(f"Part {n}", entities=hub) for n in range(60)))
     found = place("GET /graph", focus="about:Hub", limit=10)
@@ -163,9 +160,6 @@ def test_a_graph_never_has_more_nodes_than_asked_for_and_says_that_there_is_more
     roomy = place("GET /graph", focus="about:Hub", limit=100)
     assert len(roomy["nodes"]) < 61 and roomy["more"]  # half of the room is for what comes after
     assert not place("GET /graph", focus="about:Hub", limit=200)["more"]
-
-
-def test_a_graph_holds_nothing_of_another_scope_and_nothing_forgotten(place, served):
     mine = place.add("Orders are kept in PostgreSQL", entities=POSTGRES)
     gone = place.add("PostgreSQL was once version nine", entities=POSTGRES)
     place.memory.forget(gone)
@@ -257,7 +251,8 @@ class Verdict:
         self.relation = relation
 
     def relate(self, pairs, standings=()):
-        return [Judgement(self.relation, 0.9, {})] * len(pairs)
+        shares = dict.fromkeys(RELATED, 0.0) | {self.relation: 0.9}
+        return [Judgement(self.relation, 0.9, shares)] * len(pairs)
 
 
 def test_only_what_the_judge_calls_a_contradiction_is_one(place, monkeypatch):
@@ -274,7 +269,7 @@ def test_only_what_the_judge_calls_a_contradiction_is_one(place, monkeypatch):
     assert list(map(count, judges)) == [0, 0, 1]
 
 
-def test_open_questions_are_settled_or_left_open(place):
+def test_open_questions_are_settled_and_what_proved_useful_becomes_a_rule(place, served):
     asked = place.add("Should invoices be rendered on the server?", kind="question")
     for act, answered in (("answered", True), ("keep-questions", False)):
         (item,) = place.queue("questions")
@@ -284,9 +279,6 @@ def test_open_questions_are_settled_or_left_open(place):
         assert place.memory.one(asked).answered is answered  # left, it is open for everybody else
         place.undo(done)
         assert place.memory.one(asked).answered is False
-
-
-def test_what_proved_useful_becomes_a_rule_and_no_rule_again(place, served):
     useful = place.add_useful("Run the migrations before the deploy, never after it")
     (item,) = place.queue("promotions")
     assert item["reason"].startswith("3 uses and 3 votes")
@@ -312,7 +304,7 @@ def test_only_the_owner_makes_rules_because_agents_obey_them(served, place):
     assert place.memory.one(useful).deleted_at is None
 
 
-def test_pairs_are_looked_for_a_part_at_a_time_and_every_one_is_found(place):
+def test_pairs_are_looked_for_a_part_at_a_time_and_every_act_has_a_key_and_a_way_back(place):
     words = "amber birch cedar delta ember fjord grove haven inlet jetty knoll ledge".split()
     for number, word in enumerate(words):
         for day in ("day", "the day"):
@@ -325,9 +317,6 @@ def test_pairs_are_looked_for_a_part_at_a_time_and_every_one_is_found(place):
         found |= {frozenset(one.id for one in item.memories) for item in same}
         start, looks = queue.next, looks + 1
     assert looks == 2 * len(words) and len(found) == len(words)
-
-
-def test_every_act_has_a_key_of_its_own_in_its_queue_and_a_way_back():
     for queue in QUEUES:
         keys = [act.key for act in ACTS.values() if queue in act.queues]
         assert len(keys) == len(set(keys)) and not {"j", "k", "u", "/"} & set(keys)

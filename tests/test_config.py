@@ -79,9 +79,7 @@ def test_a_bad_value_or_key_in_a_file_is_an_error_that_names_it(project):
 
 
 @pytest.mark.parametrize(("key", "text"), cases("config-a-bad-value-in"))
-def test_a_bad_value_in_the_environment_is_a_warning_and_is_ignored(
-    project, monkeypatch, key, text
-):
+def test_a_bad_value_in_the_environment_is_warned_of_and_ignored(project, monkeypatch, key, text):
     monkeypatch.setenv(f"BETHINK_{key.upper()}", text)
     found = load(project)
     assert getattr(found, key) == Config._field_defaults[key] and key not in found.origins

@@ -72,9 +72,7 @@ def texts(memory, kind=None):
     return [one.content for one in kept(memory, kind)]
 
 
-def test_turns_are_kept_word_for_word_and_ideas_cite_their_line_and_reading_twice_changes_nothing(
-    memory, tmp_path
-):
+def test_turns_are_kept_word_for_word_once_and_ideas_cite_their_line(memory, tmp_path):
     file = talk(tmp_path, *CHOICE)
     done = fill(memory, file)
     assert (done.transcripts, done.turns, done.sessions) == (1, 6, ("s1",))
@@ -124,9 +122,7 @@ def test_what_was_purged_does_not_come_back_with_a_fork(memory, tmp_path):
     assert not [text for text in texts(memory) if "MySQL" in text]
 
 
-def test_a_conversation_goes_to_the_project_it_was_held_in_though_one_file_holds_several(
-    memory, tmp_path
-):
+def test_a_conversation_goes_to_its_project_though_one_file_holds_several(memory, tmp_path):
     file = talk(tmp_path, *CHOICE)
     other = talk(tmp_path, *CHANGE, session="s2", project="bakery").read_text()
     file.write_text(file.read_text() + other)
@@ -141,9 +137,7 @@ def test_a_conversation_goes_to_the_project_it_was_held_in_though_one_file_holds
         assert [session.id for session in conversations.sessions(bakery)] == ["s2"]
 
 
-def test_a_project_that_is_gone_keeps_its_conversations_together_and_a_bad_file_stops_no_other(
-    memory, tmp_path
-):
+def test_a_project_that_is_gone_keeps_its_talk_and_a_bad_file_stops_no_other(memory, tmp_path):
     first = talk(tmp_path, *CHOICE, session="s3", project="removed/shop")
     second = talk(tmp_path, *CHANGE, session="s4", project="removed/shop")
     assert fill(memory, first, second).turns == 8
@@ -161,9 +155,7 @@ DIARY = "\n".join(["<private>", *(f"diary entry {number}" for number in range(80
 @pytest.mark.parametrize(
     "said", cases("conversations-what-is-private-in-a", globals()), ids=range(6)
 )
-def test_what_is_private_in_a_long_turn_is_taken_out_before_the_turn_is_shortened(
-    memory, tmp_path, said
-):
+def test_what_is_private_is_taken_out_before_a_turn_is_shortened(memory, tmp_path, said):
     fill(memory, talk(tmp_path, ("user", "we decided to keep the logs"), ("user", said)))
     found = texts(memory)
     assert max(map(len, found)) < 20_000
@@ -171,9 +163,7 @@ def test_what_is_private_in_a_long_turn_is_taken_out_before_the_turn_is_shortene
     assert any("please fix the build" in text for text in found)
 
 
-def test_secrets_and_private_parts_never_arrive_nor_those_in_names_of_files_and_branches(
-    tmp_path, monkeypatch
-):
+def test_secrets_never_arrive_nor_those_in_names_of_files_and_branches(tmp_path, monkeypatch):
     monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
     token, password = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8", "Sup3rS3cretPw"
     said = f"The key is sk-ant-{'a1B2' * 12} and <private>the vault code is 4711</private>, we decided to rotate it weekly."
@@ -253,7 +243,7 @@ def test_who_is_overtaken_leaves_it_to_the_other(memory, tmp_path):
     assert len(kept(memory, "context")) == len(CHOICE)
 
 
-def test_without_embedding_the_ideas_are_the_same_and_reindex_embeds_later(cli, tmp_path):
+def test_without_embedding_ideas_are_the_same_and_without_a_reader_turns_stay(cli, tmp_path):
     file = transcript(tmp_path / "a.jsonl", "a1", cli.project, *CHOICE, *DOUBT)
     at_once, later = (("--database", str(tmp_path / name)) for name in ("once.db", "later.db"))
     cli.ok("backfill", file, *at_once)
@@ -263,9 +253,6 @@ def test_without_embedding_the_ideas_are_the_same_and_reindex_embeds_later(cli, 
     found = [cli.json("list", "--all", *place) for place in (at_once, later)]
     ideas, same = ({(one["kind"], one["content"]) for one in every} for every in found)
     assert ideas == same and {"decision", "question"} <= {kind for kind, _ in ideas}
-
-
-def test_where_no_reader_can_be_opened_turns_and_topics_are_kept(cli, tmp_path):
     cli.monkeypatch.setattr("bethink.judge.READER", "missing.onnx")
     done = cli.json("backfill", transcript(tmp_path / "a.jsonl", "a1", cli.project, *CHOICE))
     assert (done["turns"], done["ideas"]) == (len(CHOICE), 0) and done["topics"]
@@ -309,18 +296,6 @@ def test_a_story_of_three_sessions_answers_rightly(with_model, tmp_path):
 # Commands
 
 
-def test_no_transcript_is_an_error_and_a_chat_without_a_directory_belongs_to_this_project(
-    cli, tmp_path
-):
-    (cli.project / "README.md").write_text("# Shop\n\nSells tea.\n")
-    told = cli.fails("backfill", "README.md", code=2)
-    assert told.count("README.md") == 1 and "--host claude|codex" in told
-    said = {"role": "user", "content": "We decided to use PostgreSQL for the orders."}
-    cli.ok("backfill", written(tmp_path / "chat.jsonl", said))
-    assert re.search(r"by scope +\d shop\n", cli.ok("stats"))
-    assert list(cli.json("stats")["scope_names"].values()) == ["shop"]
-
-
 def test_each_project_has_its_own_session_of_a_chat_and_the_file_tells_when_it_was(cli, tmp_path):
     def backfill(project, name, text, day):
         folder = tmp_path / project
@@ -350,13 +325,20 @@ def test_each_project_has_its_own_session_of_a_chat_and_the_file_tells_when_it_w
     assert "Prices are in cents" in told and "Bread" not in told
 
 
-def test_what_nobody_replied_to_is_kept_once(cli, tmp_path):
+def test_what_nobody_replied_to_is_kept_once_and_no_transcript_is_an_error(cli, tmp_path):
     chat, said = tmp_path / "chat.md", "## User\nWe decided to use Redis for sessions.\n"
     for text, ideas in ((said, 1), (f"{said}\n## Assistant\nRedis it is.\n", 0)):
         chat.write_text(text)
         assert cli.json("backfill", chat, "--host", "plain")["ideas"] == ideas
     (decided,) = cli.json("list", "--kind", "decision")
     assert decided["content"] == "We decided to use Redis for sessions."
+    (cli.project / "README.md").write_text("# Shop\n\nSells tea.\n")
+    told = cli.fails("backfill", "README.md", code=2)
+    assert told.count("README.md") == 1 and "--host claude|codex" in told
+    said = {"role": "user", "content": "We decided to use PostgreSQL for the orders."}
+    cli.ok("backfill", written(tmp_path / "chat.jsonl", said))
+    assert re.search(r"by scope +\d shop\n", cli.ok("stats"))
+    assert list(cli.json("stats")["scope_names"].values()) == ["shop"]
 
 
 def test_the_commands_read_list_and_show_the_source(cli, tmp_path):
@@ -476,7 +458,7 @@ def test_the_purge_of_a_turn_names_what_was_taken_from_it(memory, tmp_path):
 
 
 @pytest.mark.parametrize(("sessions", "kind", "expected"), cases("conversations-kept"))
-def test_idle_talk_and_what_was_pasted_is_not_kept_and_a_change_that_is_said_replaces(
+def test_idle_talk_is_not_kept_and_a_change_that_is_said_replaces(
     memory, tmp_path, sessions, kind, expected
 ):
     for number, said in enumerate(sessions):
@@ -518,9 +500,7 @@ def test_a_session_has_a_digest_that_grows_with_it_and_its_topic_tells_the_commi
         assert conversations.sessions(whole)[0].digest == session.digest
 
 
-def test_what_the_user_put_off_is_left_until_it_is_done_and_greetings_are_no_session(
-    memory, tmp_path
-):
+def test_what_was_put_off_is_left_until_it_is_done_and_greetings_are_none(memory, tmp_path):
     said = [("user", "hello there"), ("assistant", "Hello!")]
     fill(memory, talk(tmp_path, *said))
     assert conversations.sessions(memory) == []

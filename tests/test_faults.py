@@ -177,9 +177,7 @@ def public():
 @pytest.mark.parametrize(
     ("leftovers", "folder_mode"), [(False, 0o755), (True, 0o777)], ids=["closed", "in use"]
 )
-def test_a_database_that_may_not_be_written_is_never_changed_and_never_a_traceback(
-    public, folder_mode, leftovers
-):
+def test_a_database_that_may_not_be_written_is_never_changed(public, folder_mode, leftovers):
     path = public / "memory.db"
     store = SqliteStore(path)
     tell(store, "an owl")

@@ -5,7 +5,7 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from case_tables import each, rules
+from case_tables import cases, each, rules
 
 from bethink.errors import InvalidInput, NotFound
 from bethink.features.handoffs import (
@@ -110,17 +110,6 @@ def test_the_same_handoff_again_is_no_new_one_but_counts_uses(memory):
     assert save_handoff(memory, FULL).new, "other memories make another handoff"
 
 
-def test_secrets_do_not_get_into_a_handoff(memory):
-    token = "ghp_" + "a1B2" * 9
-    said = {"summary": f"Use {token} to deploy", "next_steps": (f"revoke {token}",)}
-    saved = save_handoff(memory, FULL._replace(**said, branch=f"x/{token}"))
-    one = saved.memory
-    assert token not in json.dumps(dict(one.metadata)) + one.content + one.summary
-    again = save_handoff(memory, FULL._replace(branch=f"x/{token}"))
-    assert again.supersedes == (saved.memory.id,)
-    assert find_latest(memory, branch=f"x/{token}").exact
-
-
 @each("handoff,said", "handoffs-what-makes-no-handoff-is", globals())
 def test_what_makes_no_handoff_is_refused_in_a_sentence(memory, handoff, said):
     if said is None:
@@ -131,13 +120,12 @@ def test_what_makes_no_handoff_is_refused_in_a_sentence(memory, handoff, said):
     assert find_latest(memory) is None
 
 
-def test_an_unknown_memory_is_named_and_nothing_is_stored(memory):
+def test_the_newest_of_this_branch_comes_first_and_unknown_memories_are_named(
+    memory, clock, tmp_path
+):
     with pytest.raises(NotFound, match="0123"):
         save_handoff(memory, FULL._replace(memory_ids=("0123",)))
     assert find_latest(memory) is None
-
-
-def test_the_newest_of_this_branch_comes_first_and_else_the_newest_of_any(memory, clock, tmp_path):
     assert find_latest(memory) is None
     for branch, summary in (("main", "one"), ("dev", "two"), ("main", "three")):
         clock.move(minutes=1)
@@ -161,7 +149,7 @@ def test_a_foreign_name_is_a_label_and_no_place(memory):
     assert find_latest(memory).handoff.project == "project"
 
 
-def test_metadata_comes_back_and_makes_another_handoff(memory):
+def test_metadata_comes_back_and_secrets_do_not_get_into_a_handoff(memory):
     given = {"ticket": "SHOP-12", "risk": {"level": 3}}
     saved = save_handoff(memory, FULL._replace(metadata=given))
     assert find_latest(memory).handoff.metadata == given
@@ -170,9 +158,19 @@ def test_metadata_comes_back_and_makes_another_handoff(memory):
     again = save_handoff(memory, FULL._replace(metadata={"token": token}))
     assert again.supersedes == (saved.memory.id,)
     assert token not in json.dumps(find_latest(memory).handoff.metadata)
+    token = "ghp_" + "a1B2" * 9
+    said = {"summary": f"Use {token} to deploy", "next_steps": (f"revoke {token}",)}
+    saved = save_handoff(memory, FULL._replace(**said, branch=f"x/{token}"))
+    one = saved.memory
+    assert token not in json.dumps(dict(one.metadata)) + one.content + one.summary
+    again = save_handoff(memory, FULL._replace(branch=f"x/{token}"))
+    assert again.supersedes == (saved.memory.id,)
+    assert find_latest(memory, branch=f"x/{token}").exact
 
 
-def test_the_command_saves_shows_and_falls_back(cli):
+def test_the_command_saves_shows_and_reads_stdin_and_files_and_wrong_use_is_a_sentence(cli):
+    for argv, stdin, code in cases("handoffs-wrong-use-is-a-sentence"):
+        cli.fails(*argv, code=code, stdin=stdin)
     head(cli.project, "ref: refs/heads/main\n")
     assert "There is no handoff for shop" in cli.fails("handoff", code=1)
     used = cli.add("Redis holds sessions")
@@ -188,9 +186,6 @@ def test_the_command_saves_shows_and_falls_back(cli):
     assert (value["exact"], value["completed"], value["memory_ids"]) == (False, ["a", "b"], [used])
     assert "none for branch dev" in cli("handoff", "--branch", "dev").err
     assert cli.json("get", used)[0]["access_count"] == 2
-
-
-def test_the_command_reads_stdin_and_files(cli):
     assert cli.json("handoff", "save", stdin="Half done.\n## Next\n- go on\n")["status"] == "saved"
     assert cli.json("handoff")["next_steps"] == ["go on"]
     (cli.project / "note.md").write_text("From a file.\n## Done\n- all\n")
@@ -198,11 +193,6 @@ def test_the_command_reads_stdin_and_files(cli):
         saved = cli.json("handoff", "save", "--file", "note.md", "--next", "rest")
         assert saved["status"] == status
     assert cli.json("handoff")["next_steps"] == ["rest"]
-
-
-@each("argv,stdin,code", "handoffs-wrong-use-is-a-sentence")
-def test_wrong_use_is_a_sentence(cli, argv, stdin, code):
-    cli.fails(*argv, code=code, stdin=stdin)
 
 
 @each("days,age,stale", "handoffs-a-handoff-grows-old-visibly")

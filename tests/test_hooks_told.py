@@ -80,7 +80,7 @@ def test_what_a_session_is_told_and_when_it_is_told_nothing(shop, lines):
     shop.play(lines)
 
 
-def test_a_briefing_keeps_to_its_budget(shop):
+def test_a_briefing_and_a_prompt_keep_to_their_budgets(shop):
     texts = [f"{number}: {'the order service writes invoices ' * 12}" for number in range(12)]
     texts += [f"{number} 注文サービスは請求書を毎晩書き込む。" * 9 for number in range(6)]
     with shop.memory() as memory:
@@ -94,6 +94,13 @@ def test_a_briefing_keeps_to_its_budget(shop):
         told = shop.start()
         assert tokens(told) <= budget
         assert ("Decided and learned" in told) or budget < 600
+    long = "it keeps the carts of all customers " * 40
+    for number in range(9):
+        shop.add(f"Valkey cluster replica {number}: {long}", "fact", dedup=False)
+    for budget in (400, 200, 100, 5, 0):
+        (shop.home / "config.toml").write_text(f"prompt_tokens = {budget}\n")
+        told = shop.ask("Valkey cluster replica", session_id=str(budget))
+        assert tokens(told) <= budget and ("Valkey cluster replica" in told) == (budget > 5)
 
 
 def test_what_hosts_put_into_every_context_by_themselves_is_told_by_no_hook(shop):
@@ -167,30 +174,17 @@ def test_what_a_person_said_openly_is_looked_up_as_words_and_never_as_syntax(sho
     assert shop.ask(VALKEY, cwd=elsewhere) == ""
 
 
-def test_prompts_of_any_size_are_answered(shop):
+def test_prompts_of_any_size_are_answered_and_no_document_crowds_out_what_else_fits(shop):
     shop.add(REPLICA, "decision")
     trace = "\n".join(f'File "/srv/a{n}.py", line {n}' for n in range(5000))
     for text in ("x" * 300_000, "a b " * 100_000, trace, "🦀" * 999):
         assert shop.ask(text) == ""
-
-
-def test_no_document_crowds_out_what_else_fits(shop):
     notes = [Passage(f"Valkey cluster replica note {at}", kind="document") for at in range(9)]
     with shop.memory() as memory:
         memory.ingest([(Source("docs/replicas.md", "markdown"), notes)], trust=TRUST["import"])
     shop.add(REPLICA, "decision")
     told = shop.ask("Valkey cluster replica")
     assert "third replica" in told and told.count("docs/replicas.md") == prompt.OF_ONE
-
-
-def test_a_prompt_gets_no_more_than_its_budget_and_all_of_it_can_be_switched_off(shop):
-    long = "it keeps the carts of all customers " * 40
-    for number in range(9):
-        shop.add(f"Valkey cluster replica {number}: {long}", "fact", dedup=False)
-    for budget in (400, 200, 100, 5, 0):
-        (shop.home / "config.toml").write_text(f"prompt_tokens = {budget}\n")
-        told = shop.ask("Valkey cluster replica", session_id=str(budget))
-        assert tokens(told) <= budget and ("Valkey cluster replica" in told) == (budget > 5)
 
 
 def rows(name):
@@ -213,13 +207,10 @@ def fits(memory, text):
     return {str(one.metadata["document"]) for one in memory.store.get(list(told.ids))}
 
 
-def test_greetings_instructions_and_other_topics_get_nothing(known, offline):
+def test_questions_by_name_get_the_right_memory_and_greetings_get_nothing(known, offline):
     unrelated = (FIXTURES / "hooks" / "unrelated.txt").read_text("utf-8").splitlines()
     answered = [text for text in unrelated if fits(known, text)]
     assert len(unrelated) > 200 and len(answered) <= len(unrelated) * 0.02, answered
-
-
-def test_questions_by_name_or_words_get_the_right_memory(known, offline):
     asked = [one for one in rows("queries.jsonl") if one["type"] in ("lexical", "identifier")]
     missed = [one for one in asked if not fits(known, one["query"]).intersection(one["relevant"])]
     assert len(asked) > 25 and len(missed) <= len(asked) * 0.15, missed
@@ -268,15 +259,12 @@ def weighing(shop, monkeypatch):
     return ask
 
 
-def test_two_are_told_at_most_and_nothing_twice(shop, weighing):
+def test_two_are_told_at_most_and_the_users_word_in_place_of_a_document(shop, weighing):
     for text in ("Use pnpm", "Ask Jo before adding a package", "No GPL", "Tea comes in tins"):
         shop.add(text, "preference", dedup=False)
     judge = Opinion("pnpm", "Jo", "GPL")
     for number in (2, 1, 0):
         assert weighing(judge, "pull in leftpad").count("preference") == number
-
-
-def test_the_users_word_is_told_in_place_of_a_document_that_says_otherwise(shop, weighing):
     said = "We no longer use ClamAV, uploads are stored at once"
     shop.add(said, "decision")
     readme = "# Uploads\n\nUploads are scanned by ClamAV before they are stored."
@@ -316,12 +304,9 @@ def sure(prompt, memory=REPLICA, pairs=0.0, memories=5000, identifiers=()):
     return confidence(asked, set(tokenize(memory)), pairs)
 
 
-@each("prompt,memory,fits", "hooks-words-fit")
-def test_a_memory_fits_a_prompt_if_its_words_are_there_beyond_chance(prompt, memory, fits):
-    assert (sure(prompt, memory) >= 0.5) == fits
-
-
-def test_more_words_and_side_by_side_make_it_surer_and_an_identifier_is_enough():
+def test_a_memory_fits_a_prompt_if_its_words_are_there_beyond_chance():
+    for asked, memory, fit in cases("hooks-words-fit"):
+        assert (sure(asked, memory) >= 0.5) == fit
     apart, beside = sure("valkey cluster"), sure("valkey cluster", pairs=1.0)
     assert apart < beside < sure("valkey cluster replica", pairs=1.0)
     name, memory = "parseTimetableEntry", "parseTimetableEntry drops the last stop"

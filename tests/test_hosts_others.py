@@ -18,9 +18,7 @@ OLDER = CODEX / (
 )
 
 
-def test_codex_files_come_from_patches_and_commands_and_a_session_with_memory_off_is_silent(
-    tmp_path,
-):
+def test_codex_files_come_from_patches_and_commands_unless_memory_is_off(tmp_path):
     turns, transcript = read(CURRENT)
     assert turns[2].tools == ("exec_command", "apply_patch")  # and not the call of Bethink
     assert turns[2].files == ("settings.py", "base.py", "docs/db.md")
@@ -44,9 +42,7 @@ def test_a_fork_keeps_the_identity_of_what_it_copied_and_the_same_words_twice_ar
     assert turns[3].text == turns[0].text
 
 
-def test_a_compressed_rollout_reads_like_the_file_it_was_and_needs_its_package(
-    tmp_path, monkeypatch
-):
+def test_a_compressed_rollout_reads_like_the_file_it_was(tmp_path, monkeypatch):
     zstandard = pytest.importorskip("zstandard")
     data = CURRENT.read_bytes()
     packed = tmp_path / f"{CURRENT.name}.zst"

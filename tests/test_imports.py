@@ -161,7 +161,7 @@ def test_what_cannot_be_read_is_refused_and_nothing_is_half_done(cli, tmp_path, 
     refused(make_database(tmp_path / "many.db", rows=count_facts(4)), "more than 3 memories")
 
 
-def test_what_older_versions_lack_is_not_missed_and_a_view_is_not_run(cli, tmp_path):
+def test_what_older_versions_lack_is_not_missed_and_what_is_no_text_is_marked(cli, tmp_path):
     for name, lacking in (("service", ["memory_graph"]), ("claude-mem", ["directives"])):
         file = place(tmp_path, name, cli.project)
         with contextlib.closing(apsw.Connection(str(file))) as connection:
@@ -173,9 +173,6 @@ def test_what_older_versions_lack_is_not_missed_and_a_view_is_not_run(cli, tmp_p
         endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT x AS memory_id, x AS entity FROM n"
         connection.execute(f"DROP TABLE entities; CREATE VIEW entities AS {endless}")
     assert "not known here" in cli.fails("import", str(file), code=2)
-
-
-def test_what_is_no_text_in_a_foreign_database_is_marked_and_the_rest_comes_in(cli, tmp_path):
     file = make_database(tmp_path / "memo.db", rows=MEMO_ROWS[:2])
     connection = apsw.Connection(str(file))
     connection.execute("UPDATE memories SET content = CAST(x'4361660ae9' AS TEXT) WHERE rowid = 1")
@@ -285,7 +282,7 @@ def make_lance(folder, name, *changes):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_tables_of_claude_memory_come_in(cli, tmp_path):
+def test_the_tables_of_claude_memory_and_of_the_hybrid_memory_come_in(cli, tmp_path):
     first = {"id": "init", "content": "", "contentHash": ""}
     make_lance(tmp_path / "memory" / "vectors", "000", first, {})
     done = cli.json("import", str(tmp_path / "memory"))
@@ -293,10 +290,6 @@ def test_the_tables_of_claude_memory_come_in(cli, tmp_path):
     (one,) = exported(cli).values()
     assert (one["kind"], one["tags"], one["section"]) == ("gotcha", ["lancedb", "sql"], "LanceDB")
     assert one["access_count"] == 3 and one["updated_at"].startswith("2026-01-06")
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_tables_of_the_hybrid_memory_come_in(cli, tmp_path):
     deleted = {"id": "b", "content": "Deleted", "superseded_by": "DELETED"}
     replaced = {"id": "c", "content": "TypeScript 4 options", "superseded_by": "a1"}
     make_lance(tmp_path / "db", "002", deleted, replaced, {})

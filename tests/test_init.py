@@ -63,7 +63,7 @@ def parts(report: dict) -> dict[str, str]:
 # The whole of it
 
 
-def test_one_step_makes_a_project_searchable_and_a_second_run_reads_nothing_again(repository):
+def test_one_step_makes_a_project_searchable_and_each_part_can_be_skipped(repository, monkeypatch):
     report = repository.json("init")
     assert set(statuses(report).values()) == {"made"}
     assert parts(report) == dict.fromkeys(PARTS, "done")
@@ -85,21 +85,6 @@ def test_one_step_makes_a_project_searchable_and_a_second_run_reads_nothing_agai
     assert re.search(r"\nindex +done +(\d+) sources, \1 unchanged\n", told)
     (search,) = [line for line in told.splitlines() if "bethink search " in line]
     assert repository.json("search", search.split('"')[1]), "the next step finds something"
-
-
-def test_a_template_is_knowledge_once_it_is_filled(cli):
-    assert cli.json("init")["memories"] == 0
-    assert "0 memories can be searched" in cli.ok("init")
-    path = cli.project / KNOWLEDGE / "gotchas.md"
-    lines = [line for line in path.read_text().splitlines() if not line.startswith("index: false")]
-    path.write_text("\n".join(lines).replace("A short name of the trap", "Cron runs in UTC"))
-    assert cli.json("init")["memories"] == 1
-    assert "Cron runs in UTC" in cli.json("search", "cron")[0]["content"]
-
-
-def test_each_part_can_be_skipped_and_a_missing_extra_is_told_and_fails_nothing(
-    repository, monkeypatch
-):
     for part in PARTS:
         found = parts(repository.json("init", f"--skip-{part}"))
         assert found == {**dict.fromkeys(PARTS, "done"), part: "skipped"}
@@ -110,10 +95,24 @@ def test_each_part_can_be_skipped_and_a_missing_extra_is_told_and_fails_nothing(
     assert "tree-sitter, which is not installed." in repository.ok("init")
 
 
+def test_a_template_is_knowledge_once_it_is_filled_and_files_that_are_there_are_kept(cli):
+    assert cli.json("init")["memories"] == 0
+    assert "0 memories can be searched" in cli.ok("init")
+    path = cli.project / KNOWLEDGE / "gotchas.md"
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("index: false")]
+    path.write_text("\n".join(lines).replace("A short name of the trap", "Cron runs in UTC"))
+    assert cli.json("init")["memories"] == 1
+    assert "Cron runs in UTC" in cli.json("search", "cron")[0]["content"]
+    (cli.project / ".bethink/config.toml").write_text("limit = 3\n")
+    before = tree(cli.project)
+    assert set(statuses(cli.json("init", *FILES_ONLY, "--force")).values()) == {"kept"}
+    assert tree(cli.project) == before, "what is there is kept"
+
+
 # What is made
 
 
-def test_folders_templates_settings_and_ignore_file_are_made(cli):
+def test_folders_templates_and_settings_are_made_and_the_ignore_file_is_extended_once(cli):
     git(cli.project, "init")
     cli.ok("init", *FILES_ONLY)
     made = {path: path.read_text() for path in (cli.project / KNOWLEDGE).rglob("*.md")}
@@ -133,29 +132,17 @@ def test_folders_templates_settings_and_ignore_file_are_made(cli):
     file.write_text(set_all)
     usual = config.Config(embedding="hashing")._replace(origins={})
     assert config.load(cli.project)._replace(origins={}) == usual
+    for before, after in cases("init-the-ignore-file-is-extended"):
+        git(cli.project, "init")
+        path = cli.project / ".gitignore"
+        path.write_bytes(before)
+        for _ in range(2):
+            cli.ok("init", *FILES_ONLY)
+            held = path.read_bytes().replace(knowledge.IGNORE[0].encode(), b"#")
+            assert held == (before if after is None else after)
 
 
-@pytest.mark.parametrize(("before", "after"), cases("init-the-ignore-file-is-extended"))
-def test_the_ignore_file_is_extended_once_and_only_if_needed(cli, before, after):
-    git(cli.project, "init")
-    path = cli.project / ".gitignore"
-    path.write_bytes(before)
-    for _ in range(2):
-        cli.ok("init", *FILES_ONLY)
-        held = path.read_bytes().replace(knowledge.IGNORE[0].encode(), b"#")
-        assert held == (before if after is None else after)
-
-
-def test_without_git_there_is_no_ignore_file_and_the_folder_marks_the_project(cli):
-    cli.ok("init", *FILES_ONLY)
-    assert not (cli.project / ".gitignore").exists()
-    (cli.project / "a/b").mkdir(parents=True)
-    assert projects.find(cli.project / "a/b").root == cli.project
-    cli.ok("init", *FILES_ONLY, "--local")
-    assert "/.bethink/memory.db*" in (cli.project / ".gitignore").read_text()
-
-
-def test_a_knowledge_folder_of_the_users_own_is_left_to_them_and_made_where_it_is_missing(cli):
+def test_a_knowledge_folder_of_the_users_own_is_left_to_them_and_git_is_not_needed(cli):
     (cli.project / "docs").mkdir()
     cli.ok("config", "knowledge", "docs")
     cli.ok("init", *FILES_ONLY)
@@ -164,15 +151,12 @@ def test_a_knowledge_folder_of_the_users_own_is_left_to_them_and_made_where_it_i
     cli.ok("init", *FILES_ONLY)
     assert (cli.project / "notes/team/gotchas.md").exists()
     assert not (cli.project / ".claude").exists()
-
-
-def test_files_that_are_there_are_kept(cli):
     cli.ok("init", *FILES_ONLY)
-    (cli.project / KNOWLEDGE / "gotchas.md").write_text("# Gotchas\n\n## Cron runs in UTC\n")
-    (cli.project / ".bethink/config.toml").write_text("limit = 3\n")
-    before = tree(cli.project)
-    assert set(statuses(cli.json("init", *FILES_ONLY, "--force")).values()) == {"kept"}
-    assert tree(cli.project) == before, "what is there is kept"
+    assert not (cli.project / ".gitignore").exists()
+    (cli.project / "a/b").mkdir(parents=True)
+    assert projects.find(cli.project / "a/b").root == cli.project
+    cli.ok("init", *FILES_ONLY, "--local")
+    assert "/.bethink/memory.db*" in (cli.project / ".gitignore").read_text()
 
 
 # Where
@@ -284,7 +268,16 @@ def test_local_stays_local_and_is_noted_once_beside_others(cli):
     assert (cli.home / "local-projects").read_text() == f"/somewhere/else\n{cli.project}\n"
 
 
-def test_a_database_that_came_with_the_project_is_taken_over_only_by_force(cli):
+def test_local_takes_a_database_over_only_by_force_and_beside_no_other(cli, monkeypatch, tmp_path):
+    assert "would win" in cli.fails("init", "--local", "--database", tmp_path / "x.db", code=2)
+    with monkeypatch.context() as patch:
+        patch.setenv("BETHINK_DATABASE", str(tmp_path / "x.db"))
+        assert "$BETHINK_DATABASE" in cli.fails("init", "--local", code=2)
+    assert list(cli.project.iterdir()) == []
+    plant(cli.project, {".bethink/memory.db": b"not a database, but long enough for one" * 100})
+    assert "not a Bethink database" in cli.fails("init", "--local", "--force", code=1)
+    assert not (cli.home / "local-projects").exists()
+    (cli.project / ".bethink/memory.db").unlink()
     with Bethink(cli.project / ".bethink/memory.db", directory=cli.project) as memory:
         memory.add("Somebody else's words")
     shown = cli("init", *FILES_ONLY)
@@ -298,23 +291,10 @@ def test_a_database_that_came_with_the_project_is_taken_over_only_by_force(cli):
     assert [one["content"] for one in cli.json("list")] == ["Somebody else's words"]
 
 
-def test_local_is_refused_beside_another_database_or_a_file_that_is_none(
-    cli, monkeypatch, tmp_path
-):
-    assert "would win" in cli.fails("init", "--local", "--database", tmp_path / "x.db", code=2)
-    with monkeypatch.context() as patch:
-        patch.setenv("BETHINK_DATABASE", str(tmp_path / "x.db"))
-        assert "$BETHINK_DATABASE" in cli.fails("init", "--local", code=2)
-    assert list(cli.project.iterdir()) == []
-    plant(cli.project, {".bethink/memory.db": b"not a database, but long enough for one" * 100})
-    assert "not a Bethink database" in cli.fails("init", "--local", "--force", code=1)
-    assert not (cli.home / "local-projects").exists()
-
-
 # Stopped
 
 
-def test_ctrl_c_leaves_a_usable_state_and_the_next_run_goes_on(repository, monkeypatch):
+def test_ctrl_c_leaves_a_usable_state_and_a_part_that_fails_stops_no_other(repository, monkeypatch):
     real = knowledge.PARTS["index"]
 
     def stop(done, sources):
@@ -334,9 +314,6 @@ def test_ctrl_c_leaves_a_usable_state_and_the_next_run_goes_on(repository, monke
     assert repository.json("search", "tea shop cart") != []  # what was read before the stop is kept
     assert set(parts(repository.json("init")).values()) == {"done"}
     assert "100 grams" in repository.json("search", "how is oolong sold?")[0]["content"]
-
-
-def test_a_part_that_fails_is_told_and_the_others_go_on(repository):
     plant(repository.project, {".bethink/config.toml": 'knowledge = ["../elsewhere"]\n'})
     shown = repository("--json", "init")
     report = json.loads(shown.out)

@@ -73,7 +73,7 @@ def test_install_and_uninstall_leave_every_file_as_it_was(cli, home, name, kind)
     assert not (cli.home / "install.json").exists()
 
 
-def test_all_hosts_at_once_share_their_skills_until_the_last_one_goes(cli, home):
+def test_all_hosts_share_their_skills_until_the_last_goes_and_hooks_are_quoted(cli, home):
     cli.ok("install", "--all")
     shared = home / ".agents/skills/remember/SKILL.md"
     assert shared.exists()
@@ -83,6 +83,20 @@ def test_all_hosts_at_once_share_their_skills_until_the_last_one_goes(cli, home)
     cli.ok("uninstall", "--copilot")
     assert not shared.exists()
     assert (home / ".claude/skills/remember/SKILL.md").exists()
+    cli.ok("uninstall")
+    assert tree(home) == {}
+
+    def hooks(event, host="claude/settings"):
+        groups = json.loads((home / f".{host}.json").read_text())["hooks"][event]
+        return [one["hooks"][0] for one in groups]
+
+    cli.ok("install", "--codex", "--claude", "--warm")
+    (codex,), (claude,) = hooks("Stop", "codex/hooks"), hooks("Stop")
+    assert codex["command"] == "'/opt/my tools/bethink' hook stop --host codex"
+    assert (claude["command"], claude["args"]) == (PROGRAM, ["hook", "stop", "--host", "claude"])
+    assert [one["type"] for one in hooks("UserPromptSubmit")] == ["mcp_tool"]
+    cli.ok("install", "--claude")
+    assert [one["type"] for one in hooks("UserPromptSubmit")] == ["command"]
     cli.ok("uninstall")
     assert tree(home) == {}
 
@@ -250,7 +264,7 @@ OFFER = "at most 50,000 tokens of your plan a day"
 
 
 @each("words,answer,settings,offered,chosen", "install-own-claude")
-def test_the_users_own_claude_is_offered_with_what_it_takes_a_day(
+def test_the_users_own_claude_is_offered_with_its_cost_a_day(
     cli, home, monkeypatch, tmp_path, words, answer, settings, offered, chosen
 ):
     program = laid(tmp_path, "programs/claude", "#!/bin/sh\n", 0o755)
@@ -266,7 +280,7 @@ def test_the_users_own_claude_is_offered_with_what_it_takes_a_day(
         assert OFFER not in cli("install", "--claude").err, "it is offered once"
 
 
-def test_the_rules_name_every_tool_that_only_reads_and_one_that_the_user_had_stays(cli, home):
+def test_rules_and_servers_that_the_user_had_are_brought_up_to_date_and_given_back(cli, home):
     rules = install.AGENTS["claude"].reads
     reading = [name for name, tool in TOOLS.items() if tool.told["annotations"].get("readOnlyHint")]
     assert [rule.rpartition("__")[2] for rule in rules if "__" in rule] == reading
@@ -276,6 +290,18 @@ def test_the_rules_name_every_tool_that_only_reads_and_one_that_the_user_had_sta
     path.write_text(path.read_text().replace('"hooks": {', '"env": {},\n  "hooks": {'))
     cli.ok("uninstall")
     assert json.loads(path.read_text()) == {**json.loads(text), "env": {}}
+    entry = {"type": "stdio", "command": "uvx", "args": ["bethink", "mcp"], "env": {}}
+    text = json.dumps({"mcpServers": {"bethink": entry}})
+    path = laid(home, ".claude.json", text)
+    cli.ok("install", "--claude")
+    assert json.loads(path.read_text())["mcpServers"]["bethink"] == entry | {
+        "command": PROGRAM,
+        "args": ["mcp"],
+    }
+    cli.ok("uninstall")
+    assert path.read_text() == text
+    path.write_text(text.replace('"bethink", "mcp"', '"other", "mcp"'))
+    assert "from somebody else, and was kept" in cli.ok("install", "--claude")
 
 
 def test_a_plugin_that_the_user_changed_is_kept_and_disarmed(cli, home):
@@ -354,42 +380,11 @@ def test_a_damaged_record_is_told_and_force_finds_the_entries(cli, home):
     assert "bethink" not in (home / ".cursor/hooks.json").read_text()
 
 
-def test_a_server_that_the_user_registered_is_brought_up_to_date_and_given_back(cli, home):
-    entry = {"type": "stdio", "command": "uvx", "args": ["bethink", "mcp"], "env": {}}
-    text = json.dumps({"mcpServers": {"bethink": entry}})
-    path = laid(home, ".claude.json", text)
-    cli.ok("install", "--claude")
-    assert json.loads(path.read_text())["mcpServers"]["bethink"] == entry | {
-        "command": PROGRAM,
-        "args": ["mcp"],
-    }
-    cli.ok("uninstall")
-    assert path.read_text() == text
-    path.write_text(text.replace('"bethink", "mcp"', '"other", "mcp"'))
-    assert "from somebody else, and was kept" in cli.ok("install", "--claude")
-
-
 def test_secrets_beside_a_change_are_not_printed(cli, home):
     key = "sk-ant-api03-" + "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z" * 2
     laid(home, ".claude.json", json.dumps({"apiKey": key}, indent=2))
     assert key not in cli.ok("install", "--claude")
     assert key in (home / ".claude.json").read_text()
-
-
-def test_hooks_are_quoted_for_the_shell_and_warm_ones_are_never_answered_twice(cli, home):
-    def hooks(event, host="claude/settings"):
-        groups = json.loads((home / f".{host}.json").read_text())["hooks"][event]
-        return [one["hooks"][0] for one in groups]
-
-    cli.ok("install", "--codex", "--claude", "--warm")
-    (codex,), (claude,) = hooks("Stop", "codex/hooks"), hooks("Stop")
-    assert codex["command"] == "'/opt/my tools/bethink' hook stop --host codex"
-    assert (claude["command"], claude["args"]) == (PROGRAM, ["hook", "stop", "--host", "claude"])
-    assert [one["type"] for one in hooks("UserPromptSubmit")] == ["mcp_tool"]
-    cli.ok("install", "--claude")
-    assert [one["type"] for one in hooks("UserPromptSubmit")] == ["command"]
-    cli.ok("uninstall")
-    assert tree(home) == {}
 
 
 def test_a_program_in_a_passing_place_is_passed_over_or_told(cli, home, monkeypatch, tmp_path):

@@ -73,7 +73,7 @@ def test_a_file_that_nobody_may_write_is_well_and_a_broken_one_is_named(cli, hom
     assert not found["ok"] and all(f"{path}: Line 1" in found["message"] for path in paths)
 
 
-def test_a_capture_and_what_is_not_read_yet_are_told(cli, home, monkeypatch):
+def test_a_capture_is_told_and_a_slow_hook_leaves_no_process(cli, home, monkeypatch, tmp_path):
     assert "Codex runs hooks only after you trust them" in connect.check_capture("codex").message
     monkeypatch.setattr(spool, "read_captures", lambda: {"claude": time.time() - 42})
     told = connect.check_capture("claude").message
@@ -83,6 +83,19 @@ def test_a_capture_and_what_is_not_read_yet_are_told(cli, home, monkeypatch):
     assert connect.check_capture("claude").ok
     monkeypatch.setattr(connect, "PATIENCE", -1.0)
     assert not connect.check_capture("claude").ok
+    number = tmp_path / "number"
+    line = f"sleep 60 & echo $! > '{number}'; wait"
+    place = install.InstallPlace(tmp_path, os.environ | {"PATH": os.defpath})
+    _, trouble, _ = connect.run_command(["sh", "-c", line], "", 1, place)
+    assert "did not end or answer within" in trouble
+
+    def has_ended():
+        try:
+            return "zombie" in Path(f"/proc/{number.read_text().strip()}/status").read_text()
+        except OSError:
+            return True
+
+    assert eventually(has_ended), "who is killed ends when it is next given a moment"
 
 
 def test_entries_of_another_program_are_fixed_and_not_run(cli, home, program, monkeypatch):
@@ -165,7 +178,7 @@ def test_a_host_that_only_the_plugin_connects_is_proven_too(cli, home, program, 
 
 
 @each("change,said,fix", "install-claude-settings")
-def test_settings_by_which_our_entries_do_nothing_or_too_much(
+def test_settings_that_switch_our_entries_off_or_double_them_are_told(
     cli, home, program, change, said, fix
 ):
     cli.ok("install", "--claude", "--no-skills", "--no-mcp")
@@ -189,22 +202,6 @@ def test_what_somebody_made_of_our_entries_is_told_and_not_run(cli, home, progra
     assert not ran.exists()
     assert not found["claude config"]["ok"] and not found["opencode config"]["ok"]
     assert {"claude hooks", "claude MCP", "opencode hooks"}.isdisjoint(found)
-
-
-def test_a_hook_that_is_too_slow_leaves_no_process(tmp_path):
-    number = tmp_path / "number"
-    line = f"sleep 60 & echo $! > '{number}'; wait"
-    place = install.InstallPlace(tmp_path, os.environ)
-    _, trouble, _ = connect.run_command(["sh", "-c", line], "", 1, place)
-    assert "did not end or answer within" in trouble
-
-    def has_ended():
-        try:
-            return "zombie" in Path(f"/proc/{number.read_text().strip()}/status").read_text()
-        except OSError:
-            return True
-
-    assert eventually(has_ended), "who is killed ends when it is next given a moment"
 
 
 @pytest.mark.parametrize(("answer", "connected"), [("y\n", True), ("\n", False), ("", False)])

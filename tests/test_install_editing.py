@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from agent_files import DOCUMENTS, TOMLS
-from case_tables import cases, each
+from case_tables import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,63 +61,36 @@ BETHINK = (
 )
 
 
-@each("document,unit,end", "install-looks-like-the-rest")
-def test_what_is_put_in_looks_like_the_rest(document, unit, end):
-    gaps = [f"\n{unit * depth}" if unit else "" for depth in (1, 2, 3, 4)]
-    middle = BETHINK.format(s=gaps[0], t=gaps[1], u=gaps[2], v=gaps[2] or " ", w=gaps[3])
-    assert put_entries(DOCUMENTS[document], SERVER, "cursor").text.endswith(middle + end)
-
-
-@each("text,index,expected", "install-member-taken-out")
-def test_one_member_is_taken_out_and_its_surroundings_stay_whole(text, index, expected):
-    value = edit.parse(text)
-    del value[list(value)[index] if isinstance(value, dict) else index]
-    assert edit.rewrite_json(text, value) == expected
+def test_what_is_put_in_looks_like_the_rest_and_one_member_is_taken_out_alone():
+    for document, unit, end in cases("install-looks-like-the-rest"):
+        gaps = [f"\n{unit * depth}" if unit else "" for depth in (1, 2, 3, 4)]
+        middle = BETHINK.format(s=gaps[0], t=gaps[1], u=gaps[2], v=gaps[2] or " ", w=gaps[3])
+        assert put_entries(DOCUMENTS[document], SERVER, "cursor").text.endswith(middle + end)
+    for text, index, expected in cases("install-member-taken-out"):
+        value = edit.parse(text)
+        del value[list(value)[index] if isinstance(value, dict) else index]
+        assert edit.rewrite_json(text, value) == expected
 
 
 EDITS = dict(cases("install-edits"))
 
 
-@pytest.mark.parametrize("made", EDITS)
-def test_what_the_user_changed_meanwhile_stays(made):
-    model = ('{\n  "hooks"', '{\n  "model": "opus",\n  "hooks"')
-    text, entries = DOCUMENTS["other tools' hooks"].replace(*model), JSON_ENTRIES["claude"]
-    put = put_entries(text, entries, "claude").text
-    changed = put.replace(*EDITS[made])
-    assert changed != put
-    assert take_entries(changed, entries, "claude", text) == text.replace(*EDITS[made])
-
-
-def test_a_group_that_the_user_shares_with_our_hook_keeps_theirs():
-    document = json.loads(put_entries("{}\n", HOOKS, "claude").text)
-    mine = {"type": "command", "command": "mine"}
-    document["hooks"]["Stop"][0]["hooks"].append(mine)
-    left = take_entries(json.dumps(document), HOOKS, "claude", "{}\n")
-    assert json.loads(left) == {"hooks": {"Stop": [{"hooks": [mine]}]}}
-
-
-@each("name,part,text,mine,tuned", "install-upgrades", globals())
-def test_an_upgrade_changes_our_command_and_nothing_else(name, part, text, mine, tuned):
-    toml = name == "codex"
-    put = put_entries(text, wanted(name, part), name, toml).text.replace(mine, tuned)
-    newer = wanted(name, part, PLACE._replace(words=("/new/bethink",)))
-    upgraded = put_entries(put, newer, name, toml).text
-    assert tuned in upgraded
-    assert upgraded == put.replace("/opt/my tools/bethink", "/new/bethink")
-    assert take_entries(upgraded, newer, name, text, toml) == text
-
-
-def test_a_server_of_our_name_that_somebody_else_made_is_kept():
-    theirs = ({"command": "theirs"}, {"command": "uvx", "args": ["other", "mcp"]}, "x", None)
-    for value in theirs:
-        text = json.dumps({"mcpServers": {"bethink": value}})
-        put = put_entries(text, SERVER, "cursor")
-        assert put.text == text and len(put.kept) == 1
-        assert take_entries(text, SERVER, "cursor", text) == text
-        forced = put_entries(text, SERVER, "cursor", force=True).text
-        assert edit.parse(forced)["mcpServers"]["bethink"] == SERVER[0].value
-        if value is not None:
-            assert edit.parse(take_entries(forced, SERVER, "cursor", text)) == edit.parse(text)
+def test_what_the_user_changed_meanwhile_stays_and_an_upgrade_changes_our_command_alone():
+    for made in EDITS:
+        model = ('{\n  "hooks"', '{\n  "model": "opus",\n  "hooks"')
+        text, entries = DOCUMENTS["other tools' hooks"].replace(*model), JSON_ENTRIES["claude"]
+        put = put_entries(text, entries, "claude").text
+        changed = put.replace(*EDITS[made])
+        assert changed != put
+        assert take_entries(changed, entries, "claude", text) == text.replace(*EDITS[made])
+    for name, part, text, mine, tuned in cases("install-upgrades", globals()):
+        toml = name == "codex"
+        put = put_entries(text, wanted(name, part), name, toml).text.replace(mine, tuned)
+        newer = wanted(name, part, PLACE._replace(words=("/new/bethink",)))
+        upgraded = put_entries(put, newer, name, toml).text
+        assert tuned in upgraded
+        assert upgraded == put.replace("/opt/my tools/bethink", "/new/bethink")
+        assert take_entries(upgraded, newer, name, text, toml) == text
 
 
 NO_JSON = (
@@ -186,7 +159,22 @@ def test_what_was_put_into_toml_can_be_taken_out_to_the_byte(document):
         assert shorter.startswith(text.rstrip("\n"))
 
 
-def test_toml_that_cannot_be_extended_is_refused_and_a_table_on_one_line_is_extended():
+def test_what_somebody_else_made_is_kept_in_groups_servers_and_tables():
+    document = json.loads(put_entries("{}\n", HOOKS, "claude").text)
+    mine = {"type": "command", "command": "mine"}
+    document["hooks"]["Stop"][0]["hooks"].append(mine)
+    left = take_entries(json.dumps(document), HOOKS, "claude", "{}\n")
+    assert json.loads(left) == {"hooks": {"Stop": [{"hooks": [mine]}]}}
+    theirs = ({"command": "theirs"}, {"command": "uvx", "args": ["other", "mcp"]}, "x", None)
+    for value in theirs:
+        text = json.dumps({"mcpServers": {"bethink": value}})
+        put = put_entries(text, SERVER, "cursor")
+        assert put.text == text and len(put.kept) == 1
+        assert take_entries(text, SERVER, "cursor", text) == text
+        forced = put_entries(text, SERVER, "cursor", force=True).text
+        assert edit.parse(forced)["mcpServers"]["bethink"] == SERVER[0].value
+        if value is not None:
+            assert edit.parse(take_entries(forced, SERVER, "cursor", text)) == edit.parse(text)
     for text in ("a = 1\na = 2\n", "[", "a = \n", "mcp_servers = 3\n"):
         with pytest.raises(InvalidInput):
             put_entries(text, CODEX, "codex", toml=True)

@@ -40,9 +40,7 @@ def names(paths: list[str]) -> list[str]:
     return [path.rpartition("/")[2] for path in paths]
 
 
-def test_knowledge_files_are_found_with_path_lines_heading_and_kind_and_read_once(
-    project, monkeypatch
-):
+def test_knowledge_files_are_read_once_and_a_note_that_names_one_outlives_it(project, monkeypatch):
     files = [f"{KNOWLEDGE}/deploying.md", f"{KNOWLEDGE}/gotchas/cache.md"]
     assert project.json("index")["added"] == files
     hit = project.json("search", "previous tag again")[0]
@@ -52,12 +50,10 @@ def test_knowledge_files_are_found_with_path_lines_heading_and_kind_and_read_onc
     assert "Run the previous tag again" in "\n".join(GUIDE.splitlines()[first - 1 : last])
     gotcha = project.json("search", "midnight")[0]
     assert (gotcha["kind"], gotcha["tags"], gotcha["trust"]) == ("gotcha", ["redis"], 1)
-    monkeypatch.setattr(HashingEmbedder, "documents", lambda *_: pytest.fail("embedded"))
-    again = project.json("index")
+    with monkeypatch.context() as patch:
+        patch.setattr(HashingEmbedder, "documents", lambda *_: pytest.fail("embedded"))
+        again = project.json("index")
     assert (again["unchanged"], again["added"], again["memories"]) == (2, [], NOTHING)
-
-
-def test_a_note_that_names_a_document_outlives_every_change_of_it(project):
     file = f"{KNOWLEDGE}/gotchas/cache.md"
     plant(project.project, {file: "The cache forgets everything at midnight.\n"})
     project.ok("index")
@@ -74,7 +70,7 @@ def test_a_note_that_names_a_document_outlives_every_change_of_it(project):
     assert list(kept) == ["Ada wrote this down"]
 
 
-def test_what_was_read_stays_under_other_settings_until_its_file_is_gone(project):
+def test_settings_change_the_passages_of_the_next_run_but_what_was_read_stays(project):
     billing = {"billing.md": "# Billing\n\nInvoices are sent on the third of the month.\n"}
     docs = plant(project.project / "docs", billing)
     project.ok("index")
@@ -83,6 +79,13 @@ def test_what_was_read_stays_under_other_settings_until_its_file_is_gone(project
     assert project.json("search", "third of the month", "--mode", "keyword")
     (docs / "billing.md").unlink()
     assert project.json("index")["vanished"] == ["docs/billing.md"]
+    owls = "# Long\n\n" + "A sentence about owls in the barn. " * 100
+    plant(project.project / KNOWLEDGE, {"long.md": owls})
+    project.ok("index")
+    several = len(project.json("list", "--all"))
+    project.ok("config", "chunk_size", "500")
+    assert f"{KNOWLEDGE}/long.md" in project.json("index")["changed"]
+    assert len(project.json("list", "--all")) > several
 
 
 def test_bad_files_and_what_holds_no_words_are_named_and_the_rest_is_indexed(project):
@@ -121,9 +124,7 @@ def test_an_empty_project_says_what_to_do(cli):
     assert "outside the project" in cli.fails("index", code=2)
 
 
-def test_import_takes_any_markdown_by_windows_of_lines_and_stays_in_its_container(
-    project, tmp_path
-):
+def test_import_takes_any_markdown_and_stays_in_its_container(project, tmp_path):
     outage = "The queue was full because the worker had died.\n" * 120
     page = "# Page\n\nMDX is read as Markdown.\n"
     files = {"post.markdown": f"# Outage\n\n{outage}", "page.mdx": page, "skip.txt": "no Markdown"}
@@ -145,16 +146,6 @@ def test_import_takes_any_markdown_by_windows_of_lines_and_stays_in_its_containe
     assert len(project.json(*ask, *container)) == 1
 
 
-def test_settings_change_the_passages_of_the_next_run(project):
-    owls = "# Long\n\n" + "A sentence about owls in the barn. " * 100
-    plant(project.project / KNOWLEDGE, {"long.md": owls})
-    project.ok("index")
-    several = len(project.json("list", "--all"))
-    project.ok("config", "chunk_size", "500")
-    assert f"{KNOWLEDGE}/long.md" in project.json("index")["changed"]
-    assert len(project.json("list", "--all")) > several
-
-
 # The code map
 
 
@@ -164,14 +155,12 @@ def coded(cli):
     return cli
 
 
-def test_a_missing_extra_is_one_error_and_comes_first(coded, monkeypatch):
-    monkeypatch.setattr("bethink.features.knowledge.find_spec", lambda name: None)
-    for options in ([], ["--json"]):
-        refused = coded.fails("map", *options, code=1)
-        assert "hint: pip install 'bethink[code]'" in refused and "skipped" not in refused
-
-
-def test_code_is_found_by_symbol_path_and_purpose(coded):
+def test_code_is_found_by_symbol_path_and_purpose_unless_the_extra_is_missing(coded, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("bethink.features.knowledge.find_spec", lambda name: None)
+        for options in ([], ["--json"]):
+            refused = coded.fails("map", *options, code=1)
+            assert "hint: pip install 'bethink[code]'" in refused and "skipped" not in refused
     keys = ["content", "language", "lines", "path", "symbols"]
     assert sorted(coded.json("map")[0]) == keys
     assert coded.json("stats")["memories"] == 0, "--json prints and stores nothing"

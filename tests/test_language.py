@@ -37,9 +37,7 @@ def read(cli, tmp_path, *said, name="s1", began=DAY):
 INVENTED = {**IDEA, "text": "The team hates MongoDB with a passion.", "entities": []}
 
 
-def test_the_model_finds_ideas_and_names_topics_and_what_it_invents_is_dropped(
-    asked, model, tmp_path
-):
+def test_the_model_finds_ideas_and_topics_and_what_it_invents_is_dropped(asked, model, tmp_path):
     answers_to = {
         "weeks later": {"ideas": [IDEA, INVENTED], "digest": DIGEST},
         "Name it and sum it up": TOPIC,
@@ -62,9 +60,7 @@ def test_the_model_finds_ideas_and_names_topics_and_what_it_invents_is_dropped(
     assert "model openai" in asked.ok("stats")
 
 
-def test_what_one_answer_tells_together_all_holds_and_a_later_answer_replaces(
-    asked, model, tmp_path
-):
+def test_what_one_answer_tells_all_holds_and_a_later_answer_replaces(asked, model, tmp_path):
     first = "We use npm for the frontend packages."
     then = "We moved the frontend packages from npm to pnpm."
     told = [{**IDEA, "kind": "fact", "text": text, "turns": [0]} for text in (first, then)]
@@ -95,9 +91,7 @@ def test_a_model_that_fails_leaves_it_to_the_rules(asked, model, tmp_path, reply
     assert sum(asked.json("stats")["language_model"]["failures"].values()) >= 1
 
 
-def test_what_is_sent_is_redacted_and_the_ceiling_of_the_day_stops_calls_and_not_the_work(
-    asked, model, tmp_path
-):
+def test_what_is_sent_is_redacted_and_the_ceiling_stops_calls_alone(asked, model, tmp_path):
     key = "sk-ant-" + "a1B2" * 12
     model.script = [answers({"ideas": [], "digest": DIGEST})]
     said = (

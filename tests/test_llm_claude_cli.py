@@ -73,7 +73,7 @@ def alive(pid):
         return False
 
 
-def test_its_answer_is_read_and_counted_and_a_program_that_cannot_run_is_named(
+def test_its_answer_is_counted_and_a_program_that_cannot_run_is_named(
     program, tmp_path, monkeypatch
 ):
     program(prints(RESULT))
@@ -128,9 +128,7 @@ for changed, reason in cases("llm-claude-cli-what-it-could-not"):
 
 
 @pytest.mark.parametrize(("body", "reason"), FAILURES)
-def test_garbage_endless_output_and_what_it_could_not_do_are_told_and_counted(
-    program, body, reason
-):
+def test_garbage_and_what_it_could_not_do_are_told_and_counted(program, body, reason):
     program(body)
     assert failing(reason).message
     report = open_budget(SETTINGS).report()

@@ -151,9 +151,7 @@ SOURCE = "Why don't we cache thumbnails? Don't forget to bump the version. Tests
         "llm-tasks-mentions": mentions,
     }
 )
-def test_a_name_has_to_do_with_the_turns_and_a_text_is_borne_out_by_its_words_and_facts(
-    function, given, expected
-):
+def test_names_and_texts_are_borne_out_by_words_and_facts(function, given, expected):
     assert function(*given) == expected
 
 

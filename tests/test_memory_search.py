@@ -192,9 +192,7 @@ def test_what_a_hit_is_related_to_never_leaves_the_scopes(open_memory):
     assert hit.related == ()
 
 
-def test_without_a_model_or_with_one_that_fails_words_go_on_and_nothing_is_lost(
-    open_memory, tmp_path
-):
+def test_without_a_model_or_with_one_that_fails_words_go_on(open_memory, tmp_path):
     memory = open_memory("none")
     memory.add(OWLS[0])
     answer = memory.search("barn owl")
@@ -240,9 +238,7 @@ def vectors(memory):
     return {model: count for model, count in memory.stats().vectors.items() if count}
 
 
-def test_a_changed_model_is_noticed_and_reindexing_goes_on_where_it_was_stopped(
-    open_memory, tmp_path
-):
+def test_a_changed_model_is_noticed_and_reindexing_goes_on_after_a_stop(open_memory, tmp_path):
     told(open_memory(embedder=HashingEmbedder(64)), OWLS)
     after = open_memory(embedder=HashingEmbedder(128))
     answer = after.search("snowy owl")

@@ -31,7 +31,7 @@ def paused(*paths):
     return [project.is_paused(str(path)) for path in paths]
 
 
-def test_a_project_is_paused_in_all_of_its_folders_and_no_other_until_it_is_resumed(cli, tmp_path):
+def test_a_project_or_everything_is_paused_until_resumed_or_for_a_time(cli, tmp_path, monkeypatch):
     (cli.project / ".git").mkdir()
     (cli.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (cli.project / "deep" / "down").mkdir(parents=True)
@@ -42,9 +42,6 @@ def test_a_project_is_paused_in_all_of_its_folders_and_no_other_until_it_is_resu
     assert paused(*places) == [True, True, False]
     assert cli.ok("resume") == "resumed shop\n"
     assert paused(*places) == [False] * 3
-
-
-def test_everywhere_is_everywhere_and_is_told_apart_from_a_project(cli, tmp_path):
     cli.ok("pause", "--everywhere")
     assert all(paused(cli.project, tmp_path, "/nowhere"))
     result = cli("resume")
@@ -56,9 +53,6 @@ def test_everywhere_is_everywhere_and_is_told_apart_from_a_project(cli, tmp_path
     assert (scopes, told["still_paused"]) == (["everywhere", find(cli.project).scope], [])
     assert paused(cli.project) == [False]
     assert cli.ok("resume", "--everywhere") == "Nothing was paused.\n"
-
-
-def test_pausing_twice_is_one_pause_and_one_for_some_time_ends_by_itself(cli, monkeypatch):
     assert cli.ok("pause") == "paused shop\n"
     assert cli.ok("pause", "--for", "2099-01-02 03:04") == "paused shop until 2099-01-02 03:04\n"
     told = cli.json("pause", "--for", "2h")["paused"]

@@ -199,9 +199,7 @@ def test_a_tenant_that_is_held_by_another_writer_is_waited_for_and_then_told(ten
 # What is stored
 
 
-def test_a_large_scope_is_searched_by_the_vector_index_and_nothing_hidden_takes_a_place(
-    tenant, monkeypatch
-):
+def test_a_large_scope_is_searched_by_the_vector_index(tenant, monkeypatch):
     def scale(matrix):
         return (matrix / np.linalg.norm(matrix, axis=-1, keepdims=True)).astype(np.float32)
 

@@ -75,7 +75,7 @@ def test_a_tenant_sees_its_own_rows_and_no_others(two):
     assert other.get([theirs.id])[0].importance == 5.0
 
 
-def test_without_a_tenant_nothing_is_seen_and_nothing_can_be_written(two):
+def test_without_a_tenant_nothing_is_seen_and_without_a_name_nothing_is_personal(two):
     one, _ = two
     fill(one, "heron")
     assert set(counts(one, Who()).values()) == {0}
@@ -86,6 +86,10 @@ def test_without_a_tenant_nothing_is_seen_and_nothing_can_be_written(two):
     values = f"({one.who.tenant}, 0, 'x', 'y')"
     with pytest.raises(StoreError), postgres.transaction(one, Who()) as connection:
         connection.execute(f"INSERT INTO meta(tenant, scope, key, value) VALUES {values}")
+    with pytest.raises(InvalidInput, match="belongs to somebody") as caught:
+        put(two[0], make("I like tea", scope=PERSONAL))
+    assert "`user`" in caught.value.hint
+    assert two[0].count(everything(PERSONAL)) == 0
 
 
 def become_app(connection, store: PostgresStore) -> None:
@@ -227,13 +231,6 @@ def test_a_purge_of_what_is_personal_binds_nobody_else_and_one_of_what_is_shared
         (ben, "The old plan", HERE, "purged"),
     ):
         assert put(person, make(text, scope=scope)).outcomes[0].status == status
-
-
-def test_what_is_personal_is_refused_where_nobody_is_named(two):
-    with pytest.raises(InvalidInput, match="belongs to somebody") as caught:
-        put(two[0], make("I like tea", scope=PERSONAL))
-    assert "`user`" in caught.value.hint
-    assert two[0].count(everything(PERSONAL)) == 0
 
 
 def test_a_login_that_is_bound_to_a_person_acts_for_that_person_alone():

@@ -33,9 +33,7 @@ def repository(tmp_path):
     return root
 
 
-def test_a_repository_and_its_folders_are_one_project_and_a_submodule_is_its_own(
-    repository, monkeypatch
-):
+def test_a_repository_is_one_project_and_a_submodule_its_own(repository, monkeypatch):
     found = project.find(repository)
     assert (found.root, found.worktree, found.name) == (repository, repository, "shop")
     assert project.find(repository / "src" / "deep") == found
@@ -52,9 +50,7 @@ def test_a_repository_and_its_folders_are_one_project_and_a_submodule_is_its_own
     assert found.identity != project.find(repository).identity
 
 
-def test_worktrees_share_the_identity_and_the_root_and_those_of_a_bare_repository_are_their_own(
-    repository, tmp_path
-):
+def test_worktrees_share_the_identity_and_the_root(repository, tmp_path):
     git(repository, "worktree", "add", str(tmp_path / "elsewhere"))
     linked, main = project.find(tmp_path / "elsewhere"), project.find(repository)
     shared = "identity scope root name"
@@ -100,9 +96,7 @@ def test_a_clone_and_a_copy_are_projects_of_their_own(repository, tmp_path):
     assert len(set(found)) == 3
 
 
-def test_the_first_write_pins_a_repository_that_stays_the_project_it_was_when_it_moves(
-    repository, tmp_path
-):
+def test_the_first_write_pins_a_repository_that_may_be_moved(repository, tmp_path):
     before = project.find(repository)
     assert not (repository / ".git" / project.NOTE).exists()
     with Bethink(
@@ -142,9 +136,7 @@ def test_a_folder_that_is_put_under_git_keeps_its_memories(tmp_path):
     assert finds(folder.rename(tmp_path / "newer"))
 
 
-def test_outside_git_the_nearest_marked_folder_counts_and_a_broken_git_file_counts_as_none(
-    tmp_path,
-):
+def test_outside_git_the_nearest_marked_folder_counts(tmp_path):
     inner = tmp_path / "notes" / "2026"
     inner.mkdir(parents=True)
     assert project.find(inner).root == inner

@@ -64,33 +64,20 @@ def memory(tmp_path_factory):
         yield memory
 
 
-@pytest.mark.parametrize(
-    ("question", "context", "first"), cases("questions-follow-ups", TOLD), ids=str
-)
-def test_a_question_that_only_points_takes_along_what_was_said(memory, question, context, first):
-    assert texts(memory.search(question, context=context))[0] == first
-    assert memory.search("why?").query.terms[0].text == "why"
-
-
-@pytest.mark.parametrize(("question", "expected"), cases("questions-about-a-time", TOLD))
-def test_a_question_about_a_time_lists_what_was_told_then(memory, question, expected):
-    answer = memory.search(question)
-    assert texts(answer) == expected
-    assert answer.query.recap and answer.total == len(expected)
-    assert bool(answer.hints) == (not expected)
-
-
-@pytest.mark.parametrize(("question", "first"), cases("questions-what-is-asked-for", TOLD))
-def test_what_is_asked_for_comes_first(memory, question, first):
-    assert texts(memory.search(question))[0] == first
-
-
-@pytest.mark.parametrize(("question", "title"), cases("questions-code-comes-first"))
-def test_code_comes_first_when_it_is_asked_for_under_the_symbol_that_matched(
-    memory, question, title
-):
-    best = memory.search(question).hits[0].memory
-    assert (best.kind, best.summary) == ("code", title.format(best.path))
+def test_a_question_gets_first_what_it_asks_for_also_when_it_only_points(memory):
+    for question, context, first in cases("questions-follow-ups", TOLD):
+        assert texts(memory.search(question, context=context))[0] == first
+        assert memory.search("why?").query.terms[0].text == "why"
+    for question, first in cases("questions-what-is-asked-for", TOLD):
+        assert texts(memory.search(question))[0] == first
+    for question, title in cases("questions-code-comes-first"):
+        best = memory.search(question).hits[0].memory
+        assert (best.kind, best.summary) == ("code", title.format(best.path))
+    for question, expected in cases("questions-about-a-time", TOLD):
+        answer = memory.search(question)
+        assert texts(answer) == expected
+        assert answer.query.recap and answer.total == len(expected)
+        assert bool(answer.hints) == (not expected)
 
 
 def test_where_nothing_was_told_then_what_speaks_of_that_day_is_found(tmp_path):
@@ -155,11 +142,6 @@ HELD = {
 }
 
 
-def test_the_event_that_a_question_measures_its_time_by():
-    for question, expected in cases("questions-events"):
-        assert find_event(question) == expected, question
-
-
 @pytest.fixture(scope="module")
 def moved(tmp_path_factory):
     with opened(tmp_path_factory.mktemp("moved")) as (memory, set_clock):
@@ -173,15 +155,14 @@ def moved(tmp_path_factory):
         yield memory
 
 
-@pytest.mark.parametrize(("question", "best"), cases("questions-what-held-then", HELD))
-def test_what_held_at_the_time_that_was_asked_about_comes_first(moved, question, best):
-    assert texts(moved.search(question))[0] == best
-
-
-def test_what_came_after_an_event_is_preferred_and_no_time_hides_everything(moved):
+def test_what_held_at_the_time_that_was_asked_about_comes_first_and_no_time_hides_all(moved):
+    for question, best in cases("questions-what-held-then", HELD):
+        assert texts(moved.search(question))[0] == best
     after = moved.search("which backups of Postgres did we run after we moved to Postgres?")
     (other,) = [hit for hit in after.hits if hit.memory.content == HELD["OTHER"]]
     assert other.why["preferred"] > 1
     assert moved.search("what did we use for the orders database in 2019?").hits
     # The question about the event is not asked without end.
     assert moved.search("before we moved before we moved before we moved").total >= 0
+    for question, expected in cases("questions-events"):
+        assert find_event(question) == expected, question

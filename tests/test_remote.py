@@ -59,9 +59,7 @@ def tell_server(client, text, **headers):
     return client.post(f"{V1}/memories", json=asked, headers=headers)
 
 
-def test_a_request_under_a_key_is_done_once_by_any_server_also_if_its_answer_was_lost(
-    offline, tmp_path, monkeypatch
-):
+def test_a_request_under_a_key_is_done_once_by_any_server(offline, tmp_path, monkeypatch):
     key = {"Idempotency-Key": "the same"}
     project = tmp_path / "project"
     with running(offline, project) as one, running(offline, project) as other:
@@ -123,13 +121,6 @@ def test_a_project_is_synced_through_the_server(anna, served, cli, tmp_path, mon
     assert sync() == {} and "in step already" in cli(*words).err
 
 
-def test_a_memory_that_is_larger_than_a_request_is_sent_alone(monkeypatch):
-    monkeypatch.setattr(transfer, "LARGEST_REQUEST", 10)
-    records = tuple(Record(make(text), True) for text in ("One", "Two"))
-    parts = list(transfer._split_bundle(Bundle(scopes=(("", "shop", ""),), records=records)))
-    assert [part.records for part in parts] == [records[:1], records[1:]]
-
-
 def test_nothing_reaches_another_project_through_a_bundle(anna, served):
     """A token for one project cannot read, change or remove what is in another, by id or by scope."""
     id = anna.store("Secret plans")
@@ -172,7 +163,7 @@ def test_a_bundle_that_is_not_in_order_changes_nothing(anna, served):
 # What can be wrong with the address or the token
 
 
-def test_an_address_that_cannot_be_used_is_told(monkeypatch):
+def test_an_address_that_cannot_be_used_is_told_and_a_large_memory_is_sent_alone(monkeypatch):
     monkeypatch.setenv("BETHINK_TOKEN", "rcl_x")
     for url, told in (
         ("ftp://memory.example", "no http or https"),
@@ -182,6 +173,10 @@ def test_an_address_that_cannot_be_used_is_told(monkeypatch):
         with pytest.raises(ConfigError, match=told) as error:
             ServerPeer(url, "shop")
         assert "pass" not in error.value.message.replace("password", "")
+    monkeypatch.setattr(transfer, "LARGEST_REQUEST", 10)
+    records = tuple(Record(make(text), True) for text in ("One", "Two"))
+    parts = list(transfer._split_bundle(Bundle(scopes=(("", "shop", ""),), records=records)))
+    assert [part.records for part in parts] == [records[:1], records[1:]]
 
 
 def test_a_token_comes_from_the_environment_and_is_never_shown(cli, served, monkeypatch):  # noqa: F811

@@ -165,9 +165,7 @@ def test_the_json_survives_a_round_trip_and_a_bad_map_is_refused_whole():
         assert message in caught.value.message and caught.value.hint
 
 
-def test_a_map_is_one_document_with_one_passage_per_entry_and_its_paths_are_data(
-    tmp_path, monkeypatch
-):
+def test_a_map_is_one_document_and_its_paths_are_data(tmp_path, monkeypatch):
     symbols = ["UserHandler", "list"]
     about = {"path": "handlers/users.go", "language": "go", "symbols": symbols}
     raw = json.dumps([about | {"content": "type UserHandler struct {}"}, {"path": "b.go"}]).encode()

@@ -57,16 +57,13 @@ def memory(open_memory, judge):
     return memory
 
 
-def test_what_answers_the_question_comes_first_and_the_scores_stay_with_the_places(memory, judge):
+def test_what_answers_the_question_comes_first_and_pages_are_parts_of_one_order(memory, judge):
     plain, again = memory.search(QUESTION), memory.search(QUESTION, rerank=True)
     assert texts(plain)[-1] == texts(again)[0] == RIGHT
     assert [hit.score for hit in again.hits] == [hit.score for hit in plain.hits]
     assert (again.hits[0].why["fits"], again.hits[0].why["moved"]) == (30.0, 2)
     assert "fits" not in plain.hits[0].why
     assert {question for question, _ in judge.asked} == {QUESTION}
-
-
-def test_pages_are_parts_of_one_order(memory):
     pages = [memory.search(QUESTION, rerank=True, limit=1, offset=at) for at in range(3)]
     whole = memory.search(QUESTION, rerank=True)
     assert [texts(page)[0] for page in pages] == texts(whole)
@@ -75,10 +72,15 @@ def test_pages_are_parts_of_one_order(memory):
     assert sorted(texts(again)) == sorted(texts(plain))
 
 
-def test_nobody_is_asked(memory, judge):
+def test_nobody_is_asked_without_need_and_the_kind_that_is_asked_for_stays_first(memory, judge):
     for question, how in cases("rerank-nobody-is-asked", {"QUESTION": QUESTION}):
         memory.search(question, **{"rerank": True, **how})
         assert judge.asked == [], (question, how)
+    memory.add("We decided that the barn owl hunts on Tuesdays", kind="decision")
+    first = memory.search("what did we decide about the barn owl hunt?", rerank=True).hits[0]
+    assert first.memory.kind == "decision"
+    for text, asks in cases("rerank-questions"):
+        assert is_question(text) == asks, text
 
 
 @pytest.mark.parametrize("kind", ["document", "code"])
@@ -149,21 +151,13 @@ def test_only_what_holds_there_and_nobody_settled_disputes_a_document(uploads, s
 
 
 @pytest.mark.parametrize("how", [{}, {"rerank": True}], ids=["search", "rerank"])
-def test_a_search_answers_by_meaning_without_a_judge_that_cannot_be_asked(
-    uploads, monkeypatch, how
-):
+def test_without_a_judge_that_can_be_asked_meaning_answers(uploads, monkeypatch, how):
     uploads.add(NO_LONGER)
     for error in (FileNotFoundError("judge.onnx"), RuntimeError("INVALID_PROTOBUF")):
         monkeypatch.setattr(uploads.judge, "_load", Mock(side_effect=error))
         answer = uploads.search(UPLOADS, **how)
         assert (answer.mode, len(answer.hits)) == ("hybrid", 2)
         assert f"The judge cannot be asked: {error}" in answer.hints[-1]
-
-
-def test_the_kind_that_is_asked_for_stays_first(memory):
-    memory.add("We decided that the barn owl hunts on Tuesdays", kind="decision")
-    first = memory.search("what did we decide about the barn owl hunt?", rerank=True).hits[0]
-    assert first.memory.kind == "decision"
 
 
 def test_only_the_first_few_are_read_and_of_each_the_part_that_fits(memory, judge):
@@ -173,11 +167,6 @@ def test_only_the_first_few_are_read_and_of_each_the_part_that_fits(memory, judg
     memory.search(QUESTION, rerank=True)
     assert len(judge.asked) == READ_HITS
     assert all(len(text) <= 300 and "owl" in text for _, text in judge.asked)
-
-
-def test_a_question_is_known_by_its_form():
-    for text, asks in cases("rerank-questions"):
-        assert is_question(text) == asks, text
 
 
 def test_recall_reads_again_and_search_when_told(cli, monkeypatch, judge):

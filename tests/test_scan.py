@@ -120,16 +120,13 @@ def file_of(store):
     return file
 
 
-def test_a_new_process_takes_codes_from_the_file_and_reads_few_vectors(filed):
+def test_a_new_process_takes_codes_from_the_file_and_knows_what_came_and_went_since(filed):
     store = filed()
     assert file_of(store).stat().st_mode & 0o777 == 0o600
     texts, read = look(store)
     assert texts == [TEXTS[7]] and read < COUNT
     for text in TEXTS[::9]:
         assert look(store, text)[0] == [text]
-
-
-def test_what_came_and_went_since_the_file_was_written_is_known(filed):
     store = filed()
     tell(store, "an owl in a barn")
     gone = store.list(everything(), 200)[-1]

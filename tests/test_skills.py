@@ -110,9 +110,7 @@ def test_no_skill_puts_text_of_the_user_on_the_command_line_and_remember_has_its
     assert '"opencode"' in text and text.count("const COMMAND") == 1
 
 
-def test_every_command_and_option_that_a_skill_names_works_and_prints_what_it_says(
-    shop, cli, tmp_path
-):
+def test_every_command_and_option_of_a_skill_works_and_prints_what_it_says(shop, cli, tmp_path):
     for words, shape in cases("skills-outputs", {}):
         assert re.search(shape, shop[0].ok(*words), re.MULTILINE), words
     for name in EXPECTED:

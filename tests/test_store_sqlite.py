@@ -188,9 +188,7 @@ def test_a_purged_memory_leaves_no_trace_in_any_file(path, opened):
     assert traces(path.parent, sought) == []
 
 
-def test_a_purge_that_another_reader_holds_up_says_so_and_the_text_goes_by_itself(
-    path, opened, monkeypatch
-):
+def test_a_purge_that_a_reader_holds_up_says_so_and_is_done_later(path, opened, monkeypatch):
     monkeypatch.setattr(sqlite, "PATIENCE", 0.1)
     secret, _ = tell(opened, SECRET, "an owl")
     reader = SqliteStore(path)

@@ -81,9 +81,7 @@ def test_texts_without_definitions_have_none_and_any_nesting_is_survived(languag
         read("x = " + begin * 3_000 + "1" + CLOSED[begin[-1]] * 3_000 + "\n", language)
 
 
-def test_what_is_long_or_hostile_is_cut_off_or_not_parsed_and_places_are_never_asked_of_nodes(
-    monkeypatch,
-):
+def test_what_is_long_or_hostile_is_cut_off_and_no_node_is_asked_where_it_is(monkeypatch):
     for language, text, names in cases("symbols-hostile", {}):
         """What nests with the square of its depth would take hours; ten thousand open brackets of types a gigabyte."""
         monkeypatch.setattr(symbols, "PATIENCE", 0.1 if "elif" in text else symbols.PATIENCE)

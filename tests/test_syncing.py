@@ -107,9 +107,7 @@ def test_what_is_told_on_one_laptop_is_found_on_the_other(anna, ben, store):
     assert anna.sync() == ben.sync() == NOTHING
 
 
-def test_changes_on_both_sides_are_merged_with_their_relations_and_none_is_overwritten(
-    anna, ben, store
-):
+def test_changes_on_both_sides_are_merged_and_none_is_overwritten(anna, ben, store):
     (told,) = share(anna, ben, "Tea at four")
     edit(anna.store, told, "Tea at five", at=day(21), actor="anna")
     change(anna.store, told.id, at=day(21), actor="anna", kind="preference")
@@ -228,9 +226,7 @@ def test_what_is_forgotten_or_purged_goes_on_the_other_side_too(anna, ben, store
     assert texts(ben.store) == texts(store, TEAM) == {"Kept", "Forgotten"}
 
 
-def test_the_same_said_by_two_stays_what_each_said_and_a_purge_goes_over_in_any_words(
-    anna, ben, store
-):
+def test_the_same_said_by_two_stays_and_a_purge_goes_over_in_any_words(anna, ben, store):
     (one,), (other,) = (tell(each.store, "We deploy from main") for each in (anna, ben))
     round_robin(anna, ben)
     for each, scope, id in ((anna.store, HOME, one), (ben.store, HOME, other), (store, TEAM, one)):
@@ -267,9 +263,7 @@ def test_what_is_lost_comes_again_and_only_what_is_purged_goes(anna, ben, tmp_pa
     empty.close()
 
 
-def test_what_a_conversation_replaced_stays_visible_to_those_who_do_not_get_the_conversation(
-    anna, ben, store
-):
+def test_what_a_conversation_replaced_stays_visible_to_others(anna, ben, store):
     one, _ = share(anna, ben, "Deploy on Fridays", "Deploy on Mondays")
     where = {"source": "talk.jsonl", "source_type": "transcript", "session": "session-1"}
     (said,) = tell(anna.store, "Deploy on Tuesdays", **where)

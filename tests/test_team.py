@@ -209,9 +209,7 @@ def test_files_of_a_servers_machine_are_its_own_tenants(cli, team, tmp_path, mon
     assert "sea" not in plan(own, project=str(other))
 
 
-def test_a_laptop_is_brought_in_step_with_the_team_by_address_and_by_database(
-    cli, team, tmp_path, monkeypatch
-):
+def test_a_laptop_comes_in_step_by_address_and_by_database(cli, team, tmp_path, monkeypatch):
     monkeypatch.setenv("BETHINK_TOKEN", token(cli, "anna", "--scope", "write", "--team", "shop"))
     monkeypatch.delenv("BETHINK_DATABASE")
     told = cli.add("Told on the laptop")
@@ -267,12 +265,9 @@ def test_a_project_is_shared_by_its_name_and_what_is_personal_is_not(cli, monkey
     assert act("ben", "stats")["by_scope"].get("personal") is None
 
 
-def test_your_own_database_has_no_team_and_no_audit_trail(cli):
+def test_your_own_database_has_no_team_and_no_command_prints_a_password(cli):
     assert "no team" in cli.fails("add", "We deploy on Fridays", "--team", code=2)
     assert "audit trail" in cli.fails("audit", code=2)
-
-
-def test_no_command_prints_a_password(cli):
     url = f"postgresql://anna:hunter2@127.0.0.1:{postgres.free_port()}/team?sslpassword=hunter2"
     told = f"config database {url}|config|config database|config --json|add x|doctor|stats"
     for result in (cli(*words.split()) for words in f"{told}|init --dry-run".split("|")):

@@ -26,9 +26,7 @@ TALK = cases("titles-talk")
         ),
     }
 )
-def test_topics_and_sessions_are_named_by_what_was_asked_in_the_users_words(
-    function, given, expected
-):
+def test_topics_and_sessions_are_named_in_the_users_words(function, given, expected):
     assert function(*given) == expected
 
 

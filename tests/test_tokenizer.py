@@ -69,9 +69,7 @@ def make_file(folder, **changes):
     return file
 
 
-def test_other_kinds_are_read_by_the_package_and_without_it_the_error_names_the_extra(
-    tmp_path, monkeypatch
-):
+def test_other_kinds_are_read_by_the_package_or_the_extra_is_named(tmp_path, monkeypatch):
     cased = make_file(tmp_path, normalizer={"type": "Lowercase"})
     assert isinstance(open_tokenizer(cased), LibraryTokenizer)
     unigram = tokenizers.Tokenizer(

@@ -101,9 +101,7 @@ def test_a_short_reply_never_begins_a_topic_and_an_announced_change_does():
 @pytest.mark.parametrize(
     ("hours", "files", "branch", "topics"), cases("topics-other-signals-turn-the-scale")
 )
-def test_hours_and_other_folders_turn_the_scale_and_a_known_file_turns_it_back(
-    hours, files, branch, topics
-):
+def test_hours_and_folders_turn_the_scale_and_a_known_file_back(hours, files, branch, topics):
     turns = talk([*PAYMENTS, DOUBTFUL], branch="main", cwd="/shop")
     if files is not None:
         turns[1::2] = [turn._replace(files=("src/worker.py",)) for turn in turns[1::2]]

@@ -23,7 +23,7 @@ from bethink.hooks.state import Hook
 pytest_plugins = ["capturing"]
 
 
-def test_a_noted_transcript_becomes_memory_and_leaves_the_spool(desk):
+def test_a_noted_transcript_becomes_memory_and_a_second_capture_adds_only_what_is_new(desk):
     desk.note(desk.talk("a", *SAID))
     assert desk.work() == 1
     assert desk.turns() == TEXTS
@@ -34,28 +34,10 @@ def test_a_noted_transcript_becomes_memory_and_leaves_the_spool(desk):
         assert {one.session for one in decisions} == {"a"}
         assert memory.search("durable exchange for outgoing mail", mode="vector").hits
     assert state.read_failures() == []
-
-
-def test_a_second_capture_adds_only_what_is_new(desk):
-    desk.note(desk.talk("a", *SAID))
-    desk.work()
     desk.note(desk.talk("a", *MORE, append=True))
     desk.note(desk.talk("a", append=True), "session-end")
     desk.work()
     assert desk.turns() == TEXTS + MORE_TEXTS
-
-
-def test_private_parts_and_secrets_never_arrive(desk):
-    key = "sk-ant-" + "api03-" + "A1b2C3d4" * 8
-    said = f"Use <private>the villa in Nice</private> as the example, and the key {key} for tests."
-    whole = ("user", "<private>nobody may know of the villa</private>")
-    desk.note(desk.talk("a", ("user", said), whole, SAID[1]))
-    for work in (lambda: None, desk.work):
-        work()
-        kept = b"".join(path.read_bytes() for path in desk.home.rglob("*") if path.is_file())
-        assert b"villa" not in kept and key.encode() not in kept
-    first, second = desk.turns()
-    assert "as the example" in first and second == SAID[1][1]
 
 
 @pytest.mark.parametrize(
@@ -251,7 +233,7 @@ def test_opencode_names_a_session_and_its_database_is_read(desk, monkeypatch):
     assert list(spool.read_captures()) == ["opencode"]
 
 
-def test_a_note_is_one_private_file_that_says_what_to_read(desk):
+def test_a_note_is_one_private_file_in_a_home_that_can_be_written(desk, tmp_path, monkeypatch):
     desk.note("/talks/a.jsonl")
     (file,) = (path for path in spool.folder().iterdir() if path.is_file())
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -267,6 +249,10 @@ def test_a_note_is_one_private_file_that_says_what_to_read(desk):
     noted = {(entry.transcript, entry.event) for entry in spool.list_waiting()}
     assert noted == {("/talks/a.jsonl", "session-end"), ("/talks/b.jsonl", "stop")}
     assert len(spool.list_waiting()) == 2
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "file" / "home"))
+    with pytest.raises(BethinkError, match="cannot be written"):
+        desk.note("/talks/a.jsonl")
 
 
 def test_a_database_has_one_name_and_each_tenant_its_entries(desk, tmp_path, monkeypatch):
@@ -280,13 +266,6 @@ def test_a_database_has_one_name_and_each_tenant_its_entries(desk, tmp_path, mon
     assert spool.list_entries(desk.database) == []
     desk.note("/talks/a.jsonl")
     assert (len(spool.list_entries(desk.database)), len(spool.list_waiting())) == (1, 2)
-
-
-def test_a_home_that_cannot_be_written_is_an_error_that_says_so(desk, tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "file" / "home"))
-    with pytest.raises(BethinkError, match="cannot be written"):
-        desk.note("/talks/a.jsonl")
 
 
 def test_a_note_made_while_the_worker_reads_is_kept_and_counts_its_attempts(desk):

@@ -9,6 +9,7 @@ from bethink import Bethink
 from bethink.config import Config
 from bethink.embed import HashingEmbedder
 from bethink.errors import EmbeddingError
+from bethink.judge import KINDS, RELATED, Judgement, StatementReading
 from bethink.surface.mcp import schemas, tools
 
 NOW = datetime(2026, 3, 20, 12, 0, tzinfo=UTC)
@@ -44,6 +45,21 @@ class Failing(HashingEmbedder):
         if self.fails["query"]:
             raise EmbeddingError("The endpoint is down.", "Start it.")
         return super().query(text)
+
+
+class Verdict:
+    """A judge that says the same of every pair, and takes every statement for a decision worth keeping."""
+
+    def __init__(self, relation, sure=0.9):
+        self.relation, self.sure = relation, sure
+
+    def relate(self, pairs, standings=()):
+        shares = dict.fromkeys(RELATED, 0.0) | {self.relation: self.sure}
+        return [Judgement(self.relation, self.sure, shares)] * len(pairs)
+
+    def read(self, pairs):
+        kinds = dict.fromkeys(KINDS, 0.0) | {"decision": 1.0}
+        return [StatementReading(kinds, 1.0, 0.0)] * len(pairs)
 
 
 @pytest.fixture

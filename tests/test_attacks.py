@@ -9,14 +9,13 @@ from typing import NamedTuple
 
 import pytest
 from case_tables import cases
-from memories import use_tool
+from memories import Verdict, use_tool
 from test_conversations import transcript
 
 from bethink import Bethink
 from bethink.errors import InvalidInput
 from bethink.features import conversations, handoffs, inbox, knowledge
 from bethink.hooks.prompt import find_disputes
-from bethink.judge import KINDS, RELATED, Judgement, StatementReading
 from bethink.surface.cli.main import main
 from bethink.text import trust_word
 from bethink.types import TRUST
@@ -180,23 +179,11 @@ def test_what_becomes_of_an_attack_is_what_the_table_says(shop, way):
     assert found == TABLE[way][1]
 
 
-class Gullible:
-    """A judge that takes every attack for a replacement."""
-
-    def relate(self, pairs, standings=()):
-        shares = {name: float(name == "replaces") for name in RELATED}
-        return [Judgement("replaces", 1.0, shares) for _ in pairs]
-
-    def read(self, pairs):
-        decided = {kind: float(kind == "decision") for kind in KINDS}
-        return [StatementReading(decided, 1.0, 0.0) for _ in pairs]
-
-
 @pytest.mark.parametrize("way", [way for way, (_, row) in TABLE.items() if not row.replaced])
 def test_a_judge_that_is_taken_in_changes_nothing(shop, way, monkeypatch):
     def open_(**options):
         # The user's own decisions come first, and are not to replace each other.
-        judge = None if "clock" in options else Gullible()
+        judge = None if "clock" in options else Verdict("replaces", 1.0)
         return Bethink(directory=shop.project, judge=judge, **options)
 
     monkeypatch.setattr(shop, "memory", open_)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from http_server import V1, Api, body, problem, served
+from memories import Verdict
 
 from bethink import Bethink
 from bethink import types as kept
 from bethink.features import inbox, tending
 from bethink.features.inbox import ACTS, QUEUES
-from bethink.judge import RELATED, Judgement
 from bethink.text import new_id
 from bethink.types import TRUST, Batch, Entry, Memory, Passage, Source, Span
 
@@ -242,17 +242,6 @@ def test_what_nobody_vouches_for_can_be_believed_left_or_forgotten(place):
         place.undo(done)
         assert len(place.queue("doubtful")) == 2
     assert {id: place.memory.one(id).trust for id in before} == before
-
-
-class Verdict:
-    """A judge that says the same of every pair."""
-
-    def __init__(self, relation):
-        self.relation = relation
-
-    def relate(self, pairs, standings=()):
-        shares = dict.fromkeys(RELATED, 0.0) | {self.relation: 0.9}
-        return [Judgement(self.relation, 0.9, shares)] * len(pairs)
 
 
 def test_only_what_the_judge_calls_a_contradiction_is_one(place, monkeypatch):

@@ -8,7 +8,7 @@ from stores import pick
 
 from bethink.errors import InvalidInput, NotFound, Overtaken
 from bethink.store.places import cache_key
-from bethink.types import RELATIONS, TRUST, Passage, Source
+from bethink.types import KINDS, RELATIONS, TRUST, Passage, Source
 
 clock, open_memory = memories.clock, memories.open_memory
 memory, hashing = memories.memory, memories.hashing
@@ -36,6 +36,8 @@ def test_what_is_told_is_found_again_with_what_was_given_and_what_is_worked_out(
     told = memory.one(memory.add("Plain words", kind="Gotchas", entities=entities, **given).id)
     assert {name: getattr(told, name) for name in given} == given and told.kind == "gotcha"
     assert set(told.entities) == {("Redis", "technology"), ("Maria", "concept")}
+    of_each = [memory.add(f"One of {kind}", kind=kind, dedup=False).id for kind in KINDS]
+    assert [one.kind for one in memory.get(*of_each)] == list(KINDS)
 
 
 SECRET = "sk-ant-api03-" + "aB3dE5gH7jK9mN1pQ3sT5vX7zA9cE1gH3kL5nP7rS9uV1xY3bC5eF7hJ9lN"

@@ -164,7 +164,7 @@ def test_a_call_that_fails_is_told_and_what_is_printed_never_gets_between_the_me
         answer = bare.ask("tools/call", name="memory_overview")["result"]
         assert answer["isError"] is True
         assert "memory_overview failed: ZeroDivisionError" in answer["content"][0]["text"]
-        assert "stored" in bare.say(**STORE)
+        assert "added" in bare.say(**STORE)
         code, out, err = bare.close_input()
     assert (code, out) == (0, b"")
     assert {"noise", "noise of a child", "raw noise"} <= set(err.split("\n"))
@@ -190,7 +190,7 @@ def test_a_client_is_greeted_in_the_words_of_the_whole_server_and_goes_on_with_i
         bare.tell("tools/call", "next", **STORE)
         answer = bare.read()
         assert answer["id"] == "next"
-        assert "stored" in answer["result"]["content"][0]["text"]
+        assert "added" in answer["result"]["content"][0]["text"]
     assert HANDSHAKES == HANDSHAKE_PROTOCOL_VERSIONS
 
 
@@ -199,7 +199,7 @@ def test_who_asks_what_the_server_is_may_go_on_in_either_version(place):
         assert bare.ask("server/discover") == full.ask("server/discover")
         bare.tell("server/discover", 0, _meta=dict(list(META.items())[:1]))
         assert bare.read()["error"]["code"] == -32602, "what is not whole is left to the SDK"
-        assert "stored" in bare.say(**STORE)
+        assert "added" in bare.say(**STORE)
     with Bare(*place) as late:  # which did not wait for the answer
         late.ask("server/discover")
         begin(late)

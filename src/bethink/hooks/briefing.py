@@ -57,9 +57,9 @@ USEFUL, HERE, SURE = 0.3, 0.6, 0.4
 KINDS = {"decision": 0.4, "gotcha": 0.5, "preference": 0.4, "architecture": 0.2, "pattern": 0.2}
 
 
-def render_briefing(hook: Hook, memory: Bethink) -> Context:
-    """The briefing, and the ids of the memories that stand in it whole."""
-    budget = memory.config.briefing_tokens
+def render_briefing(hook: Hook, memory: Bethink, room: int | None = None) -> Context:
+    """The briefing, and the ids of the memories that stand in it whole. It is as long as the settings say, or as `room` does."""
+    budget = memory.config.briefing_tokens if room is None else room
     if not budget:
         return Context()
     marker = new_marker()

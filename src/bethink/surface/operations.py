@@ -56,7 +56,7 @@ def make_filter(memory: Bethink, asked: Any, **more: Any) -> Filter:
     return memory.filter(**wanted | lists)
 
 
-def search(memory: Bethink, question: str, asked: Any, wanted: Filter, **how: Any) -> Answer:
+def search(memory: Bethink, question: str, asked: Any, **how: Any) -> Answer:
     """The answer to a question that is asked with the options of a search."""
     find: Callable[..., Answer] = memory.search
     if asked.hyde:
@@ -65,7 +65,7 @@ def search(memory: Bethink, question: str, asked: Any, wanted: Filter, **how: An
         find = partial(language.search, memory)
     return find(
         question,
-        filter=wanted,
+        filter=make_filter(memory, asked),
         **pick(asked, "mode threshold"),
         profile=asked.intent,
         context=asked.context or "",

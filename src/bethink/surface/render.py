@@ -23,13 +23,14 @@ from bethink.recall.shape import (
     choose_excerpt,
     citation,
     cut,
+    digest_lines,
     dual,
     find_sought,
     tokens,
 )
 from bethink.surface import SECTIONS
 from bethink.text import Quote, fence_items, new_marker
-from bethink.types import PERSONAL, Answer, Hit, Memory, Outcome, Relation, Span
+from bethink.types import PERSONAL, Answer, Hit, Memory, Outcome, Relation, Session, Span
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -426,6 +427,23 @@ def _touched(outcome: Outcome) -> list[str]:
 
 def note_lines(hints: Sequence[str]) -> list[str]:
     return [f"Note: {hint}" for hint in hints]
+
+
+def talk_lines(
+    session: Session, spans: Sequence[Span] | None, project: str = "", full: bool = False
+) -> list[str]:
+    """A conversation with what it was about, in `full` with sub-topics and summaries; where no topics are given, with its digest."""
+    title = one_line(session.title or "untitled", 70)
+    head = f"{date_and_time(session.started_at)}  {session.host}  {title}"
+    lines = [style(head, "bold"), f"  {session.id}{project}"]
+    if spans is None:
+        return [*lines, *(f"  {line}" for line in digest_lines(session))]
+    for span in spans:
+        if full or not span.depth:
+            margin, place = "  " * (span.depth + 1), "(lines {}-{})".format(*span.lines)
+            lines.append(f"{margin}- {one_line(span.name or 'unnamed', 80)}  {place}")
+            lines += indent(span.summary, margin + "    ") if full and span.summary else []
+    return lines
 
 
 # Items, and their two forms

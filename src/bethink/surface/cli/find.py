@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.errors import StoreError, UsageError
 from bethink.recall.pipeline import UNFIT
-from bethink.recall.shape import digest_lines, plain, plain_hit
+from bethink.recall.shape import plain, plain_hit
 from bethink.surface import operations, render
 from bethink.surface.cli.console import Result, offer_languages, read_text
 from bethink.surface.render import (
@@ -16,9 +16,7 @@ from bethink.surface.render import (
     date,
     date_and_time,
     describe_value,
-    indent,
     one_line,
-    style,
 )
 from bethink.text import replace_broken
 
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
 
     from bethink.api import Bethink
-    from bethink.types import Hit, Memory, Span
+    from bethink.types import Hit, Memory
 
 NO_LIMIT = 2**62
 BEGIN = (
@@ -63,27 +61,21 @@ def ask(
     budget = args.max_tokens or memory.config.max_tokens
     limit = operations.count_lines(budget) if dual and args.limit is None else args.limit
     how = {"limit": limit, "offset": args.offset, "seed": args.seed, "rerank": rerank}
-    wanted = operations.make_filter(memory, args)
     # What a terminal gives may be no UTF-8, and a search takes any input.
-    answer = operations.search(memory, replace_broken(question), args, wanted, **how)
+    answer = operations.search(memory, replace_broken(question), args, **how)
     hints = [*answer.hints, *offer_languages(memory, answer.query.raw)]
-    notes = [] if answer.hits else [render.say_none(answer.total)]
-    if not answer.hits and not answer.total:
+    if not answer.total:
         hints.append(OTHER if memory.store.count(memory.filter()) else BEGIN)
-    shown = render.ShownMemories([], notes)
-    if args.format == "text":
-        if dual and answer.hits:
-            arranged = render.arrange_answer(memory, answer, budget)
-            more = "`bethink get ID` gives whole texts."
-            shown = render.show_answer(memory, answer, arranged, more, args.offset)
-        elif answer.hits:
-            shown = shown._replace(items=render.show_hits(memory, answer, explain))
-        return Result(None, notes=shown.notes, hints=hints, items=shown.items)
-    if dual:
-        value = operations.recall_record(render.arrange_answer(memory, answer, budget))
-        return Result(value, notes=notes, hints=hints)
-    hits = [plain_hit(hit, explain) for hit in answer.hits]
-    return Result(hits, notes=notes, hints=hints)
+    told = Result(notes=[] if answer.hits else [render.say_none(answer.total)], hints=hints)
+    arranged = render.arrange_answer(memory, answer, budget) if dual else None
+    if args.format != "text":
+        hits = [plain_hit(hit, explain) for hit in answer.hits]
+        return told._replace(value=operations.recall_record(arranged) if arranged else hits)
+    if not arranged or not answer.hits:
+        return told._replace(items=render.show_hits(memory, answer, explain))
+    more = "`bethink get ID` gives whole texts."
+    shown = render.show_answer(memory, answer, arranged, more, args.offset)
+    return told._replace(notes=shown.notes, items=shown.items)
 
 
 # Why something is as it is: the decision about a subject, its reason, what it replaced, and the line where it was said.
@@ -220,21 +212,19 @@ def history(args: Namespace, memory: Bethink) -> Result:
 
 
 def sessions(args: Namespace, memory: Bethink) -> Result:
-    return talks_result(args, memory, topics=False)
+    return talks_result(args, memory)
 
 
 def topics(args: Namespace, memory: Bethink) -> Result:
     return talks_result(args, memory, topics=True)
 
 
-def talks_result(args: Namespace, memory: Bethink, topics: bool) -> Result:
+def talks_result(args: Namespace, memory: Bethink, topics: bool = False) -> Result:
     """The conversations that are asked for, each with its topics or with its digest."""
     from bethink.features import conversations
 
-    if args.session:
-        chosen = [memory.find_session(args.session)]
-    else:
-        chosen = conversations.sessions(memory, args.limit)
+    chosen = [memory.find_session(args.session)] if args.session else []
+    chosen = chosen or conversations.sessions(memory, args.limit)
     if not chosen:
         more = "`bethink backfill --all` reads what the agents on this machine keep."
         return Result([], notes=["No conversations are known here."], hints=[more])
@@ -244,25 +234,9 @@ def talks_result(args: Namespace, memory: Bethink, topics: bool) -> Result:
         spans = conversations.topics(memory, session) if topics else None
         records.append(operations.session_record(session, spans))
         project = f"  [{one_line(labels[session.scope])}]" if labels else ""
-        title = one_line(session.title or "untitled", 70)
-        head = f"{date_and_time(session.started_at)}  {session.host}  {title}"
-        lines += [style(head, "bold"), f"  {session.id}{project}"]
-        if spans is None:
-            lines += [f"  {line}" for line in digest_lines(session)]
-        else:
-            lines += topic_lines(spans, args.tree or bool(args.session))
+        full = topics and bool(args.tree or args.session)
+        lines += render.talk_lines(session, spans, project, full)
     return Result(records, lines, stored=True)
-
-
-def topic_lines(spans: Sequence[Span], full: bool) -> list[str]:
-    lines = []
-    for span in spans:
-        if full or not span.depth:
-            margin = "  " * (span.depth + 1)
-            place = f"(lines {span.lines[0]}-{span.lines[1]})"
-            lines.append(f"{margin}- {one_line(span.name or 'unnamed', 80)}  {place}")
-            lines += indent(span.summary, margin + "    ") if full and span.summary else []
-    return lines
 
 
 # Numbers

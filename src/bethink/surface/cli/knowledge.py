@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,14 +82,16 @@ def backfill(args: Namespace, memory: Bethink) -> Result:
             f"Memory is paused ({', '.join(paused)}): what was said meanwhile is passed over, but what a transcript gives"
             " no time for is read. `bethink resume` ends the pause.",
         )
-    done, embed = conversations.Indexed(), not args.no_embed
     with Bar(args, "reading transcripts", "files") as bar:
-        for number, (reader, file) in enumerate(found):
-            bar(number, len(found), f"reading {one_line(file.name, 40)}")
-            # Of the one file that was asked for, what is wrong with it is an error.
-            strict = path == file
-            read = conversations.backfill(memory, [(reader, file)], embed=embed, strict=strict)
-            done = done.plus(read)
+
+        def watch() -> Iterator[tuple[str, Path]]:
+            for number, one in enumerate(found):
+                bar(number, len(found), f"reading {one_line(one[1].name, 40)}")
+                yield one
+
+        # Of the one file that was asked for, what is wrong with it is an error.
+        strict = path in [file for _, file in found]
+        done = conversations.backfill(memory, watch(), embed=not args.no_embed, strict=strict)
     value = {
         "transcripts": len(found),
         "file": str(found[0][1]) if len(found) == 1 else None,
@@ -177,15 +179,11 @@ def brief_init(value: Mapping[str, Any]) -> dict[str, Any]:
     """What was done, for reading: files by what became of them, a line for each part."""
     project = value["project"]
     told = {"project": f"{project['name']} {project['root']}", "database": value["database"]}
-    files: dict[str, list[str]] = {}
     for one in value["files"]:
         place = os.path.relpath(one["path"], project["worktree"])
         why = f" ({one['reason']})" if "reason" in one else ""
-        files.setdefault(one["status"], []).append(place + why)
-    if "kept" in files:
-        files["kept"] = [many(len(files["kept"]), "file")]
-    # Every one that was written is told.
-    told |= {status: ", ".join(places) for status, places in files.items()}
+        before = f"{told[one['status']]}, " if one["status"] in told else ""
+        told[one["status"]] = f"{before}{place}{why}"
     for part in value["parts"]:
         more = {name: found for name, found in part.items() if name not in ("part", "status")}
         told[part["part"]] = f"{part['status']} {brief(more)}"

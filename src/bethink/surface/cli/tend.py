@@ -172,7 +172,7 @@ def plain_pause(one: Pause) -> dict[str, Any]:
         "scope": one.scope,
         "project": one.name or None,
         "since": datetime.fromtimestamp(one.since, UTC),
-        "until": None if one.until is None else datetime.fromtimestamp(one.until, UTC),
+        "until": one.until and datetime.fromtimestamp(one.until, UTC),
     }
 
 

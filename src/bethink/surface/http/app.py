@@ -14,8 +14,8 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -222,8 +222,10 @@ def serve(
             "Give it and its key in PEM form.",
         ) from error
     server = uvicorn.Server(configured)
-    with outlive_signals():
-        server.run([bound])
+    # A signal ends the server in good order, and that is no failure: uvicorn raises it again at the end, and nobody is hurt by it.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    server.run([bound])
     if not server.started:
         raise BethinkError("The server could not start.", "The lines above say why.")
     return projects.ended
@@ -308,18 +310,6 @@ def free_port(host: str, port: int) -> int:
     except BethinkError:
         return 0
     return port
-
-
-@contextmanager
-def outlive_signals() -> Iterator[None]:
-    """A signal ends the server in good order, and that is no failure. uvicorn raises it again at the end; nobody is hurt by it."""
-    ends = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda *_: None) for number in ends}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def leave() -> NoReturn:

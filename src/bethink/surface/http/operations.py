@@ -46,7 +46,7 @@ def search(memory: View, asked: Any) -> Json:
     if seed is None:  # the same for all pages of a question, and another one after a while
         seed = crc32(f"{memory.clock():%Y%m%d%H} {asked.query}".encode("utf-8", "replace"))
     how = {"limit": limit, "offset": asked.offset, "seed": seed, "rerank": bool(asked.rerank)}
-    answer = operations.search(memory, asked.query, asked, make_filter(memory, asked), **how)
+    answer = operations.search(memory, asked.query, asked, **how)
     return {
         "items": [plain_hit(hit, asked.explain) for hit in answer.hits],
         "next": next_page(asked, answer.hits, answer.total),
@@ -59,7 +59,7 @@ def recall(memory: View, asked: Any) -> Json:
     budget = asked.max_tokens or memory.config.max_tokens
     limit = asked.limit or operations.count_lines(budget)
     how = {"limit": limit, "seed": asked.seed, "rerank": asked.rerank is not False}
-    answer = operations.search(memory, asked.query, asked, make_filter(memory, asked), **how)
+    answer = operations.search(memory, asked.query, asked, **how)
     return operations.recall_record(render.arrange_answer(memory, answer, budget))
 
 

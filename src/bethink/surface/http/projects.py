@@ -104,39 +104,23 @@ class View(Bethink):
 
 
 class GuardedStore:
-    """A store whose writes are checked or changed before they are done. Counting a use is part of reading."""
+    """A store whose writes are changed before they are done; without a guard, one for those who may only read. Counting a use is part
+    of reading."""
 
-    def __init__(
-        self, store: Store, guard: Callable[[Batch], Batch], closed: Sequence[str] = ()
-    ) -> None:
-        self._store, self._guard, self._closed = store, guard, closed
+    def __init__(self, store: Store, guard: Callable[[Batch], Batch] | None = None) -> None:
+        self._store, self._guard = store, guard
 
     def __getattr__(self, name: str) -> Any:
-        if name in self._closed:
+        if name in CHANGING and not self._guard:
             raise refuse("read-only")
         return getattr(self._store, name)
 
     def write(self, batch: Batch) -> Receipt:
-        is_use = batch == Batch(at=batch.at, actor=batch.actor, access=batch.access)
-        return self._store.write(batch if is_use else self._guard(batch))
-
-
-def refuse_writes(store: Store) -> Store:
-    """A store for those who may only read."""
-
-    def guard(batch: Batch) -> Batch:
-        raise refuse("read-only")
-
-    return cast(Store, GuardedStore(store, guard, CHANGING))
-
-
-def check_names(*names: str | None) -> None:
-    """A name of a project or container is kept as it is, so one that holds a secret is refused. It is not repeated."""
-    if any(name and redact(name).text != name for name in names):
-        raise InvalidInput(
-            "The name of the project or container holds something private or what looks like a secret.",
-            "Choose another name.",
-        )
+        if batch != Batch(at=batch.at, actor=batch.actor, access=batch.access):
+            if not self._guard:
+                raise refuse("read-only")
+            batch = self._guard(batch)
+        return self._store.write(batch)
 
 
 class Projects(Keeper):
@@ -183,7 +167,12 @@ class Projects(Keeper):
         meaning: bool = False,
     ) -> View:
         """The memory of a project and container as a caller sees it, or an agent on its behalf."""
-        check_names(name, container)
+        # A name is kept as it is, so one that holds a secret is refused. It is not repeated.
+        if any(redact(one).text != one for one in (name, container) if one):
+            raise InvalidInput(
+                "The name of the project or container holds something private or what looks like a secret.",
+                "Choose another name.",
+            )
         project = self._choose_project(caller, name)
         if container is None and name is None and project.scope == self.home.scope:
             container = self.container
@@ -193,7 +182,7 @@ class Projects(Keeper):
         memory.trust = TRUST["user" if caller.owner and not agent else "agent"]
         memory.server, memory.store = self, self.store_of(caller)
         if not caller.may_write:
-            memory.store = refuse_writes(memory.store)
+            memory.store = cast(Store, GuardedStore(memory.store))
         return memory
 
     def list_visible(self, caller: Caller) -> list[Grant]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -19,11 +18,13 @@ from urllib.parse import quote, unquote
 from bethink.errors import InvalidInput, NotFound
 from bethink.features import conversations, handoffs, knowledge
 from bethink.hooks import state
+from bethink.hooks.briefing import render_briefing
+from bethink.hooks.state import Hook
 from bethink.ingest.files import Found, read_text, walk
 from bethink.ingest.markdown import parse
 from bethink.ingest.redact import redact
 from bethink.ingest.sync import Skipped
-from bethink.recall.shape import digest_lines, tokens
+from bethink.recall.shape import tokens
 from bethink.surface.mcp.schemas import FILE, MEMORY, OFFERS, TEXTS
 from bethink.surface.operations import make_filter, make_passage, sync_record, update
 from bethink.surface.render import (
@@ -37,16 +38,15 @@ from bethink.surface.render import (
     many,
     note_lines,
     quote_items,
-    quote_line,
     short_id,
-    short_ids,
     show_answer,
     show_handoff,
     show_list,
     show_memories,
+    talk_lines,
 )
-from bethink.text import CAP, Quote, as_entity, clean, spread
-from bethink.types import KINDS, TRUST
+from bethink.text import CAP, clean, fence_text, spread
+from bethink.types import KINDS
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -55,9 +55,11 @@ if TYPE_CHECKING:
 # The same chance in all searches of a process, so that pages fit together.
 SEED = secrets.randbits(32)
 WIDER = 4  # times the limit that is looked at, so that one source does not fill an answer
-KINDS_TOLD, LISTED, SESSIONS, TOPICS = 8, 5, 4, 4  # of an overview
-TOPIC = 15  # tokens of a topic's name there
-OVERVIEW = 1500  # tokens of all of it
+OVERVIEW, SESSIONS, TALKED = (
+    1000,
+    4,
+    400,
+)  # of an overview: tokens of the briefing, sessions, tokens of what these were about
 REMEMBERED = 2000  # tokens that the prompt `remember` quotes
 HANDOFF = 1500  # tokens of a handoff, without the memories that it names
 WHOLE = "get_memories gives whole texts."
@@ -76,8 +78,8 @@ Reply = ToolReply | str | list[str]  # a text may be given as its lines
 
 
 def search_memories(memory: Bethink, asked: Any) -> ToolReply:
-    names = [as_entity(name).name for name in asked.entities]
-    filter = make_filter(memory, asked, kinds=asked.kinds, entities=names, tags=asked.tags)
+    vars(asked).update(kind=asked.kinds, entity=asked.entities, tag=asked.tags)
+    filter = make_filter(memory, asked)
     reason = asked.reason_for_search or ""
     if reason and log.isEnabledFor(logging.DEBUG):
         log.debug("search_memories: %s", redact(reason[:500]).text)
@@ -204,42 +206,17 @@ def get_handoff(memory: Bethink, asked: Any) -> str:
 
 
 def memory_overview(memory: Bethink, asked: Any) -> str:
-    seen = memory.stats(memory.scopes)
-    kinds = ", ".join(
-        f"{number} {kind}" for kind, number in Counter(seen.by_kind).most_common(KINDS_TOLD)
-    )
-    head = f"Project {memory.project.name}: {seen.memories:,} memories"
-    head += f" ({kinds})." if kinds else "."
-    items: list[Quote | str] = []
-    if last := handoffs.find_latest(memory):
-        age = last.age(memory.clock())
-        items.append(f"Last handoff, {age}:" if age else "Last handoff:")
-        items.append(quote_line(last.memory, short_ids(memory, [last.memory])))
-    for kind in ("question", "todo"):
-        wanted = memory.filter(kinds=(kind,), answered=False)
-        # What people and agents said comes before what was found in imported texts.
-        found = memory.list(filter=wanted, limit=LISTED * 4)
-        newest = sorted(found, key=lambda one: one.trust <= TRUST["import"])[:LISTED]
-        if newest:
-            short = short_ids(memory, newest)
-            items.append(f"Open {kind}s ({memory.store.count(wanted):,}):")
-            items += [quote_line(one, short) for one in newest]
-    items += _list_sessions(memory)
-    said = [head, *note_lines(memory.hints)]
-    return quote_items(items, said, OVERVIEW)
-
-
-def _list_sessions(memory: Bethink) -> list[str]:
-    """The last sessions: of the newest what it was asked, did and left, of the others what they were about."""
+    """What a session hears when it starts, what was talked about lately, and how much there is."""
+    told = [render_briefing(Hook("session-start", "claude"), memory, OVERVIEW).text]
     lines: list[str] = []
     for session in conversations.sessions(memory, SESSIONS):
-        names = [one.name for one in conversations.topics(memory, session) if not one.depth]
-        about = [cut_to(name, TOPIC) for name in filter(None, names[-TOPICS:])]
-        title = "; ".join(about) or cut_to(session.title or "untitled", TOPIC)
-        day = f"{session.started_at:%Y-%m-%d} " if session.started_at else ""
-        head = f"- {day}{session.host} {session.id[:13]}: {title}"
-        lines += [head] if lines else ["Recent sessions:", head, *digest_lines(session)]
-    return lines
+        lines += talk_lines(session, conversations.topics(memory, session))
+    if lines:
+        told += ["Recent sessions:", fence_text(cut_to("\n".join(lines), TALKED))]
+    seen = memory.stats(memory.scopes)
+    kinds = ", ".join(f"{number} {kind}" for kind, number in seen.by_kind.items())
+    told.append(f"Project {memory.project.name}: {seen.memories:,} memories ({kinds or 'none'}).")
+    return "\n".join([*filter(None, told), *note_lines(memory.hints)])
 
 
 # Prompts. `remember` brings what memory holds with it, between the marks of `fence`.

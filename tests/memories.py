@@ -10,7 +10,7 @@ from bethink.config import Config
 from bethink.embed import HashingEmbedder
 from bethink.errors import EmbeddingError
 from bethink.judge import KINDS, RELATED, Judgement, StatementReading
-from bethink.surface.mcp import schemas, tools
+from bethink.surface.mcp import read_call, tools
 
 NOW = datetime(2026, 3, 20, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -98,7 +98,7 @@ def hashing(open_memory):
 
 def use_tool(memory, name, **given):
     """What an agent reads that calls a tool."""
-    return tools.call(memory, name, schemas.read_call(name, given)).text
+    return tools.call(memory, name, read_call(name, given)).text
 
 
 def texts(answer_or_list):

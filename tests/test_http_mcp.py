@@ -14,7 +14,7 @@ from http_server import V1, problem, served
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from bethink.surface.mcp import schemas
+from bethink.surface.mcp import TOOLS
 
 __all__ = ["served"]
 ERAS = ["legacy", "2026-07-28"]
@@ -58,8 +58,8 @@ def test_every_tool_works_in_both_eras(served, era):
     async def talk():
         async with connected(served, served.session, era, f"?container=tools-{era}") as client:
             tools = (await client.list_tools()).tools
-            assert [tool.name for tool in tools] == list(schemas.TOOLS)
-            assert {name for name, _, _ in CALLS} == set(schemas.TOOLS)
+            assert [tool.name for tool in tools] == list(TOOLS)
+            assert {name for name, _, _ in CALLS} == set(TOOLS)
             id = ""
             for name, arguments, told in CALLS:
                 answer = said(await client.call_tool(name, filled(arguments, id)))
@@ -80,9 +80,7 @@ def test_a_token_for_reading_calls_only_tools_that_read(served, era):
             for name, arguments, _ in CALLS:
                 result = await client.call_tool(name, filled(arguments, id))
                 refused = result.is_error and "may only read" in result.content[0].text
-                assert refused != bool(
-                    schemas.TOOLS[name].told["annotations"].get("readOnlyHint")
-                ), result
+                assert refused != bool(TOOLS[name].told["annotations"].get("readOnlyHint")), result
             assert (await client.list_tools()).tools  # it goes on
 
     asyncio.run(talk())

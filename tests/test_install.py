@@ -15,7 +15,7 @@ from bethink.errors import BethinkError
 from bethink.hooks import run
 from bethink.hosts import install
 from bethink.surface.cli.connect import list_notes
-from bethink.surface.mcp.schemas import TOOLS
+from bethink.surface.mcp import TOOLS
 from bethink.text import textfile
 
 pytest_plugins = ["cli_runner", "agent_files"]

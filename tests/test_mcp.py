@@ -23,7 +23,7 @@ from bethink.hooks import state
 from bethink.hosts.base import extract_speech
 from bethink.recall.shape import tokens
 from bethink.surface import OPERATIONS
-from bethink.surface.mcp.schemas import PROMPTS, TOOLS
+from bethink.surface.mcp import PROMPTS, TOOLS
 from bethink.surface.mcp.server import TEXT_ONLY, _codex_workspaces
 from bethink.text import NOTICE
 from bethink.types import Passage, Source

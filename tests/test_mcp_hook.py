@@ -16,8 +16,8 @@ from bethink.api import Bethink
 from bethink.embed.http import HttpEmbedder
 from bethink.hooks import state
 from bethink.project import find
+from bethink.surface.mcp import HOOK, TOOLS
 from bethink.surface.mcp.keeper import Keeper, answer_prompt_hook
-from bethink.surface.mcp.schemas import HOOK, TOOLS
 from bethink.surface.mcp.server import Handlers
 
 DECISION = "The Valkey cluster gets a third replica"

@@ -11,7 +11,7 @@ from bethink.embed import HashingEmbedder
 from bethink.ingest.compare import STRANGERS
 from bethink.judge import Judge
 from bethink.recall.score import READ_HITS, is_question
-from bethink.surface.mcp.schemas import read_call
+from bethink.surface.mcp import read_call
 from bethink.surface.mcp.tools import search_memories
 from bethink.types import TRUST, Passage, Source
 

@@ -1,12 +1,15 @@
 """The Model Context Protocol server: the same memory for agents. `server` speaks the protocol through the official SDK, which is
 the package `mcp`; this one is always named in full, `bethink.surface.mcp`.
 
-tools.json, which `schemas` reads, says what tools and prompts take; `tools` does what they say and reads resources, `keeper` owns the memories that calls
-work on.
+tools.json says what a server offers its clients: tools, prompts and the templates of resources, and what each takes in the language of
+`surface/arguments.py`; with `meaning` the embedding model is waited for. Annotations are for hosts that ask their user before a tool does
+harm; tools that only read say so, and nothing else about themselves. Every host puts the texts of tools into every conversation, so they
+are short: all of them together stay under 1,500 tokens, which a test holds. `tools` does what they say and reads resources, `keeper`
+owns the memories that calls work on.
 
-Here is the beginning on stdin and stdout. A host lists the tools before its first turn and some do not wait for them, while the SDK
-takes most of a second to load. So the handshake and the lists are answered from the tables of `schemas` alone, the rest is loaded beside
-it, and then `server` hears every line from the first on as if it had been there; what was answered already it does not say again.
+Here are the table and the beginning on stdin and stdout. A host lists the tools before its first turn and some do not wait for them,
+while the SDK takes most of a second to load. So the handshake and the lists are answered from the table alone (in JSON: one in TOML would
+cost 6 ms), the rest is loaded beside it, and then `server` hears every line from the first on as if it had been there; what was answered already it does not say again.
 Whatever is not plainly one of these requests is left to the SDK, and so is every error.
 """
 
@@ -19,11 +22,80 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, NoReturn
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple, NoReturn
 
-from bethink.surface.mcp import schemas
+from bethink import __version__
+from bethink.surface.arguments import (
+    Argument,
+    check_arguments,
+    make_asked,
+    object_schema,
+    parse_arguments,
+)
+
+SERVER: dict[str, Any] = {"name": "bethink", "title": "Bethink", "version": __version__}
+# What a host calls by itself, as a hook, and no model needs to know of: not in the list of tools.
+HOOK = "bethink_prompt"
+FILE, MEMORY = "memory://", "bethink://memory/"  # what the names of resources begin with
+
+_TABLE = json.loads(Path(__file__).with_name("tools.json").read_text("utf-8"))
+WELCOME: dict[str, Any] = {name: _TABLE[name] for name in ("capabilities", "instructions")}
+# Milliseconds that a client may keep what it was told: lists change with the version only, but that may be any moment.
+KEPT: dict[str, int] = _TABLE["kept"]
+TEXTS = {name: "\n".join(lines) for name, lines in _TABLE["texts"].items()}  # of prompts
+_OBJECTS = {name: "\n".join(lines) for name, lines in _TABLE["objects"].items()}  # in lists
+
+
+class Offer(NamedTuple):
+    """A tool or a prompt."""
+
+    told: Mapping[str, Any]  # what a client hears of it, besides what it accepts
+    arguments: tuple[Argument, ...]
+    meaning: bool  # whether the embedding model is waited for
+
+
+def _load_offer(name: str, takes: list[str], meaning: bool = False, **told: Any) -> Offer:
+    return Offer({"name": name, **told}, parse_arguments("\n".join(takes), **_OBJECTS), meaning)
+
+
+TOOLS = {name: _load_offer(name, **about) for name, about in _TABLE["tools"].items()}
+PROMPTS = {name: _load_offer(name, **about) for name, about in _TABLE["prompts"].items()}
+OFFERS = TOOLS | PROMPTS
+
+
+def read_call(name: str, given: Mapping[str, Any] | None) -> SimpleNamespace:
+    """What a tool or prompt is asked, if it accepts that."""
+    arguments = OFFERS[name].arguments
+    return make_asked(check_arguments(given or {}, arguments), arguments)
+
+
+def list_offers(method: Any) -> dict[str, Any] | None:
+    """What a server answers to `tools/list`, `prompts/list` or `resources/templates/list`; None for other methods."""
+    if method == "tools/list":
+        tools = TOOLS.values()
+        return {
+            "tools": [{**one.told, "inputSchema": object_schema(one.arguments)} for one in tools]
+        }
+    if method == "prompts/list":
+        prompts = PROMPTS.values()
+        return {"prompts": [{**one.told, "arguments": _list_taken(one)} for one in prompts]}
+    return (
+        {"resourceTemplates": _TABLE["templates"]} if method == "resources/templates/list" else None
+    )
+
+
+def _list_taken(prompt: Offer) -> list[dict[str, Any]]:
+    return [
+        {"name": one.name, "description": one.help, "required": one.is_required}
+        for one in prompt.arguments
+    ]
+
+
+# The greeting
 
 # Versions of the protocol that begin with a handshake, and the stateless one, of which only the first question is answered here: those
 # of the SDK, which a test holds.
@@ -145,10 +217,10 @@ class Greeting:
                 return None
             self._has_begun = True
             self._forget_discovery()
-            return {**schemas.WELCOME, "protocolVersion": version, "serverInfo": schemas.SERVER}
+            return {**WELCOME, "protocolVersion": version, "serverInfo": SERVER}
         if params:
             return None
-        return {} if method == "ping" else schemas.list_offers(method)
+        return {} if method == "ping" else list_offers(method)
 
     def _describe_server(self, meta: Any) -> dict[str, Any] | None:
         """What a client of the stateless version asks first. Some go on by a handshake where that is not told in three seconds."""
@@ -157,12 +229,12 @@ class Greeting:
         if told.get(f"{ENVELOPE}protocolVersion") != STATELESS or not isinstance(abilities, dict):
             return None
         return {
-            **schemas.WELCOME,
-            "_meta": {f"{ENVELOPE}serverInfo": schemas.SERVER},
+            **WELCOME,
+            "_meta": {f"{ENVELOPE}serverInfo": SERVER},
             "cacheScope": "private",
             "resultType": "complete",
             "supportedVersions": [STATELESS],
-            "ttlMs": schemas.KEPT[DISCOVER],
+            "ttlMs": KEPT[DISCOVER],
         }
 
     def _forget_discovery(self) -> None:

@@ -33,9 +33,21 @@ from pydantic import ValidationError
 
 from bethink.errors import BethinkError, NotFound
 from bethink.hosts import copilot
-from bethink.surface.mcp import ENDS, Wire, schemas, tools
+from bethink.surface.mcp import (
+    ENDS,
+    HOOK,
+    KEPT,
+    OFFERS,
+    PROMPTS,
+    SERVER,
+    TOOLS,
+    WELCOME,
+    Wire,
+    list_offers,
+    read_call,
+    tools,
+)
 from bethink.surface.mcp.keeper import Keeper, answer_prompt_hook
-from bethink.surface.mcp.schemas import PROMPTS
 from bethink.text import replace_broken, suggest
 
 WARM_AFTER = 0.3  # seconds after the list of tools was asked for: by then it is answered
@@ -52,10 +64,10 @@ log = logging.getLogger("bethink")
 def build(keeper: Keeper, ask_roots: bool = False) -> Server[Any]:
     """A server over the memories of a keeper. With `ask_roots` a client that has roots says which project it is in."""
     handlers = Handlers(keeper, ask_roots)
-    hints: dict[Any, CacheHint] = {method: CacheHint(ms) for method, ms in schemas.KEPT.items()}
+    hints: dict[Any, CacheHint] = {method: CacheHint(ms) for method, ms in KEPT.items()}
     server: Server[Any] = Server(
-        **schemas.SERVER,
-        instructions=schemas.WELCOME["instructions"],
+        **SERVER,
+        instructions=WELCOME["instructions"],
         cache_hints=hints,
         on_list_tools=handlers.offer(types.ListToolsResult, "tools/list"),
         on_call_tool=handlers.call_tool,
@@ -81,11 +93,11 @@ class Handlers:
         self._roots: list[Path] | None = None  # None: the client was not asked yet
 
     def offer(self, kind: Any, method: str) -> Callable[[Context, Any], Awaitable[Any]]:
-        """Answers a request for a list from the tables of `schemas` alone."""
+        """Answers a request for a list from the table alone."""
 
         async def answer(context: Context, params: Any) -> Any:
             asyncio.get_running_loop().call_later(WARM_AFTER, self._keeper.warm_up)
-            return kind.model_validate(schemas.list_offers(method))
+            return kind.model_validate(list_offers(method))
 
         return answer
 
@@ -106,8 +118,8 @@ class Handlers:
         self, context: Context, params: types.CallToolRequestParams | types.GetPromptRequestParams
     ) -> tools.ToolReply:
         """What a tool or a prompt answers."""
-        asked = schemas.read_call(params.name, params.arguments)
-        meaning = schemas.OFFERS[params.name].meaning
+        asked = read_call(params.name, params.arguments)
+        meaning = OFFERS[params.name].meaning
         reply: tools.ToolReply = await self._work(
             context, tools.call, params.name, asked, meaning=meaning
         )
@@ -116,10 +128,10 @@ class Handlers:
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        if params.name == schemas.HOOK and self._keeper.hooked:
+        if params.name == HOOK and self._keeper.hooked:
             work = self._keeper.run(answer_prompt_hook, self._keeper, params.arguments or {})
             return tool_result(await work)
-        _check_known("tool", params.name, schemas.TOOLS)
+        _check_known("tool", params.name, TOOLS)
         try:
             reply = await self._call(context, params)
         except Exception as error:  # noqa: BLE001 - the outermost boundary of a tool

@@ -25,7 +25,7 @@ from bethink.ingest.markdown import parse
 from bethink.ingest.redact import redact
 from bethink.ingest.sync import Skipped
 from bethink.recall.shape import tokens
-from bethink.surface.mcp.schemas import FILE, MEMORY, OFFERS, TEXTS
+from bethink.surface.mcp import FILE, MEMORY, OFFERS, TEXTS
 from bethink.surface.operations import make_filter, make_passage, sync_record, update
 from bethink.surface.render import (
     FRAME,

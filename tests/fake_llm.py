@@ -84,7 +84,7 @@ def drip(exchange):
 
 class Exchange(BaseHTTPRequestHandler):
     def do_POST(self):
-        self.body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or b"{}")
         self.anthropic = self.path.partition("?")[0].endswith("/messages")
         self.server.requests.append(self)
         complaint = self.malformed()
@@ -97,7 +97,7 @@ class Exchange(BaseHTTPRequestHandler):
     do_GET = do_POST
 
     def malformed(self):
-        if self.path.endswith("/embeddings"):
+        if self.path.endswith("/embeddings") or self.command == "GET":
             return None
         needed = {"model", "messages"}
         if self.anthropic:

@@ -36,26 +36,33 @@ def text(rng: random.Random, mark: str, words: int = 12) -> str:
     return " ".join([mark, *map("a".join, zip(parts[::2], parts[1::2], strict=True))])
 
 
-def add_and_search(database: str, seed: int, seconds: float, told) -> None:
-    """Adds for some time, tells each id once it is durable, and looks for what was just added."""
-    rng = random.Random(seed)
-    number = 0
+def use(memory: Bethink, rng: random.Random, mark: str, number: int) -> str:
+    """Adds something, looks for it, and now and then votes for it or changes it."""
+    words = text(rng, f"{mark}n{number}")
+    outcome = memory.add(words)
+    assert outcome.status == "added", outcome
+    if number % 3 == 0:
+        mode = ("hybrid", "vector", "keyword")[number // 3 % 3]
+        found = [hit.memory.id for hit in memory.search(words, mode=mode, limit=3).hits]
+        assert found[0] == outcome.id, (mode, found)
+    if number % 7 == 3:
+        memory.vote(outcome.id)
+        memory.get(outcome.id)
+    if number % 11 == 5:
+        memory.update(outcome.id, content=text(rng, f"changed{mark}n{number}"))
+    return outcome.id
+
+
+def add_and_search(database: str, seed: int, seconds: float, go, told) -> None:
+    """Opens a database that does not exist yet at the same moment as others, adds for some time, and tells each id once it is durable."""
+    rng, number = random.Random(seed), 0
+    told.send("ready")
+    go.wait()
     try:
         with opened(database) as memory:
             end = time.monotonic() + seconds
             while time.monotonic() < end:
-                words = text(rng, f"worker{seed}n{number}")
-                outcome = memory.add(words)
-                assert outcome.status == "added", outcome
-                told.send(("added", outcome.id))
-                if number % 3 == 0:
-                    mode = ("hybrid", "vector", "keyword")[number // 3 % 3]
-                    found = [hit.memory.id for hit in memory.search(words, mode=mode, limit=3).hits]
-                    assert found[0] == outcome.id, (mode, found)
-                if number % 7 == 3:
-                    memory.vote(outcome.id)
-                if number % 11 == 5:
-                    memory.update(outcome.id, content=text(rng, f"changed{seed}n{number}"))
+                told.send(("added", use(memory, rng, f"worker{seed}", number)))
                 number += 1
         told.send(("done", number))
     except BaseException as error:  # noqa: BLE001 - told to the test, which fails with it
@@ -68,17 +75,6 @@ def add_until_killed(database: str, seed: int, told) -> None:
     told.send("ready")
     while True:
         told.send(memory.add(text(rng, f"life{seed}")).id)
-
-
-def create(database: str, seed: int, go, told) -> None:
-    """Opens a database that does not exist yet at the same moment as others."""
-    told.send("ready")
-    go.wait()
-    try:
-        with opened(database) as memory:
-            told.send(("added", memory.add(text(random.Random(seed), f"first{seed}")).id))
-    except BaseException as error:  # noqa: BLE001
-        told.send(("error", f"{type(error).__name__}: {error}"))
 
 
 def hold_the_lock(database: str, go, told) -> None:

@@ -98,13 +98,11 @@ def test_a_huge_project_stays_few(tmp_path):
 # Pages
 
 
-SECTION = "## {}\n\nHere is a sentence with quite enough words to be worth keeping.\n"
-
-
 def test_a_heading_says_what_its_section_is_and_other_sections_are_passed_over(tmp_path):
+    section = "## {}\n\nHere is a sentence with quite enough words to be worth keeping.\n"
     passed = [(heading, None) for heading in cases("analyze-other-sections-are-passed")]
     for heading, kind in cases("analyze-a-heading-says-what") + passed:
-        found, _ = analysed(plant(tmp_path, {"README.md": f"# X\n\n{SECTION.format(heading)}"}))
+        found, _ = analysed(plant(tmp_path, {"README.md": f"# X\n\n{section.format(heading)}"}))
         told_of = [one for one in found.get("README.md", ()) if one.tags[1] != "readme"]
         shown = [(one.kind, one.lines, "worth keeping" in one.content) for one in told_of]
         assert shown == ([(kind, (3, 5), True)] if kind else []), heading

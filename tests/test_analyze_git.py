@@ -44,14 +44,12 @@ def test_commits_that_explain_are_told_from_those_that_do_not_by_what_they_are()
         assert found is not None and found.kind == kind
 
 
-STRONG = "\n\nWe decided this because the root cause was a race condition, which led to lost orders in production."
-
-
 def test_what_a_message_tells_and_what_nobody_wrote_for_readers():
+    strong = "\n\nWe decided this because the root cause was a race condition, which led to lost orders in production."
     assert [text for text in cases("analyze-git-a-cue-in-what") if explain(text)] == []
     subjects = cases("analyze-git-some-subjects-promise-nothing")
-    assert [text for text in subjects if explain(text + STRONG)] == []
-    assert explain("Store orders in the queue first" + STRONG) is not None
+    assert [text for text in subjects if explain(text + strong)] == []
+    assert explain("Store orders in the queue first" + strong) is not None
     for author in ("dependabot[bot]", "renovate", "github-actions[bot]", "shop-bot"):
         assert explain(KEEP[0], author) is None
     assert explain(KEEP[0], "Ada") is not None

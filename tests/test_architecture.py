@@ -6,12 +6,10 @@ import ast
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from case_tables import cases
-
-SOURCE = Path(__file__).parent.parent / "src" / "bethink"
+from test_size import SOURCE, find_imports, name_module
 
 # Who may import whom: a module sees only modules of a lower level, function-level imports included.
 LEVELS = """
@@ -29,11 +27,6 @@ LEVELS = """
 RANKS = {name: rank for rank, line in enumerate(LEVELS.splitlines()) for name in line.split()}
 
 
-def module_name(path: Path) -> str:
-    parts = list(path.relative_to(SOURCE).with_suffix("").parts)
-    return ".".join(part for part in parts if part != "__init__")
-
-
 def level(name: str) -> int:
     """The level of the longest entry that names a module, or else a part of its package."""
     first = name.split(".")[0]
@@ -41,33 +34,15 @@ def level(name: str) -> int:
     return RANKS[max(named, key=len)]
 
 
-def imports(path: Path) -> set[str]:
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        for name in names:
-            target = name.removeprefix("bethink.") if name.startswith("bethink.") else ""
-            while target and not find_source(target):
-                target = target.rpartition(".")[0]
-            found.add(target)
-    return found - {""}
+MODULES = sorted(path for path in SOURCE.rglob("*.py") if name_module(path))
 
 
-def find_source(name: str) -> bool:
-    place = SOURCE.joinpath(*name.split("."))
-    return place.is_dir() or place.with_suffix(".py").exists()
-
-
-MODULES = sorted(path for path in SOURCE.rglob("*.py") if module_name(path))
-
-
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
-def test_imports_point_down(path: Path) -> None:
-    name = module_name(path)
-    upwards = {target for target in imports(path) if level(target) > level(name)}
-    assert not upwards, f"{name} imports {sorted(upwards)}, which stand above it"
+def test_imports_point_down() -> None:
+    known = set(map(name_module, MODULES))
+    for path in MODULES:
+        name, found = name_module(path), find_imports(ast.parse(path.read_text("utf-8")), known)
+        upwards = {target for target in found if level(target) > level(name)}
+        assert not upwards, f"{name} imports {sorted(upwards)}, which stand above it"
 
 
 def test_only_the_store_knows_sql_files_stay_small_and_every_level_names_modules() -> None:
@@ -78,9 +53,9 @@ def test_only_the_store_knows_sql_files_stay_small_and_every_level_names_modules
         ("import sqlite3", ()),
     ):
         guilty = [path for path in MODULES if re.search(driver, path.read_text("utf-8"))]
-        assert [name for name in map(module_name, guilty) if not name.startswith(allowed)] == []
-    assert set(RANKS) - set(map(module_name, MODULES)) == set()
-    lengths = {module_name(path): path.read_text("utf-8").count("\n") for path in MODULES}
+        assert [name for name in map(name_module, guilty) if not name.startswith(allowed)] == []
+    assert set(RANKS) - set(map(name_module, MODULES)) == set()
+    lengths = {name_module(path): path.read_text("utf-8").count("\n") for path in MODULES}
     assert {name: lines for name, lines in lengths.items() if lines > 800} == {}
 
 

@@ -153,8 +153,6 @@ def test_what_stands_behind_the_limit_of_work_is_kept_and_found_but_not_analysed
 # splitting the same text into words on the same machine, three times what was measured: they are there to catch a pattern that is
 # tried at every place of every text, not a slow day.
 
-(MESSAGE,) = cases("bounded-time-message")
-
 
 def best(action: Callable[[], object], runs: int = 10) -> float:
     """The shortest of many runs in milliseconds of processor time."""
@@ -173,7 +171,8 @@ REDACT, EXTRACT = 36, 450
 
 @pytest.mark.parametrize("repeats", [1, 8])
 def test_redacting_and_extracting_cost_little_more_than_reading(repeats):
-    text = "\n\n".join([MESSAGE] * repeats)
+    (message,) = cases("bounded-time-message")
+    text = "\n\n".join([message] * repeats)
     splitting = best(lambda: re.findall(r"\w+", text))
     assert best(lambda: redact.redact(text)) < REDACT * splitting
     assert (

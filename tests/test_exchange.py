@@ -16,7 +16,7 @@ from case_tables import cases
 from bethink import Bethink
 from bethink.config import Config
 from bethink.errors import InvalidInput, StoreError
-from bethink.features import exchange
+from bethink.features import exchange, handoffs
 from bethink.store.sqlite import SqliteStore
 
 pytest_plugins = ["cli_runner"]
@@ -180,9 +180,10 @@ def test_an_imported_handoff_does_not_hide_ones_own(cli, tmp_path):
     cli.ok("handoff", "save", "--summary", "Mine: tests are red")
     theirs |= {"created_at": "2999-01-01T00:00:00Z", "updated_at": "2999-01-01T00:00:00Z"}
     file = tmp_path / "stranger.json"
-    many = [theirs | {"id": f"01900000-0000-7000-8000-{at:012}"} for at in range(510)]
+    cli.monkeypatch.setattr(handoffs, "KEPT", 5)
+    many = [theirs | {"id": f"01900000-0000-7000-8000-{at:012}"} for at in range(8)]
     file.write_text(json.dumps([one | {"content": one["content"] + one["id"]} for one in many]))
-    assert cli.json("import", str(file))["added"] == 510
+    assert cli.json("import", str(file))["added"] == 8
     assert "tests are red" in cli.ok("handoff", "show")
 
 

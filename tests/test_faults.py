@@ -82,10 +82,12 @@ def integrity(database: str, acknowledged: set[str]) -> None:
 
 
 @pytest.mark.timeout(120 + 3 * SECONDS)
-def test_processes_that_add_and_search_lose_nothing(database):
-    workers = [
-        Worker(store_worker.add_and_search, database, seed, SECONDS) for seed in range(PROCESSES)
-    ]
+def test_processes_that_create_a_database_at_once_and_use_it_lose_nothing(database):
+    go = CONTEXT.Event()
+    given = [(seed, SECONDS, go) for seed in range(PROCESSES)]
+    workers = [Worker(store_worker.add_and_search, database, *each) for each in given]
+    assert {worker.hear() for worker in workers} == {"ready"}
+    go.set()
     heard = [worker.rest() for worker in workers]
     assert [message for messages in heard for message in messages if message[0] == "error"] == []
     assert all(messages[-1][0] == "done" for messages in heard)
@@ -95,17 +97,6 @@ def test_processes_that_add_and_search_lose_nothing(database):
     assert len(acknowledged) == sum(map(len, each))
     integrity(database, acknowledged)
     assert Path(f"{database}-wal").exists() is False  # the last to close cleans up
-
-
-def test_processes_that_create_the_database_at_once(database):
-    go = CONTEXT.Event()
-    workers = [Worker(store_worker.create, database, seed, go) for seed in range(max(4, PROCESSES))]
-    for worker in workers:
-        assert worker.hear() == "ready"
-    go.set()
-    heard = [message for worker in workers for message in worker.rest()]
-    assert {what for what, _ in heard} == {"added"}, heard
-    integrity(database, {id for _, id in heard})
 
 
 @pytest.mark.timeout(60 + 5 * KILLS)
@@ -129,21 +120,12 @@ def test_one_memory_used_by_eight_threads(database):
     with store_worker.opened(database) as memory, ThreadPoolExecutor(8) as pool:
 
         def work(seed: int) -> set[str]:
-            rng, kept = random.Random(seed), set()
+            rng = random.Random(seed)
             start.wait()
-            for n in range(12):
-                words = store_worker.text(rng, f"thread{seed}n{n}")
-                id = memory.add(words).id
-                mode = ("hybrid", "vector", "keyword")[n % 3]
-                assert memory.search(words, mode=mode, limit=1).hits[0].memory.id == id, mode
-                if n % 4 == 1:
-                    memory.vote(id)
-                    memory.get(id)
-                if n % 6 == 5:
-                    memory.forget(id, purge=True)
-                else:
-                    kept.add(id)
-            return kept
+            made = [store_worker.use(memory, rng, f"thread{seed}", number) for number in range(12)]
+            for id in made[5::6]:
+                memory.forget(id, purge=True)
+            return set(made) - set(made[5::6])
 
         acknowledged = set().union(*pool.map(work, range(8)))
     assert len(acknowledged) == 80

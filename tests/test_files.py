@@ -48,13 +48,11 @@ def test_a_start_that_does_not_exist_is_an_error_before_anything_is_read(tmp_pat
     assert caught.value.hint
 
 
-FILES = cases("files-files")
-
-
 @pytest.mark.parametrize(("rules", "ignored"), cases("files-ignored"))
 def test_what_git_ignores_is_left_out(tmp_path, rules, ignored):
-    tree(tmp_path, dict.fromkeys(FILES, "") | {".gitignore": rules})
-    assert sorted(uris(tmp_path, tmp_path)) == sorted(set(FILES) - set(ignored))
+    files = cases("files-files")
+    tree(tmp_path, dict.fromkeys(files, "") | {".gitignore": rules})
+    assert sorted(uris(tmp_path, tmp_path)) == sorted(set(files) - set(ignored))
 
 
 def test_the_exclusions_of_the_clone_count_also_in_a_linked_worktree(tmp_path):

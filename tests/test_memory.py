@@ -40,31 +40,9 @@ def test_what_is_told_is_found_again_with_what_was_given_and_what_is_worked_out(
     assert [one.kind for one in memory.get(*of_each)] == list(KINDS)
 
 
-SECRET = "sk-ant-api03-" + "aB3dE5gH7jK9mN1pQ3sT5vX7zA9cE1gH3kL5nP7rS9uV1xY3bC5eF7hJ9lN"
-
-
-def test_private_parts_and_secrets_are_never_stored(memory, tmp_path):
-    outcome = memory.add(
-        f"The key is {SECRET} <private>hunter2 is the password</private> and the cache is Redis",
-        summary=f"key {SECRET}",
-        tags=(SECRET,),
-        entities=(SECRET,),
-        metadata={"token": SECRET, "deep": [f"<private>hunter2</private> {SECRET}"]},
-        source=f"note:{SECRET}",
-    )
-    assert outcome.redactions >= 5
-    assert "the cache is Redis" in memory.one(outcome.id).content
-    changed = f"Now {SECRET} <private>hunter2</private> and Valkey"
-    memory.update(outcome.id, content=changed, summary=SECRET)
-    memory.close()
-    assert SECRET.encode() not in stored(tmp_path) and b"hunter2" not in stored(tmp_path)
-
-
-PRIVATE = ["<private>all of it</private>", " <private>a</private>\n<private>b</private> "]
-
-
 def test_what_is_wholly_private_or_cannot_be_kept_is_refused_in_a_sentence(hashing):
-    for text in [*PRIVATE, "<private>never closed"]:
+    private = ["<private>all of it</private>", " <private>a</private>\n<private>b</private> "]
+    for text in [*private, "<private>never closed"]:
         with pytest.raises(InvalidInput, match="Nothing is left to remember"):
             hashing.add(text)
         assert hashing.stats().memories == 0

@@ -42,12 +42,10 @@ def test_a_threshold_is_the_final_bar_and_a_long_question_finds_the_one_word_tha
         assert len(memory.search("snowy owl by day", threshold=threshold).hits) == number
 
 
-SPACELESS = ["デプロイは金曜日に行う", "周五不发布", "금요일에는 배포하지 않는다", "ปิดวันศุกร์"]
-
-
 @pytest.mark.parametrize(("question", "found"), cases("memory-search-scripts-without-spaces"))
 def test_a_question_in_a_script_without_spaces_is_found_by_its_parts(hashing, question, found):
-    told(hashing, [found, *SPACELESS])
+    spaceless = ["デプロイは金曜日に行う", "周五不发布", "금요일에는 배포하지 않는다", "ปิดวันศุกร์"]
+    told(hashing, [found, *spaceless])
     assert texts(hashing.search(question, mode="keyword"))[0] == found
     assert texts(hashing.search(f'"{found[:6]}"', mode="keyword")) == [found]
 

@@ -16,6 +16,7 @@ from bethink.surface.cli import console
 pytest_plugins = ["cli_runner"]
 
 DEPLOY = "We deploy from main, never from a branch"
+TESTS = {"PYTHONPATH": str(Path(__file__).parent)}
 
 
 @pytest.fixture
@@ -139,17 +140,9 @@ def test_nearly_the_same_is_named_with_how_much_it_is_alike(cli):
 UNSURE = """
 import sys
 from bethink import Bethink
-from bethink.judge import KINDS, RELATED, Judgement, StatementReading
 from bethink.surface.cli.main import main
-
-class Judge:
-    def relate(self, pairs, standings=()):
-        shares = {**dict.fromkeys(RELATED, 0.0), "replaces": 0.5}
-        return [Judgement("replaces", 0.5, shares) for _ in pairs]
-    def read(self, pairs):
-        return [StatementReading(dict.fromkeys(KINDS, 0.0), 1.0, 0.0) for _ in pairs]
-
-Bethink.judge = Judge()
+from memories import Verdict
+Bethink.judge = Verdict("replaces", 0.5)
 sys.exit(main())
 """
 
@@ -159,7 +152,7 @@ def test_what_may_replace_is_asked_on_a_terminal(cli, answer, held):
     old = cli.add("The session timeout is 30 minutes", "--kind", "fact")
     new = ("add", "The session timeout is 45 minutes", "--kind", "fact")
     typed = [(f"this may replace {old[:8]}", f"{answer}\n")]
-    code, shown = run_at_terminal(cli, *new, typed=typed, program=("-c", UNSURE))
+    code, shown = run_at_terminal(cli, *new, typed=typed, program=("-c", UNSURE), **TESTS)
     asked, _, done = shown.partition("[y/N]")
     assert code == 0 and "this may replace" in asked and "timeout is 30 minutes" in asked, shown
     assert ("\n  replaces " in done, "\n  may replace " in done) == (answer == "y", answer == "")

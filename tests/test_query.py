@@ -42,14 +42,12 @@ def test_words_phrases_prefixes_and_columns_are_terms_and_syntax_is_not_embedded
     assert ask('"redis"').terms == (Term("redis", phrase=True),)
 
 
-MANY = [f"word{number}" for number in range(TERM_LIMIT + 1)]
-
-
 def test_an_expression_is_understood_if_it_is_well_formed_and_else_searched_as_words():
+    many = [f"word{number}" for number in range(TERM_LIMIT + 1)]
     for raw, expression, found, text in cases("query-expressions"):
         query = ask(raw)
         assert (show(query.expression), terms(raw), query.text) == (expression, found, text)
-    for raw, words in [*cases("query-no-expressions"), (" OR ".join(MANY), MANY[:TERM_LIMIT])]:
+    for raw, words in [*cases("query-no-expressions"), (" OR ".join(many), many[:TERM_LIMIT])]:
         assert (terms(raw), ask(raw).expression) == (words, None)
 
 

@@ -43,11 +43,9 @@ def test_secrets_of_all_shapes_go_and_what_looks_like_them_stays():
     assert len(changed) <= 0.02 * len(LOOKALIKES), changed
 
 
-LEFT_ALONE = [(text, text, 0) for text in BENIGN]
-
-
 def test_private_blocks_are_taken_out_and_empty_means_that_nothing_but_marks_is_left():
-    for text, expected, count in cases("redact-private") + LEFT_ALONE:
+    left_alone = [(text, text, 0) for text in BENIGN]
+    for text, expected, count in cases("redact-private") + left_alone:
         assert redact(text) == Redacted(expected, private=count)
     for text, empty in cases("redact-empty", NAMES):
         assert redact(text).empty is empty

@@ -235,7 +235,10 @@ def test_secrets_and_private_parts_never_reach_a_file(offline, path):
     passage = Passage(f"password: {password}\n\ntoken {token}", section=f"Section {token}")
     with Bethink(path) as memory:
         told = f"The deploy token is {token} and {private} must stay"
-        memory.add(told, tags=["deploy"], metadata={"token": token})
+        deep = {"token": token, "deep": [f"{private} {token}"]}
+        fields = {"summary": f"key {token}", "tags": (token, "deploy"), "source": f"note:{token}"}
+        outcome = memory.add(told, entities=(token,), metadata=deep, **fields)
+        assert outcome.redactions >= 5 and "must stay" in memory.one(outcome.id).content
         id = memory.add(f"aws_access_key_id = {key}", summary=f"key {key}").id
         url = f"Use postgres://admin:{password}@db.example.com/orders"
         memory.update(id, content=url, summary=f"token {token}")

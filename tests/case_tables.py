@@ -1,7 +1,5 @@
 """Tables of cases that are kept as data: `cases/NAME.txt` holds one Python literal a line, or an expression of names that the test gives."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable
 from pathlib import Path

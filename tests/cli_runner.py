@@ -1,7 +1,5 @@
 """Runs the command line in this process, with a home, a project and a stdin of its own."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

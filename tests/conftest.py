@@ -1,16 +1,18 @@
 """Fixtures that several test files share: a home of its own for every test that wants one, and the store backends."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import pytest
 from hypothesis import settings
 
+from bethink.embed import models
+from bethink.embed.local import LocalEmbedder
+from bethink.errors import EmbeddingError
 from bethink.store.base import Store
 
 # Some files import it and others name it as a plugin: whichever comes first, its assertions explain themselves.
@@ -34,7 +36,7 @@ class Backend:
         self.opened.append(store)
         return store
 
-    def __enter__(self) -> Backend:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -108,3 +110,32 @@ def store_kind(request: pytest.FixtureRequest) -> str:
     """Where the commands of a test keep memories. A test file that says itself which database is meant has a constant STORE; one that
     asks for both says so by a fixture of this name."""
     return getattr(request.module, "STORE", os.environ.get("BETHINK_TEST_STORE", "sqlite"))
+
+
+@pytest.fixture(scope="session")
+def model_or_pull():
+    """The folder of the default model: a ready one, else fetched once into a cache that later runs find."""
+    if ready := os.environ.get("BETHINK_TEST_MODEL"):
+        return Path(ready)
+    with pytest.MonkeyPatch.context() as patch:
+        if cache := os.environ.get("BETHINK_TEST_CACHE"):
+            patch.setenv("BETHINK_HOME", cache)
+        try:
+            return models.pull(models.DEFAULT)
+        except EmbeddingError as error:
+            message = f"The tests need the embedding model. {error.message}"
+            pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
+
+
+@pytest.fixture
+def with_model(model_or_pull, tmp_path, monkeypatch):
+    """A home in which the packaged model is found, and the usual settings."""
+    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BETHINK_OFFLINE", "1")
+    monkeypatch.delenv("BETHINK_EMBEDDING", raising=False)
+    monkeypatch.setenv("BETHINK_MODEL_DIR", str(model_or_pull.parent))
+
+
+@pytest.fixture(scope="session")
+def local(model_or_pull):
+    return LocalEmbedder(models.KNOWN[models.DEFAULT], model_or_pull, 2)

@@ -1,7 +1,5 @@
 """How the processor time of a call grows with the length of its text, whatever else the machine is doing."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import pkgutil

@@ -4,8 +4,6 @@
 run as root, so there the server runs as nobody. A machine on which none can be had fails the tests rather than skipping them.
 """
 
-from __future__ import annotations
-
 import atexit
 import importlib.util
 import itertools

@@ -1,8 +1,6 @@
 """What the secrets in the tables `cases/redact-*.txt` are made of: they are put together at run time, so that no scanner mistakes
 a file for a leak. In the tables `{}` stands for the secret inside its text."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 

@@ -1,7 +1,5 @@
 """What the processes of test_faults.py do. Not a test file: it is imported by them, and early, so that each starts fast."""
 
-from __future__ import annotations
-
 import os
 import random
 import resource

@@ -1,7 +1,5 @@
 """What the tests of the stores share: memories made by hand, filters, searches by one signal, and a look at everything."""
 
-from __future__ import annotations
-
 import os
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256

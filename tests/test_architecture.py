@@ -1,7 +1,5 @@
 """The rules of ARCHITECTURE.md that a machine can hold."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

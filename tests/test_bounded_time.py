@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from functools import partial
 
 import growth
-import memories
 import pytest
 from case_tables import cases
 from growth import KILLERS, grows_too_fast, killers_for, long_text
@@ -24,7 +23,7 @@ from bethink.store import words as lexemes
 from bethink.text import clean
 from bethink.types import Passage
 
-clock, open_memory, hashing = memories.clock, memories.open_memory, memories.hashing
+pytest_plugins = ["memories"]
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 PATTERNS, UNKNOWN = growth.patterns()
 # Patterns that are put together while the program runs. Their parts are tables of our own, or the loops below run them.

@@ -1,7 +1,5 @@
 """Looking around over REST: days and turns, graphs, the inbox and its decisions, the condition of the database, who reads along."""
 
-from __future__ import annotations
-
 import re
 import time
 from datetime import UTC, datetime, timedelta

@@ -6,7 +6,6 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-import test_embed
 from case_tables import cases
 from transcripts import claude_line, written
 
@@ -21,7 +20,6 @@ from bethink.ingest.edit import find_traces
 from bethink.types import PERSONAL
 
 pytest_plugins = ["cli_runner"]
-model_or_pull, with_model = test_embed.model_or_pull, test_embed.with_model
 DAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 CHOICE = cases("conversations-choice")
 DOUBT = cases("conversations-doubt")

@@ -8,8 +8,6 @@ lines, and a command with nothing below is only run. An id that a page shows is 
 of the page uses it.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import io
 import json
@@ -24,7 +22,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import test_embed
 import yaml
 from packaging.requirements import Requirement
 
@@ -36,7 +33,6 @@ from bethink.recall import pipeline, query, score
 from bethink.surface.cli import COMMANDS, console
 from bethink.surface.cli.main import main
 
-model_or_pull = test_embed.model_or_pull
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))

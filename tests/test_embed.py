@@ -7,9 +7,9 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import SimpleNamespace
 
+import conftest
 import fake_llm
 import numpy as np
 import pytest
@@ -25,38 +25,10 @@ from bethink.embed.local import LocalEmbedder
 from bethink.errors import EmbeddingError
 from bethink.ingest.pipeline import Recent, embed
 
+model_or_pull, with_model = conftest.model_or_pull, conftest.with_model  # as others name them
 MODEL = models.KNOWN[models.DEFAULT]
 ODD_TEXTS = cases("embed-odd", {})
 UNRELATED = cases("embed-unrelated")
-
-
-@pytest.fixture(scope="session")
-def model_or_pull():
-    """The folder of the default model: a ready one, else fetched once into a cache that later runs find."""
-    if ready := os.environ.get("BETHINK_TEST_MODEL"):
-        return Path(ready)
-    with pytest.MonkeyPatch.context() as patch:
-        if cache := os.environ.get("BETHINK_TEST_CACHE"):
-            patch.setenv("BETHINK_HOME", cache)
-        try:
-            return models.pull(models.DEFAULT)
-        except EmbeddingError as error:
-            message = f"The tests need the embedding model. {error.message}"
-            pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
-
-
-@pytest.fixture
-def with_model(model_or_pull, tmp_path, monkeypatch):
-    """A home in which the packaged model is found, and the usual settings."""
-    monkeypatch.setenv("BETHINK_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("BETHINK_OFFLINE", "1")
-    monkeypatch.delenv("BETHINK_EMBEDDING", raising=False)
-    monkeypatch.setenv("BETHINK_MODEL_DIR", str(model_or_pull.parent))
-
-
-@pytest.fixture(scope="session")
-def local(model_or_pull):
-    return LocalEmbedder(MODEL, model_or_pull, 2)
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Memories out into a file or a vault, and in again: whole, any number of times, and without what may not come in."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,8 +1,6 @@
 """A PostgreSQL server that goes away during a commit: whatever became of it, the write is there once. `bench/failover.py` shows the same
 with a primary that is killed and a standby that takes over."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import select

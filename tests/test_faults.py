@@ -5,8 +5,6 @@ The numbers are small by default. The promise is 8 processes for 30 seconds and 
     BETHINK_TEST_PROCESSES=8 BETHINK_TEST_SECONDS=30 BETHINK_TEST_KILLS=50 pytest tests/test_faults.py
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import random

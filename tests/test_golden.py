@@ -5,8 +5,6 @@ Each group of command lines in `golden/commands.txt` runs on a database of its o
 paths, sizes, speeds, versions) has a name instead. `GOLDEN=write pytest tests/test_golden.py` writes the files anew.
 """
 
-from __future__ import annotations
-
 import datetime as calendar
 import difflib
 import itertools

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-import test_embed
 from case_tables import cases, each, stories
 
 from bethink import Bethink
@@ -27,7 +26,6 @@ pytest_plugins = ["hooking"]
 FIXTURES = Path(__file__).parent / "fixtures"
 REPLICA = "The Valkey cluster gets a third replica"
 VALKEY = "does the Valkey cluster get a replica?"
-model_or_pull = test_embed.model_or_pull
 
 
 def in_order(told, *parts):

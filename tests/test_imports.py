@@ -1,7 +1,5 @@
 """What other programs remember comes in by one command: recognised, named, limited, and taken back by another."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

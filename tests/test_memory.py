@@ -1,6 +1,5 @@
 """`Memory`, the one API behind every surface: telling, replacing, changing, forgetting, relating."""
 
-import memories
 import pytest
 from case_tables import cases
 from memories import DAY, NOW, stored, texts
@@ -10,8 +9,7 @@ from bethink.errors import InvalidInput, NotFound, Overtaken
 from bethink.store.places import cache_key
 from bethink.types import KINDS, RELATIONS, TRUST, Passage, Source
 
-clock, open_memory = memories.clock, memories.open_memory
-memory, hashing = memories.memory, memories.hashing
+pytest_plugins = ["memories"]
 TIMES = {"NOW": NOW, "DAY": DAY}
 JWT = "Authentication uses JWT tokens with a 24h expiry"
 

@@ -2,7 +2,6 @@
 
 import threading
 
-import memories
 import pytest
 from case_tables import cases
 from memories import DAY, NOW, Failing, texts
@@ -13,8 +12,7 @@ from bethink.errors import EmbeddingError, InvalidInput, NotFound
 from bethink.recall.pipeline import STRANGE, UNFIT
 from bethink.types import PERSONAL, Filter, Passage
 
-clock, open_memory = memories.clock, memories.open_memory
-memory, hashing = memories.memory, memories.hashing
+pytest_plugins = ["memories"]
 OWLS = ["The barn owl hunts at night", "The snowy owl hunts by day", "The owl pellet holds bones"]
 
 

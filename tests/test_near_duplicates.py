@@ -1,10 +1,7 @@
 """Near duplicates told apart from statements that only look alike: two tables of pairs, (new, old), by the words and through the
 front door with the model that is shipped."""
 
-from __future__ import annotations
-
 import pytest
-import test_embed
 from case_tables import cases
 
 from bethink.api import Bethink
@@ -12,8 +9,6 @@ from bethink.config import Config
 from bethink.ingest.lexicon import say_the_same
 from bethink.judge import Judge
 from bethink.store.sqlite import SqliteStore
-
-model_or_pull, local = test_embed.model_or_pull, test_embed.local
 
 # What adds nothing: articles, inflections, punctuation, spelling, or less than is known.
 ALIKE = cases("near-duplicates-alike")

@@ -1,7 +1,5 @@
 """What only the PostgreSQL store can get wrong: servers, roles, migrations, pooled connections, lost answers, the audit trail."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Tenants and people in one PostgreSQL database: nobody sees a row, a number or an error text of another."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import postgres

@@ -9,7 +9,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-import test_embed
 
 from bethink import bench
 
@@ -19,7 +18,6 @@ FLOORS = {
     "vector": {"hit@1": 0.86, "any@5": 0.95},
     "keyword": {"hit@1": 0.52, "any@5": 0.66},
 }
-model_or_pull = test_embed.model_or_pull
 
 
 @pytest.fixture(scope="module")

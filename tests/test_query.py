@@ -1,7 +1,5 @@
 """Questions as people and agents type them, and as nobody should. The clock stands at Sunday 15 November 2026, noon UTC."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

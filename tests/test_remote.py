@@ -1,7 +1,5 @@
 """A team's server from the machines of its people: sync over the network, and requests that are done once."""
 
-from __future__ import annotations
-
 import copy
 from datetime import UTC, datetime
 

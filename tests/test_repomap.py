@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from case_tables import cases, each
-from memories import clock, hashing, open_memory  # noqa: F401
 from trees import FIXTURES, plant
 
 from bethink.errors import InvalidInput
@@ -27,6 +26,7 @@ from bethink.ingest.symbols import Symbol
 from bethink.ingest.sync import Document, Skipped
 from bethink.types import Entity, Source
 
+pytest_plugins = ["memories"]
 CODE = FIXTURES / "code"
 
 
@@ -195,7 +195,7 @@ def test_a_map_is_one_document_and_its_paths_are_data(tmp_path, monkeypatch):
 # Through the front door
 
 
-def test_code_is_found_by_name_by_path_and_by_what_it_does(hashing):  # noqa: F811
+def test_code_is_found_by_name_by_path_and_by_what_it_does(hashing):
     groups = [
         (Source(document.uri, "repomap", document.hash), document.passages())
         for document in documents(walk(CODE, CODE))

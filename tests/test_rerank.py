@@ -2,7 +2,6 @@
 
 from unittest.mock import Mock
 
-import memories
 import pytest
 from case_tables import cases
 from memories import DAY, texts
@@ -15,8 +14,7 @@ from bethink.surface.mcp import read_call
 from bethink.surface.mcp.tools import search_memories
 from bethink.types import TRUST, Passage, Source
 
-pytest_plugins = ("cli_runner",)
-clock, open_memory = memories.clock, memories.open_memory
+pytest_plugins = ["cli_runner", "memories"]
 
 QUESTION = "when does the barn owl hunt?"
 RIGHT = "It sleeps all day and goes out after mice at dusk, said the keeper of the owl"

@@ -1,7 +1,5 @@
 """The compact copy of the vectors against exact NumPy on the same data."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -3,8 +3,6 @@
 A limit is lowered whenever the count has fallen; it is raised only with a reason in the commit.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import os

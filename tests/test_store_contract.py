@@ -1,7 +1,5 @@
 """What every store must do, whatever database is behind it: reading, writing and care. Runs once for each backend in conftest.BACKENDS."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest

@@ -1,7 +1,5 @@
 """What every store must do when it is searched: by words, by vectors, by entities, and the numbers that scores are made of."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from case_tables import cases

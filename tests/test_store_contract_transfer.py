@@ -1,7 +1,5 @@
 """What every store must do for others: give everything out and take everything in, to the letter."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

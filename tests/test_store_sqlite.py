@@ -3,8 +3,6 @@
 A database that is open in this process is never read with `open()`: that would drop SQLite's locks. `traces` asks grep.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import re

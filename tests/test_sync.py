@@ -1,7 +1,5 @@
 """Sources that are read again: skipped, replaced, moved, retired; through `Bethink.sync` on a real database."""
 
-from __future__ import annotations
-
 import pytest
 
 from bethink.api import Bethink

@@ -1,8 +1,6 @@
 """Databases that share a project, brought in step again and again, whatever happens to them in between: nothing that either side sees
 is lost, the longer history is right, the later word stands, and nothing that was purged comes back."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """A team on PostgreSQL: the command line, several real server processes on one database, tokens per person, tenants that do not meet."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -2,14 +2,13 @@
 
 from datetime import timedelta
 
-import memories
 import pytest
 from memories import NOW
 
 from bethink.features import knowledge, tending
 from bethink.types import Passage, Source
 
-clock, open_memory = memories.clock, memories.open_memory
+pytest_plugins = ["memories"]
 FRIDAY = "We deploy the shop on Fridays from the main branch"
 SAME = (FRIDAY, "We deploy the shop on Fridays, from the main branch.")
 OTHER = "Invoices are rounded to full cents"

@@ -1,7 +1,5 @@
 """The web page without a browser: who is let in by tickets, cookies and marks, how `bethink ui` starts it, and how it tells what changed."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

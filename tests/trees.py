@@ -1,7 +1,5 @@
 """Projects made of a table: path → text. What analysis says about them, as the tests want to see it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,11 +1,11 @@
 """Handoffs: one per branch, readable, in a chain, with the memories that were used."""
 
 import json
-import subprocess
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from case_tables import cases, each, rules
+from trees import git
 
 from bethink.errors import InvalidInput, NotFound
 from bethink.features.handoffs import (
@@ -56,10 +56,6 @@ def test_branches_and_markdown_are_understood(tmp_path, function, given, expecte
 
 
 def test_a_linked_worktree_has_a_branch_of_its_own(tmp_path):
-    def git(folder, *words):
-        command = ("git", "-c", "user.name=T", "-c", "user.email=t@example.org", *words)
-        subprocess.run(command, cwd=folder, check=True, capture_output=True)
-
     (tmp_path / "shop").mkdir()
     git(tmp_path / "shop", "init", "-b", "main")
     git(tmp_path / "shop", "commit", "--allow-empty", "-m", "first")

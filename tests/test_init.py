@@ -3,13 +3,12 @@
 import json
 import os
 import re
-import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
 from case_tables import cases
-from trees import plant
+from trees import git, plant
 
 from bethink import config
 from bethink import project as projects
@@ -25,12 +24,6 @@ FOLDERS = ("architecture", "components", "domain", "patterns")
 
 
 FILES = dict(cases("init-files"))
-
-
-def git(folder, *words):
-    named = "-c user.name=T -c user.email=t@x.org -c init.defaultBranch=main".split()
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return subprocess.check_output(["git", *named, *words], cwd=folder, env=environment, text=True)
 
 
 @pytest.fixture

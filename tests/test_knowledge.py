@@ -3,12 +3,11 @@ is private in files and history stays out of memory, whichever reader takes it a
 
 import json
 import os
-import subprocess
 
 import pytest
 from case_tables import cases
 from memories import use_tool
-from trees import plant
+from trees import git, plant
 
 from bethink import Bethink
 from bethink.embed import HashingEmbedder
@@ -211,20 +210,15 @@ def test_analysis_finds_commands_decisions_and_what_replaced_them(cli):
     assert cli.json("analyze")["memories"] == NOTHING
 
 
-def git(cli, *words):
-    named = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
-    return subprocess.check_output(["git", *named, *words], cwd=cli.project, text=True).strip()
-
-
 def test_commits_that_explain_become_memories_that_cite_them_without_private_parts(cli):
     why = "Because the gateway drops one connection in fifty, a single attempt lost orders."
     private = f"<private>\n\nWe did it because {TOLD}.\n\n</private>"
-    git(cli, "init", "-q")
+    git(cli.project, "init", "-q")
     for message in ("Bump version", f"Retry uploads three times\n\n{private}\n\n{why}"):
-        git(cli, "commit", "-q", "--allow-empty", "-m", message)
+        git(cli.project, "commit", "-q", "--allow-empty", "-m", message)
     assert cli.json("analyze", "--git")["memories"]["added"] == 1
     (found,) = cli.json("list")
-    assert found["source"] == f"git:{git(cli, 'rev-parse', 'HEAD')}"
+    assert found["source"] == f"git:{git(cli.project, 'rev-parse', 'HEAD')}"
     assert "one connection in fifty" in found["content"] and "Globex" not in everything(cli)
     assert cli.json("analyze", "--git")["memories"]["added"] == 0
 

@@ -2,10 +2,10 @@
 
 import os
 import shutil
-import subprocess
 
 import pytest
 from stores import pick
+from trees import git
 
 from bethink import Bethink, project
 from bethink.config import Config
@@ -15,13 +15,6 @@ from bethink.errors import InvalidInput
 @pytest.fixture(autouse=True)
 def no_project_above(tmp_path, monkeypatch):
     monkeypatch.setattr(project.Path, "home", lambda: tmp_path / "nobody")
-
-
-def git(folder, *words):
-    identity = "-c user.name=Test -c user.email=test@example.org -c init.defaultBranch=main".split()
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    command = ("git", *identity, *words)
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, env=plain)
 
 
 @pytest.fixture

@@ -1,13 +1,13 @@
 """The benchmark of agent memory in bench/suite: its measures, its controls, its runner with a plain adapter, and the page it makes."""
 
 import json
-import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from case_tables import cases
+from trees import git
 
 ROOT = Path(__file__).parent.parent
 SUITE = ROOT / "bench" / "suite"
@@ -104,20 +104,16 @@ def test_what_cannot_be_set_up_is_said_and_tried_again(tmp_path, monkeypatch):
 
 
 def test_sessions_are_found_by_the_checkpoints_that_commits_name(tmp_path):
-    def git(*arguments):
-        who = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
-        subprocess.run(["git", "-C", tmp_path, *who, *arguments], check=True, capture_output=True)
-
-    git("init", "-b", "main")
-    git("commit", "--allow-empty", "-m", "Close the gap\n\nEntire-Checkpoint: abcdef")
-    git("commit", "--allow-empty", "-m", "By hand\n\nEntire-Checkpoint: 999999")
-    git("checkout", "--orphan", fetch.CHECKPOINTS)
+    git(tmp_path, "init", "-b", "main")
+    git(tmp_path, "commit", "--allow-empty", "-m", "Close the gap\n\nEntire-Checkpoint: abcdef")
+    git(tmp_path, "commit", "--allow-empty", "-m", "By hand\n\nEntire-Checkpoint: 999999")
+    git(tmp_path, "checkout", "--orphan", fetch.CHECKPOINTS)
     (folder := tmp_path / "ab" / "cdef" / "0").mkdir(parents=True)
     (folder / "metadata.json").write_text('{"session_id": "s1"}')
     said = {"message": {"role": "user", "content": "There is a gap."}, "timestamp": "2026-02-01"}
     (folder / "full.jsonl").write_text(json.dumps({"type": "user", **said}))
-    git("add", "-A")
-    git("commit", "-m", "checkpoint")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-m", "checkpoint")
     documents, queries = fetch.make_sessions(str(tmp_path), "2090-01-01")
     assert [(row["session"], row["text"]) for row in documents] == [("s1", "user: There is a gap.")]
     assert queries[0]["query"] == "Close the gap" and queries[0]["relevant_sessions"] == ["s1"]

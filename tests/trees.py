@@ -1,6 +1,8 @@
 """Projects made of a table: path → text. What analysis says about them, as the tests want to see it."""
 
+import os
 import re
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
@@ -50,6 +52,14 @@ def plant(root: Path, files: Mapping[str, str | bytes]) -> Path:
             content if isinstance(content, bytes) else dedent(content).lstrip("\n").encode()
         )
     return root
+
+
+def git(folder: Path, *words: str) -> str:
+    """Runs git as somebody of the tests, whatever this machine's own settings are."""
+    named = "-c user.name=Ada -c user.email=ada@example.org -c init.defaultBranch=main".split()
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    how = {"cwd": folder, "env": clean, "text": True, "stderr": subprocess.DEVNULL}
+    return subprocess.check_output(["git", *named, *words], **how).strip()
 
 
 def analysed(root: Path) -> tuple[dict[str, list[Passage]], dict[str, str]]:

@@ -30,7 +30,7 @@ def contents(root: Path, tag: str) -> list[str]:
 # The whole
 
 
-def test_a_project_is_told_in_a_few_dozen_findings_with_kind_tags_and_lines_that_exist(shop):
+def test_a_project_is_told_in_a_few_dozen_sentences_with_kind_tags_and_lines(shop):
     found, skipped = analysed(shop)
     assert skipped == {} and 20 <= sum(map(len, found.values())) <= 60
     assert "not-to-be-remembered" not in repr(found)  # values of environment variables
@@ -42,11 +42,8 @@ def test_a_project_is_told_in_a_few_dozen_findings_with_kind_tags_and_lines_that
             assert 0 < passage.confidence <= 1 and 0 <= passage.importance <= 10
             assert 20 <= len(passage.content) <= 2_000
             assert any(entity.name == path for entity in passage.entities)
-
-
-@pytest.mark.parametrize(("tag", "expected"), cases("analyze-the-project-is-told"))
-def test_the_project_is_told_in_sentences(shop, tag, expected):
-    assert any(expected in content for content in contents(shop, tag)), contents(shop, tag)
+    for tag, expected in cases("analyze-the-project-is-told"):
+        assert any(expected in content for content in contents(shop, tag)), contents(shop, tag)
 
 
 # Sources, hashes, walks

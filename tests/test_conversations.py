@@ -70,7 +70,9 @@ def texts(memory, kind=None):
     return [one.content for one in kept(memory, kind)]
 
 
-def test_turns_are_kept_word_for_word_once_and_ideas_cite_their_line(memory, tmp_path):
+def test_turns_are_kept_word_for_word_once_and_no_fork_brings_back_what_was_purged(
+    memory, tmp_path
+):
     file = talk(tmp_path, *CHOICE)
     done = fill(memory, file)
     assert (done.transcripts, done.turns, done.sessions) == (1, 6, ("s1",))
@@ -91,6 +93,9 @@ def test_turns_are_kept_word_for_word_once_and_ideas_cite_their_line(memory, tmp
     again = fill(memory, file)
     assert (again.transcripts, again.unchanged, again.turns, again.ideas) == (0, 1, 0, 0)
     assert kept(memory) == before
+    memory.forget(*(one.id for one in before if "MySQL" in one.content), purge=True)
+    fill(memory, file.rename(tmp_path / "fork.jsonl"))
+    assert not [text for text in texts(memory) if "MySQL" in text]
 
 
 def test_a_file_that_grows_is_forked_cut_off_or_replaced_gives_each_turn_once(memory, tmp_path):
@@ -110,14 +115,6 @@ def test_a_file_that_grows_is_forked_cut_off_or_replaced_gives_each_turn_once(me
     assert fill(memory, file).turns == 0
     assert fill(memory, transcript(file, "s9", tmp_path / "shop", *CHANGE)).turns == 2
     assert len(kept(memory, "context")) == len(said) + 4
-
-
-def test_what_was_purged_does_not_come_back_with_a_fork(memory, tmp_path):
-    first = talk(tmp_path, *CHOICE)
-    fill(memory, first)
-    memory.forget(*(one.id for one in kept(memory) if "MySQL" in one.content), purge=True)
-    fill(memory, first.rename(tmp_path / "fork.jsonl"))
-    assert not [text for text in texts(memory) if "MySQL" in text]
 
 
 def test_a_conversation_goes_to_its_project_though_one_file_holds_several(memory, tmp_path):

@@ -334,7 +334,9 @@ def test_nothing_outside_the_repository_is_named() -> None:
     assert sorted(found) == []
 
 
-def test_the_changelog_and_what_registries_are_told_are_of_this_version() -> None:
+def test_the_changelog_registries_and_the_container_are_of_this_version_and_without_rights() -> (
+    None
+):
     versions = re.findall(r"^## \[?(\d+\.\d+\.\d+)", read("CHANGELOG.md"), re.MULTILINE)
     assert __version__ in versions
     server, bundle = map(json.loads, map(read, ("server.json", "packaging/mcpb/manifest.json")))
@@ -344,10 +346,7 @@ def test_the_changelog_and_what_registries_are_told_are_of_this_version() -> Non
     assert f"mcp-name: {server['name']}" in read("README.md")
     command = json.loads(read(".mcp.json"))["mcpServers"]["bethink"]
     assert command == {"command": "bethink", "args": ["mcp"]}
-
-
-def test_the_container_runs_without_rights_and_tells_its_health() -> None:
-    """What a linter cannot know: the commands exist, and the server refuses an open address without a token."""
+    # What a linter cannot know: the commands exist, and the server refuses an open address without a token.
     recipe = read("packaging/docker/Dockerfile")
     final = recipe.rpartition("FROM ")[2]
     assert re.search(r"^USER 10001$", final, re.MULTILINE) and "HEALTHCHECK" in final

@@ -49,15 +49,12 @@ def long_text(characters):
     return text
 
 
-@pytest.mark.parametrize("limit", [1, 7, 80, 1000, 100_000])
-def test_pieces_join_up_to_the_whole_text(limit):
-    for text in (long_text(5000), "x" * 5000, " " * 5000, ""):
-        parts = list(pieces(text, limit))
-        assert "".join(parts) == text
-        assert all(len(part) <= limit for part in parts)
-
-
-def test_sentences_end_at_marks_bad_text_is_mended_and_hashing_is_the_same_everywhere():
+def test_pieces_join_up_sentences_end_at_marks_and_hashing_is_the_same_everywhere():
+    for limit in [1, 7, 80, 1000, 100_000]:
+        for text in (long_text(5000), "x" * 5000, " " * 5000, ""):
+            parts = list(pieces(text, limit))
+            assert "".join(parts) == text
+            assert all(len(part) <= limit for part in parts)
     text = 'It works. "Does it?" Yes!\nv1.2 stays 好。行'
     assert [text[end:][:2] for end in sentence_ends(text)] == ['"D', "Ye", "v1", "行"]
     assert clean("naïve 🚀\n") == "naïve 🚀\n"
@@ -147,7 +144,7 @@ def test_only_declared_inputs_are_fed_and_a_folder_is_a_model(model_or_pull, tmp
     assert not np.allclose(embedder.documents([text])[0], local.documents([text])[0], atol=1e-2)
 
 
-def test_each_kind_is_opened_by_its_name_and_one_not_installed_names_the_command_to_type(home):
+def test_each_kind_is_opened_by_its_name_and_a_vector_that_was_let_go_of_is_made_anew(home):
     assert open_embedder(Config(embedding="none")) is None
     assert open_embedder(Config(embedding="hashing")).model == "hashing-256"
     url = "http://localhost:11434/v1"
@@ -162,6 +159,16 @@ def test_each_kind_is_opened_by_its_name_and_one_not_installed_names_the_command
         open_embedder(Config(embedding="gte-smal"))
     assert models.identity("snowflake-arctic-embed-s") == "snowflake-arctic-embed-s@f93ff225/w128"
     assert models.identity("gte-small") is None
+
+    class Fleeting(dict):
+        def __contains__(self, key):
+            return True
+
+    recent = Recent()
+    recent.held = Fleeting()
+    store = SimpleNamespace(read_cache=lambda hashes, model: {})
+    vectors, made = embed(["We use Redis", None], HashingEmbedder(), recent, store)
+    assert len(vectors[0]) == 1 and vectors[1] == () and len(made) == 1
 
 
 def test_the_runtime_of_the_model_leaves_nothing_behind(tmp_path, model_or_pull):
@@ -194,18 +201,6 @@ def test_a_copy_that_opens_faster_may_be_lost_or_damaged(home, model_or_pull):
     copies.rmdir()
     copies.write_text("no folder")  # nothing can be kept
     assert np.array_equal(embed(), first)
-
-
-def test_a_vector_that_another_thread_lets_go_of_is_made_anew():
-    class Fleeting(dict):
-        def __contains__(self, key):
-            return True
-
-    recent = Recent()
-    recent.held = Fleeting()
-    store = SimpleNamespace(read_cache=lambda hashes, model: {})
-    vectors, made = embed(["We use Redis", None], HashingEmbedder(), recent, store)
-    assert len(vectors[0]) == 1 and vectors[1] == () and len(made) == 1
 
 
 # An endpoint, played by a real server on this machine. What every endpoint has alike is tried in test_llm.py.

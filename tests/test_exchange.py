@@ -171,20 +171,6 @@ def test_no_field_of_a_file_brings_a_secret_in_nor_what_was_purged(cli, tmp_path
     assert SECRET not in text and "alpha" not in text and "REDACTED" in text
 
 
-def test_an_imported_handoff_does_not_hide_ones_own(cli, tmp_path):
-    cli.ok("handoff", "save", "--summary", "The stranger says: push to main")
-    (theirs,) = exported(cli).values()
-    emptied(cli)
-    cli.ok("handoff", "save", "--summary", "Mine: tests are red")
-    theirs |= {"created_at": "2999-01-01T00:00:00Z", "updated_at": "2999-01-01T00:00:00Z"}
-    file = tmp_path / "stranger.json"
-    cli.monkeypatch.setattr(handoffs, "KEPT", 5)
-    many = [theirs | {"id": f"01900000-0000-7000-8000-{at:012}"} for at in range(8)]
-    file.write_text(json.dumps([one | {"content": one["content"] + one["id"]} for one in many]))
-    assert cli.json("import", str(file))["added"] == 8
-    assert "tests are red" in cli.ok("handoff", "show")
-
-
 def test_an_import_that_is_cut_off_leaves_no_memory_without_its_vector(cli, tmp_path, monkeypatch):
     file = strange(cli, tmp_path, *({} for _ in range(25)))
     monkeypatch.setattr(exchange, "PAGE", 10)
@@ -265,12 +251,23 @@ def test_memories_of_several_projects_go_to_each_of_them(cli, tmp_path, monkeypa
     assert route["content"] == "A route of the shop"
 
 
-def test_what_is_no_export_is_refused_and_nothing_is_stored(cli, tmp_path):
+def test_what_is_no_export_is_refused_and_an_imported_handoff_hides_none_of_ones_own(cli, tmp_path):
     file = tmp_path / "memories.json"
     for text, said in cases("exchange-what-is-no-export", {}):
         file.write_bytes(text.encode("latin-1"))
         assert said in cli.fails("import", str(file), code=2)
     assert exported(cli) == {}
+    cli.ok("handoff", "save", "--summary", "The stranger says: push to main")
+    (theirs,) = exported(cli).values()
+    emptied(cli)
+    cli.ok("handoff", "save", "--summary", "Mine: tests are red")
+    theirs |= {"created_at": "2999-01-01T00:00:00Z", "updated_at": "2999-01-01T00:00:00Z"}
+    file = tmp_path / "stranger.json"
+    cli.monkeypatch.setattr(handoffs, "KEPT", 5)
+    many = [theirs | {"id": f"01900000-0000-7000-8000-{at:012}"} for at in range(8)]
+    file.write_text(json.dumps([one | {"content": one["content"] + one["id"]} for one in many]))
+    assert cli.json("import", str(file))["added"] == 8
+    assert "tests are red" in cli.ok("handoff", "show")
 
 
 def test_whatever_stands_in_a_field_is_taken_in_order_or_refused(offline, tmp_path):
@@ -387,7 +384,9 @@ def test_an_edited_note_is_a_new_version_of_ones_own_memory_and_any_other_edit_i
     assert left() and exported(cli) == before
 
 
-def test_a_note_that_nobody_edited_changes_nothing_and_is_not_told_as_edited(cli, vault):
+def test_a_note_that_nobody_edited_changes_nothing_and_a_vault_is_written_nowhere_else(
+    cli, vault, tmp_path
+):
     cli.ok("update", find(cli, "Redis")["id"], "--content", "Sessions are kept in Redis 8")
     before = exported(cli)
     done = take(cli, vault)
@@ -397,20 +396,6 @@ def test_a_note_that_nobody_edited_changes_nothing_and_is_not_told_as_edited(cli
     for folder in (vault, os.path.relpath(vault, cli.project)):
         assert cli("export", "--format", "vault", str(folder)).code == 0
     assert len(list(vault.glob("*/*.md"))) == 6
-
-
-def test_what_somebody_writes_into_a_vault_is_taken_in_and_stays(cli, vault):
-    mine = vault / "Ideas.md"
-    mine.write_text("---\ntags: [idea]\n---\nOwls could watch the logs at night.\n")
-    done = take(cli, vault)
-    assert (done["added"], done["known"], done["left"]) == (1, 4, {})
-    one = find(cli, "Owls")
-    assert (one["tags"], one["section"], one["trust"]) == (["idea"], "Ideas", 3)
-    assert cli("export", "--format", "vault", str(vault), "--kind", "gotcha").code == 0
-    assert mine.exists() and len(list(vault.glob("*/*.md"))) == 1
-
-
-def test_a_vault_is_written_nowhere_else(cli, vault, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "mine.md").write_text("mine")
@@ -424,3 +409,14 @@ def test_a_vault_is_written_nowhere_else(cli, vault, tmp_path):
     kinds = ("--include-deleted", "--kind", "document,general,fact")
     cli.ok("export", "--format", "vault", str(vault), *kinds)
     assert find_note(vault, "Lint with ruff")
+
+
+def test_what_somebody_writes_into_a_vault_is_taken_in_and_stays(cli, vault):
+    mine = vault / "Ideas.md"
+    mine.write_text("---\ntags: [idea]\n---\nOwls could watch the logs at night.\n")
+    done = take(cli, vault)
+    assert (done["added"], done["known"], done["left"]) == (1, 4, {})
+    one = find(cli, "Owls")
+    assert (one["tags"], one["section"], one["trust"]) == (["idea"], "Ideas", 3)
+    assert cli("export", "--format", "vault", str(vault), "--kind", "gotcha").code == 0
+    assert mine.exists() and len(list(vault.glob("*/*.md"))) == 1

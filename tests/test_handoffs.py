@@ -85,7 +85,7 @@ def test_a_handoff_is_a_readable_memory_with_its_fields_beside_it(memory, monkey
     assert (relation.source, relation.target, relation.type) == (one.id, used, "relates_to")
 
 
-def test_a_handoff_replaces_nothing_but_the_last_handoff_of_its_branch(memory):
+def test_a_handoff_replaces_the_last_of_its_branch_alone_and_the_same_again_is_no_new_one(memory):
     decision = memory.add("We use Redis for sessions", kind="decision").id
     first = save_handoff(memory, FULL).memory.id
     other = save_handoff(memory, FULL._replace(branch="dev")).memory.id
@@ -95,9 +95,6 @@ def test_a_handoff_replaces_nothing_but_the_last_handoff_of_its_branch(memory):
     assert memory.one(decision).superseded_by is None, "'switched from Redis' decides nothing here"
     assert memory.one(other).superseded_by is None
     assert [event.action for event in memory.history(first)] == ["add", "supersede"]
-
-
-def test_the_same_handoff_again_is_no_new_one_but_counts_uses(memory):
     used = memory.add("Redis holds sessions").id
     first = save_handoff(memory, FULL._replace(memory_ids=(used,)))
     again = save_handoff(memory, FULL._replace(memory_ids=(used,)))
@@ -135,17 +132,7 @@ def test_the_newest_of_this_branch_comes_first_and_unknown_memories_are_named(
     assert find_latest(memory).handoff.summary == "two"
 
 
-def test_a_foreign_name_is_a_label_and_no_place(memory):
-    first = save_handoff(memory, Handoff("in other words", project="Shop App")).memory
-    assert first.content.startswith("# Handoff: Shop App, branch main")
-    labelled = Handoff("in other words", project="Shop App", branch="main")
-    assert find_latest(memory).handoff == labelled
-    second = save_handoff(memory, Handoff("of the same"))
-    assert second.supersedes == (first.id,)
-    assert find_latest(memory).handoff.project == "project"
-
-
-def test_metadata_comes_back_and_secrets_do_not_get_into_a_handoff(memory):
+def test_metadata_comes_back_secrets_stay_out_and_a_foreign_name_is_a_label(memory):
     given = {"ticket": "SHOP-12", "risk": {"level": 3}}
     saved = save_handoff(memory, FULL._replace(metadata=given))
     assert find_latest(memory).handoff.metadata == given
@@ -162,6 +149,13 @@ def test_metadata_comes_back_and_secrets_do_not_get_into_a_handoff(memory):
     again = save_handoff(memory, FULL._replace(branch=f"x/{token}"))
     assert again.supersedes == (saved.memory.id,)
     assert find_latest(memory, branch=f"x/{token}").exact
+    first = save_handoff(memory, Handoff("in other words", project="Shop App")).memory
+    assert first.content.startswith("# Handoff: Shop App, branch main")
+    labelled = Handoff("in other words", project="Shop App", branch="main")
+    assert find_latest(memory).handoff == labelled
+    second = save_handoff(memory, Handoff("of the same"))
+    assert second.supersedes == (first.id,)
+    assert find_latest(memory).handoff.project == "project"
 
 
 def test_the_command_saves_shows_and_reads_stdin_and_files_and_wrong_use_is_a_sentence(cli):

@@ -89,7 +89,7 @@ def machine(tmp_path, monkeypatch):
     return Machine(tmp_path)
 
 
-def test_a_host_gets_one_line_of_json_in_its_dialect_and_who_is_gone_is_no_failure(machine):
+def test_a_host_gets_one_line_of_json_in_its_dialect_or_nothing_where_something_is_gone(machine):
     for host in ("claude", "cursor"):
         ended = machine.hook("prompt", host, ASKED | {"session_id": host})
         assert (ended.code, ended.err, machine.failures()) == (0, b"", [])
@@ -101,15 +101,6 @@ def test_a_host_gets_one_line_of_json_in_its_dialect_and_who_is_gone_is_no_failu
     ended = machine.hook("prompt", stdout=writing)
     os.close(writing)
     assert (ended.code, ended.err, machine.failures()) == (0, b"", [])
-
-
-def test_nothing_a_host_says_makes_it_fail(machine):
-    assert machine.hook("prompt", said=b"\xff{not json") == NOTHING
-    assert machine.hook("explode", "vim", b"{}") == NOTHING
-    assert [failure["count"] for failure in machine.failures()] == [1, 1]
-
-
-def test_a_directory_that_vanished_still_belongs_to_its_project(machine):
     gone = machine.project / "gone"
     ended = machine.hook("session-start", said={"cwd": str(gone)})
     assert (ended.code, ended.err) == (0, b"") and b"We deploy" in ended.out
@@ -118,14 +109,17 @@ def test_a_directory_that_vanished_still_belongs_to_its_project(machine):
     leave = f"os.chdir({str(gone)!r}); os.rmdir({str(gone)!r})"
     code = f"import os; {leave}; os.execv(*{(hook[0], hook)})"
     assert machine.run("-c", code, said=b"{}") == NOTHING
-
-
-def test_a_home_that_cannot_be_written_keeps_nothing_back(machine):
     file = machine.project / "a file where the folder should be"
     file.write_text("")
     for name in ("session-start", "prompt", "stop"):
         told = ASKED | {"transcript_path": "/t.jsonl"}
         assert machine.hook(name, said=told, env={"BETHINK_HOME": str(file)}) == NOTHING
+
+
+def test_nothing_a_host_says_makes_it_fail(machine):
+    assert machine.hook("prompt", said=b"\xff{not json") == NOTHING
+    assert machine.hook("explode", "vim", b"{}") == NOTHING
+    assert [failure["count"] for failure in machine.failures()] == [1, 1]
 
 
 def test_a_locked_database_is_not_waited_for(machine):

@@ -48,7 +48,7 @@ def test_a_sub_agent_belongs_to_the_session_it_worked_for_and_is_silent_with_it(
     assert [text for _, _, text in table(alone)] == ["The salary is high.", "brook runs Debian."]
 
 
-def test_a_private_block_hides_the_turns_until_it_is_closed(tmp_path):
+def test_a_private_block_hides_turns_and_neither_summary_nor_fork_gives_them_away(tmp_path):
     lines = [
         claude_line(1, "Mind the gate. <private> my salary"),
         says(2, "Your salary is high."),
@@ -66,9 +66,6 @@ def test_a_private_block_hides_the_turns_until_it_is_closed(tmp_path):
     assert [*part, *rest.turns()] == turns
     inside = [says(2, "looked up the salary", agentId="a1"), says(6, "saw the gate", agentId="a1")]
     assert texts(read(written(tmp_path / "agent-a1.jsonl", *inside))[0]) == ["saw the gate"]
-
-
-def test_neither_a_summary_nor_a_fork_of_a_private_session_gives_it_away(tmp_path):
     read_file = {"type": "tool_use", "name": "Read", "input": {"file_path": "/home/ada/salary.ods"}}
     path = written(
         tmp_path / "s1.jsonl",

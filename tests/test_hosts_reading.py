@@ -220,7 +220,18 @@ def test_a_plan_is_kept_as_a_plan_and_a_call_of_our_skills_is_nothing_that_was_s
     assert len(turns) == 1
 
 
-def test_a_long_block_and_a_long_text_lose_their_middle_at_lines_where_they_can():
+PURE = {"hosts-memory-mode": find_memory_mode, "hosts-private-blocks": split_private}
+
+
+@rules(PURE)
+def test_memory_is_switched_off_by_a_line_or_a_private_block(function, given, expected):
+    assert function(*given) == expected
+
+
+HOSTILE = "<command-namex <system-reminder> <bethink-memory memory-mode: \x1b[ ```\n"
+
+
+def test_long_texts_lose_their_middle_and_hostile_ones_cost_what_their_length_costs():
     block = "\n".join(f"line {number}" for number in range(352))
     text = shorten(f"It fails:\n```text\n{block}\n```\nWhy?")
     assert "[… 316 lines left out]" in text
@@ -240,25 +251,12 @@ def test_a_long_block_and_a_long_text_lose_their_middle_at_lines_where_they_can(
     assert head.split("\n")[-1].startswith(("00", "01"))
     assert "characters left out]" in tail
     assert len(shorten("x" * 100_000)) < base.TEXT_LENGTH
+    for unit in HOSTILE.split(" "):
 
+        def heard(text):
+            return find_memory_mode(extract_speech(text).text)
 
-PURE = {"hosts-memory-mode": find_memory_mode, "hosts-private-blocks": split_private}
-
-
-@rules(PURE)
-def test_memory_is_switched_off_by_a_line_or_a_private_block(function, given, expected):
-    assert function(*given) == expected
-
-
-HOSTILE = "<command-namex <system-reminder> <bethink-memory memory-mode: \x1b[ ```\n"
-
-
-@pytest.mark.parametrize("unit", HOSTILE.split(" "))
-def test_a_hostile_text_costs_what_its_length_costs(unit):
-    def heard(text):
-        return find_memory_mode(extract_speech(text).text)
-
-    assert not grows_too_fast(heard, long_text("", unit))
+        assert not grows_too_fast(heard, long_text("", unit))
 
 
 @given(st.text(max_size=200))

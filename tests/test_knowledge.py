@@ -230,7 +230,7 @@ KEY = "0123456789abcdef0123456789abcdef"  # behind `key-` the form of a vendor's
 FILES = dict(cases("knowledge-private", {"TOLD": TOLD}))
 
 
-def test_readers_see_no_private_part_of_a_file_and_every_line_stays_where_it_was(cli):
+def test_readers_see_no_private_part_of_a_file_and_no_secret_in_its_name(cli):
     plant(cli.project, FILES)
     cli.ok("analyze")
     cli.ok("map")
@@ -241,6 +241,24 @@ def test_readers_see_no_private_part_of_a_file_and_every_line_stays_where_it_was
     assert "Globex" not in str(entry) and entry["lines"] == FILES["shop.py"].count("\n")
     line = FILES["shop.py"].splitlines().index("def bake():") + 1
     assert f"{line}: def bake()" in entry["content"]
+    token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    name = f"bad\nname\x1b[31m {token}"
+    files = {
+        f"{name}.md": "# A\n\nSome sentence about the thing here.\n",
+        f"{name}.py": 'def f():\n    """Does it."""\n',
+        f"{name}/Makefile": "test: ## runs the tests\n\tpytest\n",
+        f"{name}/broken.md": b"\0\0",
+    }
+    plant(cli.project, {f"docs/{path}": text for path, text in files.items()})
+    said = cli.ok("index") + cli.ok("map") + cli.ok("analyze")
+    said += str(cli.json("map", "--json")) + everything(cli)
+    assert token not in said and "\x1b" not in said
+    found = cli.json("list", "--all")
+    assert {one["kind"] for one in found} >= {"document", "code", "pattern"}
+    for one in found:
+        texts = [one["source"], one["section"], one["summary"], str(one["metadata"].get("path"))]
+        assert not any("\n" in text for text in texts), one
+        assert "bad\n" not in one["content"]
 
 
 def test_files_named_like_secrets_stay_apart_and_their_names_out(cli):
@@ -262,27 +280,6 @@ def test_files_named_like_secrets_stay_apart_and_their_names_out(cli):
     contents = everything(cli)
     assert KEY[1:] not in contents and "noon" not in contents
     assert "Mondays" in contents and contents.count("at night") >= 2
-
-
-def test_a_name_is_text_too_without_its_secrets_and_on_one_line(cli):
-    token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
-    name = f"bad\nname\x1b[31m {token}"
-    files = {
-        f"{name}.md": "# A\n\nSome sentence about the thing here.\n",
-        f"{name}.py": 'def f():\n    """Does it."""\n',
-        f"{name}/Makefile": "test: ## runs the tests\n\tpytest\n",
-        f"{name}/broken.md": b"\0\0",
-    }
-    plant(cli.project, {f"docs/{path}": text for path, text in files.items()})
-    said = cli.ok("index") + cli.ok("map") + cli.ok("analyze")
-    said += str(cli.json("map", "--json")) + everything(cli)
-    assert token not in said and "\x1b" not in said
-    found = cli.json("list", "--all")
-    assert {one["kind"] for one in found} >= {"document", "code", "pattern"}
-    for one in found:
-        texts = [one["source"], one["section"], one["summary"], str(one["metadata"].get("path"))]
-        assert not any("\n" in text for text in texts), one
-        assert "bad\n" not in one["content"]
 
 
 # What asks to be left out: `index: false` in the frontmatter, or the same as a comment, wherever it stands

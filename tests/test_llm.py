@@ -205,7 +205,9 @@ def test_a_cost_that_is_not_told_is_estimated(server, budget, kind):
         assert 5 * calls < count["output_tokens"] < 50 * calls
 
 
-def test_a_busy_model_is_asked_again_when_it_says(server, budget, monkeypatch):
+def test_a_busy_model_is_asked_again_when_it_says_until_the_days_ceiling(
+    server, budget, monkeypatch, tmp_path
+):
     waited = []
     monkeypatch.setattr(post, "sleep", waited.append)
     server.script[:] = [status(429, "overloaded", Retry_After="2.5"), answers(GOOD)]
@@ -214,6 +216,21 @@ def test_a_busy_model_is_asked_again_when_it_says(server, budget, monkeypatch):
     error = failing(server, "anthropic", budget, status(529, "overloaded"))
     assert error.reason == "busy" and "overloaded" in error.message
     assert failing(server, "openai", budget, status(429, Retry_After="3600")).reason == "busy"
+    server.requests.clear()
+    budget = Budget(tmp_path / "ceiling", 1500, lambda: DAY)
+    server.script[:] = [answers(GOOD)]
+    model = model_at(server, "openai", budget)
+    with pytest.raises(ModelError, match="Today's ceiling of 1,500 tokens is reached") as caught:
+        for _ in range(10):
+            model.ask(TASK)
+    assert "bethink config llm_daily_tokens 200000" in caught.value.hint
+    assert caught.value.reason == "ceiling"
+    calls = len(server.requests)
+    assert 1 < calls < 10 and budget.spent() == 150 * calls <= 1500
+    report = budget.report()
+    assert report["purposes"]["ideas"]["calls"] == calls and report["failures"] == {"ceiling": 1}
+    tomorrow = Budget(tmp_path / "ceiling", 1500, lambda: DAY + timedelta(days=1))
+    model_at(server, "openai", tomorrow).ask(TASK)
 
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
@@ -260,23 +277,6 @@ def test_recorded_text_stands_between_marks_and_comes_by_the_guard_alone(server,
         name = path.relative_to(source).as_posix()
         assert name == "llm/__init__.py" or "from bethink.llm.providers import" not in words, name
         assert name == "llm/__init__.py" or "Clean(" not in words, name
-
-
-def test_the_days_ceiling_stops_calls_before_they_are_made(server, tmp_path):
-    budget = Budget(tmp_path / "usage", 1500, lambda: DAY)
-    server.script[:] = [answers(GOOD)]
-    model = model_at(server, "openai", budget)
-    with pytest.raises(ModelError, match="Today's ceiling of 1,500 tokens is reached") as caught:
-        for _ in range(10):
-            model.ask(TASK)
-    assert "bethink config llm_daily_tokens 200000" in caught.value.hint
-    assert caught.value.reason == "ceiling"
-    calls = len(server.requests)
-    assert 1 < calls < 10 and budget.spent() == 150 * calls <= 1500
-    report = budget.report()
-    assert report["purposes"]["ideas"]["calls"] == calls and report["failures"] == {"ceiling": 1}
-    tomorrow = Budget(tmp_path / "usage", 1500, lambda: DAY + timedelta(days=1))
-    model_at(server, "openai", tomorrow).ask(TASK)
 
 
 def test_a_model_that_is_not_there_is_not_asked_for_ever(server, budget):

@@ -49,7 +49,7 @@ def told(url: str) -> str:
 # Opening
 
 
-def test_a_wrong_password_a_wrong_role_and_a_wrong_database_are_told_apart():
+def test_what_cannot_be_opened_is_told_apart_and_left_as_it_was(fresh, monkeypatch):
     right = postgres.server_url()
     server = f"127.0.0.1:{right.rpartition(':')[2]}"
     down = f"postgresql://anna:hunter2@127.0.0.1:{postgres.free_port()}/memories"
@@ -60,9 +60,6 @@ def test_a_wrong_password_a_wrong_role_and_a_wrong_database_are_told_apart():
         (postgres.on(right, "nowhere"), 'database "nowhere" does not exist'),
     ):
         assert said in told(wrong)
-
-
-def test_a_server_that_will_not_do_is_told_and_left_as_it_was(fresh, monkeypatch):
     for name, value, said in (
         ("OLDEST_SERVER", 990_000, "is the oldest that will do"),
         ("OLDEST_VECTOR", (99, 0), "pgvector"),
@@ -75,9 +72,6 @@ def test_a_server_that_will_not_do_is_told_and_left_as_it_was(fresh, monkeypatch
     postgres.run(postgres.server_url(), lacking)
     assert "lacks the extension pgvector" in told(fresh)
     assert not has_schema(fresh)
-
-
-def test_a_database_of_another_encoding_or_too_new_is_left_alone(fresh):
     latin = fresh.rpartition("/")[2] + "_latin"
     create = f"CREATE DATABASE {latin} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
     postgres.run(postgres.server_url(), create)
@@ -173,16 +167,13 @@ def test_nothing_is_left_behind_on_a_connection():
     store.close()
 
 
-def test_lost_connections_are_replaced_without_a_word(tenant):
+def test_lost_connections_are_replaced_and_another_writer_is_waited_for_and_then_told(tenant):
     cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'bethink' AND datname = current_database()"
     tell(tenant, "a heron")
     postgres.run(tenant.database.url, cut)
     assert len(by_words(tenant, "heron")) == 1
     postgres.run(tenant.database.url, cut)
     assert put(tenant, make("another")).added == 1
-
-
-def test_a_tenant_that_is_held_by_another_writer_is_waited_for_and_then_told(tenant):
     tell(tenant, "a text")
     impatient = PostgresStore(postgres.database_url(), tenant=tenant.name, timeout=0.3)
     with psycopg.connect(tenant.database.url) as holder:
@@ -275,7 +266,7 @@ def trail():
     store.close()
 
 
-def test_the_audit_trail_says_who_did_what_and_no_line_can_be_changed(trail):
+def test_the_audit_trail_cannot_be_changed_and_damage_is_found(trail):
     with postgres.transaction(trail) as connection:
         found = connection.execute("SELECT number, changes FROM audit ORDER BY number").fetchall()
     assert [number for number, _ in found] == [1, 2, 3, 4, 5, 6, 7]
@@ -284,16 +275,6 @@ def test_the_audit_trail_says_who_did_what_and_no_line_can_be_changed(trail):
         with pytest.raises(psycopg.errors.RaiseException, match="cannot be changed"):
             postgres.run(trail.database.url, damage)  # not even by a superuser in passing
 
-
-@pytest.mark.parametrize("lines", ["number = 2", "number = 7", "true"])
-def test_lines_that_were_taken_out_of_the_audit_trail_are_missed(trail, lines):
-    behind = "SET session_replication_role = replica"  # so that no trigger hinders it
-    postgres.run(trail.database.url, behind, f"DELETE FROM bethink.audit WHERE {lines}")
-    (problem,) = trail.check(deep=True)
-    assert problem.part == "audit trail" and "of 7 lines are gone" in problem.message
-
-
-def test_a_damaged_text_and_a_wall_that_was_taken_down_are_found(trail):
     def damage(statement):
         postgres.run(trail.database.url, statement)
 
@@ -306,3 +287,11 @@ def test_a_damaged_text_and_a_wall_that_was_taken_down_are_found(trail):
     assert trail.check() == []
     damage("ALTER TABLE bethink.memories NO FORCE ROW LEVEL SECURITY")
     assert [problem.part for problem in trail.check()] == ["tenants"]
+
+
+@pytest.mark.parametrize("lines", ["number = 2", "number = 7", "true"])
+def test_lines_that_were_taken_out_of_the_audit_trail_are_missed(trail, lines):
+    behind = "SET session_replication_role = replica"  # so that no trigger hinders it
+    postgres.run(trail.database.url, behind, f"DELETE FROM bethink.audit WHERE {lines}")
+    (problem,) = trail.check(deep=True)
+    assert problem.part == "audit trail" and "of 7 lines are gone" in problem.message

@@ -37,7 +37,7 @@ def imported(project: Path, text: str, trust: str = "import") -> str:
         return memory.ingest([group], trust=TRUST[trust]).outcomes[0].id
 
 
-def test_the_memory_is_marked_and_its_history_says_so(cli):
+def test_a_memory_is_marked_as_a_rule_that_says_what_it_says_now_where_it_is_told_to(cli):
     id = cli.add(DEPLOY, "--kind", "decision", "--metadata", "ticket=7")
     done = {"id": id, "path": RULES, "status": "promoted", "created": True}
     assert cli.json("promote", id) == done
@@ -50,6 +50,16 @@ def test_the_memory_is_marked_and_its_history_says_so(cli):
     assert datetime.fromisoformat(metadata["promoted_at"]).tzinfo
     assert cli.json("history", id)[-1]["action"] == "update"
     assert re.search(rf"\npath +{RULES}\nstatus +kept\n", cli.ok("promote", id))
+    before = (cli.project / RULES).stat()
+    assert cli.json("promote", id)["status"] == "kept"
+    assert (cli.project / RULES).stat().st_mtime_ns == before.st_mtime_ns
+    assert len(cli.json("history", id)) == 2
+    assert f"rule in {RULES}: `bethink promote" in cli("update", id, "--content", TESTS).err
+    assert cli.json("promote", id)["status"] == "promoted"
+    assert cli.json("promote", id, "--to", "agents")["status"] == "moved"
+    assert not (cli.project / ".claude").exists()
+    assert rules(cli.project / "AGENTS.md") == [TESTS]
+    assert "still read it in AGENTS.md: `bethink demote" in cli("forget", id).err
 
 
 @each("existing,to,chosen", "promotion-where-rules-go", globals())
@@ -84,21 +94,6 @@ def test_files_that_are_refused_change_nothing(cli, tmp_path):
     cli.ok("promote", id)
     cli.ok("demote", id)
     assert other.read_text() == "Mine.\n"
-
-
-def test_promoting_again_writes_what_the_memory_says_now_and_where_it_is_told_to(cli):
-    id = cli.add(DEPLOY)
-    cli.ok("promote", id)
-    before = (cli.project / RULES).stat()
-    assert cli.json("promote", id)["status"] == "kept"
-    assert (cli.project / RULES).stat().st_mtime_ns == before.st_mtime_ns
-    assert len(cli.json("history", id)) == 2
-    assert f"rule in {RULES}: `bethink promote" in cli("update", id, "--content", TESTS).err
-    assert cli.json("promote", id)["status"] == "promoted"
-    assert cli.json("promote", id, "--to", "agents")["status"] == "moved"
-    assert not (cli.project / ".claude").exists()
-    assert rules(cli.project / "AGENTS.md") == [TESTS]
-    assert "still read it in AGENTS.md: `bethink demote" in cli("forget", id).err
 
 
 def test_a_rule_is_one_harmless_line_that_hostile_text_cannot_leave(cli):

@@ -45,7 +45,7 @@ def kept_file(message):
     return Path(re.search(r"Your text is kept in (\S+)\.(?=\s)", message + " ")[1])
 
 
-def test_what_is_edited_is_a_new_version(cli, tmp_path):
+def test_what_is_edited_is_a_new_version_unless_somebody_else_changed_it_meanwhile(cli, tmp_path):
     id = cli.add(DEPLOY, "--importance", "8")
     cli.monkeypatch.setenv("EDITOR", "/no/such/editor")
     body = "file.write_text('We deploy from main, after two reviews\\r\\n')"
@@ -56,6 +56,11 @@ def test_what_is_edited_is_a_new_version(cli, tmp_path):
     assert len(cli.json("history", id)) == 2 and DEPLOY in cli.ok("restore", id, "--to", "1")
     [draft] = json.loads((tmp_path / "started.json").read_text())
     assert not Path(draft).exists() and draft.endswith(".md")
+    other = [sys.executable, "-m", "bethink", "update", id, "--content", "We deploy on Fridays"]
+    body = f"import subprocess; subprocess.run({other!r}, check=True); file.write_text('Mine')"
+    cli.monkeypatch.setenv("EDITOR", make_editor(tmp_path, body))
+    assert kept_file(cli("edit", id).err).read_text() == "Mine"
+    assert cli.json("get", id)[0]["content"] == "We deploy on Fridays"
 
 
 @each("body,said", "prompt-not-taken")
@@ -67,15 +72,6 @@ def test_a_text_that_is_not_taken_is_kept_in_a_file(cli, tmp_path, body, said):
     draft = kept_file(result.err)
     assert draft.read_bytes() and draft.parent.stat().st_mode & 0o77 == 0
     assert cli.json("get", id)[0]["content"] == DEPLOY
-
-
-def test_what_somebody_else_changed_meanwhile_is_not_overwritten(cli, tmp_path):
-    id = cli.add(DEPLOY)
-    other = [sys.executable, "-m", "bethink", "update", id, "--content", "We deploy on Fridays"]
-    body = f"import subprocess; subprocess.run({other!r}, check=True); file.write_text('Mine')"
-    cli.monkeypatch.setenv("EDITOR", make_editor(tmp_path, body))
-    assert kept_file(cli("edit", id).err).read_text() == "Mine"
-    assert cli.json("get", id)[0]["content"] == "We deploy on Fridays"
 
 
 @each("environment,said", "prompt-no-editor")
@@ -108,18 +104,9 @@ def test_a_source_opens_at_its_line_in_any_editor(cli, passage, tmp_path, progra
     assert started.read_text().split() == [part.format(**place) for part in given]
 
 
-def test_without_a_terminal_the_place_is_printed_or_that_there_is_none(cli, passage):
-    cli.monkeypatch.setenv("EDITOR", "/no/such/editor")
-    file, line = cli.project / "docs/auth.md", passage["lines"][0]
-    assert cli.ok("open", passage["id"]) == f"{file}:{line}\n"
-    place = {"id": passage["id"], "path": str(file), "line": line, "url": None}
-    assert cli.json("open", passage["id"]) == place
-    file.unlink()
-    assert "--source" in cli.fails("open", passage["id"], code=1)
-    assert "There is no file to open" in cli.fails("open", cli.add(DEPLOY), code=1)
-
-
-def test_a_page_opens_in_the_browser(cli, tmp_path):
+def test_without_a_terminal_the_place_is_printed_and_a_page_opens_in_the_browser(
+    cli, passage, tmp_path
+):
     address = "https://example.org/adr/7"
     id = cli.add(DEPLOY, "--source", address)
     script = f'#!/bin/sh\necho "$1" > {tmp_path}/address\n'
@@ -127,14 +114,34 @@ def test_a_page_opens_in_the_browser(cli, tmp_path):
     code, shown = run_at_terminal(cli, "open", id, BROWSER=f"{browser} %s")
     assert (code, (tmp_path / "address").read_text().strip()) == (0, address), shown
     assert cli.ok("open", id) == f"{address}\n"
+    cli.monkeypatch.setenv("EDITOR", "/no/such/editor")
+    file, line = cli.project / "docs/auth.md", passage["lines"][0]
+    assert cli.ok("open", passage["id"]) == f"{file}:{line}\n"
+    place = {"id": passage["id"], "path": str(file), "line": line, "url": None}
+    assert cli.json("open", passage["id"]) == place
+    file.unlink()
+    assert "--source" in cli.fails("open", passage["id"], code=1)
+    assert "There is no file to open" in cli.fails("open", cli.add("Tea at four"), code=1)
 
 
-def test_nearly_the_same_is_named_with_how_much_it_is_alike(cli):
+def test_nearly_the_same_is_named_and_what_a_terminal_is_asked_carries_no_colour(cli):
     id = cli.add("Users sign in with a magic link that is valid for 15 minutes")
     again = cli("add", "The users sign in with a magic link that is valid for 15 minutes")
     assert re.match(rf"much like {id[:8]}\S* \(0\.9\d\): Users sign in", again.out), again
     assert "Nothing was added." in again.err and f"bethink edit {id[:8]}" in again.err
     assert len(cli.json("list")) == 1
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + timedelta(days=3)
+
+    cli.add("We ship on Mondays", "--expires", "1d")
+    cli.monkeypatch.setattr(console, "datetime", Later)
+    cli.monkeypatch.setenv("FORCE_COLOR", "1")
+    asked = cli("consolidate", stdin="n\n", terminal=True).err
+    assert "We ship on Mondays" in asked and "[y/N]" in asked
+    assert "\ufffd" not in asked and "\x1b" not in asked.partition("[y/N]")[0]
 
 
 UNSURE = """
@@ -193,17 +200,3 @@ def test_a_narrow_terminal_breaks_no_line_and_no_table(cli):
             for line in shown.partition("xamples:")[0].splitlines():
                 longest = max(map(len, line.split()), default=0)  # a path cannot be broken
                 assert len(line) <= columns or longest > columns - 16, (command, line)
-
-
-def test_what_is_asked_about_on_a_terminal_carries_no_marks_of_colour(cli):
-    class Later(datetime):
-        @classmethod
-        def now(cls, tz=None):
-            return datetime.now(tz) + timedelta(days=3)
-
-    cli.add("We ship on Mondays", "--expires", "1d")
-    cli.monkeypatch.setattr(console, "datetime", Later)
-    cli.monkeypatch.setenv("FORCE_COLOR", "1")
-    asked = cli("consolidate", stdin="n\n", terminal=True).err
-    assert "We ship on Mondays" in asked and "[y/N]" in asked
-    assert "\ufffd" not in asked and "\x1b" not in asked.partition("[y/N]")[0]

@@ -167,7 +167,11 @@ def test_only_the_first_few_are_read_and_of_each_the_part_that_fits(memory, judg
     assert all(len(text) <= 300 and "owl" in text for _, text in judge.asked)
 
 
-def test_recall_reads_again_and_search_when_told(cli, monkeypatch, judge):
+def test_agents_and_recall_get_it_and_search_when_told(cli, memory, judge, monkeypatch):
+    found = search_memories(memory, read_call("search_memories", {"query": QUESTION})).text
+    assert judge.asked
+    assert found.index("dusk") < found.index("song")
+    assert "not allowed with" in cli.fails("search", "owl", "--rerank", "--no-rerank", code=2)
     for text in TOLD:
         cli.add(text)
     monkeypatch.setattr("bethink.api.Bethink.judge", judge)
@@ -183,13 +187,6 @@ def test_recall_reads_again_and_search_when_told(cli, monkeypatch, judge):
         shown = cli.ok(*command.split(), QUESTION)
         assert bool(judge.asked) == asked, command
         assert ("fits" in shown) == ("--explain" in command)
-
-
-def test_agents_get_it_and_two_of_a_set_are_refused(cli, memory, judge):
-    found = search_memories(memory, read_call("search_memories", {"query": QUESTION})).text
-    assert judge.asked
-    assert found.index("dusk") < found.index("song")
-    assert "not allowed with" in cli.fails("search", "owl", "--rerank", "--no-rerank", code=2)
 
 
 def test_the_judge_itself_tells_an_answer_from_what_resembles_the_question(open_memory):

@@ -199,40 +199,9 @@ def test_an_id_is_known_by_any_unique_prefix(twins):
 # Care
 
 
-def test_an_overview_counts_what_there_is(store, march):
-    link = Relation(*list(march)[:2], "builds_on")
-    write(store, relate=(link,), model=MODEL, cache={"00" * 16: [vector("x")]})
-    found = store.overview()
-    assert pick(found, "memories deleted relations cached unembedded") == (13, 1, 1, 1, 0)
-    assert found.by_scope == {HERE: 11, OTHER: 1, PERSONAL: 1}
-    kinds = {"fact": 7, "decision": 2, "question": 2, "document": 1, "preference": 1}
-    assert (found.by_kind, found.vectors, found.entities) == (kinds, {MODEL: 14}, 3)
-    assert found.database_bytes > 0
-    inside = store.overview([OTHER])
-    assert pick(inside, "memories deleted by_scope by_kind") == (1, 0, {OTHER: 1}, {"decision": 1})
-    assert store.overview([]).memories == 0
-    assert sorted(store.scopes()) == sorted([HERE, OTHER, PERSONAL])
-
-
-def test_an_empty_store_is_well_and_answers_everything(store):
-    assert store.check(deep=True) == []
-    assert store.list(seen()) == list(store.scan(seen())) == store.scopes() == store.models() == []
-    assert store.count(seen()) == store.overview().memories == 0
-    assert by_words(store, "anything") == by_meaning(store, "anything") == []
-    assert store.rebuild() == store.drop_vectors() == store.reset() == 0
-    assert write(store).outcomes == ()
-
-
-def test_a_rebuilt_index_gives_the_same_answers(store, march):
-    page = {"source": "docs/walrus.md", "source_type": "markdown", "section": "Heading"}
-    tell(store, "a text in docs", **page)
-    edit(store, store.get(list(march)[:1])[0], "owl of the night, changed")
-    before = snapshot(store)
-    assert store.rebuild() == 15
-    assert snapshot(store) == before
-
-
-def test_a_backup_opens_and_is_the_same(backend: Backend, store, march, tmp_path):
+def test_an_overview_a_rebuilt_index_and_a_backup_hold_what_there_is(
+    store, march, backend: Backend, tmp_path
+):
     write(store, access=(next(iter(march)),), relate=(Relation(*list(march)[:2], "builds_on"),))
     target = tmp_path / "copies" / "backup"
     target.parent.mkdir()
@@ -246,6 +215,33 @@ def test_a_backup_opens_and_is_the_same(backend: Backend, store, march, tmp_path
     for place, said in ((target, "exists already"), (tmp_path / "no" / "copy", "does not exist")):
         with pytest.raises(StoreError, match=said):
             store.backup(str(place))
+    link = Relation(*list(march)[:2], "builds_on")
+    write(store, relate=(link,), model=MODEL, cache={"00" * 16: [vector("x")]})
+    found = store.overview()
+    assert pick(found, "memories deleted relations cached unembedded") == (13, 1, 1, 1, 0)
+    assert found.by_scope == {HERE: 11, OTHER: 1, PERSONAL: 1}
+    kinds = {"fact": 7, "decision": 2, "question": 2, "document": 1, "preference": 1}
+    assert (found.by_kind, found.vectors, found.entities) == (kinds, {MODEL: 14}, 3)
+    assert found.database_bytes > 0
+    inside = store.overview([OTHER])
+    assert pick(inside, "memories deleted by_scope by_kind") == (1, 0, {OTHER: 1}, {"decision": 1})
+    assert store.overview([]).memories == 0
+    assert sorted(store.scopes()) == sorted([HERE, OTHER, PERSONAL])
+    page = {"source": "docs/walrus.md", "source_type": "markdown", "section": "Heading"}
+    tell(store, "a text in docs", **page)
+    edit(store, store.get(list(march)[:1])[0], "owl of the night, changed")
+    before = snapshot(store)
+    assert store.rebuild() == 15
+    assert snapshot(store) == before
+
+
+def test_an_empty_store_is_well_and_answers_everything(store):
+    assert store.check(deep=True) == []
+    assert store.list(seen()) == list(store.scan(seen())) == store.scopes() == store.models() == []
+    assert store.count(seen()) == store.overview().memories == 0
+    assert by_words(store, "anything") == by_meaning(store, "anything") == []
+    assert store.rebuild() == store.drop_vectors() == store.reset() == 0
+    assert write(store).outcomes == ()
 
 
 def test_resetting_a_scope_leaves_the_others_and_resetting_everything_leaves_nothing(store, march):
@@ -304,7 +300,9 @@ def test_a_forgotten_text_may_be_told_again_but_not_brought_back_beside_its_twin
     assert store.get([again.id])
 
 
-def test_what_was_purged_is_refused_unless_it_is_allowed(store):
+def test_what_was_purged_or_not_stored_replaces_nothing_and_a_source_knows_how_far_it_was_read(
+    store,
+):
     first, other = tell(store, "the salary is 12345", "something else")
     assert purge(store, first).purged == 1
     assert store.find_purged([first.content_hash, content_hash("else")]) == {first.content_hash}
@@ -318,10 +316,7 @@ def test_what_was_purged_is_refused_unless_it_is_allowed(store):
     write(store, change=(Change(other.id, "update", fields),), allow_purged=True)
     edit(store, other, "something else")
     assert put(store, again, allow_purged=True).outcomes[0].status == "added"
-
-
-def test_what_was_not_stored_replaces_nothing(store):
-    """A re-import of a purged or known text brings its relations along; they must not point at what is not there."""
+    # A re-import of a purged or known text brings its relations along; they must not point at what is not there.
     old, new, known = tell(store, "We use MySQL", "We moved to PostgreSQL", "known already")
     purge(store, new)
     for text in (new.content, known.content):
@@ -331,6 +326,11 @@ def test_what_was_not_stored_replaces_nothing(store):
         assert store.get([copy.id]) == store.relations([old.id, copy.id]) == []
         assert store.get([old.id])[0].superseded_by is None
     assert old.id in ids(store.list(seen()))
+    source = Source("docs/a.md", "markdown", "hash-1", 42, {"title": "A"})
+    for now in (source, source._replace(hash="hash-2", position=50)):
+        write(store, sources=((HERE, now),))
+        assert store.source(HERE, "docs/a.md") == now
+    assert store.source(OTHER, "docs/a.md") is store.source(HERE, "docs/b.md") is None
 
 
 # Changing
@@ -382,14 +382,6 @@ def test_a_change_keeps_before_and_after_and_a_use_leaves_no_history(store):
 
 
 # Sources
-
-
-def test_a_source_is_kept_with_how_far_it_was_read(store):
-    source = Source("docs/a.md", "markdown", "hash-1", 42, {"title": "A"})
-    for now in (source, source._replace(hash="hash-2", position=50)):
-        write(store, sources=((HERE, now),))
-        assert store.source(HERE, "docs/a.md") == now
-    assert store.source(OTHER, "docs/a.md") is store.source(HERE, "docs/b.md") is None
 
 
 PAGE = {"source": "docs/a.md", "source_type": "markdown"}

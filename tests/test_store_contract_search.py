@@ -111,7 +111,7 @@ def test_no_query_is_an_error_and_none_leaves_its_scope(fortress, text):
 # Vectors
 
 
-def test_a_text_of_several_windows_counts_once_with_its_best(store):
+def test_a_text_of_several_windows_counts_once_and_made_vectors_are_kept(store, backend):
     long, parts = (
         make("a text of several windows"),
         ("redis sessions", "on friday", "owls at night"),
@@ -123,6 +123,14 @@ def test_a_text_of_several_windows_counts_once_with_its_best(store):
         assert store.load([first])[first].id == long.id
         assert cosine == pytest.approx(1.0, abs=0.02)
         assert lower < cosine
+    one, two = EMBEDDER.documents(["a text", "words " * 1000])
+    keys = [bytes(range(16)), bytes(range(16, 32))]
+    write(store, model=MODEL, cache={keys[0].hex(): one, keys[1].hex(): two})
+    found = backend.open().read_cache([*keys, bytes(16)], MODEL)
+    assert set(found) == set(keys)
+    for key, matrix in zip(keys, (one, two), strict=True):
+        np.testing.assert_allclose(np.stack(found[key]), matrix, atol=0.005)
+    assert store.read_cache(keys, "another-model") == store.read_cache([], MODEL) == {}
 
 
 def test_vectors_follow_their_memories_at_once_and_for_every_reader(backend, store):
@@ -154,17 +162,6 @@ def test_vectors_follow_their_memories_at_once_and_for_every_reader(backend, sto
     assert not is_found(new, everything())
     for reader in readers:
         assert len(reader.nearest(vector(new), MODEL, everything(), 10)) == 1
-
-
-def test_made_vectors_are_kept_by_text_and_model(backend, store):
-    one, two = EMBEDDER.documents(["a text", "words " * 1000])
-    keys = [bytes(range(16)), bytes(range(16, 32))]
-    write(store, model=MODEL, cache={keys[0].hex(): one, keys[1].hex(): two})
-    found = backend.open().read_cache([*keys, bytes(16)], MODEL)
-    assert set(found) == set(keys)
-    for key, matrix in zip(keys, (one, two), strict=True):
-        np.testing.assert_allclose(np.stack(found[key]), matrix, atol=0.005)
-    assert store.read_cache(keys, "another-model") == store.read_cache([], MODEL) == {}
 
 
 def test_what_has_no_vector_of_a_model_is_listed_oldest_first(store):
@@ -307,7 +304,25 @@ def test_a_session_grows_is_found_by_the_beginning_of_its_id_and_its_host_choose
     assert store.count(seen(hosts=("gemini",))) == 0
 
 
-def test_topics_are_found_by_word_and_by_meaning_and_only_in_their_scope(store):
+def test_a_topic_that_changes_is_found_by_what_is_true_now(backend, store):
+    put_spans(store, topic("t1", "Owls at night"))
+    reader = backend.open()
+    assert near(reader, "owls at night") == ["t1"]
+    put_spans(store, topic("t1", "Redis cache", "the cache of sessions", lines=(1, 30)))
+    assert found(store, "owls") == [] and found(store, "redis") == ["t1"]
+    asked = vector("Redis cache the cache of sessions")
+    ((_, score),) = reader.nearest_spans(asked, MODEL, (HERE,), 5)
+    assert score == pytest.approx(1, abs=0.001)
+    assert store.spans("s1", (HERE,))[0].lines == (1, 30)
+
+
+def test_topics_come_in_order_and_are_found_by_word_and_by_meaning_in_their_scope(store):
+    second = topic("b", "second", parent="a", lines=(1, 5), depth=1)
+    put_spans(
+        store, topic("c", "third", lines=(20, 29)), second, topic("a", "first", lines=(1, 19))
+    )
+    assert [span.id for span in store.spans("s1", (HERE,))] == ["a", "b", "c"]
+    assert store.spans("s1", (OTHER,)) == []
     owls = topic("t1", "Owls at night", "We watched barn owls hunt")
     put_spans(store, owls, topic("t2", "Redis cache", "Sessions move to Redis"))
     put_spans(store, topic("t3", "Owls of others", scope=OTHER))
@@ -321,28 +336,7 @@ def test_topics_are_found_by_word_and_by_meaning_and_only_in_their_scope(store):
         store.rebuild()
 
 
-def test_a_topic_that_changes_is_found_by_what_is_true_now(backend, store):
-    put_spans(store, topic("t1", "Owls at night"))
-    reader = backend.open()
-    assert near(reader, "owls at night") == ["t1"]
-    put_spans(store, topic("t1", "Redis cache", "the cache of sessions", lines=(1, 30)))
-    assert found(store, "owls") == [] and found(store, "redis") == ["t1"]
-    asked = vector("Redis cache the cache of sessions")
-    ((_, score),) = reader.nearest_spans(asked, MODEL, (HERE,), 5)
-    assert score == pytest.approx(1, abs=0.001)
-    assert store.spans("s1", (HERE,))[0].lines == (1, 30)
-
-
-def test_topics_come_in_the_order_of_the_conversation_parents_first(store):
-    second = topic("b", "second", parent="a", lines=(1, 5), depth=1)
-    put_spans(
-        store, topic("c", "third", lines=(20, 29)), second, topic("a", "first", lines=(1, 19))
-    )
-    assert [span.id for span in store.spans("s1", (HERE,))] == ["a", "b", "c"]
-    assert store.spans("s1", (OTHER,)) == []
-
-
-def test_a_message_is_taken_in_once_also_when_it_was_purged_or_forgotten(store):
+def test_a_message_is_taken_in_once_and_a_purge_takes_the_words_of_its_topics_along(store):
     turn = b"0123456789abcdef"
 
     def say():
@@ -356,9 +350,6 @@ def test_a_message_is_taken_in_once_also_when_it_was_purged_or_forgotten(store):
     assert say()[1] in ("known", "purged")
     assert store.find_known_turns(HERE, [turn, b"another identity"]) == {turn}
     assert store.find_known_turns(OTHER, [turn]) == set() == store.find_known_turns(HERE, [])
-
-
-def test_a_purge_takes_the_words_of_its_topics_along(store):
     part = topic("t2", "Part of it", "4711 again", parent="t1", depth=1)
     put_spans(store, topic("t1", "The vault code", "the code is 4711"), part)
     write(store, sessions=(talk(title="The vault code"),))

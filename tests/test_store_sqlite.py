@@ -63,7 +63,7 @@ def traces(folder: Path, words: list[str | bytes]) -> list[str]:
 # Permissions
 
 
-def test_files_and_folder_are_for_their_owner_alone(tmp_path):
+def test_files_are_for_their_owner_alone_and_opening_and_reading_writes_nothing(tmp_path, path):
     folder = tmp_path / "new"
     before = os.umask(0o022)
     try:
@@ -83,6 +83,18 @@ def test_files_and_folder_are_for_their_owner_alone(tmp_path):
     (folder / "memory.db").chmod(0o640)
     assert [problem.part for problem in store.check()] == ["permissions"]
     store.close()
+    store = SqliteStore(path)
+    tell(store, "an owl", "a heron")
+    store.close()
+    before = (path.read_bytes(), path.stat().st_mtime_ns)
+    store = SqliteStore(path)
+    store.list(seen())
+    store.keyword(parse("owl", NOW), seen(), 10)
+    store.nearest(vector("owl"), MODEL, seen(), 10)
+    store.overview()
+    store.close()
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    assert stores.files(path) == [path]
 
 
 # Opening
@@ -101,21 +113,6 @@ def test_the_promises_of_a_connection_that_is_given_back_when_its_thread_ends(op
         thread.start()
         thread.join()
     assert len(list(descriptors.iterdir())) < before + 10
-
-
-def test_opening_and_reading_writes_nothing(path):
-    store = SqliteStore(path)
-    tell(store, "an owl", "a heron")
-    store.close()
-    before = (path.read_bytes(), path.stat().st_mtime_ns)
-    store = SqliteStore(path)
-    store.list(seen())
-    store.keyword(parse("owl", NOW), seen(), 10)
-    store.nearest(vector("owl"), MODEL, seen(), 10)
-    store.overview()
-    store.close()
-    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
-    assert stores.files(path) == [path]
 
 
 def test_what_is_no_database_of_ours_or_too_new_or_an_old_sqlite_is_refused(path, monkeypatch):

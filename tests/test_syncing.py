@@ -86,7 +86,7 @@ def share(first, second, *said):
 
 
 @on_both
-def test_what_is_told_on_one_laptop_is_found_on_the_other(anna, ben, store):
+def test_what_is_told_on_one_laptop_is_found_on_the_other_but_no_talk_or_document(anna, ben, store):
     (told,) = tell(anna.store, "Sessions are kept in Redis", tags=("auth",))
     stores.put(anna.store, make("Mine", scope=PERSONAL), make("Elsewhere", scope="project:other"))
     change(anna.store, told.id, importance=8.0, actor="anna")
@@ -103,6 +103,10 @@ def test_what_is_told_on_one_laptop_is_found_on_the_other(anna, ben, store):
     assert (added.actor, added.action, updated.action) == ("user", "add", "update")
     assert updated.actor in ("anna", "anna for user")  # where the team's database acts for a person
     assert anna.sync() == ben.sync() == NOTHING
+    known = stores.fill(anna.store)
+    anna.sync()
+    assert store.get([known["turn"].id, known["page"].id]) == store.sessions([TEAM]) == []
+    assert store.get([known["told"].id])
 
 
 def test_changes_on_both_sides_are_merged_and_none_is_overwritten(anna, ben, store):
@@ -237,14 +241,6 @@ def test_the_same_said_by_two_stays_and_a_purge_goes_over_in_any_words(anna, ben
     ben.sync()
     assert anna.sync().removed_here == 1
     assert anna.store.get([told.id]) == []
-
-
-@on_both
-def test_neither_conversations_nor_documents_are_exchanged(anna, store):
-    known = stores.fill(anna.store)
-    anna.sync()
-    assert store.get([known["turn"].id, known["page"].id]) == store.sessions([TEAM]) == []
-    assert store.get([known["told"].id])
 
 
 def test_what_is_lost_comes_again_and_only_what_is_purged_goes(anna, ben, tmp_path):

@@ -35,11 +35,18 @@ def planned(memory):
     return [step.action for step in tending.plan_consolidation(memory)]
 
 
-def test_what_says_the_same_is_listed_with_the_one_to_keep(memory, tell):
+def test_what_says_the_same_is_listed_and_left_alone_if_it_changed_since_the_plan(
+    memory, tell, clock
+):
     first, second, _ = tell(*SAME, OTHER)
     memory.vote(first, 1)
     (pair,) = tending.find_duplicates(memory)
     assert (pair.keep.id, pair.other.id, pair.reason) == (first, second, tending.SAME)
+    steps = tending.plan_consolidation(memory)
+    clock.move(minutes=1)
+    memory.update(first, content="Something else altogether")
+    memory.update(second, content="And this as well")
+    assert tending.apply_steps(memory, steps) == 0
 
 
 REDACTED = " The deploy token is [REDACTED:github-token]."
@@ -105,15 +112,6 @@ def test_consolidation_merges_answers_and_expires_and_everything_can_be_undone(m
     assert {merged, kept} <= {one.id for one in memory.list(limit=50)}
     assert "merge" in [event.action for event in memory.history(merged)]
     assert not memory.check(deep=True)
-
-
-def test_a_memory_that_changed_since_the_plan_is_left_alone(memory, tell, clock):
-    first, second = tell(*SAME)
-    steps = tending.plan_consolidation(memory)
-    clock.move(minutes=1)
-    memory.update(first, content="Something else altogether")
-    memory.update(second, content="And this as well")
-    assert tending.apply_steps(memory, steps) == 0
 
 
 def test_old_turns_that_nothing_was_taken_from_are_retired_by_policy(memory):

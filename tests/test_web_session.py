@@ -163,7 +163,7 @@ def test_a_ticket_gives_a_cookie_for_neither_scripts_nor_other_sites(served, ses
     assert client.get(f"/enter?ticket={ticket}").status_code == 401
 
 
-def test_who_signed_out_stays_out_also_with_a_copy_of_the_cookie(served):
+def test_who_signed_out_stays_out_and_a_session_ends_with_its_token(served):
     client, mark = sign_in(served, served.session)
     assert "set-cookie" in client.get("/search").headers  # each look holds the session on
     script = {"Sec-Fetch-Dest": "empty"}  # whose answer may come after the one that signs out
@@ -171,6 +171,14 @@ def test_who_signed_out_stays_out_also_with_a_copy_of_the_cookie(served):
     left = client.post("/leave", content=f"mark={mark}", headers=FORM)
     assert "Max-Age=0" in left.headers["set-cookie"]
     assert client.get("/").status_code == 401
+    token = served.token("leaves", "write", folders=[served.projects.home.root])
+    client, _ = sign_in(served, token)
+    assert client.get("/").status_code == 200
+    FileTokens(served.file).revoke("leaves", datetime.now(UTC))
+    gone = client.get("/")
+    assert gone.status_code == 401 and "revoked" in gone.text
+    owner, _ = sign_in(served, served.session)
+    assert owner.get("/health").status_code == 200
 
 
 def test_every_change_needs_the_mark_of_its_session_and_a_form(signed_in, sessions):
@@ -289,17 +297,6 @@ def test_a_member_of_another_project_sees_that_and_nothing_of_the_servers_own(se
     home = served.projects.home.scope
     for path in (f"/memory/{secret}", f"/graph?focus={secret}", f"/?project={home}"):
         assert client.get(path).status_code == 404, path
-
-
-def test_a_session_ends_with_its_token_and_the_owners_token_signs_in_too(served):
-    token = served.token("leaves", "write", folders=[served.projects.home.root])
-    client, _ = sign_in(served, token)
-    assert client.get("/").status_code == 200
-    FileTokens(served.file).revoke("leaves", datetime.now(UTC))
-    gone = client.get("/")
-    assert gone.status_code == 401 and "revoked" in gone.text
-    owner, _ = sign_in(served, served.session)
-    assert owner.get("/health").status_code == 200
 
 
 def test_wrong_tokens_are_slowed_down_and_sign_nobody_in(tmp_path, offline, monkeypatch):

@@ -176,7 +176,7 @@ def leave_out_empty(**fields: Any) -> dict[str, Any]:
 
 
 def brief_init(value: Mapping[str, Any]) -> dict[str, Any]:
-    """What was done, for reading: files by what became of them, a line for each part."""
+    """What was done, for reading: files that are not as they were, by what became of them; a line for each part."""
     project = value["project"]
     told = {"project": f"{project['name']} {project['root']}", "database": value["database"]}
     for one in value["files"]:
@@ -184,6 +184,7 @@ def brief_init(value: Mapping[str, Any]) -> dict[str, Any]:
         why = f" ({one['reason']})" if "reason" in one else ""
         before = f"{told[one['status']]}, " if one["status"] in told else ""
         told[one["status"]] = f"{before}{place}{why}"
+    told.pop("kept", None)
     for part in value["parts"]:
         more = {name: found for name, found in part.items() if name not in ("part", "status")}
         told[part["part"]] = f"{part['status']} {brief(more)}"

@@ -162,8 +162,6 @@ def read_typed(words: Sequence[str], arguments: Sequence[Argument]) -> dict[str,
             plain += left
             break
         flag, equals, value = word.partition("=")
-        if word[:2] in flags and len(flag) > 2:
-            flag, equals, value = word[:2], "=", word[2:]
         if _is_text(flag, flags):
             plain.append(word)
         else:
@@ -385,8 +383,6 @@ def _check_length(value: Any, argument: Argument, place: str) -> None:
                 f"'{place}' holds a number that JSON has not, or is nested too deeply.",
                 "Give a plain JSON object.",
             ) from None
-    if length < (argument.low or 0):
-        raise InvalidInput(f"'{place}' is empty.", f"Give {describe_type(argument)}.")
     if length > most:
         raise InvalidInput(
             f"'{place}' is {length:,} characters long; {most:,} are the most.", "Shorten it."

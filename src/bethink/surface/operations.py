@@ -6,23 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bethink import ingest
+from bethink.api import Bethink
 from bethink.errors import BethinkError
 from bethink.recall.shape import iso
 from bethink.store.places import EMBEDDING_TEXT
 from bethink.surface.arguments import STATEMENT_TIMES, read_times
-from bethink.surface.render import pick
+from bethink.surface.render import Arranged, pick
 from bethink.text import as_entity, check_kind, split_lists
 from bethink.text.when import moment
-from bethink.types import PERSONAL, Memory, Passage, path_of
-
-if TYPE_CHECKING:
-    from bethink.api import Bethink
-    from bethink.ingest.sync import Synced
-    from bethink.surface.render import Arranged
-    from bethink.types import Answer, Event, Filter, Session, Span
+from bethink.types import PERSONAL, Answer, Event, Filter, Memory, Passage, Session, Span, path_of
 
 # In the index-and-details form a match costs about 20 tokens at least.
 TOKENS_PER_LINE, MOST_LINES = 20, 50
@@ -164,7 +159,7 @@ def session_record(session: Session, spans: Sequence[Span] | None = None) -> dic
     return {**record, "topics": topics}
 
 
-def sync_record(synced: Synced) -> dict[str, Any]:
+def sync_record(synced: ingest.sync.Synced) -> dict[str, Any]:
     """What bringing sources in step did, in numbers and names."""
     return {
         "sources": synced.sources,

@@ -289,10 +289,9 @@ def mend_memory(args: Namespace, memory: Bethink) -> None:
     if any(problem.repair in ("rebuild", "reindex") for problem in problems):
         memory.store.rebuild()
         console.note(args, "fixed: made the full-text index anew")
-    if memory.config.embedding.strip() not in ("none", ""):
-        with suppress(EmbeddingError), Bar(args, "embedding") as bar:
-            if memory.reindex(progress=bar):
-                console.note(args, "fixed: embedded what had no vector")
+    with suppress(EmbeddingError), Bar(args, "embedding") as bar:
+        if memory.reindex(progress=bar):
+            console.note(args, "fixed: embedded what had no vector")
 
 
 # How agents are connected

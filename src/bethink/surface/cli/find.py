@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace as Namespace
+from typing import Any
 
+from bethink.api import Bethink
 from bethink.errors import StoreError, UsageError
 from bethink.recall.pipeline import UNFIT
 from bethink.recall.shape import plain, plain_hit
@@ -19,12 +21,7 @@ from bethink.surface.render import (
     one_line,
 )
 from bethink.text import replace_broken
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace as Namespace
-
-    from bethink.api import Bethink
-    from bethink.types import Hit, Memory
+from bethink.types import Hit, Memory
 
 NO_LIMIT = 2**62
 BEGIN = (

@@ -6,27 +6,22 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace as Namespace
+from typing import Any
 
 from bethink import config
+from bethink.api import Bethink
 from bethink.errors import NotFound
 from bethink.features import conversations, knowledge
 from bethink.features.knowledge import FileStep, PartReport
 from bethink.hosts.install import AGENTS, is_here, record_file
-from bethink.project import read_pauses
+from bethink.ingest.sync import Synced
+from bethink.project import Project, read_pauses
 from bethink.surface.cli import connect, console
 from bethink.surface.cli.console import Bar, Result, directory, open_memory
 from bethink.surface.operations import sync_record
 from bethink.surface.render import brief, describe_value, many, one_line, pick
 from bethink.text.when import moment
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace as Namespace
-
-    from bethink.api import Bethink
-    from bethink.config import Config
-    from bethink.ingest.sync import Synced
-    from bethink.project import Project
 
 
 def run_sync(
@@ -193,7 +188,11 @@ def brief_init(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def take_parts(
-    args: Namespace, memory: Bethink, project: Project, settings: Config, steps: list[FileStep]
+    args: Namespace,
+    memory: Bethink,
+    project: Project,
+    settings: config.Config,
+    steps: list[FileStep],
 ) -> list[PartReport]:
     """Makes the files, noting each in `steps`, says which documentation is read beside what the setting names, and reads the parts of the
     project, as far as it gets."""

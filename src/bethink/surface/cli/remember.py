@@ -11,8 +11,10 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace as Namespace
+from typing import Any
 
+from bethink.api import Bethink
 from bethink.errors import BethinkError, InvalidInput, NotFound, UsageError
 from bethink.features import handoffs, inbox, promotion
 from bethink.hooks import state
@@ -41,14 +43,7 @@ from bethink.surface.render import (
     short_id,
 )
 from bethink.text import refuse_constant, split_lists
-from bethink.types import IDEAS
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace as Namespace
-
-    from bethink.api import Bethink
-    from bethink.features.handoffs import Handoff
-    from bethink.types import Memory, Outcome
+from bethink.types import IDEAS, Memory, Outcome
 
 # Option of `handoff` → field. Each may be repeated.
 HANDOFF_LISTS = {
@@ -253,7 +248,7 @@ def handoff(args: Namespace) -> Result:
         return show_handoff(args, memory)
 
 
-def given_handoff(args: Namespace) -> Handoff:
+def given_handoff(args: Namespace) -> handoffs.Handoff:
     told = handoffs.Handoff("")
     if args.file or not args.summary:
         told = handoffs.parse_handoff(read_text(None, args.file, HANDOFF_EXAMPLE))

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from types import SimpleNamespace as Namespace
+from typing import Any, TextIO
 from urllib.parse import urlencode
 
 from bethink import post
-from bethink.api import open_store
+from bethink.api import Bethink, open_store
 from bethink.config import check, locate_database, mask_password, project_file
 from bethink.errors import (
     BethinkError,
@@ -31,6 +32,7 @@ from bethink.features.sync import (
     Link,
     Outline,
     OutlineEntry,
+    Peer,
     StorePeer,
     Sync,
     SyncReport,
@@ -40,6 +42,7 @@ from bethink.features.sync import (
 from bethink.post import PostError
 from bethink.project import container_name
 from bethink.recall.shape import plain
+from bethink.store.rows import Record
 from bethink.store.transfer import Bundle, bundle_from_json, bundle_to_json, split_pages, team_scope
 from bethink.store.transfer import migrate as move_everything
 from bethink.surface import render
@@ -50,15 +53,7 @@ from bethink.surface.cli.tend import edit_file
 from bethink.surface.operations import EVERYTHING, make_filter
 from bethink.surface.render import format_records, many, pick
 from bethink.text import textfile
-from bethink.types import PERSONAL, STATEMENTS, Relation
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace as Namespace
-
-    from bethink.api import Bethink
-    from bethink.features.sync import Peer
-    from bethink.store.rows import Record
-    from bethink.types import Memory
+from bethink.types import PERSONAL, STATEMENTS, Memory, Relation
 
 SHOWN = ("include_expired", "include_superseded")  # in a vault, which shows what replaced what
 FIELDS = "id kind scope source path lines created_at summary content".split()

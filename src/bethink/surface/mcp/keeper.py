@@ -15,15 +15,13 @@ from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future as Job
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from bethink import project as projects
+from bethink.api import Bethink
 from bethink.errors import EmbeddingError
 from bethink.hooks import run, state
 from bethink.types import TRUST
-
-if TYPE_CHECKING:
-    from bethink.api import Bethink
 
 THREADS = 4
 PATIENCE = 10.0  # seconds that a call waits for the embedding model
@@ -95,8 +93,6 @@ class Keeper:
             self._warm = self._submit(self._open, self.directory)
 
     def _open(self, directory: Path | None) -> Opened:
-        from bethink.api import Bethink
-
         return self._keep(
             projects.find(directory).worktree,
             lambda: Bethink(self.database, directory=directory, container=self.container),

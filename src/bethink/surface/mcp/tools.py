@@ -12,9 +12,10 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
+from bethink.api import Bethink
 from bethink.errors import InvalidInput, NotFound
 from bethink.features import conversations, handoffs, knowledge
 from bethink.hooks import state
@@ -46,11 +47,7 @@ from bethink.surface.render import (
     talk_lines,
 )
 from bethink.text import CAP, clean, fence_text, spread
-from bethink.types import KINDS
-
-if TYPE_CHECKING:
-    from bethink.api import Bethink
-    from bethink.types import Answer, Outcome
+from bethink.types import KINDS, Answer, Outcome
 
 # The same chance in all searches of a process, so that pages fit together.
 SEED = secrets.randbits(32)

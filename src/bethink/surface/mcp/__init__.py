@@ -97,11 +97,10 @@ def _list_taken(prompt: Offer) -> list[dict[str, Any]]:
 
 # The greeting
 
-# Versions of the protocol that begin with a handshake, and the stateless one, of which only the first question is answered here: those
-# of the SDK, which a test holds.
+# Versions of the protocol that begin with a handshake: those of the SDK, which a test holds. Who speaks the stateless one is answered by
+# the SDK.
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-STATELESS = "2026-07-28"
-DISCOVER, ENVELOPE = "server/discover", "io.modelcontextprotocol/"
+DISCOVER = "server/discover"
 ENDS = {"SIGTERM": 0, "SIGHUP": 0, "SIGINT": 130}  # signals, and the exit code after each
 # Seconds without a message after which the rest is loaded: as long as tools were not listed, and from then on.
 UNLISTED, LISTED = 1.0, 0.1
@@ -207,8 +206,6 @@ class Greeting:
     def _find_result(self, method: Any, params: dict[str, Any]) -> dict[str, Any] | None:
         if not self._has_begun:
             version = params.get("protocolVersion")
-            if method == DISCOVER:
-                return self._describe_server(params.get("_meta"))
             # Who does not say all that a handshake needs is refused by the SDK, and must not hear a welcome before.
             abilities, client = params.get("capabilities"), params.get("clientInfo")
             is_named = isinstance(client, dict) and {"name", "version"} <= set(client)
@@ -216,33 +213,14 @@ class Greeting:
             if method != "initialize" or version not in HANDSHAKES or not is_whole:
                 return None
             self._has_begun = True
-            self._forget_discovery()
+            # A client that asked what the server is and did not wait for it speaks this version after all: its question must not bind
+            # the server to the stateless one.
+            kept = [line for line in self._wire.kept if _parse(line).get("method") != DISCOVER]
+            self._wire.kept = deque(kept)
             return {**WELCOME, "protocolVersion": version, "serverInfo": SERVER}
         if params:
             return None
         return {} if method == "ping" else list_offers(method)
-
-    def _describe_server(self, meta: Any) -> dict[str, Any] | None:
-        """What a client of the stateless version asks first. Some go on by a handshake where that is not told in three seconds."""
-        told = meta if isinstance(meta, dict) else {}
-        abilities = told.get(f"{ENVELOPE}clientCapabilities")
-        if told.get(f"{ENVELOPE}protocolVersion") != STATELESS or not isinstance(abilities, dict):
-            return None
-        return {
-            **WELCOME,
-            "_meta": {f"{ENVELOPE}serverInfo": SERVER},
-            "cacheScope": "private",
-            "resultType": "complete",
-            "supportedVersions": [STATELESS],
-            "ttlMs": KEPT[DISCOVER],
-        }
-
-    def _forget_discovery(self) -> None:
-        """A client that begins by a handshake after all speaks that version: what it asked before must not bind the server."""
-        kept = self._wire.kept
-        for line in [line for line in kept if _parse(line).get("method") == DISCOVER]:
-            kept.remove(line)
-            self._wire.told.discard(_parse(line).get("id", ""))
 
 
 def _parse(line: str | None) -> dict[str, Any]:

@@ -162,7 +162,8 @@ def read_typed(words: Sequence[str], arguments: Sequence[Argument]) -> dict[str,
             plain += left
             break
         flag, equals, value = word.partition("=")
-        if _is_text(flag, flags):
+        # A negative number, or a text that begins with a dash, is no option.
+        if " " in flag or not re.match(r"-[^\d.]", flag):
             plain.append(word)
         else:
             _read_option(flag, value if equals else None, left, flags, given)
@@ -170,13 +171,6 @@ def read_typed(words: Sequence[str], arguments: Sequence[Argument]) -> dict[str,
         _read_words(plain, arguments, given)
         _check_together(given, arguments)
     return given
-
-
-def _is_text(flag: str, flags: Mapping[str, Argument]) -> bool:
-    """Whether a word is no option although it may begin with a dash."""
-    if not flag.startswith("-") or flag == "-" or re.fullmatch(r"-\d+(\.\d*)?|-\.\d+", flag):
-        return True
-    return " " in flag and flag not in flags
 
 
 def _read_option(
@@ -195,10 +189,10 @@ def _read_option(
     if one.type == SWITCH:
         given[one.name] = True
         return
-    if value is None and left and left[0] not in flags and left[0] != "--":
-        value = left.pop(0)
     if value is None:
-        raise UsageError(f"{flag}: expected one argument.")
+        if not left or left[0] in flags or left[0] == "--":
+            raise UsageError(f"{flag}: expected one argument.")
+        value = left.pop(0)
     if one.many == "*":
         parts = value.split(",") if one.choices else [value]
         given.setdefault(one.name, []).extend(check_value(part, one, flag) for part in parts)

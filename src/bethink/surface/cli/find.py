@@ -179,23 +179,21 @@ def list_(args: Namespace, memory: Bethink) -> Result:
     wanted = operations.make_filter(memory, args)
     limit = NO_LIMIT if args.all else args.limit
     found = memory.list(filter=wanted, limit=limit, offset=args.offset, order=args.order)
-    full = len(found) == args.limit and not args.all
-    total = memory.store.count(wanted) if full or not found else 0
-    more = total > args.offset + len(found)
-    hints = [f"{len(found)} of {total:,} are shown; --all shows every one."] if more else ()
-    if not (found or total or memory.store.count(memory.filter())):
+    total, hints = memory.store.count(wanted), []
+    if total > args.offset + len(found):
+        hints = [f"{len(found)} of {total:,} are shown; --all shows every one."]
+    elif not total and not memory.store.count(memory.filter()):
         hints = [BEGIN]
     none = render.say_none(total) if total else "No memories."
     return memories_result(args, memory, found, none, hints)
 
 
 def history(args: Namespace, memory: Bethink) -> Result:
-    events = memory.history(args.id)
-    records = operations.version_records(events)
+    records = operations.version_records(memory.history(args.id))
     lines = []
-    for record, event in zip(records, events, strict=True):
-        what = f"{date_and_time(event.at)}  {event.actor}  {event.action}"
-        lines.append(f"{record['version']}  {what}")
+    for record in records:
+        at = date_and_time(record["at"])
+        lines.append(f"{record['version']}  {at}  {record['actor']}  {record['action']}")
         for name, after in record["after"].items():
             if name != "keywords":  # which follow from the text
                 old, new = (

@@ -104,14 +104,10 @@ def change_setting(args: Namespace, key: str) -> Result:
             "`bethink config` shows what each setting is for.",
         ) from None
     edit_file(path, key, value, root)
-    warnings = []
-    try:
-        now = settings(args)
-        if (origin := now.origins.get(key)) != str(path):
-            still = as_typed(getattr(now, key))
-            warnings.append(f"{origin} sets {key} too, and wins: it is still {still}.")
-    except ConfigError as error:
-        warnings.append(error.message)
+    now, warnings = settings(args), []
+    if (origin := now.origins.get(key)) != str(path):
+        still = as_typed(getattr(now, key))
+        warnings = [f"{origin} sets {key} too, and wins: it is still {still}."]
     masked = configuration.mask_password(value)
     return Result({"key": key, "value": masked, "path": str(path)}, warnings=warnings)
 

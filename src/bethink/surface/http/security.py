@@ -263,7 +263,9 @@ class FileTokens(Tokens):
                     f"There is a token named '{token.name}' already.",
                     f"Name it otherwise, or `bethink token revoke {token.name}`.",
                 )
-            rows = [_write_row(one) for one in (known | {token.id: token}).values()]
+            rows = [one._asdict() for one in (known | {token.id: token}).values()]
+            for row in rows:  # as a server of 0.10 that still runs reads it, too
+                row["projects"] = row["projects"] and [one._asdict() for one in row["projects"]]
             value = {"version": 1, "tokens": rows}
             text = json.dumps(value, indent=1, default=datetime.isoformat) + "\n"
             if not textfile.write(self.file, text, was, mode=0o600):
@@ -341,12 +343,6 @@ def _read_row(row: Mapping[str, Any]) -> Caller:
         granted = tuple(Grant(*map(str, one)) for one in named)
     personal = row["personal"] is True
     return Caller(projects=granted, personal=personal, **texts, **times)  # type: ignore[arg-type]
-
-
-def _write_row(token: Caller) -> dict[str, Any]:
-    """The row of a file, as a server of 0.10 that still runs reads it, too."""
-    granted = token.projects and [grant._asdict() for grant in token.projects]
-    return {**token._asdict(), "projects": granted}
 
 
 def _read_time(value: str | int) -> datetime:

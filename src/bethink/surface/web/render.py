@@ -93,11 +93,8 @@ def _environment() -> Environment:
 def show_unseen(text: object) -> Markup:
     """A text as it is, with what is unseen in it made visible."""
     escaped = str(escape(str(text).replace("\r\n", "\n")))
-    return Markup(_UNSEEN.sub(_mark_unseen, escaped))
-
-
-def _mark_unseen(found: re.Match[str]) -> str:
-    return f'<span class="unseen">U+{ord(found[0]):04X}</span>'
+    marked = '<span class="unseen">U+{:04X}</span>'
+    return Markup(_UNSEEN.sub(lambda found: marked.format(ord(found[0])), escaped))
 
 
 def highlight(text: str, sought: Sought | None) -> Markup:

@@ -27,9 +27,6 @@ def contents(root: Path, tag: str) -> list[str]:
     return [passage.content for passage in told(root, tag)]
 
 
-# The whole
-
-
 def test_a_project_is_told_in_a_few_dozen_sentences_with_kind_tags_and_lines(shop):
     found, skipped = analysed(shop)
     assert skipped == {} and 20 <= sum(map(len, found.values())) <= 60
@@ -44,9 +41,6 @@ def test_a_project_is_told_in_a_few_dozen_sentences_with_kind_tags_and_lines(sho
             assert any(entity.name == path for entity in passage.entities)
     for tag, expected in cases("analyze-the-project-is-told"):
         assert any(expected in content for content in contents(shop, tag)), contents(shop, tag)
-
-
-# Sources, hashes, walks
 
 
 def hashes(root: Path) -> dict[str, str]:
@@ -90,9 +84,6 @@ def test_a_huge_project_stays_few(tmp_path):
     records = [passage for passage in every if passage.tags[1] == "adr"]
     assert len(records) == pages.MOST_RECORDS and len(every) - len(records) <= 90
     assert max(len(passage.content) for passage in every) <= 3_000
-
-
-# Pages
 
 
 def test_a_heading_says_what_its_section_is_and_other_sections_are_passed_over(tmp_path):
@@ -238,9 +229,6 @@ def test_routes_are_told_in_one_sentence_with_their_places_and_stay_few(tmp_path
     passages = told(tmp_path, "api-route")
     assert len(passages) == routes.MOST
     assert max(len(passage.content) for passage in passages) < 2_000
-
-
-# Bad input
 
 
 def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path):

@@ -60,9 +60,6 @@ def test_what_a_message_tells_and_what_nobody_wrote_for_readers():
         assert found is not None and {name: getattr(found, name) for name in expected} == expected
 
 
-# Real repositories
-
-
 IDENTITY = {"AUTHOR_NAME": "Ada", "AUTHOR_EMAIL": "ada@example.org"}
 IDENTITY |= {"COMMITTER_NAME": "Ada", "COMMITTER_EMAIL": "ada@example.org"}
 IDENTITY |= {"CONFIG_GLOBAL": os.devnull, "CONFIG_NOSYSTEM": "1"}

@@ -90,9 +90,6 @@ def place(served, request):
     here.memory.close()
 
 
-# Timeline
-
-
 def sessions_of(pages):
     return [one["id"] for page in pages for day in page["days"] for one in day["sessions"]]
 
@@ -309,9 +306,6 @@ def test_pairs_are_looked_for_a_part_at_a_time_and_every_act_has_a_key_and_a_way
         assert len(keys) == len(set(keys)) and not {"j", "k", "u", "/"} & set(keys)
     for name, act in ACTS.items():
         assert act.undo in ACTS and ACTS[act.undo].of == act.of, name
-
-
-# Condition and sharing
 
 
 def test_the_condition_is_counted_and_doctor_is_asked_in_the_background(place):

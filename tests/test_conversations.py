@@ -336,22 +336,61 @@ def test_what_nobody_replied_to_is_kept_once_and_no_transcript_is_an_error(cli, 
     assert list(cli.json("stats")["scope_names"].values()) == ["shop"]
 
 
-def test_the_commands_read_list_and_show_the_source(cli, tmp_path):
-    file = transcript(tmp_path / "t" / "a.jsonl", "0a1b2c3d-0000", cli.project, *CHOICE)
-    later = DAY + timedelta(days=3)
-    transcript(tmp_path / "t" / "b.jsonl", "ffff0000-0000", cli.project, *CHANGE, began=later)
+ESP32 = "The ESP32 loses its LoRa link when the relay switches, any idea?"
+TCXO = ("assistant", "Check the TCXO setting first; SQLite is not involved here.")
+
+
+def test_the_commands_read_name_list_and_show_conversations_of_one_project_or_all(cli, tmp_path):
+    talks = {"3f2a": CHANGE, "3f2a91c0": CHOICE, "3f99": (("user", ESP32), TCXO)}
+    for day, (id, said) in enumerate(talks.items()):
+        began, file = DAY + timedelta(days=day), tmp_path / "t" / f"{id}.jsonl"
+        transcript(file, id, cli.project, *said, began=began)
     done = cli.json("backfill", str(tmp_path / "t"))
-    assert (done["transcripts"], done["turns"], done["sessions"], done["failed"]) == (2, 8, 2, [])
-    assert [session["id"] for session in cli.json("topics")] == ["ffff0000-0000", "0a1b2c3d-0000"]
-    assert "lines 1-" in cli.ok("topics", "0a1b", "--tree")
-    listed = ("list", "--all", "--include-superseded", "--kind", "decision", "--session", "0a1b")
+    assert (done["transcripts"], done["turns"], done["sessions"], done["failed"]) == (3, 10, 3, [])
+    assert [session["id"] for session in cli.json("topics")] == ["3f99", "3f2a91c0", "3f2a"]
+    assert "lines 1-" in cli.ok("topics", "3f2a9", "--tree")
+    listed = ("list", "--all", "--include-superseded", "--kind", "decision", "--session", "3f2a9")
     id = cli.json(*listed)[0]["id"]
     shown = cli.ok("get", id, "--source")
-    assert "\nAround " in shown and str(file.resolve())[-12:] in shown
+    assert "\nAround " in shown and "3f2a91c0.jsonl" in shown
     assert len(cli.json("get", id, "--source")[0]["around"]) > 1
     assert "Topic:" in cli.ok("recall", "which database do we use for orders?")
     assert "--all" in cli.fails("backfill", "--all", str(tmp_path), code=2)
     assert "nothing at" in cli.fails("backfill", "/nowhere/at/all", code=1)
+    # A conversation is named by the beginning of its id, and one that begins another is still itself.
+    commands = "search orders --session|recall orders --session|list --session|export --session"
+    for command in f"{commands}|topics|sessions".split("|"):
+        words = command.split()
+        assert "3f2a, 3f2a91c0, 3f99" in cli.fails(*words, "3f", code=1)
+        assert "no session whose id starts with 'zz'" in cli.fails(*words, "zz", code=1)
+    for words, given, id in (
+        (["list"], "3f9", "3f99"),
+        (["search", "orders"], "3f2a9", "3f2a91c0"),
+        (["list"], "3f2a", "3f2a"),
+    ):
+        assert {one["session"] for one in cli.json(*words, "--session", given)} == {id}
+    assert cli.json("sessions", "3f2a")[0]["title"] != cli.json("sessions", "3f2a9")[0]["title"]
+    # What was said about a thing is found by its name.
+    turns = cli.json("list", "--entity", "esp32", "--kind", "context")
+    assert [one["content"] for one in turns] == [ESP32]
+    for words in (("search", "link", "--entity", "ESP32"), ("recall", "what about entity:esp32")):
+        assert ESP32 in cli.ok(*words)
+    assert "SQLite" in str(cli.json("list", "--entity", "SQLite")[0]["entities"])
+    assert cli.json("list", "--entity", "Redis") == []
+    # Those of every project are listed with their project.
+    (tmp_path / "tea").mkdir()
+    other, later = tmp_path / "b.jsonl", DAY + timedelta(days=9)
+    cli.ok("backfill", transcript(other, "b1", tmp_path / "tea", *CHANGE, began=later))
+    assert "b1" not in [one["id"] for one in cli.json("topics")]
+    every = cli.json("topics", "--all-projects")
+    assert every[0]["id"] == "b1" and all(one["topics"] for one in every)
+    assert len({one["scope"] for one in every}) == 2
+    for command in ("topics", "sessions"):
+        told = cli.ok(command, "--all-projects")
+        assert "b1  [tea]" in told and "3f99  [shop]" in told
+        assert "[shop]" not in cli.ok(command)
+        assert "There is no session" in cli.fails(command, "b1", code=1)
+        assert "b1  [tea]" in cli.ok(command, "b1", "--all-projects")
 
 
 def test_without_a_path_the_newest_conversation_of_this_project_is_read(cli, tmp_path, monkeypatch):
@@ -370,55 +409,6 @@ def test_without_a_path_the_newest_conversation_of_this_project_is_read(cli, tmp
     assert (again["file"], again["unchanged"]) == (str(folder / "new.jsonl"), 1)
     assert "reading" not in cli("backfill", "--quiet").err
     assert "no conversation" in cli.fails("backfill", "--host", "codex", code=1)
-
-
-def test_topics_and_sessions_of_every_project_are_listed_with_their_project(cli, tmp_path):
-    cli.ok("backfill", transcript(tmp_path / "a.jsonl", "a1", cli.project, *CHOICE))
-    (tmp_path / "tea").mkdir()
-    later = DAY + timedelta(days=1)
-    cli.ok(
-        "backfill", transcript(tmp_path / "b.jsonl", "b1", tmp_path / "tea", *CHANGE, began=later)
-    )
-    assert [one["id"] for one in cli.json("topics")] == ["a1"]
-    every = cli.json("topics", "--all-projects")
-    assert [one["id"] for one in every] == ["b1", "a1"] and all(one["topics"] for one in every)
-    assert len({one["scope"] for one in every}) == 2
-    for command in ("topics", "sessions"):
-        told = cli.ok(command, "--all-projects")
-        assert "b1  [tea]" in told and "a1  [shop]" in told
-        assert "[shop]" not in cli.ok(command)
-        assert "There is no session" in cli.fails(command, "b1", code=1)
-        assert "b1  [tea]" in cli.ok(command, "b1", "--all-projects")
-
-
-def test_a_conversation_is_named_by_the_beginning_of_its_id(cli, tmp_path):
-    for id, said in (("3f2a", CHANGE), ("3f2a91c0", CHOICE), ("3f99", DOUBT)):
-        cli.ok("backfill", transcript(tmp_path / f"{id}.jsonl", id, cli.project, *said))
-    commands = "search orders --session|recall orders --session|list --session|export --session"
-    for command in f"{commands}|topics|sessions".split("|"):
-        words = command.split()
-        assert "3f2a, 3f2a91c0, 3f99" in cli.fails(*words, "3f", code=1)
-        assert "no session whose id starts with 'zz'" in cli.fails(*words, "zz", code=1)
-    # An id that begins another one is still itself.
-    for words, given, id in (
-        (["list"], "3f9", "3f99"),
-        (["search", "orders"], "3f2a9", "3f2a91c0"),
-        (["list"], "3f2a", "3f2a"),
-    ):
-        assert {one["session"] for one in cli.json(*words, "--session", given)} == {id}
-    assert cli.json("sessions", "3f2a")[0]["title"] != cli.json("sessions", "3f2a9")[0]["title"]
-
-
-def test_what_was_said_about_a_thing_is_found_by_its_name(cli, tmp_path):
-    said = "The ESP32 loses its LoRa link when the relay switches, any idea?"
-    answer = ("assistant", "Check the TCXO setting first; SQLite is not involved here.")
-    cli.ok("backfill", transcript(tmp_path / "a.jsonl", "a1", cli.project, ("user", said), answer))
-    turns = cli.json("list", "--entity", "esp32", "--kind", "context")
-    assert [one["content"] for one in turns] == [said]
-    for words in (("search", "link", "--entity", "ESP32"), ("recall", "what about entity:esp32")):
-        assert said in cli.ok(*words)
-    assert "SQLite" in str(cli.json("list", "--entity", "SQLite")[0]["entities"])
-    assert cli.json("list", "--entity", "Redis") == []
 
 
 PAID = "We decided to pay the invoices on Mondays."
@@ -447,9 +437,6 @@ def test_the_purge_of_a_turn_names_what_was_taken_from_it(memory, tmp_path):
         found = memory.find_traces([one])
         assert (found.same, [other.id for other in found.rest]) == ((), [one.id for one in rest])
     assert memory.find_traces([turn, idea]).rest == ()
-
-
-# Whose word it is
 
 
 @pytest.mark.parametrize(("sessions", "kind", "expected"), cases("conversations-kept"))
@@ -529,8 +516,6 @@ def test_a_digest_goes_with_what_is_purged_and_holds_no_secret(memory, tmp_path)
     memory.forget(turn.id, purge=True)
     assert conversations.sessions(memory)[0].digest is None
 
-
-# Echo
 
 DECIDED = "We decided to keep the orders in PostgreSQL, because the team knows it."
 QUESTION = "Where do we keep the orders?"

@@ -204,8 +204,6 @@ def test_a_lock_held_for_too_long_is_busy_and_not_broken(offline, tmp_path):
     store.close()
 
 
-# Power
-
 SECTOR = 512
 
 

@@ -10,8 +10,6 @@ from bethink import hosts
 from bethink.errors import BethinkError
 from bethink.hosts import copilot
 
-# Codex
-
 CURRENT = LINE_FILES["codex"]
 OLDER = CODEX / (
     "sessions/2026/05/04/rollout-2026-05-04T10-00-00-019f0000-0000-7000-8000-000000000002.jsonl"

@@ -257,16 +257,3 @@ def test_long_texts_lose_their_middle_and_hostile_ones_cost_what_their_length_co
             return find_memory_mode(extract_speech(text).text)
 
         assert not grows_too_fast(heard, long_text("", unit))
-
-
-@given(st.text(max_size=200))
-def test_any_text_can_be_stored(text):
-    said = extract_speech(text).text
-    assert said.encode().decode() == said
-    assert "\0" not in said
-
-
-@given(st.text(alphabet="abc <>/\n", max_size=60), st.text(alphabet="ab", min_size=1, max_size=5))
-def test_what_was_recalled_is_never_learned(inside, mark):
-    text = f"before\n<bethink-memory id={mark}>SECRET {inside} SECRET</bethink-memory id={mark}>\nafter"
-    assert extract_speech(text).text.split() == ["before", "after"]

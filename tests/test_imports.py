@@ -199,8 +199,6 @@ def test_whatever_stands_in_a_column_is_taken_in_order_or_left(offline, tmp_path
     connection.close()
 
 
-# JSON, JSON lines, CSV
-
 MEM0 = json.loads((FOLDER / "imports-mem0.json").read_text("utf-8"))
 
 
@@ -230,9 +228,6 @@ def test_what_has_no_text_is_refused_with_what_it_has(cli, tmp_path):
     assert exported(cli) == {}
 
 
-# Taking it back
-
-
 def test_an_import_is_taken_back_by_one_command_but_for_what_was_changed(cli, tmp_path):
     mine = cli.add("Owls hunt at night")
     file = tmp_path / "notes.jsonl"
@@ -260,9 +255,6 @@ def test_plain_markdown_is_synced_tried_and_taken_back(cli, tmp_path):
     assert cli.json("import", notes, "--undo")["memories"]["retired"] == 1
     assert cli.json("list") == []
     assert cli.json("import", notes)["memories"]["added"] == 1
-
-
-# LanceDB
 
 
 def test_lancedb_says_how_to_install_what_it_needs(cli, tmp_path, monkeypatch):

@@ -53,9 +53,6 @@ def parts(report: dict) -> dict[str, str]:
     return {part["part"]: part["status"] for part in report["parts"]}
 
 
-# The whole of it
-
-
 def test_one_step_makes_a_project_searchable_and_each_part_can_be_skipped(repository, monkeypatch):
     report = repository.json("init")
     assert set(statuses(report).values()) == {"made"}
@@ -100,9 +97,6 @@ def test_a_template_is_knowledge_once_it_is_filled_and_files_that_are_there_are_
     before = tree(cli.project)
     assert set(statuses(cli.json("init", *FILES_ONLY, "--force")).values()) == {"kept"}
     assert tree(cli.project) == before, "what is there is kept"
-
-
-# What is made
 
 
 def test_folders_templates_and_settings_are_made_and_the_ignore_file_is_extended_once(cli):
@@ -150,9 +144,6 @@ def test_a_knowledge_folder_of_the_users_own_is_left_to_them_and_git_is_not_need
     assert projects.find(cli.project / "a/b").root == cli.project
     cli.ok("init", *FILES_ONLY, "--local")
     assert "/.bethink/memory.db*" in (cli.project / ".gitignore").read_text()
-
-
-# Where
 
 
 def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowledge(cli):
@@ -208,9 +199,6 @@ def test_a_path_is_given_one_way_and_refused_where_it_is_no_project(cli, monkeyp
     assert not (home / ".claude").exists()
 
 
-# What is in the way
-
-
 def test_a_file_where_a_folder_should_be_is_told_and_the_rest_goes_on(cli):
     git(cli.project, "init")
     (cli.project / ".claude").write_text("I am a file\n")
@@ -236,9 +224,6 @@ def test_a_link_out_of_the_project_is_not_followed(cli, tmp_path):
     assert "leads out of the project" in cli("init", *FILES_ONLY).out
     assert "leads out of the project" in cli.fails("init", *FILES_ONLY, "--local", code=2)
     assert tree(outside) == before
-
-
-# A database of its own
 
 
 def test_local_gives_the_project_a_database_of_its_own(cli):
@@ -282,9 +267,6 @@ def test_local_takes_a_database_over_only_by_force_and_beside_no_other(cli, monk
     assert not (cli.home / "local-projects").exists()
     assert cli.json("init", "--local", "--force", *FILES_ONLY)["local"] is True
     assert [one["content"] for one in cli.json("list")] == ["Somebody else's words"]
-
-
-# Stopped
 
 
 def test_ctrl_c_leaves_a_usable_state_and_a_part_that_fails_stops_no_other(repository, monkeypatch):

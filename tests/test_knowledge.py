@@ -145,9 +145,6 @@ def test_import_takes_any_markdown_and_stays_in_its_container(project, tmp_path)
     assert len(project.json(*ask, *container)) == 1
 
 
-# The code map
-
-
 @pytest.fixture
 def coded(cli):
     plant(cli.project / "src", dict(cases("knowledge-code")))
@@ -185,8 +182,6 @@ def test_a_repo_map_goes_out_and_comes_in_again(coded, tmp_path):
     assert coded.json(*take)["memories"] == {"added": 1, "kept": 0, "retired": 2}
     assert coded.ok("search", "only/this.go", "--mode", "keyword").count("only/this.go") == 1
 
-
-# Analysis
 
 ADR = "# {}. Use {}\n\n## Status\n\n{}\n\n## Decision\n\nOrders are kept in {}.\n"
 SUPERSEDED = "Superseded by [2. Use Postgres](0002-postgres.md)"

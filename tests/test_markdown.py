@@ -44,9 +44,6 @@ def titles(text):
     return [chunk.title for chunk in by_headers(text)]
 
 
-# Cutting
-
-
 def test_sections_begin_at_headers_and_long_ones_are_split_where_a_reader_would():
     found = by_headers(GUIDE, overlap=0)
     assert [chunk.title for chunk in found] == SECTIONS
@@ -224,9 +221,6 @@ def test_directives_are_not_part_of_the_text_but_where_they_stand_in_it_or_in_co
     assert [passage.lines for passage in whole(text)] == [(1, 3), (5, 7)]
     assert "gotcha" not in repr(whole(text))
     assert whole(text.replace("kind=gotcha", "vector-index=false")) == []
-
-
-# Passages
 
 
 def test_passages_carry_section_lines_and_kind_and_what_the_file_says_of_itself():

@@ -46,9 +46,6 @@ def told(url: str) -> str:
     return message
 
 
-# Opening
-
-
 def test_what_cannot_be_opened_is_told_apart_and_left_as_it_was(fresh, monkeypatch):
     right = postgres.server_url()
     server = f"127.0.0.1:{right.rpartition(':')[2]}"
@@ -82,9 +79,6 @@ def test_what_cannot_be_opened_is_told_apart_and_left_as_it_was(fresh, monkeypat
         opened(newer)
 
 
-# Migrating
-
-
 def test_an_interrupted_migration_has_not_happened(fresh, monkeypatch):
     real = schema.migrations()
     with monkeypatch.context() as patch:
@@ -108,9 +102,6 @@ def test_many_processes_may_open_a_new_database_at_once(fresh):
     last = len(schema.migrations())
     query = "SELECT count(*), max(number) FROM bethink.migrations"
     assert postgres.run(fresh, query) == [(last, last)]
-
-
-# Roles
 
 
 def as_role(url: str, name: str) -> str:
@@ -147,9 +138,6 @@ def test_an_owner_who_is_no_superuser_migrates_and_a_server_login_only_serves(fr
     assert postgres.run(fresh, open_to_all) == []
 
 
-# Connections
-
-
 def test_nothing_is_left_behind_on_a_connection():
     """What PgBouncer's transaction pooling needs: each transaction says who acts, and none leaves a trace."""
     store = opened(postgres.database_url())
@@ -183,9 +171,6 @@ def test_lost_connections_are_replaced_and_another_writer_is_waited_for_and_then
             put(impatient, make("more"))
     assert put(impatient, make("more")).added == 1
     impatient.close()
-
-
-# What is stored
 
 
 def test_a_large_scope_is_searched_by_the_vector_index(tenant, monkeypatch):
@@ -250,9 +235,6 @@ def test_rows_are_found_by_index_although_only_the_policy_names_the_tenant():
         conditions = [line for line in plan.splitlines() if "Index Cond" in line]
         assert any("tenant = " in line and condition in line for line in conditions), plan
     store.close()
-
-
-# The audit trail
 
 
 @pytest.fixture

@@ -176,9 +176,6 @@ def test_a_type_of_the_callers_own_is_never_evaluated_with_the_keepers_rights(tw
     assert attack(two[0], *careless) == "bethink_keeper"
 
 
-# People
-
-
 def test_what_is_personal_is_seen_by_that_person_alone(people):
     anna, ben = people
     (mine,), (shared,) = (
@@ -273,9 +270,6 @@ def test_whoever_makes_the_indexes_anew_leaves_those_of_what_is_personal_to_othe
     assert ben.statistics(Words(("numbat",)), (PERSONAL,)).counts == (1,)
     assert ben.models() == [MODEL] and ben.count_unembedded(MODEL) == 1
     assert anna.check(deep=True) == ben.check(deep=True) == []
-
-
-# Entering and leaving
 
 
 def test_a_tenant_that_was_deleted_is_told_to_who_still_uses_it_and_cannot_be_entered():

@@ -73,9 +73,6 @@ def test_a_git_file_that_points_into_another_repository_does_not_join_it(reposit
         assert not (repository / ".git" / project.NOTE).exists()
 
 
-# The id of a repository
-
-
 def test_a_clone_and_a_copy_are_projects_of_their_own(repository, tmp_path):
     original = project.find(repository)
     project.pin(original)

@@ -114,9 +114,6 @@ def test_why_tells_what_fits_the_words_best_whichever_way_it_is_asked(cli):
     assert "No decision about purple elephants" in cli("why", "no purple elephants").err
 
 
-# Other languages
-
-
 def test_what_is_not_english_is_seen():
     for text, english in cases("questions-english"):
         assert is_english(text) is english, text

@@ -52,9 +52,6 @@ def shown(name: str) -> list:
     return list(document.passages())
 
 
-# Documents
-
-
 def test_each_source_file_is_a_document_unless_nobody_wrote_it_by_hand(project, monkeypatch):
     others = {"README.md": "# Hello\n", "data.json": "{}", "LICENSE": "MIT", "blob": b"\0\1\2"}
     found = project(others | {"src/a.py": "def f(): pass\n", "b.ts": "export const X = 1;\n"})
@@ -70,9 +67,6 @@ def test_each_source_file_is_a_document_unless_nobody_wrote_it_by_hand(project, 
 @each("name, content, reason", "repomap-what-nobody-wrote-by-hand", {})
 def test_what_nobody_wrote_by_hand_is_skipped_with_a_reason(project, name, content, reason):
     assert project({name: content}) == {f"code:{name}": Skipped(f"code:{name}", reason)}
-
-
-# Passages
 
 
 def test_a_file_has_a_passage_of_its_own_and_others_for_its_definitions():
@@ -136,9 +130,6 @@ def test_every_symbol_is_in_a_passage_with_its_line(name):
     assert all(passage.content.startswith(name) for passage in found)
 
 
-# JSON
-
-
 def test_the_json_survives_a_round_trip_and_a_bad_map_is_refused_whole():
     made = map_files(walk(CODE, CODE))
     raw = json.dumps(to_json(made)).encode()
@@ -190,9 +181,6 @@ def test_a_map_is_one_document_and_its_paths_are_data(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("opened"))
     found = [passage.section for passage in read_map(raw, tmp_path / "m.json").passages()]
     assert found == ["/etc/passwd", "../../secret", "null ?"]
-
-
-# Through the front door
 
 
 def test_code_is_found_by_name_by_path_and_by_what_it_does(hashing):

@@ -66,9 +66,6 @@ def test_a_memory_comes_back_as_it_was_written_and_any_text_to_the_letter(store)
     assert found.expires_at == found.valid_to == store.history(memory.id)[-1].at
 
 
-# Lists
-
-
 def test_each_order_of_a_list(store):
     for text, created, updated, importance, usefulness, used in (
         ("a", 1, 9, 5.0, 0.0, 9),
@@ -157,8 +154,6 @@ def test_hidden_memories_do_not_take_the_places_of_visible_ones(store, how):
     (live,) = tell(store, "a single zebra among very many other animals, seen at dawn")
     assert how(store, "zebra", limit=10) == [live.id]
 
-
-# Ids
 
 TWINS = (
     "01900000-1111-7000-8000-00000000000a",
@@ -381,9 +376,6 @@ def test_a_change_keeps_before_and_after_and_a_use_leaves_no_history(store):
     assert len(store.relations([a])) == 1
 
 
-# Sources
-
-
 PAGE = {"source": "docs/a.md", "source_type": "markdown"}
 
 
@@ -439,9 +431,6 @@ def test_what_was_told_under_the_name_of_a_document_is_none_of_its_passages(stor
     before = snapshot(store)
     store.rebuild()
     assert snapshot(store) == before
-
-
-# All or nothing
 
 
 GHOST = make("an owl that must not stay", source="docs/ghost.md", source_type="markdown")

@@ -60,9 +60,6 @@ def traces(folder: Path, words: list[str | bytes]) -> list[str]:
     return found
 
 
-# Permissions
-
-
 def test_files_are_for_their_owner_alone_and_opening_and_reading_writes_nothing(tmp_path, path):
     folder = tmp_path / "new"
     before = os.umask(0o022)
@@ -95,9 +92,6 @@ def test_files_are_for_their_owner_alone_and_opening_and_reading_writes_nothing(
     store.close()
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
     assert stores.files(path) == [path]
-
-
-# Opening
 
 
 def test_the_promises_of_a_connection_that_is_given_back_when_its_thread_ends(opened):

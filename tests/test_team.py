@@ -229,9 +229,6 @@ def test_a_laptop_comes_in_step_by_address_and_by_database(cli, team, tmp_path, 
     assert {one["content"] for one in cli.json("list")} == {"Told on the laptop", "Told on another"}
 
 
-# By the command line alone
-
-
 def test_a_project_is_shared_by_its_name_and_what_is_personal_is_not(cli, monkeypatch, tmp_path):
     """Each acts in a folder of their own that is called the same; history and audit trail name the person."""
     postgres.use(monkeypatch)

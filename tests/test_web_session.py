@@ -134,9 +134,6 @@ def test_a_key_is_for_its_owner_alone_and_a_visit_knows_when_the_one_before_it_w
         assert note_visit(spoiled, 1000, True)[0].endswith("1000")
 
 
-# Over HTTP
-
-
 def test_every_page_needs_a_session_and_says_how_to_get_one(served):
     for method, path, _ in PAGES:
         for client in (served.client(None), served.owner):  # a token opens no page
@@ -310,9 +307,6 @@ def test_wrong_tokens_are_slowed_down_and_sign_nobody_in(tmp_path, offline, monk
             assert "rcl_guess" not in answer.text
         assert client.get("/signin").status_code == 405  # a token in an address is no way in
         sign_in(server, server.session)  # a right one passes: others may come from the same address
-
-
-# `bethink ui`
 
 
 def test_it_starts_a_server_hands_over_and_ends_with_the_terminal(offline, tmp_path):

@@ -48,7 +48,10 @@ def hashes(root: Path) -> dict[str, str]:
     return {one.uri: one.hash for one in found if isinstance(one, Document)}
 
 
-def test_the_same_tree_has_the_same_hashes_and_a_change_concerns_its_own_file(tmp_path):
+MAKEFILE = {"Makefile": "test:\n\tpytest\n"}
+
+
+def test_a_change_concerns_its_own_file_and_hidden_files_lead_not_out_of_the_project(tmp_path):
     plant(tmp_path, SHOP)
     before = hashes(tmp_path)
     assert hashes(tmp_path) == before
@@ -56,12 +59,6 @@ def test_the_same_tree_has_the_same_hashes_and_a_change_concerns_its_own_file(tm
     plant(tmp_path, {"README.md": changed, "web/notes.txt": "nothing of interest"})
     after = hashes(tmp_path)
     assert [uri for uri in after if after[uri] != before.get(uri)] == ["analysis:README.md"]
-
-
-MAKEFILE = {"Makefile": "test:\n\tpytest\n"}
-
-
-def test_hidden_files_are_read_and_lead_not_out_of_the_project(tmp_path):
     root = plant(tmp_path / "api", MAKEFILE | {".python-version": "3.12\n"})
     assert list(analysed(root)[0]) == [".python-version", "Makefile"]
     plant(tmp_path, {"secret.yml": "on: push\njobs: {leak: {steps: [{run: pytest}]}}\n"})
@@ -152,7 +149,7 @@ def read_pair(root: Path, old: str, new: str):
     return before, after, [(one.id, other.id) for one, other in pairs]
 
 
-def test_a_superseded_record_hands_over_to_its_successor_and_others_stay_in_force(tmp_path):
+def test_a_superseded_record_hands_over_to_its_successor_in_the_same_folder(tmp_path):
     known = {"adr": 3, "adr_key": OLD, "status": "superseded", "superseded_by": NEW}
     for old, new in cases("analyze-a-superseded-record-hands"):
         before, after, pairs = read_pair(tmp_path, old, new)
@@ -162,9 +159,6 @@ def test_a_superseded_record_hands_over_to_its_successor_and_others_stay_in_forc
     for old, new in cases("analyze-what-does-not-replace"):
         before, _, pairs = read_pair(tmp_path, old, new)
         assert (before.metadata["status"], pairs) == ("accepted", [])
-
-
-def test_the_same_number_in_two_folders_is_two_records(tmp_path):
     assert read_pair(tmp_path / "pair", "Superseded by ADR 12", "Superseded by ADR 3")[2] == []
     texts = [(3, "X", "Superseded by ADR 4", "x"), (4, "Y", "Accepted", "y")]
     old, new = (RECORD.format(*text) for text in texts)
@@ -207,14 +201,7 @@ def test_what_only_looks_like_a_route_is_none(tmp_path, files):
     assert find_routes(plant(tmp_path, files)) == []
 
 
-def test_routers_in_a_circle_end(tmp_path):
-    made = [f'{name} = APIRouter(prefix="/{name}")' for name in "ab"]
-    lines = ["from fastapi import APIRouter", *made, "a.include_router(b)", "b.include_router(a)"]
-    plant(tmp_path, {"a.py": "\n".join([*lines, '@a.get("/x")', "def x(): ..."])})
-    assert len(find_routes(tmp_path)) == 1
-
-
-def test_routes_are_told_in_one_sentence_with_their_places_and_stay_few(tmp_path):
+def test_routes_are_told_in_one_sentence_stay_few_and_end_where_routers_stand_in_a_circle(tmp_path):
     plant(tmp_path, {"app.py": FLASK["app.py"]})
     (told_of,) = told(tmp_path, "api-route")
     assert told_of.content == (
@@ -229,6 +216,12 @@ def test_routes_are_told_in_one_sentence_with_their_places_and_stay_few(tmp_path
     passages = told(tmp_path, "api-route")
     assert len(passages) == routes.MOST
     assert max(len(passage.content) for passage in passages) < 2_000
+    made = [f'{name} = APIRouter(prefix="/{name}")' for name in "ab"]
+    lines = ["from fastapi import APIRouter", *made, "a.include_router(b)", "b.include_router(a)"]
+    circle = plant(
+        tmp_path / "circle", {"a.py": "\n".join([*lines, '@a.get("/x")', "def x(): ..."])}
+    )
+    assert len(find_routes(circle)) == 1
 
 
 def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path):

@@ -39,23 +39,13 @@ def test_a_walk_finds_what_people_wrote_in_the_same_order_each_time(
     assert uris(tmp_path / start, tmp_path, *suffixes) == expected
 
 
-@pytest.mark.parametrize("name", ["missing", "a.md/below", "a\0b", "x" * 300])
-def test_a_start_that_does_not_exist_is_an_error_before_anything_is_read(tmp_path, name):
-    tree(tmp_path, {"a.md": ""})
-    with pytest.raises(NotFound) as caught:
-        walk(tmp_path / name, tmp_path)
-    assert name in caught.value.message
-    assert caught.value.hint
-
-
-@pytest.mark.parametrize(("rules", "ignored"), cases("files-ignored"))
-def test_what_git_ignores_is_left_out(tmp_path, rules, ignored):
-    files = cases("files-files")
-    tree(tmp_path, dict.fromkeys(files, "") | {".gitignore": rules})
-    assert sorted(uris(tmp_path, tmp_path)) == sorted(set(files) - set(ignored))
-
-
-def test_the_exclusions_of_the_clone_count_also_in_a_linked_worktree(tmp_path):
+def test_a_start_that_does_not_exist_is_an_error_and_exclusions_of_the_clone_count(tmp_path):
+    for name in ["missing", "a.md/below", "a\0b", "x" * 300]:
+        tree(tmp_path, {"a.md": ""})
+        with pytest.raises(NotFound) as caught:
+            walk(tmp_path / name, tmp_path)
+        assert name in caught.value.message
+        assert caught.value.hint
     git = {"main/.git/HEAD": "", "main/.git/info/exclude": "private.md\n"}
     git["main/.git/worktrees/w/commondir"] = "../..\n"
     git["main/.git/worktrees/w/gitdir"] = f"{tmp_path}/w/.git\n"
@@ -65,6 +55,13 @@ def test_the_exclusions_of_the_clone_count_also_in_a_linked_worktree(tmp_path):
     main, linked = tmp_path / "main", tmp_path / "w"
     assert uris(main, main) == ["a.md"]
     assert uris(linked, linked) == uris(linked / "in", linked) == ["in/a.md"]
+
+
+@pytest.mark.parametrize(("rules", "ignored"), cases("files-ignored"))
+def test_what_git_ignores_is_left_out(tmp_path, rules, ignored):
+    files = cases("files-files")
+    tree(tmp_path, dict.fromkeys(files, "") | {".gitignore": rules})
+    assert sorted(uris(tmp_path, tmp_path)) == sorted(set(files) - set(ignored))
 
 
 @pytest.mark.timeout(10)

@@ -16,7 +16,7 @@ OLDER = CODEX / (
 )
 
 
-def test_codex_files_come_from_patches_and_commands_unless_memory_is_off(tmp_path):
+def test_codex_files_come_from_patches_and_a_fork_keeps_the_identity_of_what_it_copied(tmp_path):
     turns, transcript = read(CURRENT)
     assert turns[2].tools == ("exec_command", "apply_patch")  # and not the call of Bethink
     assert turns[2].files == ("settings.py", "base.py", "docs/db.md")
@@ -26,9 +26,6 @@ def test_codex_files_come_from_patches_and_commands_unless_memory_is_off(tmp_pat
     head = head.replace('"cwd"', '"memory_mode":"disabled","cwd"')
     turns, transcript = read(written(tmp_path / "rollout.jsonl", head, *lines))
     assert turns == [] and transcript.skipped["memory off"] == 3
-
-
-def test_a_fork_keeps_the_identity_of_what_it_copied_and_the_same_words_twice_are_two(tmp_path):
     fork, transcript = read(LINE_FILES["codex fork"])
     assert [turn.id for turn in fork[:3]] == [turn.id for turn in read(OLDER)[0]]
     assert fork[3].text.startswith("One database")

@@ -164,19 +164,9 @@ def test_documentation_is_listed_and_read_unless_the_setting_names_what_is_knowl
     assert cli.json("search", "third of the month", "--mode", "keyword")
 
 
-def test_in_a_worktree_settings_go_to_the_root_alone(cli, tmp_path, monkeypatch):
-    branch = tmp_path / "branch"
-    git(cli.project, "init")
-    git(cli.project, "commit", "--allow-empty", "-m", "first")
-    git(cli.project, "worktree", "add", str(branch))
-    monkeypatch.chdir(branch)
-    cli.ok("init", *FILES_ONLY)
-    assert (branch / KNOWLEDGE / "gotchas.md").exists() and not (branch / ".bethink").exists()
-    assert (cli.project / ".bethink/config.toml").exists()
-    assert (cli.project / ".gitignore").exists()
-
-
-def test_a_path_is_given_one_way_and_refused_where_it_is_no_project(cli, monkeypatch, tmp_path):
+def test_a_path_is_given_one_way_and_in_a_worktree_settings_go_to_the_root_alone(
+    cli, monkeypatch, tmp_path
+):
     other = plant(tmp_path / "other", {"a.txt": ""})
     for words in ([other], ["--project", other]):
         assert cli.json("init", *words, *FILES_ONLY)["project"]["root"] == str(other)
@@ -197,6 +187,15 @@ def test_a_path_is_given_one_way_and_refused_where_it_is_no_project(cli, monkeyp
         said = cli.fails("init", "--local", "--project", home / name, code=2)
         assert "cannot be kept in a list of projects" in said and not list((home / name).iterdir())
     assert not (home / ".claude").exists()
+    branch = tmp_path / "branch"
+    git(cli.project, "init")
+    git(cli.project, "commit", "--allow-empty", "-m", "first")
+    git(cli.project, "worktree", "add", str(branch))
+    monkeypatch.chdir(branch)
+    cli.ok("init", *FILES_ONLY)
+    assert (branch / KNOWLEDGE / "gotchas.md").exists() and not (branch / ".bethink").exists()
+    assert (cli.project / ".bethink/config.toml").exists()
+    assert (cli.project / ".gitignore").exists()
 
 
 def test_a_file_where_a_folder_should_be_is_told_and_the_rest_goes_on(cli):

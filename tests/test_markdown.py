@@ -76,15 +76,30 @@ def test_headers_are_what_the_formats_say_and_empty_ones_lead_on(function, given
     assert function(*given) == expected
 
 
-@pytest.mark.parametrize("block", cases("chunks-code-and-tables-are-never", NAMES))
-@pytest.mark.parametrize("size", [100, 500, 2000])
-def test_code_and_tables_are_never_cut_in_half(block, size):
-    text = f"# A\n\n{SENTENCES}\n\n{block}\n{SENTENCES}\n"
-    found = by_headers(text, size)
-    assert joined(found) == text
-    whole = [chunk for chunk in found if block.strip() in chunk.text]
-    assert whole and len(joined(whole)) < len(block) + size
-    assert all(len(chunk.text) <= size for chunk in found if chunk not in whole)
+def test_code_and_tables_are_never_cut_in_half_and_windows_hold_whole_lines():
+    for block in cases("chunks-code-and-tables-are-never", NAMES):
+        for size in [100, 500, 2000]:
+            text = f"# A\n\n{SENTENCES}\n\n{block}\n{SENTENCES}\n"
+            found = by_headers(text, size)
+            assert joined(found) == text
+            whole = [chunk for chunk in found if block.strip() in chunk.text]
+            assert whole and len(joined(whole)) < len(block) + size
+            assert all(len(chunk.text) <= size for chunk in found if chunk not in whole)
+    text = "# A\n" + "".join(f"line {number} with some words\n" for number in range(300))
+    found = by_lines(text, 100, 20)
+    for before, chunk in pairwise(found):
+        assert chunk.text.startswith("line") and chunk.text.endswith("\n")
+        assert before.text.rstrip().endswith(chunk.overlap)
+        assert chunk.overlap.startswith("line")
+        assert 40 < len(chunk.overlap) <= 80
+        assert len(chunk.overlap) + 2 + len(chunk.text) <= 400
+    assert by_lines(text) == by_lines(text, 400, 80)
+    assert not any(chunk.overlap for chunk in by_lines(text, 100, 0))
+    # Long lines are split between sentences or words.
+    assert all(chunk.text.rstrip().endswith(".") for chunk in by_lines(SENTENCES, 100, 20))
+    assert all(f" {chunk.overlap}" in SENTENCES for chunk in by_lines(SENTENCES, 100, 20)[1:])
+    assert [len(chunk.text) for chunk in by_lines("x" * 1000, 100, 0)] == [400, 400, 200]
+    assert all(len(chunk.text) <= 400 for chunk in by_lines("word " * 1000, 100, 99))
 
 
 def test_overlap_is_the_end_of_the_chunk_before_and_never_begins_inside_code_or_a_table():
@@ -101,24 +116,6 @@ def test_overlap_is_the_end_of_the_chunk_before_and_never_begins_inside_code_or_
             assert after.overlap == carried
     one = "word " * 80 + "end.\n"
     assert by_headers(one * 2, 405, 15)[1].overlap == ""
-
-
-def test_windows_hold_whole_lines_and_carry_the_last_ones():
-    text = "# A\n" + "".join(f"line {number} with some words\n" for number in range(300))
-    found = by_lines(text, 100, 20)
-    for before, chunk in pairwise(found):
-        assert chunk.text.startswith("line") and chunk.text.endswith("\n")
-        assert before.text.rstrip().endswith(chunk.overlap)
-        assert chunk.overlap.startswith("line")
-        assert 40 < len(chunk.overlap) <= 80
-        assert len(chunk.overlap) + 2 + len(chunk.text) <= 400
-    assert by_lines(text) == by_lines(text, 400, 80)
-    assert not any(chunk.overlap for chunk in by_lines(text, 100, 0))
-    # Long lines are split between sentences or words.
-    assert all(chunk.text.rstrip().endswith(".") for chunk in by_lines(SENTENCES, 100, 20))
-    assert all(f" {chunk.overlap}" in SENTENCES for chunk in by_lines(SENTENCES, 100, 20)[1:])
-    assert [len(chunk.text) for chunk in by_lines("x" * 1000, 100, 0)] == [400, 400, 200]
-    assert all(len(chunk.text) <= 400 for chunk in by_lines("word " * 1000, 100, 99))
 
 
 SIZES, OVERLAPS = st.sampled_from([1, 3, 20, 60, 250, 2000]), st.sampled_from([0, 15, 50])

@@ -65,7 +65,7 @@ def test_a_project_or_everything_is_paused_until_resumed_or_for_a_time(cli, tmp_
     assert paused(cli.project) == [False]
 
 
-def test_reading_a_chat_without_times_while_memory_is_paused_is_warned_of(cli, tmp_path):
+def test_a_chat_without_times_is_warned_of_and_a_broken_file_counts_as_a_pause(cli, tmp_path):
     chat = tmp_path / "chat.jsonl"
     chat.write_text('{"role": "user", "content": "We decided to use PostgreSQL for the orders."}\n')
     cli.ok("pause")
@@ -74,6 +74,13 @@ def test_reading_a_chat_without_times_while_memory_is_paused_is_warned_of(cli, t
     assert "warning: Memory is paused (shop)" in warned.err
     cli.ok("resume")
     assert "paused" not in cli("backfill", chat).err
+    no_time = '[{"scope": "x", "since": "then", "until": null}]'
+    for content in ("", "{", "[1]", '[{"scope": "x"}]', '{"a": 1}', no_time, "\x00"):
+        project.pauses_file().write_text(content)
+        assert paused(cli.project) == [True], content
+        with pytest.raises(BethinkError, match="counts as paused"):
+            project.read_pauses()
+        assert "pauses.json" in cli.fails("resume", "--everywhere", code=1)
 
 
 @pytest.mark.parametrize("scope", ["project", "everywhere"])
@@ -202,14 +209,3 @@ def test_a_host_that_names_no_file_teaches_nothing_said_meanwhile(desk, monkeypa
         cursor.stop()
         desk.work()
     assert desk.turns() == TEXTS[:2] + MORE_TEXTS
-
-
-def test_a_file_that_cannot_be_understood_is_a_pause_that_says_how_to_end(cli):
-    project.pauses_file().parent.mkdir(parents=True)
-    no_time = '[{"scope": "x", "since": "then", "until": null}]'
-    for content in ("", "{", "[1]", '[{"scope": "x"}]', '{"a": 1}', no_time, "\x00"):
-        project.pauses_file().write_text(content)
-        assert paused(cli.project) == [True], content
-        with pytest.raises(BethinkError, match="counts as paused"):
-            project.read_pauses()
-        assert "pauses.json" in cli.fails("resume", "--everywhere", code=1)

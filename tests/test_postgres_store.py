@@ -173,7 +173,11 @@ def test_lost_connections_are_replaced_and_another_writer_is_waited_for_and_then
     impatient.close()
 
 
-def test_a_large_scope_is_searched_by_the_vector_index(tenant, monkeypatch):
+def explain(connection, sql: str) -> str:
+    return "\n".join(row[0] for row in connection.execute(f"EXPLAIN {sql}".encode()))
+
+
+def test_a_large_scope_is_searched_by_the_indexes_of_vectors_and_of_words(tenant, monkeypatch):
     def scale(matrix):
         return (matrix / np.linalg.norm(matrix, axis=-1, keepdims=True)).astype(np.float32)
 
@@ -196,13 +200,6 @@ def test_a_large_scope_is_searched_by_the_vector_index(tenant, monkeypatch):
         found += len(set(best) & {key for key, _ in items})
         assert len(items) == 10
     assert found >= 0.95 * 150
-
-
-def explain(connection, sql: str) -> str:
-    return "\n".join(row[0] for row in connection.execute(f"EXPLAIN {sql}".encode()))
-
-
-def test_the_word_index_is_used_in_spite_of_row_level_security(tenant):
     texts = (f"heron number {n} {'reed' if n == 77 else 'water'}" for n in range(400))
     put(tenant, *map(make, texts), embed=False)
     with tenant.database.connect() as connection:

@@ -119,7 +119,9 @@ def test_a_project_is_synced_through_the_server(anna, served, cli, tmp_path, mon
     assert sync() == {} and "in step already" in cli(*words).err
 
 
-def test_nothing_reaches_another_project_through_a_bundle(anna, served):
+def test_nothing_reaches_another_project_and_a_bundle_that_is_not_in_order_changes_nothing(
+    anna, served
+):
     """A token for one project cannot read, change or remove what is in another, by id or by scope."""
     id = anna.store("Secret plans")
     ours = {"project": "team:ours"}
@@ -142,9 +144,6 @@ def test_nothing_reaches_another_project_through_a_bundle(anna, served):
     assert ask("take", bundle=bundle).json() == {"left": [id]}  # an id of another scope
     found = served.owner.get(f"{V1}/memories/{id}", params=anna.where).json()
     assert found["content"] == "Secret plans"
-
-
-def test_a_bundle_that_is_not_in_order_changes_nothing(anna, served):
     id = anna.store("In order")
     good = anna.ask("records", served.owner, ids=[id]).json()["bundle"]
 

@@ -97,7 +97,18 @@ def test_a_small_file_is_one_passage_and_nothing_said_is_none(told, name, text, 
     assert [passage.content for passage in told(name, text)] == contents
 
 
-def test_a_large_class_is_cut_between_methods_and_bodies_speak_for_functions(told):
+def test_every_symbol_is_in_a_passage_and_a_large_class_is_cut_between_methods(told):
+    for name in sorted(path.name for path in CODE.iterdir()):
+        (entry,) = map_files([Found(CODE / name, name)])
+        found = shown(name)
+        texts = "\n".join(passage.content for passage in found)
+        for symbol in entry.symbols:
+            first, last = symbol.lines
+            assert symbol.name in texts
+            assert any(one.lines[0] <= first and last <= one.lines[1] for one in found)
+            if symbol.kind in ("function", "method", "class"):
+                assert f"{first}: {symbol.signature}" in texts
+        assert all(passage.content.startswith(name) for passage in found)
     method = '    def method_{0}(self):\n        """Does thing {0} with great care and many words."""\n\n'
     methods = "".join(map(method.format, range(60)))
     found = told("big.py", f'class Big(Base):\n    """The biggest."""\n\n{methods}')
@@ -114,20 +125,6 @@ def test_a_large_class_is_cut_between_methods_and_bodies_speak_for_functions(tol
     found = told("a.py", f"def f(a):\n{body}" + "def g():\n    pass\n" * 60)
     said = "only once per day there is no such region here"
     assert said in "\n".join(passage.content for passage in found)
-
-
-@pytest.mark.parametrize("name", sorted(path.name for path in CODE.iterdir()))
-def test_every_symbol_is_in_a_passage_with_its_line(name):
-    (entry,) = map_files([Found(CODE / name, name)])
-    found = shown(name)
-    texts = "\n".join(passage.content for passage in found)
-    for symbol in entry.symbols:
-        first, last = symbol.lines
-        assert symbol.name in texts
-        assert any(one.lines[0] <= first and last <= one.lines[1] for one in found)
-        if symbol.kind in ("function", "method", "class"):
-            assert f"{first}: {symbol.signature}" in texts
-    assert all(passage.content.startswith(name) for passage in found)
 
 
 def test_the_json_survives_a_round_trip_and_a_bad_map_is_refused_whole():

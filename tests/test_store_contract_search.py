@@ -164,7 +164,7 @@ def test_vectors_follow_their_memories_at_once_and_for_every_reader(backend, sto
         assert len(reader.nearest(vector(new), MODEL, everything(), 10)) == 1
 
 
-def test_what_has_no_vector_of_a_model_is_listed_oldest_first(store):
+def test_what_has_no_vector_is_listed_and_a_text_keeps_the_vectors_of_its_own(store):
     bare, also = make("bare"), make("also bare")
     never = make("never to be embedded", metadata={"vector_index": False})
     put(store, bare, also, never, embed=False)
@@ -176,6 +176,20 @@ def test_what_has_no_vector_of_a_model_is_listed_oldest_first(store):
     write(store, vectors={bare.id: vectors_of(bare), also.id: vectors_of(also)}, model=MODEL)
     assert store.count_unembedded(MODEL) == 0
     assert by_meaning(store, "bare")[0] == bare.id
+    texts = ("kangaroos live in Australia", "wombats dig", "the numbat eats ants")
+    every = edited, bare, same = [make(text) for text in texts]
+    put(store, *every, embed=False)
+    new = "invoices go through Kafka"
+    edit(store, edited, new)
+    write(store, vectors={edited.id: [vector(new)]}, model=MODEL)
+    edit(store, bare, "queues are read in order")
+    made = {memory.id: vectors_of(memory) for memory in every}
+    write(store, vectors=made, made_of={one.id: one.content for one in every}, model=MODEL)
+    keys = store.keys([edited.id])
+    cosines, _ = store.cosines(list(keys.values()), vector(new), MODEL, (HERE,))
+    assert cosines[keys[edited.id]] == pytest.approx(1, abs=0.01)
+    assert [memory.id for memory in store.list_unembedded(MODEL, 10)] == [bare.id]
+    assert by_meaning(store, same.content)[0] == same.id
 
 
 def test_vectors_of_a_model_can_be_dropped_and_given_anew(backend, store):
@@ -191,23 +205,6 @@ def test_vectors_of_a_model_can_be_dropped_and_given_anew(backend, store):
     assert store.models() == by_meaning(store, memory.content) == []
     write(store, vectors={memory.id: vectors_of(memory)}, model=MODEL)
     assert by_meaning(store, memory.content) == by_meaning(reader, memory.content) == [memory.id]
-
-
-def test_a_text_that_changed_while_its_old_one_was_embedded_keeps_the_vectors_of_its_own(store):
-    texts = ("kangaroos live in Australia", "wombats dig", "the numbat eats ants")
-    every = edited, bare, same = [make(text) for text in texts]
-    put(store, *every, embed=False)
-    new = "invoices go through Kafka"
-    edit(store, edited, new)
-    write(store, vectors={edited.id: [vector(new)]}, model=MODEL)
-    edit(store, bare, "queues are read in order")
-    made = {memory.id: vectors_of(memory) for memory in every}
-    write(store, vectors=made, made_of={one.id: one.content for one in every}, model=MODEL)
-    keys = store.keys([edited.id])
-    cosines, _ = store.cosines(list(keys.values()), vector(new), MODEL, (HERE,))
-    assert cosines[keys[edited.id]] == pytest.approx(1, abs=0.01)
-    assert [memory.id for memory in store.list_unembedded(MODEL, 10)] == [bare.id]
-    assert by_meaning(store, same.content)[0] == same.id
 
 
 # Entities and the numbers behind scores

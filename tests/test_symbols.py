@@ -32,7 +32,23 @@ SIGNATURES = load_rows("symbols/signatures.txt", 3)
 FILE_DOCS = dict(cases("symbols-file_docs"))
 
 
-def test_syntax_errors_cost_little_and_a_comment_belongs_to_what_it_stands_by():
+def test_definitions_are_found_with_their_docs_and_syntax_errors_cost_little():
+    for name in NAMES:
+        """First line, kind, qualified name of what each stands in (- for nothing), name. The licence of a file is not its documentation."""
+        text = (CODE / name).read_text("utf-8")
+        found = outline(text, language_of(name, text))
+        shown = [
+            f"{one.lines[0]} {one.kind} {one.parent or '-'} {one.name}" for one in found.symbols
+        ]
+        assert shown == (FIXTURES / "symbols" / f"{name}.txt").read_text("utf-8").splitlines()
+        assert found.doc == FILE_DOCS.get(name, found.doc)
+        named = {one.name: one for one in reversed(found.symbols)}  # the first of a name
+        docs = [(symbol, named[symbol].doc) for file, symbol, _ in DOCS if file == name]
+        assert docs == [(symbol, doc) for file, symbol, doc in DOCS if file == name]
+        signed = [
+            (symbol, named[symbol].signature) for file, symbol, _ in SIGNATURES if file == name
+        ]
+        assert signed == [(symbol, line) for file, symbol, line in SIGNATURES if file == name]
     assert {language_of(name) for name in NAMES} == set(LANGUAGES)
     for language, text, names in cases("symbols-partial"):
         assert names <= {symbol.name for symbol in read(text, language)}
@@ -41,21 +57,6 @@ def test_syntax_errors_cost_little_and_a_comment_belongs_to_what_it_stands_by():
         assert [symbol.name for symbol in read(text, "tsx")] == names
     for language, text, expected in cases("symbols-a-comment-belongs-to"):
         assert expected in [(symbol.name, symbol.doc) for symbol in read(text, language)]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_definitions_of_a_file_are_found_where_they_stand_with_their_docs_and_signatures(name):
-    """First line, kind, qualified name of what each stands in (- for nothing), name. The licence of a file is not its documentation."""
-    text = (CODE / name).read_text("utf-8")
-    found = outline(text, language_of(name, text))
-    shown = [f"{one.lines[0]} {one.kind} {one.parent or '-'} {one.name}" for one in found.symbols]
-    assert shown == (FIXTURES / "symbols" / f"{name}.txt").read_text("utf-8").splitlines()
-    assert found.doc == FILE_DOCS.get(name, found.doc)
-    named = {one.name: one for one in reversed(found.symbols)}  # the first of a name
-    docs = [(symbol, named[symbol].doc) for file, symbol, _ in DOCS if file == name]
-    assert docs == [(symbol, doc) for file, symbol, doc in DOCS if file == name]
-    signed = [(symbol, named[symbol].signature) for file, symbol, _ in SIGNATURES if file == name]
-    assert signed == [(symbol, line) for file, symbol, line in SIGNATURES if file == name]
 
 
 @rules(

@@ -98,31 +98,22 @@ def test_a_short_reply_never_begins_a_topic_and_an_announced_change_does():
 
 
 # Hours without a word, files and a branch: (hours, files, branch, topics).
-@pytest.mark.parametrize(
-    ("hours", "files", "branch", "topics"), cases("topics-other-signals-turn-the-scale")
-)
-def test_hours_and_folders_turn_the_scale_and_a_known_file_back(hours, files, branch, topics):
-    turns = talk([*PAYMENTS, DOUBTFUL], branch="main", cwd="/shop")
-    if files is not None:
-        turns[1::2] = [turn._replace(files=("src/worker.py",)) for turn in turns[1::2]]
-    at = turns[-3].at + timedelta(hours=hours)
-    turns[-2] = turns[-2]._replace(branch=branch, at=at)
-    turns[-1] = turns[-1]._replace(files=files or (), branch=branch, at=at)
-    assert len(begins(segment(turns)[0])) == topics
-
-
-@pytest.mark.parametrize(
-    ("spread", "last", "topics"),
-    [(0.01, (0, 1), 2), (0.01, (1, 0), 1), (1.0, (0, 1), 1)],
-    ids=["far from all", "near to them", "no farther than usual"],
-)
-def test_meaning_turns_the_scale_where_it_is_unusually_far(spread, last, topics):
-    turns = talk([*PAYMENTS, DOUBTFUL])
-    rng = np.random.default_rng(3)
-    about = [[1, 0, *rng.normal(0, spread, 30)] for _ in turns[:-2]]
-    vectors = list(np.array([*about, *[[*last, *[0] * 30]] * 2], np.float32))
-    assert len(begins(segment(turns, vectors)[0])) == topics
-    assert len(begins(read_in_pages(turns, vectors, [4, 8])[0])) == topics
+def test_hours_folders_and_meaning_turn_the_scale_and_a_known_file_turns_it_back():
+    for hours, files, branch, topics in cases("topics-other-signals-turn-the-scale"):
+        turns = talk([*PAYMENTS, DOUBTFUL], branch="main", cwd="/shop")
+        if files is not None:
+            turns[1::2] = [turn._replace(files=("src/worker.py",)) for turn in turns[1::2]]
+        at = turns[-3].at + timedelta(hours=hours)
+        turns[-2] = turns[-2]._replace(branch=branch, at=at)
+        turns[-1] = turns[-1]._replace(files=files or (), branch=branch, at=at)
+        assert len(begins(segment(turns)[0])) == topics
+    for spread, last, topics in [(0.01, (0, 1), 2), (0.01, (1, 0), 1), (1.0, (0, 1), 1)]:
+        turns = talk([*PAYMENTS, DOUBTFUL])
+        rng = np.random.default_rng(3)
+        about = [[1, 0, *rng.normal(0, spread, 30)] for _ in turns[:-2]]
+        vectors = list(np.array([*about, *[[*last, *[0] * 30]] * 2], np.float32))
+        assert len(begins(segment(turns, vectors)[0])) == topics
+        assert len(begins(read_in_pages(turns, vectors, [4, 8])[0])) == topics
 
 
 def test_a_long_topic_gets_sub_topics_and_very_little_is_one_topic():

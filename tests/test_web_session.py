@@ -60,15 +60,6 @@ def address(path):
     return path.replace("{id}", ID).replace("{action}", "forget")
 
 
-def test_what_is_no_page_is_told_in_a_page_and_a_cookie_opens_pages_alone(served, signed_in):
-    client, _ = signed_in
-    outside = served.client(None, Cookie=client.headers["cookie"])
-    for lost in (client.get("/nothing"), outside.get("/nothing/at/all")):
-        assert (lost.status_code, lost.headers["content-type"]) == (404, "text/html; charset=utf-8")
-        assert "There is nothing at this address." in lost.text
-    assert all(problem(outside.get(path), 401) for path in ("/api/v1/memories", "/mcp"))
-
-
 # Tickets, cookies and marks by themselves
 
 
@@ -134,13 +125,21 @@ def test_a_key_is_for_its_owner_alone_and_a_visit_knows_when_the_one_before_it_w
         assert note_visit(spoiled, 1000, True)[0].endswith("1000")
 
 
-def test_every_page_needs_a_session_and_says_how_to_get_one(served):
+def test_every_page_needs_a_session_that_opens_pages_alone_and_what_is_none_is_told(
+    served, signed_in
+):
     for method, path, _ in PAGES:
         for client in (served.client(None), served.owner):  # a token opens no page
             answer = client.request(method, address(path), headers=FORM)
             assert answer.status_code == 401, path
             assert "bethink ui" in answer.text
             assert answer.headers["content-type"].startswith("text/html")
+    client, _ = signed_in
+    outside = served.client(None, Cookie=client.headers["cookie"])
+    for lost in (client.get("/nothing"), outside.get("/nothing/at/all")):
+        assert (lost.status_code, lost.headers["content-type"]) == (404, "text/html; charset=utf-8")
+        assert "There is nothing at this address." in lost.text
+    assert all(problem(outside.get(path), 401) for path in ("/api/v1/memories", "/mcp"))
 
 
 def test_a_ticket_gives_a_cookie_for_neither_scripts_nor_other_sites(served, sessions):

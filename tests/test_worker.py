@@ -200,23 +200,6 @@ def test_two_projects_and_two_databases_do_not_mix(desk, tmp_path):
 
 
 def test_a_host_that_names_no_transcript_is_asked_for_that_of_the_session(desk, monkeypatch):
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(desk.folder / "claude"))
-    kept = desk.folder / "claude" / "projects" / "-p" / "a.jsonl"
-    kept.parent.mkdir(parents=True)
-    desk.talk("a", *SAID).rename(kept)
-    spool.note(Hook("stop", "claude", session="a", directory=str(desk.project)), desk.database)
-    assert desk.work() == 1
-    assert desk.turns() == TEXTS
-    # An agent that was ended before it wrote anything is no failure.
-    for told in ({"session": "b"}, {"transcript": str(desk.folder / "gone.jsonl")}):
-        hook = Hook("prompt", "claude", directory=str(desk.project), **told)
-        spool.note(hook, desk.database)
-    for _ in range(worker.ATTEMPTS):
-        desk.work()
-    assert (spool.list_waiting(), state.read_failures()) == ([], [])
-
-
-def test_opencode_names_a_session_and_its_database_is_read(desk, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(desk.folder))
     (desk.folder / "opencode").mkdir()
     opencode = Opencode(desk.folder / "opencode").session()
@@ -231,6 +214,20 @@ def test_opencode_names_a_session_and_its_database_is_read(desk, monkeypatch):
     assert (session.id, session.host) == ("ses_1", "opencode")
     assert (spool.list_waiting(), state.read_failures()) == ([], [])
     assert list(spool.read_captures()) == ["opencode"]
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(desk.folder / "claude"))
+    kept = desk.folder / "claude" / "projects" / "-p" / "a.jsonl"
+    kept.parent.mkdir(parents=True)
+    desk.talk("a", *SAID).rename(kept)
+    spool.note(Hook("stop", "claude", session="a", directory=str(desk.project)), desk.database)
+    assert desk.work() == 1
+    assert desk.turns() == TEXTS
+    # An agent that was ended before it wrote anything is no failure.
+    for told in ({"session": "b"}, {"transcript": str(desk.folder / "gone.jsonl")}):
+        hook = Hook("prompt", "claude", directory=str(desk.project), **told)
+        spool.note(hook, desk.database)
+    for _ in range(worker.ATTEMPTS):
+        desk.work()
+    assert (spool.list_waiting(), state.read_failures()) == ([], [])
 
 
 def test_a_note_is_one_private_file_in_a_home_that_can_be_written(desk, tmp_path, monkeypatch):
@@ -310,7 +307,9 @@ with spool.lock(sys.argv[1]) as held:
 """
 
 
-def test_only_one_process_holds_the_lock_and_it_is_let_go_when_its_holder_is_killed(desk):
+def test_one_process_holds_the_lock_and_it_keeps_settings_and_nothing_of_the_session(
+    desk, monkeypatch
+):
     def is_free(database):
         with spool.lock(database) as held:
             return held
@@ -323,9 +322,6 @@ def test_only_one_process_holds_the_lock_and_it_is_let_go_when_its_holder_is_kil
         other.kill()
         other.wait()
         assert is_free(desk.database)
-
-
-def test_a_worker_keeps_settings_and_keys_and_nothing_of_the_session(monkeypatch):
     kept = {"BETHINK_LIMIT", "CODEX_HOME", "OPENAI_API_KEY", "LC_ALL"}
     left = {"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_ENV_FILE", "AWS_SECRET_ACCESS_KEY"}
     for name in kept | left | {"LD_PRELOAD"}:

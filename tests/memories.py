@@ -47,6 +47,22 @@ class Failing(HashingEmbedder):
         return super().query(text)
 
 
+class Counting(HashingEmbedder):
+    """Keeps the questions and counts the texts that it embeds, under a name that is not that of the quick embedder."""
+
+    def __init__(self):
+        super().__init__(64)
+        self.model, self.asked, self.texts = "counting", [], 0
+
+    def query(self, text):
+        self.asked.append(text)
+        return super().query(text)
+
+    def documents(self, texts):
+        self.texts += len(texts)
+        return super().documents(texts)
+
+
 class Verdict:
     """A judge that says the same of every pair, and takes every statement for a decision worth keeping."""
 

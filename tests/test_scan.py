@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from memories import Counting
 from stores import EMBEDDER, HERE, MODEL, everything, purge, tell
 
 from bethink import Bethink
-from bethink.embed import HashingEmbedder
 from bethink.store import vectors as vectors_module
 from bethink.store.sqlite import SqliteStore, codes_folder
 from bethink.store.vectors import Partition, decode, encode
@@ -197,18 +197,6 @@ def test_a_file_from_before_the_log_of_removals_is_not_believed_and_a_purge_take
 
 
 # Questions that were asked before
-
-
-class Counting(HashingEmbedder):
-    """Counts the questions that it embeds; under a name that is not that of the quick embedder."""
-
-    def __init__(self):
-        super().__init__(64)
-        self.model, self.asked = "counting", []
-
-    def query(self, text):
-        self.asked.append(text)
-        return super().query(text)
 
 
 def ask(path, *questions):

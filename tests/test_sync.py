@@ -1,24 +1,12 @@
 """Sources that are read again: skipped, replaced, moved, retired; through `Bethink.sync` on a real database."""
 
 import pytest
+from memories import Counting
 
 from bethink.api import Bethink
-from bethink.embed import HashingEmbedder
 from bethink.errors import InvalidInput
 from bethink.ingest.sync import Document, Skipped, Synced
 from bethink.types import Passage
-
-
-class Counting(HashingEmbedder):
-    """Counts the texts it is given."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts = 0
-
-    def documents(self, texts):
-        self.texts += len(texts)
-        return super().documents(texts)
 
 
 @pytest.fixture

@@ -37,9 +37,9 @@ def make_filter(memory: Bethink, asked: Any, **more: Any) -> Filter:
     session = given.get("session")
     wanted = {
         "kinds": split_lists(given.get("kind")),
-        "entities": [as_entity(name).name for name in split_lists(given.get("entity"))],
+        "entities": tuple(as_entity(name).name for name in split_lists(given.get("entity"))),
         "tags": split_lists(given.get("tag")),
-        "sources": given.get("source"),
+        "sources": tuple(given.get("source") or ()),
         "session": memory.find_session(session, scopes).id if session else None,
         "hosts": split_lists(given.get("host")),
         "scopes": scopes,
@@ -47,8 +47,7 @@ def make_filter(memory: Bethink, asked: Any, **more: Any) -> Filter:
         **{name: given.get(name) for name in ("min_importance", "answered", *HIDDEN)},
         **more,
     }
-    lists = {name: tuple(one) for name, one in wanted.items() if isinstance(one, list | tuple)}
-    return memory.filter(**wanted | lists)
+    return memory.filter(**wanted)
 
 
 def search(memory: Bethink, question: str, asked: Any, **how: Any) -> Answer:

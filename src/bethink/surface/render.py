@@ -158,8 +158,6 @@ def describe_value(value: Any) -> list[str]:
 
 def brief(value: Any) -> str:
     """A JSON value in a few words; nothing for what is empty."""
-    if isinstance(value, Mapping) and list(value) == ["source", "reason"]:
-        return f"{value['source']}: {value['reason']}"
     if isinstance(value, Mapping):
         told = ((name, brief(one), isinstance(one, int)) for name, one in value.items())
         return ", ".join(

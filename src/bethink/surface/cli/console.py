@@ -440,13 +440,8 @@ def read_text(words: list[str] | None, file: str | None, example: str) -> str:
     if words and file:
         raise UsageError("Give the text or --file, not both.", example)
     if file:
-        try:
-            with Path(file).expanduser().open("rb") as stream:
-                return decode_text(stream.read(LONGEST + 1), file)
-        except OSError as error:
-            raise NotFound(
-                f"{file} cannot be read: {error.strerror}.", "Check the path."
-            ) from error
+        with Path(file).expanduser().open("rb") as stream:
+            return decode_text(stream.read(LONGEST + 1), file)
     if words and words != ["-"]:
         return " ".join(words)
     if sys.stdin is None or (not words and sys.stdin.isatty()):

@@ -267,11 +267,6 @@ def model(args: Namespace) -> Result:
             row |= pick(known, "dimensions window licence")
             rows.append({**row, "path": str(folder) if folder else None})
         return Result(rows)
-    if name in ("none", "hashing", "http"):
-        raise InvalidInput(
-            f"The embedding '{name}' has no model files.",
-            "Name a model: bethink model pull snowflake-arctic-embed-s",
-        )
     with Bar(args, f"fetching {name}", count=size) as bar:
         folder = models.pull(name, bar)
     return Result({"name": models.find(name).name, "status": "installed", "path": str(folder)})
@@ -360,11 +355,10 @@ def play(args: Namespace, folder: Path) -> list[dict[str, object]]:
     (project / ".bethink").mkdir(parents=True)  # what marks it as a project
     place = {"database": database, "project": str(project), "container": None}
     with open_memory(Namespace(**{**vars(args), **place}), make=True) as memory:
-        hints = memory.search("anything", mode="hybrid").hints
         model = memory.embedder if memory.config.embedding != "hashing" else None
     none = "There is no embedding model, so this demo finds memories by their words only."
-    about = [f"Meaning comes from {model.model}, on this machine."] if model else [none, *hints]
-    say("\n" + "\n".join(f"# {line}" for line in about))
+    about = f"Meaning comes from {model.model}, on this machine." if model else none
+    say(f"\n# {about}")
     steps: list[dict[str, object]] = []
     ids = {"key": "a1B2" * 9}  # which looks like one
     for line in SECTIONS["demo script"].strip().splitlines():

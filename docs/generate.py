@@ -98,7 +98,7 @@ def cli() -> str:
     for group in commands.GROUPS.values():
         for name, (_, about) in group.items():
             with mock.patch.dict(os.environ, COLUMNS=str(WIDTH)):
-                help = console.render_help(console.load(name))
+                help = console.render_help(name)
             _, _, route, tool, _ = OPERATIONS[name]
             ways = [f"over HTTP `{route}`"] * (route != "-") + [f"for agents `{tool}`"] * (
                 tool != "-"

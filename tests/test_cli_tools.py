@@ -67,7 +67,7 @@ def test_every_command_explains_itself_with_examples_that_are_accepted(cli, name
             words = shlex.split(part) if part.startswith("bethink ") else []
             if words[:1] == ["bethink"]:
                 command, rest = find_command(words[1:])
-                console.parse(console.load(command), rest)
+                console.parse(command, rest)
 
 
 # Start-up

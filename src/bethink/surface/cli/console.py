@@ -1,4 +1,4 @@
-"""What every command stands on: what it takes and gives back (`Command`, `Result`), the memory that its arguments name, the text it is
+"""What every command stands on: what it takes and gives back (`Result`), the memory that its arguments name, the text it is
 given, a yes or no from the user, and where its result goes. stdout is data; stderr is talk. The data formats give stored text back
 as it is, but for a terminal."""
 
@@ -81,41 +81,34 @@ LOCAL = Local()
 # Commands
 
 
-class Command(NamedTuple):
-    """A command: its function; and whether it needs the memory: to "read" one that is there, or to "make" one if need be. What it
-    does and takes is a section of `commands.txt`."""
-
-    name: str
-    run: Callable[..., Any]
-    opens: str
-
-    @property
-    def arguments(self) -> tuple[Argument, ...]:
-        takes = read_section(self.name)["Takes"]
-        return parse_arguments(f"--help, -h     show this help and exit\n{takes}\n<every>")
-
-
-def load(name: str) -> Command:
-    if name not in COMMANDS:
-        close = suggest(name, COMMANDS)
+def read_arguments(command: str) -> tuple[Argument, ...]:
+    """What a command takes, if there is one of that name."""
+    if command not in COMMANDS:
+        close = suggest(command, COMMANDS)
         raise UsageError(
-            f"'{name}' is not a command.", close or "`bethink --help` lists the commands."
+            f"'{command}' is not a command.", close or "`bethink --help` lists the commands."
         )
-    file, _, opens = COMMANDS[name][0].partition(" ")
+    takes = read_section(command)["Takes"]
+    return parse_arguments(f"--help, -h     show this help and exit\n{takes}\n<every>")
+
+
+def load(command: str) -> tuple[Callable[..., Any], str]:
+    """The function of a command; and whether it needs the memory: to "read" one that is there, or to "make" one if need be."""
+    file, _, opens = COMMANDS[command][0].partition(" ")
     module = importlib.import_module(f"bethink.surface.cli.{file}")
     # Python has words of its own: `import_`, `list_`.
-    return Command(name, getattr(module, name, None) or getattr(module, f"{name}_"), opens)
+    return getattr(module, command, None) or getattr(module, f"{command}_"), opens
 
 
-def parse(command: Command, words: Sequence[str]) -> Namespace:
+def parse(command: str, words: Sequence[str]) -> Namespace:
     """What was typed behind a command."""
-    arguments = command.arguments
+    arguments = read_arguments(command)
     try:
         args = make_asked(read_typed(words, arguments), arguments)
     except UsageError as error:
-        more = f"`bethink {command.name} --help` shows what it takes."
+        more = f"`bethink {command} --help` shows what it takes."
         raise UsageError(error.message, error.hint or more) from None
-    args.gives = read_section(command.name)["Gives"].split()
+    args.gives = read_section(command)["Gives"].split()
     args.format = args.format or ("json" if args.json else "text")
     # An agent reads what is printed, unless somebody uses a terminal inside it.
     is_agent = any(os.environ.get(name) for name in AGENTS)
@@ -130,10 +123,10 @@ def parse(command: Command, words: Sequence[str]) -> Namespace:
     return args
 
 
-def render_help(command: Command) -> str:
-    arguments, parts = command.arguments, read_section(command.name)
+def render_help(command: str) -> str:
+    arguments, parts = read_arguments(command), read_section(command)
     placed = [one for one in arguments if not one.is_option]
-    usage = " ".join([f"usage: bethink {command.name} [options]", *map(_placeholder, placed)])
+    usage = " ".join([f"usage: bethink {command} [options]", *map(_placeholder, placed)])
     lines = [usage, "", " ".join(parts["about"].split())]
     groups = {"arguments": placed} if placed else {}
     for one in arguments:

@@ -61,15 +61,16 @@ def run(words: list[str]) -> int:
         return 0 if rest else 2
     from bethink.surface.cli import console
 
-    command = console.load(name or rest[0])
+    command = name or rest[0]
     args = console.parse(command, rest)
     if args.help or args.version:
         sys.stdout.write(console.render_help(command) if args.help else version())
         return 0
-    if not command.opens:
-        return console.present(args, command.run(args))
-    with console.open_memory(args, make=command.opens == "make") as memory:
-        return console.present(args, command.run(args, memory))
+    do, opens = console.load(command)
+    if not opens:
+        return console.present(args, do(args))
+    with console.open_memory(args, make=opens == "make") as memory:
+        return console.present(args, do(args, memory))
 
 
 def find_command(words: Sequence[str]) -> tuple[str | None, list[str]]:

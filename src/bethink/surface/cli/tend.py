@@ -32,10 +32,10 @@ from bethink.surface.cli.console import (
     Result,
     confirm,
     find_folder,
-    load,
     open_memory,
     out,
     project,
+    read_arguments,
     settings,
 )
 from bethink.surface.cli.main import find_command, run
@@ -322,7 +322,7 @@ def complete_line(line: str) -> dict[str, str]:
     name, _ = find_command(typed)
     found = {name: about for name, (_, about) in COMMANDS.items()}
     if name in COMMANDS:
-        arguments = load(name).arguments
+        arguments = read_arguments(name)
         valued = [one for one in arguments if typed[-1] in one.names and one.value]
         found = {}
         for one in valued or arguments:

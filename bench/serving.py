@@ -27,7 +27,7 @@ from common import machine, percentile, table, told
 from texts import Teller
 
 from bethink.config import data_directory
-from bethink.surface.http.security import FileTokens
+from bethink.surface.http.security import Caller, Tokens
 
 ACTIONS = ("add", "search", "recall", "get", "vote", "update")
 WEIGHTS = (40, 30, 10, 10, 5, 5)
@@ -79,9 +79,9 @@ def start(folder: Path) -> tuple[subprocess.Popen, str, str]:
         command, cwd=folder / "project", stdout=subprocess.PIPE, text=True, env=os.environ
     )
     url = json.loads(process.stdout.readline())["url"]
-    known, now = FileTokens(data_directory() / "tokens.json"), datetime.now(UTC)
-    about = {"personal": True, "now": now, "expires": now + timedelta(hours=1)}
-    return process, url, known.create(f"bench-{process.pid}", "write", None, **about)[0]
+    known, now = Tokens(data_directory() / "tokens.json"), datetime.now(UTC)
+    about = {"created": now, "expires": now + timedelta(hours=1)}
+    return process, url, known.create(Caller("", f"bench-{process.pid}", **about))[0]
 
 
 def connected(url: str, token: str) -> httpx2.Client:

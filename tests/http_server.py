@@ -53,10 +53,11 @@ class Running:
 
     def token(self, name, scope="read", folders=None, personal=False, now=None, **more) -> str:
         found = map(projects.find, folders or ())
-        granted = [Grant(one.scope, str(one.root), one.name) for one in found]
-        about = {"personal": personal, "now": now or datetime.now(UTC), **more}
-        known = security.FileTokens(self.file)
-        return known.create(name, scope, None if folders is None else granted, **about)[0]
+        granted = tuple(Grant(one.scope, str(one.root), one.name) for one in found)
+        seen = None if folders is None else granted
+        about = {"created": now or datetime.now(UTC), **more}
+        wanted = security.Caller("", name, scope, seen, personal, **about)
+        return security.Tokens(self.file).create(wanted)[0]
 
     def add(self, text: str, client: httpx2.Client | None = None, **more: Any) -> str:
         """The id of a new memory, told by the owner or by another client."""
@@ -75,7 +76,7 @@ def running(home: Path, directory: Path, *, port=0, tls=()):
     session = security.new_secret()
     file = home / "tokens.json"
     owned = Projects(directory)
-    admission = security.make_admission("127.0.0.1", (), security.FileTokens(file), session)
+    admission = security.make_admission("127.0.0.1", (), security.Tokens(file), session)
     bound = app.listen("127.0.0.1", port)
     started = threading.Event()
     server = uvicorn.Server(app.configure(app.build(owned, admission, started.set), *tls))

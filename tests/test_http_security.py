@@ -31,7 +31,7 @@ def shop(served):
 def callers(served, shop):
     """Clients of every sort. What was ended was once a token for everything."""
     revoked = served.token("ended", "write", personal=True)
-    security.FileTokens(served.file).revoke("ended", datetime.now(UTC))
+    security.Tokens(served.file).revoke("ended", datetime.now(UTC))
     first, second = (datetime(2020, 1, day, tzinfo=UTC) for day in (1, 2))
     expired = served.token("old", "write", personal=True, now=first, expires=second)
     return {
@@ -89,7 +89,7 @@ def test_what_is_public_says_nothing_about_the_server(served):
 def test_a_token_that_is_revoked_while_in_use_is_refused_from_the_next_request_on(served, shop):
     client = served.client(served.token("short-lived", "read", [shop]))
     assert client.get(f"{V1}/memories").status_code == 200
-    security.FileTokens(served.file).revoke("short-lived", datetime.now(UTC))
+    security.Tokens(served.file).revoke("short-lived", datetime.now(UTC))
     assert "revoked" in problem(client.get(f"{V1}/memories"), 401)["detail"]
     assert client.post("/mcp", json=PING).status_code == 401
 
@@ -268,7 +268,7 @@ def test_what_a_form_of_another_site_can_post_is_not_read(served):
 
 
 def test_bound_to_every_address_literal_ones_are_let_in_and_names_are_not(tmp_path):
-    known = security.FileTokens(tmp_path / "tokens.json")
+    known = security.Tokens(tmp_path / "tokens.json")
     admission = security.make_admission("0.0.0.0", ["Memory.Example:443"], known)
     ours = ("192.168.0.7:7377", "[fe80::1]", "memory.example", "localhost:7377")
     assert all(map(admission.admits, ours))

@@ -75,12 +75,12 @@ def test_what_is_no_command_about_tokens_and_a_server_that_would_be_unsafe_are_r
 
 def test_no_token_is_lost_when_many_are_made_at_once(file):
     def make(number):
-        known, now = security.FileTokens(file), datetime.now(UTC)
-        return known.create(f"t{number}", "read", None, personal=False, now=now)[1].id
+        known, now = security.Tokens(file), datetime.now(UTC)
+        return known.create(security.Caller("", f"t{number}", "read", created=now))[1].id
 
     with ThreadPoolExecutor(12) as pool:
         made = set(pool.map(make, range(12)))
-    assert {token.id for token in security.FileTokens(file).known()} == made and len(made) == 12
+    assert {token.id for token in security.Tokens(file).known()} == made and len(made) == 12
 
 
 BROKEN = ["", "null", "[]", '{"version": 1}', '{"version": 9, "tokens": []}', "\x00", "[" * 9999]

@@ -16,7 +16,7 @@ from bethink.surface.cli import transfer
 from bethink.surface.cli.transfer import ServerPeer
 from bethink.surface.http import api as http_api
 from bethink.surface.http import security
-from bethink.surface.http.security import Grant
+from bethink.surface.http.security import Caller, Grant
 from bethink.types import Batch, Source
 
 __all__ = ["served"]
@@ -126,8 +126,8 @@ def test_nothing_reaches_another_project_and_a_bundle_that_is_not_in_order_chang
     id = anna.store("Secret plans")
     ours = {"project": "team:ours"}
     grant, now = Grant(team_scope("ours"), "", "ours"), datetime.now(UTC)
-    tokens = security.FileTokens(served.file)
-    secret, *_ = tokens.create("ours", "write", (grant,), personal=False, now=now)
+    tokens = security.Tokens(served.file)
+    secret, *_ = tokens.create(Caller("", "ours", "write", (grant,), False, created=now))
     ben = served.client(secret)
 
     def ask(operation, params=ours, **body):

@@ -23,7 +23,7 @@ from bethink import Bethink
 from bethink.errors import ConfigError
 from bethink.surface import web
 from bethink.surface.http import security
-from bethink.surface.http.security import FileTokens
+from bethink.surface.http.security import Tokens
 from bethink.surface.web import Sessions, load_key, note_visit
 from bethink.surface.web.pages import PAGES
 from bethink.surface.web.render import diff
@@ -170,7 +170,7 @@ def test_who_signed_out_stays_out_and_a_session_ends_with_its_token(served):
     token = served.token("leaves", "write", folders=[served.projects.home.root])
     client, _ = sign_in(served, token)
     assert client.get("/").status_code == 200
-    FileTokens(served.file).revoke("leaves", datetime.now(UTC))
+    Tokens(served.file).revoke("leaves", datetime.now(UTC))
     gone = client.get("/")
     assert gone.status_code == 401 and "revoked" in gone.text
     owner, _ = sign_in(served, served.session)

@@ -183,24 +183,24 @@ def open_register(args: Namespace) -> closing[Tokens]:
 
 
 def create_token(args: Namespace) -> Result:
-    if not args.name:
-        raise UsageError("A token needs a name, so that it can be told from others.", EXAMPLE)
     if args.container:
         raise InvalidInput("A token is for whole projects.", "Leave --container out.")
     own = projects.of_team(project(args)) if settings(args).shared else project(args)
     granted = [Grant(team_scope(name), "", name.strip()) for name in args.team]
     granted = granted or [Grant(own.scope, str(own.root), own.name)]
-    now = datetime.now(UTC)
+    now = datetime.now(LOCAL)
+    wanted = Caller(
+        "",
+        args.name or "",
+        args.scope,
+        None if args.all_projects else tuple(granted),
+        args.personal,
+        created=now.astimezone(UTC),
+        expires=expiry(args.expires, now) if args.expires else None,
+        person=args.person or "",
+    )
     with open_register(args) as known:
-        secret, made = known.create(
-            args.name,
-            args.scope,
-            None if args.all_projects else granted,
-            personal=args.personal,
-            now=now,
-            expires=expiry(args.expires, now.astimezone(LOCAL)) if args.expires else None,
-            person=args.person or "",
-        )
+        secret, made = known.create(wanted)
     record = {**token_record(made), "token": secret}
     return Result(record, [secret], ["It is shown this once."])
 

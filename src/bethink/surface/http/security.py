@@ -14,7 +14,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -183,34 +183,26 @@ def open_register(config: Config, project: Project) -> Tokens:
 def register_of(store: Store | None) -> Tokens:
     if hasattr(store, "act_as"):
         return SharedTokens(cast("PostgresStore", store))
-    return FileTokens(data_directory() / "tokens.json")
+    return Tokens(data_directory() / "tokens.json")
 
 
 class Tokens:
-    """Where tokens are kept."""
+    """Where tokens are kept: in a file, read as it is now. One that others could have written is refused."""
 
-    def create(
-        self,
-        name: str,
-        scope: str,
-        projects: Sequence[Grant] | None,
-        *,
-        personal: bool,
-        now: datetime,
-        expires: datetime | None = None,
-        person: str = "",
-    ) -> tuple[str, Caller]:
-        """Makes a token and returns it with what is kept of it. It cannot be had again."""
-        for what, given in (("a token", name), ("a person", person or "x")):
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def create(self, wanted: Caller) -> tuple[str, Caller]:
+        """Makes a token for what its holder is to see and do, and returns it with what is kept of it. It cannot be had again."""
+        for what, given in (("a token", wanted.name), ("a person", wanted.person or "x")):
             if not _NAME.fullmatch(given):
                 raise InvalidInput(
                     f"'{given[:80]}' cannot name {what}.",
                     "Up to 60 letters, digits, dots and dashes, such as laptop or ci.example.",
                 )
-        secret, id = new_secret(), secrets.token_hex(4)
-        granted = None if projects is None else tuple(projects)
-        made = Caller(id, name, scope, granted, personal, hash_token(secret), now, expires)
-        return secret, self._put(made._replace(person=person))
+        secret = new_secret()
+        made = wanted._replace(id=secrets.token_hex(4), hash=hash_token(secret))
+        return secret, self._put(made)
 
     def revoke(self, name: str, now: datetime) -> Caller:
         """Ends a token that is known by its name or id."""
@@ -223,36 +215,16 @@ class Tokens:
 
     def known(self) -> list[Caller]:
         """The tokens, oldest first."""
-        raise NotImplementedError
-
-    def find(self, hash: str) -> Caller | None:
-        """The token with this hash, whatever its state."""
-        raise NotImplementedError
-
-    def _put(self, token: Caller) -> Caller:
-        """Keeps a new token, or that one has ended."""
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """A file needs none."""
-
-
-class FileTokens(Tokens):
-    """The tokens of a file as it is now. One that others could have written is refused."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-
-    def known(self) -> list[Caller]:
         return self._parse(self._read())
 
     def find(self, hash: str) -> Caller | None:
+        """The token with this hash, whatever its state."""
         # Every one is compared, each in constant time.
         found = [token for token in self.known() if hmac.compare_digest(token.hash, hash)]
         return found[-1] if found else None
 
     def _put(self, token: Caller) -> Caller:
-        """Reads, changes and replaces the file as one step, whoever else does the same."""
+        """Keeps a new token, or that one has ended: reads, changes and replaces the file as one step, whoever else does the same."""
         with textfile.alone(self.file.parent):
             was = self._read()
             known = {one.id: one for one in self._parse(was)}
@@ -272,6 +244,9 @@ class FileTokens(Tokens):
                 message = f"{self.file} was changed by something else at the same moment."
                 raise BethinkError(message, "Try again.")
         return token
+
+    def close(self) -> None:
+        """A file needs none."""
 
     def _read(self) -> str | None:
         text = textfile.read(self.file)
@@ -298,7 +273,7 @@ class FileTokens(Tokens):
 
 
 class SharedTokens(Tokens):
-    """Tokens in a team's database, for any number of servers."""
+    """The same in a team's database, for any number of servers."""
 
     def __init__(self, store: PostgresStore) -> None:
         self._store = store

@@ -198,7 +198,7 @@ class Tokens:
             if not _NAME.fullmatch(given):
                 raise InvalidInput(
                     f"'{given[:80]}' cannot name {what}.",
-                    "Up to 60 letters, digits, dots and dashes, such as laptop or ci.example.",
+                    "Up to 60 letters, digits, dots and dashes, such as --name laptop or --person ada.",
                 )
         secret = new_secret()
         made = wanted._replace(id=secrets.token_hex(4), hash=hash_token(secret))

@@ -70,25 +70,27 @@ def search(memory: Bethink, question: str, asked: Any, **how: Any) -> Answer:
 # What is told and changed
 
 
-def make_passage(memory: Bethink, given: Mapping[str, Any], place: str) -> Passage:
+def make_passages(memory: Bethink, statements: Sequence[Mapping[str, Any]]) -> list[Passage]:
     """What is to be remembered, if it can be: of several with a wrong one nothing is stored, and it is named by its place."""
-    try:
-        values = read_times(given, memory.clock())
-        if text := values.get("embedding_text"):
-            values["metadata"] = {**values["metadata"], EMBEDDING_TEXT: text}
-        values |= {
-            "kind": check_kind(given["kind"]),
-            "tags": tuple(given["tags"]),
-            "entities": tuple(as_entity(name) for name in given["entities"] if name.strip()),
-            "supersedes": tuple(memory.resolve(id) for id in given["supersedes"]),
-        }
-        known = {name: value for name, value in values.items() if name in Passage._fields}
-        passage = Passage(**known)
-        ingest.pipeline.clean_passage(passage, memory.config.max_characters)
-    except BethinkError as error:
-        message = f"{place}: {error.message} Nothing was stored."
-        raise type(error)(message, error.hint) from error
-    return passage
+    passages = []
+    for at, given in enumerate(statements):
+        try:
+            values = read_times(given, memory.clock())
+            if text := values.get("embedding_text"):
+                values["metadata"] = {**values["metadata"], EMBEDDING_TEXT: text}
+            values |= {
+                "kind": check_kind(given["kind"]),
+                "tags": tuple(given["tags"]),
+                "entities": tuple(as_entity(name) for name in given["entities"] if name.strip()),
+                "supersedes": tuple(memory.resolve(id) for id in given["supersedes"]),
+            }
+            known = {name: value for name, value in values.items() if name in Passage._fields}
+            passages.append(Passage(**known))
+            ingest.pipeline.clean_passage(passages[-1], memory.config.max_characters)
+        except BethinkError as error:
+            message = f"memories[{at}]: {error.message} Nothing was stored."
+            raise type(error)(message, error.hint) from error
+    return passages
 
 
 def update(memory: Bethink, id: str, given: Mapping[str, Any], was: Memory | None = None) -> Memory:

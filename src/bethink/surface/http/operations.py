@@ -126,12 +126,8 @@ def projects(memory: View, asked: Any) -> Json:
 def add(memory: View, asked: Any) -> Json:
     """Remembers statements in one transaction. What is private or looks like a secret is taken out first. Says which were known
     already. Where one replaces a memory, none of them is compared with what is known by meaning."""
-    passages = [
-        operations.make_passage(memory, statement, f"memories[{at}]")
-        for at, statement in enumerate(asked.memories)
-    ]
     receipt = memory.add_many(
-        passages,
+        operations.make_passages(memory, asked.memories),
         personal=asked.personal,
         source=asked.source,
         dedup=asked.dedup,

@@ -43,7 +43,6 @@ from bethink.types import TEAM as EVERYBODY
 if TYPE_CHECKING:
     from bethink.store.postgres import PostgresStore
 
-THREADS = 8
 CALLERS = 1000  # people of a team whose stores and names of projects are remembered
 LONGEST_TEAM_NAME = 200
 # Before the name of a project that several people share, however each of them keeps it.
@@ -127,17 +126,14 @@ class Projects(Keeper):
     """Owns the memories of the server: one database, read and written by the settings of `home`, the project that it was
     started for."""
 
-    def __init__(
-        self,
-        directory: Path | None = None,
-        database: str | None = None,
-        container: str | None = None,
-    ) -> None:
-        super().__init__(directory, database, container, THREADS)
+    threads = 8
+
+    def __init__(self, directory: Path | None = None, *place: str | None) -> None:
+        super().__init__(directory, *place)
         self.checkup = Checkup(self)
         self.tokens: Tokens  # of those who may call
         found = projects.find(directory)
-        self.config = configuration.load(found.root, {"database": database})
+        self.config = configuration.load(found.root, {"database": self.database})
         self.shared = self.config.shared  # then projects are known by name
         self.home = projects.of_team(found) if self.shared else found
         self.ended = False  # whether everything was closed at the end

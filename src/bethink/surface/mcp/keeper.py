@@ -23,7 +23,6 @@ from bethink.errors import EmbeddingError
 from bethink.hooks import run, state
 from bethink.types import TRUST
 
-THREADS = 4
 PATIENCE = 10.0  # seconds that a call waits for the embedding model
 HOST = "claude"  # whose prompt hook calls a tool
 
@@ -39,6 +38,7 @@ class Opened(NamedTuple):
 class Keeper:
     """Owns the memories of one server. `directory` is the project where a client names none."""
 
+    threads = 4  # in which calls run
     hooked = False  # whether its client may call the prompt hook, which names a directory: only a host on this machine may
 
     def __init__(
@@ -46,11 +46,10 @@ class Keeper:
         directory: Path | None = None,
         database: str | None = None,
         container: str | None = None,
-        threads: int = THREADS,
     ) -> None:
         self.directory = directory
         self.database, self.container = database, container
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="bethink-call")
+        self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="bethink-call")
         self._running: set[Job[Any]] = set()
         self._lock = threading.Lock()
         # By the checkout that a directory is in: an agent goes about in its folders.

@@ -269,20 +269,14 @@ GRACE = 1.5
 LOOK_AROUND = 1.0  # seconds between two looks at whether the parent is still there
 
 
-def serve(
-    wire: Wire,
-    directory: Path | None = None,
-    database: str | None = None,
-    container: str | None = None,
-) -> NoReturn:
-    """Speaks the protocol until the client is gone, and ends the process."""
+def serve(wire: Wire, directory: Path | None, *place: str | None) -> NoReturn:
+    """Speaks the protocol until the client is gone, and ends the process. `place` is a database and a container."""
     _prepare_log()
     home = os.environ.get("CLAUDE_PROJECT_DIR", "") or copilot.find_directory(
         os.environ, Path.home()
     )
-    keeper = Keeper(
-        directory or (Path(home) if home and Path(home).is_dir() else None), database, container
-    )
+    found = Path(home) if home and Path(home).is_dir() else None
+    keeper = Keeper(directory or found, *place)
     keeper.hooked = True
     asyncio.run(_serve(wire, keeper))
     leave(keeper, 0)

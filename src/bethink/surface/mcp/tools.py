@@ -27,7 +27,7 @@ from bethink.ingest.redact import redact
 from bethink.ingest.sync import Skipped
 from bethink.recall.shape import tokens
 from bethink.surface.mcp import FILE, MEMORY, OFFERS, TEXTS
-from bethink.surface.operations import make_filter, make_passage, sync_record, update
+from bethink.surface.operations import make_filter, make_passages, sync_record, update
 from bethink.surface.render import (
     FRAME,
     HEAD,
@@ -132,7 +132,7 @@ def store_memories(memory: Bethink, asked: Any) -> Reply:
         )
     if asked.analyze:
         return analyze_project(memory, asked.analyze)
-    passages = [make_passage(memory, item, f"memories[{at}]") for at, item in enumerate(items)]
+    passages = make_passages(memory, items)
     outcomes: dict[int, Outcome] = {}
     hints: list[str] = []
     # Personal ones first: whoever may not tell them is refused before anything is stored.

@@ -31,10 +31,10 @@ BESIDE = ("id", "project", "container", "updated_at")  # of a change: what is no
 PROMOTING = ("promote", "undo-promote")
 
 
-def next_page(asked: Any, shown: Sequence[Any], total: int) -> int | None:
-    """Where the page after one that is shown begins, if there is one."""
+def make_page(asked: Any, shown: Sequence[Any], total: int) -> Json:
+    """What is shown of a number of items, and where the next page begins, if there is one."""
     at = asked.offset + len(shown)
-    return at if shown and at < total else None
+    return {"items": shown, "next": at if shown and at < total else None, "total": total}
 
 
 # Finding
@@ -47,11 +47,8 @@ def search(memory: View, asked: Any) -> Json:
         seed = crc32(f"{memory.clock():%Y%m%d%H} {asked.query}".encode("utf-8", "replace"))
     how = {"limit": limit, "offset": asked.offset, "seed": seed, "rerank": bool(asked.rerank)}
     answer = operations.search(memory, asked.query, asked, **how)
-    return {
-        "items": [plain_hit(hit, asked.explain) for hit in answer.hits],
-        "next": next_page(asked, answer.hits, answer.total),
-        **pick(answer, "total mode profile hints"),
-    }
+    hits = [plain_hit(hit, asked.explain) for hit in answer.hits]
+    return {**make_page(asked, hits, answer.total), **pick(answer, "mode profile hints")}
 
 
 def recall(memory: View, asked: Any) -> Json:
@@ -66,9 +63,8 @@ def recall(memory: View, asked: Any) -> Json:
 def list_(memory: View, asked: Any) -> Json:
     """Memories in an order, a page at a time."""
     wanted = make_filter(memory, asked)
-    page = {"limit": asked.limit, "offset": asked.offset, "order": asked.order}
-    shown, total = memory.list(filter=wanted, **page), memory.store.count(wanted)
-    return {"items": shown, "next": next_page(asked, shown, total), "total": total}
+    shown = memory.list(filter=wanted, **pick(asked, "limit offset order"))
+    return make_page(asked, shown, memory.store.count(wanted))
 
 
 def get(memory: View, asked: Any) -> Json:
@@ -208,7 +204,7 @@ def timeline(memory: View, asked: Any) -> Json:
         {"date": day, "sessions": [_conversation(memory, one) for one in together]}
         for day, together in groupby(shown, _day_of)
     ]
-    return {"days": days, "next": next_page(asked, shown, asked.offset + len(found))}
+    return {"days": days, "next": make_page(asked, shown, asked.offset + len(found))["next"]}
 
 
 def recent(memory: View, asked: Any) -> Json:
@@ -223,7 +219,7 @@ def turns(memory: View, asked: Any) -> Json:
     session = memory.find_session(asked.id)
     found, total = browse.list_turns(memory, session, asked.topic, asked.limit, asked.offset)
     items = [{**plain(turn), "ideas": ideas} for turn, ideas in found]
-    return {"items": items, "next": next_page(asked, items, total), "total": total}
+    return make_page(asked, items, total)
 
 
 def _day_of(one: Session) -> str | None:

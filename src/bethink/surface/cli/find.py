@@ -13,13 +13,7 @@ from bethink.recall.pipeline import UNFIT
 from bethink.recall.shape import plain, plain_hit
 from bethink.surface import operations, render
 from bethink.surface.cli.console import Result, offer_languages, read_text
-from bethink.surface.render import (
-    cell,
-    date,
-    date_and_time,
-    describe_value,
-    one_line,
-)
+from bethink.surface.render import cell, date, date_and_time, describe_value, one_line
 from bethink.text import replace_broken
 from bethink.types import Hit, Memory
 

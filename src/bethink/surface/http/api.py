@@ -51,11 +51,7 @@ BASE = "/api/v1"
 LARGEST_BODY = 8 * 1024 * 1024
 BODY_WITHIN = 30.0  # seconds for a body to arrive
 LINES_AT_ONCE = 100
-JSON, JSON_LINES, PROBLEM = (
-    "application/json",
-    "application/x-ndjson",
-    "application/problem+json",
-)
+JSON, JSON_LINES, PROBLEM = ("application/json", "application/x-ndjson", "application/problem+json")
 # What every operation takes in its address.
 WHERE = parse_arguments("<where>")
 

@@ -35,13 +35,7 @@ from bethink.surface.arguments import check_arguments
 from bethink.surface.http import api
 from bethink.surface.http.api import LARGEST_BODY, receive_whole, respond
 from bethink.surface.http.projects import ACCESS, Projects
-from bethink.surface.http.security import (
-    Admission,
-    Refusal,
-    make_admission,
-    refuse,
-    register_of,
-)
+from bethink.surface.http.security import Admission, Refusal, make_admission, refuse, register_of
 from bethink.surface.mcp.server import build as build_mcp
 from bethink.surface.web import site
 

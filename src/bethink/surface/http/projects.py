@@ -29,13 +29,7 @@ from bethink.ingest.redact import redact
 from bethink.project import Project
 from bethink.store.base import Store
 from bethink.store.transfer import team_scope
-from bethink.surface.http.security import (
-    SESSION,
-    Caller,
-    Grant,
-    Tokens,
-    refuse,
-)
+from bethink.surface.http.security import SESSION, Caller, Grant, Tokens, refuse
 from bethink.surface.mcp.keeper import Keeper, Opened
 from bethink.types import PERSONAL, TRUST, Batch, Filter, Passage, Receipt
 from bethink.types import TEAM as EVERYBODY

@@ -102,11 +102,7 @@ class Handlers:
         return answer
 
     async def _work(
-        self,
-        context: Context,
-        function: Callable[..., Any],
-        *arguments: Any,
-        meaning: bool = False,
+        self, context: Context, function: Callable[..., Any], *arguments: Any, meaning: bool = False
     ) -> Any:
         """Runs a function of a memory in a thread."""
         directory, actor = await self._find_directory(context), client_name(context)

@@ -116,8 +116,7 @@ def analyze_project(memory: Bethink, what: str) -> list[str]:
     """Lets the project's files, or its commits, tell what they know, as `bethink analyze` does."""
     if not memory.reads_files:
         raise InvalidInput(
-            "Files are read only on the project's own machine.",
-            "Run `bethink analyze` there.",
+            "Files are read only on the project's own machine.", "Run `bethink analyze` there."
         )
     synced = (knowledge.analyze if what == "files" else knowledge.analyze_history)(memory)
     told = describe_value(sync_record(synced)) or ["Nothing to remember was found."]

@@ -352,23 +352,13 @@ def label_scopes(memory: "Bethink") -> dict[str, str]:
     }
 
 
-def related_memories(
-    memory: "Bethink", found: Sequence[Memory]
-) -> dict[str, list[tuple[Relation, Memory]]]:
+def related_memories(memory: "Bethink", found: Sequence[Memory]) -> dict[str, Related]:
     """What each memory is related to, as far as the reader may see it."""
-    relations = memory.store.relations([one.id for one in found])
-    ends = {end for relation in relations for end in (relation.source, relation.target)}
-    others = {
-        other.id: other
-        for other in memory.store.get(sorted(ends))
-        if memory.everywhere or other.scope in memory.scopes
-    }
-    related: dict[str, list[tuple[Relation, Memory]]] = {one.id: [] for one in found}
-    for relation in relations:
-        ends = {relation.source, relation.target}
-        for id in ends & related.keys():
-            related[id] += [(relation, others[end]) for end in ends - {id} if end in others]
-    return related
+    from bethink.recall.pipeline import expand  # not for commands that ask nothing
+
+    wanted = memory.filter(scopes=memory.named_scopes, include_deleted=True)
+    hits = [Hit(one, 1.0) for one in found]
+    return {hit.memory.id: hit.related for hit in expand(hits, memory.store, wanted)}
 
 
 def label_memory(memory: "Bethink", one: Memory) -> str:

@@ -11,8 +11,9 @@ from typing import Any
 from bethink import ingest
 from bethink.api import Bethink
 from bethink.errors import BethinkError
-from bethink.recall.shape import iso
+from bethink.recall.shape import to_json
 from bethink.store.places import EMBEDDING_TEXT
+from bethink.store.rows import from_history
 from bethink.surface.arguments import STATEMENT_TIMES, read_times
 from bethink.surface.render import Arranged, pick
 from bethink.text import as_entity, check_kind, split_lists
@@ -25,7 +26,6 @@ TOKENS_PER_LINE, MOST_LINES = 20, 50
 HIDDEN = tuple(f"include_{state}" for state in "expired deleted superseded quarantined".split())
 EVERYTHING = dict.fromkeys(HIDDEN, True)
 TIMES = ("since", "until", "as_of")
-MOMENTS = ("valid_from", "valid_to", "last_accessed")  # times that history keeps, besides `…_at`
 
 
 def make_filter(memory: Bethink, asked: Any, **more: Any) -> Filter:
@@ -122,33 +122,24 @@ def recall_record(arranged: Arranged) -> dict[str, Any]:
 
 
 def version_records(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """Every version of a memory, under the numbers that `restore` takes."""
+    """Every version of a memory, under the numbers that `restore` takes. What history keeps is told in the form that every other answer
+    has."""
+
+    def read(fields: Mapping[str, Any]) -> Any:
+        kept = {name: from_history(name, value) for name, value in fields.items()}
+        if "entities" in kept:
+            kept["entities"] = fields["entities"]  # in pairs
+        return to_json(kept)
+
     return [
         {
             "version": number,
             **pick(event, "at actor action"),
-            "before": _readable_fields(event.before),
-            "after": _readable_fields(event.after),
+            "before": read(event.before),
+            "after": read(event.after),
         }
         for number, event in enumerate(events, start=1)
     ]
-
-
-def _readable_fields(fields: Any) -> dict[str, Any]:
-    return {name: _readable(name, value) for name, value in (fields or {}).items()}
-
-
-def _readable(name: str, value: Any) -> Any:
-    """A value as history keeps it, in the form that every other answer has."""
-    if isinstance(value, int | float) and (name.endswith("_at") or name in MOMENTS):
-        from datetime import UTC, datetime
-
-        return iso(datetime.fromtimestamp(value / 1000, UTC))
-    if name in ("tags", "keywords", "metadata") and isinstance(value, str):
-        import json
-
-        return json.loads(value)
-    return bool(value) if name == "answered" and value is not None else value
 
 
 def session_record(session: Session, spans: Sequence[Span] | None = None) -> dict[str, Any]:

@@ -651,11 +651,7 @@ def _quote_metadata(one: Memory) -> str:
 
 
 def _quote_object(values: Mapping[str, Any]) -> str:
-    if not values:
-        return ""
-    import json
-
-    return cut_to(json.dumps(dict(values), ensure_ascii=False, default=str), METADATA)
+    return cut_to(json_text(dict(values), None), METADATA) if values else ""
 
 
 def _quote_relations(one: Memory, related: Related, names: Names, most: int = RELATED) -> list[str]:

@@ -94,11 +94,9 @@ def describe_itself(rest: Sequence[str]) -> str:
 
 
 def wants_json(words: Sequence[str]) -> bool:
-    """Whether what was typed asks for JSON, as far as that can be told of words that may be wrong: an explicit format wins."""
-    from itertools import pairwise
+    """Whether what was typed asks for JSON, as far as that can be told of words that may be wrong."""
+    from itertools import pairwise, takewhile
 
-    typed = [*words, "--"]
-    typed = typed[: typed.index("--")]
-    named = [after for word, after in pairwise(typed) if word == "--format"]
-    named += [word.removeprefix("--format=") for word in typed if word.startswith("--format=")]
-    return named[-1] == "json" if named else "--json" in typed
+    typed = list(takewhile("--".__ne__, words))
+    asked = {"--json", "--format=json", ("--format", "json")}
+    return not asked.isdisjoint([*typed, *pairwise(typed)])

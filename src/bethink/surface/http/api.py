@@ -158,7 +158,7 @@ async def _answer(
         given = _read_query(request, operation) | _read_json(raw) | request.path_params
         caller, key = request.scope["bethink.caller"], request.headers.get("idempotency-key")
         found = perform(operation, caller, projects, given, key)
-        return found if isinstance(found, Iterator) else _encode(found)
+        return found if isinstance(found, Iterator) else encode(found)
 
     content = await projects.run(work)
     if isinstance(content, bytes):
@@ -175,7 +175,7 @@ def respond(error: Exception) -> Response:
         "detail": replace_broken(told.message),
         "hint": replace_broken(told.hint or ""),
     }
-    return Response(_encode(value), told.status, told.headers, PROBLEM)
+    return Response(encode(value), told.status, told.headers, PROBLEM)
 
 
 def receive_whole(receive: Receive, headers: Headers) -> Receive:
@@ -230,7 +230,7 @@ def _read_query(request: Request, operation: Operation) -> Json:
     return given
 
 
-def _encode(value: Any) -> bytes:
+def encode(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
@@ -240,7 +240,7 @@ async def stream(
     """A JSON object on each line, any number of them."""
 
     def encode_some() -> bytes:
-        return b"".join(_encode(value) + b"\n" for value in islice(values, LINES_AT_ONCE))
+        return b"".join(encode(value) + b"\n" for value in islice(values, LINES_AT_ONCE))
 
     while lines := await run(encode_some):
         yield lines

@@ -7,7 +7,6 @@ that gives it: the same checks, the same limits, the same objects as over REST. 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -279,8 +278,7 @@ def send_graph(visit: Visit) -> Response:
     found = visit.ask("graph", **asked)
     for node in found["nodes"]:
         node["label"] = spell_unseen(" ".join(node["label"].split()))
-    content = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
-    return Response(content, media_type="application/json")
+    return Response(api.encode(found), media_type=api.JSON)
 
 
 def _read_graph(visit: Visit) -> dict[str, Any]:

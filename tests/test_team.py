@@ -280,6 +280,9 @@ def test_a_memory_moves_only_with_a_name_for_what_is_personal(cli, tmp_path, mon
     assert "belongs to somebody" in said and "`user`" in said
     assert postgres.run(target, "SELECT count(*) FROM bethink.memories") == [(0,)]
     monkeypatch.setenv("BETHINK_USER", "anna")
-    assert cli.json("migrate", "--to", target, *own)["verified"]
+    shown = cli.ok("migrate", "--to", target, *own)
+    assert "verified  true" in shown and "2 records" in shown and "digest" not in shown
+    again = cli.json("migrate", "--to", target, *own)
+    assert again["verified"] and again["resumed"] and again["parts"]["records"]["number"] == 2
     owners = postgres.run(target, "SELECT owner FROM bethink.scopes WHERE key = 'personal'")
     assert owners == [("anna",)]

@@ -5,15 +5,18 @@ import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import httpx2
 import postgres
 import pytest
+import test_web_session
 from cli_runner import cli
 from http_server import V1, body, problem
 from test_http_serve import started
+from test_web_session import FORM
 
 __all__ = ["cli"]
 STORE = "sqlite"  # these tests say themselves where another is meant
@@ -26,12 +29,10 @@ class Servers:
     def __init__(self, urls, place, tenant, stack):
         self.urls, self.place, self.tenant, self._stack = urls, place, tenant, stack
 
-    def client(self, number, token):
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        client = httpx2.Client(
-            base_url=self.urls[number], headers=headers, timeout=30, trust_env=False
-        )
-        return self._stack.enter_context(client)
+    def client(self, number, token, room="", **headers):
+        sent = headers | ({"Authorization": f"Bearer {token}"} if token else {})
+        how = {"headers": sent, "timeout": 30, "trust_env": False}
+        return self._stack.enter_context(httpx2.Client(base_url=self.urls[number] + room, **how))
 
     def both(self, token):
         return [self.client(number, token) for number in range(len(self.urls))]
@@ -95,17 +96,8 @@ def test_a_token_holds_on_every_server_until_it_is_revoked(cli, team):
 
 
 def sign_in(team, number, secret):
-    """A browser that signed in with a token, and the page that it was led to."""
-    form = {"Content-Type": "application/x-www-form-urlencoded"}
-    content = urlencode({"token": secret})
-    answer = team.client(number, None).post("/signin", content=content, headers=form)
-    assert answer.status_code == 200, answer.text[:400]
-    cookie, *attributes = answer.headers["set-cookie"].split("; ")
-    room = next(part.removeprefix("Path=") for part in attributes if part.startswith("Path="))
-    browser = team.client(number, None)
-    browser.base_url, browser.headers["Cookie"] = f"{browser.base_url}{room}", cookie
-    browser.headers |= form
-    return browser, browser.get("/")
+    """A browser that signed in with a token at one of the servers, and the mark of its forms."""
+    return test_web_session.sign_in(SimpleNamespace(client=partial(team.client, number)), secret)
 
 
 def test_members_use_the_web_page_with_their_tokens_until_they_are_revoked(cli, team, monkeypatch):
@@ -114,29 +106,30 @@ def test_members_use_the_web_page_with_their_tokens_until_they_are_revoked(cli, 
         for name, scope in (("anna", "write"), ("ben", "read"))
     )
     add(team.client(0, anna), "Anna likes tea", personal=True)
-    browser, page = sign_in(team, 0, anna)
+    browser, mark = sign_in(team, 0, anna)
+    page = browser.get("/")
     assert page.status_code == 200 and "Signed in as <bdi>anna</bdi>" in page.text
     assert all(text in browser.get("/search").text for text in ("shop", "Anna likes tea"))
-    mark = re.search(r'name="mark" value="([^"]+)"', page.text)[1]
     form = urlencode({"mark": mark, "content": "The shop opens at nine"})
-    added = browser.post("/add", content=form)
+    added = browser.post("/add", content=form, headers=FORM)
     assert added.status_code == 303, added.text[:400]
     address = re.search(r"/memory/[\w-]+", added.headers["location"])[0]
-    other, page = sign_in(team, 1, ben)  # at another server of the same database
+    other, mark = sign_in(team, 1, ben)  # at another server of the same database
+    page = other.get("/")
     assert "Signed in as <bdi>ben</bdi>" in page.text and "open-add" not in page.text
     assert contents(team.client(1, ben)) == ["The shop opens at nine"]
     listed = other.get("/search").text
     assert "The shop opens at nine" in listed and "Anna likes tea" not in listed
-    mark = re.search(r'name="mark" value="([^"]+)"', page.text)[1]
-    assert other.post(f"{address}/forget", content=f"mark={mark}").status_code == 403
+    refused = other.post(f"{address}/forget", content=f"mark={mark}", headers=FORM)
+    assert refused.status_code == 403
     for path in ("/", "/inbox", "/timeline", "/graph", "/projects", address):
         assert other.get(path).status_code == 200, path
     cli.ok("token", "revoke", "anna")
     gone = browser.get("/")
     assert gone.status_code == 401 and "revoked" in gone.text
     monkeypatch.setenv("BETHINK_TENANT", postgres.new_tenant())
-    stranger, page = sign_in(team, 0, token(cli, "eve", "--scope", "write", "--all-projects"))
-    assert "nine" not in page.text and stranger.get(address).status_code == 404
+    stranger, _ = sign_in(team, 0, token(cli, "eve", "--scope", "write", "--all-projects"))
+    assert "nine" not in stranger.get("/").text and stranger.get(address).status_code == 404
 
 
 def test_a_request_that_reaches_both_servers_is_done_once(cli, team):

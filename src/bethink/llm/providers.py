@@ -219,7 +219,7 @@ class ClaudeCli:
                 hint = f"Raise the setting `model_timeout`. {BY_HAND}"
                 raise ModelError(message, hint, "unreachable") from None
             finally:
-                _end(process)
+                end_process(process)
 
     def _read(self, code: int, output: bytes, complaint: bytes) -> RawAnswer:
         try:
@@ -257,7 +257,7 @@ def _reason(status: Any) -> str:
     return "busy" if isinstance(status, int) and (status == 429 or status >= 500) else "refused"
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_process(process: subprocess.Popen[bytes]) -> None:
     """Ends the program and all that it started in its group: first asked, so that it can tidy up, then made to.
 
     The group's number is not given out again while any of it lives, and if none does there is nothing to end.

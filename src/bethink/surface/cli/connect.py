@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -32,12 +31,14 @@ from bethink.hosts import install as installer
 from bethink.hosts.edit import PROMPT_TOOL
 from bethink.hosts.install import AGENTS, FileOutcome, InstallPlace
 from bethink.ingest.redact import redact
+from bethink.llm.providers import end_process
 from bethink.project import EVERYWHERE, read_pauses
 from bethink.store.sqlite import OLDEST_SQLITE
 from bethink.surface.cli import console
 from bethink.surface.cli.console import Bar, Result, open_memory, project
 from bethink.surface.cli.tend import edit_file
 from bethink.surface.render import many, plain, span, style
+from bethink.text import textfile
 
 if TYPE_CHECKING:
     from bethink.api import Bethink
@@ -233,9 +234,9 @@ def examine_memory(args: Namespace) -> Iterator[DoctorFinding]:
                 well = f"{checked}pages, indexes and permissions are well"
                 yield DoctorFinding("memory", True, well)
             for name, folder in find_folders(memory).items():
-                mode = folder.stat().st_mode & 0o777
-                loose = f"others can look into {folder} (mode {mode:04o})" if mode & 0o077 else ""
-                yield DoctorFinding(name, not loose, loose or f"{folder} is yours", FIX)
+                loose = textfile.may_others(folder, 0o077)
+                said = f"others can look into {folder}" if loose else f"{folder} is yours"
+                yield DoctorFinding(name, not loose, said, FIX)
             yield from check_model(memory, args.deep)
             lost = (
                 "its model cannot be opened: conversations are kept, but no ideas are found in them"
@@ -252,7 +253,7 @@ def find_folders(memory: Bethink) -> dict[str, Path]:
     folder = Path(memory.store.path).parent
     ours = folder == config.data_directory() or folder.name == ".bethink"
     found = {"hooks folder": state.folder(), **({"folder": folder} if ours else {})}
-    return {name: path for name, path in found.items() if os.name == "posix" and path.is_dir()}
+    return {name: path for name, path in found.items() if path.is_dir()}
 
 
 def check_model(memory: Bethink, deep: bool) -> Iterator[DoctorFinding]:
@@ -283,7 +284,7 @@ def mend_memory(args: Namespace, memory: Bethink) -> None:
     files = (Path(f"{memory.store.path}{suffix}") for suffix in ("", "-wal", "-shm"))
     for one in (*find_folders(memory).values(), *filter(Path.exists, files)):
         with suppress(OSError):
-            if one.stat().st_mode & 0o077:
+            if textfile.may_others(one, 0o077):
                 one.chmod(0o700 if one.is_dir() else 0o600)
                 console.note(args, f"fixed: {one} is for you alone")
     if any(problem.repair in ("rebuild", "reindex") for problem in problems):
@@ -518,19 +519,11 @@ def run_command(
         output, said = process.communicate(told.encode(), seconds)
     except subprocess.TimeoutExpired:
         trouble = f"it did not end or answer within {seconds:g} seconds"
-        kill(process)
+        end_process(process)
         output, said = process.communicate()
     finally:
-        kill(process)
+        end_process(process)
     if process.returncode and not trouble:
         complaint = said.decode("utf-8", "replace").strip().rpartition("\n")[2]
         trouble = f"it ended with {process.returncode}: {complaint[:300]}"
     return output.strip(), trouble, time.monotonic() - started
-
-
-def kill(process: subprocess.Popen[bytes]) -> None:
-    with suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()

@@ -627,10 +627,11 @@ class Bethink:
         return found[0]
 
     def get(self, *ids: str, count: bool = True) -> list[types.Memory]:
-        """Memories by id or unique prefix. Counts as a use of each."""
+        """Memories by id or unique prefix. Counts as a use of each, unless the database cannot be written."""
         full = [self.resolve(id) for id in ids]
         if count:
-            self.touch(full)
+            with suppress(StoreError):
+                self.touch(full)
         return self.store.get(full)
 
     def filter(self, **wanted: Any) -> Filter:

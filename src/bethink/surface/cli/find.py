@@ -8,7 +8,7 @@ from types import SimpleNamespace as Namespace
 from typing import Any
 
 from bethink.api import Bethink
-from bethink.errors import StoreError, UsageError
+from bethink.errors import UsageError
 from bethink.recall.pipeline import UNFIT
 from bethink.recall.shape import plain, plain_hit
 from bethink.surface import operations, render
@@ -151,13 +151,7 @@ def memories_result(
 
 
 def get(args: Namespace, memory: Bethink) -> Result:
-    ids = [memory.resolve(id) for id in args.id]
-    warnings = []
-    try:
-        memory.touch(ids)
-    except StoreError as error:
-        warnings.append(f"This use is not counted: {error.message}")
-    found = memory.store.get(ids)
+    found = memory.get(*args.id)
     budget = AGENT_TOKENS * len(found) if args.for_agent else NO_LIMIT
     items = render.show_memories(memory, found, budget)
     records: list[Any] = []
@@ -166,7 +160,7 @@ def get(args: Namespace, memory: Bethink) -> Result:
         names = render.short_ids(memory, near)
         items += [f"Around {one.id}:", *(render.quote_memory(each, names) for each in near)]
         records.append({**plain(one), "around": near})
-    return Result(records or found, warnings=warnings, items=items)
+    return Result(records or found, items=items)
 
 
 def list_(args: Namespace, memory: Bethink) -> Result:

@@ -7,12 +7,11 @@ sees it and what was asked, and gives a value for JSON; what several surfaces do
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from itertools import groupby
 from typing import Any
 from zlib import crc32
 
-from bethink.errors import InvalidInput, Overtaken, StoreError
+from bethink.errors import InvalidInput, Overtaken
 from bethink.features import browse, conversations, promotion
 from bethink.features import inbox as queues
 from bethink.features.sync import StorePeer, check_bundle
@@ -69,13 +68,9 @@ def list_(memory: View, asked: Any) -> Json:
 
 def get(memory: View, asked: Any) -> Json:
     """One memory with what it is related to. Counts as a use of it, unless `count` is false."""
-    id = memory.resolve(asked.id)
-    if asked.count:
-        with suppress(StoreError):  # a database that cannot be written can still be read
-            memory.touch([id])
-    one = memory.store.get([id])[0]
-    related = render.related_memories(memory, [one])[id]
-    return {**plain(one), "related": plain_relations(id, related)}
+    [one] = memory.get(asked.id, count=asked.count)
+    related = render.related_memories(memory, [one])[one.id]
+    return {**plain(one), "related": plain_relations(one.id, related)}
 
 
 def history(memory: View, asked: Any) -> Json:

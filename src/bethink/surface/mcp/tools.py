@@ -149,9 +149,7 @@ def store_memories(memory: Bethink, asked: Any) -> Reply:
 
 
 def get_memories(memory: Bethink, asked: Any) -> str:
-    ids = _resolve(memory, asked.ids)
-    memory.touch(ids)
-    items = show_memories(memory, memory.store.get(ids), asked.max_tokens)
+    items = show_memories(memory, memory.get(*dict.fromkeys(asked.ids)), asked.max_tokens)
     return quote_items(items, budget=asked.max_tokens)
 
 

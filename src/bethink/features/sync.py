@@ -451,7 +451,9 @@ class Sync:
     def run(self, shared: Shared) -> tuple[SyncReport, Shared]:
         """Does it, and says what was done and what both peers have now."""
         there, here = (Side(peer, *peer.outline()) for peer in self.peers)
-        common = [id for id in here.lines if id in there.lines]
+        # By id, because each database lists them in an order of its own, and of replacements that would make a circle those stand
+        # that are merged first.
+        common = sorted(here.lines.keys() & there.lines.keys())
         self.agreed = {id for id in common if here.lines[id].version == there.lines[id].version}
         purged_there = _find_purged(there, here, shared)
         purged_here = _find_purged(here, there, shared)
@@ -467,9 +469,11 @@ class Sync:
             side.peer.remove(ids, ())
             for id in ids:
                 del side.lines[id]
-        merged = self._merge(common)
+        # What somebody forgot is merged before what was replaced: nothing may be put behind what is going to be hidden.
+        merged = self._merge(common, replaced=False) + self._merge(common, replaced=True)
         pulled, pushed = self._copy(there, here), self._copy(here, there)
-        merged += self._merge(common)  # what is replaced by something that has come over since
+        # What is replaced by something that has come over since.
+        merged += self._merge(common, replaced=True)
         links, both_links = self._exchange_links(there, here, shared)
         report = SyncReport(
             pushed,
@@ -486,8 +490,9 @@ class Sync:
 
     # What both have
 
-    def _merge(self, common: Sequence[str]) -> int:
-        """Makes one record of memories that differ, and puts it down on both peers."""
+    def _merge(self, common: Sequence[str], replaced: bool) -> int:
+        """Makes one record of memories that differ, and puts it down on both peers: only of those that are then `replaced` by something
+        else than before on one of them, or only of the others."""
         done = 0
         differing = [id for id in common if id not in self.agreed and id not in self.left]
         for page in split_pages(differing):
@@ -495,17 +500,21 @@ class Sync:
                 {record.memory.id: record for record in peer.fetch(page)} for peer in self.peers
             )
             both = [id for id in page if id in theirs and id in mine]
-            done += sum(self._agree(theirs[id], mine[id]) for id in both)
+            done += sum(self._agree(replaced, theirs[id], mine[id]) for id in both)
         return done
 
-    def _agree(self, *copies: Record) -> bool:
+    def _agree(self, replaced: bool, *copies: Record) -> bool:
         """Whether both peers have the same record of a memory now. Where that would hide it, each keeps what it has."""
         record, conflicts = merge(*copies)
         memory, now = record.memory, version(record)
-        for peer, before in zip(self.peers, copies, strict=True):
-            is_new = memory.superseded_by not in (None, before.memory.superseded_by)
-            if is_new and not memory.deleted_at and not _shows_end(peer, memory):
-                return False
+        hiding = [
+            peer
+            for peer, before in zip(self.peers, copies, strict=True)
+            if memory.superseded_by not in (None, before.memory.superseded_by)
+            and not memory.deleted_at
+        ]
+        if bool(hiding) != replaced or not all(_shows_end(peer, memory) for peer in hiding):
+            return False
         if conflicts:
             self.conflicts.append((memory.id, conflicts))
         for peer, before in zip(self.peers, copies, strict=True):
@@ -530,8 +539,7 @@ class Sync:
         ]
         taken: set[str] = set()
         for page in split_pages(lacking):
-            # Hidden ones first: they make room for a visible one with the same text.
-            records = sorted(side.peer.fetch(page), key=lambda one: one.memory.deleted_at is None)
+            records = side.peer.fetch(page)
             none = {record.memory.id: None for record in records}
             taken |= none.keys() - set(self._put(other.peer, records, none))
         self.agreed |= taken
@@ -573,7 +581,7 @@ def _find_purged(side: Side, other: Side, shared: Shared) -> list[str]:
     }
     texts = sorted(set[str]().union(*hashes.values()))
     purged = other.peer.find_purged(texts) if texts else set()
-    return [id for id, own in hashes.items() if own & purged]
+    return sorted(id for id, own in hashes.items() if own & purged)
 
 
 def _shows_end(peer: Peer, memory: Memory) -> bool:

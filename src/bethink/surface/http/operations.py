@@ -144,8 +144,8 @@ def update(memory: View, asked: Any) -> Memory:
 def forget(memory: View, asked: Any) -> Json:
     """Hides a memory from every search; `restore` brings it back. With `purge` it is gone for good, and with it what its conversation
     holds in the very same words."""
-    id = memory.resolve(asked.id)
-    found = memory.store.get([id])
+    found = memory.get(asked.id, count=False)
+    id = found[0].id
     remains = memory.find_traces(found).rest if asked.purge else ()
     done = promotion.purge(memory, found) if asked.purge else memory.forget(id)
     status = "proposed" if done.proposed else "purged" if asked.purge else "forgotten"

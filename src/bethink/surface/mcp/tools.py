@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -153,11 +153,6 @@ def get_memories(memory: Bethink, asked: Any) -> str:
     return quote_items(items, budget=asked.max_tokens)
 
 
-def _resolve(memory: Bethink, ids: Sequence[str]) -> list[str]:
-    """Full ids. One that is unknown is an error before anything is done."""
-    return list(dict.fromkeys(memory.resolve(id) for id in ids))
-
-
 def update_memory(memory: Bethink, asked: Any) -> list[str]:
     given = {name: value for name, value in asked.given.items() if name != "id"}
     changed = update(memory, asked.id, given)
@@ -165,9 +160,9 @@ def update_memory(memory: Bethink, asked: Any) -> list[str]:
 
 
 def forget_memories(memory: Bethink, asked: Any) -> list[str]:
-    ids = _resolve(memory, asked.ids)
-    short = memory.store.abbreviate(ids)
-    done = memory.forget(*ids, asked=state.is_forgetting_asked(memory.project.root))
+    wanted = state.is_forgetting_asked(memory.project.root)
+    done = memory.forget(*dict.fromkeys(asked.ids), asked=wanted)
+    short = memory.store.abbreviate([*done.ids, *done.proposed])
     waits = "is the user's own word; it waits in the inbox until the user runs: bethink forget {}"
     lines = [f"forgotten [{short[id]}]" for id in done.ids]
     lines += [f"[{short[id]}] {waits.format(short[id])}" for id in done.proposed]
@@ -176,8 +171,9 @@ def forget_memories(memory: Bethink, asked: Any) -> list[str]:
 
 
 def rate_memories(memory: Bethink, asked: Any) -> list[str]:
-    _resolve(memory, [rating["id"] for rating in asked.ratings])
-    rated = [memory.vote(rating["id"], rating["value"]) for rating in asked.ratings]
+    # An unknown id is an error before anything is done.
+    votes = [(memory.resolve(rating["id"]), rating["value"]) for rating in asked.ratings]
+    rated = [memory.vote(id, value) for id, value in votes]
     return [f"votes {one.usefulness:+g} for [{short_id(memory, one.id)}]" for one in rated]
 
 

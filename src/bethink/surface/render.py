@@ -131,7 +131,7 @@ def size(count: float) -> str:
 def many(count: int, noun: str) -> str:
     """A number with its noun: `1 memory`, `2,000 memories`, `3 matches`."""
     if count != 1:
-        noun = re.sub("(ch)$", r"\1e", re.sub("y$", "ie", noun)) + "s"
+        noun = re.sub("(ch)$", r"\1e", re.sub("(?<=[^aeiou])y$", "ie", noun)) + "s"
     return f"{count:,} {noun}"
 
 

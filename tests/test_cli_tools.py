@@ -352,6 +352,8 @@ TEXT = SimpleNamespace(quiet=False, format="text")
 
 def test_progress_is_one_line_on_a_terminal(capsys, monkeypatch):
     show_progress(monkeypatch)
+    lengths = {30: "30 seconds", 7200: "2 hours", 3 * 86400: "3 days"}
+    assert {length: layout.span(length) for length in lengths} == lengths
     with Bar(TEXT, "fetching", count=layout.size) as bar:
         bar(1_500_000, None, "f" * 100)
         assert capsys.readouterr().err == f"\r\x1b[K{'f' * 59}"

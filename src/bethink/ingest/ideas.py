@@ -35,17 +35,14 @@ from bethink.types import Entity
 KEPT = {"user": 0.14, "assistant": 0.14, "working": 0.18}
 SPEAKERS = ("user", "assistant")
 LASTING = ("decision", "preference", "gotcha", "fact", "problem", "solution", "pattern")
-# A heading or a label in the user's own words is believed whatever the judge says.
-ANNOUNCED = {"conclusion": "fact", "context": "fact"}
 LABELLED = 0.8  # chance of a kind that a label or a heading says outright
 CLEAR = 0.75  # chance from which what an assistant says is firm
 PER_TURN, TODOS = 3, 12  # ideas of one turn; items of what is to do
-STILL_OPEN = 0.5  # chance from which a request that nobody took up is something to do
 PUT_OFF_TODO = 0.3  # chance of a to-do from which what a user puts off is one; set by hand
+STILL_OPEN = 0.5  # chance from which a request that nobody took up is something to do
 CUED = 3.0  # of the lexicon's cues: "watch out" is a gotcha, "always" and "I prefer" a preference
 BEGINNING = 40  # characters of a sentence in which a cue says what all of it is; set by hand
 MOST_WORDS = 0.6  # share of the shorter text's words from which two texts may say the same
-SHORT_REPLY = 30  # characters of a turn without a statement that is a reply: "yes, do that"
 # Words of what stands around a statement that the judge sees, as in its training.
 HEADED, ABOVE, BELOW, ASKED, REPLIED_WITH = 8, 20, 14, 20, 16
 
@@ -60,10 +57,6 @@ _PASSING = (
     r"|\bi(?:'ll| will)\b|\blet me\b"
     r"|^(?:now |so |but |and )?i (?:also |still |just |now )?(?:need|should|have to|want to|can|could|went|had to|have)\b"
     r"|\bif you(?:'d|'re| want(?:ed)?| like| prefer| think| agree| need| wish)\b|\byou(?:'d| would) (?:need|have|give|want|get|lose)\b"
-    r"|^if\b[^.]{3,200}\bwould\b|^you(?:'re| are) (?:absolutely )?right\b|\bbefore i (?:proceed|start|go)\b"
-    r"|^(?:so |then |and )?(?:do you want|would you like|want me|want to|shall i|shall we|should i|ready to)\b"
-    r"|\btests? (?:all )?(?:pass|passed|are green)\b|\b\d+ tests\b|\bcoverage\b.{0,30}\d ?%|\blint(?:er)? (?:is )?(?:clean|passes)\b"
-    rf"|^[^.!?]{{2,80}} ?[—–:-] {_DID}|^{_DID}(?:: | (?:the|a|an|two|three|all|both|`))"
 )
 _REPORT = rf"(?:done\W{{1,3}})?i(?:'ve| have)? (?:also |now )?{_DID}(?!.*\b(?:because|since)\b)"
 _ANNOUNCES = r"\b(?:changed (?:my|our) minds?|on second thoughts?|scratch that)\W{0,3}$"
@@ -178,7 +171,7 @@ def holds_anywhere(text: str) -> bool:
 def place_statements(turns: Sequence[tuple[str, str]], first: int = 0) -> Iterator[PlacedStatement]:
     """The statements from the turn `first` on that say something, each with the words around it."""
     said = [statements(text) if role in SPEAKERS else [] for role, text in turns]
-    texts = [_put_together(own, text) for own, (_, text) in zip(said, turns, strict=True)]
+    texts = list(map(_put_together, said))
     # The turns that one speaker has without a word of another.
     runs = [list(run) for _, run in groupby(range(len(turns)), key=lambda at: turns[at][0])]
     for before, run, after in zip([[], *runs], runs, [*runs[1:], []], strict=False):
@@ -210,9 +203,8 @@ def _list_own(said: Sequence[Statement], text: str, speaker: str) -> list[int]:
     ]
 
 
-def _put_together(said: Sequence[Statement], text: str) -> str:
-    """The statements of a turn as one text; a short turn without one as it is."""
-    return " ".join(each.text for each in said) or (text if len(text) < SHORT_REPLY else "")
+def _put_together(said: Sequence[Statement]) -> str:
+    return " ".join(each.text for each in said)
 
 
 def _describe_place(
@@ -230,15 +222,13 @@ def _grow(said: Sequence[Statement], at: int) -> str:
     after = said[at + 1] if said[at + 1 :] else None
     if after is None or after.line != said[at].line or _is_passing(after) or asks(after.core):
         return text
-    if text in after.text:
-        return after.text
     return text if len(text) + len(after.core) >= LONGEST else f"{text} {after.core}"
 
 
 def _says_something(statement: Statement) -> bool:
     core = fold_case(statement.core)
     idle = compile_pattern(FILLER).match(core) and not statement.core.endswith("?")
-    return statement.label != "none" and not idle and len(content_words(core)) > 1
+    return statement.label != "none" and not idle and len(content_words(statement.text)) > 1
 
 
 def _is_passing(statement: Statement) -> bool:
@@ -251,12 +241,10 @@ def _is_passing(statement: Statement) -> bool:
 
 def _name_kind(each: PlacedStatement, reading: StatementReading) -> tuple[str, float]:
     """What is kept of a statement and how surely, or "none"."""
-    user, label, core = each.speaker == "user", each.statement.label, each.statement.core
+    user, core = each.speaker == "user", each.statement.core
     waiting = _name_waiting(each, reading)
     if waiting is not None:
         return waiting, LABELLED
-    if user and label:
-        return ANNOUNCED.get(label, label), LABELLED
     chance = reading.worth * sum(reading.kinds[kind] for kind in LASTING)
     if chance < KEPT[each.speaker] or _settles_nothing(each):
         return "none", 0.0
@@ -289,7 +277,7 @@ def _name_waiting(each: PlacedStatement, reading: StatementReading) -> str | Non
     if statement.label == "todo":
         # A list of what waits apart from this work; what is next in this work is soon done.
         heading = fold_case(statement.heading)
-        backlog = statement.item and compile_pattern(_BACKLOG).search(heading)
+        backlog = compile_pattern(_BACKLOG).search(heading)
         return "todo" if each.last or backlog else "none"
     if each.last and not user and tells_what_remains(statement.core):
         return "todo"

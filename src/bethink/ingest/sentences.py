@@ -28,7 +28,6 @@ WIDE = 3  # what a character of a script without spaces counts for: it is most o
 LONGEST_LINE = 4_000  # nobody writes a longer one by hand
 MOST = 500  # statements of one turn
 READ = 100_000  # characters of a turn that are read; the rest is kept without being analysed
-CONTENT_WORDS = 3  # fewer, behind a pronoun, say nothing without the sentence before
 
 ANNOUNCED = ("decision", "todo", "problem", "conclusion", "solution", "question", "context")
 
@@ -88,7 +87,6 @@ class Statement(NamedTuple):
     heading: str = ""
     # The kind that a heading, a label or a box says outright; "none" for a box that is ticked.
     label: str | None = None
-    item: str = ""  # its number or bullet if it is an item of a list
     position: int = 0
 
 
@@ -99,7 +97,7 @@ class ProseBlock(NamedTuple):
     text: str
     heading: str
     label: str | None
-    item: str
+    item: bool
 
 
 def statements(text: str) -> list[Statement]:
@@ -166,23 +164,23 @@ def _blocks(text: str) -> Iterator[ProseBlock]:
     lines = [*text[:READ].split("\n"), ""]
     above = Above()
     held: list[tuple[int, str]] = []
-    mark, box = "", None
+    listed, box = False, None
     for at, (line, noise) in enumerate(zip(lines, _find_noise(lines), strict=True)):
         out = noise or not line.strip()
         heading = None if out else compile_pattern(_HEADING).match(line)
         item = None if out else compile_pattern(_ITEM).match(line)
         if held and (out or heading or item):
-            label = box or above.announce_kind(bool(mark))
+            label = box or above.announce_kind(listed)
             text = " ".join(line for _, line in held)
-            yield ProseBlock(held[0][0], text, above.heading, label, mark)
-            above.pass_block(held[-1][1], bool(mark))
-            held, mark, box = [], "", None
+            yield ProseBlock(held[0][0], text, above.heading, label, listed)
+            above.pass_block(held[-1][1], listed)
+            held, listed, box = [], False, None
         if out:
             yield from above.read_row(at, line)
         elif heading:
             above = Above(_plain(heading[1].rstrip("# \t")))
         elif item:
-            held, mark = [(at, item[2])], line.split(None, 1)[0]
+            held, listed = [(at, item[2])], True
             box = {" ": "todo", "x": "none"}.get((item[1] or "").lower())
         elif held or not above.read_lead(line):
             held.append((at, line))
@@ -230,7 +228,7 @@ class Above:
             told = max(cells, key=len)
             if len(told.split()) < ROW_WORDS:
                 told = ": ".join(cell for cell in cells if len(cell) >= ROW_WORDS)
-            yield ProseBlock(at, told, self.heading, "todo", "|")
+            yield ProseBlock(at, told, self.heading, "todo", True)
 
 
 # Statements
@@ -246,20 +244,14 @@ def _state_block(block: ProseBlock, before: str) -> Iterator[Statement]:
     for number, sentence in enumerate(split_sentences(_plain(block.text))):
         if _states_nothing(sentence):
             continue
-        short = _is_short(sentence)
         pointing = compile_pattern(_POINTING).match(fold_case(sentence)) is not None
         whole = f"{before} {sentence}" if pointing and before else sentence
         if len(whole) > LONGEST:
             whole = sentence
-        if pointing and short and whole == sentence:
-            before = before or sentence
-            continue
         # A label or a heading speaks for the first sentence, and for all of an item.
         own = kind if number == 0 or block.item else None
-        told = cut_text(whole if short else sentence, LONGEST, wide=1)
-        yield Statement(
-            cut_text(whole, LONGEST, wide=1), told, block.line, heading, own, block.item
-        )
+        told, core = (cut_text(one, LONGEST, wide=1) for one in (whole, sentence))
+        yield Statement(told, core, block.line, heading, own)
         before = sentence
 
 
@@ -274,13 +266,6 @@ def _states_nothing(sentence: str) -> bool:
     few = len(sentence.split(None, TRANSITION_WORDS)) <= TRANSITION_WORDS
     moves_on = few and compile_pattern(_TRANSITION).match(fold_case(sentence))
     return sentence.endswith(":") or not any(map(str.isalnum, sentence)) or bool(moves_on)
-
-
-def _is_short(sentence: str) -> bool:
-    """Whether it has fewer words of its own than say something without the sentence before."""
-    light = word_set("stop_words")
-    words = compile_pattern(rf"{_CODE}|\w[\w'’-]*").findall(fold_case(sentence)[:LONGEST])
-    return sum(word not in light for word in words) < CONTENT_WORDS
 
 
 @lru_cache(maxsize=256)

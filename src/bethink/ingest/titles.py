@@ -395,11 +395,7 @@ def follow(
     if not turns:
         return course
     told = find_report(turns).done or course.report
-    answers = [
-        one
-        for one in _answers(turns[-1:])
-        if _is_statement(one) and not compile_pattern(_REMAINS).search(fold_case(one))
-    ][:1]
+    answers = [*filter(_is_statement, _answers(turns[-1:]))][:1]
     return course._replace(report=told or answers, left=_find_left(turns, plan), recap=False)
 
 

@@ -356,9 +356,7 @@ def tells_what_remains(sentence: str) -> bool:
 def _is_statement(sentence: str) -> bool:
     """Whether a sentence of an answer tells something by itself: no question, no announcement, no apology, no label with a value."""
     plain = fold_case(sentence)
-    out = compile_pattern(rf"{_UNDER_WAY}|^{FILLER}|^noted\b|^\w{{2,16}}: |\bsorry\W*$").search(
-        plain
-    )
+    out = compile_pattern(rf"{_UNDER_WAY}|^noted\b|^\w{{2,16}}: |\bsorry\W*$").search(plain)
     telling = not out or plain.startswith("done: ")
     return telling and plain[-1:] != "?" and len(plain.split()) > 2 and _names_something(sentence)
 

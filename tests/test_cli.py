@@ -38,6 +38,7 @@ def test_what_all_projects_finds_tells_its_project_and_can_be_changed(cli, tmp_p
     there = (*other, "--all-projects")
     assert contents(cli.json("list", *other)) == ["I prefer small pull requests"]
     assert len(cli.json("list", *there)) == 2
+    assert len(cli.json("list", *there, "-n1")) == 1  # as many type it
     refused = cli.fails("get", id, *other, code=1)
     assert "no memory" in refused and "--all-projects" in refused
     for command in (["search", "magic link"], ["recall", "magic link"], ["list"], ["get", id]):

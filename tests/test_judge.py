@@ -44,8 +44,8 @@ def test_any_two_texts_get_a_judgement(judge, pair):
 
 
 def test_what_is_not_the_same_the_other_way_round_is_not_the_same(judge):
-    old = "Pull requests may be merged while the pipeline is red."
-    new = "Pull requests need a green pipeline before merging."
+    old = "The daily snapshot is taken after the books are closed."
+    new = "The daily snapshot is taken before the books are closed."
     assert judge._relate([(old, new)])[0].relation == "same"  # by itself
     assert judge.relate([(old, new)])[0].relation == "replaces"
 
@@ -73,6 +73,15 @@ def test_a_judgement_is_weighed_among_all_that_a_statement_is_compared_with(
     for one in (more, less):
         assert sum(one.probabilities.values()) == pytest.approx(1)
         assert one.probability == max(one.probabilities.values())
+
+
+def test_a_text_that_surely_changes_another_changes_this_one_less_surely(judge):
+    new, hosts = "Uploads go to the south bucket now.", "Uploads go to the north bucket."
+    alone, beside = Standing(0.5, 0.1, 2), Standing(0.5, 0.1, 2)
+    pairs = [("Uploads are stored in the archive bucket.", new), (hosts, new)]
+    (by_itself,) = judge.relate(pairs[:1], [alone])
+    among, _ = judge.relate(pairs, [alone, beside])
+    assert among.probabilities["replaces"] < by_itself.probabilities["replaces"]
 
 
 def test_of_many_notes_about_one_thing_the_one_that_is_meant_is_replaced(cli, with_model):

@@ -24,9 +24,6 @@ import train
 from model import Judge, load, save
 from train import Data, Deck, Pair, Relate
 
-from bethink import config
-from bethink.embed import open_embedder
-
 FOUND = 24  # memories that a turned prompt finds: the first that are wrong teach most
 NEAREST, HARD, WRONG = (
     8,
@@ -94,19 +91,24 @@ def fit_turn(projects: list[Project], rounds: int = 80) -> torch.Tensor:
     return turned.detach()
 
 
+def list_asked(projects: list[Project], turned: torch.Tensor) -> list[tuple]:
+    """Each prompt, what applies to it, and what the turned vectors find beside that, the nearest first."""
+    asked = []
+    for project in projects:
+        texts = project.texts
+        for row, right, found in zip(
+            project.prompts, project.right, project.find(turned), strict=True
+        ):
+            wrong = [texts[at] for at in found if at not in right]
+            asked.append((row["text"], [texts[at] for at in sorted(right)], wrong))
+    return asked
+
+
 class AppliedLesson:
     """Prompts, each with what applies and some of what the turned vectors find beside it."""
 
-    def __init__(self, projects: list[Project], turned: torch.Tensor, device: str) -> None:
-        self.device = device
-        self.asked = []
-        for project in projects:
-            texts = project.texts
-            for row, right, found in zip(
-                project.prompts, project.right, project.find(turned), strict=True
-            ):
-                wrong = [texts[at] for at in found if at not in right]
-                self.asked.append((row["text"], [texts[at] for at in sorted(right)], wrong))
+    def __init__(self, asked: list[tuple], device: str) -> None:
+        self.asked, self.device = asked, device
         self.left: list = []
 
     def draw(self) -> list[Pair]:
@@ -154,7 +156,8 @@ def teach(args: argparse.Namespace, projects: list[Project]) -> None:
         KEPT,
         lambda one: sum(len(data.tokens(text)) for text in one[0]),
     )
-    applied = AppliedLesson([one for one in projects if not one.is_held], turned, device)
+    learned = [one for one in projects if not one.is_held]
+    applied = AppliedLesson(list_asked(learned, turned), device)
     paths = sorted((Path(__file__).parent / "pairs").glob("*.jsonl"))
     labelled = Relate([row for path in paths for row in train.read_rows(path)], data, LABELLED)
     rows = [row for path in args.more for row in train.read_rows(path)]
@@ -198,6 +201,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=270)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
+    from bethink import config
+    from bethink.embed import open_embedder
+
     projects = read_projects(args.prompts)
     embedder = open_embedder(config.load())
     for project in projects:

@@ -8,7 +8,8 @@ All memories of an imaginary project hold at once, so of two that stand near eac
 neither answers or completes it. `collect` finds such pairs with the embedding model (projects whose names end in -8 are only measured), reads
 the pairs of labelled histories (`notes.py`), and takes pairs of real texts without labels.
 `learn` starts from the weights that ship (`reader.onnx`, `judge.onnx`), leaves the first six layers as they are, and teaches the others:
-labelled pairs as they are labelled, strangers as what must stay; of prompts and of real texts the judge goes on to say what it said.
+labelled pairs as they are labelled, strangers as what must stay, prompts with what applies to them; of real texts the judge goes on to say
+what it said.
 `ship` writes them as the file that ships. Minutes on a GPU.
 """
 
@@ -25,8 +26,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 import train
+from apply import AppliedLesson, list_asked, read_projects
 from model import LAYERS, READING, RELATIONS, WIDTH, Judge, load, read_shipped, save
-from notes import read_histories, split_histories
+from notes import read_groups, read_histories, split_histories
 from train import INDEX, SYMMETRIC, Data, Pair
 
 SHIPPED = next(
@@ -102,17 +104,18 @@ def collect(args: argparse.Namespace) -> None:
         for texts in read_statements(folder, args.most)
         for pair in pair_neighbours(texts, embedder)
     ]
-    asked = [
-        (one["text"], text)
-        for path in args.prompts
-        for one in train.read_prompts(path)
-        for text in (*one["right"], *random.sample(one["wrong"], min(3, len(one["wrong"]))))
-    ]
+    projects = read_projects(args.prompts)
+    for project in projects:
+        project.embed(embedder)
+    turned = torch.tensor(np.load(SHIPPED / "prompts.npy"), dtype=torch.float32)
     work = {
         "strangers": strangers,
         "histories": histories,
         "real": random.sample(real, min(20_000, len(real))),
-        "prompts": random.sample(asked, min(20_000, len(asked))),
+        "prompts": {
+            part: list_asked([one for one in projects if one.is_held is held], turned)
+            for part, held in (("learn", False), ("held", True))
+        },
     }
     args.work.write_text(json.dumps(work, ensure_ascii=False), "utf-8")
     print({name: len(part) for name, part in strangers.items()}, len(histories), len(real))
@@ -210,6 +213,26 @@ def measure(name: str, judge: Judge, held: dict[str, tuple[list[dict], Cards]]) 
             print(f"{name} {part} ({len(rows)} that stay):", "; ".join(text), flush=True)
 
 
+def measure_prompts(name: str, judge: Judge, data: Data, asked: list[tuple]) -> None:
+    """How often what applies is the best of what was found, and how often where nineteen of twenty prompts to which nothing applies get nothing."""
+    judge.eval()
+    pairs = [(text, one) for text, right, wrong in asked for one in right + wrong[:NEAREST]]
+    said = iter(say_all(judge, read_early(judge, data, pairs))["applies"][:, 0].tolist())
+    best, silent = [], []
+    for _, right, wrong in asked:
+        own = [next(said) for _ in right + wrong[:NEAREST]]
+        if right:
+            best.append((max(own), own.index(max(own)) < len(right)))
+        else:
+            silent.append(max(own))
+    bar = float(np.quantile(silent, 0.95))
+    first = np.mean([right for _, right in best])
+    told = np.mean([right and value > bar for value, right in best])
+    print(
+        f"{name} prompts: right one first {first:.3f}, told at .95 silence {told:.3f}", flush=True
+    )
+
+
 def to_pairs(rows: list[dict]) -> list[Pair]:
     return [(row["old"], row["new"]) for row in rows]
 
@@ -225,6 +248,7 @@ def learn(args: argparse.Namespace) -> None:
     judge.to(device).eval()
     dev = train.read_rows(args.dev) if args.dev else []
     labelled, held_labelled = train.read_pairs([train.HERE / "pairs"], dev)
+    groups, held_groups = read_groups()
     known, held_known = (
         [row for rows in part.values() for row in rows]
         for part in split_histories(work["histories"])
@@ -246,6 +270,7 @@ def learn(args: argparse.Namespace) -> None:
         for name, rows in {
             "dev": dev,
             "labelled": held_labelled,
+            "groups": held_groups,
             "histories": pick(held_known, True),
             "histories, strangers": pick(held_known, False),
             "strangers": held_strangers,
@@ -255,54 +280,60 @@ def learn(args: argparse.Namespace) -> None:
     # What is learned: a deck, how many of it a step draws, and how much it counts.
     decks = {
         "labelled": (deal(turn_round(labelled)), 96, 1.0),
+        "groups": (deal(turn_round(groups)), args.groups, 1.0),
         "histories": (deal(turn_round(pick(known, True))), args.histories, 1.0),
         "stay": (deal(pick(known, False)), 128, args.weight),
         "strangers": (deal(strangers), 64, args.weight),
     }
-    for name, size in (("prompts", 48), ("real", 64)):
-        cards = Cards(judge, data, [tuple(pair) for pair in work[name]], torch.empty(0))
-        cards.said = say_all(judge, cards.states)
+    asked = work["prompts"]["learn"]
+    few = random.sample(asked, min(8000, len(asked)))
+    kept = {
+        "prompts": ([(text, random.choice(right + wrong[:8])) for text, right, wrong in few], 48),
+        "real": ([tuple(pair) for pair in work["real"]], 64),
+    }
+    for name, (pairs, size) in kept.items():
+        cards = Cards(judge, data, pairs, torch.empty(0))
+        cards.said = say_all(judge, cards.states)["relation"].softmax(-1)
         decks[name] = (cards, size, 1.0)
+    data.read(
+        [text for one in asked + work["prompts"]["held"] for text in (one[0], *one[1], *one[2])]
+    )
+    applied = AppliedLesson(asked, device)
     if not args.quiet:
         measure("before", judge, held)
+        measure_prompts("before", judge, data, work["prompts"]["held"])
     judge.requires_grad_(False)
+    for part in judge.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = args.dropout
     for part in (*judge.layers[READING:], judge.heads["relation"], judge.heads["applies"]):
         part.requires_grad_(True)
     free = [one for one in judge.parameters() if one.requires_grad]
     optimiser = torch.optim.AdamW(free, lr=args.rate, weight_decay=0.01, fused=device == "cuda")
     began = time.monotonic()
     for step in range(args.steps):
-        judge.train()
         for group in optimiser.param_groups:
             group["lr"] = (
                 args.rate * min(1, (step + 1) / (0.05 * args.steps)) * (1 - step / args.steps)
             )
         drawn = {name: cards.draw(size) for name, (cards, size, _) in decks.items()}
         states = [decks[name][0].states[at] for name, places in drawn.items() for at in places]
-        now = say(judge, states)
+        prompted = read_early(judge.eval(), data, applied.draw())
+        judge.train()
+        now = say(judge, states + prompted)
+        lost = args.applies * applied.lose(now["applies"][-len(prompted) :, 0])
         sizes = [len(places) for places in drawn.values()]
-        parts = dict(
-            zip(
-                drawn,
-                zip(*(now[head].split(sizes) for head in ("relation", "applies")), strict=True),
-                strict=True,
-            )
-        )
-        lost = torch.zeros((), device=device)
-        for name, (cards, _, weight) in decks.items():
-            relation, applies = parts[name]
+        parts = now["relation"][: len(states)].split(sizes)
+        for relation, (name, (cards, _, weight)) in zip(parts, decks.items(), strict=True):
             at = torch.tensor(drawn[name], device=device)
-            if name in ("labelled", "histories"):
+            if name in ("labelled", "groups", "histories"):
                 lost = lost - weight * (cards.targets[at] * relation.log_softmax(-1)).sum(-1).mean()
             elif name in ("stay", "strangers"):
                 # Nearly all are about something else; what adds to another is labelled.
                 lost = lost - weight * relation.log_softmax(-1)[:, INDEX["unrelated"]].mean()
             else:
-                was = {head: said[at] for head, said in cards.said.items()}
-                moved = F.kl_div(
-                    relation.log_softmax(-1), was["relation"].softmax(-1), reduction="batchmean"
-                )
-                lost = lost + weight * (moved + 0.3 * F.mse_loss(applies, was["applies"]))
+                moved = F.kl_div(relation.log_softmax(-1), cards.said[at], reduction="batchmean")
+                lost = lost + weight * moved
         optimiser.zero_grad(set_to_none=True)
         lost.backward()
         torch.nn.utils.clip_grad_norm_(free, 1.0)
@@ -310,6 +341,7 @@ def learn(args: argparse.Namespace) -> None:
         if step % 500 == 0:
             print(step, f"{time.monotonic() - began:.0f} s", round(lost.item(), 3), flush=True)
     measure("after", judge, held)
+    measure_prompts("after", judge, data, work["prompts"]["held"])
     save(
         judge,
         args.out,
@@ -351,6 +383,9 @@ def main() -> None:
     one.add_argument("--rate", type=float, default=4e-5)
     one.add_argument("--weight", type=float, default=1.0, help="of strangers")
     one.add_argument("--histories", type=int, default=48, help="labelled pairs of them in a step")
+    one.add_argument("--groups", type=int, default=96, help="pairs of groups in a step")
+    one.add_argument("--applies", type=float, default=1.0, help="weight of the prompts")
+    one.add_argument("--dropout", type=float, default=0.2)
     one.add_argument("--seed", type=int, default=0)
     one.add_argument("--quiet", action="store_true")
     one.set_defaults(run=learn)

@@ -2,6 +2,9 @@
 
 A row is a note: the `history` it belongs to, its `id`, `kind` and `text`, and `effects`, each the `relation` to an earlier note (`to`). What
 no effect names goes on to hold. Every fourth history is only measured, never learned from.
+
+And groups, `groups/*.jsonl`: one old statement and several that may be told after it, each with its relation to the old one, half of them tempting and
+without any. Every tenth group is only measured.
 """
 
 from __future__ import annotations
@@ -9,8 +12,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-FOLDER = Path(__file__).parent / "histories"
-HELD = 4
+HERE = Path(__file__).parent
+FOLDER, GROUPS = HERE / "histories", HERE / "groups"
+HELD, HELD_GROUPS = 4, 10
 
 
 def read_histories(folder: Path = FOLDER) -> dict[str, list[dict]]:
@@ -30,3 +34,17 @@ def split_histories(histories: dict) -> tuple[dict, dict]:
         {name: histories[name] for name in names if name not in held},
         {name: histories[name] for name in names if name in held},
     )
+
+
+def read_groups(folder: Path = GROUPS) -> tuple[list[dict], list[dict]]:
+    """Labelled pairs to learn, and those that are only measured: whole groups, because their pairs share the old statement."""
+    learned, held = [], []
+    for path in sorted(folder.glob("*.jsonl")):
+        for number, line in enumerate(path.read_text("utf-8").splitlines()):
+            group = json.loads(line)
+            rows = [
+                {"old": group["old"], "new": one["text"], "relation": one["relation"]}
+                for one in group["new"]
+            ]
+            (held if number % HELD_GROUPS == HELD_GROUPS - 1 else learned).extend(rows)
+    return learned, held

@@ -4,9 +4,10 @@
     python bench/judge/weigh.py fit ROWS.json [--write]
 
 A pair alone can rarely be told: of two notes about one component the judge calls many a replacement. Among all that a new note is compared with,
-the one that is meant stands out. So for each relation that changes something one logistic regression weighs the judge's seven shares, how near the two
-stand, by how much they are nearer than the next, and whether they share words; histories that the judge did not learn from (every
-fourth) teach it. `fit` prints, history by history left out, how much is found at several degrees of being right.
+the one that is meant stands out. So for each relation that changes something one logistic regression weighs the judge's share, how near the two
+stand, by how much they are nearer than the next, whether they share words, whether one was told right after the other, and how surely the note
+changes another (`judge.list_evidence`); histories that the judge did not learn from (every fourth) teach it. `fit` prints, history by
+history left out, how much is found at several degrees of being right.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
-from notes import read_histories, split_histories
+from notes import HERE, read_groups, read_histories, split_histories
 
 from bethink import config
 from bethink.embed import open_embedder
+from bethink.ingest.compare import leave_label_out
 from bethink.ingest.lexicon import count_shared_words
-from bethink.judge import DATA, LEAST, RELATED, Judge, asks
+from bethink.ingest.reconcile import LONGEST, OPEN
+from bethink.judge import DATA, Judge, Judgement, Standing, find_rivals, list_evidence
 
 WEIGHED = ("replaces", "same", "answers", "completes")
 ALONE = 2.0  # what a pair in an empty memory counts beside one of a history: by hand
@@ -33,77 +37,83 @@ def collect(args: argparse.Namespace) -> None:
     embedder, judge, found = open_embedder(config.load()), Judge(), []
     histories = split_histories(read_histories())[1]
     for name, notes in histories.items():
+        texts = [read_as_told(one["kind"], one["text"]) for one in notes]
         vectors = np.stack([own[0] for own in embedder.documents([one["text"] for one in notes])])
         for at in range(1, len(notes)):
             labels = {effect["to"]: effect["relation"] for effect in notes[at]["effects"]}
             near = ((vectors[:at] @ vectors[at]) - embedder.unrelated) / (1 - embedder.unrelated)
             order = np.argsort(-near).tolist()
-            waiting = [
-                old for old in order if notes[old]["kind"] in ("question", "todo", "problem")
-            ]
+            waiting = [old for old in order if notes[old]["kind"] in OPEN]
             asked = list(dict.fromkeys([*order[:NEAREST], *waiting[:WAITING]]))
-            pairs = [(notes[old]["text"], notes[at]["text"]) for old in asked]
-            best = sorted((near[old] for old in asked), reverse=True)
-            for old, pair, said in zip(asked, pairs, judge.relate(pairs), strict=True):
-                other = best[int(near[old] == best[0])] if len(best) > 1 else 0.0
-                found.append(
-                    {
-                        "history": name,
-                        "said": [said.probabilities[name] for name in RELATED],
-                        "standing": [float(near[old]), float(near[old] - other)],
-                        "shared": count_shared_words(*pair),
-                        "follows": old == at - 1,
-                        "label": labels.get(notes[old]["id"], ""),
-                        "pair": pair,
-                        "kind": notes[old]["kind"],
-                    }
-                )
+            pairs = [(texts[old], notes[at]["text"]) for old in asked]
+            said = judge.relate(pairs)
+            best = [*sorted((near[old] for old in asked), reverse=True), 0.0]
+            for old, pair, one, rival in zip(
+                asked, pairs, said, find_rivals(pairs, said), strict=True
+            ):
+                row = {
+                    "history": name,
+                    "said": one.probabilities,
+                    "standing": [
+                        float(near[old]),
+                        float(near[old] - best[int(near[old] == best[0])]),
+                        count_shared_words(*pair),
+                        old == at - 1,
+                    ],
+                    "rival": rival,
+                    "label": labels.get(notes[old]["id"], ""),
+                }
+                found.append(row)
     found += collect_alone(embedder, judge)
-    args.rows.write_text(json.dumps(found, ensure_ascii=False), "utf-8")
+    args.rows.write_text(json.dumps(found), "utf-8")
     print(len(histories), "histories,", len(found), "pairs")
 
 
+def read_as_told(kind: str, text: str) -> str:
+    """An old note as the judge reads it."""
+    return leave_label_out(SimpleNamespace(kind=kind, content=text))
+
+
 def collect_alone(embedder, judge: Judge) -> list[dict]:
-    """Labelled pairs that the judge did not learn from, every tenth: two statements, one told after the other, in an empty memory."""
-    files = sorted((Path(__file__).parent / "pairs").glob("*.jsonl"))
-    rows = [
-        json.loads(line)
-        for path in files
-        if path.stem != "plain"
-        for line in path.read_text("utf-8").splitlines()
-    ][::10]
+    """Labelled pairs that the judge did not learn from: two statements, one told after the other, in an empty memory."""
+    labelled = read_held_pairs(HERE / "pairs") + read_groups()[1]
+    rows = [row for row in labelled if max(map(len, (row["old"], row["new"]))) < LONGEST]
+    todos = {row["old"] for row in rows if row["relation"] == "completes"}
     pairs = [
-        (row["old"], row["new"]) for row in rows if max(map(len, (row["old"], row["new"]))) < 320
+        (read_as_told("todo" if row["old"] in todos else "", row["old"]), row["new"])
+        for row in rows
     ]
-    labels = {(row["old"], row["new"]): row["relation"] for row in rows}
     old, new = (
         np.stack([own[0] for own in embedder.documents(list(texts))])
         for texts in zip(*pairs, strict=True)
     )
     near = ((old * new).sum(1) - embedder.unrelated) / (1 - embedder.unrelated)
-    kinds = {"answers": "question", "completes": "todo"}
     return [
         {
             "history": "",
-            "said": [said.probabilities[name] for name in RELATED],
-            "standing": [float(nearness)] * 2,
-            "shared": count_shared_words(*pair),
-            "follows": True,
-            "label": labels[pair],
-            "pair": pair,
-            "kind": kinds.get(labels[pair], "question" if asks(pair[0]) else "fact"),
+            "said": said.probabilities,
+            "standing": [float(nearness), float(nearness), count_shared_words(*pair), True],
+            "rival": 0.0,
+            "label": row["relation"],
         }
-        for pair, nearness, said in zip(pairs, near, judge.relate(pairs), strict=True)
+        for row, pair, nearness, said in zip(rows, pairs, near, judge.relate(pairs), strict=True)
     ]
 
 
+def read_held_pairs(folder: Path) -> list[dict]:
+    """Every tenth labelled pair, which is only measured."""
+    lines = [
+        line
+        for path in sorted(folder.glob("*.jsonl"))
+        if path.stem != "plain"
+        for line in path.read_text("utf-8").splitlines()
+    ]
+    return [json.loads(line) for line in lines[::10]]
+
+
 def describe(row: dict, name: str) -> list[float]:
-    share = np.clip(
-        [row["said"][RELATED.index(one)] for one in (name, "unrelated")], LEAST, 1 - LEAST
-    )
-    shared = row["shared"]
-    told = [*np.log(share / (1 - share)), *row["standing"], min(shared, 4), float(not shared)]
-    return [*told, float(row["follows"]), 1.0]
+    judgement = Judgement("", 0.0, row["said"])
+    return list(list_evidence(name, judgement, Standing(*row["standing"]), row["rival"]))
 
 
 def fit(seen: np.ndarray, right: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -115,7 +125,9 @@ def fit(seen: np.ndarray, right: np.ndarray, counts: np.ndarray) -> np.ndarray:
         chance = 1 / (1 + np.exp(-np.clip(seen @ weights, -30, 30)))
         slope = seen.T @ (counts * (chance - right)) + stiff @ weights
         bend = (
-            (seen * (chance * (1 - chance))[:, None]).T @ seen + stiff + 1e-9 * np.eye(len(stiff))
+            (seen * (counts * chance * (1 - chance))[:, None]).T @ seen
+            + stiff
+            + 1e-9 * np.eye(len(stiff))
         )
         weights = weights - np.linalg.solve(bend, slope)
     return weights / scale
@@ -134,7 +146,7 @@ def fit_all(args: argparse.Namespace) -> None:
         for part in range(6):
             rest = fold != part
             score[~rest] = seen[~rest] @ fit(seen[rest], right[rest], counts[rest])
-        alone = np.array([row["said"][RELATED.index(name)] for row in rows])
+        alone = np.array([row["said"][name] for row in rows])
         told = fold >= 0
         for of, value in (("judge alone", alone), ("weighed", score)):
             order = np.argsort(-value[told])

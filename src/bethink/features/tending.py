@@ -229,7 +229,8 @@ def _find_changed(survey: Sequence[Surroundings]) -> Iterator[Step]:
             judgement = around.judged.get(neighbour.memory.id)
             known = neighbour._replace(memory=old)
             if judgement is None:
-                settled = new is neighbour.memory and is_answered(old, neighbour)
+                later = neighbour.memory.created_at > around.memory.created_at
+                settled = later and is_answered(old, neighbour)
                 verdict = Verdict(settles=(old.id,) if settled else ())
             else:
                 verdict = reconcile(new, [known], threshold=None, judged={old.id: judgement})

@@ -45,6 +45,7 @@ WORTH = 0.3
 # And how probably one that would not matter must be a to-do, a question or a problem to be done or answered by another: .93 of what is
 # written as such is, of 24 steps of working chatter 8 are (bench/LOG.md, 2026-11-16).
 WAITS = 0.4
+PLAIN = 0.9  # a plain answer, such as a bare command, is worth what its question is: set by hand
 SPOKEN = ("note", "transcript")  # sources in which one thing replies to another
 CHANGING = ("replaces", "same", "answers", "completes")
 _TODO_LABEL = re.compile(r"\A\W{0,9}(?:to-?do|fixme|next|remaining)\b\W{0,3}(?=\w)", re.IGNORECASE)
@@ -375,6 +376,7 @@ def _find_passing(
         for (old, new), judgement in zip(pairs, judgements, strict=True)
         if sum(judgement.probabilities[name] for name in CHANGING) >= MAYBE
         and new.source_type == "note"
+        and not (old.kind == "question" and judgement.probabilities["answers"] >= PLAIN)
     ]
     said = {one.id: one.content for pair in notes for one in pair}
     alone = describe_place("user")

@@ -30,7 +30,7 @@ from bethink.types import TRUST, Change, Memory, Proposal, Relation, supersede
 
 # How probably a relation must hold, as the judge says it in view of nearness and of what else stands near (`judge.weigh`), for something to be
 # done at once. Chosen on 99 written histories that the judge did not learn from (`bench/histories.py`; bench/LOG.md, 2026-11-17).
-REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.55, 0.5, 0.35, 0.4, 0.75
+REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.55, 0.6, 0.35, 0.4, 0.75
 MAYBE = 0.15  # and to be told at all
 # Of an answer that names nothing of a question before others: from .35 on 38 of 86 are right, from here on 13 of 23.
 UNNAMED = 0.6
@@ -60,7 +60,6 @@ STATED = (
     "gotcha",
 )
 OPEN = ("question", "problem", "todo")  # what can be answered, solved, done
-SETTLING = ("answers", "completes")  # what closes a question, and what closes a to-do
 LESS_TRUSTED, OLDER, UNSURE = "less trusted", "older", "not sure"  # why nothing was done
 BELIEVED = "believe"  # the word that history keeps when a memory is trusted more than before
 
@@ -253,14 +252,16 @@ class _Found:
             self.settle(old, relation, round(probability, 3))
 
     def _name_change(self, old: Memory, judgement: Judgement) -> tuple[str, float]:
-        """The change of an old memory that is most probable. What answers or does closes what is open by both together; what the judge
-        calls the same though the words tell it apart may replace it."""
+        """The change of an old memory that is most probable. What answers or does closes what is open by both together, and a plan that is
+        dropped need not be done any more; what the judge calls the same though the words tell it apart may replace it."""
         shares = judgement.probabilities
         apart = judgement.relation == "same" and tell_apart(self.new.content, old.content)
         replaced = max(shares["replaces"], MAYBE if apart else 0.0)
         settled = shares["completes"] + (shares["answers"] if old.kind in OPEN else 0.0)
-        if old.kind in ("question", "todo"):
-            return SETTLING[old.kind == "todo"], settled
+        if old.kind == "question":
+            return "answers", settled
+        if old.kind == "todo":
+            return "completes", settled + shares["replaces"]
         return max(("replaces", replaced), ("completes", settled), key=itemgetter(1))
 
     def _needed_for(self, relation: str, old: Memory) -> float:

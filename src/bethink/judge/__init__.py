@@ -99,7 +99,7 @@ class Judge:
         for at, other in zip(same, turned, strict=True):
             if other.relation in ("replaces", "contradicts"):
                 found[at] = other
-        return list(map(weigh, found, standings)) if standings else found
+        return list(map(weigh, found, standings, find_rivals(pairs, found))) if standings else found
 
     def _relate(self, pairs: Pairs) -> list[Judgement]:
         return [
@@ -200,15 +200,12 @@ def read_logits(logits: Any, impossible: Sequence[str]) -> Judgement:
     return _judgement(dict(zip(RELATED, (shares / shares.sum()).tolist(), strict=True)))
 
 
-def weigh(judgement: Judgement, standing: Standing) -> Judgement:
+def weigh(judgement: Judgement, standing: Standing, rival: float = 0.0) -> Judgement:
     """What a judgement comes to among others. What changes nothing shares what is left."""
-    told = [standing.nearness, standing.lead, min(standing.shared, 4)]
-    told += [float(not standing.shared), float(standing.follows), 1.0]
-    odds = {name: _log_odds(share) for name, share in judgement.probabilities.items()}
-    shares = {
-        name: _chance(sum(map(operator.mul, (odds[name], odds["unrelated"], *told), weights)))
-        for name, weights in read_weights().items()
-    }
+    shares = {}
+    for name, weights in read_weights().items():
+        evidence = list_evidence(name, judgement, standing, rival)
+        shares[name] = _chance(sum(map(operator.mul, evidence, weights)))
     most = max(1.0, sum(shares.values()))
     kept = {name: one for name, one in judgement.probabilities.items() if name not in shares}
     left = (1 - sum(shares.values()) / most) / (sum(kept.values()) or 1.0)
@@ -217,10 +214,30 @@ def weigh(judgement: Judgement, standing: Standing) -> Judgement:
     )
 
 
+def list_evidence(
+    name: str, judgement: Judgement, standing: Standing, rival: float
+) -> tuple[float, ...]:
+    """What speaks for a relation and against it. A share says more, or less, where no word is shared and where the new text follows the
+    old one; `rival` is how surely the new one changes another text."""
+    own, strange = (_log_odds(judgement.probabilities[one]) for one in (name, "unrelated"))
+    unshared, follows = float(not standing.shared), float(standing.follows)
+    place = (standing.nearness, standing.lead, min(standing.shared, 4), unshared, follows)
+    both = (own * unshared, own * follows, unshared * follows)
+    return (own, strange, *place, *both, _log_odds(rival), 1.0)
+
+
+def find_rivals(pairs: Pairs, found: Sequence[Judgement]) -> list[float]:
+    """Of each pair the largest share of a change that its new text has in another pair."""
+    shares = [max(one.probabilities[name] for name in read_weights()) for one in found]
+    best: dict[str, list[float]] = {}
+    for (_, new), share in zip(pairs, shares, strict=True):
+        best[new] = sorted((*best.get(new, (0.0, 0.0)), share), reverse=True)[:2]
+    return [best[new][share == best[new][0]] for (_, new), share in zip(pairs, shares, strict=True)]
+
+
 @cache
 def read_weights() -> dict[str, list[float]]:
-    """For each relation that changes something what its share and that of strangers, nearness, lead, shared words, their lack and
-    following count, and where it begins; `bench/judge/weigh.py` fits them."""
+    """For each relation that changes something what each piece of evidence counts; `bench/judge/weigh.py` fits them."""
     return cast(dict[str, list[float]], json.loads((DATA / "weights.json").read_text("utf-8")))
 
 

@@ -162,6 +162,8 @@ def read_typed(words: Sequence[str], arguments: Sequence[Argument]) -> dict[str,
             plain += left
             break
         flag, equals, value = word.partition("=")
+        if word[:2] in flags and len(flag) > 2:  # -n3
+            flag, equals, value = word[:2], "=", word[2:]
         # A negative number, or a text that begins with a dash, is no option.
         if " " in flag or not re.match(r"-[^\d.]", flag):
             plain.append(word)

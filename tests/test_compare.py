@@ -83,9 +83,9 @@ def test_what_surely_replaces_does_so_at_once_and_one_command_undoes_it(memory, 
 
 
 def test_what_may_replace_is_told_and_waits_in_the_inbox_and_the_newer_comes_first(memory, tell):
-    old, outcome = tell("replaces", 0.5)
+    old, outcome = tell("replaces", 0.4)
     assert outcome.supersedes == ()
-    proposal = {"relation": "replaces", "id": old, "reason": "not sure", "probability": 0.5}
+    proposal = {"relation": "replaces", "id": old, "reason": "not sure", "probability": 0.4}
     assert outcome.plain()["proposals"] == [proposal]
     hits = memory.search("CAN bus at 250 kbit/s").hits
     assert [hit.memory.content for hit in hits] == [NEW, OLD]
@@ -230,7 +230,7 @@ def test_the_users_own_words_stand_for_an_agents(memory, agent, clock, judge):
 def test_an_agent_that_is_sure_says_so_with_the_same_text(memory, agent, clock, judge):
     old = agent.add(OLD).id
     clock.move(days=1)
-    judge.says = ("replaces", 0.5)
+    judge.says = ("replaces", 0.4)
     new = agent.add(NEW).id
     outcome = agent.add(NEW, supersedes=[old])
     assert (outcome.status, outcome.duplicate_of, outcome.supersedes) == ("duplicate", new, (old,))
@@ -344,7 +344,7 @@ def test_consolidation_lets_no_agent_replace_the_user(memory, agent, clock, judg
 def test_on_a_terminal_the_teller_decides_at_once(cli, monkeypatch, judge, typed, replaced):
     monkeypatch.setattr("bethink.api.Bethink.judge", judge)
     old = cli.add(OLD)
-    judge.says = ("replaces", 0.5)
+    judge.says = ("replaces", 0.4)
     told = cli.ok("add", NEW, stdin=typed, terminal=True)
     assert ("replaces" in told, "may replace" in told) == (replaced, not replaced)
     assert bool(cli.json("get", old)[0]["superseded_by"]) is replaced

@@ -441,6 +441,11 @@ def tell_apart(one: str, other: str) -> bool:
     if sorted(said) == sorted(told) and said != told:  # "A calls B" and "B calls A"
         return True
     words, others = _content(one), _content(other)
+    differing = [pair for pair in zip(said, told, strict=False) if pair[0] != pair[1]]
+    if (
+        len(said) == len(told) and len(differing) == 1 and words != others
+    ):  # "uses just", "uses make"
+        return True
     within = set(words) <= set(others) or set(others) <= set(words)
     if within and differ_in_denial(one, other):  # "on Mondays", "on Mondays, never on Fridays"
         return True

@@ -6,7 +6,11 @@ text, which nothing but `Model` makes. No transaction may be open while a model 
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import subprocess
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NewType, Protocol
 
@@ -146,3 +150,23 @@ def _conform_text(value: str, form: str | tuple[str, ...], path: str) -> str:
     if isinstance(form, tuple) and text not in form:
         raise Mismatch(f"{path} is none of: {', '.join(form)}")
     return text
+
+
+GRACE = 1.0  # seconds to tidy up in
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """Ends the program and all that it started in its group: first asked, so that it can tidy up, then made to.
+
+    The group's number is not given out again while any of it lives, and if none does there is nothing to end.
+    """
+    for how in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        # macOS says PermissionError of a group that has ended.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, how)
+            else:
+                process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
+    process.wait()

@@ -4,11 +4,9 @@ own `claude` program. A provider only sends, once; `Model` redacts, counts and c
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -16,7 +14,7 @@ from typing import IO, Any
 
 from bethink import post
 from bethink.errors import ConfigError
-from bethink.llm.base import ModelError, ModelRequest, RawAnswer, Usage
+from bethink.llm.base import ModelError, ModelRequest, RawAnswer, Usage, end_process
 
 SCHEMA_SHOWN = "\n\nThe form of the answer, as a JSON Schema: {}"
 CLAUDE_INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
@@ -128,7 +126,6 @@ class OpenAiModel(HttpProvider):
 # The user's own program
 
 LARGEST_OUTPUT = 2 << 20
-GRACE = 1.0  # seconds to tidy up in
 # Claude Code reads every file that a question names as @path, even without tools. Recorded text is full of such names.
 MENTION, HARMLESS = "@", "\uff20"
 ENVIRONMENT = {
@@ -255,23 +252,6 @@ def _reason(status: Any) -> str:
     if status in (401, 403):
         return "key"
     return "busy" if isinstance(status, int) and (status == 429 or status >= 500) else "refused"
-
-
-def end_process(process: subprocess.Popen[bytes]) -> None:
-    """Ends the program and all that it started in its group: first asked, so that it can tidy up, then made to.
-
-    The group's number is not given out again while any of it lives, and if none does there is nothing to end.
-    """
-    for how in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
-        # macOS says PermissionError of a group that has ended.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if hasattr(os, "killpg"):
-                os.killpg(process.pid, how)
-            else:
-                process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE)
-    process.wait()
 
 
 PROVIDERS: Mapping[str, Callable[[str, str, float], HttpProvider | ClaudeCli]] = {

@@ -31,7 +31,7 @@ from bethink.hosts import install as installer
 from bethink.hosts.edit import PROMPT_TOOL
 from bethink.hosts.install import AGENTS, FileOutcome, InstallPlace
 from bethink.ingest.redact import redact
-from bethink.llm.providers import end_process
+from bethink.llm.base import end_process
 from bethink.project import EVERYWHERE, read_pauses
 from bethink.store.sqlite import OLDEST_SQLITE
 from bethink.surface.cli import console

@@ -12,8 +12,10 @@ This module sees words, names and phrases. It does not know what a summary, an e
 
 from __future__ import annotations
 
+import operator
 import re
 import tomllib
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from pathlib import Path
@@ -433,18 +435,9 @@ def tell_apart(one: str, other: str) -> bool:
     the same, whoever says so. Of two that share most of their words in the same order an exchanged one decides, or an "only", or
     a "not"; what is said in another order ("Only the data team may run backfills", "Backfills can be run by the data team only")
     the judge reads well."""
-    mine, theirs = _numbers(one), _numbers(other)
-    exchanged = bool(mine - theirs and theirs - mine) or other_part(one, other)
-    if exchanged or (_leaves_name_out(one, other) and _leaves_name_out(other, one)):
-        return True
     said, told = (re.findall(r"\w+", text.lower()) for text in (one, other))
-    if sorted(said) == sorted(told) and said != told:  # "A calls B" and "B calls A"
-        return True
     words, others = _content(one), _content(other)
-    differing = [pair for pair in zip(said, told, strict=False) if pair[0] != pair[1]]
-    if (
-        len(said) == len(told) and len(differing) == 1 and words != others
-    ):  # "uses just", "uses make"
+    if _exchange_things(one, other) or _exchange_words(said, told, words == others):
         return True
     within = set(words) <= set(others) or set(others) <= set(words)
     if within and differ_in_denial(one, other):  # "on Mondays", "on Mondays, never on Fridays"
@@ -454,6 +447,22 @@ def tell_apart(one: str, other: str) -> bool:
         return False
     denied = contrasts(one, other) or contrasts(other, one) or differ_in_denial(one, other)
     return denied or not (_TURNING | _PLACED).isdisjoint(set(said) ^ set(told))
+
+
+def _exchange_things(one: str, other: str) -> bool:
+    """Whether each of two texts has a number or a name that the other lacks, or they speak of different parts."""
+    mine, theirs = _numbers(one), _numbers(other)
+    named = _leaves_name_out(one, other) and _leaves_name_out(other, one)
+    return named or bool(mine - theirs and theirs - mine) or other_part(one, other)
+
+
+def _exchange_words(said: Sequence[str], told: Sequence[str], alike: bool) -> bool:
+    """Whether two texts have the same words in other places ("A calls B", "B calls A"), or all but one ("The build uses just",
+    "The build uses make") unless they are `alike` in what tells something ("may", "can")."""
+    if sorted(said) == sorted(told):
+        return said != told
+    differing = sum(map(operator.ne, said, told))
+    return len(said) == len(told) and differing == 1 and not alike
 
 
 def _leaves_name_out(one: str, other: str) -> bool:

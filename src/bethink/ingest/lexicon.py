@@ -229,7 +229,7 @@ _INFLECTION = re.compile(r"(?<=\w{3})(?:ies|ied|es|(?<!s)s|ed|ing|e|(?<![aeiou])
 _THING = r"(?:[^,.;]|\.(?=\w)){1,61}"
 _NAME = r"[\w.+#-]{1,40}"
 
-# "switched from X to Y", "replaced X with Y", "Y instead of X": X stands before the arrow in each pair of groups.
+# "switched from X to Y", "replaced X with Y", "Y instead of X", "Y does it, X is gone": X stands before the arrow in each pair of groups.
 _CHANGES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -237,6 +237,8 @@ _CHANGES = tuple(
         rf"\b(?:replac(?:ed|ing|e)|swap(?:ped|ping)?)\s(?P<old>{_THING}?)\s(?:with|by|for)\s(?P<new>{_THING})",
         rf"\b(?P<new>{_NAME}(?:\s{_NAME})?)\s(?:instead of|rather than|in place of)\s(?P<old>{_THING})",
         rf"\bno longer (?:use|using|need|run|on|support)\s(?P<old>{_THING}?)(?:,|;|\.(?!\w)|\bbut\b|\band\b)(?P<new>(?:{_THING}|,)*)",
+        rf"[,;.]\s(?:and\s)?(?:(?:the|our|old)\s){{0,2}}(?P<old>{_NAME})(?:\s\w{{1,20}})?\s(?:is|are|was|were)\s"
+        r"(?P<new>)(?:gone|history|(?:switched|turned|powered) off|shut down|retired|decommissioned)\b",
     )
 )
 _CHANGING = frozenset(

@@ -30,7 +30,7 @@ from bethink.types import TRUST, Change, Memory, Proposal, Relation, supersede
 
 # How probably a relation must hold, as the judge says it in view of nearness and of what else stands near (`judge.weigh`), for something to be
 # done at once. Chosen on 99 written histories that the judge did not learn from (`bench/histories.py`; bench/LOG.md, 2026-11-17).
-REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.5, 0.6, 0.35, 0.4, 0.75
+REPLACES, SAME, ANSWERS, COMPLETES, RELATES = 0.55, 0.6, 0.35, 0.4, 0.75
 MAYBE = 0.15  # and to be told at all
 # Of an answer that names nothing of a question before others: from .35 on 38 of 86 are right, from here on 13 of 23.
 UNNAMED = 0.6

@@ -53,7 +53,7 @@ PATIENCE = 0.7  # share of `hook_seconds` after which the judge is not waited fo
 # What a statement's nearness (0 for strangers, 1 for the same words) adds to the judge's logit, and where the prompt asks something how
 # surely the words are those of an answer; and the sum that makes a confidence of a half. Set on projects that no model had seen (bench/LOG.md,
 # 2026-11-16 and 2026-11-17).
-NEAR, WORDED, EVEN = 2.0, 2.5, 0.0
+NEAR, WORDED, EVEN = 2.0, 2.5, 0.4
 TWO = 2  # memories told at most; the second only if half as much doubt is left as the bar allows
 HEAD, LEAST = 4, 12  # tokens around a text, and of the shortest text worth telling
 _COMMAND = re.compile(r"/[\w:.-]{1,80}(?:\s|$)")

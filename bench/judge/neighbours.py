@@ -11,6 +11,9 @@ the pairs of labelled histories (`notes.py`), and takes pairs of real texts with
 labelled pairs as they are labelled, strangers as what must stay, prompts with what applies to them; of real texts the judge goes on to say
 what it said.
 `ship` writes them as the file that ships. Minutes on a GPU.
+
+Labelled pairs are few, so a second lesson over the same ones is learned by heart: what ships was taught once from the weights of 0.13
+(1,300 steps, two seeds, then 350 more with the groups of opposites; bench/LOG.md, 2026-11-17).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A row is a note: the `history` it belongs to, its `id`, `kind` and `text`, and `
 no effect names goes on to hold. Every fourth history is only measured, never learned from.
 
 And groups, `groups/*.jsonl`: one old statement and several that may be told after it, each with its relation to the old one, half of them tempting and
-without any. Every tenth group is only measured.
+without any. Every tenth group is only measured, and so are all of `opposites-held.jsonl`: statements that say the opposite, or the same, in other words.
 """
 
 from __future__ import annotations

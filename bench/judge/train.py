@@ -37,8 +37,8 @@ pairs) and REAL (no labels) come from real conversations and are not ours to pub
     python bench/judge/export.py F.npz FOLDER --body BODY
 
     # What stands near in one memory mostly goes on to hold: the last six layers once more, two seeds and their mean, and what it all counts.
-    python bench/judge/neighbours.py collect WORK.json --prompts prompts/many.jsonl prompts/own.jsonl PROMPTS --real REAL …
-    python bench/judge/neighbours.py learn A.npz … --steps 2200 --rate 1e-4 --histories 40 (and B: --seed 1)
+    python bench/judge/neighbours.py collect WORK.json --prompts prompts/many.jsonl prompts/own.jsonl prompts/implied.jsonl PROMPTS --real REAL …
+    python bench/judge/neighbours.py learn WORK.json A.npz --steps 1300 --rate 1e-4 --applies 3 --seed 1 (and B: --seed 2)
     python bench/judge/neighbours.py ship src/bethink/judge/data/judge.onnx A.npz B.npz
     python bench/judge/weigh.py collect ROWS.json; python bench/judge/weigh.py fit ROWS.json --write
 

@@ -116,6 +116,9 @@ def test_what_is_told_later_holds_and_can_be_taken_back(cli, with_model):
     assert len(cli.json("list")) == 1
     cli.ok("restore", old)
     assert len(cli.json("list")) == 2
+    cli.ok("add", "TODO: rotate the signing key")
+    assert "settles" in cli.ok("add", "The signing key was rotated on Monday")
+    assert "rotate the signing key (done)" in cli.ok("list")
 
 
 def test_a_turned_prompt_finds_more_of_what_applies_to_it(model_or_pull):

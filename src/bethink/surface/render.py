@@ -439,7 +439,8 @@ def talk_lines(
 
 def quote_memory(memory: Memory, names: Names, text: str | None = None, **more: Any) -> Quote:
     """A memory as an item, with what keeps it from being believed, if anything does."""
-    state = "answered" if memory.answered else ""
+    closed = {"todo": "done", "problem": "solved"}.get(memory.kind, "answered")
+    state = closed if memory.answered else ""
     if memory.superseded_by:
         state = f"replaced by {names.get(memory.superseded_by, memory.superseded_by)}"
     if memory.deleted_at:

@@ -364,6 +364,15 @@ def test_what_nobody_would_miss_is_not_even_proposed(tell, judge, new, proposed)
     assert [one.relation for one in outcome.proposals] == proposed
 
 
+@pytest.mark.parametrize(
+    ("new", "done"),
+    [("The wiki stays where it is.", True), ("We are thinking of leaving the wiki here.", False)],
+)
+def test_a_plan_that_is_dropped_is_done_with_but_not_by_a_mere_thought(memory, tell, new, done):
+    plan, _ = tell("replaces", old="Plan: move the wiki to Notion.", new=new, kind="todo")
+    assert bool(memory.one(plan).answered) is done
+
+
 def test_a_to_do_is_read_without_its_label_when_it_is_told_and_when_memory_is_tended(
     memory, stored, judge
 ):

@@ -76,11 +76,11 @@ def test_a_judgement_is_weighed_among_all_that_a_statement_is_compared_with(
 
 
 def test_a_text_that_surely_changes_another_changes_this_one_less_surely(judge):
-    new, hosts = "Uploads go to the south bucket now.", "Uploads go to the north bucket."
-    alone, beside = Standing(0.5, 0.1, 2), Standing(0.5, 0.1, 2)
-    pairs = [("Uploads are stored in the archive bucket.", new), (hosts, new)]
-    (by_itself,) = judge.relate(pairs[:1], [alone])
-    among, _ = judge.relate(pairs, [alone, beside])
+    new = "Uploads go to the south bucket now."
+    olds = ("Uploads are stored in the archive bucket.", "Uploads go to the north bucket.")
+    pairs, standings = [(old, new) for old in olds], [Standing(0.5, 0.1, 2)] * 2
+    (by_itself,) = judge.relate(pairs[:1], standings[:1])
+    among, _ = judge.relate(pairs, standings)
     assert among.probabilities["replaces"] < by_itself.probabilities["replaces"]
 
 

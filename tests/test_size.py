@@ -17,14 +17,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "bethink"
 LIMITS = {
-    "tokens": 271_458,
-    "lines": 38_010,
+    "tokens": 271_473,
+    "lines": 38_011,
     "files": 123,
     "import cycles": 0,
     "function-level imports of our own": 40,
     "functions of complexity over 15": 0,
     "class names used twice": 0,
-    "test lines": 25_180,
+    "test lines": 25_189,
 }
 # Files in which a command runs; what runs only while a module is imported is left out.
 RUNS = {"add": 26, "search": 22, "hook": 19, "backfill": 35}

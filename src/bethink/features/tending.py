@@ -226,14 +226,13 @@ def _find_changed(survey: Sequence[Surroundings]) -> Iterator[Step]:
     for around in survey:
         for neighbour in around.near:
             old, new = sorted((around.memory, neighbour.memory), key=attrgetter("created_at"))
-            judgement = around.judged.get(neighbour.memory.id)
-            known = neighbour._replace(memory=old)
-            if judgement is None:
+            if judgement := around.judged.get(neighbour.memory.id):
+                known, judged = neighbour._replace(memory=old), {old.id: judgement}
+                verdict = reconcile(new, [known], threshold=None, judged=judged)
+            else:
                 later = neighbour.memory.created_at > around.memory.created_at
                 settled = later and is_answered(old, neighbour)
                 verdict = Verdict(settles=(old.id,) if settled else ())
-            else:
-                verdict = reconcile(new, [known], threshold=None, judged={old.id: judgement})
             if verdict.supersedes:
                 yield Step("replace", (new, old), "replaced later")
             elif verdict.settles:

@@ -325,27 +325,19 @@ class Bethink:
         )
 
         def write(steps: Sequence[SourceUpdate]) -> Receipt:
-            if dry_run:
-                return Receipt()
+            groups = [(step.source, step.passages) for step in steps]
             moved = {step.source.uri: step.moved_from for step in steps if step.moved_from}
-            return self._ingest(
-                [(step.source, step.passages) for step in steps],
-                options._replace(now=self.clock()),
-                True,
-                moved,
-            )
+            return self._ingest(groups, options._replace(now=self.clock()), True, moved)
+
+        def retire(uris: Sequence[str]) -> int:
+            return self.write(vanish=tuple((self.scope, uri) for uri in uris)).retired
 
         target = ingest.sync.Collection(
             collection,
             type,
-            known={source.uri: source for source in self.store.sources(self.scope, collection)},
-            find=lambda uri: self.store.source(self.scope, uri),
-            write=write,
-            retire=lambda uris: (
-                0
-                if dry_run
-                else self.write(vanish=tuple((self.scope, uri) for uri in uris)).retired
-            ),
+            known={source.uri: source for source in self.store.sources(self.scope)},
+            write=(lambda steps: Receipt()) if dry_run else write,
+            retire=(lambda uris: 0) if dry_run else retire,
             exists=alive,
         )
         return ingest.sync.sync(documents, target, looked=looked, progress=progress)

@@ -100,7 +100,6 @@ def _find_changes(
 
 ABOUT = "about:"  # before the name of a thing, where an id of a memory could stand
 MENTIONS = "mentions"  # what connects a memory to a thing it is about
-MOST = 500  # nodes that can still be read
 THINGS = 8  # named things of one memory
 BEST = 5  # of what a question finds that count as its focus
 LEAST_SHARE = 12  # memories that one thing may bring in at least, however small the graph
@@ -121,9 +120,9 @@ class GraphEdge(NamedTuple):
 
 
 class Graph(NamedTuple):
-    focus: tuple[str, ...]
-    nodes: tuple[GraphNode, ...]
-    edges: tuple[GraphEdge, ...]
+    focus: Sequence[str]
+    nodes: Sequence[GraphNode]
+    edges: Sequence[GraphEdge]
     more: bool = False  # whether something else had no room
 
 
@@ -136,11 +135,10 @@ def draw_graph(
     depth: int = 2,
 ) -> Graph:
     """The graph around a memory (its id), a thing (`about:` and its name), what a question finds, or what was told last."""
-    builder = _GraphBuilder(memory, min(limit, MOST))
+    graph = _GraphBuilder(memory, limit)
     seeds = max(1, limit // 2)
-    begin: tuple[str, ...]
     if focus and focus.casefold().startswith(ABOUT):
-        begin = (builder.begin_with_thing(focus[len(ABOUT) :].strip()),)
+        begin = [graph.begin_with_thing(focus[len(ABOUT) :].strip())]
     else:
         if focus:
             found = [memory.one(focus)]
@@ -150,11 +148,11 @@ def draw_graph(
         else:
             statements = memory.filter(kinds=STATEMENTS)
             found = memory.list(filter=statements, limit=seeds) or memory.list(limit=seeds)
-        builder.add_memories(found, 0)
-        begin = tuple(one.id for one in found[:BEST]) if focus or query else ()
+        graph.add_memories(found, 0)
+        begin = [one.id for one in found[:BEST]] if focus or query else []
     for distance in range(1, depth + 1):
-        builder.grow(distance)
-    return builder.finish(begin)
+        graph.grow(distance)
+    return graph.finish(begin)
 
 
 class _GraphBuilder:
@@ -169,35 +167,35 @@ class _GraphBuilder:
     def _is_full(self) -> bool:
         return len(self._nodes) >= self._limit
 
-    def _add(self, id: str, *values: Any) -> bool:
-        """Whether a node is in the graph, now or from before."""
+    def _add(self, node: GraphNode) -> None:
         if not self._is_full():
-            self._nodes.setdefault(id, GraphNode(id, *values))
-        return id in self._nodes
+            self._nodes.setdefault(node.id, node)
 
     def add_memories(self, found: Iterable[Memory], distance: int) -> None:
         for one in found:
-            if self._add(one.id, one.summary, one.kind, one.scope, distance):
+            self._add(GraphNode(one.id, one.summary, one.kind, one.scope, distance))
+            if one.id in self._nodes:
                 self._memories[one.id] = one
 
     def begin_with_thing(self, name: str) -> str:
         """Puts a named thing into the focus, however it is written. Returns the id of its node."""
-        about = self._memory.filter(entities=(name,), include_superseded=True)
-        known, id = self._memory.list(filter=about, limit=1), ABOUT + name.casefold()
-        if not known:
+        id = ABOUT + name.casefold()
+        entities = (entity for one in self._list_about(name) for entity in one.entities)
+        entity = next((one for one in entities if ABOUT + one.name.casefold() == id), None)
+        if entity is None:
             raise NotFound(
                 f"Nothing is known about '{name[:80]}'.",
                 "Search for it, and take a name from what is found.",
             )
-        entity = next(one for one in known[0].entities if ABOUT + one.name.casefold() == id)
-        self._add(id, entity.name, entity.type)
+        self._add(GraphNode(id, *entity))
         return id
 
-    def _list_about(self, name: str, limit: int) -> list[Memory]:
+    def _list_about(self, name: str) -> list[Memory]:
+        share = max(LEAST_SHARE, self._limit // 2)
         wanted = self._memory.filter(entities=(name,), include_superseded=True)
-        found = self._memory.list(filter=wanted, limit=limit + 1)
-        self._has_more = self._has_more or len(found) > limit
-        return found[:limit]
+        found = self._memory.list(filter=wanted, limit=share + 1)
+        self._has_more = self._has_more or len(found) > share
+        return found[:share]
 
     def grow(self, distance: int) -> None:
         """One step outwards: what is related to the memories, what else the things are about, then the things of the memories."""
@@ -208,24 +206,20 @@ class _GraphBuilder:
         related = self._memory.store.get(sorted(ends - self._memories.keys()))
         seen = (one for one in related if one.scope in self._memory.scopes and not one.deleted_at)
         self.add_memories(seen, distance)
-        share = max(LEAST_SHARE, self._limit // 2)
         for node in fresh:
             if node.id.startswith(ABOUT) and not self._is_full():
-                self.add_memories(self._list_about(node.label, share), distance)
-        self._add_things(memories, distance)
-
-    def _add_things(self, memories: Sequence[Memory], distance: int) -> None:
-        """The things that memories are about."""
-        every = (entity for one in self._memories.values() for entity in one.entities)
-        shared = Counter(entity.name.casefold() for entity in every)
+                self.add_memories(self._list_about(node.label), distance)
+        shared = Counter(
+            entity.name.casefold() for one in self._memories.values() for entity in one.entities
+        )
         for one in memories:
             # Things that several memories are about connect; the rest would only hang there.
             for entity in sorted(one.entities, key=lambda e: -shared[e.name.casefold()])[:THINGS]:
                 name = entity.name.casefold()
                 if shared[name] > 1 or len(memories) == 1:
-                    self._add(ABOUT + name, entity.name, entity.type, "", distance)
+                    self._add(GraphNode(ABOUT + name, *entity, distance=distance))
 
-    def finish(self, focus: tuple[str, ...]) -> Graph:
+    def finish(self, focus: Sequence[str]) -> Graph:
         relations = self._memory.store.relations(list(self._memories))
         found = [GraphEdge(*relation[:3]) for relation in relations]
         found += [
@@ -233,9 +227,8 @@ class _GraphBuilder:
             for one in self._memories.values()
             for entity in one.entities
         ]
-        edges = {edge: None for edge in found if {edge.source, edge.target} <= self._nodes.keys()}
-        more = self._has_more or self._is_full()
-        return Graph(focus, tuple(self._nodes.values()), tuple(edges), more)
+        edges = [edge for edge in dict.fromkeys(found) if {*edge[:2]} <= self._nodes.keys()]
+        return Graph(focus, list(self._nodes.values()), edges, self._has_more or self._is_full())
 
 
 # How memory is doing. It takes a moment to count: where it is served, the server counts in the background and shows what was counted

@@ -170,8 +170,8 @@ def _read_place(memory: Bethink, place: Path, text_column: str) -> Reading:
     """Everything in a file, folder or database, and the names and paths of its scopes where it tells them."""
     try:
         if place.is_dir() or place.suffix.lower() in MARKDOWN:
-            if read := readers.find_folder(place):
-                return read(memory)
+            if found := readers.find_folder(place):
+                return readers.read_folder(memory, *found)
             raise InvalidInput(f"{place} is no export.", f"bethink import --markdown {place}")
         if _is_database(place, locate_database(memory.config, memory.project)):
             return readers.read_database(memory, place) or _read_own(place)

@@ -20,6 +20,7 @@ from datetime import date, datetime
 from hashlib import blake2b
 from importlib.util import find_spec
 from itertools import islice
+from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,7 +45,6 @@ from bethink.types import (
     PERSONAL,
     RELATIONS,
     TRUST,
-    Entity,
     Passage,
     Relation,
     Source,
@@ -140,6 +140,8 @@ def read_database(memory: Bethink, file: Path) -> Reading | None:
 
 # Tables of LanceDB
 
+LANCE = "LanceDB"
+
 
 def find_lance(folder: Path) -> list[Path]:
     """The tables in a folder, or in that of its vectors, as Claude Memory has them; or a table itself."""
@@ -156,7 +158,7 @@ def read_lance(memory: Bethink, folder: Path) -> Reading:
             "pip install 'bethink[lancedb]'",
         )
     try:
-        return convert(memory, _read_tables(find_lance(folder)), "LanceDB", folder)
+        return convert(memory, _read_tables(find_lance(folder)), LANCE, folder)
     except (OSError, ValueError, RuntimeError) as error:
         why = str(error).partition("\n")[0][:200]
         raise InvalidInput(
@@ -387,29 +389,27 @@ def _is_basic_memory(place: Path) -> bool:
     return any("permalink" in note.page.frontmatter for note in first if note)
 
 
-Folder = tuple[str, Callable[[Path], bool], Callable[[Bethink, Note], Rows]]
-FOLDERS: tuple[Folder, ...] = (
-    ("vault", is_vault, _read_vault),
-    ("Codex", _is_codex, _read_codex),
-    ("Claude Code", _is_claude, _read_claude),
-    ("basic-memory", _is_basic_memory, _read_basic_memory),
-)
+FOLDERS: Mapping[str, tuple[Callable[[Path], bool], Callable[[Bethink, Note], Rows]]] = {
+    "vault": (is_vault, _read_vault),
+    "Codex": (_is_codex, _read_codex),
+    "Claude Code": (_is_claude, _read_claude),
+    "basic-memory": (_is_basic_memory, _read_basic_memory),
+}
 
 
-def find_folder(place: Path) -> Callable[[Bethink], Reading] | None:
-    """What reads a folder or file that is the memory of some program, which may lie in a folder of it; None if it is just Markdown."""
+def find_folder(place: Path) -> tuple[str, Path] | None:
+    """The program whose memory a folder or file is, and the folder in it where that lies; None if it is just Markdown."""
     if find_lance(place):
-        return lambda memory: read_lance(memory, place)
+        return LANCE, place
     inner = {".claude": place / "projects", ".codex": place / "memories"}.get(place.name, place)
     inner = inner if inner.is_dir() else place
-    for folder in FOLDERS:
-        if folder[1](inner):
-            return lambda memory: read_folder(memory, inner, folder)
-    return None
+    return next(((name, inner) for name, (fits, _) in FOLDERS.items() if fits(inner)), None)
 
 
-def read_folder(memory: Bethink, place: Path, folder: Folder) -> Reading:
-    name, _, read = folder
+def read_folder(memory: Bethink, name: str, place: Path) -> Reading:
+    if name == LANCE:
+        return read_lance(memory, place)
+    _, read = FOLDERS[name]
     of_claude = place.name == "projects"
 
     def find_rows() -> Rows:
@@ -497,7 +497,7 @@ def _make_given(
         importance=_to_number(fields.get("importance"), 10),
         confidence=_to_number(fields.get("confidence"), 1),
         tags=tags,
-        entities=_find_entities(fields),
+        entities=tuple(map(as_entity, _list_names(fields.get("entities")))),
         section=_to_text(fields.get("section"))[:LONGEST_EXTRA] or None,
         created_at=_to_time(fields.get("created")),
         expires_at=_to_time(fields.get("expires")),
@@ -510,13 +510,12 @@ def _make_given(
     own: OwnNote = fields["own"]
     scope = own.scope or _find_scope(memory, fields, names)
     made = make_memory(extract(clean), source, options._replace(scope=scope), 0)
-    votes, uses = (_to_number(fields.get(name), 1e6) or 0.0 for name in ("votes", "uses"))
     made = made._replace(
         id=own.id or make_id(fields.get("id"), made.content_hash, made.section or ""),
         trust=own.trust,
         updated_at=_to_time(fields.get("updated")) or made.created_at,
-        usefulness=votes,
-        access_count=max(0, int(uses)),
+        usefulness=_to_number(fields.get("votes"), 1e6, -1e6) or 0.0,
+        access_count=int(_to_number(fields.get("uses"), 1e6) or 0),
         answered=bool(fields["answered"]) if "answered" in fields else made.answered,
     )
     return Given(Record(made, True), (), redactions, own.saved)
@@ -547,16 +546,16 @@ def _find_kind(fields: Row) -> tuple[str | None, tuple[str, ...]]:
     """The kind that a row says, and its tags. A kind that is none here becomes a tag."""
     word = _to_text(fields.get("kind")).strip().lower()
     kind = _KINDS.get(word, word)
-    tags = [_to_text(tag).strip().lstrip("#") for tag in to_list(fields.get("tags"))]
-    if kind not in KINDS:
-        tags.append(word)
-    short = dict.fromkeys(tag[:LONGEST_TAG] for tag in tags if tag)
-    return kind if kind in KINDS else None, tuple(islice(short, MOST_TAGS))
+    tags = [tag.lstrip("#") for tag in _list_names(fields.get("tags"))]
+    if kind in KINDS:
+        return kind, tuple(tags)
+    return None, tuple(filter(None, (*tags, word[:LONGEST_TAG])))
 
 
-def _find_entities(fields: Row) -> tuple[Entity, ...]:
-    names = (_to_text(one).strip()[:LONGEST_TAG] for one in to_list(fields.get("entities")))
-    return tuple(islice(dict.fromkeys(as_entity(name) for name in names if name), MOST_TAGS))
+def _list_names(value: Any) -> list[str]:
+    """The first names of a list, none of them too long."""
+    names = (_to_text(one).strip()[:LONGEST_TAG] for one in to_list(value))
+    return list(dict.fromkeys(filter(None, names)))[:MOST_TAGS]
 
 
 def _relate(made: Sequence[tuple[Given, Row]]) -> list[Given]:
@@ -582,8 +581,8 @@ def _relate(made: Sequence[tuple[Given, Row]]) -> list[Given]:
     given = []
     for one, _ in made:
         memory = one.memory._replace(superseded_by=later.get(one.memory.id))
-        record = one.record._replace(memory=memory)
-        given.append(one._replace(record=record, relations=tuple(links[memory.id])))
+        links_of = tuple(links[memory.id])
+        given.append(one._replace(record=Record(memory, True), relations=links_of))
     return given
 
 
@@ -640,17 +639,15 @@ def _parse(value: Any) -> Any:
         return None
 
 
-def _to_number(value: Any, most: float) -> float | None:
-    """A number up to `most`; a part of one where more is usual is meant as a part of it."""
+def _to_number(value: Any, most: float, least: float = 0.0) -> float | None:
+    """A number within bounds; of an importance a part of one is meant as a part of ten."""
     try:
-        number = float("nan" if value is None or isinstance(value, bool) else value)
+        number = float(value)
     except (TypeError, ValueError, OverflowError):
-        return None
-    if number != number:
         return None
     if most == 10 and 0 < number < 1:
         number *= most
-    return max(-most if most > 10 else 0.0, min(number, most))
+    return None if isnan(number) else max(least, min(number, most))
 
 
 def _to_time(value: Any) -> datetime | None:

@@ -8,7 +8,7 @@ or as it is. This module knows no file system: readers hand it documents.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -57,26 +57,26 @@ class Synced(NamedTuple):
 
 
 class SourceUpdate(NamedTuple):
-    """One source to be written with its passages; `moved_from` is the uri it was known by, if it was another."""
+    """One source to be written with its passages."""
 
     source: Source
     passages: Sequence[Passage]
-    moved_from: str | None = None
-    is_new: bool = False
+    became: str  # added, changed, moved or empty
+    moved_from: str = ""  # the uri it was known by
 
 
 class Collection(NamedTuple):
-    """The sources that are kept in step together, and what `sync` may do to them."""
+    """Sources that are kept in step together, and how that is done."""
 
     name: str
     type: str
-    known: Mapping[str, Source]
-    # Any source by its uri, whichever collection it belongs to.
-    find: Callable[[str], Source | None]
-    # Told how many passages are embedded.
+    known: Mapping[str, Source]  # every source of the scope, whichever collection it belongs to
     write: Callable[[Sequence[SourceUpdate]], Receipt]
     retire: Callable[[Sequence[str]], int]
     exists: Callable[[str], bool]  # whether what a uri names is still there
+
+    def holds(self, source: Source) -> bool:
+        return source.metadata.get("collection") == self.name
 
 
 def sync(
@@ -91,39 +91,35 @@ def sync(
     documents are done."""
     seen: dict[str, bool] = {}  # uri → whether its source is unchanged
     skipped: list[Skipped] = []
-    moved: list[tuple[str, str]] = []
-    added: list[str] = []
-    changed: list[str] = []
-    empty: list[str] = []
+    became: defaultdict[str, list[Any]] = defaultdict(list)
     counts: Counter[str] = Counter()
     hints: dict[str, None] = {}
     for group in _group(_find_updates(documents, collection, seen, skipped)):
         receipt = collection.write(group)
         for one in group:
-            if one.moved_from:
-                moved.append((one.moved_from, one.source.uri))
-            else:
-                became = changed if not one.is_new else added if one.passages else empty
-                became.append(one.source.uri)
+            uri = one.source.uri
+            became[one.became].append((one.moved_from, uri) if one.moved_from else uri)
         kept = sum(one.status == "kept" for one in receipt.outcomes)
         counts.update(added=receipt.added, kept=kept, retired=receipt.retired)
         hints |= dict.fromkeys(receipt.hints)
         if progress:
             progress(len(seen))
-    accounted = {*seen, *(old for old, _ in moved)}
-    vanished = [uri for uri in collection.known if uri not in accounted and looked(uri)]
-    retired = collection.retire(vanished) if vanished else 0
+    accounted = {*seen, *(old for old, _ in became["moved"])}
+    ours = [uri for uri, source in collection.known.items() if collection.holds(source)]
+    vanished = [uri for uri in ours if uri not in accounted and looked(uri)]
+    if vanished:
+        counts["retired"] += collection.retire(vanished)
     return Synced(
-        tuple(added),
-        tuple(changed),
-        tuple(moved),
+        tuple(became["added"]),
+        tuple(became["changed"]),
+        tuple(became["moved"]),
         tuple(vanished),
         sum(seen.values()),
-        len(empty),
+        len(became["empty"]),
         tuple(skipped),
         counts["added"],
         counts["kept"],
-        retired + counts["retired"],
+        counts["retired"],
         tuple(hints),
     )
 
@@ -135,53 +131,53 @@ def _find_updates(
     skipped: list[Skipped],
 ) -> Iterator[SourceUpdate]:
     """The documents that are new, changed or moved, with their passages; notes what was seen and what could not be read."""
-    by_hash = {source.hash: source.uri for source in collection.known.values() if source.hash}
+    by_hash = {
+        source.hash: uri
+        for uri, source in collection.known.items()
+        if source.hash and collection.holds(source)
+    }
     for document in documents:
         # A uri under which a source is stored was redacted when it was stored.
         if document.uri not in collection.known:
             document = document._replace(uri=redact_name(document.uri))
-        if document.uri in seen:
+        uri = document.uri
+        if uri in seen:
             continue
-        seen[document.uri] = False
+        seen[uri] = False
         if isinstance(document, Skipped):
             skipped.append(document._replace(reason=redact(document.reason).text))
             continue
-        known = collection.known.get(document.uri) or collection.find(document.uri)
-        ours = known and known.metadata.get("collection") == collection.name
-        if known and ours and known.hash == document.hash:
-            seen[document.uri] = True
+        known = collection.known.get(uri)
+        if known and collection.holds(known) and known.hash == document.hash:
+            seen[uri] = True
             continue
         try:
             passages = document.passages()
         except InvalidInput as error:
-            skipped.append(Skipped(document.uri, error.message.rstrip(".")))
+            skipped.append(Skipped(uri, error.message.rstrip(".")))
             continue
-        is_new = known is None or known.hash is None
-        origin = _find_origin(document.hash, by_hash, seen, collection) if is_new else None
         metadata = {**document.metadata, "collection": collection.name}
-        source = Source(document.uri, collection.type, document.hash, metadata=metadata)
-        yield SourceUpdate(source, passages, origin, is_new)
+        source = Source(uri, collection.type, document.hash, metadata=metadata)
+        if known and known.hash:
+            yield SourceUpdate(source, passages, "changed")
+        elif (origin := by_hash.get(document.hash, "")) and _is_gone(origin, seen, collection):
+            del by_hash[document.hash]  # it serves once
+            yield SourceUpdate(source, passages, "moved", origin)
+        else:
+            yield SourceUpdate(source, passages, "added" if passages else "empty")
 
 
-def _find_origin(
-    hash: str, by_hash: dict[str, str], seen: Mapping[str, bool], collection: Collection
-) -> str | None:
-    """The uri that a document with the same content was known by, if nothing is there any more; it serves once."""
-    origin = by_hash.get(hash)
-    # What a redacted name stood for cannot be looked up, so it counts as existing.
-    if not origin or origin in seen or "[REDACTED" in origin or collection.exists(origin):
-        return None
-    return by_hash.pop(hash)
+def _is_gone(uri: str, seen: Mapping[str, bool], collection: Collection) -> bool:
+    """Whether nothing is there any more. What a redacted name stood for cannot be looked up, so it counts as existing."""
+    return uri not in seen and "[REDACTED" not in uri and not collection.exists(uri)
 
 
 def _group(updates: Iterator[SourceUpdate]) -> Iterator[list[SourceUpdate]]:
     group: list[SourceUpdate] = []
-    size = 0
     for update in updates:
         group.append(update)
-        size += len(update.passages)
-        if size >= GROUP or update.moved_from:
+        if update.moved_from or sum(len(one.passages) for one in group) >= GROUP:
             yield group
-            group, size = [], 0
+            group = []
     if group:
         yield group
